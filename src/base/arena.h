@@ -1,0 +1,57 @@
+/* arena.h - memory for one batch, one request, one definition: taken piece by piece, freed at once. */
+#ifndef RV_BASE_ARENA_H
+#define RV_BASE_ARENA_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rv_arena_block;
+
+/* Blocks are kept on reset, so a warm arena allocates nothing from the system. `bytes_max` caps
+ * what may be taken between two resets; over it every take gives NULL and `exhausted` says so. */
+struct rv_arena {
+    struct rv_arena_block *first; /* owned */
+    struct rv_arena_block *current;
+    char *next;
+    char *end;
+    size_t bytes_taken;
+    size_t bytes_max;
+    bool exhausted;
+};
+
+/* `bytes_max` 0 means no cap of its own. Takes no memory yet. */
+void rv_arena_init(struct rv_arena *arena, size_t bytes_max);
+void rv_arena_done(struct rv_arena *arena);
+/* Forgets everything taken. Keeps at most 1 MiB of blocks for the next use. */
+void rv_arena_reset(struct rv_arena *arena);
+
+/* A point to come back to: everything taken after the mark is forgotten by release. */
+struct rv_arena_mark {
+    struct rv_arena_block *current;
+    char *next;
+    char *end;
+    size_t bytes_taken;
+};
+struct rv_arena_mark rv_arena_mark(const struct rv_arena *arena);
+void rv_arena_release(struct rv_arena *arena, struct rv_arena_mark mark);
+
+/* Aligned to 16; contents undefined (take) or zero (zero). NULL when the cap or the system says no. */
+void *rv_arena_take(struct rv_arena *arena, size_t bytes);
+void *rv_arena_zero(struct rv_arena *arena, size_t count, size_t bytes_each);
+/* Unaligned bytes, for text. */
+char *rv_arena_bytes(struct rv_arena *arena, size_t bytes);
+/* Copies end with a NUL that is not counted. On failure `at` is NULL; an absent string stays absent. */
+struct rv_str rv_arena_str(struct rv_arena *arena, struct rv_str text);
+struct rv_str rv_arena_printf(struct rv_arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+struct rv_str rv_arena_vprintf(struct rv_arena *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+#define RV_NEW(arena, type) ((type *)rv_arena_zero((arena), 1, sizeof(type)))
+#define RV_NEW_ARRAY(arena, type, count) ((type *)rv_arena_zero((arena), (count), sizeof(type)))
+
+#endif

@@ -1,0 +1,106 @@
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BUF_ROOM_MIN = 256 };
+
+void rv_buf_init(struct rv_buf *buf, size_t bytes_max)
+{
+    *buf = (struct rv_buf){.bytes_max = bytes_max};
+}
+
+void rv_buf_done(struct rv_buf *buf)
+{
+    free(buf->at);
+    rv_buf_init(buf, buf->bytes_max);
+}
+
+void rv_buf_reset(struct rv_buf *buf)
+{
+    buf->len = 0;
+    buf->failed = RV_OK;
+}
+
+char *rv_buf_reserve(struct rv_buf *buf, size_t bytes)
+{
+    if (buf->failed != RV_OK)
+        return NULL;
+    if (bytes <= buf->room - buf->len)
+        return buf->at + buf->len;
+    if (bytes > buf->bytes_max || buf->len > buf->bytes_max - bytes) {
+        buf->failed = RV_ERR_LIMIT;
+        return NULL;
+    }
+    size_t need = buf->len + bytes;
+    size_t room = buf->room ? buf->room * 2 : BUF_ROOM_MIN;
+    if (room < need)
+        room = need;
+    if (room > buf->bytes_max)
+        room = buf->bytes_max;
+    char *at = realloc(buf->at, room);
+    if (at == NULL) {
+        buf->failed = RV_ERR_MEMORY;
+        return NULL;
+    }
+    buf->at = at;
+    buf->room = room;
+    return at + buf->len;
+}
+
+void rv_buf_add(struct rv_buf *buf, const void *bytes, size_t len)
+{
+    if (len == 0)
+        return;
+    char *at = rv_buf_reserve(buf, len);
+    if (at == NULL)
+        return;
+    memcpy(at, bytes, len);
+    buf->len += len;
+}
+
+void rv_buf_add_str(struct rv_buf *buf, struct rv_str text)
+{
+    rv_buf_add(buf, text.at, text.len);
+}
+
+void rv_buf_add_char(struct rv_buf *buf, char c)
+{
+    rv_buf_add(buf, &c, 1);
+}
+
+void rv_buf_add_int(struct rv_buf *buf, int64_t number)
+{
+    char digits[24];
+    char *at = digits + sizeof digits;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do {
+        *--at = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest != 0);
+    if (number < 0)
+        *--at = '-';
+    rv_buf_add(buf, at, (size_t)(digits + sizeof digits - at));
+}
+
+void rv_buf_printf(struct rv_buf *buf, const char *format, ...)
+{
+    char stack[512];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(stack, sizeof stack, format, args);
+    va_end(args);
+    if (n < 0) {
+        buf->failed = RV_ERR_LIMIT;
+    } else if ((size_t)n < sizeof stack) {
+        rv_buf_add(buf, stack, (size_t)n);
+    } else {
+        char *at = rv_buf_reserve(buf, (size_t)n + 1);
+        if (at == NULL)
+            return;
+        va_start(args, format);
+        vsnprintf(at, (size_t)n + 1, format, args);
+        va_end(args);
+        buf->len += (size_t)n;
+    }
+}

@@ -1,0 +1,42 @@
+/* buf.h - a growable run of bytes with a cap that is set once, at init. */
+#ifndef RV_BASE_BUF_H
+#define RV_BASE_BUF_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A failure sticks: after the first append that does not fit (or finds no memory) every later one
+ * does nothing, `failed` keeps the reason, and the bytes so far stay. So a writer checks once. */
+struct rv_buf {
+    char *at; /* owned */
+    size_t len;
+    size_t room;
+    size_t bytes_max;
+    enum rv_err failed; /* RV_OK, RV_ERR_LIMIT or RV_ERR_MEMORY */
+};
+
+void rv_buf_init(struct rv_buf *buf, size_t bytes_max);
+void rv_buf_done(struct rv_buf *buf);
+/* Empties it and clears the failure; the memory stays. */
+void rv_buf_reset(struct rv_buf *buf);
+/* Room for `bytes` more at the end, or NULL; the caller fills it and adds to `len`. */
+char *rv_buf_reserve(struct rv_buf *buf, size_t bytes);
+void rv_buf_add(struct rv_buf *buf, const void *bytes, size_t len);
+void rv_buf_add_str(struct rv_buf *buf, struct rv_str text);
+void rv_buf_add_char(struct rv_buf *buf, char c);
+void rv_buf_add_int(struct rv_buf *buf, int64_t number);
+void rv_buf_printf(struct rv_buf *buf, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+#define rv_buf_lit(buf, literal) rv_buf_add((buf), "" literal, sizeof(literal) - 1)
+
+static inline struct rv_str rv_buf_str(const struct rv_buf *buf)
+{
+    return (struct rv_str){buf->at ? buf->at : "", buf->len};
+}
+
+#endif

@@ -1,0 +1,70 @@
+#include "base/heap.h"
+
+#include <stdlib.h>
+
+void rv_heap_init(struct rv_heap *heap)
+{
+    *heap = (struct rv_heap){.entries = NULL};
+}
+
+void rv_heap_done(struct rv_heap *heap)
+{
+    free(heap->entries);
+    rv_heap_init(heap);
+}
+
+static bool entry_before(const struct rv_heap_entry *a, const struct rv_heap_entry *b)
+{
+    return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+enum rv_err rv_heap_push(struct rv_heap *heap, int64_t at, uint64_t value, uint64_t detail)
+{
+    if (heap->count == heap->room) {
+        size_t room = heap->room ? heap->room * 2 : 64;
+        struct rv_heap_entry *entries = realloc(heap->entries, room * sizeof *entries);
+        if (entries == NULL)
+            return RV_ERR_MEMORY;
+        heap->entries = entries;
+        heap->room = room;
+    }
+    struct rv_heap_entry entry = {at, heap->order_next++, value, detail};
+    size_t i = heap->count++;
+    while (i > 0) {
+        size_t parent = (i - 1) / 2;
+        if (!entry_before(&entry, &heap->entries[parent]))
+            break;
+        heap->entries[i] = heap->entries[parent];
+        i = parent;
+    }
+    heap->entries[i] = entry;
+    return RV_OK;
+}
+
+const struct rv_heap_entry *rv_heap_first(const struct rv_heap *heap)
+{
+    return heap->count ? &heap->entries[0] : NULL;
+}
+
+bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry)
+{
+    if (heap->count == 0)
+        return false;
+    *ret_entry = heap->entries[0];
+    struct rv_heap_entry last = heap->entries[--heap->count];
+    size_t i = 0;
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= heap->count)
+            break;
+        if (child + 1 < heap->count &&
+            entry_before(&heap->entries[child + 1], &heap->entries[child]))
+            child++;
+        if (!entry_before(&heap->entries[child], &last))
+            break;
+        heap->entries[i] = heap->entries[child];
+        i = child;
+    }
+    heap->entries[i] = last;
+    return true;
+}

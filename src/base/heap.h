@@ -1,0 +1,33 @@
+/* heap.h - a binary heap of (instant, value) pairs, smallest instant first, ties in order of arrival. */
+#ifndef RV_BASE_HEAP_H
+#define RV_BASE_HEAP_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rv_heap_entry {
+    int64_t at;
+    uint64_t order; /* given by the heap */
+    uint64_t value;
+    uint64_t detail;
+};
+
+struct rv_heap {
+    struct rv_heap_entry *entries; /* owned */
+    size_t count;
+    size_t room;
+    uint64_t order_next;
+};
+
+void rv_heap_init(struct rv_heap *heap);
+void rv_heap_done(struct rv_heap *heap);
+RV_CHECK enum rv_err rv_heap_push(struct rv_heap *heap, int64_t at, uint64_t value,
+                                  uint64_t detail);
+/* NULL when empty. Valid until the next push or pop. */
+const struct rv_heap_entry *rv_heap_first(const struct rv_heap *heap);
+bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry);
+
+#endif
