@@ -1,0 +1,192 @@
+#include "core/state.h"
+
+#include "base/assert.h"
+
+#define ROWS(array) (sizeof(array) / sizeof(array)[0])
+#define TEXT_OF(array, i) ((size_t)(i) < ROWS(array) ? (array)[i] : "?")
+
+static const char *const task_state_texts[] = {
+#define RV_TASK_STATE(name, text, open, moves) text,
+#include "core/tbl/task_state.def"
+#undef RV_TASK_STATE
+};
+
+static const bool task_state_open[] = {
+#define RV_TASK_STATE(name, text, open, moves) open,
+#include "core/tbl/task_state.def"
+#undef RV_TASK_STATE
+};
+
+static const unsigned task_state_moves[] = {
+#define M(name) (1u << RV_TASK_##name)
+#define RV_TASK_STATE(name, text, open, moves) (moves),
+#include "core/tbl/task_state.def"
+#undef RV_TASK_STATE
+#undef M
+};
+
+static const char *const step_state_texts[] = {
+#define RV_STEP_STATE(name, text, open, moves) text,
+#include "core/tbl/step_state.def"
+#undef RV_STEP_STATE
+};
+
+static const bool step_state_open[] = {
+#define RV_STEP_STATE(name, text, open, moves) open,
+#include "core/tbl/step_state.def"
+#undef RV_STEP_STATE
+};
+
+static const unsigned step_state_moves[] = {
+#define M(name) (1u << RV_STEP_##name)
+#define RV_STEP_STATE(name, text, open, moves) (moves),
+#include "core/tbl/step_state.def"
+#undef RV_STEP_STATE
+#undef M
+};
+
+static const char *const attempt_state_texts[] = {
+#define RV_ATTEMPT_STATE(name, text, live) text,
+#include "core/tbl/attempt_state.def"
+#undef RV_ATTEMPT_STATE
+};
+
+static const bool attempt_state_live[] = {
+#define RV_ATTEMPT_STATE(name, text, live) live,
+#include "core/tbl/attempt_state.def"
+#undef RV_ATTEMPT_STATE
+};
+
+static const char *const alert_kind_texts[] = {
+#define RV_ALERT_KIND(name, text, cure) text,
+#include "core/tbl/alert_kind.def"
+#undef RV_ALERT_KIND
+};
+
+static const char *const alert_kind_cures[] = {
+#define RV_ALERT_KIND(name, text, cure) cure,
+#include "core/tbl/alert_kind.def"
+#undef RV_ALERT_KIND
+};
+
+static const char *const step_kind_texts[] = {
+#define RV_STEP_KIND(name, text) text,
+#include "core/tbl/step_kind.def"
+#undef RV_STEP_KIND
+};
+
+static const char *const effect_texts[] = {
+#define RV_EFFECT(name, text) text,
+#include "core/tbl/effect.def"
+#undef RV_EFFECT
+};
+
+static const char *const late_reason_texts[] = {
+#define RV_LATE_REASON(name, text) text,
+#include "core/tbl/late_reason.def"
+#undef RV_LATE_REASON
+};
+
+const char *rv_task_state_text(enum rv_task_state state)
+{
+    return TEXT_OF(task_state_texts, state);
+}
+
+const char *rv_step_state_text(enum rv_step_state state)
+{
+    return TEXT_OF(step_state_texts, state);
+}
+
+const char *rv_attempt_state_text(enum rv_attempt_state state)
+{
+    return TEXT_OF(attempt_state_texts, state);
+}
+
+const char *rv_alert_kind_text(enum rv_alert_kind kind)
+{
+    return TEXT_OF(alert_kind_texts, kind);
+}
+
+const char *rv_alert_kind_cure(enum rv_alert_kind kind)
+{
+    return TEXT_OF(alert_kind_cures, kind);
+}
+
+const char *rv_step_kind_text(enum rv_step_kind kind)
+{
+    return TEXT_OF(step_kind_texts, kind);
+}
+
+const char *rv_effect_text(enum rv_effect effect)
+{
+    return TEXT_OF(effect_texts, effect);
+}
+
+const char *rv_late_reason_text(enum rv_late_reason reason)
+{
+    return TEXT_OF(late_reason_texts, reason);
+}
+
+const char *rv_direction_text(enum rv_direction direction)
+{
+    return direction == RV_UNDO ? "undo" : "forward";
+}
+
+bool rv_task_state_parse(struct rv_str text, enum rv_task_state *ret_state)
+{
+    for (size_t i = 0; i < ROWS(task_state_texts); i++) {
+        if (rv_str_is(text, task_state_texts[i])) {
+            *ret_state = (enum rv_task_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rv_effect_parse(struct rv_str text, enum rv_effect *ret_effect)
+{
+    for (size_t i = 0; i < ROWS(effect_texts); i++) {
+        if (rv_str_is(text, effect_texts[i])) {
+            *ret_effect = (enum rv_effect)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rv_task_state_open(enum rv_task_state state)
+{
+    return task_state_open[state];
+}
+
+bool rv_step_state_open(enum rv_step_state state)
+{
+    return step_state_open[state];
+}
+
+bool rv_attempt_state_live(enum rv_attempt_state state)
+{
+    return attempt_state_live[state];
+}
+
+bool rv_task_may_move(enum rv_task_state from, enum rv_task_state to)
+{
+    return (task_state_moves[from] >> to & 1u) != 0;
+}
+
+bool rv_step_may_move(enum rv_step_state from, enum rv_step_state to)
+{
+    return (step_state_moves[from] >> to & 1u) != 0;
+}
+
+void rv_task_move(enum rv_task_state *state, enum rv_task_state to)
+{
+    rv_assert(rv_task_may_move(*state, to));
+    *state = to;
+}
+
+void rv_step_move(enum rv_step_state *state, enum rv_step_state to)
+{
+    rv_assert(rv_step_may_move(*state, to));
+    *state = to;
+}

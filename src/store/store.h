@@ -1,0 +1,170 @@
+/* store.h - the state store in the words of the pattern; every backend keeps this contract. */
+#ifndef RV_STORE_STORE_H
+#define RV_STORE_STORE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "core/rows.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One thread uses a store. Work happens between begin and commit or rollback; lists may also be
+ * called outside. Rows that are read are built on the arena of the call. Errors of every call:
+ * BUSY, IO, FULL, MEMORY (try again), CORRUPT (stop), LIMIT (the arena is full). */
+
+/* A submitter's key, kept apart from its task and longer. */
+struct rv_key_row {
+    struct rv_str key;
+    struct rv_str body_hash; /* of the submission; another body under the same key is refused */
+    struct rv_task_id task;
+};
+
+/* All that one batch changes in one task. Guarded: the task row must have `revision_before` (0: must not
+ * exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role. A change that
+ * does not pass its guard writes nothing at all and says why in `outcome`; the others go on. */
+struct rv_change {
+    const struct rv_task *task; /* as it shall be; its revision is revision_before + 1 */
+    int64_t revision_before;
+    int64_t epoch;
+    const struct rv_key_row *key; /* NULL: none */
+    const struct rv_step *const *steps;
+    const bool *steps_new; /* steps_new[i]: insert, else replace */
+    size_t steps_count;
+    const struct rv_attempt *attempts; /* all inserts */
+    size_t attempts_count;
+    const struct rv_late_reply *late_replies;
+    size_t late_replies_count;
+    const struct rv_alert *alerts;
+    size_t alerts_count;
+    bool close_alerts; /* closes the task's open alerts before the new ones are raised */
+    enum rv_err outcome; /* set by commit: OK, CONFLICT, DUPLICATE (key), DEPOSED */
+};
+
+/* What a batch changes beside tasks. */
+struct rv_ack {
+    int64_t alert;
+    int64_t at;
+    struct rv_str by;
+    enum rv_err outcome; /* set by commit: OK (also when it was acknowledged before) or NOT_FOUND */
+};
+
+struct rv_batch {
+    struct rv_change *changes;
+    size_t changes_count;
+    const struct rv_workflow_row *workflows; /* inserts; the caller has looked for the same name first */
+    size_t workflows_count;
+    struct rv_ack *acks;
+    size_t acks_count;
+    int64_t number; /* written into the instance's row; counts up by one per instance */
+};
+
+/* Who uses the store. Filled by enlist. */
+struct rv_enlistment {
+    uint8_t instance;      /* number of this instance, part of its ids */
+    int64_t last_alive_at; /* when any instance last committed or renewed; 0: new store */
+    int64_t open_tasks;
+    bool created;          /* the store is new */
+};
+
+/* Filter and place of a list; lists are keyset pages, newest first. */
+struct rv_task_filter {
+    bool by_state;
+    enum rv_task_state state;
+    struct rv_str workflow; /* "namespace/name" or "namespace/name:version"; absent: any */
+    struct rv_task_id before; /* only older ones; none: from the newest */
+};
+
+struct rv_store;
+
+/* At most 20 operations. */
+struct rv_store_ops {
+    void (*close)(struct rv_store *store);
+
+    /* Takes a number for this process (its row: boot id, pid, host) and reads when the store was
+     * last alive. Called once, first. The embedded stores have one instance: any other row is dead. */
+    enum rv_err (*enlist)(struct rv_store *store, struct rv_str boot, int64_t pid,
+                          struct rv_enlistment *ret_enlistment);
+
+    /* Opens a transaction and reads the store's clock, which never goes back, also not over a
+     * restart (a floor is recorded with each batch). */
+    enum rv_err (*begin)(struct rv_store *store, int64_t *ret_now);
+    /* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
+     * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all
+     * of it is, ask `committed`. The transaction is over in every case. */
+    enum rv_err (*commit)(struct rv_store *store, struct rv_batch *batch);
+    void (*rollback)(struct rv_store *store);
+    /* After COMMIT_UNKNOWN: is the batch of that number in the store? */
+    enum rv_err (*committed)(struct rv_store *store, int64_t number, bool *ret_committed);
+
+    /* By id, NULL where there is none. */
+    enum rv_err (*load_tasks)(struct rv_store *store, struct rv_arena *arena,
+                              const struct rv_task_id *ids, size_t count,
+                              const struct rv_task **ret_tasks);
+    enum rv_err (*load_steps)(struct rv_store *store, struct rv_arena *arena,
+                              const struct rv_step_id *ids, size_t count,
+                              const struct rv_step **ret_steps);
+    /* By key; `task` 0 where it is free. */
+    enum rv_err (*find_keys)(struct rv_store *store, struct rv_arena *arena,
+                             const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows);
+    /* NULL where there is none. By id, or by namespace + name (+ version; absent: the one
+     * published last). */
+    enum rv_err (*load_workflow)(struct rv_store *store, struct rv_arena *arena, int64_t id,
+                                 const struct rv_workflow_row **ret_row);
+    enum rv_err (*find_workflow)(struct rv_store *store, struct rv_arena *arena,
+                                 struct rv_str space, struct rv_str name, struct rv_str version,
+                                 const struct rv_workflow_row **ret_row);
+
+    /* Open tasks by ascending id, for the start and the repair scan: at most `limit` after `after`. */
+    enum rv_err (*scan_open)(struct rv_store *store, struct rv_arena *arena,
+                             struct rv_task_id after, size_t limit,
+                             const struct rv_task **ret_tasks, size_t *ret_count);
+
+    /* The lease on a role ("supervisor"): taken when free, expired or held by a dead instance, with
+     * the next epoch; renewed when held by this instance. *ret_epoch 0: another holds it. *ret_until: its end. */
+    enum rv_err (*claim_role)(struct rv_store *store, struct rv_str role, int64_t lease_ms,
+                              int64_t *ret_epoch, int64_t *ret_until);
+
+    /* Pages of at most `limit` rows; *ret_count < limit: no more. list_tasks may stop early to
+     * bound its work: then *ret_next is where to go on, else it is none. */
+    enum rv_err (*list_tasks)(struct rv_store *store, struct rv_arena *arena,
+                              const struct rv_task_filter *filter, size_t limit,
+                              struct rv_task *ret_tasks, size_t *ret_count,
+                              struct rv_task_id *ret_next);
+    /* Of one task, by ascending number, after `after`. */
+    enum rv_err (*list_steps)(struct rv_store *store, struct rv_arena *arena,
+                              struct rv_task_id task, uint32_t after, size_t limit,
+                              struct rv_step *ret_steps, size_t *ret_count);
+    /* The ended attempts of one task (step.number 0) or one step, by step and number, after the
+     * attempt `after` of the step `after_step`. */
+    enum rv_err (*list_attempts)(struct rv_store *store, struct rv_arena *arena,
+                                 struct rv_step_id step, uint32_t after_step, uint32_t after,
+                                 size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
+    enum rv_err (*list_late_replies)(struct rv_store *store, struct rv_arena *arena,
+                                     struct rv_task_id task, size_t limit,
+                                     struct rv_late_reply *ret_rows, size_t *ret_count);
+    /* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor closed;
+     * `task` none: of all. */
+    enum rv_err (*list_alerts)(struct rv_store *store, struct rv_arena *arena,
+                               struct rv_task_id task, bool open_only, int64_t before,
+                               size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
+    /* By namespace, name, publication (newest first). */
+    enum rv_err (*list_workflows)(struct rv_store *store, struct rv_arena *arena, size_t skip,
+                                  size_t limit, struct rv_workflow_row *ret_rows,
+                                  size_t *ret_count);
+};
+
+struct rv_store {
+    const struct rv_store_ops *ops;
+};
+
+/* Where a store gets the wall clock from: the server's, or the simulator's. Milliseconds. */
+struct rv_wall_clock {
+    int64_t (*now)(void *self);
+    void *self; /* borrowed */
+};
+
+#endif
