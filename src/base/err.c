@@ -7,6 +7,7 @@ struct err_row {
     int exit_code;
 };
 
+/* clang-format off */
 static const struct err_row err_rows[RV_ERR_COUNT] = {
     [RV_OK] = {"done", RV_FAMILY_NONE, 200, 0},
 #define RV_ERR_ROW(name, family, text, http, exit_code)                                            \
@@ -14,6 +15,7 @@ static const struct err_row err_rows[RV_ERR_COUNT] = {
     RV_ERR_TABLE(RV_ERR_ROW)
 #undef RV_ERR_ROW
 };
+/* clang-format on */
 
 static const struct err_row err_unknown = {"unknown error", RV_FAMILY_STOP, 500, 1};
 

@@ -3,10 +3,13 @@
 #define RV_BASE_ERR_H
 
 /* What the caller does with an error decides its family:
- *   RETRY  the same call may succeed later          RELOAD  what was read is stale, read and decide again
- *   TELL   somebody's input is wrong, tell them     STOP    the process must not go on with this state
+ *   RETRY   the same call may succeed later
+ *   RELOAD  what was read is stale, read and decide again
+ *   TELL    somebody's input is wrong, tell them
+ *   STOP    the process must not go on with this state
  *
  *      NAME             family  text                                              HTTP  exit */
+/* clang-format off */
 #define RV_ERR_TABLE(X)                                                                            \
     X(BUSY,             RETRY,  "busy, try again",                                   503,  5)      \
     X(IO,               RETRY,  "input/output error",                                503,  5)      \
@@ -33,8 +36,15 @@ enum rv_err {
 #undef RV_ERR_ENUM
     RV_ERR_COUNT
 };
+/* clang-format on */
 
-enum rv_err_family { RV_FAMILY_NONE, RV_FAMILY_RETRY, RV_FAMILY_RELOAD, RV_FAMILY_TELL, RV_FAMILY_STOP };
+enum rv_err_family {
+    RV_FAMILY_NONE,
+    RV_FAMILY_RETRY,
+    RV_FAMILY_RELOAD,
+    RV_FAMILY_TELL,
+    RV_FAMILY_STOP
+};
 
 /* A function that can fail says so in its type. */
 #define RV_CHECK __attribute__((warn_unused_result))

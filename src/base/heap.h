@@ -1,4 +1,4 @@
-/* heap.h - a binary heap of (instant, value) pairs, smallest instant first, ties in order of arrival. */
+/* heap.h - a binary heap of (instant, value) pairs, smallest first, ties in order of arrival. */
 #ifndef RV_BASE_HEAP_H
 #define RV_BASE_HEAP_H
 

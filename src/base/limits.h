@@ -3,27 +3,27 @@
 #define RV_BASE_LIMITS_H
 
 enum {
-    RV_PAYLOAD_BYTES_MAX = 1024 * 1024,      /* one input, output, context or error */
-    RV_DEFINITION_BYTES_MAX = 256 * 1024,    /* one workflow as published */
-    RV_BODY_BYTES_MAX = 8 * 1024 * 1024,     /* one HTTP request's body */
-    RV_JSON_DEPTH_MAX = 64,                  /* nesting of any JSON or YAML */
-    RV_BATCH_COMMANDS_MAX = 1000,            /* commands decided in one transaction */
-    RV_CALL_ITEMS_MAX = 1000,                /* tasks, replies or leases in one call */
-    RV_POLL_REQUESTS_MAX = 256,              /* requests in one answer to a poll */
-    RV_POLLS_PARKED_MAX = 20000,             /* parked polls of all agents */
-    RV_PAGE_ROWS_MAX = 100,                  /* rows of one page of a query */
-    RV_NAME_BYTES_MAX = 128,                 /* agent, instance, workflow, poll id, tag */
-    RV_KEY_BYTES_MAX = 256,                  /* a submitter's key, a correlation id */
-    RV_INLINE_STEPS_PER_COMMAND = 256,       /* steps without an agent that one command runs */
-    RV_INLINE_STEPS_MAX = 10000,             /* in a row, before the task counts as running away */
-    RV_FUEL_PER_COMMAND = 100000,            /* about 1 ms of expressions */
-    RV_FUEL_PER_EXPRESSION = 1000000,        /* about 10 ms: the most one expression may take */
+    RV_PAYLOAD_BYTES_MAX = 1024 * 1024,   /* one input, output, context or error */
+    RV_DEFINITION_BYTES_MAX = 256 * 1024, /* one workflow as published */
+    RV_BODY_BYTES_MAX = 8 * 1024 * 1024,  /* one HTTP request's body */
+    RV_JSON_DEPTH_MAX = 64,               /* nesting of any JSON or YAML */
+    RV_BATCH_COMMANDS_MAX = 1000,         /* commands decided in one transaction */
+    RV_CALL_ITEMS_MAX = 1000,             /* tasks, replies or leases in one call */
+    RV_POLL_REQUESTS_MAX = 256,           /* requests in one answer to a poll */
+    RV_POLLS_PARKED_MAX = 20000,          /* parked polls of all agents */
+    RV_PAGE_ROWS_MAX = 100,               /* rows of one page of a query */
+    RV_NAME_BYTES_MAX = 128,              /* agent, instance, workflow, poll id, tag */
+    RV_KEY_BYTES_MAX = 256,               /* a submitter's key, a correlation id */
+    RV_INLINE_STEPS_PER_COMMAND = 256,    /* steps without an agent that one command runs */
+    RV_INLINE_STEPS_MAX = 10000,          /* in a row, before the task counts as running away */
+    RV_FUEL_PER_COMMAND = 100000,         /* about 1 ms of expressions */
+    RV_FUEL_PER_EXPRESSION = 1000000,     /* about 10 ms: the most one expression may take */
     RV_EXPRESSION_BYTES_MAX = 16 * 1024 * 1024, /* memory of one evaluation */
-    RV_SCOPE_DEPTH_MAX = 32,                 /* nesting of do and try in a definition */
-    RV_WAIT_MS_DEFAULT = 20000,              /* a poll without waitMs */
+    RV_SCOPE_DEPTH_MAX = 32,                    /* nesting of do and try in a definition */
+    RV_WAIT_MS_DEFAULT = 20000,                 /* a poll without waitMs */
     RV_WAIT_MS_MAX = 50000,
-    RV_POISON_DEATHS = 3,                    /* dead instances on one step that raise an alert */
-    RV_NO_AGENT_ALERT_MS = 5 * 60 * 1000     /* a step that no agent takes */
+    RV_POISON_DEATHS = 3,                /* dead instances on one step that raise an alert */
+    RV_NO_AGENT_ALERT_MS = 5 * 60 * 1000 /* a step that no agent takes */
 };
 
 #endif
