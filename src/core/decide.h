@@ -1,0 +1,134 @@
+/* decide.h - what the pattern does with one command: pure, from values to values. */
+#ifndef RV_CORE_DECIDE_H
+#define RV_CORE_DECIDE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "core/rows.h"
+#include "workflow/definition.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rv_command_kind {
+    RV_COMMAND_SUBMIT,   /* u.submit: the task begins */
+    RV_COMMAND_ASSIGN,   /* u.assign: a pending step goes to an agent instance as a new attempt */
+    RV_COMMAND_REPLY,    /* u.reply: an agent answers an attempt */
+    RV_COMMAND_RENEW,    /* u.renew: an agent renews its lease */
+    RV_COMMAND_END,      /* u.end: an attempt ended without a reply (undelivered, lost) */
+    RV_COMMAND_WAKE,     /* u.wake: an instant has passed */
+    RV_COMMAND_RESUBMIT, /* the operator's three */
+    RV_COMMAND_UNDO,
+    RV_COMMAND_CANCEL,
+    RV_COMMAND_PARK      /* u.park: the task's rows cannot be handled; it waits for an operator */
+};
+
+struct rv_reply {
+    struct rv_str output;    /* JSON; absent for a failure */
+    struct rv_str error;     /* JSON object {"type","status","title",...}; absent for a success */
+    bool transient;
+    enum rv_effect effect;   /* of the attempt, as the agent says */
+    int64_t retry_after_ms;  /* 0: not given */
+    bool circuit_open;       /* type "circuit-open": the request was not made */
+    struct rv_str target;    /* of the open circuit; absent: the whole agent */
+};
+
+struct rv_command {
+    enum rv_command_kind kind;
+    uint64_t seed;           /* for jitter and tokens */
+    int64_t now;             /* the store's clock in this batch */
+    int64_t arrived_at;      /* on the store's clock, at most now */
+    uint32_t step;           /* number of the step meant; 0: the task as a whole */
+    uint64_t token;          /* REPLY, RENEW, END: of the attempt meant */
+    union {
+        struct {
+            struct rv_task_id task;
+            int64_t workflow;
+            struct rv_str input, key, correlation;
+            uint8_t priority, instance;
+        } submit;
+        struct {
+            struct rv_str instance, boot, poll;
+        } assign;
+        struct rv_reply reply;
+        struct {
+            enum rv_attempt_state how; /* UNDELIVERED or LOST */
+            enum rv_effect effect;
+        } end;
+        struct {
+            bool excused; /* the server was absent when the instant passed: nobody's failure */
+            int64_t spread_ms; /* excused: hand out again within this time, at random */
+        } wake;
+        struct {
+            enum rv_alert_kind alert;
+            struct rv_str message;
+        } park;
+        struct {
+            struct rv_str by, reason;
+        } operate;
+    } u;
+};
+
+/* A task as loaded: its row, its open steps, and other steps that a decision asked for. */
+struct rv_view {
+    const struct rv_task *task; /* NULL: there is none yet (SUBMIT) */
+    const struct rv_step *const *steps;
+    size_t steps_count;
+    const struct rv_attempt *attempts; /* ended attempts of the step meant, if asked for */
+    size_t attempts_count;
+    bool attempts_loaded;
+    const struct rv_definition *definition; /* NULL: cannot be read */
+};
+
+struct rv_planned_step {
+    struct rv_step *row;
+    bool insert;
+};
+
+enum { RV_PLAN_STEPS_MAX = 64, RV_PLAN_ALERTS_MAX = 4, RV_PLAN_LATE_MAX = 1, RV_PLAN_ATTEMPTS_MAX = 64 };
+
+/* What shall be. All rows live on the arena of the call or are borrowed from view and command. */
+struct rv_plan {
+    struct rv_task task;
+    bool changed; /* the task row (and its revision) changes; false: nothing is written at all */
+    struct rv_planned_step steps[RV_PLAN_STEPS_MAX];
+    size_t steps_count;
+    struct rv_attempt attempts[RV_PLAN_ATTEMPTS_MAX];
+    size_t attempts_count;
+    struct rv_late_reply late[RV_PLAN_LATE_MAX];
+    size_t late_count;
+    struct rv_alert alerts[RV_PLAN_ALERTS_MAX]; /* ids are given by the scheduler */
+    size_t alerts_count;
+    bool close_alerts;
+    int status;            /* REPLY, RENEW: 200, 409 or 410 */
+    enum rv_err err;       /* operator's commands: REFUSED with the message */
+    struct rv_str message; /* what and the cure; absent: nothing to say */
+    uint32_t wanted;       /* NEED_STEP: the number */
+};
+
+enum rv_verdict {
+    RV_DECIDED,       /* the plan holds */
+    RV_NEED_STEP,     /* load the step `plan->wanted` into the view and ask again */
+    RV_NEED_ATTEMPTS, /* load the ended attempts of command->step and ask again */
+    RV_NO_ROOM,       /* the arena is full: nothing may be written */
+    RV_UNREADABLE     /* rows and definition do not fit together: park the task */
+};
+
+/* Total: every state meets every command. Takes nothing but what it is given: no clock, no I/O, no global.
+ * `now` is what command->now says; fuel and inline limits are those of base/limits.h. */
+enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
+                          struct rv_arena *arena, struct rv_plan *plan);
+
+/* Every invariant that rows of one task keep among themselves, in one place. NULL when they all
+ * hold, else the sentence of the one that does not. Asserted after load and before commit. */
+const char *rv_view_broken(const struct rv_task *task, const struct rv_step *const *steps,
+                           size_t steps_count);
+
+/* When the task must be looked at next (0: only on a named event). */
+int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const *steps,
+                        size_t steps_count);
+
+#endif

@@ -1,0 +1,239 @@
+/* call.h - what the outside asks of the scheduler, and what it answers: one struct per request. */
+#ifndef RV_SCHEDULER_CALL_H
+#define RV_SCHEDULER_CALL_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "core/decide.h"
+#include "core/rows.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A call is made by the api (or the simulator), put into the mailbox, and belongs to the scheduler until it
+ * calls `finish`, exactly once, after the commit that decided it (or at the end of its parking).
+ * Then it belongs to its maker again, who renders the answer and frees it. Everything that the request
+ * or the answer points to lives on the call's own arena. */
+enum rv_call_kind {
+    RV_CALL_PUBLISH,   /* u.publish */
+    RV_CALL_SUBMIT,    /* u.submit */
+    RV_CALL_POLL,      /* u.poll: may be parked */
+    RV_CALL_REPLIES,   /* u.replies */
+    RV_CALL_LEASES,    /* u.leases */
+    RV_CALL_OPERATE,   /* u.operate: resubmit, undo, cancel */
+    RV_CALL_ACK,       /* u.ack */
+    RV_CALL_SHOW,      /* u.show: a task; may be parked until it changes */
+    RV_CALL_STEPS,     /* u.list */
+    RV_CALL_ATTEMPTS,  /* u.list */
+    RV_CALL_LATE,      /* u.list */
+    RV_CALL_TASKS,     /* u.list */
+    RV_CALL_ALERTS,    /* u.list */
+    RV_CALL_WORKFLOWS, /* u.list */
+    RV_CALL_AGENTS,    /* u.agents */
+    RV_CALL_GONE,      /* u.gone: the caller of a parked call has left */
+    RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
+};
+
+struct rv_call_publish {
+    struct rv_workflow_row row; /* in: space, name, version, hash, source; out: id */
+    bool known;                 /* out: the same definition was published before */
+};
+
+struct rv_submission {
+    struct rv_str space;   /* in */
+    struct rv_str name;
+    struct rv_str version; /* absent: the newest */
+    struct rv_str input;   /* JSON; absent: {} */
+    struct rv_str key;
+    struct rv_str body_hash; /* of the whole submission, given when key is */
+    struct rv_str correlation;
+    uint8_t priority;
+    enum rv_err err;         /* in: an item that the api refused already (with its message); out */
+    struct rv_str message;   /* names what is wrong and the cure */
+    struct rv_task_id task;  /* out */
+    enum rv_task_state state;
+    bool known;              /* the key was submitted before with the same body */
+};
+
+struct rv_call_submit {
+    struct rv_submission *items;
+    size_t count;
+    int64_t wait_ms;            /* one item only: answer when the task has ended, or then */
+    const struct rv_task *task; /* out, if wait_ms: the task as it stands */
+};
+
+/* A request handed out. */
+struct rv_request {
+    struct rv_step_id step;
+    uint32_t attempt;
+    uint32_t fence;
+    uint64_t token;
+    int64_t complete_by;
+    int64_t lease_until;
+    struct rv_str reference;
+    struct rv_str input;
+};
+
+struct rv_cancel_notice {
+    struct rv_step_id step;
+    uint64_t token;
+};
+
+struct rv_poll {
+    struct rv_str agent; /* in */
+    struct rv_str instance;
+    struct rv_str boot;
+    struct rv_str poll;
+    uint32_t max;
+    int64_t wait_ms;
+    bool confirms; /* `confirm` was given, perhaps empty */
+    struct rv_str *confirm;
+    size_t confirm_count;
+    struct rv_request *requests; /* out */
+    size_t requests_count;
+    struct rv_cancel_notice *cancels;
+    size_t cancels_count;
+};
+
+struct rv_reply_item {
+    struct rv_step_id step; /* in; number 0: the text was no step id */
+    uint64_t token;
+    bool failed;            /* `error` was given, else `output` */
+    struct rv_reply reply;  /* core/decide.h */
+    int status;             /* out: 200, 409 or 410 */
+    struct rv_str message;
+};
+
+struct rv_call_replies {
+    struct rv_reply_item *items;
+    size_t count;
+    bool has_next;
+    struct rv_poll next; /* wait_ms 0: leaves at the commit with whatever is ready */
+};
+
+struct rv_lease_item {
+    struct rv_step_id step; /* in */
+    uint64_t token;
+    int status;             /* out: 200, 409 or 410 */
+    int64_t lease_until;
+    int64_t complete_by;
+    bool cancel;            /* stop: the attempt is revoked or over */
+};
+
+struct rv_call_leases {
+    struct rv_lease_item *items;
+    size_t count;
+};
+
+struct rv_call_operate {
+    enum rv_command_kind verb; /* RV_COMMAND_RESUBMIT, _UNDO, _CANCEL */
+    struct rv_task_id task;
+    struct rv_str by;
+    struct rv_str reason;
+    const struct rv_task *after; /* out */
+};
+
+struct rv_call_show {
+    struct rv_task_id task;
+    int64_t after_revision; /* with wait_ms: answer when the revision is higher */
+    int64_t wait_ms;
+    const struct rv_task *found; /* out; NULL with RV_ERR_NOT_FOUND */
+    const struct rv_workflow_row *workflow;
+};
+
+/* One page of whatever kind the call is. */
+struct rv_call_list {
+    struct rv_task_id task; /* STEPS, ATTEMPTS, LATE; ALERTS: none for all */
+    uint32_t step;          /* ATTEMPTS: 0 for all; else of that step */
+    uint32_t after_step;    /* STEPS: after this number; ATTEMPTS: after this step ... */
+    uint32_t after;         /* ... and this attempt */
+    int64_t before;         /* ALERTS */
+    size_t skip;            /* WORKFLOWS */
+    bool open_only;         /* ALERTS */
+    struct rv_task_filter filter; /* TASKS */
+    size_t limit;           /* at most RV_PAGE_ROWS_MAX */
+    size_t count;           /* out: rows in the array of this kind */
+    struct rv_task_id next; /* TASKS: where to go on; none: the end */
+    struct rv_task *tasks;
+    const struct rv_workflow_row **task_workflows; /* tasks_workflows[i] belongs to tasks[i] */
+    struct rv_step *steps;
+    struct rv_attempt *attempts; /* for ATTEMPTS the newest attempt of each step stands in `steps` */
+    struct rv_late_reply *late_replies;
+    struct rv_alert *alerts;
+    struct rv_workflow_row *workflows;
+};
+
+struct rv_agent_row {
+    struct rv_str agent;
+    struct rv_str instance;
+    int64_t seen_at;
+    uint32_t open_attempts;
+    bool parked; /* a poll is waiting here */
+};
+
+struct rv_agent_kind_row {
+    struct rv_str agent;
+    uint64_t waiting;      /* steps ready for it that no instance took */
+    int64_t waiting_since; /* of the oldest; 0: none */
+    uint32_t instances;
+    int64_t circuit_until; /* its circuit is open until then; 0: closed */
+    struct rv_str circuit_target;
+};
+
+struct rv_call_agents {
+    struct rv_agent_kind_row *kinds; /* out */
+    size_t kinds_count;
+    struct rv_agent_row *instances;
+    size_t instances_count;
+};
+
+struct rv_call_ack {
+    int64_t alert;
+    struct rv_str by;
+};
+
+struct rv_call_gone {
+    uint64_t serial; /* of the call whose caller has left */
+};
+
+struct rv_call_undelivered {
+    struct rv_str agent;
+    struct rv_str instance;
+    struct rv_str poll;
+};
+
+struct rv_call {
+    enum rv_call_kind kind;
+    uint64_t serial;     /* unique in this process, given by the maker */
+    uint64_t seed;       /* random, from the operating system: tokens are drawn from it */
+    int64_t mono_at;     /* arrival by the monotonic clock, stamped on receipt */
+    struct rv_arena arena;
+    void (*finish)(struct rv_call *call); /* called on the scheduler's thread */
+    void *owner;         /* the maker's */
+    struct rv_call *next; /* link of whoever owns it at the time */
+
+    enum rv_err err;       /* out: of the call as a whole */
+    struct rv_str message; /* out: what is wrong and the cure */
+    int64_t now;           /* out: the store's clock at the decision ... */
+    int64_t mono_now;      /* ... and the monotonic clock at the same moment: remaining time is computed from the
+                            * pair when the answer is written */
+    union {
+        struct rv_call_publish publish;
+        struct rv_call_submit submit;
+        struct rv_poll poll;
+        struct rv_call_replies replies;
+        struct rv_call_leases leases;
+        struct rv_call_operate operate;
+        struct rv_call_ack ack;
+        struct rv_call_show show;
+        struct rv_call_list list;
+        struct rv_call_agents agents;
+        struct rv_call_gone gone;
+        struct rv_call_undelivered undelivered;
+    } u;
+};
+
+#endif

@@ -1,0 +1,58 @@
+/* scheduler.h - the cycle: load, decide, commit, act, for a batch of calls at a time. */
+#ifndef RV_SCHEDULER_SCHEDULER_H
+#define RV_SCHEDULER_SCHEDULER_H
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "scheduler/call.h"
+#include "store/store.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pure but for the store that it is given: no clock, no thread, no I/O of its own. One thread calls
+ * it. The monotonic instants come from the caller, so a simulator can run it in virtual time. */
+struct rv_scheduler;
+
+enum rv_log_level { RV_LOG_INFO, RV_LOG_WARNING, RV_LOG_ERROR };
+
+/* Lines worth an operator's eye: alerts, absences, refused batches. `fields` is a JSON object. */
+struct rv_scheduler_log {
+    void (*write)(void *self, enum rv_log_level level, const char *event, struct rv_str fields);
+    void *self;
+};
+
+struct rv_scheduler_options {
+    struct rv_store *store;         /* borrowed */
+    struct rv_str boot;             /* random id of this process */
+    int64_t pid;
+    uint64_t seed;                  /* for what no call brings a seed for */
+    struct rv_hash_key hash_key;
+    int64_t scan_interval_ms;       /* of the repair scan; 0: 1,000 */
+    int64_t role_lease_ms;          /* of the supervisor's role; 0: 5,000 */
+    struct rv_scheduler_log log;
+};
+
+/* Takes its place in the store. Errors of the store pass through. */
+RV_CHECK enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
+                                       struct rv_scheduler **ret_scheduler);
+/* Finishes every parked call (RV_ERR_BUSY: the server is stopping) and forgets the rest. */
+void rv_scheduler_close(struct rv_scheduler *scheduler);
+
+/* One batch. Takes all `count` calls; those that can be answered are finished before it returns, the others are parked or
+ * go into the next batch. BUSY, IO, FULL, MEMORY: the store refused for now, the calls were finished with that
+ * error; COMMIT_UNKNOWN, CORRUPT: the caller ends the process and nobody was answered. */
+RV_CHECK enum rv_err rv_scheduler_run_batch(struct rv_scheduler *scheduler, struct rv_call **calls,
+                                            size_t count, int64_t mono_now);
+
+/* Milliseconds from mono_now until run_batch must be called again even without calls; 0: at once. */
+int64_t rv_scheduler_next_wake(const struct rv_scheduler *scheduler, int64_t mono_now);
+
+/* From now on nothing is parked, and parked calls are answered at once: before a clean stop. */
+void rv_scheduler_drain(struct rv_scheduler *scheduler);
+
+/* What the log line at start says. */
+const struct rv_enlistment *rv_scheduler_enlistment(const struct rv_scheduler *scheduler);
+
+#endif
