@@ -1,4 +1,4 @@
-/* arena.h - memory for one batch, one request, one definition: taken piece by piece, freed at once. */
+/* arena.h - memory for one batch, one request, one definition; freed all at once. */
 #ifndef RV_BASE_ARENA_H
 #define RV_BASE_ARENA_H
 
@@ -39,12 +39,12 @@ struct rv_arena_mark {
 struct rv_arena_mark rv_arena_mark(const struct rv_arena *arena);
 void rv_arena_release(struct rv_arena *arena, struct rv_arena_mark mark);
 
-/* Aligned to 16; contents undefined (take) or zero (zero). NULL when the cap or the system says no. */
+/* Aligned to 16; contents undefined (take) or zero (zero). NULL if the cap or the system says no. */
 void *rv_arena_take(struct rv_arena *arena, size_t bytes);
 void *rv_arena_zero(struct rv_arena *arena, size_t count, size_t bytes_each);
 /* Unaligned bytes, for text. */
 char *rv_arena_bytes(struct rv_arena *arena, size_t bytes);
-/* Copies end with a NUL that is not counted. On failure `at` is NULL; an absent string stays absent. */
+/* Copies end with a NUL that is not counted. On failure `at` is NULL; an absent string stays so. */
 struct rv_str rv_arena_str(struct rv_arena *arena, struct rv_str text);
 struct rv_str rv_arena_printf(struct rv_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
