@@ -1,0 +1,27 @@
+# tools/build.sh - what dev, tools/fuzz and tools/lint share; sourced at the top of the tree.
+
+# Shows what a command says only when it fails.
+quietly() {
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
+    rm -f "$log"
+}
+
+# Makes or refreshes a build directory: configure DIR [MESON_OPTION...]. The include roots are made
+# before every build, since a header added to a room needs its link. CI=true makes warnings errors.
+configure() {
+    dir=$1
+    shift
+    [ "${CI:-}" != true ] || set -- "$@" -Dwerror=true
+    if [ ! -f "$dir/build.ninja" ]; then
+        quietly meson setup "$dir" "$@"
+    elif [ "${CI:-}" = true ]; then
+        quietly meson configure "$dir" -Dwerror=true
+    fi
+    tools/roots "$dir"
+}
+
+# build DIR [TARGET...]
+build() {
+    if [ -t 1 ]; then ninja -C "$@"; else ninja --quiet -C "$@"; fi
+}
