@@ -19,6 +19,7 @@ configure() {
         quietly meson configure "$dir" -Dwerror=true
     fi
     tools/roots "$dir"
+    quietly ninja -C "$dir" build.ninja
 }
 
 # build DIR [TARGET...]
