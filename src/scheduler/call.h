@@ -103,6 +103,9 @@ struct rv_reply_item {
     uint64_t token;
     bool failed;            /* `error` was given, else `output` */
     struct rv_reply reply;  /* core/decide.h */
+    int refused;            /* in: the status with which the api refused the item; 0: it did not.
+                             * Such an item has step number 0, and the scheduler passes it over */
+    struct rv_str refusal;  /* in: why */
     int status;             /* out: 200, 409 or 410 */
     struct rv_str message;
 };
@@ -153,7 +156,7 @@ struct rv_call_list {
     int64_t before;         /* ALERTS */
     size_t skip;            /* WORKFLOWS */
     bool open_only;         /* ALERTS */
-    struct rv_task_filter filter; /* TASKS */
+    struct rv_task_filter filter; /* TASKS; WORKFLOWS: `workflow` present: only that one */
     size_t limit;           /* at most RV_PAGE_ROWS_MAX */
     size_t count;           /* out: rows in the array of this kind */
     struct rv_task_id next; /* TASKS: where to go on; none: the end */

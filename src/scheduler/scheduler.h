@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/log_level.h"
 #include "base/str.h"
 #include "scheduler/call.h"
 #include "store/store.h"
@@ -14,8 +15,6 @@
 /* Pure but for the store that it is given: no clock, no thread, no I/O of its own. One thread calls
  * it. The monotonic instants come from the caller, so a simulator can run it in virtual time. */
 struct rv_scheduler;
-
-enum rv_log_level { RV_LOG_INFO, RV_LOG_WARNING, RV_LOG_ERROR };
 
 /* Lines worth an operator's eye: alerts, absences, refused batches. `fields` is a JSON object. */
 struct rv_scheduler_log {

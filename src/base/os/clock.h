@@ -1,0 +1,13 @@
+/* clock.h - the process's two clocks: the wall's, and the one that never goes back. */
+#ifndef RV_BASE_OS_CLOCK_H
+#define RV_BASE_OS_CLOCK_H
+
+#include <stdint.h>
+
+/* Since 1970; may jump when somebody sets it. Only the store reads it, through rv_wall_clock. */
+int64_t rv_clock_wall_ms(void);
+/* Since some fixed moment; for deadlines and for arrival stamps. */
+int64_t rv_clock_mono_ms(void);
+int64_t rv_clock_mono_us(void);
+
+#endif

@@ -1,0 +1,121 @@
+#include "base/os/log.h"
+
+#include "base/os/clock.h"
+#include "base/time.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 8192 };
+
+static enum rv_log_form log_form = RV_LOG_JSON;
+
+/* A line under construction; what does not fit is dropped, but the end always has its place. */
+struct line {
+    char at[LINE_BYTES];
+    size_t len;
+    size_t len_max;
+};
+
+static const char *const level_texts[] = {
+    [RV_LOG_INFO] = "info", [RV_LOG_WARNING] = "warning", [RV_LOG_ERROR] = "error"};
+
+void rv_log_set_form(enum rv_log_form form)
+{
+    log_form = form;
+    if (form == RV_LOG_AUTO)
+        log_form = isatty(STDERR_FILENO) ? RV_LOG_TEXT : RV_LOG_JSON;
+}
+
+static void line_add(struct line *line, const char *text, size_t len)
+{
+    if (len > line->len_max - line->len)
+        len = line->len_max - line->len;
+    memcpy(line->at + line->len, text, len);
+    line->len += len;
+}
+
+static void line_add_text(struct line *line, const char *text)
+{
+    line_add(line, text, strlen(text));
+}
+
+static void line_add_int(struct line *line, int64_t number)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%lld", (long long)number);
+    line_add(line, digits, (size_t)n);
+}
+
+/* What is not printable is escaped, in text lines too: a stranger's name must not forge a line. */
+static void line_add_escaped(struct line *line, struct rv_str text)
+{
+    for (size_t i = 0; i < text.len && line->len_max - line->len >= 6; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        char escape[8];
+        if (c == '"' || c == '\\') {
+            line_add(line, (char[]){'\\', (char)c}, 2);
+        } else if (c < 0x20 || c == 0x7f) {
+            snprintf(escape, sizeof escape, "\\u%04x", c);
+            line_add(line, escape, 6);
+        } else {
+            line_add(line, (const char *)&text.at[i], 1);
+        }
+    }
+}
+
+static void line_add_value(struct line *line, const struct rv_log_field *field, bool quoted)
+{
+    if (field->text.at == NULL) {
+        line_add_int(line, field->number);
+    } else if (field->raw) {
+        line_add(line, field->text.at, field->text.len);
+    } else {
+        line_add_text(line, quoted ? "\"" : "");
+        line_add_escaped(line, field->text);
+        line_add_text(line, quoted ? "\"" : "");
+    }
+}
+
+static bool value_needs_quotes(const struct rv_log_field *field)
+{
+    return field->text.len == 0 || memchr(field->text.at, ' ', field->text.len) != NULL;
+}
+
+/* Whether the field fits even if all of it is escaped: JSON must not be cut inside. */
+static bool line_has_room(const struct line *line, const struct rv_log_field *field)
+{
+    size_t most = strlen(field->name) + 6 * field->text.len + 32;
+    return most <= line->len_max - line->len;
+}
+
+void rv_log_write(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
+                  size_t count)
+{
+    struct line line;
+    line.len = 0;
+    line.len_max = sizeof line.at - 4;
+    char time_text[RV_INSTANT_TEXT_BYTES];
+    struct rv_str now = rv_instant_text(rv_clock_wall_ms(), time_text);
+    bool json = log_form == RV_LOG_JSON;
+    line_add_text(&line, json ? "{\"time\":\"" : "");
+    line_add(&line, json ? now.at : now.at + 11, json ? now.len : now.len - 12);
+    line_add_text(&line, json ? "\",\"level\":\"" : " ");
+    line_add_text(&line, level_texts[level]);
+    line_add_text(&line, json ? "\",\"event\":\"" : " ");
+    line_add_text(&line, event);
+    line_add_text(&line, json ? "\"" : "");
+    for (size_t i = 0; i < count; i++) {
+        if (!line_has_room(&line, &fields[i]))
+            continue;
+        line_add_text(&line, json ? ",\"" : " ");
+        line_add_text(&line, fields[i].name);
+        line_add_text(&line, json ? "\":" : "=");
+        line_add_value(&line, &fields[i], json || value_needs_quotes(&fields[i]));
+    }
+    line.len_max = sizeof line.at;
+    line_add_text(&line, json ? "}\n" : "\n");
+    /* Nobody can be told that the log cannot be written. */
+    if (write(STDERR_FILENO, line.at, line.len) < 0)
+        return;
+}

@@ -1,0 +1,121 @@
+#include "base/os/mailbox.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+void rv_mailbox_init(struct rv_mailbox *box, size_t link_offset)
+{
+    *box = (struct rv_mailbox){.link_offset = link_offset};
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    int failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    failed |= pthread_cond_init(&box->filled, &attributes);
+    failed |= pthread_mutex_init(&box->mutex, NULL);
+    pthread_condattr_destroy(&attributes);
+    rv_assert(failed == 0);
+}
+
+void rv_mailbox_done(struct rv_mailbox *box)
+{
+    rv_assert(box->first == NULL);
+    pthread_cond_destroy(&box->filled);
+    pthread_mutex_destroy(&box->mutex);
+}
+
+/* The link has the item's own pointer type, which is not known here: it is copied as bytes. */
+static void link_set(const struct rv_mailbox *box, void *item, void *next)
+{
+    memcpy((char *)item + box->link_offset, &next, sizeof next);
+}
+
+static void *link_get(const struct rv_mailbox *box, void *item)
+{
+    void *next;
+    memcpy(&next, (char *)item + box->link_offset, sizeof next);
+    return next;
+}
+
+bool rv_mailbox_put(struct rv_mailbox *box, void *item)
+{
+    pthread_mutex_lock(&box->mutex);
+    bool open = !box->closed;
+    bool wake = false;
+    if (open) {
+        link_set(box, item, NULL);
+        if (box->last != NULL)
+            link_set(box, box->last, item);
+        else
+            box->first = item;
+        box->last = item;
+        box->count++;
+        wake = box->waiting;
+        box->waiting = false; /* one signal is enough for all that come before it wakes */
+    }
+    pthread_mutex_unlock(&box->mutex);
+    if (wake)
+        pthread_cond_signal(&box->filled);
+    return open;
+}
+
+static struct timespec deadline_in(int64_t wait_ms)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += (time_t)(wait_ms / 1000);
+    at.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_nsec -= 1000000000;
+        at.tv_sec++;
+    }
+    return at;
+}
+
+static void mailbox_wait(struct rv_mailbox *box, int64_t wait_ms)
+{
+    struct timespec deadline = deadline_in(wait_ms < 0 ? 0 : wait_ms);
+    box->waiting = true;
+    int result = 0;
+    while (box->waiting && !box->closed && result != ETIMEDOUT) {
+        if (wait_ms < 0)
+            result = pthread_cond_wait(&box->filled, &box->mutex);
+        else
+            result = pthread_cond_timedwait(&box->filled, &box->mutex, &deadline);
+    }
+    box->waiting = false;
+}
+
+size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int64_t wait_ms)
+{
+    pthread_mutex_lock(&box->mutex);
+    if (box->first == NULL && !box->closed && wait_ms != 0)
+        mailbox_wait(box, wait_ms);
+    size_t taken = 0;
+    while (taken < max && box->first != NULL) {
+        ret_items[taken++] = box->first;
+        box->first = link_get(box, box->first);
+    }
+    if (box->first == NULL)
+        box->last = NULL;
+    box->count -= taken;
+    pthread_mutex_unlock(&box->mutex);
+    return taken;
+}
+
+void rv_mailbox_wake(struct rv_mailbox *box)
+{
+    pthread_mutex_lock(&box->mutex);
+    box->waiting = false;
+    pthread_mutex_unlock(&box->mutex);
+    pthread_cond_signal(&box->filled);
+}
+
+void rv_mailbox_close(struct rv_mailbox *box)
+{
+    pthread_mutex_lock(&box->mutex);
+    box->closed = true;
+    pthread_mutex_unlock(&box->mutex);
+    pthread_cond_signal(&box->filled);
+}
