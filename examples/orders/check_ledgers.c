@@ -1,0 +1,268 @@
+/* check_ledgers - proves from the services' own ledgers that every order came out whole.
+ *
+ * usage: check_ledgers FOLDER ORDERS
+ *
+ * FOLDER holds inventory.ledger, payment.ledger and shipping.ledger. ORDERS has a line for each
+ * order placed: its number and its end as Reeve tells it ("order-0017 processed"). Nothing else of
+ * what Reeve says is believed. Exit code 0: all holds; 1: not (each violation in a line); 2: the
+ * input cannot be read. */
+#include "ledger.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SERVICES = 3, ORDERS_MAX = 100000 };
+
+static const struct {
+    const char *name, *verb, *undo_verb, *done, *undone;
+} services[SERVICES] = {
+    {"inventory", "reserve", "release", "reserved", "stock given back"},
+    {"payment", "charge", "refund", "charged", "refunded"},
+    {"shipping", "ship", "cancel", "shipped", "shipment called back"},
+};
+
+enum end { END_PROCESSED, END_COMPENSATED, END_ERROR, END_OTHER, END_COUNT };
+
+struct order {
+    char name[SHOP_TEXT_BYTES];
+    char end_text[24];
+    enum end end;
+    /* From the ledgers, for each service: effects, effects undone, undos that found nothing. */
+    unsigned done[SERVICES];
+    unsigned undone[SERVICES];
+    unsigned barred[SERVICES];
+};
+
+struct proof {
+    struct shop_ledger ledgers[SERVICES];
+    struct order *orders; /* owned */
+    size_t count;
+    unsigned ends[END_COUNT];
+    unsigned turned_away;
+    unsigned violations;
+};
+
+static void violation(struct proof *proof, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void violation(struct proof *proof, const char *format, ...)
+{
+    va_list args;
+    proof->violations++;
+    va_start(args, format);
+    printf("  VIOLATED  ");
+    vprintf(format, args);
+    putchar('\n');
+    va_end(args);
+}
+
+static enum end end_of(const char *text)
+{
+    if (!strcmp(text, "processed"))
+        return END_PROCESSED;
+    if (!strcmp(text, "compensated"))
+        return END_COMPENSATED;
+    return !strcmp(text, "error") ? END_ERROR : END_OTHER;
+}
+
+static struct order *find_order(const struct proof *proof, const char *name)
+{
+    for (size_t i = 0; i < proof->count; i++) {
+        if (!strcmp(proof->orders[i].name, name))
+            return &proof->orders[i];
+    }
+    return NULL;
+}
+
+/* From a line "order-0017 processed". */
+static bool take_order(char *line, struct order *order)
+{
+    char *end = line;
+    char *name = strsep(&end, " ");
+    if (end == NULL)
+        return false;
+    end[strcspn(end, "\n")] = '\0';
+    snprintf(order->name, sizeof order->name, "%s", name);
+    snprintf(order->end_text, sizeof order->end_text, "%s", end);
+    return shop_text_good(name) && end[0] != '\0' && strlen(end) < sizeof order->end_text;
+}
+
+static bool read_orders(struct proof *proof, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char line[256];
+    if (file == NULL) {
+        fprintf(stderr, "check_ledgers: %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    while (fgets(line, sizeof line, file) != NULL && proof->count < ORDERS_MAX) {
+        struct order *order = &proof->orders[proof->count];
+        if (!take_order(line, order)) {
+            fprintf(stderr, "check_ledgers: %s: line %zu: not \"ORDER END\"\n", path,
+                    proof->count + 1);
+            fclose(file);
+            return false;
+        }
+        if (find_order(proof, order->name) != NULL)
+            violation(proof, "%s is listed twice", order->name);
+        order->end = end_of(order->end_text);
+        proof->ends[order->end]++;
+        proof->count++;
+    }
+    fclose(file);
+    return true;
+}
+
+/* One line of one ledger: counted for its order, and held against the lines with the same key. */
+static void count_line(struct proof *proof, unsigned s, size_t line)
+{
+    const struct shop_ledger *ledger = &proof->ledgers[s];
+    const struct shop_entry *e = &ledger->entries[line];
+    struct order *order = find_order(proof, e->order);
+    bool undo = !strcmp(e->verb, services[s].undo_verb);
+    if (order == NULL || (!undo && strcmp(e->verb, services[s].verb) != 0)) {
+        violation(proof, "%s.ledger line %zu: %s of %s, which nobody placed", services[s].name,
+                  line + 1, e->verb, e->order);
+        return;
+    }
+    if (!strcmp(e->outcome, "refused")) {
+        proof->turned_away++;
+        return;
+    }
+    if (shop_ledger_find(ledger, e->verb, e->key, e->outcome) != e)
+        violation(proof, "%s: %s twice with one key (%s)", e->order, e->verb, e->key);
+    const struct shop_entry *forward = shop_ledger_find(ledger, services[s].verb, e->key, "done");
+    if (!undo) {
+        order->done[s]++;
+    } else if (!strcmp(e->outcome, "void")) {
+        order->barred[s]++;
+        if (forward != NULL)
+            violation(proof, "%s: %s had its effect although its key was barred", e->order,
+                      services[s].verb);
+    } else {
+        order->undone[s]++;
+        if (forward == NULL || forward > e || strcmp(forward->order, e->order) != 0 ||
+            forward->amount != e->amount)
+            violation(proof, "%s: the %s does not match a %s", e->order, e->verb, services[s].verb);
+    }
+}
+
+static void check_order(struct proof *proof, const struct order *order)
+{
+    for (unsigned s = 0; s < SERVICES; s++) {
+        unsigned done = order->done[s];
+        unsigned undone = order->undone[s];
+        if (order->end == END_PROCESSED && (done != 1 || undone != 0))
+            violation(proof, "%s was processed, but %s %u times, %s %u times", order->name,
+                      services[s].done, done, services[s].undone, undone);
+        if (order->end == END_COMPENSATED && done != undone)
+            violation(proof, "%s was undone, but %s %u times, %s %u times", order->name,
+                      services[s].done, done, services[s].undone, undone);
+        if (done > 1 || undone > 1)
+            violation(proof, "%s: %s %u times, %s %u times", order->name, services[s].done, done,
+                      services[s].undone, undone);
+    }
+    if (order->end == END_OTHER)
+        violation(proof, "%s has no end: Reeve says \"%s\"", order->name, order->end_text);
+}
+
+static unsigned total(const struct proof *proof, enum end end, unsigned s, bool undone)
+{
+    unsigned sum = 0;
+    for (size_t i = 0; i < proof->count; i++) {
+        const struct order *order = &proof->orders[i];
+        if (order->end == end)
+            sum += undone ? order->undone[s] : order->done[s];
+    }
+    return sum;
+}
+
+static void print_error_orders(const struct proof *proof)
+{
+    for (size_t i = 0; i < proof->count; i++) {
+        const struct order *order = &proof->orders[i];
+        if (order->end != END_ERROR)
+            continue;
+        printf("            %s  ", order->name);
+        const char *between = "";
+        for (unsigned s = 0; s < SERVICES; s++) {
+            if (order->done[s] == 0)
+                continue;
+            printf("%s%s", between, order->undone[s] ? services[s].undone : services[s].done);
+            between = ", ";
+        }
+        putchar('\n');
+    }
+}
+
+static void print_proof(const struct proof *proof)
+{
+    unsigned barred = 0;
+    for (size_t i = 0; i < proof->count; i++) {
+        for (unsigned s = 0; s < SERVICES; s++)
+            barred += proof->orders[i].barred[s];
+    }
+    printf("  processed    %4u orders: stock reserved %u, charged %u, shipped %u times\n",
+           proof->ends[END_PROCESSED], total(proof, END_PROCESSED, 0, false),
+           total(proof, END_PROCESSED, 1, false), total(proof, END_PROCESSED, 2, false));
+    printf("  undone       %4u orders: stock given back %u of %u, refunded %u of %u,"
+           " called back %u of %u\n",
+           proof->ends[END_COMPENSATED], total(proof, END_COMPENSATED, 0, true),
+           total(proof, END_COMPENSATED, 0, false), total(proof, END_COMPENSATED, 1, true),
+           total(proof, END_COMPENSATED, 1, false), total(proof, END_COMPENSATED, 2, true),
+           total(proof, END_COMPENSATED, 2, false));
+    printf("  in error     %4u orders wait for an operator, and this is how they stand:\n",
+           proof->ends[END_ERROR]);
+    print_error_orders(proof);
+    printf("  late writers %4u turned away by their fence or by a barred key; %u keys barred\n",
+           proof->turned_away, barred);
+}
+
+static bool read_ledgers(struct proof *proof, const char *folder)
+{
+    for (unsigned s = 0; s < SERVICES; s++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s.ledger", folder, services[s].name);
+        if (!shop_ledger_read(&proof->ledgers[s], path))
+            return false;
+    }
+    return true;
+}
+
+static int prove(struct proof *proof, const char *folder, const char *orders)
+{
+    if (!read_ledgers(proof, folder) || !read_orders(proof, orders))
+        return 2;
+    if (proof->count == 0)
+        violation(proof, "no order was placed: this would prove nothing");
+    for (unsigned s = 0; s < SERVICES; s++) {
+        for (size_t line = 0; line < proof->ledgers[s].count; line++)
+            count_line(proof, s, line);
+    }
+    for (size_t i = 0; i < proof->count; i++)
+        check_order(proof, &proof->orders[i]);
+    print_proof(proof);
+    printf(proof->violations == 0 ? "  all of it holds\n" : "  %u VIOLATIONS\n", proof->violations);
+    return proof->violations == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct proof proof = {0};
+    if (argc != 3) {
+        fprintf(stderr, "usage: check_ledgers FOLDER ORDERS\n");
+        return 2;
+    }
+    proof.orders = calloc(ORDERS_MAX, sizeof *proof.orders);
+    if (proof.orders == NULL)
+        return 2;
+    int code = prove(&proof, argv[1], argv[2]);
+    for (unsigned s = 0; s < SERVICES; s++)
+        shop_ledger_close(&proof.ledgers[s]);
+    free(proof.orders);
+    return code;
+}

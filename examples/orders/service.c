@@ -1,0 +1,379 @@
+#include "service.h"
+
+#include "fate.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COUNTERS_MAX = 8192, BURST_EVERY = 48, BURST_LENGTH = 6, BODY_BYTES = 384 };
+
+/* How often one order has asked for one verb; forgotten when the service dies. */
+struct counter {
+    char order[SHOP_TEXT_BYTES];
+    bool undo;
+    uint32_t asked;
+};
+
+struct service {
+    const struct shop_business *business; /* borrowed: static */
+    pthread_mutex_t lock;                 /* holds everything below; one writer at a time */
+    struct shop_ledger ledger;
+    struct counter counters[COUNTERS_MAX];
+    size_t counters_count;
+    uint64_t seed;
+    uint64_t requests;
+    uint64_t die_after; /* 0: never */
+    long hang_ms;
+};
+
+struct request {
+    bool undo;
+    const char *verb;
+    const char *order;
+    const char *key; /* of the forward step: its own, or for an undo the one it undoes */
+    const char *item;
+    int64_t amount;
+    int64_t fence;
+    uint32_t nth;
+};
+
+struct answer {
+    unsigned status;
+    const char *problem; /* type; NULL: all went well */
+    char body[BODY_BYTES];
+};
+
+/* What a request meets beyond its own fate. */
+enum weather { WEATHER_FAIR, WEATHER_BURST, WEATHER_LAST };
+
+static void answer_problem(struct answer *answer, unsigned status, const char *problem)
+{
+    answer->status = status;
+    answer->problem = problem;
+    snprintf(answer->body, sizeof answer->body, "{\"type\":\"%s\",\"status\":%u}\n", problem,
+             status);
+}
+
+/* The receipt is made from the ledger's line, so a repeated request gets the same one. */
+static void answer_receipt(struct answer *answer, const struct service *service,
+                           const struct shop_entry *entry)
+{
+    answer->status = 200;
+    answer->problem = NULL;
+    snprintf(answer->body, sizeof answer->body,
+             "{\"receipt\":\"%s-%zu\",\"order\":\"%s\",\"amount\":%" PRId64
+             ",\"nothingToDo\":%s}\n",
+             entry->verb, (size_t)(entry - service->ledger.entries) + 1, entry->order,
+             entry->amount, !strcmp(entry->outcome, "void") ? "true" : "false");
+}
+
+static const struct shop_entry *write_line(struct service *service, const struct request *request,
+                                           const char *outcome)
+{
+    struct shop_entry entry = {.fence = request->fence, .amount = request->amount};
+    snprintf(entry.verb, sizeof entry.verb, "%s", request->verb);
+    snprintf(entry.outcome, sizeof entry.outcome, "%s", outcome);
+    snprintf(entry.order, sizeof entry.order, "%s", request->order);
+    snprintf(entry.key, sizeof entry.key, "%s", request->key);
+    snprintf(entry.item, sizeof entry.item, "%s", request->item);
+    return shop_ledger_add(&service->ledger, entry);
+}
+
+/* A writer that lost its right: what it wanted is noted, and not done. */
+static void turn_away(struct service *service, const struct request *request, const char *problem,
+                      struct answer *answer)
+{
+    write_line(service, request, "refused");
+    answer_problem(answer, 409, problem);
+}
+
+static const struct shop_entry *find_undo(const struct service *service, const char *key)
+{
+    const char *verb = service->business->undo_verb;
+    const struct shop_entry *done = shop_ledger_find(&service->ledger, verb, key, "done");
+    return done ? done : shop_ledger_find(&service->ledger, verb, key, "void");
+}
+
+static void do_forward(struct service *service, const struct request *request,
+                       struct answer *answer)
+{
+    const struct shop_business *business = service->business;
+    const struct shop_entry *before = shop_ledger_find(&service->ledger, business->verb,
+                                                       request->key, "done");
+    if (find_undo(service, request->key) != NULL) {
+        turn_away(service, request, "undone-already", answer);
+        return;
+    }
+    if (request->fence < shop_ledger_fence(&service->ledger, request->order)) {
+        turn_away(service, request, "stale-fence", answer);
+        return;
+    }
+    if (before != NULL) {
+        answer_receipt(answer, service, before);
+        return;
+    }
+    const char *objection = business->objection == NULL
+                                ? NULL
+                                : business->objection(&service->ledger, request->item,
+                                                      request->amount);
+    if (objection != NULL)
+        answer_problem(answer, 422, objection);
+    else
+        answer_receipt(answer, service, write_line(service, request, "done"));
+}
+
+static void do_undo(struct service *service, const struct request *request, struct answer *answer)
+{
+    const struct shop_entry *before = find_undo(service, request->key);
+    if (before != NULL) {
+        answer_receipt(answer, service, before);
+        return;
+    }
+    if (request->fence < shop_ledger_fence(&service->ledger, request->order)) {
+        turn_away(service, request, "stale-fence", answer);
+        return;
+    }
+    const struct shop_entry *forward = shop_ledger_find(&service->ledger, service->business->verb,
+                                                        request->key, "done");
+    struct request undo = *request;
+    if (forward != NULL) {
+        undo.amount = forward->amount;
+        undo.item = forward->item;
+    }
+    answer_receipt(answer, service, write_line(service, &undo, forward ? "done" : "void"));
+}
+
+static void do_work(struct service *service, const struct request *request, struct answer *answer)
+{
+    pthread_mutex_lock(&service->lock);
+    if (request->undo)
+        do_undo(service, request, answer);
+    else
+        do_forward(service, request, answer);
+    pthread_mutex_unlock(&service->lock);
+}
+
+/* Counts the request: how often its order asked for this verb, and what the service as a whole is
+ * in the mood for. */
+static enum weather count_request(struct service *service, struct request *request)
+{
+    enum weather weather = WEATHER_FAIR;
+    pthread_mutex_lock(&service->lock);
+    struct counter *counter = service->counters;
+    struct counter *end = counter + service->counters_count;
+    while (counter < end &&
+           (counter->undo != request->undo || strcmp(counter->order, request->order)))
+        counter++;
+    if (counter == end && service->counters_count < COUNTERS_MAX) {
+        snprintf(counter->order, sizeof counter->order, "%s", request->order);
+        counter->undo = request->undo;
+        service->counters_count++;
+    }
+    uint64_t n = ++service->requests;
+    if (service->seed != 0 &&
+        (n + shop_draw(service->seed, (uint64_t)service->business->name[0])) % BURST_EVERY <
+            BURST_LENGTH)
+        weather = WEATHER_BURST;
+    else if (counter < service->counters + COUNTERS_MAX)
+        request->nth = ++counter->asked;
+    if (n == service->die_after)
+        weather = WEATHER_LAST;
+    pthread_mutex_unlock(&service->lock);
+    return weather;
+}
+
+static void hang(const struct service *service)
+{
+    struct timespec pause = {service->hang_ms / 1000, service->hang_ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* False: no answer leaves, the connection is closed. */
+static bool serve(struct service *service, struct request *request, struct answer *answer)
+{
+    const struct shop_business *business = service->business;
+    enum weather weather = count_request(service, request);
+    if (weather == WEATHER_BURST) {
+        answer_problem(answer, MHD_HTTP_SERVICE_UNAVAILABLE, "busy");
+        return true;
+    }
+    enum shop_fault fault = shop_fate(service->seed, request->order, request->verb, request->nth);
+    if (fault == SHOP_FAULT_DECLINE) {
+        answer_problem(answer, 422, request->undo ? business->undo_decline : business->decline);
+        return true;
+    }
+    if (fault == SHOP_FAULT_HANG)
+        hang(service);
+    do_work(service, request, answer);
+    if (weather == WEATHER_LAST)
+        _exit(3); /* the most vicious moment: the work is done, and nobody knows */
+    if (fault == SHOP_FAULT_MUTE)
+        hang(service);
+    return fault != SHOP_FAULT_DROP;
+}
+
+static const char *text_argument(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                                 const char *name)
+{
+    const char *text = MHD_lookup_connection_value(connection, kind, name);
+    return shop_text_good(text) ? text : NULL;
+}
+
+static int64_t number_argument(struct MHD_Connection *connection, enum MHD_ValueKind kind,
+                               const char *name)
+{
+    const char *text = MHD_lookup_connection_value(connection, kind, name);
+    return text ? strtoll(text, NULL, 10) : 0;
+}
+
+/* False: something that the service needs is missing. */
+static bool read_request(const struct shop_business *business, struct MHD_Connection *connection,
+                         const char *path, struct request *request)
+{
+    request->undo = !strcmp(path + 1, business->undo_verb);
+    request->verb = request->undo ? business->undo_verb : business->verb;
+    request->order = text_argument(connection, MHD_GET_ARGUMENT_KIND, "order");
+    request->item = text_argument(connection, MHD_GET_ARGUMENT_KIND, "item");
+    request->amount = number_argument(connection, MHD_GET_ARGUMENT_KIND, "amount");
+    request->fence = number_argument(connection, MHD_HEADER_KIND, "Fence");
+    const char *own_key = text_argument(connection, MHD_HEADER_KIND, "Idempotency-Key");
+    request->key = request->undo ? text_argument(connection, MHD_GET_ARGUMENT_KIND, "key")
+                                 : own_key;
+    if (request->item == NULL)
+        request->item = "-";
+    return request->order != NULL && own_key != NULL && request->key != NULL && request->fence > 0;
+}
+
+static enum MHD_Result send_answer(struct MHD_Connection *connection, const struct answer *answer)
+{
+    char body[BODY_BYTES];
+    memcpy(body, answer->body, sizeof body);
+    struct MHD_Response *response = MHD_create_response_from_buffer(strlen(body), body,
+                                                                    MHD_RESPMEM_MUST_COPY);
+    if (response == NULL)
+        return MHD_NO;
+    MHD_add_response_header(response, "Content-Type", "application/json");
+    if (answer->problem != NULL)
+        MHD_add_response_header(response, "Problem-Type", answer->problem);
+    if (answer->status == MHD_HTTP_SERVICE_UNAVAILABLE)
+        MHD_add_response_header(response, "Retry-After", "1");
+    enum MHD_Result result = MHD_queue_response(connection, answer->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* libmicrohttpd calls this first with the headers, then with the body (not wanted here), then with
+ * nothing, which is the moment to answer. Each connection has a thread of its own. */
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *body,
+                                  size_t *body_bytes, void **state)
+{
+    struct service *service = user;
+    struct answer answer = {0};
+    struct request request = {0};
+    (void)version;
+    (void)body;
+    if (*state == NULL) {
+        *state = service;
+        return MHD_YES;
+    }
+    if (*body_bytes > 0) {
+        *body_bytes = 0;
+        return MHD_YES;
+    }
+    bool known = !strcmp(path + 1, service->business->verb) ||
+                 !strcmp(path + 1, service->business->undo_verb);
+    if (strcmp(method, "POST") != 0 || !known)
+        answer_problem(&answer, 404, "no-such-operation");
+    else if (!read_request(service->business, connection, path, &request))
+        answer_problem(&answer, 400, "order-key-or-fence-missing");
+    else if (!serve(service, &request, &answer))
+        return MHD_NO;
+    return send_answer(connection, &answer);
+}
+
+/* Serves for ever: the services end as services do, by being killed. */
+static int service_run(struct service *service, uint16_t port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    struct MHD_Daemon *daemon = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, port, NULL,
+        NULL, on_request, service, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_CONNECTION_LIMIT, 512U,
+        MHD_OPTION_CONNECTION_TIMEOUT, 30U, MHD_OPTION_END);
+    if (daemon == NULL) {
+        fprintf(stderr, "%s: cannot listen on port %u\n", service->business->name, port);
+        return 1;
+    }
+    printf("%u\n", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
+static int usage(const struct shop_business *business)
+{
+    fprintf(stderr,
+            "usage: %s --ledger FILE [--port N] [--seed N] [--hang-ms N] [--die-after N]\n"
+            "       %s --story ORDER --seed N\n",
+            business->name, business->name);
+    return 2;
+}
+
+int shop_service_main(const struct shop_business *business, int argc, char **argv)
+{
+    static const struct option options[] = {{"ledger", required_argument, NULL, 'l'},
+                                            {"port", required_argument, NULL, 'p'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"hang-ms", required_argument, NULL, 'h'},
+                                            {"die-after", required_argument, NULL, 'd'},
+                                            {"story", required_argument, NULL, 't'},
+                                            {NULL, 0, NULL, 0}};
+    static struct service service = {.lock = PTHREAD_MUTEX_INITIALIZER, .hang_ms = 2000};
+    const char *ledger = NULL;
+    const char *story = NULL;
+    unsigned long port = 0;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (option) {
+        case 'l':
+            ledger = optarg;
+            break;
+        case 'p':
+            port = strtoul(optarg, NULL, 10);
+            break;
+        case 's':
+            service.seed = strtoull(optarg, NULL, 10);
+            break;
+        case 'h':
+            service.hang_ms = strtol(optarg, NULL, 10);
+            break;
+        case 'd':
+            service.die_after = strtoull(optarg, NULL, 10);
+            break;
+        case 't':
+            story = optarg;
+            break;
+        default:
+            return usage(business);
+        }
+    }
+    if (story != NULL) {
+        printf("%s: %s\n", story, shop_story(service.seed, story));
+        return 0;
+    }
+    if (ledger == NULL || port > UINT16_MAX || optind < argc)
+        return usage(business);
+    service.business = business;
+    if (!shop_ledger_open(&service.ledger, ledger))
+        return 1;
+    return service_run(&service, (uint16_t)port);
+}
