@@ -57,7 +57,7 @@ enum rv_result {
     RV_RESULT_TIMEOUT = 3,     /* what was waited for has not happened yet */
     RV_RESULT_USAGE = 4,       /* an argument or option makes no sense */
     RV_RESULT_MEMORY = 5,
-    RV_RESULT_HUNG = 6 /* rv_agent_run: stopped, but handlers have not returned after their deadline */
+    RV_RESULT_HUNG = 6 /* rv_agent_run: stopped, but handlers have not returned in time */
 };
 
 /* "0.1.0" */
@@ -77,9 +77,10 @@ struct rv_client_options {
 
 /* `url` NULL: the variable REEVE_URL, else http://127.0.0.1:7733. Does not connect yet.
  * NULL when the URL is none or memory is out. */
-RV_PUBLIC struct rv_client *rv_client_open(const char *url, const struct rv_client_options *options);
+RV_PUBLIC struct rv_client *rv_client_open(const char *url,
+                                           const struct rv_client_options *options);
 RV_PUBLIC void rv_client_close(struct rv_client *client);
-/* One sentence about the last call that did not give OK, naming the cure. Valid until the next call. */
+/* One sentence about the last call that did not give OK, naming the cure. Valid until the next. */
 RV_PUBLIC const char *rv_client_error(const struct rv_client *client);
 /* The server's address as it is used, without a slash at the end. */
 RV_PUBLIC const char *rv_client_url(const struct rv_client *client);
@@ -96,7 +97,7 @@ struct rv_call {
      * are repeated anyway; a POST without this only if it certainly did not reach the server. */
     int repeatable;
     int64_t timeout_ms; /* 0: as the client; negative: none (streams) */
-    /* For streams: gets the bytes as they come, instead of `body`. Nonzero ends the call, with OK. */
+    /* For streams: gets the bytes as they come, not `body`. Nonzero ends the call, with OK. */
     int (*on_bytes)(const char *bytes, size_t count, void *user);
     void *user;
 };
@@ -120,9 +121,9 @@ RV_PUBLIC void rv_answer_free(struct rv_answer *answer);
 struct rv_submission {
     const char *workflow;       /* "shop/process-order" or "shop/process-order:1.0.0" */
     const char *input;          /* JSON; NULL: {} */
-    const char *key;            /* the same key, the same task, however often it is submitted. NULL: a
-                                   random one is made, which makes this one call safe to repeat */
-    int priority;               /* 1 to 9; 0: the default, 5. For priority 0 say RV_PRIORITY_LOWEST */
+    const char *key;            /* the same key, the same task, however often it is submitted. NULL:
+                                   a random one is made, which makes this one call safe to repeat */
+    int priority;               /* 1 to 9; 0: the default, 5. For 0 say RV_PRIORITY_LOWEST */
     const char *correlation_id; /* may be NULL */
     const char *reply_to;       /* JSON object; may be NULL */
     const char *tags;           /* JSON object of strings; may be NULL */
@@ -189,7 +190,7 @@ struct rv_agent_options {
     /* Threads that run the handler; default 8. RV_THREADS_NONE: it runs on the thread of
      * rv_agent_run() and must be quick: it answers at once, or hands the work to someone else. */
     int threads;
-    int max;              /* requests in hand at most, up to 1000; default: threads, or 64 without */
+    int max;              /* requests in hand, up to 1000; default: threads, or 64 without */
     int64_t wait_ms;      /* of a long poll; default 20 s, at most 50 s */
     /* Tries of one attempt when the handler fails as transient: default 5, 1 means no retry. The
      * pause before try n is random in [0, min(retry_cap_ms, retry_base_ms * 2^(n-2))] (full
@@ -198,14 +199,14 @@ struct rv_agent_options {
     int64_t retry_base_ms; /* default 50 */
     int64_t retry_cap_ms;  /* default 2 s */
     /* Names the remote service that a request goes to; one circuit breaker each. Quick, on the
-     * thread of rv_agent_run(); the text is copied (127 bytes). NULL: all go to one target, `name`. */
+     * thread of rv_agent_run(); the text is copied (127 bytes). NULL: one target, `name`. */
     const char *(*target)(const struct rv_request *request, void *user);
     /* A circuit opens when, of the last 16 tries, at least this many and at least half failed as
      * transient or ran out of time. Default 5; negative: no circuit breaker. */
     int circuit_failures;
     int64_t circuit_open_ms; /* default 1 s; doubles with each failed probe, up to 30 s */
-    /* The server asks to stop this request. Optional, quick, on the thread of rv_agent_run(): it may
-     * look at the request and wake whoever works on it, but must not answer it. */
+    /* The server asks to stop this request. Optional, quick, on the thread of rv_agent_run(): it
+     * may look at the request and wake whoever works on it, but must not answer it. */
     void (*on_cancel)(struct rv_request *request, void *user);
     /* NULL: errors, warnings and infos go to stderr. May be called from rv_agent_run()'s thread. */
     void (*log)(enum rv_log_level level, const char *message, void *user);
@@ -235,7 +236,7 @@ RV_PUBLIC int rv_request_integer(struct rv_request *request, const char *pointer
 RV_PUBLIC int rv_request_real(struct rv_request *request, const char *pointer, double *ret_number);
 /* The same for all attempts of a step: pass it to the remote service, which then does it once. */
 RV_PUBLIC const char *rv_request_key(const struct rv_request *request);
-/* Rises with every attempt of the task: a remote service may refuse a writer older than one seen. */
+/* Rises with every attempt of the task: a remote service may refuse an older writer. */
 RV_PUBLIC int64_t rv_request_fence(const struct rv_request *request);
 RV_PUBLIC const char *rv_request_task(const struct rv_request *request);
 RV_PUBLIC const char *rv_request_step(const struct rv_request *request);
@@ -263,7 +264,7 @@ enum rv_effect {
 };
 
 struct rv_failure {
-    const char *type;       /* what `catch` in a workflow looks for: "declined", or a URI; required */
+    const char *type;       /* what `catch` in a workflow looks for: "declined", or a URI */
     const char *title;      /* for people; may be NULL */
     int status;             /* of the remote service, if it has one; 0: none */
     int transient;          /* nonzero: the same request may succeed later */

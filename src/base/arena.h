@@ -39,7 +39,7 @@ struct rv_arena_mark {
 struct rv_arena_mark rv_arena_mark(const struct rv_arena *arena);
 void rv_arena_release(struct rv_arena *arena, struct rv_arena_mark mark);
 
-/* Aligned to 16; contents undefined (take) or zero (zero). NULL if the cap or the system says no. */
+/* Aligned to 16; contents undefined (take) or zero (zero). NULL if cap or system say no. */
 void *rv_arena_take(struct rv_arena *arena, size_t bytes);
 void *rv_arena_zero(struct rv_arena *arena, size_t count, size_t bytes_each);
 /* Unaligned bytes, for text. */

@@ -40,7 +40,7 @@ const char *rv_suggest(struct rv_str given, const char *const *names)
     if (given.len == 0 || given.len > SUGGEST_BYTES_MAX)
         return NULL;
     const char *best = NULL;
-    unsigned best_distance = given.len < 4 ? 2 : given.len < 8 ? 3 : 4; /* the first that is too far */
+    unsigned best_distance = given.len < 4 ? 2 : given.len < 8 ? 3 : 4; /* is too far */
     for (; *names != NULL; names++) {
         struct rv_str name = rv_str_of(*names);
         if (name.len > SUGGEST_BYTES_MAX)

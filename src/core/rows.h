@@ -1,4 +1,4 @@
-/* rows.h - the rows of the state store as values: task, step, attempt, late reply, alert, workflow. */
+/* rows.h - the rows of the state store as values: task, step, attempt, alert and the others. */
 #ifndef RV_CORE_ROWS_H
 #define RV_CORE_ROWS_H
 
@@ -45,7 +45,7 @@ struct rv_task {
 };
 
 /* One step: a call of an agent, a wait, or a run of inline steps. It is the line of control too:
- * `frames` say how to go on from here (workflow/flow.h), so several open steps are several branches. */
+ * `frames` say how to go on from here (workflow/flow.h): each open step is a branch. */
 struct rv_step {
     uint32_t number;              /* from 1 in its task */
     enum rv_step_kind kind;
@@ -61,7 +61,7 @@ struct rv_step {
     uint32_t failure_count;       /* in this round */
     uint32_t round;               /* cool-downs so far */
     uint32_t deaths;              /* agent instances that died at it */
-    int64_t wake_at;              /* next look: complete-by, lease, retry-at, timer, deadline, alert */
+    int64_t wake_at;              /* complete-by, lease, retry-at, timer, deadline or alert */
     int64_t ready_at;             /* PENDING: not handed out before */
     int64_t deadline;             /* DSL timeout in force; 0: none */
     uint32_t attempt;             /* number of the newest; 0: none yet */
@@ -69,7 +69,7 @@ struct rv_step {
     uint64_t token;               /* of the newest attempt */
     uint32_t fence;
     int64_t attempt_at;           /* recorded */
-    int64_t complete_by;          /* set when an attempt is recorded, kept until the next; 0 before */
+    int64_t complete_by;          /* set when an attempt is recorded, kept to the next; 0 before */
     int64_t lease_ms;
     int64_t lease_until;          /* never later than complete_by */
     int64_t created_at;

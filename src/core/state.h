@@ -1,4 +1,4 @@
-/* state.h - the words of the pattern as enums, made from core/tbl: states, kinds, effects, reasons. */
+/* state.h - the words of the pattern as enums from core/tbl: states, kinds, effects, reasons. */
 #ifndef RV_CORE_STATE_H
 #define RV_CORE_STATE_H
 

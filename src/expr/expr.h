@@ -33,7 +33,8 @@ struct rv_expr_budget {
 };
 
 /* The first output of the expression for `input`; null if there is none. `values[i]` belongs to
- * variables[i] of compile. The result and all temporary values live on `arena`, whose cap is the memory cap.
+ * variables[i] of compile. The result and all temporary values live on `arena`, whose cap is the
+ * memory cap.
  * INVALID: the expression raised an error (type error, error(...)), `*ret_fault` says which.
  * LIMIT: out of fuel, out of arena, or nested too deep; `*ret_fault` says which. */
 RV_CHECK enum rv_err rv_expr_eval(const struct rv_expr *expr, const struct rv_json *input,

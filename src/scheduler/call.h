@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A call is made by the api (or the simulator), put into the mailbox, and belongs to the scheduler until it
- * calls `finish`, exactly once, after the commit that decided it (or at the end of its parking).
- * Then it belongs to its maker again, who renders the answer and frees it. Everything that the request
+/* A call is made by the api (or the simulator), put into the mailbox, and belongs to the scheduler
+ * until it calls `finish`, exactly once, after the commit that decided it or when its parking ends.
+ * Then it belongs to its maker again, who renders the answer and frees it. All that the request
  * or the answer points to lives on the call's own arena. */
 enum rv_call_kind {
     RV_CALL_PUBLISH,   /* u.publish */
@@ -163,7 +163,7 @@ struct rv_call_list {
     struct rv_task *tasks;
     const struct rv_workflow_row **task_workflows; /* tasks_workflows[i] belongs to tasks[i] */
     struct rv_step *steps;
-    struct rv_attempt *attempts; /* for ATTEMPTS the newest attempt of each step stands in `steps` */
+    struct rv_attempt *attempts; /* ATTEMPTS: the newest of each step stands in `steps` */
     struct rv_late_reply *late_replies;
     struct rv_alert *alerts;
     struct rv_workflow_row *workflows;
@@ -221,8 +221,8 @@ struct rv_call {
     enum rv_err err;       /* out: of the call as a whole */
     struct rv_str message; /* out: what is wrong and the cure */
     int64_t now;           /* out: the store's clock at the decision ... */
-    int64_t mono_now;      /* ... and the monotonic clock at the same moment: remaining time is computed from the
-                            * pair when the answer is written */
+    int64_t mono_now;      /* ... and the monotonic clock at the same moment: remaining time is
+                            * computed from the pair when the answer is written */
     union {
         struct rv_call_publish publish;
         struct rv_call_submit submit;

@@ -39,13 +39,14 @@ RV_CHECK enum rv_err rv_scheduler_open(const struct rv_scheduler_options *option
 /* Finishes every parked call (RV_ERR_BUSY: the server is stopping) and forgets the rest. */
 void rv_scheduler_close(struct rv_scheduler *scheduler);
 
-/* One batch. Takes all `count` calls; those that can be answered are finished before it returns, the others are parked or
- * go into the next batch. BUSY, IO, FULL, MEMORY: the store refused for now, the calls were finished with that
- * error; COMMIT_UNKNOWN, CORRUPT: the caller ends the process and nobody was answered. */
+/* One batch. Takes all `count` calls; those that can be answered are finished before it returns,
+ * the others are parked or go into the next batch. BUSY, IO, FULL, MEMORY: the store refused for
+ * now, the calls were finished with that error; COMMIT_UNKNOWN, CORRUPT: the caller ends the process
+ * and nobody was answered. */
 RV_CHECK enum rv_err rv_scheduler_run_batch(struct rv_scheduler *scheduler, struct rv_call **calls,
                                             size_t count, int64_t mono_now);
 
-/* Milliseconds from mono_now until run_batch must be called again even without calls; 0: at once. */
+/* Milliseconds from mono_now until run_batch must be called, even without calls; 0: at once. */
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *scheduler, int64_t mono_now);
 
 /* From now on nothing is parked, and parked calls are answered at once: before a clean stop. */

@@ -23,9 +23,10 @@ struct rv_key_row {
     struct rv_task_id task;
 };
 
-/* All that one batch changes in one task. Guarded: the task row must have `revision_before` (0: must not
- * exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role. A change that
- * does not pass its guard writes nothing at all and says why in `outcome`; the others go on. */
+/* All that one batch changes in one task. Guarded: the task row must have `revision_before` (0: it
+ * must not exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role. A
+ * change that does not pass its guard writes nothing at all and says why in `outcome`; the others
+ * go on. */
 struct rv_change {
     const struct rv_task *task; /* as it shall be; its revision is revision_before + 1 */
     int64_t revision_before;
@@ -55,7 +56,7 @@ struct rv_ack {
 struct rv_batch {
     struct rv_change *changes;
     size_t changes_count;
-    const struct rv_workflow_row *workflows; /* inserts; the caller has looked for the same name first */
+    const struct rv_workflow_row *workflows; /* inserts; the caller looked for the name first */
     size_t workflows_count;
     struct rv_ack *acks;
     size_t acks_count;
@@ -85,7 +86,7 @@ struct rv_store_ops {
     void (*close)(struct rv_store *store);
 
     /* Takes a number for this process (its row: boot id, pid, host) and reads when the store was
-     * last alive. Called once, first. The embedded stores have one instance: any other row is dead. */
+     * last alive. Called once, first. Embedded stores have one instance: any other row is dead. */
     enum rv_err (*enlist)(struct rv_store *store, struct rv_str boot, int64_t pid,
                           struct rv_enlistment *ret_enlistment);
 
@@ -118,13 +119,14 @@ struct rv_store_ops {
                                  struct rv_str space, struct rv_str name, struct rv_str version,
                                  const struct rv_workflow_row **ret_row);
 
-    /* Open tasks by ascending id, for the start and the repair scan: at most `limit` after `after`. */
+    /* Open tasks by ascending id, for start and repair scan: at most `limit` after `after`. */
     enum rv_err (*scan_open)(struct rv_store *store, struct rv_arena *arena,
                              struct rv_task_id after, size_t limit,
                              const struct rv_task **ret_tasks, size_t *ret_count);
 
     /* The lease on a role ("supervisor"): taken when free, expired or held by a dead instance, with
-     * the next epoch; renewed when held by this instance. *ret_epoch 0: another holds it. *ret_until: its end. */
+     * the next epoch; renewed when held by this instance. *ret_epoch 0: another holds it.
+     * *ret_until: its end. */
     enum rv_err (*claim_role)(struct rv_store *store, struct rv_str role, int64_t lease_ms,
                               int64_t *ret_epoch, int64_t *ret_until);
 
@@ -146,8 +148,8 @@ struct rv_store_ops {
     enum rv_err (*list_late_replies)(struct rv_store *store, struct rv_arena *arena,
                                      struct rv_task_id task, size_t limit,
                                      struct rv_late_reply *ret_rows, size_t *ret_count);
-    /* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor closed;
-     * `task` none: of all. */
+    /* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor
+     * closed; `task` none: of all. */
     enum rv_err (*list_alerts)(struct rv_store *store, struct rv_arena *arena,
                                struct rv_task_id task, bool open_only, int64_t before,
                                size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Compiled from the document's JSON; lives, with all that it points to, on the arena given to load. */
+/* Compiled from the document's JSON; lives, with all it points to, on the arena given to load. */
 struct rv_definition;
 
 /* What is wrong with a document, for the one who wrote it. */
@@ -40,7 +40,7 @@ struct rv_policy {
     int64_t complete_by_ms; /* per attempt (PT30S) */
     int64_t lease_ms;       /* 0: complete_by_ms if that is at most 30 s, else 15 s */
     uint32_t threshold;     /* failures before a cool-down (3) */
-    int64_t delay_ms;       /* before a repeated attempt (PT1S), doubled by each failure up to cooldown_ms */
+    int64_t delay_ms;       /* before a repeated attempt (PT1S); doubles up to cooldown_ms */
     int64_t cooldown_ms;    /* (PT5M) */
     uint32_t rounds;        /* how often it starts over after a cool-down (2) */
     bool then_error;        /* `then: error`; else compensate */

@@ -46,11 +46,11 @@ struct rv_flow_stop {
     struct rv_str reference;  /* of that node: "/do/0/reserveStock" */
     struct rv_str iteration;  /* path of loop indexes, "" outside of loops */
     uint32_t visit;           /* CALL: from 1; a new visit is a new step (DESIGN 1, step) */
-    uint32_t reopen;          /* CALL: number of the uncompleted step whose identity this is; 0: new */
+    uint32_t reopen;          /* CALL: number of the open step whose identity this is; 0: new */
     struct rv_str frames;     /* CALL, WAIT, BUDGET: to record and hand back */
     struct rv_str data;       /* CALL: the DSL task's transformed input; to record and hand back */
     struct rv_str agent;      /* CALL */
-    struct rv_str input;      /* CALL: what is sent to the agent: `with`, evaluated; {} when absent */
+    struct rv_str input;      /* CALL: what the agent gets: `with`, evaluated; {} when absent */
     int64_t until;            /* WAIT */
     int64_t deadline;         /* CALL, WAIT, BUDGET: earliest DSL timeout in force; 0: none */
     struct rv_str output;     /* DONE */
@@ -84,7 +84,7 @@ RV_CHECK enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str fra
 RV_CHECK enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
                                    struct rv_str error, struct rv_flow_stop *ret_stop);
 /* The stop's deadline has passed (env->now): raises the timeout error at the outermost scope whose
- * deadline has passed; a catch outside of that scope may take it. `number` as above, 0 for a WAIT. */
+ * deadline has passed; a catch outside of that scope may take it. `number` as above, 0: a WAIT. */
 RV_CHECK enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
                                     struct rv_flow_stop *ret_stop);
 /* The uncompleted steps that these frames keep for a DSL retry: what an undo must look at too. */

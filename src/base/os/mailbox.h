@@ -27,7 +27,7 @@ void rv_mailbox_done(struct rv_mailbox *box);
 /* False when the mailbox is closed: the item stays with the caller. */
 bool rv_mailbox_put(struct rv_mailbox *box, void *item);
 /* Takes up to `max` items; with none there, waits up to `wait_ms` (negative: for ever) for the
- * first. 0 items: the time is over, or it is closed and empty, or it was woken. One thread takes. */
+ * first. 0 items: time is over, or it is closed and empty, or it was woken. One thread takes. */
 size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int64_t wait_ms);
 /* Ends the wait of the taker, if it waits. */
 void rv_mailbox_wake(struct rv_mailbox *box);
