@@ -264,7 +264,7 @@ enum rv_effect {
 };
 
 struct rv_failure {
-    const char *type;       /* what `catch` in a workflow looks for: "declined", or a URI */
+    const char *type;       /* required: what `catch` looks for; "declined", or a URI */
     const char *title;      /* for people; may be NULL */
     int status;             /* of the remote service, if it has one; 0: none */
     int transient;          /* nonzero: the same request may succeed later */
