@@ -26,7 +26,8 @@ RV_CHECK enum rv_err rv_instant_parse(struct rv_str text, int64_t *ret_at);
  * 365 days, a month 30 (DSL reference, Duration). INVALID when it is none, is negative or exceeds
  * RV_DURATION_MS_MAX. */
 RV_CHECK enum rv_err rv_duration_parse(struct rv_str text, int64_t *ret_ms);
-/* The shortest such text that rv_duration_parse reads back: "PT1.5S", "PT0S", "P2DT3H". */
+/* Days, hours, minutes and seconds, without those that are 0: "PT1.5S", "PT0S", "P2DT3H". Held to 0
+ * and RV_DURATION_MS_MAX, so that rv_duration_parse reads it back. */
 struct rv_str rv_duration_text(int64_t ms, char text[static RV_INSTANT_TEXT_BYTES]);
 
 /* a + b, held at the ends of the range: deadlines of absurd length do not wrap. */

@@ -22,6 +22,11 @@ enum rv_json_type {
 
 struct rv_json_member;
 
+/* No text that nests deeper is read, whatever `depth_max` says; a tree built deeper is not written
+ * (the buffer fails with LIMIT) or copied (LIMIT), equals none, and compares as equal below this
+ * level. It bounds all recursion here; RV_JSON_DEPTH_MAX is what the outside may send. */
+enum { RV_JSON_NESTING_MAX = 1024 };
+
 /* One value, 16 bytes, immutable once built and freely shared: a new array may hold old items.
  * All that it points to lives on an arena or in text that outlives it. A number is either the text
  * it was written with (exact, `computed` false) or a double that an expression made. */
@@ -46,8 +51,8 @@ struct rv_json_member {
 /* Where and why a text is no JSON. */
 struct rv_json_fault {
     size_t offset; /* of the offending byte */
-    uint32_t line; /* from 1 */
-    uint32_t column; /* from 1, in bytes */
+    uint32_t line;       /* from 1 */
+    uint32_t column;     /* from 1, in bytes */
     const char *message; /* static: names what was expected or which limit was passed */
 };
 
@@ -62,8 +67,9 @@ RV_CHECK enum rv_err rv_json_scan(struct rv_str text, unsigned depth_max,
 RV_CHECK enum rv_err rv_json_parse(struct rv_arena *arena, struct rv_str text, unsigned depth_max,
                                    struct rv_json *ret_value, struct rv_json_fault *ret_fault);
 
-/* Appends compact JSON. A computed number is written as the shortest text that reads back the same
- * (integers up to 1e17 without exponent); NaN as null, infinities as +-1.7976931348623157e308. */
+/* Appends compact JSON. A computed number is written with the fewest digits that read back the same
+ * (integers up to 1e17 without exponent, others from 0.0001 on);
+ * NaN as null, infinities as +-1.7976931348623157e308. */
 void rv_json_write(struct rv_buf *buf, const struct rv_json *value);
 /* Object members sorted by key, recursively: the form that is hashed. */
 void rv_json_write_canonical(struct rv_buf *buf, const struct rv_json *value);

@@ -1,0 +1,14 @@
+/* number_priv.h - between the text of a number and its double. */
+#ifndef RV_JSON_NUMBER_PRIV_H
+#define RV_JSON_NUMBER_PRIV_H
+
+#include "json/json.h"
+
+enum { JSON_REAL_TEXT_BYTES = 40 };
+
+/* The nearest double; infinite when the text is beyond all of them. */
+double json_real_of_text(struct rv_str text);
+/* The fewest digits that read back as the same double. Not for NaN and infinities. */
+struct rv_str json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYTES]);
+
+#endif
