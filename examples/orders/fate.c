@@ -69,12 +69,18 @@ static const struct card *deck_deal(uint64_t seed, uint64_t pack, uint32_t place
     return &deck[cards[place]];
 }
 
-static const struct card *fate_card(uint64_t seed, const char *order)
+/* 17 of "order-0017"; 0 if it ends otherwise. */
+static uint64_t order_number(const char *order)
 {
     const char *digits = order + strlen(order);
     while (digits > order && digits[-1] >= '0' && digits[-1] <= '9')
         digits--;
-    uint64_t number = strtoull(digits, NULL, 10);
+    return strtoull(digits, NULL, 10);
+}
+
+static const struct card *fate_card(uint64_t seed, const char *order)
+{
+    uint64_t number = order_number(order);
     if (seed == 0 || number == 0)
         return &deck[0];
     return deck_deal(seed, (number - 1) / SHOP_DECK_CARDS,
@@ -90,6 +96,11 @@ enum shop_fault shop_fate(uint64_t seed, const char *order, const char *verb, ui
             return trouble->fault;
     }
     return SHOP_FAULT_NONE;
+}
+
+long shop_hang_ms(uint64_t seed, const char *order, uint32_t nth, long base_ms)
+{
+    return base_ms * (long)(1 + shop_draw(seed, order_number(order) * 16 + nth) % 4);
 }
 
 const char *shop_story(uint64_t seed, const char *order)

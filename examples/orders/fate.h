@@ -19,6 +19,10 @@ enum { SHOP_DECK_CARDS = 20 };
  * from 1. Seed 0, or an order without a number at its end: nothing goes wrong. */
 enum shop_fault shop_fate(uint64_t seed, const char *order, const char *verb, uint32_t nth);
 
+/* How long a hang lasts: one to four times `base_ms`, so that some late work comes before the undo
+ * of its order and some after it. */
+long shop_hang_ms(uint64_t seed, const char *order, uint32_t nth, long base_ms);
+
 /* The order's fate in words. */
 const char *shop_story(uint64_t seed, const char *order);
 

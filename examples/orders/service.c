@@ -30,6 +30,7 @@ struct service {
     size_t counters_count;
     uint64_t seed;
     uint64_t requests;
+    uint64_t at_work;   /* requests not yet answered, those that hang included */
     uint64_t die_after; /* 0: never */
     long hang_ms;
 };
@@ -161,63 +162,84 @@ static void do_work(struct service *service, const struct request *request, stru
     pthread_mutex_unlock(&service->lock);
 }
 
+/* Never NULL; when there are too many orders, the last one's counter serves the rest. */
+static struct counter *counter_of(struct service *service, const struct request *request)
+{
+    for (size_t i = 0; i < service->counters_count; i++) {
+        struct counter *counter = &service->counters[i];
+        if (counter->undo == request->undo && !strcmp(counter->order, request->order))
+            return counter;
+    }
+    if (service->counters_count == COUNTERS_MAX)
+        return &service->counters[COUNTERS_MAX - 1];
+    struct counter *counter = &service->counters[service->counters_count++];
+    snprintf(counter->order, sizeof counter->order, "%s", request->order);
+    counter->undo = request->undo;
+    return counter;
+}
+
+static bool in_burst(const struct service *service, uint64_t n)
+{
+    uint64_t start = shop_draw(service->seed, (uint64_t)service->business->name[0]) % BURST_EVERY;
+    return service->seed != 0 && (n + start) % BURST_EVERY < BURST_LENGTH;
+}
+
 /* Counts the request: how often its order asked for this verb, and what the service as a whole is
  * in the mood for. */
 static enum weather count_request(struct service *service, struct request *request)
 {
     enum weather weather = WEATHER_FAIR;
     pthread_mutex_lock(&service->lock);
-    struct counter *counter = service->counters;
-    struct counter *end = counter + service->counters_count;
-    while (counter < end &&
-           (counter->undo != request->undo || strcmp(counter->order, request->order)))
-        counter++;
-    if (counter == end && service->counters_count < COUNTERS_MAX) {
-        snprintf(counter->order, sizeof counter->order, "%s", request->order);
-        counter->undo = request->undo;
-        service->counters_count++;
-    }
     uint64_t n = ++service->requests;
-    if (service->seed != 0 &&
-        (n + shop_draw(service->seed, (uint64_t)service->business->name[0])) % BURST_EVERY <
-            BURST_LENGTH)
-        weather = WEATHER_BURST;
-    else if (counter < service->counters + COUNTERS_MAX)
-        request->nth = ++counter->asked;
+    service->at_work++;
     if (n == service->die_after)
         weather = WEATHER_LAST;
+    else if (in_burst(service, n))
+        weather = WEATHER_BURST;
+    if (weather != WEATHER_BURST)
+        request->nth = ++counter_of(service, request)->asked;
     pthread_mutex_unlock(&service->lock);
     return weather;
 }
 
-static void hang(const struct service *service)
+static void hang(const struct service *service, const struct request *request)
 {
-    struct timespec pause = {service->hang_ms / 1000, service->hang_ms % 1000 * 1000000};
+    long ms = shop_hang_ms(service->seed, request->order, request->nth, service->hang_ms);
+    struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
     nanosleep(&pause, NULL);
 }
 
 /* False: no answer leaves, the connection is closed. */
-static bool serve(struct service *service, struct request *request, struct answer *answer)
+static bool meet_fate(struct service *service, const struct request *request, enum weather weather,
+                      struct answer *answer)
 {
     const struct shop_business *business = service->business;
-    enum weather weather = count_request(service, request);
     if (weather == WEATHER_BURST) {
         answer_problem(answer, MHD_HTTP_SERVICE_UNAVAILABLE, "busy");
         return true;
     }
     enum shop_fault fault = shop_fate(service->seed, request->order, request->verb, request->nth);
-    if (fault == SHOP_FAULT_DECLINE) {
-        answer_problem(answer, 422, request->undo ? business->undo_decline : business->decline);
-        return true;
-    }
     if (fault == SHOP_FAULT_HANG)
-        hang(service);
-    do_work(service, request, answer);
+        hang(service, request);
+    if (fault == SHOP_FAULT_DECLINE)
+        answer_problem(answer, 422, request->undo ? business->undo_decline : business->decline);
+    else
+        do_work(service, request, answer);
     if (weather == WEATHER_LAST)
         _exit(3); /* the most vicious moment: the work is done, and nobody knows */
     if (fault == SHOP_FAULT_MUTE)
-        hang(service);
+        hang(service, request);
     return fault != SHOP_FAULT_DROP;
+}
+
+static bool serve(struct service *service, struct request *request, struct answer *answer)
+{
+    enum weather weather = count_request(service, request);
+    bool answers = meet_fate(service, request, weather, answer);
+    pthread_mutex_lock(&service->lock);
+    service->at_work--;
+    pthread_mutex_unlock(&service->lock);
+    return answers;
 }
 
 static const char *text_argument(struct MHD_Connection *connection, enum MHD_ValueKind kind,
@@ -270,6 +292,16 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, const stru
     return result;
 }
 
+/* How many requests are still at work: who wants a final ledger waits until there are none. */
+static enum MHD_Result tell_at_work(struct service *service, struct MHD_Connection *connection)
+{
+    struct answer answer = {.status = 200};
+    pthread_mutex_lock(&service->lock);
+    snprintf(answer.body, sizeof answer.body, "{\"atWork\":%" PRIu64 "}\n", service->at_work);
+    pthread_mutex_unlock(&service->lock);
+    return send_answer(connection, &answer);
+}
+
 /* libmicrohttpd calls this first with the headers, then with the body (not wanted here), then with
  * nothing, which is the moment to answer. Each connection has a thread of its own. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
@@ -289,6 +321,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         *body_bytes = 0;
         return MHD_YES;
     }
+    if (!strcmp(method, "GET") && !strcmp(path, "/at-work"))
+        return tell_at_work(service, connection);
     bool known = !strcmp(path + 1, service->business->verb) ||
                  !strcmp(path + 1, service->business->undo_verb);
     if (strcmp(method, "POST") != 0 || !known)
