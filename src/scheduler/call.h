@@ -61,6 +61,7 @@ struct rv_submission {
 struct rv_call_submit {
     struct rv_submission *items;
     size_t count;
+    bool batch;                 /* many were sent: each gets a result of its own */
     int64_t wait_ms;            /* one item only: answer when the task has ended, or then */
     const struct rv_task *task; /* out, if wait_ms: the task as it stands */
 };
@@ -163,6 +164,7 @@ struct rv_call_list {
     struct rv_task *tasks;
     const struct rv_workflow_row **task_workflows; /* tasks_workflows[i] belongs to tasks[i] */
     struct rv_step *steps;
+    size_t steps_count;     /* out: ATTEMPTS: rows in `steps`; for STEPS, `count` */
     struct rv_attempt *attempts; /* ATTEMPTS: the newest of each step stands in `steps` */
     struct rv_late_reply *late_replies;
     struct rv_alert *alerts;
