@@ -88,7 +88,7 @@ struct rv_planned_step {
     bool insert;
 };
 
-enum { RV_PLAN_STEPS_MAX = 64, RV_PLAN_ALERTS_MAX = 4, RV_PLAN_LATE_MAX = 1, RV_PLAN_ATTEMPTS_MAX = 64 };
+enum { RV_PLAN_STEPS_MAX = 64, RV_PLAN_ALERTS_MAX = 4, RV_PLAN_LATE_MAX = 1, RV_PLAN_ATTEMPTS_MAX = 4 };
 
 /* What shall be. All rows live on the arena of the call or are borrowed from view and command. */
 struct rv_plan {
@@ -127,8 +127,9 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
 const char *rv_view_broken(const struct rv_task *task, const struct rv_step *const *steps,
                            size_t steps_count);
 
-/* When the task must be looked at next (0: only on a named event). */
+/* When the task must be looked at next (0: only on a named event). An instant that is not later than
+ * `now` means at once. */
 int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const *steps,
-                        size_t steps_count);
+                        size_t steps_count, int64_t now);
 
 #endif

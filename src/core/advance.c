@@ -1,0 +1,187 @@
+/* From a stop of the interpreter to rows: the next call, a timer, the end, or an error. */
+#include "core/plan_priv.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/time.h"
+
+enum rv_verdict advance_error(enum rv_err err)
+{
+    if (err == RV_OK)
+        return RV_DECIDED;
+    return err == RV_ERR_MEMORY || err == RV_ERR_LIMIT ? RV_NO_ROOM : RV_UNREADABLE;
+}
+
+enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                            struct rv_flow_env *ret_env)
+{
+    if (d->view->definition == NULL)
+        return RV_UNREADABLE;
+    const struct rv_task *task = &d->plan->task;
+    char text[RV_ID_TEXT_BYTES];
+    struct rv_str id = rv_arena_str(d->arena, rv_task_text(task->id, text));
+    if (id.at == NULL)
+        return RV_NO_ROOM;
+    *ret_env = (struct rv_flow_env){
+        .definition = d->view->definition,
+        .arena = d->arena,
+        .now = d->command->now,
+        .task = id,
+        .started_at = task->created_at,
+        .workflow_input = task->input,
+        .context = task->context,
+        .fuel = RV_FUEL_PER_COMMAND,
+        .inline_steps = RV_INLINE_STEPS_PER_COMMAND,
+    };
+    if (direction == RV_UNDO) {
+        const struct rv_step *forward;
+        RV_TRY(draft_look(d, undoes, &forward));
+        ret_env->undo = undo_facts(d, forward);
+        if (ret_env->undo.at == NULL)
+            return RV_NO_ROOM;
+    }
+    return RV_DECIDED;
+}
+
+static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                                    const struct rv_flow_stop *stop)
+{
+    struct rv_step *step;
+    if (stop->reopen != 0) {
+        RV_TRY(draft_step(d, stop->reopen, &step));
+        if (step->state != RV_STEP_ERROR || step->node != stop->node)
+            return RV_UNREADABLE;
+        step->failure_count = 0;
+        step->round = 0;
+        step->ended_at = 0;
+    } else {
+        RV_TRY(draft_step_new(d, &step));
+        step->kind = RV_KIND_CALL;
+        step->direction = direction;
+        step->undoes = undoes;
+        step->node = stop->node;
+        step->visit = stop->visit;
+        step->reference = stop->reference;
+        step->iteration = stop->iteration;
+        step->agent = stop->agent;
+    }
+    step->deadline = stop->deadline;
+    step->frames = stop->frames;
+    step->data = stop->data;
+    step->input = stop->input;
+    ladder_repeat(d, step, d->command->now);
+    draft_open_add(d, step->number);
+    return RV_DECIDED;
+}
+
+/* The row of inline steps that still runs is used on; any other stop gets a row of its own. */
+static enum rv_verdict advance_line(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                                    struct rv_step *left, const struct rv_flow_stop *stop)
+{
+    bool wait = stop->kind == RV_FLOW_WAIT;
+    struct rv_step *step = left;
+    if (wait || left == NULL || left->kind != RV_KIND_INLINE || left->state != RV_STEP_PROCESSING) {
+        RV_TRY(draft_step_new(d, &step));
+        step->kind = wait ? RV_KIND_WAIT : RV_KIND_INLINE;
+        step->state = RV_STEP_PROCESSING;
+        step->direction = direction;
+        step->undoes = undoes;
+    }
+    step->node = stop->node;
+    step->reference = stop->reference;
+    step->iteration = stop->iteration;
+    step->frames = stop->frames;
+    step->deadline = stop->deadline;
+    step->ready_at = wait ? stop->until : d->command->now;
+    step->wake_at = rv_time_earlier(step->ready_at, stop->deadline);
+    if (!wait && stop->inline_run.at != NULL)
+        step->input = stop->inline_run;
+    draft_open_add(d, step->number);
+    if (direction == RV_FORWARD && d->plan->task.state == RV_TASK_PENDING)
+        rv_task_move(&d->plan->task.state, RV_TASK_PROCESSING);
+    return RV_DECIDED;
+}
+
+/* A run of inline steps that is over gets one row, which says what ran. */
+static enum rv_verdict advance_inline(struct draft *d, enum rv_direction direction,
+                                      uint32_t undoes, struct rv_step *left,
+                                      const struct rv_flow_stop *stop)
+{
+    struct rv_step *step = left;
+    bool runs_on = left != NULL && left->kind == RV_KIND_INLINE;
+    if (stop->kind == RV_FLOW_BUDGET || (stop->inline_count == 0 && !runs_on))
+        return RV_DECIDED;
+    if (!runs_on) {
+        RV_TRY(draft_step_new(d, &step));
+        step->kind = RV_KIND_INLINE;
+        step->state = RV_STEP_PROCESSING;
+        step->direction = direction;
+        step->undoes = undoes;
+        step->reference = stop->reference;
+        step->iteration = stop->iteration;
+    }
+    if (stop->inline_run.at != NULL)
+        step->input = stop->inline_run;
+    step->frames = RV_STR_NONE;
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    rv_step_move(&step->state,
+                 stop->kind == RV_FLOW_RAISED ? RV_STEP_ERROR : RV_STEP_PROCESSED);
+    if (stop->kind == RV_FLOW_RAISED)
+        step->error = stop->error;
+    return RV_DECIDED;
+}
+
+static enum rv_verdict advance_abandoned(struct draft *d, const struct rv_step *left,
+                                         const struct rv_flow_stop *stop)
+{
+    for (uint32_t i = 0; i < stop->abandoned_count; i++) {
+        struct rv_step *step;
+        /* The one that raised an uncaught error may yet be resubmitted: fail_task decides. */
+        if (stop->kind == RV_FLOW_RAISED && left != NULL && left->number == stop->abandoned[i])
+            continue;
+        RV_TRY(draft_step(d, stop->abandoned[i], &step));
+        if (step->effect != RV_EFFECT_NONE && !step->chained && step->direction == RV_FORWARD)
+            undo_chain(d, step);
+    }
+    return RV_DECIDED;
+}
+
+static enum rv_verdict advance_done(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                                    const struct rv_flow_stop *stop)
+{
+    struct rv_task *task = &d->plan->task;
+    if (direction == RV_UNDO)
+        return undo_ended(d, undoes);
+    task->output = stop->output;
+    task->error = RV_STR_NONE;
+    task->ended_at = d->command->now;
+    rv_task_move(&task->state, RV_TASK_PROCESSED);
+    d->plan->close_alerts = true;
+    return RV_DECIDED;
+}
+
+enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                        struct rv_step *left, const struct rv_flow_stop *stop)
+{
+    d->plan->changed = true;
+    if (stop->context.at != NULL)
+        d->plan->task.context = stop->context;
+    RV_TRY(advance_abandoned(d, left, stop));
+    RV_TRY(advance_inline(d, direction, undoes, left, stop));
+    switch (stop->kind) {
+    case RV_FLOW_CALL:
+        return advance_call(d, direction, undoes, stop);
+    case RV_FLOW_WAIT:
+    case RV_FLOW_BUDGET:
+        return advance_line(d, direction, undoes, left, stop);
+    case RV_FLOW_DONE:
+        return advance_done(d, direction, undoes, stop);
+    case RV_FLOW_RAISED:
+        return fail_task(d, direction, undoes,
+                         left && left->kind == RV_KIND_CALL && left->node == stop->node ? left
+                                                                                        : NULL,
+                         stop->node, stop->error);
+    }
+    return RV_UNREADABLE;
+}

@@ -1,0 +1,286 @@
+/* One attempt's life: recorded, renewed, answered, or ended without an answer. A reply counts only
+ * for the newest open attempt and before its complete-by (DESIGN 4.3); everything else that carries
+ * a token which was once issued goes to the late-reply ledger. */
+#include "core/plan_priv.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/time.h"
+
+#define ERROR_TYPE "https://open-workflow-specification.org/spec/1.0.0/errors/"
+enum { LEASE_MS_DEFAULT = 15 * RV_SECOND_MS, LEASE_FREE_MS = 30 * RV_SECOND_MS };
+enum { CIRCUIT_RETRY_MS_DEFAULT = RV_SECOND_MS };
+
+static int64_t lease_of(const struct rv_policy *policy)
+{
+    if (policy->lease_ms != 0)
+        return policy->lease_ms;
+    return policy->complete_by_ms <= LEASE_FREE_MS ? policy->complete_by_ms : LEASE_MS_DEFAULT;
+}
+
+static enum rv_effect effect_max(enum rv_effect a, enum rv_effect b)
+{
+    return a > b ? a : b;
+}
+
+enum rv_verdict attempt_assign(struct draft *d)
+{
+    const struct rv_command *command = d->command;
+    struct rv_task *task = &d->plan->task;
+    struct rv_step *step;
+    RV_TRY(draft_step(d, command->step, &step));
+    rv_assert(step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING);
+    rv_assert(step->ready_at <= command->now);
+    if (step->attempt_state != RV_ATTEMPT_NONE)
+        draft_archive(d, step);
+    const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
+    step->attempt++;
+    step->attempt_state = RV_ATTEMPT_OPEN;
+    step->token = rv_prng_next(&d->prng);
+    step->fence = ++task->fence;
+    step->attempt_at = command->now;
+    step->complete_by = rv_time_earlier(rv_time_add(command->now, policy->complete_by_ms),
+                                        step->deadline);
+    step->lease_ms = lease_of(policy);
+    step->lease_until =
+        rv_time_earlier(rv_time_add(command->now, step->lease_ms), step->complete_by);
+    step->wake_at = step->lease_until;
+    step->instance = command->u.assign.instance;
+    step->boot = command->u.assign.boot;
+    step->poll = command->u.assign.poll;
+    step->target = RV_STR_NONE;
+    rv_step_move(&step->state, RV_STEP_PROCESSING);
+    if (task->state == RV_TASK_PENDING)
+        rv_task_move(&task->state, RV_TASK_PROCESSING);
+    if (task->started_at == 0)
+        task->started_at = command->now;
+    return RV_DECIDED;
+}
+
+static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
+{
+    step->attempt_state = RV_ATTEMPT_DONE;
+    step->effect = RV_EFFECT_DONE;
+    step->output = d->command->u.reply.output;
+    step->error = RV_STR_NONE;
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    rv_step_move(&step->state, RV_STEP_PROCESSED);
+    draft_open_remove(d, step->number);
+    if (step->direction == RV_FORWARD)
+        undo_chain(d, step);
+    struct rv_flow_env env;
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    struct rv_flow_stop stop;
+    RV_TRY(advance_error(
+        rv_flow_complete(&env, step->frames, step->data, step->output, &stop)));
+    return advance(d, step->direction, step->undoes, step, &stop);
+}
+
+static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
+{
+    const struct rv_reply *reply = &d->command->u.reply;
+    step->effect = effect_max(step->effect, reply->effect);
+    if (reply->circuit_open) {
+        int64_t wait = reply->retry_after_ms ? reply->retry_after_ms : CIRCUIT_RETRY_MS_DEFAULT;
+        step->attempt_state = RV_ATTEMPT_PARKED;
+        step->error = reply->error;
+        step->target = reply->target.at ? reply->target : RV_STR("");
+        ladder_repeat(d, step, rv_time_add(d->command->now, wait));
+        return RV_DECIDED;
+    }
+    step->attempt_state = RV_ATTEMPT_FAILED;
+    if (reply->transient)
+        return ladder_fail(d, step, reply->error, reply->retry_after_ms);
+    return ladder_raise(d, step, reply->error);
+}
+
+/* What a reply that does not count still tells: a late `done` supplies the output that the
+ * compensation of an unknown outcome works with (DESIGN 4.6). */
+static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
+{
+    const struct rv_reply *reply = &d->command->u.reply;
+    if (reply->output.at == NULL || step->state == RV_STEP_PROCESSED || step->undone)
+        return RV_DECIDED;
+    step->effect = RV_EFFECT_DONE;
+    step->output = reply->output;
+    bool left = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
+    bool waits = draft_open_has(d, step->number);
+    if (step->direction == RV_FORWARD && left && !waits && !step->chained &&
+        d->plan->task.direction == RV_UNDO && rv_task_state_open(d->plan->task.state))
+        undo_chain(d, step);
+    return RV_DECIDED;
+}
+
+static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_late_reason reason)
+{
+    struct rv_step *step;
+    RV_TRY(draft_step(d, d->command->step, &step));
+    d->plan->status = 410;
+    d->plan->message = rv_arena_printf(
+        d->arena, "not counted: %s; stop working on this attempt", rv_late_reason_text(reason));
+    draft_late(d, step, attempt, reason);
+    return late_effect(d, step);
+}
+
+static enum rv_verdict reply_to_older(struct draft *d)
+{
+    if (!d->view->attempts_loaded)
+        return RV_NEED_ATTEMPTS;
+    for (size_t i = 0; i < d->view->attempts_count; i++) {
+        const struct rv_attempt *attempt = &d->view->attempts[i];
+        if (attempt->step.number == d->command->step && attempt->token == d->command->token)
+            return reply_late(d, attempt->number, RV_LATE_SUPERSEDED);
+    }
+    d->plan->status = 409;
+    d->plan->message = RV_STR("no attempt of this step has this token: reply with the step and the "
+                              "token of the request");
+    return RV_DECIDED;
+}
+
+static enum rv_verdict reply_revoked(struct draft *d)
+{
+    const struct rv_reply *reply = &d->command->u.reply;
+    struct rv_step *step;
+    RV_TRY(draft_step(d, d->command->step, &step));
+    RV_TRY(reply_late(d, step->attempt, RV_LATE_REVOKED));
+    bool done = reply->output.at != NULL;
+    step->attempt_state = done ? RV_ATTEMPT_DONE : RV_ATTEMPT_FAILED;
+    step->error = reply->error;
+    return undo_settle(d, step, done ? RV_EFFECT_DONE : reply->effect);
+}
+
+enum rv_verdict attempt_reply(struct draft *d)
+{
+    const struct rv_command *command = d->command;
+    const struct rv_step *seen;
+    RV_TRY(draft_look(d, command->step, &seen));
+    if (seen->attempt == 0 || seen->token != command->token)
+        return reply_to_older(d);
+    bool in_time = command->arrived_at < seen->complete_by;
+    struct rv_step *step;
+    switch (seen->attempt_state) {
+    case RV_ATTEMPT_OPEN:
+        if (!in_time)
+            return reply_late(d, seen->attempt, RV_LATE_COMPLETE_BY);
+        if (d->view->definition == NULL)
+            return RV_UNREADABLE;
+        d->plan->status = 200;
+        RV_TRY(draft_step(d, command->step, &step));
+        return command->u.reply.output.at ? reply_done(d, step) : reply_failed(d, step);
+    case RV_ATTEMPT_REVOKED:
+        if (!in_time)
+            return reply_late(d, seen->attempt, RV_LATE_COMPLETE_BY);
+        return reply_revoked(d);
+    case RV_ATTEMPT_DONE:
+    case RV_ATTEMPT_FAILED:
+    case RV_ATTEMPT_PARKED:
+        d->plan->status = 200; /* the same reply once more: it was recorded */
+        return RV_DECIDED;
+    case RV_ATTEMPT_EXPIRED:
+    case RV_ATTEMPT_UNDELIVERED:
+    case RV_ATTEMPT_LOST:
+        return reply_late(d, seen->attempt,
+                          rv_step_state_open(seen->state) ? RV_LATE_SUPERSEDED : RV_LATE_SETTLED);
+    case RV_ATTEMPT_NONE:
+    case RV_ATTEMPT_STATE_COUNT:
+        break;
+    }
+    return RV_UNREADABLE;
+}
+
+enum rv_verdict attempt_renew(struct draft *d)
+{
+    const struct rv_command *command = d->command;
+    const struct rv_step *seen;
+    RV_TRY(draft_look(d, command->step, &seen));
+    bool newest = seen->attempt != 0 && seen->token == command->token;
+    bool in_time = command->arrived_at < seen->lease_until;
+    d->plan->status = newest && in_time ? 200 : 410;
+    if (!newest || !in_time || seen->attempt_state != RV_ATTEMPT_OPEN) {
+        if (!rv_attempt_state_live(seen->attempt_state))
+            d->plan->status = 410;
+        return RV_DECIDED;
+    }
+    struct rv_step *step;
+    RV_TRY(draft_step(d, command->step, &step));
+    int64_t until =
+        rv_time_earlier(rv_time_add(command->now, step->lease_ms), step->complete_by);
+    if (until > step->lease_until)
+        step->lease_until = until;
+    step->wake_at = step->lease_until;
+    return RV_DECIDED;
+}
+
+static struct rv_str error_timeout(struct draft *d, const struct rv_step *step)
+{
+    char at[RV_INSTANT_TEXT_BYTES];
+    bool lease = step->lease_until < step->complete_by;
+    rv_instant_text(lease ? step->lease_until : step->complete_by, at);
+    return rv_arena_printf(d->arena,
+                           "{\"type\":\"" ERROR_TYPE "timeout\",\"status\":408,\"title\":"
+                           "\"The agent did not answer in time\",\"detail\":\"attempt %u: %s %s passed\"}",
+                           step->attempt, lease ? "its lease until" : "complete-by", at);
+}
+
+enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
+{
+    const struct rv_command *command = d->command;
+    bool lease = step->lease_until < step->complete_by;
+    step->effect = effect_max(step->effect, RV_EFFECT_UNKNOWN);
+    if (step->attempt_state == RV_ATTEMPT_REVOKED) {
+        step->attempt_state = RV_ATTEMPT_EXPIRED;
+        return undo_settle(d, step, RV_EFFECT_UNKNOWN);
+    }
+    step->attempt_state = RV_ATTEMPT_EXPIRED;
+    struct rv_str error = error_timeout(d, step);
+    if (error.at == NULL)
+        return RV_NO_ROOM;
+    if (command->kind == RV_COMMAND_WAKE && command->u.wake.excused) {
+        step->error = error;
+        int64_t spread = (int64_t)rv_prng_below(&d->prng, (uint64_t)command->u.wake.spread_ms + 1);
+        ladder_repeat(d, step, rv_time_add(command->now, spread));
+        return RV_DECIDED;
+    }
+    if (lease)
+        ladder_count_death(d, step);
+    return ladder_fail(d, step, error, 0);
+}
+
+static struct rv_str error_lost(struct draft *d, const struct rv_step *step)
+{
+    return rv_arena_printf(d->arena,
+                           "{\"type\":\"" ERROR_TYPE "communication\",\"status\":503,\"title\":"
+                           "\"The agent instance was restarted\",\"detail\":\"attempt %u was lost\"}",
+                           step->attempt);
+}
+
+enum rv_verdict attempt_end(struct draft *d)
+{
+    const struct rv_command *command = d->command;
+    const struct rv_step *seen;
+    RV_TRY(draft_look(d, command->step, &seen));
+    if (seen->token != command->token || !rv_attempt_state_live(seen->attempt_state))
+        return RV_DECIDED; /* it has ended by itself meanwhile */
+    struct rv_step *step;
+    RV_TRY(draft_step(d, command->step, &step));
+    enum rv_attempt_state how = command->u.end.how;
+    enum rv_effect effect = command->u.end.effect;
+    if (step->attempt_state == RV_ATTEMPT_REVOKED) {
+        if (how == RV_ATTEMPT_UNDELIVERED && effect != RV_EFFECT_NONE)
+            return RV_DECIDED; /* perhaps it was delivered: its complete-by decides */
+        step->attempt_state = how;
+        return undo_settle(d, step, effect);
+    }
+    step->attempt_state = how;
+    step->effect = effect_max(step->effect, effect);
+    if (how == RV_ATTEMPT_UNDELIVERED) {
+        ladder_repeat(d, step, command->now);
+        return RV_DECIDED;
+    }
+    struct rv_str error = error_lost(d, step);
+    if (error.at == NULL)
+        return RV_NO_ROOM;
+    ladder_count_death(d, step);
+    return ladder_fail(d, step, error, 0);
+}

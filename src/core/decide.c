@@ -1,0 +1,178 @@
+#include "core/plan_priv.h"
+
+#include "base/assert.h"
+#include "base/time.h"
+
+static enum rv_verdict decide_submit(struct draft *d)
+{
+    const struct rv_command *command = d->command;
+    struct rv_task *task = &d->plan->task;
+    *task = (struct rv_task){
+        .id = command->u.submit.task,
+        .workflow = command->u.submit.workflow,
+        .state = RV_TASK_PENDING,
+        .direction = RV_FORWARD,
+        .priority = command->u.submit.priority,
+        .locked_by = command->u.submit.instance,
+        .created_at = command->now,
+        .key = command->u.submit.key,
+        .correlation = command->u.submit.correlation,
+        .input = command->u.submit.input,
+    };
+    d->plan->changed = true;
+    struct rv_flow_env env;
+    struct rv_flow_stop stop;
+    RV_TRY(advance_env(d, RV_FORWARD, 0, &env));
+    RV_TRY(advance_error(rv_flow_start(&env, task->input, &stop)));
+    return advance(d, RV_FORWARD, 0, NULL, &stop);
+}
+
+/* The deadline that the DSL's own timeout set has passed. The attempt's complete-by was never later,
+ * so no agent is at work on it any more. */
+static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
+{
+    if (step->attempt_state == RV_ATTEMPT_OPEN) {
+        step->attempt_state = RV_ATTEMPT_EXPIRED;
+        if (step->effect == RV_EFFECT_NONE)
+            step->effect = RV_EFFECT_UNKNOWN;
+    }
+    bool call = step->kind == RV_KIND_CALL;
+    rv_step_move(&step->state, call ? RV_STEP_ERROR : RV_STEP_CANCELLED);
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    draft_open_remove(d, step->number);
+    struct rv_flow_env env;
+    struct rv_flow_stop stop;
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    RV_TRY(advance_error(
+        rv_flow_expire(&env, step->frames, call ? step->number : 0, &stop)));
+    if (stop.kind == RV_FLOW_RAISED)
+        step->error = stop.error;
+    return advance(d, step->direction, step->undoes, step, &stop);
+}
+
+static enum rv_verdict wake_line(struct draft *d, struct rv_step *step)
+{
+    struct rv_flow_env env;
+    struct rv_flow_stop stop;
+    draft_open_remove(d, step->number);
+    if (step->kind == RV_KIND_WAIT) {
+        rv_step_move(&step->state, RV_STEP_PROCESSED);
+        step->ended_at = d->command->now;
+        step->wake_at = 0;
+    }
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    RV_TRY(advance_error(rv_flow_go_on(&env, step->frames, &stop)));
+    return advance(d, step->direction, step->undoes, step, &stop);
+}
+
+static enum rv_verdict wake_step(struct draft *d, uint32_t number)
+{
+    int64_t now = d->command->now;
+    const struct rv_step *seen;
+    struct rv_step *step;
+    RV_TRY(draft_look(d, number, &seen));
+    if (!rv_step_state_open(seen->state))
+        return RV_DECIDED;
+    bool revoked = seen->attempt_state == RV_ATTEMPT_REVOKED;
+    bool deadline = seen->deadline != 0 && now >= seen->deadline && !revoked;
+    bool due = seen->wake_at != 0 && now >= seen->wake_at;
+    if (!deadline && !due)
+        return RV_DECIDED;
+    RV_TRY(draft_step(d, number, &step));
+    if (deadline)
+        return wake_deadline(d, step);
+    if (step->kind != RV_KIND_CALL)
+        return wake_line(d, step);
+    if (step->state == RV_STEP_PROCESSING)
+        return attempt_expire(d, step);
+    step->wake_at = 0;
+    draft_alert(d, number, RV_ALERT_NO_AGENT,
+                rv_arena_printf(d->arena, "no agent %.*s has taken %.*s",
+                                RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
+    return RV_DECIDED;
+}
+
+static enum rv_verdict decide_wake(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
+        return RV_DECIDED;
+    uint32_t open[RV_OPEN_STEPS_MAX];
+    uint32_t count = task->open_count;
+    memcpy(open, task->open, sizeof open);
+    for (uint32_t i = 0; i < count; i++)
+        if (draft_open_has(d, open[i]))
+            RV_TRY(wake_step(d, open[i]));
+    if (task->state == RV_TASK_COMPENSATING && task->open_count == 0) {
+        d->plan->changed = true;
+        return undo_next(d);
+    }
+    return RV_DECIDED;
+}
+
+static enum rv_verdict decide_park(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
+        return RV_DECIDED;
+    fail_park(d, task->direction, 0, d->command->u.park.alert, d->command->u.park.message);
+    return RV_DECIDED;
+}
+
+static enum rv_verdict decide(struct draft *d)
+{
+    enum rv_command_kind kind = d->command->kind;
+    bool reads_only = kind == RV_COMMAND_REPLY || kind == RV_COMMAND_RENEW || kind == RV_COMMAND_PARK;
+    if (d->view->definition == NULL && !reads_only)
+        return RV_UNREADABLE;
+    switch (kind) {
+    case RV_COMMAND_SUBMIT:
+        return decide_submit(d);
+    case RV_COMMAND_ASSIGN:
+        return attempt_assign(d);
+    case RV_COMMAND_REPLY:
+        return attempt_reply(d);
+    case RV_COMMAND_RENEW:
+        return attempt_renew(d);
+    case RV_COMMAND_END:
+        return attempt_end(d);
+    case RV_COMMAND_WAKE:
+        return decide_wake(d);
+    case RV_COMMAND_RESUBMIT:
+        return operate_resubmit(d);
+    case RV_COMMAND_UNDO:
+        return operate_undo(d);
+    case RV_COMMAND_CANCEL:
+        return operate_cancel(d);
+    case RV_COMMAND_PARK:
+        return decide_park(d);
+    }
+    return RV_UNREADABLE;
+}
+
+enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
+                          struct rv_arena *arena, struct rv_plan *plan)
+{
+    rv_assert((view->task == NULL) == (command->kind == RV_COMMAND_SUBMIT));
+    rv_assert(command->arrived_at <= command->now);
+    if (view->task != NULL)
+        plan->task = *view->task;
+    else
+        plan->task = (struct rv_task){.revision = 0};
+    plan->changed = false;
+    plan->close_alerts = false;
+    plan->steps_count = plan->attempts_count = plan->late_count = plan->alerts_count = 0;
+    plan->status = 200;
+    plan->err = RV_OK;
+    plan->message = RV_STR_NONE;
+    plan->wanted = 0;
+    struct draft d = {.view = view, .command = command, .arena = arena, .plan = plan};
+    rv_prng_init(&d.prng, command->seed);
+    enum rv_verdict verdict = decide(&d);
+    if (verdict == RV_DECIDED && arena->exhausted)
+        verdict = RV_NO_ROOM;
+    if (verdict == RV_DECIDED && plan->changed)
+        plan->task.revision++;
+    return verdict;
+}

@@ -1,0 +1,72 @@
+/* An error that no catch took: undo what was done, or park the task for an operator (DESIGN 4.5 d). */
+#include "core/plan_priv.h"
+
+#include "base/assert.h"
+
+void fail_park(struct draft *d, enum rv_direction direction, uint32_t step,
+               enum rv_alert_kind kind, struct rv_str message)
+{
+    struct rv_task *task = &d->plan->task;
+    task->direction = direction;
+    if (task->state != RV_TASK_ERROR)
+        rv_task_move(&task->state, RV_TASK_ERROR);
+    draft_alert(d, step, kind, message);
+}
+
+/* Whether everything that may have had an effect says how it is undone. */
+static bool can_undo(const struct draft *d, const struct rv_step *raiser)
+{
+    const struct rv_task *task = &d->plan->task;
+    if (task->undo_blocker != 0 || task->pivot != 0)
+        return false;
+    if (raiser == NULL || raiser->effect == RV_EFFECT_NONE)
+        return true;
+    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, raiser->node);
+    return way == RV_UNDO_NOTHING || way == RV_UNDO_STEPS;
+}
+
+static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, uint32_t node,
+                                    struct rv_str error)
+{
+    struct rv_task *task = &d->plan->task;
+    task->error = error;
+    bool then_error = rv_definition_policy(d->view->definition, node)->then_error;
+    if (!then_error && can_undo(d, raiser)) {
+        if (raiser != NULL && raiser->effect != RV_EFFECT_NONE && !raiser->chained)
+            undo_chain(d, raiser);
+        return undo_begin(d);
+    }
+    if (raiser != NULL)
+        draft_open_add(d, raiser->number);
+    struct rv_str reference = rv_definition_reference(d->view->definition, node);
+    if (then_error || task->pivot != 0)
+        fail_park(d, RV_FORWARD, raiser ? raiser->number : 0, RV_ALERT_FAILED,
+                  rv_arena_printf(d->arena, "%.*s failed%s", RV_STR_FMT(reference),
+                                  task->pivot ? " after the point of no return" : ""));
+    else
+        fail_park(d, RV_FORWARD, raiser ? raiser->number : 0, RV_ALERT_NO_UNDO,
+                  rv_arena_printf(d->arena, "%.*s failed, and what was done cannot be undone "
+                                            "without you",
+                                  RV_STR_FMT(reference)));
+    return RV_DECIDED;
+}
+
+enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                          struct rv_step *raiser, uint32_t node, struct rv_str error)
+{
+    if (direction == RV_FORWARD)
+        return fail_forward(d, raiser, node, error);
+    struct rv_step *forward;
+    RV_TRY(draft_step(d, undoes, &forward));
+    if (raiser != NULL) {
+        draft_open_add(d, raiser->number);
+    } else {
+        /* The compensation failed outside of a call: resubmission starts it over. */
+        forward->undo_prev = d->plan->task.undo_head;
+        d->plan->task.undo_head = forward->number;
+    }
+    fail_park(d, RV_UNDO, raiser ? raiser->number : forward->number, RV_ALERT_UNDO_FAILED,
+              rv_arena_printf(d->arena, "the undo of %.*s failed: %.*s",
+                              RV_STR_FMT(forward->reference), RV_STR_FMT(error)));
+    return RV_DECIDED;
+}

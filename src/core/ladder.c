@@ -1,0 +1,74 @@
+/* The failure ladder (DESIGN 4.5). Its first rung, the retries inside complete-by, is the agent's.
+ * Here are the others: repeat after a delay, cool down and start over, raise. */
+#include "core/plan_priv.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/time.h"
+
+enum { DELAY_JITTER_PART = 4, COOLDOWN_JITTER_PART = 10 };
+
+void ladder_repeat(struct draft *d, struct rv_step *step, int64_t ready_at)
+{
+    (void)d;
+    if (step->state != RV_STEP_PENDING)
+        rv_step_move(&step->state, RV_STEP_PENDING);
+    step->ready_at = ready_at;
+    step->wake_at = rv_time_add(ready_at, RV_NO_AGENT_ALERT_MS);
+}
+
+static int64_t delay_of(const struct rv_policy *policy, uint32_t failure_count)
+{
+    int64_t delay = policy->delay_ms;
+    for (uint32_t i = 1; i < failure_count && delay < policy->cooldown_ms; i++)
+        delay = rv_time_add(delay, delay);
+    if (policy->cooldown_ms > policy->delay_ms && delay > policy->cooldown_ms)
+        delay = policy->cooldown_ms;
+    return delay;
+}
+
+enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str error,
+                            int64_t retry_after_ms)
+{
+    const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
+    step->error = error;
+    step->failure_count++;
+    int64_t wait;
+    if (step->failure_count < policy->threshold) {
+        wait = draft_jitter(d, delay_of(policy, step->failure_count), DELAY_JITTER_PART);
+    } else if (step->round < policy->rounds) {
+        step->round++;
+        step->failure_count = 0;
+        wait = draft_jitter(d, policy->cooldown_ms, COOLDOWN_JITTER_PART);
+    } else {
+        return ladder_raise(d, step, error);
+    }
+    if (wait < retry_after_ms)
+        wait = retry_after_ms;
+    ladder_repeat(d, step, rv_time_add(d->command->now, wait));
+    return RV_DECIDED;
+}
+
+enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_str error)
+{
+    step->error = error;
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    rv_step_move(&step->state, RV_STEP_ERROR);
+    draft_open_remove(d, step->number);
+    struct rv_flow_env env;
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    struct rv_flow_stop stop;
+    RV_TRY(advance_error(rv_flow_raise(&env, step->frames, step->number, error, &stop)));
+    return advance(d, step->direction, step->undoes, step, &stop);
+}
+
+void ladder_count_death(struct draft *d, struct rv_step *step)
+{
+    step->deaths++;
+    if (step->deaths == RV_POISON_DEATHS)
+        draft_alert(d, step->number, RV_ALERT_POISON,
+                    rv_arena_printf(d->arena, "%u instances of agent %.*s died at step %.*s",
+                                    step->deaths, RV_STR_FMT(step->agent),
+                                    RV_STR_FMT(step->reference)));
+}

@@ -1,0 +1,87 @@
+/* What an operator may do with a task: resubmit it where it is parked, undo it, cancel it. */
+#include "core/plan_priv.h"
+
+static enum rv_verdict refuse(struct draft *d, struct rv_str message)
+{
+    d->plan->err = RV_ERR_REFUSED;
+    d->plan->message = message;
+    return RV_DECIDED;
+}
+
+static enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure)
+{
+    return refuse(d, rv_arena_printf(d->arena, "the task is %s and cannot be %s: %s",
+                                     rv_task_state_text(d->plan->task.state), verb, cure));
+}
+
+enum rv_verdict operate_resubmit(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (task->state != RV_TASK_ERROR)
+        return refuse_state(d, "resubmitted", "only a task in error waits for that");
+    bool undoing = task->direction == RV_UNDO;
+    if (task->open_count == 0 && !undoing)
+        return refuse(d, RV_STR("the error came from the workflow itself, and the same input and "
+                                "definition would raise it again: undo or cancel the task"));
+    if (task->open_count == 0) {
+        const struct rv_step *head;
+        RV_TRY(draft_look(d, task->undo_head, &head));
+        enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
+        if (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT)
+            return refuse(d, rv_arena_printf(d->arena,
+                                             "step %.*s cannot be undone by Reeve, and a "
+                                             "resubmission would stop at it again",
+                                             RV_STR_FMT(head->reference)));
+    }
+    d->plan->close_alerts = true;
+    d->plan->changed = true;
+    if (!undoing)
+        task->error = RV_STR_NONE;
+    rv_task_move(&task->state, undoing ? RV_TASK_COMPENSATING : RV_TASK_PROCESSING);
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        struct rv_step *step;
+        RV_TRY(draft_step(d, task->open[i], &step));
+        if (step->state != RV_STEP_ERROR)
+            continue;
+        step->failure_count = 0;
+        step->round = 0;
+        step->deaths = 0;
+        step->ended_at = 0;
+        ladder_repeat(d, step, d->command->now);
+    }
+    return undo_next(d);
+}
+
+enum rv_verdict operate_undo(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (task->state == RV_TASK_COMPENSATING)
+        return RV_DECIDED; /* under way: the same command once more */
+    if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
+        return refuse_state(d, "undone", "nothing of it is left");
+    if (task->direction == RV_UNDO)
+        return refuse_state(d, "undone", "its undo is parked, resubmit it to go on");
+    if (task->pivot != 0)
+        return refuse(d, RV_STR("the task has passed its point of no return (pivot): it can only "
+                                "go forward, resubmit it if it is in error"));
+    return undo_begin(d);
+}
+
+enum rv_verdict operate_cancel(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (task->state == RV_TASK_CANCELLED)
+        return RV_DECIDED;
+    if (!rv_task_state_open(task->state))
+        return refuse_state(d, "cancelled", "it has ended; a processed task can be undone");
+    if (task->state == RV_TASK_COMPENSATING)
+        return RV_DECIDED; /* it is being undone already */
+    if (task->direction == RV_UNDO || task->pivot != 0)
+        return operate_undo(d);
+    task->cancelling = true;
+    const char *by = d->command->u.operate.by.at ? d->command->u.operate.by.at : "";
+    if (task->error.at == NULL && by[0] != '\0')
+        d->plan->message = rv_arena_printf(d->arena, "cancelled by %.*s",
+                                           RV_STR_FMT(d->command->u.operate.by));
+    return undo_begin(d);
+}

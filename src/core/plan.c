@@ -1,0 +1,151 @@
+#include "core/plan_priv.h"
+
+#include "base/assert.h"
+
+static struct rv_planned_step *planned_find(const struct draft *d, uint32_t number)
+{
+    for (size_t i = 0; i < d->plan->steps_count; i++)
+        if (d->plan->steps[i].row->number == number)
+            return &d->plan->steps[i];
+    return NULL;
+}
+
+enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_step **ret_step)
+{
+    struct rv_planned_step *planned = planned_find(d, number);
+    if (planned != NULL) {
+        *ret_step = planned->row;
+        return RV_DECIDED;
+    }
+    for (size_t i = 0; i < d->view->steps_count; i++) {
+        if (d->view->steps[i]->number == number) {
+            *ret_step = d->view->steps[i];
+            return RV_DECIDED;
+        }
+    }
+    if (number == 0 || number > d->plan->task.last_number)
+        return RV_UNREADABLE;
+    d->plan->wanted = number;
+    return RV_NEED_STEP;
+}
+
+static enum rv_verdict planned_add(struct draft *d, const struct rv_step *from, bool insert,
+                                   struct rv_step **ret_step)
+{
+    if (d->plan->steps_count == RV_PLAN_STEPS_MAX)
+        return RV_NO_ROOM;
+    struct rv_step *row = RV_NEW(d->arena, struct rv_step);
+    if (row == NULL)
+        return RV_NO_ROOM;
+    if (from != NULL)
+        *row = *from;
+    d->plan->steps[d->plan->steps_count++] = (struct rv_planned_step){row, insert};
+    d->plan->changed = true;
+    *ret_step = row;
+    return RV_DECIDED;
+}
+
+enum rv_verdict draft_step(struct draft *d, uint32_t number, struct rv_step **ret_step)
+{
+    struct rv_planned_step *planned = planned_find(d, number);
+    if (planned != NULL) {
+        *ret_step = planned->row;
+        return RV_DECIDED;
+    }
+    const struct rv_step *from;
+    RV_TRY(draft_look(d, number, &from));
+    return planned_add(d, from, false, ret_step);
+}
+
+enum rv_verdict draft_step_new(struct draft *d, struct rv_step **ret_step)
+{
+    struct rv_step *row;
+    RV_TRY(planned_add(d, NULL, true, &row));
+    row->number = ++d->plan->task.last_number;
+    row->created_at = d->command->now;
+    *ret_step = row;
+    return RV_DECIDED;
+}
+
+bool draft_open_has(const struct draft *d, uint32_t number)
+{
+    for (uint32_t i = 0; i < d->plan->task.open_count; i++)
+        if (d->plan->task.open[i] == number)
+            return true;
+    return false;
+}
+
+void draft_open_add(struct draft *d, uint32_t number)
+{
+    struct rv_task *task = &d->plan->task;
+    rv_assert(!draft_open_has(d, number));
+    rv_assert(task->open_count < RV_OPEN_STEPS_MAX);
+    task->open[task->open_count++] = number;
+    d->plan->changed = true;
+}
+
+void draft_open_remove(struct draft *d, uint32_t number)
+{
+    struct rv_task *task = &d->plan->task;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < task->open_count; i++)
+        if (task->open[i] != number)
+            task->open[kept++] = task->open[i];
+    for (uint32_t i = kept; i < task->open_count; i++)
+        task->open[i] = 0;
+    task->open_count = kept;
+    d->plan->changed = true;
+}
+
+void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct rv_str message)
+{
+    rv_assert(d->plan->alerts_count < RV_PLAN_ALERTS_MAX);
+    d->plan->alerts[d->plan->alerts_count++] = (struct rv_alert){
+        .task = d->plan->task.id,
+        .step = step,
+        .kind = kind,
+        .raised_at = d->command->now,
+        .message = message,
+    };
+    d->plan->changed = true;
+}
+
+void draft_archive(struct draft *d, const struct rv_step *step)
+{
+    rv_assert(d->plan->attempts_count < RV_PLAN_ATTEMPTS_MAX);
+    d->plan->attempts[d->plan->attempts_count++] = (struct rv_attempt){
+        .step = {d->plan->task.id, step->number},
+        .number = step->attempt,
+        .state = step->attempt_state,
+        .effect = step->effect,
+        .token = step->token,
+        .fence = step->fence,
+        .attempt_at = step->attempt_at,
+        .complete_by = step->complete_by,
+        .ended_at = d->command->now,
+        .instance = step->instance,
+        .error = step->error,
+    };
+}
+
+void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
+                enum rv_late_reason reason)
+{
+    rv_assert(d->plan->late_count < RV_PLAN_LATE_MAX);
+    d->plan->late[d->plan->late_count++] = (struct rv_late_reply){
+        .step = {d->plan->task.id, step->number},
+        .attempt = attempt,
+        .arrived_at = d->command->arrived_at,
+        .reason = reason,
+        .output = d->command->u.reply.output,
+        .error = d->command->u.reply.error,
+    };
+    d->plan->changed = true;
+}
+
+int64_t draft_jitter(struct draft *d, int64_t ms, int64_t part)
+{
+    if (ms <= 0)
+        return 0;
+    return ms + (int64_t)rv_prng_below(&d->prng, (uint64_t)(ms / part) + 1);
+}

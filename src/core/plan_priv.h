@@ -1,0 +1,96 @@
+/* plan_priv.h - a plan under construction: rows copied on first touch, nothing of the view changed. */
+#ifndef RV_CORE_PLAN_PRIV_H
+#define RV_CORE_PLAN_PRIV_H
+
+#include "base/prng.h"
+#include "core/decide.h"
+#include "workflow/flow.h"
+
+/* The decision under way. Every function below returns RV_DECIDED to go on; any other verdict goes
+ * straight back to the caller of rv_decide, who throws the plan away. */
+struct draft {
+    const struct rv_view *view;
+    const struct rv_command *command;
+    struct rv_arena *arena;
+    struct rv_plan *plan;
+    struct rv_prng prng;
+};
+
+/* The step's row to read; NEED_STEP when it is neither planned nor loaded. */
+enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_step **ret_step);
+/* The step's row to change. Marks the task as changed. */
+enum rv_verdict draft_step(struct draft *d, uint32_t number, struct rv_step **ret_step);
+/* A new row with the next number. */
+enum rv_verdict draft_step_new(struct draft *d, struct rv_step **ret_step);
+
+/* Where control stands. Adding over RV_OPEN_STEPS_MAX is a programmer's error: the language
+ * has one line of control. */
+void draft_open_add(struct draft *d, uint32_t number);
+void draft_open_remove(struct draft *d, uint32_t number);
+bool draft_open_has(const struct draft *d, uint32_t number);
+
+void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct rv_str message);
+/* Puts the step's newest attempt, which has ended without its result, among the ended ones. */
+void draft_archive(struct draft *d, const struct rv_step *step);
+void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
+                enum rv_late_reason reason);
+
+/* Uniform in [ms, ms + ms / part]. */
+int64_t draft_jitter(struct draft *d, int64_t ms, int64_t part);
+
+/* attempt.c: one attempt's life. */
+enum rv_verdict attempt_assign(struct draft *d);
+enum rv_verdict attempt_reply(struct draft *d);
+enum rv_verdict attempt_renew(struct draft *d);
+enum rv_verdict attempt_end(struct draft *d);
+/* The open or revoked attempt of `step` has passed its instant (DESIGN 4.5, 4.6). */
+enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step);
+
+/* ladder.c: the failure ladder (DESIGN 4.5). */
+/* The step's attempt ended as transient: count it, and repeat, cool down or raise. */
+enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str error,
+                            int64_t retry_after_ms);
+/* Pending again from `ready_at`, nothing counted. */
+void ladder_repeat(struct draft *d, struct rv_step *step, int64_t ready_at);
+/* The step raises `error` into the workflow. */
+enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_str error);
+void ladder_count_death(struct draft *d, struct rv_step *step);
+
+/* advance.c: from a stop of the interpreter to rows. */
+enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                            struct rv_flow_env *ret_env);
+/* `left` is the step that control has left (NULL at the start), already out of the open ones. */
+enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                        struct rv_step *left, const struct rv_flow_stop *stop);
+enum rv_verdict advance_error(enum rv_err err);
+
+/* undo.c: revocation, the chain of what may have had an effect, its undoing (DESIGN 4.6). */
+void undo_chain(struct draft *d, struct rv_step *step);
+enum rv_verdict undo_begin(struct draft *d);
+/* Goes on with the undo if nothing stands in its way. */
+enum rv_verdict undo_next(struct draft *d);
+/* The compensation of `number` has ended well. */
+enum rv_verdict undo_ended(struct draft *d, uint32_t number);
+/* The revoked attempt of `step` is over: its effect is known as far as it will be. */
+enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect);
+struct rv_str undo_facts(struct draft *d, const struct rv_step *step);
+
+/* fail.c: an error that no catch took. `raiser` is the step that raised it, NULL for the workflow itself. */
+enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                          struct rv_step *raiser, uint32_t node, struct rv_str error);
+void fail_park(struct draft *d, enum rv_direction direction, uint32_t step,
+               enum rv_alert_kind kind, struct rv_str message);
+
+/* operate.c: the operator's commands (DESIGN 4.6, 4.7). */
+enum rv_verdict operate_resubmit(struct draft *d);
+enum rv_verdict operate_undo(struct draft *d);
+enum rv_verdict operate_cancel(struct draft *d);
+
+#define RV_TRY(call)                                                                               \
+    do {                                                                                           \
+        enum rv_verdict verdict_ = (call);                                                         \
+        if (verdict_ != RV_DECIDED)                                                                \
+            return verdict_;                                                                       \
+    } while (0)
+
+#endif

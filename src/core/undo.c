@@ -1,0 +1,197 @@
+/* Undo (DESIGN 4.6). What may have had an effect stands on a chain through the steps' rows: the
+ * task's undo_head names the newest, each step's undo_prev the one before. So the undo of a task of a
+ * million steps reads one row at a time, in reverse order of completion, and branches will each
+ * have a chain that is joined where they join.
+ *
+ * First everything that is under way is revoked. Nothing is compensated until each revoked attempt
+ * has replied or its complete-by has passed. A step leaves the chain when its compensation starts. */
+#include "core/plan_priv.h"
+
+#include "base/assert.h"
+#include "base/time.h"
+
+/* One decision pops at most so many steps that need no compensation; the rest is due at once. */
+enum { UNDO_POPS_MAX = RV_PLAN_STEPS_MAX / 2 };
+
+void undo_chain(struct draft *d, struct rv_step *step)
+{
+    struct rv_task *task = &d->plan->task;
+    rv_assert(!step->chained && step->direction == RV_FORWARD);
+    step->chained = true;
+    step->undo_prev = task->undo_head;
+    task->undo_head = step->number;
+    switch (rv_definition_undo_way(d->view->definition, step->node)) {
+    case RV_UNDO_UNDECLARED:
+        if (task->undo_blocker == 0)
+            task->undo_blocker = step->number;
+        break;
+    case RV_UNDO_PIVOT:
+        if (task->pivot == 0)
+            task->pivot = step->number;
+        break;
+    case RV_UNDO_NOTHING:
+    case RV_UNDO_STEPS:
+        break;
+    }
+}
+
+struct rv_str undo_facts(struct draft *d, const struct rv_step *step)
+{
+    char key[RV_STEP_TEXT_BYTES];
+    rv_step_text((struct rv_step_id){d->plan->task.id, step->number}, key);
+    bool known = step->effect == RV_EFFECT_DONE;
+    struct rv_str output = known && step->output.at ? step->output : RV_STR("null");
+    return rv_arena_printf(d->arena,
+                           "{\"outcome\":\"%s\",\"input\":%.*s,\"output\":%.*s,"
+                           "\"idempotencyKey\":\"%s\",\"fence\":%u}",
+                           known ? "completed" : "unknown", RV_STR_FMT(step->input),
+                           RV_STR_FMT(output), key, step->fence);
+}
+
+/* Steps that a DSL retry keeps for later have left the open ones, but not their effects. */
+static enum rv_verdict chain_unfinished(struct draft *d, const struct rv_step *step)
+{
+    if (step->frames.at == NULL || step->direction != RV_FORWARD)
+        return RV_DECIDED;
+    struct rv_flow_env env;
+    uint32_t *numbers;
+    uint32_t count;
+    RV_TRY(advance_env(d, RV_FORWARD, 0, &env));
+    RV_TRY(advance_error(rv_flow_unfinished(&env, step->frames, &numbers, &count)));
+    for (uint32_t i = 0; i < count; i++) {
+        struct rv_step *other;
+        if (numbers[i] == step->number)
+            continue;
+        RV_TRY(draft_step(d, numbers[i], &other));
+        if (other->effect != RV_EFFECT_NONE && !other->chained)
+            undo_chain(d, other);
+    }
+    return RV_DECIDED;
+}
+
+static void step_leave(struct draft *d, struct rv_step *step)
+{
+    if (rv_step_may_move(step->state, RV_STEP_CANCELLED))
+        rv_step_move(&step->state, RV_STEP_CANCELLED);
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    draft_open_remove(d, step->number);
+    if (step->direction == RV_FORWARD && step->kind == RV_KIND_CALL &&
+        step->effect != RV_EFFECT_NONE && !step->chained)
+        undo_chain(d, step);
+}
+
+static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
+{
+    struct rv_step *step;
+    RV_TRY(draft_step(d, number, &step));
+    RV_TRY(chain_unfinished(d, step));
+    bool live = step->state == RV_STEP_PROCESSING && step->attempt_state == RV_ATTEMPT_OPEN;
+    /* An answer that was lost may yet have reached its agent. */
+    bool perhaps = step->attempt_state == RV_ATTEMPT_UNDELIVERED &&
+                   step->effect != RV_EFFECT_NONE && d->command->now < step->complete_by;
+    if (!live && !perhaps) {
+        step_leave(d, step);
+        return RV_DECIDED;
+    }
+    if (step->state == RV_STEP_PENDING)
+        rv_step_move(&step->state, RV_STEP_PROCESSING);
+    if (step->state == RV_STEP_ERROR) {
+        step_leave(d, step);
+        return RV_DECIDED;
+    }
+    step->attempt_state = RV_ATTEMPT_REVOKED;
+    step->wake_at = step->complete_by;
+    return RV_DECIDED;
+}
+
+enum rv_verdict undo_begin(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    uint32_t open[RV_OPEN_STEPS_MAX];
+    uint32_t count = task->open_count;
+    memcpy(open, task->open, sizeof open);
+    task->direction = RV_UNDO;
+    task->ended_at = 0;
+    task->output = RV_STR_NONE;
+    rv_task_move(&task->state, RV_TASK_COMPENSATING);
+    d->plan->close_alerts = true;
+    d->plan->changed = true;
+    for (uint32_t i = 0; i < count; i++)
+        RV_TRY(step_revoke(d, open[i]));
+    return undo_next(d);
+}
+
+enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect)
+{
+    if (step->effect < effect)
+        step->effect = effect;
+    step_leave(d, step);
+    return undo_next(d);
+}
+
+static void undo_finish(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    rv_task_move(&task->state, task->cancelling ? RV_TASK_CANCELLED : RV_TASK_COMPENSATED);
+    task->ended_at = d->command->now;
+    d->plan->close_alerts = true;
+}
+
+static void undo_pop(struct draft *d, struct rv_step *step)
+{
+    d->plan->task.undo_head = step->undo_prev;
+    d->plan->task.cancelling = false; /* there was something that may have had an effect */
+}
+
+static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
+{
+    fail_park(d, RV_UNDO, step->number, RV_ALERT_NO_UNDO,
+              rv_arena_printf(d->arena, "%.*s %s", RV_STR_FMT(step->reference),
+                              way == RV_UNDO_PIVOT
+                                  ? "is the point of no return and is never undone"
+                                  : "does not declare how it is undone"));
+}
+
+enum rv_verdict undo_next(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (task->state != RV_TASK_COMPENSATING || task->open_count != 0)
+        return RV_DECIDED;
+    for (int pops = 0; pops < UNDO_POPS_MAX; pops++) {
+        if (task->undo_head == 0) {
+            undo_finish(d);
+            return RV_DECIDED;
+        }
+        struct rv_step *step;
+        RV_TRY(draft_step(d, task->undo_head, &step));
+        enum rv_undo_way way = rv_definition_undo_way(d->view->definition, step->node);
+        switch (way) {
+        case RV_UNDO_UNDECLARED:
+        case RV_UNDO_PIVOT:
+            undo_stuck(d, step, way);
+            return RV_DECIDED;
+        case RV_UNDO_NOTHING:
+            undo_pop(d, step);
+            step->undone = true;
+            continue;
+        case RV_UNDO_STEPS:
+            break;
+        }
+        undo_pop(d, step);
+        struct rv_flow_env env;
+        struct rv_flow_stop stop;
+        RV_TRY(advance_env(d, RV_UNDO, step->number, &env));
+        RV_TRY(advance_error(rv_flow_start_undo(&env, step->node, step->data, &stop)));
+        return advance(d, RV_UNDO, step->number, NULL, &stop);
+    }
+    return RV_DECIDED; /* rv_view_wake_at says "at once" */
+}
+
+enum rv_verdict undo_ended(struct draft *d, uint32_t number)
+{
+    struct rv_step *step;
+    RV_TRY(draft_step(d, number, &step));
+    step->undone = true;
+    return undo_next(d);
+}

@@ -1,0 +1,127 @@
+/* What always holds among the rows of one task, and when it must be looked at next. */
+#include "core/decide.h"
+
+#include "base/time.h"
+
+static const struct rv_step *steps_find(const struct rv_step *const *steps, size_t count,
+                                        uint32_t number)
+{
+    for (size_t i = 0; i < count; i++)
+        if (steps[i]->number == number)
+            return steps[i];
+    return NULL;
+}
+
+static const char *step_broken(const struct rv_task *task, const struct rv_step *step)
+{
+    if (step->number == 0 || step->number > task->last_number)
+        return "a step's number is within what the task has given out";
+    if ((step->direction == RV_UNDO) != (step->undoes != 0))
+        return "a step that undoes names the step that it undoes, and no other does";
+    if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
+        return "a call names its agent";
+    bool live = rv_attempt_state_live(step->attempt_state);
+    if (live && (step->complete_by == 0 || step->lease_until == 0))
+        return "a live attempt has a complete-by and a lease";
+    if (live && step->lease_until > step->complete_by)
+        return "a lease never outlives complete-by";
+    if (live && step->state != RV_STEP_PROCESSING)
+        return "a live attempt belongs to a step in processing";
+    if (step->kind == RV_KIND_CALL && step->state == RV_STEP_PROCESSING && !live)
+        return "a call in processing has a live attempt";
+    if (step->state == RV_STEP_PROCESSED && step->kind == RV_KIND_CALL &&
+        step->effect != RV_EFFECT_DONE)
+        return "a processed call has had its effect";
+    if (step->fence > task->fence)
+        return "a step's fence is not above its task's";
+    if (step->attempt_state == RV_ATTEMPT_REVOKED && task->direction != RV_UNDO)
+        return "an attempt is revoked only by an undo";
+    return NULL;
+}
+
+static const char *open_broken(const struct rv_task *task, const struct rv_step *step)
+{
+    bool parked = task->state == RV_TASK_ERROR;
+    if (!rv_step_state_open(step->state) && !(parked && step->state == RV_STEP_ERROR))
+        return "control stands at steps that are open, or parked with their task";
+    if (step->frames.at == NULL)
+        return "where control stands there are frames";
+    if (step->direction == RV_FORWARD && task->direction == RV_UNDO &&
+        step->attempt_state != RV_ATTEMPT_REVOKED && !parked)
+        return "while a task is undone no forward step is open but for revoked attempts";
+    if (step->direction == RV_UNDO && task->direction == RV_FORWARD)
+        return "compensations are open only while a task is undone";
+    if (rv_step_state_open(step->state) && step->kind != RV_KIND_CALL && step->wake_at == 0)
+        return "an open timer has an instant";
+    return NULL;
+}
+
+const char *rv_view_broken(const struct rv_task *task, const struct rv_step *const *steps,
+                           size_t steps_count)
+{
+    bool open = rv_task_state_open(task->state);
+    if (!open && task->open_count != 0)
+        return "a task that has ended has no open steps";
+    if (open != (task->ended_at == 0))
+        return "a task has an end exactly when it has ended";
+    if (task->state == RV_TASK_PENDING && task->open_count == 0)
+        return "a pending task waits at a step";
+    if (task->state == RV_TASK_PROCESSING && task->open_count == 0)
+        return "a task in processing stands at a step";
+    if ((task->state == RV_TASK_COMPENSATING || task->state == RV_TASK_COMPENSATED) &&
+        task->direction != RV_UNDO)
+        return "a task that is undone goes in the direction undo";
+    if (task->state == RV_TASK_COMPENSATED && task->undo_head != 0)
+        return "a compensated task has nothing left to undo";
+    if (task->undo_head > task->last_number || task->undo_blocker > task->last_number)
+        return "the undo chain names steps of the task";
+    bool forward = false, undo = false;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        const struct rv_step *step = steps_find(steps, steps_count, task->open[i]);
+        if (step == NULL)
+            return "every open step is there";
+        const char *broken = open_broken(task, step);
+        if (broken != NULL)
+            return broken;
+        if (rv_step_state_open(step->state) && step->direction == RV_UNDO)
+            undo = true;
+        else if (rv_attempt_state_live(step->attempt_state))
+            forward = true;
+    }
+    if (forward && undo)
+        return "no compensation is open beside a live forward attempt";
+    for (size_t i = 0; i < steps_count; i++) {
+        const char *broken = step_broken(task, steps[i]);
+        if (broken != NULL)
+            return broken;
+    }
+    return NULL;
+}
+
+static int64_t step_wake_at(const struct rv_step *step, int64_t now)
+{
+    if (!rv_step_state_open(step->state))
+        return 0;
+    int64_t at = step->wake_at;
+    if (step->attempt_state != RV_ATTEMPT_REVOKED)
+        at = rv_time_earlier(at, step->deadline);
+    if (step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING && step->ready_at > now)
+        at = rv_time_earlier(at, step->ready_at);
+    return at;
+}
+
+int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const *steps,
+                        size_t steps_count, int64_t now)
+{
+    if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
+        return 0;
+    if (task->state == RV_TASK_COMPENSATING && task->open_count == 0)
+        return now;
+    int64_t at = 0;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        const struct rv_step *step = steps_find(steps, steps_count, task->open[i]);
+        if (step != NULL)
+            at = rv_time_earlier(at, step_wake_at(step, now));
+    }
+    return at;
+}
