@@ -108,7 +108,8 @@ static enum rv_verdict advance_inline(struct draft *d, enum rv_direction directi
                                       const struct rv_flow_stop *stop)
 {
     struct rv_step *step = left;
-    bool runs_on = left != NULL && left->kind == RV_KIND_INLINE;
+    bool runs_on =
+        left != NULL && left->kind == RV_KIND_INLINE && left->state == RV_STEP_PROCESSING;
     if (stop->kind == RV_FLOW_BUDGET || (stop->inline_count == 0 && !runs_on))
         return RV_DECIDED;
     if (!runs_on) {
@@ -161,6 +162,14 @@ static enum rv_verdict advance_done(struct draft *d, enum rv_direction direction
     return RV_DECIDED;
 }
 
+/* The call whose own failure the error is; not one that ended well before something else failed. */
+static struct rv_step *advance_raiser(struct rv_step *left, const struct rv_flow_stop *stop)
+{
+    bool own = left != NULL && left->kind == RV_KIND_CALL && left->state == RV_STEP_ERROR &&
+               left->node == stop->node;
+    return own ? left : NULL;
+}
+
 enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t undoes,
                         struct rv_step *left, const struct rv_flow_stop *stop)
 {
@@ -178,10 +187,8 @@ enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t u
     case RV_FLOW_DONE:
         return advance_done(d, direction, undoes, stop);
     case RV_FLOW_RAISED:
-        return fail_task(d, direction, undoes,
-                         left && left->kind == RV_KIND_CALL && left->node == stop->node ? left
-                                                                                        : NULL,
-                         stop->node, stop->error);
+        return fail_task(d, direction, undoes, advance_raiser(left, stop), stop->node,
+                         stop->error);
     }
     return RV_UNREADABLE;
 }

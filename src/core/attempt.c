@@ -106,8 +106,8 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
     step->output = reply->output;
     bool left = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
     bool waits = draft_open_has(d, step->number);
-    if (step->direction == RV_FORWARD && left && !waits && !step->chained &&
-        d->plan->task.direction == RV_UNDO && rv_task_state_open(d->plan->task.state))
+    if (d->view->definition != NULL && step->direction == RV_FORWARD && left && !waits &&
+        !step->chained && d->plan->task.direction == RV_UNDO && rv_task_state_open(d->plan->task.state))
         undo_chain(d, step);
     return RV_DECIDED;
 }
@@ -171,6 +171,8 @@ enum rv_verdict attempt_reply(struct draft *d)
     case RV_ATTEMPT_REVOKED:
         if (!in_time)
             return reply_late(d, seen->attempt, RV_LATE_COMPLETE_BY);
+        if (d->view->definition == NULL)
+            return RV_UNREADABLE;
         return reply_revoked(d);
     case RV_ATTEMPT_DONE:
     case RV_ATTEMPT_FAILED:

@@ -1,6 +1,10 @@
 /* What an operator may do with a task: resubmit it where it is parked, undo it, cancel it. */
 #include "core/plan_priv.h"
 
+#include "base/buf.h"
+#include "base/limits.h"
+#include "json/json.h"
+
 static enum rv_verdict refuse(struct draft *d, struct rv_str message)
 {
     d->plan->err = RV_ERR_REFUSED;
@@ -67,6 +71,27 @@ enum rv_verdict operate_undo(struct draft *d)
     return undo_begin(d);
 }
 
+/* Who and why stays with the task. */
+static struct rv_str error_cancelled(struct draft *d)
+{
+    struct rv_buf text;
+    rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
+    rv_buf_lit(&text, "{\"type\":\"cancelled\",\"status\":409,\"title\":\"The task was cancelled\"");
+    if (d->command->u.operate.by.len > 0) {
+        rv_buf_lit(&text, ",\"by\":");
+        rv_json_write_string(&text, d->command->u.operate.by);
+    }
+    if (d->command->u.operate.reason.len > 0) {
+        rv_buf_lit(&text, ",\"detail\":");
+        rv_json_write_string(&text, d->command->u.operate.reason);
+    }
+    rv_buf_lit(&text, "}");
+    struct rv_str made =
+        text.failed == RV_OK ? rv_arena_str(d->arena, rv_buf_str(&text)) : RV_STR_NONE;
+    rv_buf_done(&text);
+    return made;
+}
+
 enum rv_verdict operate_cancel(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
@@ -79,9 +104,8 @@ enum rv_verdict operate_cancel(struct draft *d)
     if (task->direction == RV_UNDO || task->pivot != 0)
         return operate_undo(d);
     task->cancelling = true;
-    const char *by = d->command->u.operate.by.at ? d->command->u.operate.by.at : "";
-    if (task->error.at == NULL && by[0] != '\0')
-        d->plan->message = rv_arena_printf(d->arena, "cancelled by %.*s",
-                                           RV_STR_FMT(d->command->u.operate.by));
+    task->error = error_cancelled(d);
+    if (task->error.at == NULL)
+        return RV_NO_ROOM;
     return undo_begin(d);
 }

@@ -1,0 +1,294 @@
+#include "scheduler/agents_priv.h"
+
+#include "base/assert.h"
+#include "base/time.h"
+
+#include <stdlib.h>
+
+void agents_init(struct agents *agents, struct rv_hash_key key)
+{
+    *agents = (struct agents){.hash_key = key};
+    rv_map_init(&agents->kinds_by_hash);
+    rv_map_init(&agents->held);
+}
+
+static char *text_new(struct rv_str text)
+{
+    char *copy = malloc(text.len + 1);
+    if (copy == NULL)
+        return NULL;
+    if (text.len > 0)
+        memcpy(copy, text.at, text.len);
+    copy[text.len] = '\0';
+    return copy;
+}
+
+static void instance_free(struct agent_instance *instance)
+{
+    while (instance->held != NULL) {
+        struct held *next = instance->held->next;
+        free(instance->held);
+        instance->held = next;
+    }
+    while (instance->deliveries != NULL) {
+        struct delivery *next = instance->deliveries->next;
+        free(instance->deliveries->poll);
+        free(instance->deliveries);
+        instance->deliveries = next;
+    }
+    free(instance->name);
+    free(instance->boot);
+    free(instance);
+}
+
+static void circuit_free(struct circuit *circuit)
+{
+    free(circuit->target);
+    free(circuit->waiting);
+    free(circuit);
+}
+
+static void kind_free(struct agent_kind *kind)
+{
+    while (kind->instances != NULL) {
+        struct agent_instance *next = kind->instances->next;
+        instance_free(kind->instances);
+        kind->instances = next;
+    }
+    while (kind->circuits != NULL) {
+        struct circuit *next = kind->circuits->next;
+        circuit_free(kind->circuits);
+        kind->circuits = next;
+    }
+    rv_heap_done(&kind->ready);
+    rv_map_done(&kind->queued);
+    free(kind->name);
+    free(kind);
+}
+
+void agents_done(struct agents *agents)
+{
+    while (agents->kinds != NULL) {
+        struct agent_kind *next = agents->kinds->next;
+        kind_free(agents->kinds);
+        agents->kinds = next;
+    }
+    rv_map_done(&agents->kinds_by_hash);
+    rv_map_done(&agents->held);
+}
+
+struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str name)
+{
+    const uint64_t *found = rv_map_find(&agents->kinds_by_hash, rv_hash(agents->hash_key, name), 0);
+    struct agent_kind *kind = found ? (struct agent_kind *)(uintptr_t)*found : NULL;
+    return kind && rv_str_is(name, kind->name) ? kind : NULL;
+}
+
+struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
+{
+    struct agent_kind *kind = agents_kind_find(agents, name);
+    if (kind != NULL)
+        return kind;
+    kind = calloc(1, sizeof *kind);
+    if (kind == NULL)
+        return NULL;
+    kind->name = text_new(name);
+    rv_heap_init(&kind->ready);
+    rv_map_init(&kind->queued);
+    if (kind->name == NULL || rv_map_put(&agents->kinds_by_hash, rv_hash(agents->hash_key, name), 0,
+                                         (uint64_t)(uintptr_t)kind) != RV_OK) {
+        kind_free(kind);
+        return NULL;
+    }
+    kind->next = agents->kinds;
+    agents->kinds = kind;
+    return kind;
+}
+
+struct agent_instance *agents_instance_find(const struct agent_kind *kind, struct rv_str name)
+{
+    for (struct agent_instance *i = kind->instances; i != NULL; i = i->next)
+        if (rv_str_is(name, i->name))
+            return i;
+    return NULL;
+}
+
+struct agent_instance *agents_instance(struct agent_kind *kind, struct rv_str name)
+{
+    struct agent_instance *instance = agents_instance_find(kind, name);
+    if (instance != NULL)
+        return instance;
+    instance = calloc(1, sizeof *instance);
+    if (instance == NULL)
+        return NULL;
+    instance->name = text_new(name);
+    instance->kind = kind;
+    if (instance->name == NULL) {
+        free(instance);
+        return NULL;
+    }
+    instance->next = kind->instances;
+    kind->instances = instance;
+    return instance;
+}
+
+struct delivery *delivery_find(const struct agent_instance *instance, struct rv_str poll)
+{
+    for (struct delivery *d = instance->deliveries; d != NULL; d = d->next)
+        if (rv_str_is(poll, d->poll))
+            return d;
+    return NULL;
+}
+
+struct delivery *delivery_get(struct agent_instance *instance, struct rv_str poll, int64_t now)
+{
+    struct delivery *delivery = delivery_find(instance, poll);
+    if (delivery != NULL)
+        return delivery;
+    delivery = calloc(1, sizeof *delivery);
+    if (delivery == NULL)
+        return NULL;
+    delivery->poll = text_new(poll);
+    delivery->answered_at = now;
+    if (delivery->poll == NULL) {
+        free(delivery);
+        return NULL;
+    }
+    delivery->next = instance->deliveries;
+    instance->deliveries = delivery;
+    return delivery;
+}
+
+static void delivery_drop(struct agent_instance *instance, struct delivery *gone)
+{
+    struct delivery **at = &instance->deliveries;
+    while (*at != gone)
+        at = &(*at)->next;
+    *at = gone->next;
+    free(gone->poll);
+    free(gone);
+}
+
+struct held *held_find(const struct agents *agents, struct rv_step_id step)
+{
+    const uint64_t *found = rv_map_find(&agents->held, (uint64_t)step.task.value, step.number);
+    return found ? (struct held *)(uintptr_t)*found : NULL;
+}
+
+void held_remove(struct agents *agents, struct held *held)
+{
+    struct agent_instance *instance = held->instance;
+    rv_map_remove(&agents->held, (uint64_t)held->step.task.value, held->step.number);
+    if (held->prev != NULL)
+        held->prev->next = held->next;
+    else
+        instance->held = held->next;
+    if (held->next != NULL)
+        held->next->prev = held->prev;
+    instance->held_count--;
+    if (held->revoked && !held->cancel_told)
+        instance->cancels--;
+    if (--held->delivery->held_count == 0)
+        delivery_drop(instance, held->delivery);
+    free(held);
+}
+
+static enum rv_err held_add(struct agents *agents, struct agent_kind *kind,
+                            struct rv_step_id id, const struct rv_step *step, int64_t now)
+{
+    struct agent_instance *instance = agents_instance(kind, step->instance);
+    if (instance == NULL)
+        return RV_ERR_MEMORY;
+    if (instance->boot == NULL && (instance->boot = text_new(step->boot)) == NULL)
+        return RV_ERR_MEMORY;
+    struct held *held = calloc(1, sizeof *held);
+    struct delivery *delivery = delivery_get(instance, step->poll, now);
+    if (held == NULL || delivery == NULL ||
+        rv_map_put(&agents->held, (uint64_t)id.task.value, id.number,
+                   (uint64_t)(uintptr_t)held) != RV_OK) {
+        free(held);
+        if (delivery != NULL && delivery->held_count == 0)
+            delivery_drop(instance, delivery);
+        return RV_ERR_MEMORY;
+    }
+    *held = (struct held){.step = id, .token = step->token, .delivery = delivery,
+                          .instance = instance, .next = instance->held};
+    if (instance->held != NULL)
+        instance->held->prev = held;
+    instance->held = held;
+    instance->held_count++;
+    delivery->held_count++;
+    return RV_OK;
+}
+
+enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
+                       const struct rv_step *step, int64_t now)
+{
+    if (step->kind != RV_KIND_CALL)
+        return RV_OK;
+    struct rv_step_id id = {task->id, step->number};
+    struct agent_kind *kind = agents_kind(agents, step->agent);
+    if (kind == NULL)
+        return RV_ERR_MEMORY;
+    bool live = rv_attempt_state_live(step->attempt_state);
+    struct held *held = held_find(agents, id);
+    if (held != NULL && (!live || held->token != step->token)) {
+        held_remove(agents, held);
+        held = NULL;
+    }
+    if (live && held == NULL) {
+        enum rv_err err = held_add(agents, kind, id, step, now);
+        if (err != RV_OK)
+            return err;
+        held = held_find(agents, id);
+    }
+    if (live && step->attempt_state == RV_ATTEMPT_REVOKED && !held->revoked) {
+        held->revoked = true;
+        held->instance->cancels++;
+    }
+    circuit_see(kind, task, step, now);
+    if (step->state == RV_STEP_PENDING && step->ready_at <= now)
+        return agents_ready(agents, task, step);
+    return RV_OK;
+}
+
+enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
+                         const struct rv_step *step)
+{
+    struct agent_kind *kind = agents_kind(agents, step->agent);
+    uint64_t id = (uint64_t)task->id.value;
+    if (kind == NULL)
+        return RV_ERR_MEMORY;
+    if (rv_map_find(&kind->queued, id, step->number) != NULL)
+        return RV_OK;
+    enum rv_err err = rv_map_put(&kind->queued, id, step->number, (uint64_t)step->ready_at);
+    if (err != RV_OK)
+        return err;
+    int64_t rank = step->ready_at - (int64_t)task->priority * PRIORITY_WORTH_MS;
+    err = rv_heap_push(&kind->ready, rank, id, step->number);
+    if (err != RV_OK)
+        rv_map_remove(&kind->queued, id, step->number);
+    return err;
+}
+
+bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step)
+{
+    struct rv_heap_entry entry;
+    if (!rv_heap_pop(&kind->ready, &entry))
+        return false;
+    rv_map_remove(&kind->queued, entry.value, entry.detail);
+    *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
+    return true;
+}
+
+void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, int64_t ready_at)
+{
+    uint64_t id = (uint64_t)step.task.value;
+    if (rv_map_find(&kind->queued, id, step.number) != NULL)
+        return;
+    /* Without memory the hint is gone; the repair scan finds the step again. */
+    if (rv_map_put(&kind->queued, id, step.number, (uint64_t)ready_at) != RV_OK)
+        return;
+    if (rv_heap_push(&kind->ready, ready_at, id, step.number) != RV_OK)
+        rv_map_remove(&kind->queued, id, step.number);
+}

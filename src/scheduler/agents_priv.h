@@ -1,0 +1,130 @@
+/* agents_priv.h - what the scheduler remembers of agents: kinds, instances, attempts they hold, circuits. */
+#ifndef RV_SCHEDULER_AGENTS_PRIV_H
+#define RV_SCHEDULER_AGENTS_PRIV_H
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/heap.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "core/rows.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* All of it is a cache over the open rows: agents_see brings it up to date from a step's row, after
+ * a commit as well as in the scan after a start. Nothing here is believed without the row. */
+
+struct pending;
+
+/* An answer that took requests to an instance. Confirmed once the instance has shown that it came. */
+struct delivery {
+    char *poll; /* owned, terminated */
+    int64_t answered_at;
+    bool confirmed;
+    uint32_t held_count;
+    struct delivery *next;
+};
+
+/* An attempt that an instance holds. */
+struct held {
+    struct rv_step_id step;
+    uint64_t token;
+    bool revoked;
+    bool cancel_told;
+    struct delivery *delivery;       /* borrowed from the instance */
+    struct agent_instance *instance; /* borrowed */
+    struct held *next;               /* in the instance's list */
+    struct held *prev;
+};
+
+struct agent_instance {
+    char *name; /* owned, terminated */
+    char *boot;
+    struct agent_kind *kind; /* borrowed */
+    int64_t seen_at;
+    bool overlaps;           /* has had two polls out at once */
+    uint32_t held_count;
+    uint32_t parked_count;
+    uint32_t cancels;        /* revoked attempts that it was not told of */
+    struct held *held;
+    struct delivery *deliveries; /* owned */
+    struct agent_instance *next;
+};
+
+/* An open circuit: the agent's own word that a target does not answer. */
+struct circuit {
+    char *target; /* owned; "": the whole agent */
+    int64_t until;
+    struct rv_step_id probe; /* number 0: none is out */
+    struct rv_step_id *waiting; /* owned: ready steps that wait for the circuit */
+    size_t waiting_count;
+    size_t waiting_room;
+    struct circuit *next;
+};
+
+struct agent_kind {
+    char *name; /* owned, terminated */
+    struct rv_heap ready;  /* (ready_at less a bonus for priority, task, step number) */
+    struct rv_map queued;  /* (task, number) in the heap -> ready_at */
+    struct agent_instance *instances; /* owned */
+    struct circuit *circuits;         /* owned */
+    struct pending *parked_first;     /* owned by the scheduler's parking */
+    struct pending *parked_last;
+    size_t parked_count;
+    struct agent_kind *next;
+};
+
+struct agents {
+    struct rv_hash_key hash_key;
+    struct agent_kind *kinds; /* owned */
+    struct rv_map kinds_by_hash;
+    struct rv_map held; /* (task, number) -> struct held * */
+};
+
+/* A level of priority is worth so much waiting: nothing starves. */
+enum { PRIORITY_WORTH_MS = 10000 };
+/* An instance with two polls out may have an answer on its way while it sends the next poll. */
+enum { LOST_GRACE_MS = 1000 };
+
+void agents_init(struct agents *agents, struct rv_hash_key key);
+void agents_done(struct agents *agents);
+
+/* Found or made; NULL when memory is out. */
+struct agent_kind *agents_kind(struct agents *agents, struct rv_str name);
+struct agent_instance *agents_instance(struct agent_kind *kind, struct rv_str name);
+/* Found, or NULL. */
+struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str name);
+struct agent_instance *agents_instance_find(const struct agent_kind *kind, struct rv_str name);
+
+/* The step's row as committed: who holds it, does it wait for an agent. */
+RV_CHECK enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
+                                const struct rv_step *step, int64_t now);
+/* A hint that the step is ready; a second one is nothing. */
+RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
+                                  const struct rv_step *step);
+/* The next hint of the kind; the caller verifies it against the row. */
+bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step);
+/* Puts a hint back that could not be used. */
+void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, int64_t ready_at);
+
+/* The delivery of that poll, or NULL. */
+struct delivery *delivery_find(const struct agent_instance *instance, struct rv_str poll);
+struct delivery *delivery_get(struct agent_instance *instance, struct rv_str poll, int64_t now);
+void held_remove(struct agents *agents, struct held *held);
+struct held *held_find(const struct agents *agents, struct rv_step_id step);
+
+/* May the step be handed out, as far as circuits go? False: it waits with the circuit. True may make it the probe. */
+bool circuit_lets(struct agent_kind *kind, const struct rv_step *step, struct rv_step_id id,
+                  int64_t now);
+/* The probe's attempt has ended, or a circuit was reported: from the row as committed. */
+void circuit_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
+                 int64_t now);
+/* A circuit whose instant has passed lets one of its steps go for a probe. */
+void circuits_tick(struct agent_kind *kind, int64_t now);
+/* The step was not handed out after all. */
+void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id);
+
+#endif

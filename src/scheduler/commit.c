@@ -1,0 +1,168 @@
+/* The commit of a batch. A batch that the store refuses as a whole is halved until the offender
+ * stands alone: its task is parked with an alert, all others go through (DESIGN 2). */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/assert.h"
+
+static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct rv_change *change)
+{
+    const struct rv_step **rows =
+        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    bool *inserts = RV_NEW_ARRAY(s->batch.arena, bool, work->steps_count + 1);
+    const struct rv_step **all =
+        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    if (rows == NULL || inserts == NULL || all == NULL)
+        return RV_ERR_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < work->steps_count; i++) {
+        all[i] = work->steps[i].row;
+        if (!work->steps[i].dirty)
+            continue;
+        rows[count] = work->steps[i].row;
+        inserts[count++] = work->steps[i].insert;
+    }
+    rv_assert(rv_view_broken(work->task, all, work->steps_count) == NULL);
+    *change = (struct rv_change){
+        .task = work->task,
+        .revision_before = work->revision_before,
+        .epoch = work->epoch,
+        .key = work->key,
+        .steps = rows,
+        .steps_new = inserts,
+        .steps_count = count,
+        .attempts = work->attempts,
+        .attempts_count = work->attempts_count,
+        .late_replies = work->late,
+        .late_replies_count = work->late_count,
+        .alerts = work->alerts,
+        .alerts_count = work->alerts_count,
+        .close_alerts = work->close_alerts,
+    };
+    return RV_OK;
+}
+
+/* Errors that concern the store as it is now, not what is in the batch. */
+static bool passing(enum rv_err err)
+{
+    return rv_err_family(err) == RV_FAMILY_RETRY || err == RV_ERR_CORRUPT ||
+           err == RV_ERR_DEPOSED;
+}
+
+static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes, size_t count,
+                               bool first)
+{
+    struct rv_batch batch = {.changes = changes, .changes_count = count,
+                             .number = ++s->batch_number};
+    if (first) {
+        batch.workflows = s->batch.publishes;
+        batch.workflows_count = s->batch.publishes_count;
+        batch.acks = s->batch.acks;
+        batch.acks_count = s->batch.acks_count;
+    }
+    enum rv_err err = s->store->ops->commit(s->store, &batch);
+    if (err != RV_ERR_COMMIT_UNKNOWN)
+        return err;
+    bool committed;
+    if (s->store->ops->committed(s->store, batch.number, &committed) != RV_OK)
+        return RV_ERR_COMMIT_UNKNOWN;
+    return committed ? RV_OK : RV_ERR_BUSY;
+}
+
+static enum rv_err commit_halves(struct rv_scheduler *s, struct rv_change *changes, size_t count,
+                                 bool first)
+{
+    enum rv_err err = commit_once(s, changes, count, first);
+    if (err == RV_OK || passing(err) || err == RV_ERR_COMMIT_UNKNOWN)
+        return err;
+    if (count <= 1) {
+        if (count == 0)
+            return err;
+        changes[0].outcome = err;
+        return RV_OK;
+    }
+    size_t half = count / 2;
+    int64_t now;
+    err = s->store->ops->begin(s->store, &now);
+    if (err == RV_OK)
+        err = commit_halves(s, changes, half, first);
+    if (err == RV_OK)
+        err = s->store->ops->begin(s->store, &now);
+    return err == RV_OK ? commit_halves(s, changes + half, count - half, false) : err;
+}
+
+/* The offender's task waits for an operator from the next batch on. */
+static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
+{
+    int64_t now;
+    enum rv_err err = s->store->ops->begin(s->store, &now);
+    if (err != RV_OK)
+        return err;
+    const struct rv_task *before;
+    err = s->store->ops->load_tasks(s->store, s->batch.arena, &work->id, 1, &before);
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    if (err == RV_OK && plan == NULL)
+        err = RV_ERR_MEMORY;
+    if (err != RV_OK || before == NULL) {
+        s->store->ops->rollback(s->store);
+        return err;
+    }
+    struct rv_command park = {.kind = RV_COMMAND_PARK, .now = s->batch.now,
+                              .arrived_at = s->batch.now};
+    park.u.park.alert = RV_ALERT_OFFENDER;
+    park.u.park.message = rv_str_of(rv_err_text(work->outcome));
+    struct rv_view view = {.task = before};
+    enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
+    if (verdict != RV_DECIDED || !plan->changed) {
+        s->store->ops->rollback(s->store);
+        return verdict == RV_DECIDED ? RV_OK : RV_ERR_MEMORY;
+    }
+    plan->alerts[0].id = rv_id_make(&s->ids, s->batch.now).value;
+    struct rv_change change = {.task = &plan->task, .revision_before = before->revision,
+                               .alerts = plan->alerts, .alerts_count = plan->alerts_count};
+    return commit_once(s, &change, 1, false);
+}
+
+enum rv_err batch_commit(struct rv_scheduler *s)
+{
+    size_t count = 0;
+    for (struct work *w = s->batch.works; w != NULL; w = w->next)
+        count += w->changed;
+    if (count == 0 && s->batch.publishes_count == 0 && s->batch.acks_count == 0 &&
+        !s->batch.must_commit) {
+        s->store->ops->rollback(s->store);
+        return RV_OK;
+    }
+    struct rv_change *changes = RV_NEW_ARRAY(s->batch.arena, struct rv_change, count + 1);
+    if (changes == NULL) {
+        s->store->ops->rollback(s->store);
+        return RV_ERR_MEMORY;
+    }
+    /* The list has the newest first; the store likes them in the order in which they came. */
+    size_t i = count;
+    for (struct work *w = s->batch.works; w != NULL; w = w->next) {
+        if (!w->changed)
+            continue;
+        enum rv_err err = change_of(s, w, &changes[--i]);
+        if (err != RV_OK) {
+            s->store->ops->rollback(s->store);
+            return err;
+        }
+    }
+    enum rv_err err = commit_halves(s, changes, count, true);
+    if (err != RV_OK)
+        return err;
+    i = count;
+    for (struct work *w = s->batch.works; w != NULL; w = w->next) {
+        if (!w->changed)
+            continue;
+        w->outcome = changes[--i].outcome;
+        w->dropped = w->outcome != RV_OK;
+        bool offends = w->dropped && rv_err_family(w->outcome) != RV_FAMILY_RELOAD &&
+                       w->outcome != RV_ERR_DUPLICATE;
+        if (offends)
+            err = park_offender(s, w);
+        if (err != RV_OK)
+            return err;
+    }
+    return RV_OK;
+}

@@ -1,0 +1,91 @@
+/* The operator's and the author's calls: resubmit, undo, cancel; acknowledge; publish. */
+#include "scheduler/scheduler_priv.h"
+
+enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call *call = p->call;
+    struct rv_call_operate *operate = &call->u.operate;
+    p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, 1);
+    if (p->works == NULL)
+        return RV_ERR_MEMORY;
+    struct work *work;
+    enum rv_err err = work_get(s, operate->task, &work);
+    if (err != RV_OK)
+        return err;
+    if (work->task == NULL) {
+        call->err = RV_ERR_NOT_FOUND;
+        call->message = RV_STR("there is no such task (finished tasks are kept for a limited time)");
+        return RV_OK;
+    }
+    p->works[0] = work;
+    struct rv_command command = {.kind = operate->verb, .seed = call->seed};
+    command.u.operate.by = operate->by;
+    command.u.operate.reason = operate->reason;
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    err = work_decide(s, work, &command, plan);
+    if (err != RV_OK)
+        return err;
+    call->err = plan->err;
+    call->message = rv_arena_str(&call->arena, plan->message);
+    return RV_OK;
+}
+
+void operate_act(struct rv_scheduler *s, struct pending *p)
+{
+    struct work *work = p->works ? p->works[0] : NULL;
+    pending_unlink(&s->batch.calls, p);
+    if (work != NULL && work->dropped) {
+        p->call->err = RV_OK;
+        pending_append(&s->carried, p);
+        return;
+    }
+    if (work != NULL)
+        p->call->u.operate.after = task_copy(&p->call->arena, work->task);
+    finish(s, p, p->call->err, p->call->message);
+}
+
+/* One definition per name and version, for ever (DESIGN 1, workflow). */
+static bool publish_known(struct pending *p, const struct rv_workflow_row *there)
+{
+    struct rv_call_publish *publish = &p->call->u.publish;
+    publish->row.id = there->id;
+    publish->known = rv_str_eq(there->hash, publish->row.hash);
+    if (!publish->known) {
+        p->call->err = RV_ERR_DUPLICATE;
+        p->call->message = call_printf(
+            p->call, "version %.*s of %.*s/%.*s was published with other content, and a "
+                     "published version never changes: raise document.version",
+            RV_STR_FMT(publish->row.version), RV_STR_FMT(publish->row.space),
+            RV_STR_FMT(publish->row.name));
+    }
+    return true;
+}
+
+static bool same_name(const struct rv_workflow_row *a, const struct rv_workflow_row *b)
+{
+    return rv_str_eq(a->space, b->space) && rv_str_eq(a->name, b->name) &&
+           rv_str_eq(a->version, b->version);
+}
+
+enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_workflow_row *row = &p->call->u.publish.row;
+    for (size_t i = 0; i < s->batch.publishes_count; i++)
+        if (same_name(&s->batch.publishes[i], row))
+            return publish_known(p, &s->batch.publishes[i]) ? RV_OK : RV_ERR_CONFLICT;
+    const struct rv_workflow_row *there;
+    enum rv_err err = s->store->ops->find_workflow(s->store, s->batch.arena, row->space, row->name,
+                                                   row->version, &there);
+    if (err != RV_OK)
+        return err;
+    if (there != NULL) {
+        publish_known(p, there);
+        return RV_OK;
+    }
+    row->id = rv_id_make(&s->ids, s->batch.now).value;
+    row->published_at = s->batch.now;
+    s->batch.publishes[s->batch.publishes_count++] = *row;
+    return RV_OK;
+}

@@ -1,0 +1,190 @@
+/* Calls that wait: polls for work, submissions and shows for their task. A parked call has an end
+ * by the monotonic clock; whoever finishes it first takes it out of every list. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+void pending_append(struct pending_list *list, struct pending *pending)
+{
+    pending->next = NULL;
+    pending->prev = list->last;
+    if (list->last != NULL)
+        list->last->next = pending;
+    else
+        list->first = pending;
+    list->last = pending;
+}
+
+void pending_unlink(struct pending_list *list, struct pending *pending)
+{
+    if (pending->prev != NULL)
+        pending->prev->next = pending->next;
+    else
+        list->first = pending->next;
+    if (pending->next != NULL)
+        pending->next->prev = pending->prev;
+    else
+        list->last = pending->prev;
+    pending->next = pending->prev = NULL;
+}
+
+struct rv_str call_printf(struct rv_call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct rv_str made = rv_arena_vprintf(&call->arena, format, args);
+    va_end(args);
+    return made.at ? made : RV_STR("out of memory");
+}
+
+static struct pending_list *waiters_of(struct rv_scheduler *s, struct rv_task_id task)
+{
+    const uint64_t *found = rv_map_find(&s->waiters, (uint64_t)task.value, 0);
+    return found ? (struct pending_list *)(uintptr_t)*found : NULL;
+}
+
+/* The task that a parked SHOW or SUBMIT waits for. */
+static struct rv_task_id waited_for(const struct rv_call *call)
+{
+    return call->kind == RV_CALL_SHOW ? call->u.show.task : call->u.submit.items[0].task;
+}
+
+enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
+{
+    rv_assert(!p->parked);
+    if (s->parked_by_serial.count >= RV_POLLS_PARKED_MAX)
+        return RV_ERR_BUSY;
+    if (wait_ms > RV_WAIT_MS_MAX)
+        wait_ms = RV_WAIT_MS_MAX;
+    p->until = s->batch.mono_now + wait_ms;
+    enum rv_err err = rv_map_put(&s->parked_by_serial, p->call->serial, 0, (uint64_t)(uintptr_t)p);
+    if (err != RV_OK)
+        return err;
+    err = rv_heap_push(&s->parked_until, p->until, p->call->serial, 0);
+    if (err != RV_OK) {
+        rv_map_remove(&s->parked_by_serial, p->call->serial, 0);
+        return err;
+    }
+    p->parked = true;
+    p->fresh = false;
+    return RV_OK;
+}
+
+void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task,
+                 int64_t wait_ms)
+{
+    struct pending_list *list = waiters_of(s, task);
+    enum rv_err err = RV_OK;
+    if (list == NULL) {
+        list = calloc(1, sizeof *list);
+        err = list ? rv_map_put(&s->waiters, (uint64_t)task.value, 0, (uint64_t)(uintptr_t)list)
+                   : RV_ERR_MEMORY;
+    }
+    if (err == RV_OK)
+        err = park(s, p, wait_ms);
+    if (err == RV_OK) {
+        pending_append(list, p);
+        return;
+    }
+    if (list != NULL && list->first == NULL) {
+        rv_map_remove(&s->waiters, (uint64_t)task.value, 0);
+        free(list);
+    }
+    finish(s, p, RV_OK, RV_STR_NONE); /* answered as it stands: waiting is a courtesy */
+}
+
+void unpark(struct rv_scheduler *s, struct pending *p)
+{
+    if (!p->parked)
+        return;
+    p->parked = false;
+    rv_map_remove(&s->parked_by_serial, p->call->serial, 0);
+    if (p->poll != NULL) {
+        struct pending_list list = {p->kind->parked_first, p->kind->parked_last};
+        pending_unlink(&list, p);
+        p->kind->parked_first = list.first;
+        p->kind->parked_last = list.last;
+        p->kind->parked_count--;
+        p->instance->parked_count--;
+        return;
+    }
+    struct rv_task_id task = waited_for(p->call);
+    struct pending_list *list = waiters_of(s, task);
+    pending_unlink(list, p);
+    if (list->first == NULL) {
+        rv_map_remove(&s->waiters, (uint64_t)task.value, 0);
+        free(list);
+    }
+}
+
+void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct rv_str message)
+{
+    struct rv_call *call = p->call;
+    unpark(s, p);
+    if (err != RV_OK || call->err == RV_OK) {
+        call->err = err;
+        if (message.at != NULL)
+            call->message = message;
+    }
+    call->now = s->batch.now;
+    call->mono_now = s->batch.mono_now;
+    free(p);
+    call->finish(call);
+}
+
+void parked_expire(struct rv_scheduler *s)
+{
+    const struct rv_heap_entry *first;
+    struct rv_heap_entry entry;
+    while ((first = rv_heap_first(&s->parked_until)) != NULL && first->at <= s->batch.mono_now) {
+        rv_heap_pop(&s->parked_until, &entry);
+        const uint64_t *found = rv_map_find(&s->parked_by_serial, entry.value, 0);
+        if (found != NULL)
+            finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
+    }
+}
+
+void parked_gone(struct rv_scheduler *s, uint64_t serial)
+{
+    const uint64_t *found = rv_map_find(&s->parked_by_serial, serial, 0);
+    if (found != NULL)
+        finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
+}
+
+void parked_finish_all(struct rv_scheduler *s)
+{
+    while (s->parked_by_serial.count > 0) {
+        size_t i = 0;
+        while (!s->parked_by_serial.slots[i].used)
+            i++;
+        finish(s, (struct pending *)(uintptr_t)s->parked_by_serial.slots[i].value, RV_OK,
+               RV_STR_NONE);
+    }
+}
+
+static void waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task)
+{
+    struct rv_call *call = p->call;
+    const struct rv_task *copy = task_copy(&call->arena, task);
+    if (call->kind == RV_CALL_SHOW)
+        call->u.show.found = copy ? copy : call->u.show.found;
+    else
+        call->u.submit.task = copy ? copy : call->u.submit.task;
+    bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
+    if (ended || (call->kind == RV_CALL_SHOW && task->revision > call->u.show.after_revision))
+        finish(s, p, RV_OK, RV_STR_NONE);
+}
+
+void waiters_tell(struct rv_scheduler *s, struct work *work)
+{
+    struct pending_list *list = waiters_of(s, work->id);
+    struct pending *next;
+    for (struct pending *p = list ? list->first : NULL; p != NULL; p = next) {
+        next = p->next;
+        waiter_answer(s, p, work->task);
+    }
+}

@@ -1,0 +1,342 @@
+/* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new boot
+ * or a lost answer has ended; matching hands ready steps to polls in the same transaction; after the
+ * commit the answers are filled from the rows (DESIGN 5). */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+
+#include <stdlib.h>
+
+static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
+                                enum rv_attempt_state how, enum rv_effect effect)
+{
+    struct work *work;
+    struct rv_step_id id = held->step;
+    enum rv_err err = work_get(s, id.task, &work);
+    if (err != RV_OK || work->task == NULL)
+        return err;
+    err = work_step_load(s, work, id.number);
+    if (err != RV_OK)
+        return err == RV_ERR_NOT_FOUND ? RV_OK : err;
+    struct rv_command command = {.kind = RV_COMMAND_END, .seed = rv_prng_next(&s->prng),
+                                 .step = id.number, .token = held->token};
+    command.u.end.how = how;
+    command.u.end.effect = effect;
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
+}
+
+/* A new boot id: the process that held these attempts is no more. */
+static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
+{
+    struct agent_instance *instance = p->instance;
+    if (instance->boot != NULL && rv_str_is(p->poll->boot, instance->boot))
+        return RV_OK;
+    for (struct held *h = instance->held; h != NULL; h = h->next) {
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN);
+        if (err != RV_OK)
+            return err;
+    }
+    char *boot = malloc(p->poll->boot.len + 1);
+    if (boot == NULL)
+        return RV_ERR_MEMORY;
+    memcpy(boot, p->poll->boot.at, p->poll->boot.len);
+    boot[p->poll->boot.len] = '\0';
+    free(instance->boot);
+    instance->boot = boot;
+    instance->overlaps = false;
+    return RV_OK;
+}
+
+/* What this poll confirms; and what it does not, though it should: those answers were lost. */
+static enum rv_err poll_confirm(struct rv_scheduler *s, struct pending *p)
+{
+    struct agent_instance *instance = p->instance;
+    for (size_t i = 0; i < p->poll->confirm_count; i++) {
+        struct delivery *delivery = delivery_find(instance, p->poll->confirm[i]);
+        if (delivery != NULL)
+            delivery->confirmed = true;
+    }
+    if (!p->poll->confirms)
+        return RV_OK;
+    int64_t grace = instance->overlaps ? LOST_GRACE_MS : 0;
+    for (struct held *h = instance->held; h != NULL; h = h->next) {
+        struct delivery *delivery = h->delivery;
+        if (delivery->confirmed || rv_str_is(p->poll->poll, delivery->poll) ||
+            delivery->answered_at + grace > s->batch.now)
+            continue;
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN);
+        if (err != RV_OK)
+            return err;
+    }
+    return RV_OK;
+}
+
+static enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
+                             uint32_t step, bool repeat)
+{
+    if (p->matched == NULL) {
+        p->matched = RV_NEW_ARRAY(s->batch.arena, struct matched, RV_POLL_REQUESTS_MAX);
+        if (p->matched == NULL)
+            return RV_ERR_MEMORY;
+    }
+    p->matched[p->matched_count++] = (struct matched){work, step, repeat};
+    return RV_OK;
+}
+
+/* The same poll once more: it gets the open attempts that its first answer took. */
+static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
+{
+    struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
+    if (delivery == NULL)
+        return RV_OK;
+    for (struct held *h = p->instance->held; h != NULL; h = h->next) {
+        struct work *work;
+        if (h->delivery != delivery || p->matched_count == RV_POLL_REQUESTS_MAX)
+            continue;
+        enum rv_err err = work_get(s, h->step.task, &work);
+        if (err == RV_OK && work->task != NULL)
+            err = work_step_load(s, work, h->step.number);
+        if (err == RV_OK && work->task != NULL)
+            err = match_add(s, p, work, h->step.number, true);
+        if (err != RV_OK && err != RV_ERR_NOT_FOUND)
+            return err;
+    }
+    return RV_OK;
+}
+
+static struct pending *parked_same(const struct pending *p)
+{
+    for (struct pending *other = p->kind->parked_first; other != NULL; other = other->next)
+        if (other->instance == p->instance && rv_str_eq(other->poll->poll, p->poll->poll))
+            return other;
+    return NULL;
+}
+
+enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
+{
+    p->kind = agents_kind(&s->agents, p->poll->agent);
+    p->instance = p->kind ? agents_instance(p->kind, p->poll->instance) : NULL;
+    if (p->instance == NULL)
+        return RV_ERR_MEMORY;
+    if (p->admitted)
+        return RV_OK;
+    p->instance->seen_at = s->batch.now;
+    /* The same poll is parked here: its first connection is dead. */
+    struct pending *same = p->instance->parked_count ? parked_same(p) : NULL;
+    if (same != NULL)
+        finish(s, same, RV_OK, RV_STR_NONE);
+    if (p->instance->parked_count > 0)
+        p->instance->overlaps = true;
+    /* Until the open rows were walked after a start nobody knows what the instance holds. */
+    if (s->supervisor.scan_first)
+        return RV_OK;
+    enum rv_err err = poll_boot(s, p);
+    if (err == RV_OK)
+        err = poll_confirm(s, p);
+    if (err == RV_OK)
+        err = poll_repeat(s, p);
+    p->admitted = err == RV_OK;
+    return err;
+}
+
+enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
+{
+    const struct rv_call_undelivered *u = &p->call->u.undelivered;
+    struct agent_kind *kind = agents_kind_find(&s->agents, u->agent);
+    struct agent_instance *instance = kind ? agents_instance_find(kind, u->instance) : NULL;
+    struct delivery *delivery = instance ? delivery_find(instance, u->poll) : NULL;
+    if (delivery == NULL || delivery->confirmed)
+        return RV_OK;
+    for (struct held *h = instance->held; h != NULL; h = h->next) {
+        if (h->delivery != delivery)
+            continue;
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE);
+        if (err != RV_OK)
+            return err;
+    }
+    return RV_OK;
+}
+
+static size_t poll_room(const struct pending *p)
+{
+    size_t max = p->poll->max < RV_POLL_REQUESTS_MAX ? p->poll->max : RV_POLL_REQUESTS_MAX;
+    return max > p->matched_count ? max - p->matched_count : 0;
+}
+
+/* The hint is believed only if the row says so. */
+static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind *kind,
+                                struct rv_step_id id, struct work **ret_work)
+{
+    *ret_work = NULL;
+    struct work *work;
+    enum rv_err err = work_get(s, id.task, &work);
+    if (err != RV_OK || work->task == NULL || work->task->state == RV_TASK_ERROR)
+        return err;
+    const struct rv_step *step = work_step(work, id.number);
+    bool ready = step != NULL && step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING &&
+                 step->ready_at <= s->batch.now && rv_str_is(step->agent, kind->name);
+    if (ready && work->workflow != NULL && work->workflow->definition != NULL)
+        *ret_work = work;
+    return RV_OK;
+}
+
+static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct rv_step_id id)
+{
+    struct work *work;
+    enum rv_err err = ready_verify(s, p->kind, id, &work);
+    if (err != RV_OK || work == NULL)
+        return err;
+    if (!circuit_lets(p->kind, work_step(work, id.number), id, s->batch.now))
+        return RV_OK;
+    struct rv_command command = {.kind = RV_COMMAND_ASSIGN,
+                                 .seed = p->call->seed ^ rv_prng_next(&s->prng),
+                                 .step = id.number};
+    command.u.assign.instance = rv_arena_str(s->batch.arena, p->poll->instance);
+    command.u.assign.boot = rv_arena_str(s->batch.arena, p->poll->boot);
+    command.u.assign.poll = rv_arena_str(s->batch.arena, p->poll->poll);
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    err = work_decide(s, work, &command, plan);
+    if (err == RV_OK && plan->changed)
+        err = match_add(s, p, work, id.number, false);
+    return err;
+}
+
+static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_step_id id;
+    while (poll_room(p) > 0 && agents_ready_take(p->kind, &id)) {
+        enum rv_err err = match_one(s, p, id);
+        if (err != RV_OK) {
+            circuit_unprobe(p->kind, id);
+            agents_ready_back(p->kind, id, s->batch.now);
+            return err;
+        }
+    }
+    return RV_OK;
+}
+
+enum rv_err polls_match(struct rv_scheduler *s)
+{
+    enum rv_err err = RV_OK;
+    if (s->supervisor.scan_first || s->draining)
+        return RV_OK;
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
+        circuits_tick(kind, s->batch.now);
+    for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
+        if (p->poll != NULL && p->admitted)
+            err = match_poll(s, p);
+    for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL;
+         kind = kind->next)
+        for (struct pending *p = kind->parked_first; err == RV_OK && p != NULL; p = p->next)
+            if (kind->ready.count > 0)
+                err = match_poll(s, p);
+    return err;
+}
+
+static bool request_fill(struct rv_arena *arena, const struct work *work, uint32_t number,
+                         struct rv_request *request)
+{
+    const struct rv_step *step = work_step(work, number);
+    *request = (struct rv_request){
+        .step = {work->id, number},
+        .attempt = step->attempt,
+        .fence = step->fence,
+        .token = step->token,
+        .complete_by = step->complete_by,
+        .lease_until = step->lease_until,
+        .reference = rv_arena_str(arena, step->reference),
+        .input = rv_arena_str(arena, step->input),
+    };
+    return request->reference.at != NULL && request->input.at != NULL;
+}
+
+/* Tells the instance once per boot which of its attempts shall stop. */
+static void cancels_fill(struct pending *p)
+{
+    struct rv_arena *arena = &p->call->arena;
+    p->poll->cancels = RV_NEW_ARRAY(arena, struct rv_cancel_notice, p->instance->cancels);
+    if (p->poll->cancels == NULL)
+        return;
+    for (struct held *h = p->instance->held; h != NULL; h = h->next) {
+        if (!h->revoked || h->cancel_told)
+            continue;
+        h->cancel_told = true;
+        p->instance->cancels--;
+        p->poll->cancels[p->poll->cancels_count++] =
+            (struct rv_cancel_notice){h->step, h->token};
+    }
+}
+
+bool poll_fill(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_poll *poll = p->poll;
+    if (p->matched_count > 0)
+        poll->requests = RV_NEW_ARRAY(&p->call->arena, struct rv_request, p->matched_count);
+    for (size_t i = 0; i < p->matched_count && poll->requests != NULL; i++) {
+        const struct matched *m = &p->matched[i];
+        const struct rv_step *step = work_step(m->work, m->step);
+        if (m->work->dropped || step->attempt_state != RV_ATTEMPT_OPEN)
+            continue;
+        if (request_fill(&p->call->arena, m->work, m->step, &poll->requests[poll->requests_count]))
+            poll->requests_count++;
+    }
+    p->matched = NULL; /* the batch's arena goes */
+    p->matched_count = 0;
+    if (p->instance->cancels > 0)
+        cancels_fill(p);
+    struct delivery *delivery = delivery_find(p->instance, poll->poll);
+    if (delivery != NULL)
+        delivery->answered_at = s->batch.now;
+    return poll->requests_count > 0 || poll->cancels_count > 0;
+}
+
+static void poll_park(struct rv_scheduler *s, struct pending *p)
+{
+    pending_unlink(&s->batch.calls, p);
+    enum rv_err err = park(s, p, p->poll->wait_ms);
+    if (err != RV_OK) {
+        finish(s, p, err, RV_STR("too many parked polls: raise `max` and use fewer connections"));
+        return;
+    }
+    struct pending_list list = {p->kind->parked_first, p->kind->parked_last};
+    pending_append(&list, p);
+    p->kind->parked_first = list.first;
+    p->kind->parked_last = list.last;
+    p->kind->parked_count++;
+    p->instance->parked_count++;
+}
+
+void poll_act(struct rv_scheduler *s, struct pending *p)
+{
+    bool filled = poll_fill(s, p);
+    if (!p->admitted && !s->draining) {
+        /* The walk after the start is under way: the poll is admitted when it is over. */
+        pending_unlink(&s->batch.calls, p);
+        pending_append(&s->carried, p);
+        return;
+    }
+    if (filled || p->poll->wait_ms <= 0 || s->draining) {
+        pending_unlink(&s->batch.calls, p);
+        finish(s, p, RV_OK, RV_STR_NONE);
+        return;
+    }
+    poll_park(s, p);
+}
+
+void polls_act_parked(struct rv_scheduler *s)
+{
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+        struct pending *next;
+        for (struct pending *p = kind->parked_first; p != NULL; p = next) {
+            next = p->next;
+            if (p->matched_count == 0 && p->instance->cancels == 0)
+                continue;
+            if (poll_fill(s, p))
+                finish(s, p, RV_OK, RV_STR_NONE);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+/* Queries: pages of rows as committed, read inside the batch's transaction onto the call's arena. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/limits.h"
+
+static struct rv_workflow_row *row_copy(struct rv_arena *arena, const struct rv_workflow_row *row)
+{
+    struct rv_workflow_row *copy = RV_NEW(arena, struct rv_workflow_row);
+    if (copy == NULL)
+        return NULL;
+    *copy = *row;
+    copy->space = rv_arena_str(arena, row->space);
+    copy->name = rv_arena_str(arena, row->name);
+    copy->version = rv_arena_str(arena, row->version);
+    copy->hash = rv_arena_str(arena, row->hash);
+    copy->source = rv_arena_str(arena, row->source);
+    return copy;
+}
+
+static enum rv_err no_task(struct pending *p)
+{
+    p->call->err = RV_ERR_NOT_FOUND;
+    p->call->message = RV_STR("there is no such task (finished tasks are kept for a limited time)");
+    return RV_OK;
+}
+
+static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_show *show = &p->call->u.show;
+    enum rv_err err =
+        s->store->ops->load_tasks(s->store, &p->call->arena, &show->task, 1, &show->found);
+    if (err != RV_OK)
+        return err;
+    if (show->found == NULL)
+        return no_task(p);
+    struct workflow_entry *entry;
+    err = workflow_by_id(s, show->found->workflow, &entry);
+    if (err == RV_OK && entry != NULL)
+        show->workflow = row_copy(&p->call->arena, &entry->row);
+    return err;
+}
+
+static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_list *list = &p->call->u.list;
+    struct rv_arena *arena = &p->call->arena;
+    list->tasks = RV_NEW_ARRAY(arena, struct rv_task, list->limit);
+    list->task_workflows = RV_NEW_ARRAY(arena, const struct rv_workflow_row *, list->limit);
+    if (list->tasks == NULL || list->task_workflows == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->list_tasks(s->store, arena, &list->filter, list->limit,
+                                                list->tasks, &list->count, &list->next);
+    for (size_t i = 0; err == RV_OK && i < list->count; i++) {
+        struct workflow_entry *entry;
+        if (i > 0 && list->tasks[i].workflow == list->tasks[i - 1].workflow) {
+            list->task_workflows[i] = list->task_workflows[i - 1];
+            continue;
+        }
+        err = workflow_by_id(s, list->tasks[i].workflow, &entry);
+        if (err == RV_OK && entry != NULL)
+            list->task_workflows[i] = row_copy(arena, &entry->row);
+    }
+    return err;
+}
+
+static enum rv_err query_steps(struct rv_scheduler *s, struct rv_call_list *list,
+                               struct rv_arena *arena, uint32_t after, size_t limit)
+{
+    list->steps = RV_NEW_ARRAY(arena, struct rv_step, limit);
+    if (list->steps == NULL)
+        return RV_ERR_MEMORY;
+    return s->store->ops->list_steps(s->store, arena, list->task, after, limit, list->steps,
+                                     &list->count);
+}
+
+/* A page of steps, each with its newest attempt, and the ended attempts of just these steps. */
+static enum rv_err query_attempts(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_list *list = &p->call->u.list;
+    struct rv_arena *arena = &p->call->arena;
+    enum rv_err err = list->step ? query_steps(s, list, arena, list->step - 1, 1)
+                                 : query_steps(s, list, arena, list->after_step, list->limit);
+    size_t steps_count = list->count;
+    list->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, list->limit);
+    if (err == RV_OK && list->attempts == NULL)
+        err = RV_ERR_MEMORY;
+    if (err == RV_OK)
+        err = s->store->ops->list_attempts(s->store, arena,
+                                           (struct rv_step_id){list->task, list->step},
+                                           list->after_step, list->after, list->limit,
+                                           list->attempts, &list->count);
+    list->steps_count = steps_count;
+    return err;
+}
+
+static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_agents *out = &p->call->u.agents;
+    struct rv_arena *arena = &p->call->arena;
+    size_t kinds = 0, instances = 0;
+    for (struct agent_kind *k = s->agents.kinds; k != NULL; k = k->next) {
+        kinds++;
+        for (struct agent_instance *i = k->instances; i != NULL; i = i->next)
+            instances++;
+    }
+    out->kinds = RV_NEW_ARRAY(arena, struct rv_agent_kind_row, kinds + 1);
+    out->instances = RV_NEW_ARRAY(arena, struct rv_agent_row, instances + 1);
+    if (out->kinds == NULL || out->instances == NULL)
+        return RV_ERR_MEMORY;
+    for (struct agent_kind *k = s->agents.kinds; k != NULL; k = k->next) {
+        struct rv_agent_kind_row *row = &out->kinds[out->kinds_count++];
+        row->agent = rv_arena_str(arena, rv_str_of(k->name));
+        row->waiting = k->queued.count;
+        const struct rv_heap_entry *first = rv_heap_first(&k->ready);
+        const uint64_t *since =
+            first ? rv_map_find(&k->queued, first->value, first->detail) : NULL;
+        row->waiting_since = since ? (int64_t)*since : 0;
+        if (k->circuits != NULL) {
+            row->circuit_until = k->circuits->until;
+            row->circuit_target = rv_arena_str(arena, rv_str_of(k->circuits->target));
+        }
+        for (struct agent_instance *i = k->instances; i != NULL; i = i->next) {
+            row->instances++;
+            out->instances[out->instances_count++] = (struct rv_agent_row){
+                .agent = row->agent,
+                .instance = rv_arena_str(arena, rv_str_of(i->name)),
+                .seen_at = i->seen_at,
+                .open_attempts = i->held_count,
+                .parked = i->parked_count > 0,
+            };
+        }
+    }
+    return RV_OK;
+}
+
+static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_list *list = &p->call->u.list;
+    struct rv_arena *arena = &p->call->arena;
+    const struct rv_task *task;
+    enum rv_err err = s->store->ops->load_tasks(s->store, arena, &list->task, 1, &task);
+    if (err != RV_OK)
+        return err;
+    if (task == NULL)
+        return no_task(p);
+    if (p->call->kind == RV_CALL_STEPS)
+        return query_steps(s, list, arena, list->after_step, list->limit);
+    if (p->call->kind == RV_CALL_ATTEMPTS)
+        return query_attempts(s, p);
+    list->late_replies = RV_NEW_ARRAY(arena, struct rv_late_reply, list->limit);
+    if (list->late_replies == NULL)
+        return RV_ERR_MEMORY;
+    return s->store->ops->list_late_replies(s->store, arena, list->task, list->limit,
+                                            list->late_replies, &list->count);
+}
+
+static enum rv_err query_alerts(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_list *list = &p->call->u.list;
+    list->alerts = RV_NEW_ARRAY(&p->call->arena, struct rv_alert, list->limit);
+    if (list->alerts == NULL)
+        return RV_ERR_MEMORY;
+    return s->store->ops->list_alerts(s->store, &p->call->arena, list->task, list->open_only,
+                                      list->before, list->limit, list->alerts, &list->count);
+}
+
+static enum rv_err query_workflows(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_list *list = &p->call->u.list;
+    list->workflows = RV_NEW_ARRAY(&p->call->arena, struct rv_workflow_row, list->limit);
+    if (list->workflows == NULL)
+        return RV_ERR_MEMORY;
+    return s->store->ops->list_workflows(s->store, &p->call->arena, list->skip, list->limit,
+                                         list->workflows, &list->count);
+}
+
+enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_list *list = &p->call->u.list;
+    enum rv_call_kind kind = p->call->kind;
+    bool page = kind == RV_CALL_TASKS || kind == RV_CALL_STEPS || kind == RV_CALL_ATTEMPTS ||
+                kind == RV_CALL_LATE || kind == RV_CALL_ALERTS || kind == RV_CALL_WORKFLOWS;
+    if (page && (list->limit == 0 || list->limit > RV_PAGE_ROWS_MAX))
+        list->limit = RV_PAGE_ROWS_MAX;
+    if (kind == RV_CALL_SHOW)
+        return query_show(s, p);
+    if (kind == RV_CALL_TASKS)
+        return query_tasks(s, p);
+    if (kind == RV_CALL_ALERTS)
+        return query_alerts(s, p);
+    if (kind == RV_CALL_WORKFLOWS)
+        return query_workflows(s, p);
+    if (kind == RV_CALL_AGENTS)
+        return query_agents(s, p);
+    return query_task_rows(s, p);
+}
+
+void show_act(struct rv_scheduler *s, struct pending *p)
+{
+    const struct rv_call_show *show = &p->call->u.show;
+    pending_unlink(&s->batch.calls, p);
+    const struct rv_task *task = show->found;
+    bool wait = task != NULL && show->wait_ms > 0 && task->revision <= show->after_revision &&
+                rv_task_state_open(task->state) && !s->draining;
+    if (wait)
+        park_waiter(s, p, show->task, show->wait_ms);
+    else
+        finish(s, p, p->call->err, p->call->message);
+}

@@ -1,0 +1,166 @@
+/* Replies and lease renewals: each item is decided on its own and has its own status. */
+#include "scheduler/scheduler_priv.h"
+
+static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct work **ret_work)
+{
+    *ret_work = NULL;
+    if (id.task.value == 0 || id.number == 0)
+        return RV_OK;
+    struct work *work;
+    enum rv_err err = work_get(s, id.task, &work);
+    if (err != RV_OK || work->task == NULL || id.number > work->task->last_number)
+        return err;
+    err = work_step_load(s, work, id.number);
+    if (err == RV_OK)
+        *ret_work = work;
+    return err == RV_ERR_NOT_FOUND ? RV_OK : err;
+}
+
+static int64_t arrived_at(const struct rv_scheduler *s, const struct rv_call *call)
+{
+    int64_t age = s->batch.mono_now - call->mono_at;
+    return age > 0 ? s->batch.now - age : s->batch.now;
+}
+
+/* Whatever the attempt showed, its delivery came: the instance works on it. */
+static void delivery_shown(struct rv_scheduler *s, struct rv_step_id id, uint64_t token)
+{
+    struct held *held = held_find(&s->agents, id);
+    if (held != NULL && held->token == token)
+        held->delivery->confirmed = true;
+}
+
+static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_t i)
+{
+    struct rv_reply_item *item = &p->call->u.replies.items[i];
+    struct work *work;
+    enum rv_err err = step_for(s, item->step, &work);
+    if (err != RV_OK)
+        return err;
+    if (work == NULL) {
+        item->status = 409;
+        item->message = RV_STR("there is no such step: reply with the step of the request");
+        return RV_OK;
+    }
+    delivery_shown(s, item->step, item->token);
+    struct rv_command command = {.kind = RV_COMMAND_REPLY,
+                                 .seed = p->call->seed ^ item->token,
+                                 .arrived_at = arrived_at(s, p->call),
+                                 .step = item->step.number,
+                                 .token = item->token};
+    command.u.reply = item->reply;
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    err = work_decide(s, work, &command, plan);
+    if (err != RV_OK)
+        return err;
+    if (plan->err != RV_OK) {
+        /* The task cannot take it now; the agent repeats until its complete-by. */
+        p->call->err = RV_ERR_BUSY;
+        return RV_OK;
+    }
+    p->works[i] = work;
+    item->status = plan->status;
+    item->message = rv_arena_str(&p->call->arena, plan->message);
+    return RV_OK;
+}
+
+enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_replies *replies = &p->call->u.replies;
+    p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, replies->count + 1);
+    if (p->works == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < replies->count; i++)
+        if (replies->items[i].status == 0)
+            err = reply_decide(s, p, i);
+    return err;
+}
+
+void replies_act(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_replies *replies = &p->call->u.replies;
+    bool again = false;
+    for (size_t i = 0; i < replies->count; i++) {
+        if (p->works[i] != NULL && p->works[i]->dropped) {
+            replies->items[i].status = 0;
+            again = true;
+        }
+    }
+    bool poll_waits = p->poll != NULL && !poll_fill(s, p) && !p->admitted && !s->draining;
+    pending_unlink(&s->batch.calls, p);
+    if (again || poll_waits)
+        pending_append(&s->carried, p);
+    else
+        finish(s, p, RV_OK, RV_STR_NONE);
+}
+
+static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_t i)
+{
+    struct rv_lease_item *item = &p->call->u.leases.items[i];
+    struct work *work;
+    item->cancel = true;
+    enum rv_err err = step_for(s, item->step, &work);
+    if (err != RV_OK)
+        return err;
+    if (work == NULL) {
+        item->status = 409;
+        return RV_OK;
+    }
+    delivery_shown(s, item->step, item->token);
+    struct rv_command command = {.kind = RV_COMMAND_RENEW,
+                                 .seed = p->call->seed,
+                                 .arrived_at = arrived_at(s, p->call),
+                                 .step = item->step.number,
+                                 .token = item->token};
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    err = work_decide(s, work, &command, plan);
+    if (err != RV_OK)
+        return err;
+    p->works[i] = work;
+    item->status = plan->status;
+    return RV_OK;
+}
+
+enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_leases *leases = &p->call->u.leases;
+    p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, leases->count + 1);
+    if (p->works == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < leases->count; i++)
+        if (leases->items[i].status == 0)
+            err = lease_decide(s, p, i);
+    return err;
+}
+
+void leases_act(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_leases *leases = &p->call->u.leases;
+    bool again = false;
+    for (size_t i = 0; i < leases->count; i++) {
+        struct rv_lease_item *item = &leases->items[i];
+        const struct work *work = p->works[i];
+        if (work == NULL)
+            continue;
+        if (work->dropped) {
+            item->status = 0;
+            again = true;
+            continue;
+        }
+        const struct rv_step *step = work_step(work, item->step.number);
+        item->cancel = step->attempt_state != RV_ATTEMPT_OPEN || step->token != item->token;
+        item->lease_until = step->lease_until;
+        item->complete_by = step->complete_by;
+    }
+    pending_unlink(&s->batch.calls, p);
+    if (again)
+        pending_append(&s->carried, p);
+    else
+        finish(s, p, RV_OK, RV_STR_NONE);
+}

@@ -1,0 +1,16 @@
+#include "scheduler/scheduler_priv.h"
+
+struct rv_task *task_copy(struct rv_arena *arena, const struct rv_task *task)
+{
+    struct rv_task *copy = RV_NEW(arena, struct rv_task);
+    if (copy == NULL)
+        return NULL;
+    *copy = *task;
+    copy->key = rv_arena_str(arena, task->key);
+    copy->correlation = rv_arena_str(arena, task->correlation);
+    copy->input = rv_arena_str(arena, task->input);
+    copy->context = rv_arena_str(arena, task->context);
+    copy->output = rv_arena_str(arena, task->output);
+    copy->error = rv_arena_str(arena, task->error);
+    return arena->exhausted ? NULL : copy;
+}

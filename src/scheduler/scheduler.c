@@ -1,0 +1,491 @@
+/* The cycle (DESIGN 2): everything that waits is one batch. Load what it names, decide each command
+ * on values, commit all of it at once, and only then act: answer, park, remember. Whatever is kept
+ * between batches is a cache over the open rows and can be rebuilt from them. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/time.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+
+enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
+/* A look at the clock that comes so much later than it should have is an absence. */
+enum { ABSENCE_SLACK_MS = 500 };
+/* Fuel of inline steps that one batch may burn: about 20 ms. */
+enum { BATCH_FINDINGS_MAX = RV_FINDINGS_MAX };
+
+enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
+                              struct rv_scheduler **ret_scheduler)
+{
+    struct rv_scheduler *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return RV_ERR_MEMORY;
+    s->options = *options;
+    if (s->options.scan_interval_ms == 0)
+        s->options.scan_interval_ms = SCAN_INTERVAL_MS_DEFAULT;
+    if (s->options.role_lease_ms == 0)
+        s->options.role_lease_ms = ROLE_LEASE_MS_DEFAULT;
+    s->store = options->store;
+    rv_prng_init(&s->prng, options->seed);
+    rv_arena_init(&s->arena, 0);
+    workflow_cache_init(&s->workflows);
+    rv_supervisor_init(&s->supervisor, s->store, s->options.scan_interval_ms,
+                       s->options.role_lease_ms);
+    agents_init(&s->agents, options->hash_key);
+    rv_map_init(&s->waiters);
+    rv_heap_init(&s->parked_until);
+    rv_map_init(&s->parked_by_serial);
+    rv_map_init(&s->batch.works_by_id);
+    enum rv_err err =
+        s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
+    if (err != RV_OK) {
+        rv_scheduler_close(s);
+        return err;
+    }
+    rv_id_maker_init(&s->ids, s->enlistment.instance);
+    s->last_now = s->enlistment.last_alive_at;
+    *ret_scheduler = s;
+    return RV_OK;
+}
+
+void rv_scheduler_close(struct rv_scheduler *s)
+{
+    parked_finish_all(s);
+    while (s->carried.first != NULL) {
+        struct pending *p = s->carried.first;
+        pending_unlink(&s->carried, p);
+        finish(s, p, RV_ERR_BUSY, RV_STR("the server is stopping: send the request again"));
+    }
+    workflow_cache_done(&s->workflows);
+    rv_supervisor_done(&s->supervisor);
+    agents_done(&s->agents);
+    rv_map_done(&s->waiters);
+    rv_heap_done(&s->parked_until);
+    rv_map_done(&s->parked_by_serial);
+    rv_map_done(&s->batch.works_by_id);
+    rv_arena_done(&s->arena);
+    free(s);
+}
+
+const struct rv_enlistment *rv_scheduler_enlistment(const struct rv_scheduler *s)
+{
+    return &s->enlistment;
+}
+
+void rv_scheduler_drain(struct rv_scheduler *s)
+{
+    s->draining = true;
+    parked_finish_all(s);
+}
+
+/* ---- the server's own absence (DESIGN 4.9) ---- */
+
+static void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
+                      struct rv_str fields)
+{
+    if (s->options.log.write != NULL)
+        s->options.log.write(s->options.log.self, level, event, fields);
+}
+
+static void absence_note(struct rv_scheduler *s)
+{
+    int64_t now = s->batch.now;
+    int64_t late = now - s->last_now - s->options.scan_interval_ms;
+    if (s->last_now != 0 && late > ABSENCE_SLACK_MS) {
+        s->absences[s->absences_next++ % ABSENCES_MAX] = (struct absence){s->last_now, now};
+        log_event(s, RV_LOG_WARNING, "absence",
+                  rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)(now - s->last_now)));
+    }
+    s->last_now = now;
+}
+
+/* Did this instant pass while the server was not there? Then it is nobody's failure. */
+static bool absence_covers(const struct rv_scheduler *s, int64_t at)
+{
+    for (size_t i = 0; i < ABSENCES_MAX; i++)
+        if (at > s->absences[i].from && at <= s->absences[i].until)
+            return true;
+    return false;
+}
+
+/* ---- load ---- */
+
+static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t room)
+{
+    const struct rv_call *call = p->call;
+    size_t count = 0;
+    if (call->kind == RV_CALL_REPLIES)
+        for (size_t i = 0; i < call->u.replies.count && count < room; i++)
+            ids[count++] = call->u.replies.items[i].step;
+    if (call->kind == RV_CALL_LEASES)
+        for (size_t i = 0; i < call->u.leases.count && count < room; i++)
+            ids[count++] = call->u.leases.items[i].step;
+    if (call->kind == RV_CALL_OPERATE && count < room)
+        ids[count++] = (struct rv_step_id){call->u.operate.task, 0};
+    return count;
+}
+
+/* Everything that the batch names, in one load; what decisions ask for later comes one by one. */
+static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *due, size_t due_count)
+{
+    enum { WANTS_MAX = 4 * RV_BATCH_COMMANDS_MAX };
+    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, WANTS_MAX);
+    if (ids == NULL)
+        return RV_ERR_MEMORY;
+    size_t count = 0;
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
+        count += call_wants(p, ids + count, WANTS_MAX - count);
+    for (size_t i = 0; i < due_count && count < WANTS_MAX; i++)
+        ids[count++] = (struct rv_step_id){due[i], 0};
+    return work_prefetch(s, ids, count);
+}
+
+/* A piece of the repair scan: caches are compared with the open rows. */
+static enum rv_err batch_scan(struct rv_scheduler *s)
+{
+    const struct rv_task **tasks;
+    size_t count;
+    enum rv_err err =
+        rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, &tasks, &count);
+    if (err != RV_OK || count == 0)
+        return err;
+    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, count);
+    if (ids == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = (struct rv_step_id){tasks[i]->id, 0};
+    return work_prefetch(s, ids, count);
+}
+
+/* ---- decide ---- */
+
+static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
+{
+    struct work *work;
+    enum rv_err err = work_get(s, id, &work);
+    if (err != RV_OK || work->task == NULL)
+        return err;
+    struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
+    for (size_t i = 0; i < work->steps_count; i++) {
+        const struct rv_step *step = work->steps[i].row;
+        if (rv_attempt_state_live(step->attempt_state) && step->wake_at <= s->batch.now &&
+            absence_covers(s, step->wake_at)) {
+            command.u.wake.excused = true;
+            command.u.wake.spread_ms = step->lease_ms;
+        }
+    }
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    err = work_decide(s, work, &command, plan);
+    if (err == RV_OK && plan->changed)
+        work->epoch = s->supervisor.epoch;
+    if (err == RV_OK)
+        work_offer(s, work);
+    return err;
+}
+
+static enum rv_err decide_ack(struct rv_scheduler *s, struct pending *p)
+{
+    s->batch.acks[s->batch.acks_count++] = (struct rv_ack){
+        .alert = p->call->u.ack.alert, .at = s->batch.now, .by = p->call->u.ack.by};
+    return RV_OK;
+}
+
+static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
+{
+    switch (p->call->kind) {
+    case RV_CALL_REPLIES:
+        return replies_decide(s, p);
+    case RV_CALL_LEASES:
+        return leases_decide(s, p);
+    case RV_CALL_SUBMIT:
+        return submit_decide(s, p);
+    case RV_CALL_OPERATE:
+        return operate_decide(s, p);
+    case RV_CALL_PUBLISH:
+        return publish_decide(s, p);
+    case RV_CALL_ACK:
+        return decide_ack(s, p);
+    case RV_CALL_UNDELIVERED:
+        return poll_undelivered(s, p);
+    case RV_CALL_GONE:
+        parked_gone(s, p->call->u.gone.serial);
+        return RV_OK;
+    case RV_CALL_POLL:
+        return RV_OK;
+    case RV_CALL_SHOW:
+    case RV_CALL_STEPS:
+    case RV_CALL_ATTEMPTS:
+    case RV_CALL_LATE:
+    case RV_CALL_TASKS:
+    case RV_CALL_ALERTS:
+    case RV_CALL_WORKFLOWS:
+    case RV_CALL_AGENTS:
+        return query_answer(s, p);
+    }
+    return RV_OK;
+}
+
+/* Replies are decided before expiries: who answered in time is not expired in the same batch. Polls
+ * come last, so that they see what everything else has made ready. */
+static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id *due,
+                                size_t due_count)
+{
+    enum rv_err err = RV_OK;
+    for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
+        if (p->call->kind == RV_CALL_REPLIES)
+            err = decide_call(s, p);
+    for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
+        if (p->call->kind != RV_CALL_REPLIES)
+            err = decide_call(s, p);
+    for (size_t i = 0; err == RV_OK && i < due_count; i++)
+        err = decide_due(s, due[i]);
+    for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
+        if (p->poll != NULL)
+            err = poll_admit(s, p);
+    if (err == RV_OK)
+        err = polls_match(s);
+    return err;
+}
+
+/* ---- act ---- */
+
+static void log_alerts(struct rv_scheduler *s, const struct work *work)
+{
+    for (size_t i = 0; i < work->alerts_count; i++) {
+        const struct rv_alert *alert = &work->alerts[i];
+        char task[RV_ID_TEXT_BYTES];
+        struct rv_buf fields;
+        rv_buf_init(&fields, RV_PAYLOAD_BYTES_MAX);
+        rv_buf_printf(&fields, "{\"task\":\"%s\",\"step\":%u,\"alert\":\"%s\",\"message\":",
+                      rv_task_text(work->id, task).at, alert->step,
+                      rv_alert_kind_text(alert->kind));
+        rv_json_write_string(&fields, alert->message);
+        rv_buf_lit(&fields, "}");
+        log_event(s, RV_LOG_WARNING, "alert", rv_buf_str(&fields));
+        rv_buf_done(&fields);
+    }
+}
+
+/* The caches learn what was committed. What finds no memory is found again by the repair scan. */
+static void remember(struct rv_scheduler *s, struct work *work)
+{
+    const struct rv_step **steps =
+        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    if (work->task == NULL || steps == NULL)
+        return;
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; i < work->steps_count; i++) {
+        steps[i] = work->steps[i].row;
+        bool waits = work->task->state != RV_TASK_ERROR || work->steps[i].dirty;
+        if (err == RV_OK && waits)
+            err = agents_see(&s->agents, work->task, steps[i], s->batch.now);
+    }
+    int64_t wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
+    if (err == RV_OK)
+        err = rv_supervisor_note(&s->supervisor, work->id, wake_at);
+    if (err != RV_OK)
+        log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
+}
+
+static void act_call(struct rv_scheduler *s, struct pending *p)
+{
+    switch (p->call->kind) {
+    case RV_CALL_REPLIES:
+        replies_act(s, p);
+        return;
+    case RV_CALL_LEASES:
+        leases_act(s, p);
+        return;
+    case RV_CALL_SUBMIT:
+        submit_act(s, p);
+        return;
+    case RV_CALL_OPERATE:
+        operate_act(s, p);
+        return;
+    case RV_CALL_POLL:
+        poll_act(s, p);
+        return;
+    case RV_CALL_SHOW:
+        show_act(s, p);
+        return;
+    case RV_CALL_PUBLISH:
+    case RV_CALL_ACK:
+    case RV_CALL_UNDELIVERED:
+    case RV_CALL_GONE:
+    case RV_CALL_STEPS:
+    case RV_CALL_ATTEMPTS:
+    case RV_CALL_LATE:
+    case RV_CALL_TASKS:
+    case RV_CALL_ALERTS:
+    case RV_CALL_WORKFLOWS:
+    case RV_CALL_AGENTS:
+        break;
+    }
+    pending_unlink(&s->batch.calls, p);
+    finish(s, p, p->call->err, p->call->message);
+}
+
+static void batch_act(struct rv_scheduler *s)
+{
+    size_t ack = 0;
+    for (struct work *w = s->batch.works; w != NULL; w = w->next) {
+        if (w->dropped) {
+            s->more_due = true; /* somebody else moved the task: look again */
+            (void)rv_supervisor_note(&s->supervisor, w->id, s->batch.now) /* or the scan finds it */;
+            continue;
+        }
+        remember(s, w);
+        if (w->changed) {
+            log_alerts(s, w);
+            waiters_tell(s, w);
+        }
+    }
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
+        if (p->call->kind == RV_CALL_ACK && s->batch.acks[ack++].outcome == RV_ERR_NOT_FOUND) {
+            p->call->err = RV_ERR_NOT_FOUND;
+            p->call->message = RV_STR("there is no such alert: see `reeve alerts`");
+        }
+    }
+    while (s->batch.calls.first != NULL)
+        act_call(s, s->batch.calls.first);
+    polls_act_parked(s);
+}
+
+/* The store refused for now: nothing was written. Callers hear so; parked calls stay. */
+static void batch_fail(struct rv_scheduler *s, enum rv_err err)
+{
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+        for (struct pending *p = kind->parked_first; p != NULL; p = p->next) {
+            p->matched = NULL;
+            p->matched_count = 0;
+        }
+        while (kind->circuits != NULL && kind->circuits->probe.number != 0 &&
+               held_find(&s->agents, kind->circuits->probe) == NULL)
+            circuit_unprobe(kind, kind->circuits->probe);
+    }
+    struct rv_str why = err == RV_ERR_FULL
+                            ? RV_STR("the disk of the state store is full: free some space; the "
+                                     "server goes on by itself, send the request again")
+                            : rv_str_of(rv_err_text(err));
+    while (s->batch.calls.first != NULL) {
+        struct pending *p = s->batch.calls.first;
+        pending_unlink(&s->batch.calls, p);
+        finish(s, p, err, why);
+    }
+    log_event(s, RV_LOG_ERROR, "batch",
+              rv_arena_printf(s->batch.arena, "{\"error\":\"%s\"}", rv_err_text(err)));
+    /* What was taken from the heap for this batch comes back with the scan. */
+    s->supervisor.scan_after = (struct rv_task_id){0};
+    s->supervisor.scan_next_at = s->batch.now + s->options.scan_interval_ms / 4;
+}
+
+/* ---- the cycle ---- */
+
+static struct pending *pending_new(struct rv_call *call)
+{
+    struct pending *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return NULL;
+    p->call = call;
+    p->fresh = true;
+    if (call->kind == RV_CALL_POLL)
+        p->poll = &call->u.poll;
+    if (call->kind == RV_CALL_REPLIES && call->u.replies.has_next)
+        p->poll = &call->u.replies.next;
+    return p;
+}
+
+static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t count,
+                        int64_t mono_now)
+{
+    rv_arena_reset(&s->arena);
+    s->batch.arena = &s->arena;
+    s->batch.mono_now = mono_now;
+    s->batch.works = NULL;
+    s->batch.publishes_count = s->batch.acks_count = 0;
+    s->batch.must_commit = false;
+    s->more_due = false;
+    if (s->batch.works_by_id.count > 0)
+        rv_map_clear(&s->batch.works_by_id);
+    s->batch.calls = s->carried;
+    s->carried = (struct pending_list){NULL, NULL};
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
+        p->works = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct pending *p = pending_new(calls[i]);
+        if (p != NULL) {
+            pending_append(&s->batch.calls, p);
+            continue;
+        }
+        calls[i]->err = RV_ERR_MEMORY;
+        calls[i]->message = rv_str_of(rv_err_text(RV_ERR_MEMORY));
+        calls[i]->finish(calls[i]);
+    }
+    size_t all = 0;
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
+        all++;
+    s->batch.publishes = RV_NEW_ARRAY(s->batch.arena, struct rv_workflow_row, all + 1);
+    s->batch.acks = RV_NEW_ARRAY(s->batch.arena, struct rv_ack, all + 1);
+}
+
+static enum rv_err batch_run(struct rv_scheduler *s)
+{
+    struct rv_task_id *due = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, BATCH_FINDINGS_MAX);
+    if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
+    size_t due_count = 0;
+    if (err == RV_OK) {
+        due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, BATCH_FINDINGS_MAX);
+        if (due_count == BATCH_FINDINGS_MAX)
+            s->more_due = true;
+        err = batch_scan(s);
+    }
+    if (err == RV_OK)
+        err = batch_load(s, due, due_count);
+    if (err == RV_OK)
+        err = batch_decide(s, due, due_count);
+    if (err != RV_OK) {
+        s->store->ops->rollback(s->store);
+        return err;
+    }
+    return batch_commit(s);
+}
+
+enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,
+                                   int64_t mono_now)
+{
+    batch_begin(s, calls, count, mono_now);
+    enum rv_err err = s->store->ops->begin(s->store, &s->batch.now);
+    if (err == RV_OK) {
+        absence_note(s);
+        err = batch_run(s);
+    }
+    if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT)
+        return err; /* nobody is answered: the rows will tell after the restart */
+    if (err == RV_OK)
+        batch_act(s);
+    else
+        batch_fail(s, err);
+    parked_expire(s);
+    workflow_cache_trim(s);
+    return err;
+}
+
+int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
+{
+    if (s->more_due || (s->carried.first != NULL && !s->supervisor.scan_first))
+        return 0;
+    int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - (mono_now - s->batch.mono_now);
+    const struct rv_heap_entry *first = rv_heap_first(&s->parked_until);
+    if (first != NULL && first->at - mono_now < wait)
+        wait = first->at - mono_now;
+    if (wait > s->options.scan_interval_ms)
+        wait = s->options.scan_interval_ms;
+    return wait > 0 ? wait : 0;
+}

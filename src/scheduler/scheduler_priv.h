@@ -1,0 +1,219 @@
+/* scheduler_priv.h - what the files of the scheduler share: the batch, its working set, its caches. */
+#ifndef RV_SCHEDULER_SCHEDULER_PRIV_H
+#define RV_SCHEDULER_SCHEDULER_PRIV_H
+
+#include "base/arena.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/prng.h"
+#include "core/decide.h"
+#include "scheduler/agents_priv.h"
+#include "scheduler/scheduler.h"
+#include "supervisor/supervisor.h"
+
+/* A workflow as compiled, kept between batches. */
+struct workflow_entry {
+    struct rv_workflow_row row;             /* on arena */
+    const struct rv_definition *definition; /* NULL: cannot be read any more */
+    struct rv_arena arena;
+    uint64_t used_in; /* batch that used it last */
+};
+
+/* Compiled workflows by id. */
+struct workflow_cache {
+    struct rv_map by_id; /* id -> struct workflow_entry *, owned */
+};
+
+/* A step's row in a batch's working set. */
+struct work_step {
+    const struct rv_step *row;
+    bool dirty;
+    bool insert;
+};
+
+/* One task in a batch: as loaded, then as the batch's decisions have it so far. */
+struct work {
+    struct rv_task_id id;
+    const struct rv_task *task; /* NULL: there is no such task (yet) */
+    int64_t revision_before;
+    bool changed;
+    bool dropped;               /* its change did not pass; its decisions are void */
+    struct work_step *steps;
+    size_t steps_count;
+    size_t steps_room;
+    struct rv_attempt *attempts;
+    size_t attempts_count;
+    size_t attempts_room;
+    struct rv_late_reply *late;
+    size_t late_count;
+    size_t late_room;
+    struct rv_alert *alerts;
+    size_t alerts_count;
+    size_t alerts_room;
+    bool close_alerts;
+    int64_t epoch;
+    const struct rv_key_row *key;
+    struct workflow_entry *workflow; /* NULL: not looked up or not there */
+    const struct rv_attempt *ended;  /* attempts loaded for a decision, of step ended_of */
+    size_t ended_count;
+    uint32_t ended_of;
+    enum rv_err outcome;
+    struct work *next;
+};
+
+/* A poll in this batch (alone, behind replies, or parked since an earlier one) and what it gets. */
+struct matched {
+    struct work *work;
+    uint32_t step;
+    bool repeat; /* handed out before, the answer was asked for again */
+};
+
+/* A call while the scheduler has it. */
+struct pending {
+    struct rv_call *call;
+    struct rv_poll *poll;      /* POLL, or REPLIES with next: what it asks */
+    struct agent_kind *kind;   /* of the poll */
+    struct agent_instance *instance;
+    struct matched *matched;   /* on the batch's arena */
+    size_t matched_count;
+    struct work **works;       /* per item, on the batch's arena */
+    int64_t until;             /* parked: monotonic instant of its end */
+    bool parked;
+    bool fresh;                /* came in this batch */
+    bool admitted;             /* its boot, confirmations and repeats were looked at */
+    bool decided;
+    struct pending *next;      /* in the batch, or among the parked of its kind or task */
+    struct pending *prev;
+};
+
+struct pending_list {
+    struct pending *first;
+    struct pending *last;
+};
+
+void pending_append(struct pending_list *list, struct pending *pending);
+void pending_unlink(struct pending_list *list, struct pending *pending);
+
+/* One turn of the cycle. */
+struct batch {
+    int64_t now;
+    int64_t mono_now;
+    struct rv_arena *arena;
+    struct work *works;        /* every task that the batch touches */
+    struct rv_map works_by_id; /* id -> struct work * */
+    struct pending_list calls;
+    struct rv_workflow_row *publishes;
+    size_t publishes_count;
+    struct rv_ack *acks;
+    size_t acks_count;
+    bool must_commit;          /* the role was renewed */
+    int64_t fuel_spent;
+};
+
+/* A time in which the server was not there: what should have ended in it is nobody's failure. */
+struct absence {
+    int64_t from;
+    int64_t until;
+};
+
+enum { ABSENCES_MAX = 8 };
+
+struct rv_scheduler {
+    struct rv_scheduler_options options;
+    struct rv_store *store; /* borrowed */
+    struct rv_enlistment enlistment;
+    struct rv_id_maker ids;
+    struct rv_prng prng;
+    struct rv_arena arena; /* of the batch */
+    struct batch batch;
+    int64_t batch_number;
+    int64_t last_now;      /* the store's clock at the last look */
+    struct absence absences[ABSENCES_MAX];
+    size_t absences_next;
+    struct workflow_cache workflows;
+    struct rv_supervisor supervisor;
+    struct agents agents;
+    struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
+    struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
+    struct rv_map parked_by_serial; /* serial -> struct pending *, owned */
+    struct pending_list carried; /* to be decided again in the next batch */
+    bool more_due;               /* the next batch has work already */
+    bool draining;
+};
+
+/* work.c: the working set. */
+/* The task's work in this batch, loaded when it is new; ->task NULL when there is none. */
+RV_CHECK enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work);
+/* A work for a task that begins. */
+RV_CHECK enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
+                              struct workflow_entry *workflow, struct work **ret_work);
+/* Loads the step into the work; NOT_FOUND when there is none. */
+RV_CHECK enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t number);
+const struct rv_step *work_step(const struct work *work, uint32_t number);
+/* Decides the command on the work and takes the plan over. The plan's answer fields are in *ret_plan. */
+RV_CHECK enum rv_err work_decide(struct rv_scheduler *s, struct work *work,
+                                 struct rv_command *command, struct rv_plan *ret_plan);
+/* Steps of the work that wait for an agent go into the ready queues. */
+void work_offer(struct rv_scheduler *s, struct work *work);
+/* Loads in one go the tasks (and steps) that the batch will ask for. */
+RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids,
+                                   size_t count);
+
+/* commit.c */
+RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);
+
+/* workflows.c */
+void workflow_cache_init(struct workflow_cache *cache);
+void workflow_cache_done(struct workflow_cache *cache);
+/* NULL when there is none; ->definition NULL when it cannot be read. */
+RV_CHECK enum rv_err workflow_by_id(struct rv_scheduler *s, int64_t id,
+                                    struct workflow_entry **ret_entry);
+RV_CHECK enum rv_err workflow_by_name(struct rv_scheduler *s, struct rv_str space,
+                                      struct rv_str name, struct rv_str version,
+                                      struct workflow_entry **ret_entry);
+/* Keeps the cache within its bound; between batches only. */
+void workflow_cache_trim(struct rv_scheduler *s);
+
+/* submit.c, replies.c, polls.c, operate.c, queries.c: one family of calls each. Every `..._decide`
+ * runs before the commit, every `..._act` after it and answers, parks or carries the call. */
+RV_CHECK enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p);
+void submit_act(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p);
+void replies_act(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p);
+void leases_act(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p);
+void operate_act(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
+void show_act(struct rv_scheduler *s, struct pending *p);
+
+/* Looks at the poll's boot, confirmations, repeats; ends what they say has ended. */
+RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p);
+/* Hands ready steps to polls, parked ones included, within this transaction. */
+RV_CHECK enum rv_err polls_match(struct rv_scheduler *s);
+/* After the commit: fills the poll's answer; false: nothing for it, it may be parked. */
+bool poll_fill(struct rv_scheduler *s, struct pending *p);
+void poll_act(struct rv_scheduler *s, struct pending *p);
+void polls_act_parked(struct rv_scheduler *s);
+
+/* parking.c */
+RV_CHECK enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms);
+void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task,
+                 int64_t wait_ms);
+void unpark(struct rv_scheduler *s, struct pending *p);
+/* Answers and forgets: after this the call belongs to its maker again. */
+void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct rv_str message);
+void parked_expire(struct rv_scheduler *s);
+void parked_gone(struct rv_scheduler *s, uint64_t serial);
+void parked_finish_all(struct rv_scheduler *s);
+/* The task has changed: answers those who wait for that. */
+void waiters_tell(struct rv_scheduler *s, struct work *work);
+struct rv_str call_printf(struct rv_call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* rows_copy.c: copies whose strings live on another arena. */
+struct rv_task *task_copy(struct rv_arena *arena, const struct rv_task *task);
+
+#endif

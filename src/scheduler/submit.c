@@ -1,0 +1,180 @@
+/* Submissions: many tasks in a call, each with its own result, all acknowledged after the commit. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/limits.h"
+
+static void refuse(struct rv_submission *item, enum rv_err err, struct rv_str message)
+{
+    item->err = err;
+    item->message = message;
+}
+
+static bool item_over(const struct rv_submission *item)
+{
+    return item->err != RV_OK || item->task.value != 0;
+}
+
+/* The keys of the call, looked up in one go. */
+static enum rv_err keys_find(struct rv_scheduler *s, const struct rv_call_submit *submit,
+                             struct rv_key_row **ret_rows)
+{
+    struct rv_str *keys = RV_NEW_ARRAY(s->batch.arena, struct rv_str, submit->count);
+    struct rv_key_row *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_key_row, submit->count);
+    if (keys == NULL || rows == NULL)
+        return RV_ERR_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < submit->count; i++)
+        if (submit->items[i].key.at != NULL)
+            keys[count++] = submit->items[i].key;
+    *ret_rows = rows;
+    if (count == 0)
+        return RV_OK;
+    enum rv_err err = s->store->ops->find_keys(s->store, s->batch.arena, keys, count, rows);
+    /* Spread to the items' places, from the back so that nothing is overwritten unread. */
+    for (size_t i = submit->count; err == RV_OK && i > 0; i--)
+        rows[i - 1] = submit->items[i - 1].key.at ? rows[--count] : (struct rv_key_row){.key = RV_STR_NONE};
+    return err;
+}
+
+static enum rv_err item_known(struct rv_scheduler *s, struct rv_submission *item,
+                              const struct rv_key_row *row)
+{
+    if (!rv_str_eq(row->body_hash, item->body_hash)) {
+        refuse(item, RV_ERR_DUPLICATE,
+               RV_STR("this key was submitted before with another body: use a new key, or the "
+                      "same body to get the same task"));
+        return RV_OK;
+    }
+    item->task = row->task;
+    item->known = true;
+    struct work *work;
+    enum rv_err err = work_get(s, row->task, &work);
+    if (err == RV_OK && work->task != NULL)
+        item->state = work->task->state;
+    return err;
+}
+
+static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
+                              struct rv_submission *item, struct workflow_entry *workflow,
+                              struct work **ret_work)
+{
+    struct rv_arena *arena = s->batch.arena;
+    enum rv_err err = work_new(s, rv_id_make(&s->ids, s->batch.now), workflow, ret_work);
+    if (err != RV_OK)
+        return err;
+    struct work *work = *ret_work;
+    struct rv_command command = {.kind = RV_COMMAND_SUBMIT,
+                                 .seed = call->seed ^ (uint64_t)work->id.value};
+    command.u.submit.task = work->id;
+    command.u.submit.workflow = workflow->row.id;
+    command.u.submit.input = item->input.at ? item->input : RV_STR("{}");
+    command.u.submit.key = item->key;
+    command.u.submit.correlation = item->correlation;
+    command.u.submit.priority = item->priority;
+    command.u.submit.instance = s->enlistment.instance;
+    if (item->key.at != NULL) {
+        struct rv_key_row *row = RV_NEW(arena, struct rv_key_row);
+        if (row == NULL)
+            return RV_ERR_MEMORY;
+        *row = (struct rv_key_row){item->key, item->body_hash, work->id};
+        work->key = row;
+    }
+    struct rv_plan *plan = RV_NEW(arena, struct rv_plan);
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    err = work_decide(s, work, &command, plan);
+    if (err != RV_OK)
+        return err;
+    if (!plan->changed) {
+        refuse(item, RV_ERR_CORRUPT,
+               RV_STR("the workflow's definition cannot be read: publish it again"));
+        return RV_OK;
+    }
+    item->task = work->id;
+    return RV_OK;
+}
+
+static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t i,
+                               const struct rv_key_row *row)
+{
+    struct rv_submission *item = &p->call->u.submit.items[i];
+    if (row->task.value != 0)
+        return item_known(s, item, row);
+    /* Neighbours mostly name the same workflow: the one before is asked first. */
+    struct rv_submission *before = i > 0 ? item - 1 : NULL;
+    struct workflow_entry *workflow = NULL;
+    enum rv_err err = RV_OK;
+    if (before != NULL && p->works[i - 1] != NULL && rv_str_eq(before->space, item->space) &&
+        rv_str_eq(before->name, item->name) && rv_str_eq(before->version, item->version))
+        workflow = p->works[i - 1]->workflow;
+    else
+        err = workflow_by_name(s, item->space, item->name, item->version, &workflow);
+    if (err != RV_OK)
+        return err;
+    if (workflow == NULL) {
+        refuse(item, RV_ERR_NOT_FOUND,
+               call_printf(p->call, "no workflow %.*s/%.*s%s%.*s is published: see `reeve workflows`",
+                           RV_STR_FMT(item->space), RV_STR_FMT(item->name),
+                           item->version.at ? ":" : "", RV_STR_FMT(item->version)));
+        return RV_OK;
+    }
+    return item_begin(s, p->call, item, workflow, &p->works[i]);
+}
+
+enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, submit->count);
+    if (p->works == NULL)
+        return RV_ERR_MEMORY;
+    struct rv_key_row *rows;
+    enum rv_err err = keys_find(s, submit, &rows);
+    for (size_t i = 0; err == RV_OK && i < submit->count; i++)
+        if (!item_over(&submit->items[i]))
+            err = item_decide(s, p, i, &rows[i]);
+    return err;
+}
+
+void submit_act(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    bool again = false;
+    for (size_t i = 0; i < submit->count; i++) {
+        struct rv_submission *item = &submit->items[i];
+        struct work *work = p->works[i];
+        if (work == NULL || item->task.value == 0)
+            continue;
+        if (!work->dropped) {
+            item->state = work->task->state;
+        } else if (work->outcome == RV_ERR_DUPLICATE || work->outcome == RV_ERR_CONFLICT) {
+            item->task.value = 0; /* somebody took the key meanwhile: look again */
+            again = true;
+        } else {
+            item->task.value = 0;
+            refuse(item, work->outcome, rv_str_of(rv_err_text(work->outcome)));
+        }
+    }
+    pending_unlink(&s->batch.calls, p);
+    if (again) {
+        pending_append(&s->carried, p);
+        return;
+    }
+    struct rv_submission *one = submit->count == 1 ? &submit->items[0] : NULL;
+    if (one == NULL || one->task.value == 0 || submit->wait_ms <= 0) {
+        finish(s, p, RV_OK, RV_STR_NONE);
+        return;
+    }
+    const struct work *work = p->works[0];
+    if (work == NULL) {
+        const uint64_t *found =
+            rv_map_find(&s->batch.works_by_id, (uint64_t)one->task.value, 0);
+        work = found ? (const struct work *)(uintptr_t)*found : NULL;
+    }
+    if (work != NULL && work->task != NULL)
+        submit->task = task_copy(&p->call->arena, work->task);
+    bool open = rv_task_state_open(one->state) && one->state != RV_TASK_ERROR;
+    if (open && !s->draining)
+        park_waiter(s, p, one->task, submit->wait_ms);
+    else
+        finish(s, p, RV_OK, RV_STR_NONE);
+}

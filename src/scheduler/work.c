@@ -1,0 +1,347 @@
+/* The working set of a batch: each task once, as loaded and then as decided. Rows live on the
+ * batch's arena; a decision sees what the batch's earlier decisions on the same task have made. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+
+static bool grow(struct rv_arena *arena, void **items, size_t count, size_t *room, size_t bytes)
+{
+    if (count < *room)
+        return true;
+    size_t more = *room ? *room * 2 : 4;
+    void *grown = rv_arena_zero(arena, more, bytes);
+    if (grown == NULL)
+        return false;
+    if (count > 0)
+        memcpy(grown, *items, count * bytes);
+    *items = grown;
+    *room = more;
+    return true;
+}
+
+#define GROW(arena, array, count, room)                                                            \
+    grow((arena), (void **)&(array), (count), &(room), sizeof *(array))
+
+static struct work *work_find(struct rv_scheduler *s, struct rv_task_id id)
+{
+    const uint64_t *found = rv_map_find(&s->batch.works_by_id, (uint64_t)id.value, 0);
+    return found ? (struct work *)(uintptr_t)*found : NULL;
+}
+
+static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)
+{
+    struct work *work = RV_NEW(s->batch.arena, struct work);
+    if (work == NULL)
+        return RV_ERR_MEMORY;
+    work->id = id;
+    work->next = s->batch.works;
+    enum rv_err err =
+        rv_map_put(&s->batch.works_by_id, (uint64_t)id.value, 0, (uint64_t)(uintptr_t)work);
+    if (err != RV_OK)
+        return err;
+    s->batch.works = work;
+    *ret_work = work;
+    return RV_OK;
+}
+
+static enum rv_err work_step_add(struct rv_scheduler *s, struct work *work,
+                                 const struct rv_step *row)
+{
+    if (!GROW(s->batch.arena, work->steps, work->steps_count, work->steps_room))
+        return RV_ERR_MEMORY;
+    work->steps[work->steps_count++] = (struct work_step){.row = row};
+    return RV_OK;
+}
+
+const struct rv_step *work_step(const struct work *work, uint32_t number)
+{
+    for (size_t i = 0; i < work->steps_count; i++)
+        if (work->steps[i].row->number == number)
+            return work->steps[i].row;
+    return NULL;
+}
+
+enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t number)
+{
+    if (work_step(work, number) != NULL)
+        return RV_OK;
+    struct rv_step_id id = {work->id, number};
+    const struct rv_step *row;
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &row);
+    if (err != RV_OK)
+        return err;
+    return row != NULL ? work_step_add(s, work, row) : RV_ERR_NOT_FOUND;
+}
+
+static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
+                               const struct rv_task *task)
+{
+    work->task = task;
+    if (task == NULL)
+        return RV_OK;
+    work->revision_before = task->revision;
+    return workflow_by_id(s, task->workflow, &work->workflow);
+}
+
+enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)
+{
+    *ret_work = work_find(s, id);
+    if (*ret_work != NULL)
+        return RV_OK;
+    struct rv_step_id only_task = {id, 0};
+    enum rv_err err = work_prefetch(s, &only_task, 1);
+    if (err == RV_OK)
+        *ret_work = work_find(s, id);
+    return err;
+}
+
+enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
+                     struct workflow_entry *workflow, struct work **ret_work)
+{
+    enum rv_err err = work_add(s, id, ret_work);
+    if (err == RV_OK)
+        (*ret_work)->workflow = workflow;
+    return err;
+}
+
+/* The open steps of the works from `works` up to `end`, in one load. */
+static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, const struct work *end)
+{
+    size_t count = 0, room = 0;
+    struct rv_step_id *ids = NULL;
+    for (struct work *w = works; w != end; w = w->next) {
+        for (uint32_t i = 0; w->task != NULL && i < w->task->open_count; i++) {
+            if (!GROW(s->batch.arena, ids, count, room))
+                return RV_ERR_MEMORY;
+            ids[count++] = (struct rv_step_id){w->id, w->task->open[i]};
+        }
+    }
+    if (count == 0)
+        return RV_OK;
+    const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, ids, count, rows);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        if (rows[i] != NULL)
+            err = work_step_add(s, work_find(s, ids[i].task), rows[i]);
+    return err;
+}
+
+enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+{
+    struct work *end = s->batch.works;
+    size_t fresh = 0;
+    struct rv_task_id *wanted = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, count);
+    if (wanted == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        struct work *work;
+        if (ids[i].task.value == 0 || work_find(s, ids[i].task) != NULL)
+            continue;
+        enum rv_err err = work_add(s, ids[i].task, &work);
+        if (err != RV_OK)
+            return err;
+        wanted[fresh++] = ids[i].task;
+    }
+    if (fresh == 0)
+        return RV_OK;
+    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, fresh);
+    if (tasks == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, wanted, fresh, tasks);
+    for (size_t i = 0; err == RV_OK && i < fresh; i++)
+        err = work_attach(s, work_find(s, wanted[i]), tasks[i]);
+    if (err != RV_OK)
+        return err;
+    return prefetch_open(s, s->batch.works, end);
+}
+
+static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
+                              const struct rv_planned_step *planned)
+{
+    for (size_t i = 0; i < work->steps_count; i++) {
+        if (work->steps[i].row->number == planned->row->number) {
+            work->steps[i].row = planned->row;
+            work->steps[i].dirty = true;
+            return RV_OK;
+        }
+    }
+    enum rv_err err = work_step_add(s, work, planned->row);
+    if (err != RV_OK)
+        return err;
+    work->steps[work->steps_count - 1].dirty = true;
+    work->steps[work->steps_count - 1].insert = planned->insert;
+    return RV_OK;
+}
+
+/* The plan becomes the state of the task in this batch. */
+static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work,
+                              const struct rv_plan *plan)
+{
+    struct rv_arena *arena = s->batch.arena;
+    struct rv_task *task = RV_NEW(arena, struct rv_task);
+    if (task == NULL)
+        return RV_ERR_MEMORY;
+    *task = plan->task;
+    task->revision = work->revision_before + 1; /* however many commands the batch decides */
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < plan->steps_count; i++)
+        err = adopt_step(s, work, &plan->steps[i]);
+    if (err != RV_OK)
+        return err;
+    for (size_t i = 0; i < plan->attempts_count; i++) {
+        if (!GROW(arena, work->attempts, work->attempts_count, work->attempts_room))
+            return RV_ERR_MEMORY;
+        work->attempts[work->attempts_count++] = plan->attempts[i];
+    }
+    for (size_t i = 0; i < plan->late_count; i++) {
+        if (!GROW(arena, work->late, work->late_count, work->late_room))
+            return RV_ERR_MEMORY;
+        work->late[work->late_count++] = plan->late[i];
+    }
+    if (plan->close_alerts) {
+        work->close_alerts = true;
+        work->alerts_count = 0;
+    }
+    for (size_t i = 0; i < plan->alerts_count; i++) {
+        if (!GROW(arena, work->alerts, work->alerts_count, work->alerts_room))
+            return RV_ERR_MEMORY;
+        work->alerts[work->alerts_count] = plan->alerts[i];
+        work->alerts[work->alerts_count++].id = rv_id_make(&s->ids, s->batch.now).value;
+    }
+    work->task = task;
+    work->changed = true;
+    return RV_OK;
+}
+
+static enum rv_err work_attempts_load(struct rv_scheduler *s, struct work *work, uint32_t step)
+{
+    struct rv_attempt *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_attempt, RV_PAGE_ROWS_MAX);
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    size_t count = 0, all = 0, room = 0;
+    struct rv_attempt *attempts = NULL;
+    uint32_t after = 0;
+    do {
+        enum rv_err err = s->store->ops->list_attempts(
+            s->store, s->batch.arena, (struct rv_step_id){work->id, step}, step, after,
+            RV_PAGE_ROWS_MAX, rows, &count);
+        if (err != RV_OK)
+            return err;
+        for (size_t i = 0; i < count; i++) {
+            if (!GROW(s->batch.arena, attempts, all, room))
+                return RV_ERR_MEMORY;
+            attempts[all++] = rows[i];
+            after = rows[i].number;
+        }
+    } while (count == RV_PAGE_ROWS_MAX);
+    /* Attempts that ended in this very batch are not in the store yet. */
+    for (size_t i = 0; i < work->attempts_count; i++) {
+        if (work->attempts[i].step.number != step)
+            continue;
+        if (!GROW(s->batch.arena, attempts, all, room))
+            return RV_ERR_MEMORY;
+        attempts[all++] = work->attempts[i];
+    }
+    work->ended = attempts;
+    work->ended_count = all;
+    work->ended_of = step;
+    return RV_OK;
+}
+
+static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint32_t step,
+                           struct rv_view *ret_view)
+{
+    const struct rv_step **steps =
+        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    if (steps == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < work->steps_count; i++)
+        steps[i] = work->steps[i].row;
+    *ret_view = (struct rv_view){
+        .task = work->task,
+        .steps = steps,
+        .steps_count = work->steps_count,
+        .attempts = work->ended,
+        .attempts_count = work->ended_count,
+        .attempts_loaded = step != 0 && work->ended_of == step,
+        .definition = work->workflow ? work->workflow->definition : NULL,
+    };
+    return RV_OK;
+}
+
+static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed)
+{
+    struct rv_command park = {.kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now,
+                              .arrived_at = s->batch.now};
+    park.u.park.alert = RV_ALERT_UNREADABLE;
+    park.u.park.message = RV_STR("its rows and its definition do not fit together");
+    struct rv_view view;
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    enum rv_err err = plan ? view_of(s, work, 0, &view) : RV_ERR_MEMORY;
+    if (err != RV_OK)
+        return err;
+    enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
+    if (verdict != RV_DECIDED)
+        return RV_ERR_MEMORY;
+    return plan->changed ? work_adopt(s, work, plan) : RV_OK;
+}
+
+enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
+                        struct rv_plan *ret_plan)
+{
+    command->now = s->batch.now;
+    if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
+        command->arrived_at = s->batch.now;
+    for (;;) {
+        struct rv_view view;
+        enum rv_err err = view_of(s, work, command->step, &view);
+        if (err != RV_OK)
+            return err;
+        switch (rv_decide(&view, command, s->batch.arena, ret_plan)) {
+        case RV_DECIDED:
+            if (!ret_plan->changed)
+                return RV_OK;
+            err = work_adopt(s, work, ret_plan);
+            if (err == RV_OK)
+                work_offer(s, work);
+            return err;
+        case RV_NEED_STEP:
+            err = work_step_load(s, work, ret_plan->wanted);
+            break;
+        case RV_NEED_ATTEMPTS:
+            err = work_attempts_load(s, work, command->step);
+            break;
+        case RV_NO_ROOM:
+            return RV_ERR_MEMORY;
+        case RV_UNREADABLE:
+            err = RV_ERR_NOT_FOUND;
+            break;
+        }
+        if (err == RV_ERR_NOT_FOUND) { /* a row that others name is missing, or none fit */
+            err = work->task ? work_park(s, work, command->seed) : RV_OK;
+            ret_plan->err = RV_ERR_CORRUPT;
+            ret_plan->status = 0;
+            ret_plan->message = RV_STR("the task's rows or its definition cannot be read; it has "
+                                       "an alert and waits for an operator");
+            return err;
+        }
+        if (err != RV_OK)
+            return err;
+    }
+}
+
+void work_offer(struct rv_scheduler *s, struct work *work)
+{
+    for (uint32_t i = 0; i < work->task->open_count; i++) {
+        const struct rv_step *step = work_step(work, work->task->open[i]);
+        if (step == NULL || step->kind != RV_KIND_CALL || step->state != RV_STEP_PENDING ||
+            step->ready_at > s->batch.now)
+            continue;
+        /* A hint only: without memory for it the repair scan gives it again. */
+        if (agents_ready(&s->agents, work->task, step) != RV_OK)
+            return;
+    }
+}

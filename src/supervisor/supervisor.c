@@ -1,0 +1,146 @@
+/* One heap entry a task, mostly: when a task's instant moves later, its entry stays and is pushed
+ * again when it comes up; when it moves earlier, a second entry is pushed. So the heap holds about
+ * as many entries as there are open tasks with a timer, however often they change; what ended tasks
+ * leave behind goes at its instant, or at once when it is most of the heap. */
+#include "supervisor/supervisor.h"
+
+#include "base/time.h"
+
+enum { HEAP_WASTE_MIN = 4096 };
+
+void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store,
+                        int64_t scan_interval_ms, int64_t role_lease_ms)
+{
+    *supervisor = (struct rv_supervisor){
+        .store = store,
+        .scan_interval_ms = scan_interval_ms,
+        .role_lease_ms = role_lease_ms,
+        .scan_first = true,
+    };
+    rv_heap_init(&supervisor->heap);
+    rv_map_init(&supervisor->wakes);
+}
+
+void rv_supervisor_done(struct rv_supervisor *supervisor)
+{
+    rv_heap_done(&supervisor->heap);
+    rv_map_done(&supervisor->wakes);
+}
+
+enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now, bool *ret_wrote)
+{
+    *ret_wrote = false;
+    if (now < supervisor->role_until - supervisor->role_lease_ms / 2)
+        return RV_OK;
+    enum rv_err err =
+        supervisor->store->ops->claim_role(supervisor->store, RV_STR("supervisor"),
+                                           supervisor->role_lease_ms, &supervisor->epoch,
+                                           &supervisor->role_until);
+    if (err != RV_OK) {
+        supervisor->epoch = 0;
+        supervisor->role_until = now;
+        return err;
+    }
+    *ret_wrote = supervisor->epoch != 0;
+    return RV_OK;
+}
+
+enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
+                               int64_t now, const struct rv_task **ret_tasks, size_t *ret_count)
+{
+    *ret_count = 0;
+    if (now < supervisor->scan_next_at)
+        return RV_OK;
+    enum rv_err err = supervisor->store->ops->scan_open(
+        supervisor->store, arena, supervisor->scan_after, RV_SCAN_ROWS_MAX, ret_tasks, ret_count);
+    if (err != RV_OK)
+        return err;
+    if (*ret_count < RV_SCAN_ROWS_MAX) {
+        supervisor->scan_after = (struct rv_task_id){0};
+        supervisor->scan_first = false;
+    } else {
+        supervisor->scan_after = (*ret_tasks)[*ret_count - 1].id;
+    }
+    /* The walk after a start goes on without a pause; later ones take a piece per interval. */
+    supervisor->scan_next_at =
+        supervisor->scan_first ? now : rv_time_add(now, supervisor->scan_interval_ms);
+    return RV_OK;
+}
+
+size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
+                         struct rv_task_id *ret_tasks, size_t max)
+{
+    size_t count = 0;
+    const struct rv_heap_entry *first;
+    if (supervisor->epoch == 0)
+        return 0;
+    while (count < max && (first = rv_heap_first(&supervisor->heap)) != NULL && first->at <= now) {
+        struct rv_heap_entry entry;
+        rv_heap_pop(&supervisor->heap, &entry);
+        uint64_t *wake = rv_map_find(&supervisor->wakes, entry.value, 0);
+        if (wake == NULL)
+            continue;
+        int64_t wake_at = (int64_t)*wake;
+        if (wake_at <= now) {
+            rv_map_remove(&supervisor->wakes, entry.value, 0);
+            ret_tasks[count++] = (struct rv_task_id){(int64_t)entry.value};
+        } else if (rv_heap_push(&supervisor->heap, wake_at, entry.value, 0) != RV_OK) {
+            rv_map_remove(&supervisor->wakes, entry.value, 0); /* the repair scan finds it */
+        }
+    }
+    return count;
+}
+
+/* Builds the heap anew from what counts. */
+static enum rv_err heap_sweep(struct rv_supervisor *supervisor)
+{
+    struct rv_heap swept;
+    rv_heap_init(&swept);
+    for (size_t i = 0; i < supervisor->wakes.room; i++) {
+        const struct rv_map_slot *slot = &supervisor->wakes.slots[i];
+        if (!slot->used)
+            continue;
+        enum rv_err err = rv_heap_push(&swept, (int64_t)slot->value, slot->a, 0);
+        if (err != RV_OK) {
+            rv_heap_done(&swept);
+            return err;
+        }
+    }
+    rv_heap_done(&supervisor->heap);
+    supervisor->heap = swept;
+    return RV_OK;
+}
+
+enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,
+                               int64_t wake_at)
+{
+    uint64_t key = (uint64_t)task.value;
+    if (wake_at == 0) {
+        rv_map_remove(&supervisor->wakes, key, 0);
+        return RV_OK;
+    }
+    uint64_t *known = rv_map_find(&supervisor->wakes, key, 0);
+    if (known != NULL && (int64_t)*known <= wake_at) {
+        *known = (uint64_t)wake_at; /* an entry at or before it is in the heap */
+        return RV_OK;
+    }
+    if (supervisor->heap.count > HEAP_WASTE_MIN + 2 * supervisor->wakes.count) {
+        enum rv_err err = heap_sweep(supervisor);
+        if (err != RV_OK)
+            return err;
+    }
+    enum rv_err err = rv_map_put(&supervisor->wakes, key, 0, (uint64_t)wake_at);
+    if (err != RV_OK)
+        return err;
+    return rv_heap_push(&supervisor->heap, wake_at, key, 0);
+}
+
+int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor)
+{
+    int64_t at = supervisor->scan_next_at;
+    const struct rv_heap_entry *first = rv_heap_first(&supervisor->heap);
+    if (supervisor->epoch != 0 && first != NULL && first->at < at)
+        at = first->at;
+    int64_t campaign_at = supervisor->role_until - supervisor->role_lease_ms / 2;
+    return campaign_at < at ? campaign_at : at;
+}

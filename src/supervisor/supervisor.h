@@ -1,0 +1,58 @@
+/* supervisor.h - finds the tasks whose time has come: election, wake-up heap, repair scan. */
+#ifndef RV_SUPERVISOR_SUPERVISOR_H
+#define RV_SUPERVISOR_SUPERVISOR_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/heap.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The supervisor knows nothing of the business: it names tasks that must be looked at, and the
+ * scheduler decides them. The heap is a cache; the truth is the rows, which the repair scan walks.
+ * Its role is a lease row with an epoch: each change that follows from a finding carries the epoch
+ * and is refused by the store once another instance holds the role (DESIGN 4.8). */
+struct rv_supervisor {
+    struct rv_store *store; /* borrowed */
+    int64_t scan_interval_ms;
+    int64_t role_lease_ms;
+    int64_t epoch;          /* 0: another instance is the supervisor */
+    int64_t role_until;
+    struct rv_heap heap;    /* (instant, task) */
+    struct rv_map wakes;    /* task -> the instant that counts; a heap entry may be earlier */
+    struct rv_task_id scan_after;
+    int64_t scan_next_at;
+    bool scan_first;        /* the first walk over the open rows since the start is under way */
+};
+
+enum { RV_SCAN_ROWS_MAX = 1000, RV_FINDINGS_MAX = 1000 };
+
+void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store,
+                        int64_t scan_interval_ms, int64_t role_lease_ms);
+void rv_supervisor_done(struct rv_supervisor *supervisor);
+
+/* Inside a transaction: takes or renews the role when that is due (at half its lease).
+ * *ret_wrote: the transaction must be committed even if nothing else changes. */
+RV_CHECK enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now,
+                                            bool *ret_wrote);
+/* The next piece of the repair scan if it is due: open tasks, for the scheduler to compare with its
+ * caches. *ret_count 0: nothing due. */
+RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
+                                        int64_t now, const struct rv_task **ret_tasks,
+                                        size_t *ret_count);
+/* Tasks whose instant has come, at most `max`; nothing while another instance is the supervisor. */
+size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
+                         struct rv_task_id *ret_tasks, size_t max);
+
+/* From now on the task must be looked at at `wake_at`; 0: not by itself. */
+RV_CHECK enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,
+                                        int64_t wake_at);
+/* The earliest instant at which due or scan or campaign has something to do. */
+int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor);
+
+#endif
