@@ -70,7 +70,6 @@ enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
         return err;
     }
     p->parked = true;
-    p->fresh = false;
     return RV_OK;
 }
 

@@ -279,6 +279,8 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     for (size_t i = 0; i < p->matched_count && poll->requests != NULL; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);
+        if (m->work->dropped && !m->repeat)
+            agents_ready_back(p->kind, (struct rv_step_id){m->work->id, m->step}, s->batch.now);
         if (m->work->dropped || step->attempt_state != RV_ATTEMPT_OPEN)
             continue;
         if (request_fill(&p->call->arena, m->work, m->step, &poll->requests[poll->requests_count]))
@@ -292,6 +294,17 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     if (delivery != NULL)
         delivery->answered_at = s->batch.now;
     return poll->requests_count > 0 || poll->cancels_count > 0;
+}
+
+void poll_unmatch(struct rv_scheduler *s, struct pending *p)
+{
+    for (size_t i = 0; i < p->matched_count; i++)
+        if (!p->matched[i].repeat)
+            agents_ready_back(p->kind,
+                              (struct rv_step_id){p->matched[i].work->id, p->matched[i].step},
+                              s->batch.now);
+    p->matched = NULL;
+    p->matched_count = 0;
 }
 
 static void poll_park(struct rv_scheduler *s, struct pending *p)

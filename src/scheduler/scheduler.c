@@ -14,8 +14,6 @@
 enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
 /* A look at the clock that comes so much later than it should have is an absence. */
 enum { ABSENCE_SLACK_MS = 500 };
-/* Fuel of inline steps that one batch may burn: about 20 ms. */
-enum { BATCH_FINDINGS_MAX = RV_FINDINGS_MAX };
 
 enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
                               struct rv_scheduler **ret_scheduler)
@@ -143,21 +141,26 @@ static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *d
     return work_prefetch(s, ids, count);
 }
 
-/* A piece of the repair scan: caches are compared with the open rows. */
+/* A piece of the repair scan: what has no instant noted is loaded, and the caches learn it like
+ * anything else that the batch touches. The first walk after a start loads all. */
 static enum rv_err batch_scan(struct rv_scheduler *s)
 {
-    const struct rv_task **tasks;
-    size_t count;
-    enum rv_err err =
-        rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, &tasks, &count);
-    if (err != RV_OK || count == 0)
-        return err;
-    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, count);
-    if (ids == NULL)
+    const struct rv_task **tasks =
+        RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, RV_SCAN_ROWS_MAX);
+    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, RV_SCAN_ROWS_MAX);
+    if (tasks == NULL || ids == NULL)
         return RV_ERR_MEMORY;
+    bool all = s->supervisor.scan_first;
+    size_t count, wanted = 0;
+    enum rv_err err =
+        rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
+    if (err != RV_OK)
+        return err;
     for (size_t i = 0; i < count; i++)
-        ids[i] = (struct rv_step_id){tasks[i]->id, 0};
-    return work_prefetch(s, ids, count);
+        if (all || (tasks[i]->state != RV_TASK_ERROR &&
+                    !rv_supervisor_knows(&s->supervisor, tasks[i]->id)))
+            ids[wanted++] = (struct rv_step_id){tasks[i]->id, 0};
+    return work_prefetch(s, ids, wanted);
 }
 
 /* ---- decide ---- */
@@ -336,7 +339,8 @@ static void batch_act(struct rv_scheduler *s)
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
         if (w->dropped) {
             s->more_due = true; /* somebody else moved the task: look again */
-            (void)rv_supervisor_note(&s->supervisor, w->id, s->batch.now) /* or the scan finds it */;
+            if (rv_supervisor_note(&s->supervisor, w->id, s->batch.now) != RV_OK)
+                log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
             continue;
         }
         remember(s, w);
@@ -360,10 +364,8 @@ static void batch_act(struct rv_scheduler *s)
 static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 {
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
-        for (struct pending *p = kind->parked_first; p != NULL; p = p->next) {
-            p->matched = NULL;
-            p->matched_count = 0;
-        }
+        for (struct pending *p = kind->parked_first; p != NULL; p = p->next)
+            poll_unmatch(s, p);
         while (kind->circuits != NULL && kind->circuits->probe.number != 0 &&
                held_find(&s->agents, kind->circuits->probe) == NULL)
             circuit_unprobe(kind, kind->circuits->probe);
@@ -375,6 +377,7 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
     while (s->batch.calls.first != NULL) {
         struct pending *p = s->batch.calls.first;
         pending_unlink(&s->batch.calls, p);
+        poll_unmatch(s, p);
         finish(s, p, err, why);
     }
     log_event(s, RV_LOG_ERROR, "batch",
@@ -392,7 +395,6 @@ static struct pending *pending_new(struct rv_call *call)
     if (p == NULL)
         return NULL;
     p->call = call;
-    p->fresh = true;
     if (call->kind == RV_CALL_POLL)
         p->poll = &call->u.poll;
     if (call->kind == RV_CALL_REPLIES && call->u.replies.has_next)
@@ -435,14 +437,14 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
 
 static enum rv_err batch_run(struct rv_scheduler *s)
 {
-    struct rv_task_id *due = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, BATCH_FINDINGS_MAX);
+    struct rv_task_id *due = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, RV_FINDINGS_MAX);
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
     if (err == RV_OK) {
-        due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, BATCH_FINDINGS_MAX);
-        if (due_count == BATCH_FINDINGS_MAX)
+        due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, RV_FINDINGS_MAX);
+        if (due_count == RV_FINDINGS_MAX)
             s->more_due = true;
         err = batch_scan(s);
     }

@@ -79,9 +79,7 @@ struct pending {
     struct work **works;       /* per item, on the batch's arena */
     int64_t until;             /* parked: monotonic instant of its end */
     bool parked;
-    bool fresh;                /* came in this batch */
     bool admitted;             /* its boot, confirmations and repeats were looked at */
-    bool decided;
     struct pending *next;      /* in the batch, or among the parked of its kind or task */
     struct pending *prev;
 };
@@ -107,7 +105,6 @@ struct batch {
     struct rv_ack *acks;
     size_t acks_count;
     bool must_commit;          /* the role was renewed */
-    int64_t fuel_spent;
 };
 
 /* A time in which the server was not there: what should have ended in it is nobody's failure. */
@@ -195,6 +192,8 @@ RV_CHECK enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
 RV_CHECK enum rv_err polls_match(struct rv_scheduler *s);
 /* After the commit: fills the poll's answer; false: nothing for it, it may be parked. */
 bool poll_fill(struct rv_scheduler *s, struct pending *p);
+/* The batch failed: what was to be handed out is ready again. */
+void poll_unmatch(struct rv_scheduler *s, struct pending *p);
 void poll_act(struct rv_scheduler *s, struct pending *p);
 void polls_act_parked(struct rv_scheduler *s);
 

@@ -59,7 +59,7 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
         supervisor->scan_after = (struct rv_task_id){0};
         supervisor->scan_first = false;
     } else {
-        supervisor->scan_after = (*ret_tasks)[*ret_count - 1].id;
+        supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
     }
     /* The walk after a start goes on without a pause; later ones take a piece per interval. */
     supervisor->scan_next_at =
@@ -143,4 +143,9 @@ int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor)
         at = first->at;
     int64_t campaign_at = supervisor->role_until - supervisor->role_lease_ms / 2;
     return campaign_at < at ? campaign_at : at;
+}
+
+bool rv_supervisor_knows(const struct rv_supervisor *supervisor, struct rv_task_id task)
+{
+    return rv_map_find(&supervisor->wakes, (uint64_t)task.value, 0) != NULL;
 }

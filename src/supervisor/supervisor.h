@@ -41,7 +41,7 @@ void rv_supervisor_done(struct rv_supervisor *supervisor);
 RV_CHECK enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now,
                                             bool *ret_wrote);
 /* The next piece of the repair scan if it is due: open tasks, for the scheduler to compare with its
- * caches. *ret_count 0: nothing due. */
+ * caches. `ret_tasks` has room for RV_SCAN_ROWS_MAX. *ret_count 0: nothing due. */
 RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
                                         int64_t now, const struct rv_task **ret_tasks,
                                         size_t *ret_count);
@@ -52,6 +52,8 @@ size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
 /* From now on the task must be looked at at `wake_at`; 0: not by itself. */
 RV_CHECK enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,
                                         int64_t wake_at);
+/* Whether an instant is noted for the task. */
+bool rv_supervisor_knows(const struct rv_supervisor *supervisor, struct rv_task_id task);
 /* The earliest instant at which due or scan or campaign has something to do. */
 int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor);
 
