@@ -26,3 +26,8 @@ int64_t rv_clock_mono_us(void)
 {
     return clock_us(CLOCK_MONOTONIC);
 }
+
+int64_t rv_clock_boot_ms(void)
+{
+    return clock_us(CLOCK_BOOTTIME) / 1000;
+}

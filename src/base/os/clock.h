@@ -9,5 +9,7 @@ int64_t rv_clock_wall_ms(void);
 /* Since some fixed moment; for deadlines and for arrival stamps. */
 int64_t rv_clock_mono_ms(void);
 int64_t rv_clock_mono_us(void);
+/* As mono, and it goes on while the machine is suspended: for deadlines that others keep too. */
+int64_t rv_clock_boot_ms(void);
 
 #endif
