@@ -179,13 +179,15 @@ struct rv_agent_counts {
     uint64_t calls_failed;   /* calls to the server without a usable answer */
 };
 
-enum rv_log_level { RV_LOG_ERROR = 0, RV_LOG_WARNING = 1, RV_LOG_INFO = 2, RV_LOG_DEBUG = 3 };
+enum rv_agent_log { RV_AGENT_LOG_INFO = 0, RV_AGENT_LOG_WARNING = 1, RV_AGENT_LOG_ERROR = 2 };
 
 struct rv_agent_options {
     const char *name;     /* required: the name that workflows call ("inventory") */
     rv_handler handler;   /* required */
     void *user;           /* given to every callback */
-    const char *instance; /* this process among those of the same name; NULL: host and process id */
+    /* This process among those of the same name; NULL: host and process id. A name that stays the
+     * same over restarts has the server take back at once what a killed process had in hand. */
+    const char *instance;
     const char *api_key;  /* NULL: the variable REEVE_API_KEY, if set */
     /* Threads that run the handler; default 8. RV_THREADS_NONE: it runs on the thread of
      * rv_agent_run() and must be quick: it answers at once, or hands the work to someone else. */
@@ -208,14 +210,14 @@ struct rv_agent_options {
     /* The server asks to stop this request. Optional, quick, on the thread of rv_agent_run(): it
      * may look at the request and wake whoever works on it, but must not answer it. */
     void (*on_cancel)(struct rv_request *request, void *user);
-    /* NULL: errors, warnings and infos go to stderr. May be called from rv_agent_run()'s thread. */
-    void (*log)(enum rv_log_level level, const char *message, void *user);
+    /* NULL: to stderr. Called on the thread of rv_agent_run() and of rv_agent_open(). */
+    void (*log)(enum rv_agent_log level, const char *message, void *user);
 };
 #define RV_THREADS_NONE (-1)
 
 /* `url` as in rv_client_open(). NULL when an option is wrong (the reason is logged). */
 RV_PUBLIC struct rv_agent *rv_agent_open(const char *url, const struct rv_agent_options *options);
-/* Works until rv_agent_stop(). OK, HUNG, or MEMORY. */
+/* Works until rv_agent_stop(), once. OK, HUNG, USAGE (it ran already) or MEMORY. */
 RV_PUBLIC int rv_agent_run(struct rv_agent *agent);
 /* From any thread, from the handler, and from a signal handler. rv_agent_run() then takes nothing
  * new, lets open requests end within their deadlines, sends their replies, and returns. */

@@ -1,0 +1,722 @@
+/* States and timers of an agent's conversation.
+ *
+ * A seat goes FREE, OPEN (the caller works on it), ANSWERED (its reply waits), SENT (its reply is
+ * in the call under way) and back; LATE stands for an open one whose deadline has passed. A lost
+ * reply call puts its seats back to ANSWERED, so the next call repeats them together with what has
+ * come in meanwhile. The server decides each by its token. */
+#include "client/jitter.h"
+#include "client/session_priv.h"
+
+#include "base/assert.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    RETRY_BASE_MS = 50,
+    RETRY_CAP_MS = 2000,
+    REFUSED_BASE_MS = 2000, /* a 4xx does not heal by itself, but servers get restarted */
+    REFUSED_CAP_MS = 30000,
+    CALL_TIMEOUT_MS = 10000,
+    LINGER_MS = 2, /* how long a poll waits for the first reply to carry it */
+    TEXT_KEEP_BYTES = 32 * 1024
+};
+
+void session_log(const struct rv_session *session, enum rv_log_level level, const char *format, ...)
+{
+    if (session->options.log == NULL)
+        return;
+    char message[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    session->options.log(session->options.log_user, level, message);
+}
+
+void session_id(struct rv_prng *prng, char ret_id[static ID_BYTES])
+{
+    uint64_t bits = rv_prng_next(prng);
+    for (int i = 0; i < ID_BYTES - 1; i++, bits >>= 4)
+        ret_id[i] = "0123456789abcdef"[bits & 15];
+    ret_id[ID_BYTES - 1] = '\0';
+}
+
+/* "/v1/agents/<name>/requests" with the name escaped as a path segment (RFC 3986). */
+static struct rv_str path_make(struct rv_arena *arena, struct rv_str agent)
+{
+    struct rv_buf path;
+    rv_buf_init(&path, 4096);
+    rv_buf_lit(&path, "/v1/agents/");
+    for (size_t i = 0; i < agent.len; i++) {
+        unsigned char c = (unsigned char)agent.at[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '-' || c == '.' || c == '_' || c == '~';
+        rv_buf_printf(&path, plain ? "%c" : "%%%02X", c);
+    }
+    rv_buf_lit(&path, "/requests");
+    struct rv_str made = path.failed ? RV_STR_NONE : rv_arena_str(arena, rv_buf_str(&path));
+    rv_buf_done(&path);
+    return made;
+}
+
+static bool places_new(struct places *places, uint32_t room)
+{
+    *places = (struct places){calloc(room, sizeof *places->at), 0};
+    return places->at != NULL;
+}
+
+static void places_add(struct places *places, rv_place place)
+{
+    places->at[places->count++] = place;
+}
+
+static bool seats_new(struct rv_session *session)
+{
+    /* A fetch asks for max less what is in hand, but does not count the replies that travel with
+     * it: at most max of those are still in their places when its requests arrive. */
+    uint32_t n = session->seat_count = session->options.max * 2;
+    session->seats = calloc(n, sizeof *session->seats);
+    session->hashes = calloc(n, sizeof *session->hashes);
+    if (session->seats == NULL || session->hashes == NULL || !places_new(&session->free, n) ||
+        !places_new(&session->waiting, n) || !places_new(&session->sent, n) ||
+        !places_new(&session->leased, n) || !places_new(&session->news, n))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        rv_buf_init(&session->seats[i].text, 2 * RV_PAYLOAD_BYTES_MAX);
+        rv_buf_init(&session->seats[i].reply, 2 * RV_PAYLOAD_BYTES_MAX);
+        places_add(&session->free, n - 1 - i);
+    }
+    return true;
+}
+
+struct rv_session *rv_session_new(const struct rv_session_options *options)
+{
+    rv_assert(options->max >= 1 && options->max <= RV_CALL_ITEMS_MAX);
+    struct rv_session *session = calloc(1, sizeof *session);
+    if (session == NULL)
+        return NULL;
+    session->options = *options;
+    session->items_max = RV_CALL_ITEMS_MAX;
+    session->timers_at = INT64_MAX;
+    rv_prng_init(&session->prng, options->seed);
+    session_id(&session->prng, session->boot);
+    rv_arena_init(&session->names, 0);
+    rv_arena_init(&session->scratch, 0);
+    for (int i = 0; i < RV_LANE_COUNT; i++)
+        rv_buf_init(&session->lanes[i].body, RV_BODY_BYTES_MAX);
+    session->agent = rv_arena_str(&session->names, options->agent);
+    session->instance = rv_arena_str(&session->names, options->instance);
+    session->path_requests = path_make(&session->names, options->agent);
+    if (session->agent.at == NULL || session->instance.at == NULL ||
+        session->path_requests.at == NULL || !seats_new(session)) {
+        rv_session_free(session);
+        return NULL;
+    }
+    return session;
+}
+
+void rv_session_free(struct rv_session *session)
+{
+    if (session == NULL)
+        return;
+    for (uint32_t i = 0; session->seats != NULL && i < session->seat_count; i++) {
+        rv_buf_done(&session->seats[i].text);
+        rv_buf_done(&session->seats[i].reply);
+    }
+    for (int i = 0; i < RV_LANE_COUNT; i++)
+        rv_buf_done(&session->lanes[i].body);
+    free(session->seats);
+    free(session->hashes);
+    free(session->free.at);
+    free(session->waiting.at);
+    free(session->sent.at);
+    free(session->leased.at);
+    free(session->news.at);
+    rv_arena_done(&session->scratch);
+    rv_arena_done(&session->names);
+    free(session);
+}
+
+uint32_t rv_session_places(const struct rv_session *session)
+{
+    return session->seat_count;
+}
+
+const struct rv_session_counts *rv_session_counts(const struct rv_session *session)
+{
+    return &session->counts;
+}
+
+int64_t rv_held_stop_at(const struct rv_held_attempt *attempt)
+{
+    return attempt->lease_at < attempt->complete_at ? attempt->lease_at : attempt->complete_at;
+}
+
+const struct rv_held_attempt *rv_session_attempt(const struct rv_session *session, rv_place place)
+{
+    rv_assert(place < session->seat_count);
+    const struct seat *seat = &session->seats[place];
+    return seat->state == SEAT_FREE ? NULL : &seat->attempt;
+}
+
+/* ---- seats ---- */
+
+static void buf_slim(struct rv_buf *buf)
+{
+    rv_buf_reset(buf);
+    if (buf->room > TEXT_KEEP_BYTES)
+        rv_buf_done(buf);
+}
+
+void session_release(struct rv_session *session, rv_place place)
+{
+    struct seat *seat = &session->seats[place];
+    rv_assert(seat->state != SEAT_FREE);
+    session->remembered[session->remembered_next] = session->hashes[place];
+    session->remembered_next = (session->remembered_next + 1) % TOKENS_REMEMBERED;
+    session->hashes[place] = 0;
+    seat->state = SEAT_FREE;
+    seat->news = 0;
+    buf_slim(&seat->text);
+    buf_slim(&seat->reply);
+    places_add(&session->free, place);
+}
+
+void session_news(struct rv_session *session, rv_place place, unsigned news)
+{
+    struct seat *seat = &session->seats[place];
+    seat->news |= news;
+    if (!seat->listed) {
+        seat->listed = true;
+        places_add(&session->news, place);
+    }
+}
+
+static void seat_expire(struct rv_session *session, rv_place place)
+{
+    session->seats[place].state = SEAT_LATE;
+    session->counts.expired++;
+    session_news(session, place, RV_NEWS_EXPIRED);
+}
+
+/* Whether a lease asks to be renewed. */
+static bool seat_due(const struct seat *seat, int64_t now)
+{
+    return seat->state == SEAT_OPEN && !seat->renewing && seat->renew_at <= now;
+}
+
+/* Replies that could not leave in time are not sent at all: silence after the deadline. */
+static void waiting_prune(struct rv_session *session, int64_t now)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < session->waiting.count; i++) {
+        rv_place place = session->waiting.at[i];
+        if (now < rv_held_stop_at(&session->seats[place].attempt)) {
+            session->waiting.at[kept++] = place;
+            continue;
+        }
+        session->counts.late_dropped++;
+        session_release(session, place);
+    }
+    session->waiting.count = kept;
+}
+
+/* Ends what is due at `now` and finds the next instant at which something is. */
+static void timers_run(struct rv_session *session, int64_t now)
+{
+    if (now < session->timers_at)
+        return;
+    waiting_prune(session, now);
+    int64_t next = INT64_MAX;
+    for (uint32_t i = 0; i < session->seat_count; i++) {
+        struct seat *seat = &session->seats[i];
+        if (seat->state != SEAT_OPEN && seat->state != SEAT_ANSWERED)
+            continue;
+        int64_t stop_at = rv_held_stop_at(&seat->attempt);
+        if (now >= stop_at) {
+            seat_expire(session, i);
+            continue;
+        }
+        if (stop_at < next)
+            next = stop_at;
+        if (seat_due(seat, now))
+            session->leases_due = true;
+        else if (seat->state == SEAT_OPEN && seat->renew_at > now && seat->renew_at < next)
+            next = seat->renew_at;
+    }
+    session->timers_at = next;
+}
+
+bool rv_session_next_news(struct rv_session *session, int64_t now, rv_place *ret_place,
+                          unsigned *ret_news)
+{
+    timers_run(session, now);
+    while (session->news.count > 0) {
+        rv_place place = session->news.at[0];
+        session->news.count--;
+        memmove(session->news.at, session->news.at + 1,
+                session->news.count * sizeof *session->news.at);
+        struct seat *seat = &session->seats[place];
+        unsigned news = seat->news;
+        seat->listed = false;
+        seat->news = 0;
+        if (news == 0)
+            continue; /* the place was given back meanwhile */
+        *ret_place = place;
+        *ret_news = news;
+        return true;
+    }
+    return false;
+}
+
+uint32_t rv_session_open(const struct rv_session *session)
+{
+    return session->seat_count - session->free.count - session->waiting.count - session->sent.count;
+}
+
+/* True if the caller's answer still counts; else the place is free. */
+static bool seat_take_back(struct rv_session *session, rv_place place, int64_t now)
+{
+    rv_assert(place < session->seat_count);
+    struct seat *seat = &session->seats[place];
+    rv_assert(seat->state == SEAT_OPEN || seat->state == SEAT_LATE);
+    seat->news = 0;
+    if (seat->state == SEAT_OPEN && now < rv_held_stop_at(&seat->attempt))
+        return true;
+    if (seat->state == SEAT_OPEN)
+        session->counts.expired++;
+    session->counts.late_dropped++;
+    session_release(session, place);
+    return false;
+}
+
+static void error_item(struct rv_session *session, rv_place place,
+                       const struct rv_session_error *error)
+{
+    struct rv_buf *item = &session->seats[place].reply;
+    rv_buf_lit(item, ",\"error\":{\"type\":");
+    rv_json_write_string(item, error->type);
+    if (error->title.at != NULL) {
+        rv_buf_lit(item, ",\"title\":");
+        rv_json_write_string(item, error->title);
+    }
+    if (error->target.at != NULL) {
+        rv_buf_lit(item, ",\"target\":");
+        rv_json_write_string(item, error->target);
+    }
+    if (error->status != 0) {
+        rv_buf_lit(item, ",\"status\":");
+        rv_buf_add_int(item, error->status);
+    }
+    if (error->transient)
+        rv_buf_lit(item, ",\"transient\":true");
+    else
+        rv_buf_lit(item, ",\"transient\":false");
+    if (error->effect_unknown)
+        rv_buf_lit(item, ",\"effect\":\"unknown\"");
+    else
+        rv_buf_lit(item, ",\"effect\":\"none\"");
+    if (error->retry_after_ms > 0) {
+        rv_buf_lit(item, ",\"retryAfterMs\":");
+        rv_buf_add_int(item, error->retry_after_ms);
+    }
+    rv_buf_lit(item, "}}");
+    session_answer(session, place);
+}
+
+static void item_begin(struct seat *seat)
+{
+    rv_buf_reset(&seat->reply);
+    rv_buf_lit(&seat->reply, "{\"step\":");
+    rv_json_write_string(&seat->reply, seat->attempt.step);
+    rv_buf_lit(&seat->reply, ",\"token\":");
+    rv_json_write_string(&seat->reply, seat->attempt.token);
+}
+
+void session_answer(struct rv_session *session, rv_place place)
+{
+    struct seat *seat = &session->seats[place];
+    if (seat->reply.failed != RV_OK) {
+        session_log(session, RV_LOG_ERROR, "step %.*s: its reply is lost: %s",
+                    RV_STR_FMT(seat->attempt.step), rv_err_text(seat->reply.failed));
+        session_release(session, place);
+        return;
+    }
+    seat->state = SEAT_ANSWERED;
+    places_add(&session->waiting, place);
+}
+
+/* NULL if `output` may be sent. */
+static const char *output_wrong(struct rv_session *session, struct rv_str output)
+{
+    if (output.len > RV_PAYLOAD_BYTES_MAX)
+        return "the agent's output is over 1 MiB; send a reference to it instead";
+    struct rv_json value;
+    struct rv_json_fault fault = {.message = "it does not fit into memory"};
+    rv_arena_reset(&session->scratch);
+    if (rv_json_parse(&session->scratch, output, RV_JSON_DEPTH_MAX, &value, &fault) == RV_OK)
+        return NULL;
+    return fault.message;
+}
+
+void rv_session_done(struct rv_session *session, rv_place place, int64_t now, struct rv_str output)
+{
+    if (!seat_take_back(session, place, now))
+        return;
+    struct seat *seat = &session->seats[place];
+    item_begin(seat);
+    const char *wrong = output_wrong(session, output);
+    if (wrong != NULL) {
+        session_log(session, RV_LOG_ERROR, "step %.*s: the output is no JSON to be sent: %s",
+                    RV_STR_FMT(seat->attempt.step), wrong);
+        struct rv_session_error error = {
+            .type = RV_STR("agent-output"), .title = rv_str_of(wrong), .effect_unknown = true};
+        error_item(session, place, &error);
+        return;
+    }
+    rv_buf_lit(&seat->reply, ",\"output\":");
+    rv_buf_add_str(&seat->reply, output);
+    rv_buf_lit(&seat->reply, "}");
+    session_answer(session, place);
+}
+
+void rv_session_fail(struct rv_session *session, rv_place place, int64_t now,
+                     const struct rv_session_error *error)
+{
+    if (!seat_take_back(session, place, now))
+        return;
+    item_begin(&session->seats[place]);
+    error_item(session, place, error);
+}
+
+void rv_session_drop(struct rv_session *session, rv_place place)
+{
+    rv_assert(place < session->seat_count);
+    struct seat *seat = &session->seats[place];
+    rv_assert(seat->state == SEAT_OPEN || seat->state == SEAT_LATE);
+    session_release(session, place);
+}
+
+/* ---- calls out ---- */
+
+static bool lane_ready(const struct rv_session *session, enum rv_lane lane, int64_t now)
+{
+    return !session->lanes[lane].busy && now >= session->lanes[lane].not_before;
+}
+
+static bool lane_send(struct rv_session *session, enum rv_lane lane, int64_t now,
+                      int64_t timeout_ms, struct rv_session_call *ret_call)
+{
+    static const char *const paths[RV_LANE_COUNT] = {NULL, "/v1/replies", "/v1/leases"};
+    struct lane *l = &session->lanes[lane];
+    l->busy = true;
+    l->sent_at = now;
+    if (l->body.failed != RV_OK) {
+        rv_session_lost(session, lane, now, rv_err_text(l->body.failed));
+        return false;
+    }
+    session->counts.calls++;
+    *ret_call = (struct rv_session_call){
+        lane, lane == RV_LANE_POLL ? session->path_requests : rv_str_of(paths[lane]),
+        rv_buf_str(&l->body), timeout_ms};
+    return true;
+}
+
+/* A fetch is due if there is room for requests; `leaving` places are free when it is answered. */
+static bool fetch_wanted(struct rv_session *session, uint32_t leaving)
+{
+    if (session->stopping || session->fetch.state == FETCH_UNDER_WAY)
+        return false;
+    if (session->fetch.state == FETCH_TO_SEND)
+        return true;
+    uint32_t held = session->seat_count - session->free.count - leaving;
+    return held < session->options.max;
+}
+
+static void fetch_begin(struct rv_session *session, enum rv_lane lane, uint32_t leaving)
+{
+    struct fetch *fetch = &session->fetch;
+    if (fetch->state == FETCH_NONE) {
+        /* A repeated fetch keeps its id and its size, so that the server gives the same again. */
+        session_id(&session->prng, fetch->id);
+        uint32_t held = session->seat_count - session->free.count - leaving;
+        fetch->max = session->options.max - held;
+        if (fetch->max > RV_POLL_REQUESTS_MAX)
+            fetch->max = RV_POLL_REQUESTS_MAX;
+    }
+    fetch->state = FETCH_UNDER_WAY;
+    fetch->lane = lane;
+}
+
+/* Moves the replies that go into this call to `sent`. */
+static void replies_gather(struct rv_session *session, int64_t now)
+{
+    uint32_t kept = 0;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < session->waiting.count; i++) {
+        rv_place place = session->waiting.at[i];
+        struct seat *seat = &session->seats[place];
+        rv_assert(now < rv_held_stop_at(&seat->attempt)); /* timers_run has just seen to it */
+        bool fits = session->sent.count == 0 || bytes + seat->reply.len < RV_BODY_BYTES_MAX / 2;
+        if (session->sent.count < session->items_max && fits) {
+            bytes += seat->reply.len + 1;
+            seat->state = SEAT_SENT;
+            places_add(&session->sent, place);
+        } else {
+            session->waiting.at[kept++] = place;
+        }
+    }
+    session->waiting.count = kept;
+}
+
+static bool call_replies(struct rv_session *session, int64_t now, struct rv_session_call *ret_call)
+{
+    if (session->waiting.count == 0 || !lane_ready(session, RV_LANE_REPLY, now))
+        return false;
+    replies_gather(session, now);
+    bool with_next = !session->alone && fetch_wanted(session, session->sent.count);
+    if (with_next)
+        fetch_begin(session, RV_LANE_REPLY, session->sent.count);
+    wire_replies(session, &session->lanes[RV_LANE_REPLY].body, with_next);
+    return lane_send(session, RV_LANE_REPLY, now, CALL_TIMEOUT_MS, ret_call);
+}
+
+/* When a poll of its own may leave: at once if nothing is in hand, else after a moment in which a
+ * quick handler's reply may take the fetch along and save a call. */
+static int64_t poll_at(const struct rv_session *session)
+{
+    int64_t at = session->lanes[RV_LANE_POLL].not_before;
+    bool reply_soon = rv_session_open(session) > 0 || session->waiting.count > 0;
+    return reply_soon && session->fetch_not_before > at ? session->fetch_not_before : at;
+}
+
+static bool call_poll(struct rv_session *session, int64_t now, struct rv_session_call *ret_call)
+{
+    if (session->lanes[RV_LANE_POLL].busy || !fetch_wanted(session, 0) || now < poll_at(session))
+        return false;
+    fetch_begin(session, RV_LANE_POLL, 0);
+    wire_poll(session, &session->lanes[RV_LANE_POLL].body);
+    return lane_send(session, RV_LANE_POLL, now, session->options.wait_ms + CALL_TIMEOUT_MS,
+                     ret_call);
+}
+
+static bool call_leases(struct rv_session *session, int64_t now, struct rv_session_call *ret_call)
+{
+    if (!session->leases_due || !lane_ready(session, RV_LANE_LEASE, now))
+        return false;
+    session->leases_due = false;
+    session->leased.count = 0;
+    for (uint32_t i = 0; i < session->seat_count && session->leased.count < RV_CALL_ITEMS_MAX; i++)
+        if (seat_due(&session->seats[i], now))
+            places_add(&session->leased, i);
+    if (session->leased.count == 0)
+        return false;
+    for (uint32_t i = 0; i < session->leased.count; i++)
+        session->seats[session->leased.at[i]].renewing = true;
+    wire_leases(session, &session->lanes[RV_LANE_LEASE].body);
+    return lane_send(session, RV_LANE_LEASE, now, CALL_TIMEOUT_MS, ret_call);
+}
+
+bool rv_session_next_call(struct rv_session *session, int64_t now, struct rv_session_call *ret_call)
+{
+    timers_run(session, now);
+    return call_replies(session, now, ret_call) || call_leases(session, now, ret_call) ||
+           call_poll(session, now, ret_call);
+}
+
+int64_t rv_session_wake_at(const struct rv_session *session)
+{
+    int64_t at = session->timers_at;
+    const struct lane *reply = &session->lanes[RV_LANE_REPLY];
+    if (session->waiting.count > 0 && !reply->busy && reply->not_before < at)
+        at = reply->not_before;
+    bool room = session->seat_count - session->free.count < session->options.max;
+    bool fetch = session->fetch.state == FETCH_TO_SEND ||
+                 (session->fetch.state == FETCH_NONE && room);
+    if (!session->stopping && fetch && !session->lanes[RV_LANE_POLL].busy && poll_at(session) < at)
+        at = poll_at(session);
+    const struct lane *lease = &session->lanes[RV_LANE_LEASE];
+    if (session->leases_due && !lease->busy && lease->not_before < at)
+        at = lease->not_before;
+    return at;
+}
+
+/* ---- answers in ---- */
+
+/* What was under way is to be sent again. */
+static void lane_undo(struct rv_session *session, enum rv_lane lane)
+{
+    if (session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane)
+        session->fetch.state = FETCH_TO_SEND;
+    if (lane == RV_LANE_LEASE) {
+        for (uint32_t i = 0; i < session->leased.count; i++)
+            session->seats[session->leased.at[i]].renewing = false;
+        session->leased.count = 0;
+        session->leases_due = true;
+    }
+    if (lane != RV_LANE_REPLY || session->sent.count == 0)
+        return;
+    /* The oldest go first again. */
+    struct places *waiting = &session->waiting;
+    memmove(waiting->at + session->sent.count, waiting->at, waiting->count * sizeof *waiting->at);
+    memcpy(waiting->at, session->sent.at, session->sent.count * sizeof *waiting->at);
+    waiting->count += session->sent.count;
+    for (uint32_t i = 0; i < session->sent.count; i++)
+        session->seats[session->sent.at[i]].state = SEAT_ANSWERED;
+    session->sent.count = 0;
+    session->timers_at = 0; /* nobody watched their deadlines while they were under way */
+}
+
+/* Counts the failure and says whether this one is worth a line: the 1st, 2nd, 4th, 8th, ... */
+static bool lane_failed(struct rv_session *session, struct lane *lane)
+{
+    session->counts.calls_failed++;
+    lane->failures++;
+    return (lane->failures & (lane->failures - 1)) == 0;
+}
+
+void rv_session_lost(struct rv_session *session, enum rv_lane lane, int64_t now, const char *why)
+{
+    struct lane *l = &session->lanes[lane];
+    rv_assert(l->busy);
+    l->busy = false;
+    lane_undo(session, lane);
+    l->not_before = now + rv_jitter_ms(&session->prng, RETRY_BASE_MS, RETRY_CAP_MS, l->failures);
+    if (lane_failed(session, l))
+        session_log(session, RV_LOG_WARNING,
+                    "no answer from the server (%s), failure %u in a row; the call is repeated",
+                    why, l->failures);
+}
+
+static const char *cure_of(int status)
+{
+    if (status == 401 || status == 403)
+        return "give a valid key in REEVE_API_KEY";
+    if (status == 404)
+        return "is this address a Reeve server? REEVE_URL names it";
+    if (status == 413)
+        return "the body is over the server's limit";
+    return "agent and server may be of different versions";
+}
+
+/* A 4xx: the same call would be refused again. Replies are taken apart until the offender stands
+ * alone, and that one is given up; a fetch is tried again, slowly. */
+static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
+                         struct rv_str body)
+{
+    struct lane *l = &session->lanes[lane];
+    uint32_t items = session->sent.count;
+    bool fetched = session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane;
+    struct rv_str why = wire_problem(session, body);
+    bool credentials = status == 401 || status == 403;
+    if (lane == RV_LANE_REPLY && !credentials && items == 1 && !fetched) {
+        rv_place place = session->sent.at[0];
+        session_log(session, RV_LOG_ERROR, "the server refuses the reply of step %.*s: %d %.*s",
+                    RV_STR_FMT(session->seats[place].attempt.step), status, RV_STR_FMT(why));
+        session->sent.count = 0;
+        session->counts.refused++;
+        session_release(session, place);
+        return;
+    }
+    lane_undo(session, lane);
+    if (lane == RV_LANE_REPLY && !credentials) {
+        session->alone = true;
+        session->items_max = items > 1 ? items / 2 : 1;
+        return;
+    }
+    l->not_before = now + REFUSED_BASE_MS / 2 +
+                    rv_jitter_ms(&session->prng, REFUSED_BASE_MS, REFUSED_CAP_MS, l->failures);
+    if (lane_failed(session, l))
+        session_log(session, RV_LOG_ERROR, "the server refuses: %d %.*s; %s", status,
+                    RV_STR_FMT(why), cure_of(status));
+}
+
+static bool lane_read(struct rv_session *session, enum rv_lane lane, int64_t now,
+                      struct rv_str body)
+{
+    int64_t sent_at = session->lanes[lane].sent_at;
+    bool fetched = session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane;
+    switch (lane) {
+    case RV_LANE_POLL:
+        return wire_read_poll(session, sent_at, now, body);
+    case RV_LANE_REPLY:
+        return wire_read_replies(session, sent_at, now, body, fetched);
+    case RV_LANE_LEASE:
+        return wire_read_leases(session, sent_at, now, body);
+    }
+    return false;
+}
+
+/* A whole answer was read: the lane is well, its fetch is done and to be confirmed. */
+static void lane_done(struct rv_session *session, enum rv_lane lane, int64_t now)
+{
+    struct lane *l = &session->lanes[lane];
+    if (l->failures > 0)
+        session_log(session, RV_LOG_INFO, "the server answers again");
+    l->failures = 0;
+    session->greeted = true;
+    if (session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane) {
+        memcpy(session->confirm, session->fetch.id, ID_BYTES);
+        session->fetch.state = FETCH_NONE;
+        session->fetch_not_before = now + LINGER_MS;
+    }
+    if (lane == RV_LANE_REPLY && session->alone) {
+        session->items_max *= 2;
+        session->alone = session->items_max < RV_CALL_ITEMS_MAX;
+        if (!session->alone)
+            session->items_max = RV_CALL_ITEMS_MAX;
+    }
+}
+
+void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
+                         int64_t retry_after_ms, struct rv_str body)
+{
+    struct lane *l = &session->lanes[lane];
+    rv_assert(l->busy);
+    if (status >= 400 && status < 500 && status != 408 && status != 429) {
+        l->busy = false;
+        lane_refused(session, lane, now, status, body);
+        return;
+    }
+    if (status != 200) {
+        char why[32];
+        snprintf(why, sizeof why, "status %d", status);
+        rv_session_lost(session, lane, now, why);
+        if (retry_after_ms > 0 && now + retry_after_ms > l->not_before)
+            l->not_before = now + retry_after_ms +
+                            rv_jitter_ms(&session->prng, RETRY_BASE_MS, RETRY_CAP_MS, 1);
+        return;
+    }
+    l->not_before = 0;
+    if (!lane_read(session, lane, now, body)) {
+        rv_session_lost(session, lane, now, "the answer is not what a Reeve server sends");
+        return;
+    }
+    l->busy = false;
+    lane_done(session, lane, now);
+}
+
+/* ---- the end ---- */
+
+bool rv_session_stop(struct rv_session *session)
+{
+    session->stopping = true;
+    struct lane *poll = &session->lanes[RV_LANE_POLL];
+    bool cut = poll->busy;
+    poll->busy = false;
+    if (cut || session->fetch.state == FETCH_TO_SEND)
+        session->fetch.state = FETCH_NONE;
+    return cut;
+}
+
+bool rv_session_ended(const struct rv_session *session)
+{
+    return session->stopping && session->free.count == session->seat_count;
+}
+
+bool rv_session_sending(const struct rv_session *session)
+{
+    return session->waiting.count > 0 || session->sent.count > 0;
+}

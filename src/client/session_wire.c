@@ -1,0 +1,425 @@
+/* The JSON of the agent protocol (DESIGN 5): what the session says and hears. */
+#include "client/session_priv.h"
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/time.h"
+#include "json/json.h"
+
+enum {
+    ANSWER_DEPTH_MAX = RV_JSON_DEPTH_MAX + 8, /* payloads lie a few levels deep in an answer */
+    DRIFT_DIVISOR = 2000,     /* two clocks drift apart by 0.5 ms a second at most */
+    UNDECIDED_PAUSE_MS = 100, /* before a reply without a result goes out again */
+    PROBLEM_BYTES_MAX = 300
+};
+
+/* ---- writing ---- */
+
+static void fetch_write(struct rv_session *session, struct rv_buf *body)
+{
+    rv_buf_lit(body, "\"instance\":");
+    rv_json_write_string(body, session->instance);
+    rv_buf_printf(body, ",\"boot\":\"%s\",\"max\":%u,\"poll\":\"%s\",\"confirm\":[", session->boot,
+                  session->fetch.max, session->fetch.id);
+    if (session->confirm[0] != '\0')
+        rv_buf_printf(body, "\"%s\"", session->confirm);
+    rv_buf_lit(body, "]");
+}
+
+void wire_poll(struct rv_session *session, struct rv_buf *body)
+{
+    rv_buf_reset(body);
+    rv_buf_lit(body, "{");
+    fetch_write(session, body);
+    rv_buf_lit(body, ",\"waitMs\":");
+    /* The very first poll does not park: a short exchange shows how far the clocks are apart. */
+    rv_buf_add_int(body, session->greeted ? session->options.wait_ms : 0);
+    rv_buf_lit(body, "}");
+}
+
+void wire_replies(struct rv_session *session, struct rv_buf *body, bool with_next)
+{
+    rv_buf_reset(body);
+    rv_buf_lit(body, "{\"replies\":[");
+    for (uint32_t i = 0; i < session->sent.count; i++) {
+        if (i > 0)
+            rv_buf_lit(body, ",");
+        rv_buf_add_str(body, rv_buf_str(&session->seats[session->sent.at[i]].reply));
+    }
+    rv_buf_lit(body, "]");
+    if (with_next) {
+        rv_buf_lit(body, ",\"next\":{\"agent\":");
+        rv_json_write_string(body, session->agent);
+        rv_buf_lit(body, ",");
+        fetch_write(session, body);
+        rv_buf_lit(body, "}");
+    }
+    rv_buf_lit(body, "}");
+}
+
+void wire_leases(struct rv_session *session, struct rv_buf *body)
+{
+    rv_buf_reset(body);
+    rv_buf_lit(body, "{\"leases\":[");
+    for (uint32_t i = 0; i < session->leased.count; i++) {
+        const struct rv_held_attempt *attempt = &session->seats[session->leased.at[i]].attempt;
+        if (i > 0)
+            rv_buf_lit(body, ",");
+        rv_buf_lit(body, "{\"step\":");
+        rv_json_write_string(body, attempt->step);
+        rv_buf_lit(body, ",\"token\":");
+        rv_json_write_string(body, attempt->token);
+        rv_buf_lit(body, "}");
+    }
+    rv_buf_lit(body, "]}");
+}
+
+/* ---- reading ---- */
+
+/* A member of an object; NULL if it is not there. */
+#define MEMBER(object, name) rv_json_get((object), RV_STR(name))
+
+static bool answer_parse(struct rv_session *session, struct rv_str text, struct rv_json *ret_value)
+{
+    rv_arena_reset(&session->scratch);
+    return rv_json_parse(&session->scratch, text, ANSWER_DEPTH_MAX, ret_value, NULL) == RV_OK &&
+           ret_value->type == RV_JSON_OBJECT;
+}
+
+static int64_t member_int(const struct rv_json *object, struct rv_str name, int64_t otherwise)
+{
+    int64_t number = otherwise;
+    const struct rv_json *value = rv_json_get(object, name);
+    if (value == NULL || !rv_json_int(value, &number))
+        return otherwise;
+    return number;
+}
+
+static uint32_t list_count(const struct rv_json *value)
+{
+    return value != NULL && value->type == RV_JSON_ARRAY ? value->len : 0;
+}
+
+static uint64_t token_hash(struct rv_str token)
+{
+    /* Two of a few hundred tokens at once collide never; and 0 means "no token here". */
+    uint64_t hash = rv_hash((struct rv_hash_key){0, 0}, token);
+    return hash == 0 ? 1 : hash;
+}
+
+/* The seat that holds this token, or seat_count. */
+static rv_place token_find(const struct rv_session *session, struct rv_str token)
+{
+    uint64_t hash = token_hash(token);
+    for (rv_place i = 0; i < session->seat_count; i++)
+        if (session->hashes[i] == hash && rv_str_eq(session->seats[i].attempt.token, token))
+            return i;
+    return session->seat_count;
+}
+
+static bool token_known(const struct rv_session *session, struct rv_str token)
+{
+    uint64_t hash = token_hash(token);
+    for (uint32_t i = 0; i < TOKENS_REMEMBERED; i++)
+        if (session->remembered[i] == hash)
+            return true;
+    return token_find(session, token) != session->seat_count;
+}
+
+/* The server's clock when it wrote the answer: milliseconds, or an instant as text. */
+static bool server_time(const struct rv_json *answer, int64_t *ret_at)
+{
+    const struct rv_json *value = MEMBER(answer, "serverTime");
+    if (value == NULL)
+        return false;
+    if (rv_json_int(value, ret_at))
+        return true;
+    return rv_instant_parse(rv_json_str(value), ret_at) == RV_OK;
+}
+
+/* The instant from which the answer's remaining times count, never later than the one at which the
+ * server wrote it; see the essay in session.h. Learns from the exchange. */
+static int64_t written_at(struct rv_session *session, int64_t sent_at, int64_t now,
+                          const struct rv_json *answer)
+{
+    int64_t server_at;
+    if (!server_time(answer, &server_at))
+        return sent_at;
+    /* Both clocks show whole milliseconds, rounded down: one of them may be nearly 1 ms more. */
+    int64_t ahead = sent_at - server_at - 1;
+    int64_t known = session->ahead_ms - (now - session->ahead_at) / DRIFT_DIVISOR - 1;
+    bool stepped = session->ahead_known && server_at + known > now;
+    if (!session->ahead_known || stepped || ahead >= known) {
+        session->ahead_known = true;
+        session->ahead_ms = ahead;
+        session->ahead_at = sent_at;
+        return sent_at;
+    }
+    int64_t at = server_at + known;
+    return at > sent_at ? at : sent_at;
+}
+
+static struct rv_str text_take(struct rv_buf *text, struct rv_str bytes, size_t *ret_offset)
+{
+    *ret_offset = text->len;
+    rv_buf_add_str(text, bytes);
+    rv_buf_add_char(text, '\0');
+    return (struct rv_str){NULL, bytes.len};
+}
+
+/* Copies a request's texts into the seat. Offsets first, pointers when the buffer has its place. */
+static bool seat_fill(struct seat *seat, const struct rv_json *request)
+{
+    enum { TEXTS = 6 };
+    struct rv_held_attempt *attempt = &seat->attempt;
+    struct rv_str *const fields[TEXTS] = {&attempt->step,  &attempt->task, &attempt->reference,
+                                          &attempt->token, &attempt->key,  &attempt->traceparent};
+    const struct rv_str given[TEXTS] = {rv_json_str(MEMBER(request, "step")),
+                                        rv_json_str(MEMBER(request, "task")),
+                                        rv_json_str(MEMBER(request, "reference")),
+                                        rv_json_str(MEMBER(request, "token")),
+                                        rv_json_str(MEMBER(request, "idempotencyKey")),
+                                        rv_json_str(MEMBER(request, "traceparent"))};
+    size_t offsets[TEXTS];
+    rv_buf_reset(&seat->text);
+    for (int i = 0; i < TEXTS; i++)
+        *fields[i] = text_take(&seat->text, given[i], &offsets[i]);
+    size_t input_offset = seat->text.len;
+    const struct rv_json *input = MEMBER(request, "input");
+    if (input != NULL)
+        rv_json_write(&seat->text, input);
+    else
+        rv_buf_lit(&seat->text, "null");
+    size_t input_bytes = seat->text.len - input_offset;
+    rv_buf_add_char(&seat->text, '\0');
+    if (seat->text.failed != RV_OK)
+        return false;
+    for (int i = 0; i < TEXTS; i++)
+        fields[i]->at = seat->text.at + offsets[i];
+    attempt->input = (struct rv_str){seat->text.at + input_offset, input_bytes};
+    return true;
+}
+
+static void seat_time(struct rv_session *session, struct seat *seat, int64_t base,
+                      int64_t remaining_ms, int64_t lease_ms)
+{
+    struct rv_held_attempt *attempt = &seat->attempt;
+    attempt->complete_at = rv_time_add(base, remaining_ms);
+    attempt->lease_at = rv_time_add(base, lease_ms);
+    seat->lease_ms = lease_ms;
+    bool renewable = attempt->lease_at < attempt->complete_at;
+    seat->renew_at = renewable ? base + lease_ms / 3 : INT64_MAX;
+    int64_t due = renewable ? seat->renew_at : rv_held_stop_at(attempt);
+    if (due < session->timers_at)
+        session->timers_at = due;
+}
+
+/* Takes one request in hand; false if there is no place for it. */
+static bool request_take(struct rv_session *session, int64_t base, const struct rv_json *request)
+{
+    struct rv_str token = rv_json_str(MEMBER(request, "token"));
+    int64_t remaining_ms = member_int(request, RV_STR("remainingMs"), -1);
+    if (token.len == 0 || rv_json_str(MEMBER(request, "step")).len == 0 || remaining_ms < 0) {
+        session_log(session, RV_LOG_ERROR, "a request without step, token or remainingMs");
+        return true;
+    }
+    if (token_known(session, token)) {
+        session->counts.duplicates++;
+        return true;
+    }
+    if (session->free.count == 0)
+        return false;
+    rv_place place = session->free.at[session->free.count - 1];
+    struct seat *seat = &session->seats[place];
+    if (!seat_fill(seat, request)) {
+        session_log(session, RV_LOG_ERROR, "step %.*s: a request that does not fit: %s",
+                    RV_STR_FMT(rv_json_str(MEMBER(request, "step"))),
+                    rv_err_text(seat->text.failed));
+        return true;
+    }
+    session->free.count--;
+    session->hashes[place] = token_hash(token);
+    seat->state = SEAT_OPEN;
+    seat->renewing = false;
+    seat->attempt.number = member_int(request, RV_STR("attempt"), 0);
+    seat->attempt.fence = member_int(request, RV_STR("fence"), 0);
+    int64_t lease_ms = member_int(request, RV_STR("leaseMs"), remaining_ms);
+    seat_time(session, seat, base, remaining_ms, lease_ms);
+    session->counts.requests++;
+    session_news(session, place, RV_NEWS_REQUEST);
+    return true;
+}
+
+static void requests_read(struct rv_session *session, int64_t base, const struct rv_json *answer)
+{
+    const struct rv_json *requests = MEMBER(answer, "requests");
+    uint32_t count = list_count(requests);
+    uint64_t before = session->counts.requests;
+    for (uint32_t i = 0; i < count; i++) {
+        bool over = session->counts.requests - before >= session->fetch.max;
+        if (over || !request_take(session, base, &requests->u.items[i])) {
+            session_log(session, RV_LOG_ERROR,
+                        "the server sent %u requests where at most %u were asked for", count,
+                        session->fetch.max);
+            return;
+        }
+    }
+}
+
+static void cancel_read(struct rv_session *session, const struct rv_json *answer)
+{
+    const struct rv_json *cancel = MEMBER(answer, "cancel");
+    for (uint32_t i = 0; i < list_count(cancel); i++) {
+        rv_place place = token_find(session, rv_json_str(MEMBER(&cancel->u.items[i], "token")));
+        if (place == session->seat_count || session->seats[place].state != SEAT_OPEN)
+            continue;
+        session->counts.cancelled++;
+        session_news(session, place, RV_NEWS_CANCEL);
+    }
+}
+
+bool wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text)
+{
+    struct rv_json answer;
+    if (!answer_parse(session, text, &answer))
+        return false;
+    requests_read(session, written_at(session, sent_at, now, &answer), &answer);
+    cancel_read(session, &answer);
+    return true;
+}
+
+/* The result for a reply: at the same position as it was sent, or wherever its step is named. */
+static const struct rv_json *result_find(const struct rv_json *results, uint32_t position,
+                                         struct rv_str step)
+{
+    uint32_t count = list_count(results);
+    if (position < count &&
+        rv_str_eq(rv_json_str(MEMBER(&results->u.items[position], "step")), step))
+        return &results->u.items[position];
+    for (uint32_t i = 0; i < count; i++)
+        if (rv_str_eq(rv_json_str(MEMBER(&results->u.items[i], "step")), step))
+            return &results->u.items[i];
+    return NULL;
+}
+
+/* 200: taken. 409, 410: somebody else's, or too late; the attempt is over. A missing or 5xx result:
+ * not decided, sent again. Anything else is refused for good. */
+static void result_read(struct rv_session *session, rv_place place, int64_t now,
+                        const struct rv_json *result)
+{
+    struct seat *seat = &session->seats[place];
+    int64_t status = member_int(result, RV_STR("status"), 503);
+    if (status >= 500) {
+        seat->state = SEAT_ANSWERED;
+        session->waiting.at[session->waiting.count++] = place;
+        session->timers_at = 0;
+        session->lanes[RV_LANE_REPLY].not_before = now + UNDECIDED_PAUSE_MS;
+        return;
+    }
+    if (status == 200) {
+        session->counts.replied++;
+    } else {
+        session->counts.refused++;
+        struct rv_str why = rv_json_str(MEMBER(result, "detail"));
+        if (status != 409 && status != 410)
+            session_log(session, RV_LOG_ERROR, "step %.*s: the reply was refused: %d %.*s",
+                        RV_STR_FMT(seat->attempt.step), (int)status, RV_STR_FMT(why));
+    }
+    session_release(session, place);
+}
+
+bool wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text,
+                       bool fetched)
+{
+    struct rv_json answer;
+    if (!answer_parse(session, text, &answer))
+        return false;
+    const struct rv_json *results = MEMBER(&answer, "results");
+    if (results == NULL || results->type != RV_JSON_ARRAY)
+        return false;
+    uint32_t count = session->sent.count;
+    session->sent.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        rv_place place = session->sent.at[i];
+        result_read(session, place, now,
+                    result_find(results, i, session->seats[place].attempt.step));
+    }
+    int64_t base = written_at(session, sent_at, now, &answer);
+    if (fetched)
+        requests_read(session, base, &answer);
+    cancel_read(session, &answer);
+    return true;
+}
+
+static void lease_read(struct rv_session *session, rv_place place, int64_t sent_at,
+                       const struct rv_json *result)
+{
+    struct seat *seat = &session->seats[place];
+    const struct rv_json *cancel = MEMBER(result, "cancel");
+    int64_t status = member_int(result, RV_STR("status"), 200);
+    int64_t lease_ms = member_int(result, RV_STR("leaseMs"), -1);
+    int64_t remaining_ms = member_int(result, RV_STR("remainingMs"), -1);
+    if (cancel != NULL && cancel->type == RV_JSON_BOOL && cancel->truth) {
+        session->counts.cancelled++;
+        session_news(session, place, RV_NEWS_CANCEL);
+    }
+    if (status >= 400 && status < 500) {
+        /* The server knows this attempt no more: for us its time is over now. */
+        seat->attempt.lease_at = sent_at;
+        session->timers_at = 0;
+        return;
+    }
+    if (lease_ms < 0 || remaining_ms < 0)
+        return;
+    /* A renewal is a short exchange: counting from its start is safe and near enough. Both ends are
+     * lower bounds of the truth, so the later one holds. */
+    struct rv_held_attempt before = seat->attempt;
+    seat_time(session, seat, sent_at, remaining_ms, lease_ms);
+    if (before.complete_at > seat->attempt.complete_at)
+        seat->attempt.complete_at = before.complete_at;
+    if (before.lease_at > seat->attempt.lease_at)
+        seat->attempt.lease_at = before.lease_at;
+    session_news(session, place, RV_NEWS_RENEWED);
+}
+
+bool wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text)
+{
+    struct rv_json answer;
+    if (!answer_parse(session, text, &answer))
+        return false;
+    const struct rv_json *results = MEMBER(&answer, "results");
+    if (results == NULL || results->type != RV_JSON_ARRAY)
+        return false;
+    uint32_t count = session->leased.count;
+    session->leased.count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        rv_place place = session->leased.at[i];
+        struct seat *seat = &session->seats[place];
+        if (!seat->renewing)
+            continue; /* ended meanwhile; the place may hold another attempt by now */
+        seat->renewing = false;
+        seat->renew_at = now + seat->lease_ms / 3;
+        if (seat->renew_at < session->timers_at)
+            session->timers_at = seat->renew_at;
+        if (seat->state == SEAT_OPEN)
+            lease_read(session, place, sent_at, result_find(results, i, seat->attempt.step));
+    }
+    return true;
+}
+
+struct rv_str wire_problem(struct rv_session *session, struct rv_str text)
+{
+    struct rv_json problem;
+    if (answer_parse(session, text, &problem)) {
+        struct rv_str title = rv_json_str(MEMBER(&problem, "title"));
+        struct rv_str detail = rv_json_str(MEMBER(&problem, "detail"));
+        struct rv_str said = rv_arena_printf(&session->scratch, "%.*s%s%.*s", RV_STR_FMT(title),
+                                             title.len && detail.len ? ": " : "",
+                                             RV_STR_FMT(detail));
+        if (said.len > 0)
+            text = said;
+    }
+    if (text.len > PROBLEM_BYTES_MAX)
+        text.len = PROBLEM_BYTES_MAX;
+    return text.at == NULL ? RV_STR("") : text;
+}

@@ -1,0 +1,222 @@
+#include "client/transport/exchange_priv.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+enum {
+    ANSWER_BYTES_MAX = 512 * 1024 * 1024, /* 256 requests of 1 MiB, and some air */
+    CONNECT_TIMEOUT_MS = 5000,
+    ANSWER_KEEP_BYTES = 1024 * 1024
+};
+
+static const char url_default[] = "http://127.0.0.1:7733";
+
+static void curl_start(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static size_t answer_gather(char *bytes, size_t size, size_t count, void *to)
+{
+    struct exchange *exchange = to;
+    size_t n = size * count;
+    if (exchange->on_bytes == NULL) {
+        rv_buf_add(&exchange->answer, bytes, n);
+        return exchange->answer.failed == RV_OK ? n : 0;
+    }
+    exchange->heard = true;
+    exchange->stopped = exchange->on_bytes(bytes, n, exchange->user) != 0;
+    return exchange->stopped ? 0 : n;
+}
+
+enum rv_err exchange_init(struct exchange *exchange)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, curl_start);
+    *exchange = (struct exchange){.easy = curl_easy_init()};
+    rv_buf_init(&exchange->answer, ANSWER_BYTES_MAX);
+    return exchange->easy == NULL ? RV_ERR_MEMORY : RV_OK;
+}
+
+void exchange_done(struct exchange *exchange)
+{
+    curl_easy_cleanup(exchange->easy);
+    curl_slist_free_all(exchange->headers);
+    free(exchange->url);
+    rv_buf_done(&exchange->answer);
+}
+
+static bool header_add(struct curl_slist **list, const char *name, const char *value)
+{
+    struct rv_buf line;
+    rv_buf_init(&line, 16 * 1024);
+    rv_buf_printf(&line, "%s%s", name, value);
+    rv_buf_add_char(&line, '\0');
+    struct curl_slist *longer = line.failed == RV_OK ? curl_slist_append(*list, line.at) : NULL;
+    rv_buf_done(&line);
+    if (longer != NULL)
+        *list = longer;
+    return longer != NULL;
+}
+
+static bool headers_make(struct exchange *exchange, const struct exchange_ask *ask)
+{
+    struct curl_slist **list = &exchange->headers;
+    curl_slist_free_all(*list);
+    *list = NULL;
+    /* Without this libcurl waits for a 100-continue before it sends a large body. */
+    bool made = header_add(list, "Expect:", "");
+    if (ask->body.at != NULL)
+        made = made && header_add(list, "Content-Type: ", ask->content_type);
+    if (ask->accept != NULL)
+        made = made && header_add(list, "Accept: ", ask->accept);
+    if (ask->api_key != NULL)
+        made = made && header_add(list, "Authorization: Bearer ", ask->api_key);
+    return made;
+}
+
+/* A proxy that the environment names is not meant for this machine's own addresses. */
+static bool url_is_local(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host ? host + 3 : url;
+    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
+           strncasecmp(host, "localhost", 9) == 0;
+}
+
+static char *url_join(const char *url, const char *path)
+{
+    size_t url_bytes = strlen(url);
+    size_t path_bytes = strlen(path);
+    char *joined = malloc(url_bytes + path_bytes + 1);
+    if (joined == NULL)
+        return NULL;
+    memcpy(joined, url, url_bytes);
+    memcpy(joined + url_bytes, path, path_bytes + 1);
+    return joined;
+}
+
+static void method_set(CURL *easy, const struct exchange_ask *ask)
+{
+    if (ask->body.at != NULL) {
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body.len);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, ask->body.at);
+    } else if (strcmp(ask->method, "HEAD") == 0) {
+        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    } else {
+        curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    }
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, ask->method);
+}
+
+enum rv_err exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask)
+{
+    CURL *easy = exchange->easy;
+    curl_easy_reset(easy); /* options only: connections stay */
+    rv_buf_reset(&exchange->answer);
+    if (exchange->answer.room > ANSWER_KEEP_BYTES)
+        rv_buf_done(&exchange->answer);
+    exchange->error[0] = '\0';
+    exchange->stopped = exchange->heard = false;
+    free(exchange->url);
+    exchange->url = url_join(ask->url, ask->path);
+    if (exchange->url == NULL || !headers_make(exchange, ask))
+        return RV_ERR_MEMORY;
+    method_set(easy, ask);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->headers);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->error);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, answer_gather);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "libreeve");
+    if (ask->timeout_ms > 0)
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms);
+    if (url_is_local(ask->url))
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (curl_easy_setopt(easy, CURLOPT_URL, exchange->url) != CURLE_OK)
+        return RV_ERR_INVALID;
+    return RV_OK;
+}
+
+int exchange_status(const struct exchange *exchange)
+{
+    long status = 0;
+    curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
+    return (int)status;
+}
+
+int64_t exchange_retry_after_ms(const struct exchange *exchange)
+{
+    curl_off_t seconds = 0;
+    curl_easy_getinfo(exchange->easy, CURLINFO_RETRY_AFTER, &seconds);
+    return seconds > 0 ? (int64_t)seconds * 1000 : -1;
+}
+
+const char *exchange_why(const struct exchange *exchange, CURLcode code)
+{
+    return exchange->error[0] != '\0' ? exchange->error : curl_easy_strerror(code);
+}
+
+char *server_url(const char *url)
+{
+    if (url == NULL || url[0] == '\0')
+        url = getenv("REEVE_URL");
+    if (url == NULL || url[0] == '\0')
+        url = url_default;
+    if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+        return NULL;
+    char *copy = strdup(url);
+    size_t n = copy == NULL ? 0 : strlen(copy);
+    while (n > 0 && copy[n - 1] == '/')
+        copy[--n] = '\0';
+    return copy;
+}
+
+bool server_key(const char *given, char **ret_key)
+{
+    if (given == NULL)
+        given = getenv("REEVE_API_KEY");
+    if (given == NULL || given[0] == '\0') {
+        *ret_key = NULL;
+        return true;
+    }
+    *ret_key = strdup(given);
+    return *ret_key != NULL;
+}
+
+static bool pipe_pending(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+}
+
+void pipe_guard_enter(struct pipe_guard *guard)
+{
+    sigset_t pipes;
+    sigemptyset(&pipes);
+    sigaddset(&pipes, SIGPIPE);
+    guard->was_pending = pipe_pending();
+    pthread_sigmask(SIG_BLOCK, &pipes, &guard->before);
+}
+
+void pipe_guard_leave(struct pipe_guard *guard)
+{
+    if (!guard->was_pending && pipe_pending()) {
+        sigset_t pipes;
+        sigemptyset(&pipes);
+        sigaddset(&pipes, SIGPIPE);
+        struct timespec at_once = {0, 0};
+        sigtimedwait(&pipes, NULL, &at_once);
+    }
+    pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
+}

@@ -1,0 +1,64 @@
+/* exchange_priv.h - one HTTP exchange at a time over libcurl, on a connection that is kept. */
+#ifndef RV_CLIENT_TRANSPORT_EXCHANGE_PRIV_H
+#define RV_CLIENT_TRANSPORT_EXCHANGE_PRIV_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <curl/curl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct exchange {
+    CURL *easy;                 /* owned */
+    struct curl_slist *headers; /* owned */
+    char *url;                  /* owned: of the exchange under way */
+    struct rv_buf answer;       /* owned */
+    char error[CURL_ERROR_SIZE];
+    int (*on_bytes)(const char *bytes, size_t count, void *user); /* NULL: gather in `answer` */
+    void *user;
+    bool stopped; /* on_bytes had enough */
+    bool heard;   /* on_bytes was given something */
+};
+
+/* What is asked. Texts live until the exchange has ended. */
+struct exchange_ask {
+    const char *url; /* of the server */
+    const char *path;
+    const char *method;
+    struct rv_str body; /* absent: none */
+    const char *content_type;
+    const char *accept;  /* NULL: any */
+    const char *api_key; /* NULL: none */
+    int64_t timeout_ms;  /* <= 0: none */
+};
+
+RV_CHECK enum rv_err exchange_init(struct exchange *exchange);
+void exchange_done(struct exchange *exchange);
+/* Makes the easy handle ready to be performed. INVALID for a URL that is none, MEMORY. */
+RV_CHECK enum rv_err exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask);
+/* After it was performed: the status, 0 if there was none. */
+int exchange_status(const struct exchange *exchange);
+/* Of Retry-After; -1 without. */
+int64_t exchange_retry_after_ms(const struct exchange *exchange);
+/* Why there is no answer, in words. */
+const char *exchange_why(const struct exchange *exchange, CURLcode code);
+
+/* The address as it is used: `url`, else the variable REEVE_URL, else the default; without slashes
+ * at the end. To be freed; NULL: no memory, or no http(s) address. */
+char *server_url(const char *url);
+/* `given`, else the variable REEVE_API_KEY, else NULL. To be freed. False: no memory. */
+bool server_key(const char *given, char **ret_key);
+
+/* A peer that hangs up must not end the process: SIGPIPE is blocked in between, and one that came
+ * is taken out (unless it was waiting before). */
+struct pipe_guard {
+    sigset_t before;
+    bool was_pending;
+};
+void pipe_guard_enter(struct pipe_guard *guard);
+void pipe_guard_leave(struct pipe_guard *guard);
+
+#endif
