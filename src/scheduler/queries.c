@@ -78,8 +78,10 @@ static enum rv_err query_attempts(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
     struct rv_arena *arena = &p->call->arena;
+    /* The page goes on inside a step: that one's newest attempt may still be to come. */
+    uint32_t from = list->after_step ? list->after_step - 1 : 0;
     enum rv_err err = list->step ? query_steps(s, list, arena, list->step - 1, 1)
-                                 : query_steps(s, list, arena, list->after_step, list->limit);
+                                 : query_steps(s, list, arena, from, list->limit);
     size_t steps_count = list->count;
     list->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, list->limit);
     if (err == RV_OK && list->attempts == NULL)
@@ -164,12 +166,38 @@ static enum rv_err query_alerts(struct rv_scheduler *s, struct pending *p)
                                       list->before, list->limit, list->alerts, &list->count);
 }
 
+/* "namespace/name" or "namespace/name:version" alone. */
+static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call_list *list,
+                                  struct rv_arena *arena)
+{
+    struct rv_str name = list->filter.workflow;
+    struct rv_str space = {name.at, 0};
+    struct rv_str version = RV_STR_NONE;
+    const char *slash = memchr(name.at, '/', name.len);
+    if (slash != NULL) {
+        space.len = (size_t)(slash - name.at);
+        name = (struct rv_str){slash + 1, name.len - space.len - 1};
+    }
+    const char *colon = name.len ? memchr(name.at, ':', name.len) : NULL;
+    if (colon != NULL) {
+        version = (struct rv_str){colon + 1, (size_t)(name.at + name.len - colon - 1)};
+        name.len = (size_t)(colon - name.at);
+    }
+    const struct rv_workflow_row *row = NULL;
+    enum rv_err err = s->store->ops->find_workflow(s->store, arena, space, name, version, &row);
+    if (err == RV_OK && row != NULL)
+        list->workflows[list->count++] = *row;
+    return err;
+}
+
 static enum rv_err query_workflows(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
     list->workflows = RV_NEW_ARRAY(&p->call->arena, struct rv_workflow_row, list->limit);
     if (list->workflows == NULL)
         return RV_ERR_MEMORY;
+    if (list->filter.workflow.len > 0)
+        return query_workflow(s, list, &p->call->arena);
     return s->store->ops->list_workflows(s->store, &p->call->arena, list->skip, list->limit,
                                          list->workflows, &list->count);
 }
