@@ -1,0 +1,110 @@
+#include "api/answer.h"
+
+#include "api/put.h"
+#include "base/limits.h"
+
+#ifndef RV_VERSION
+#error "the build says which version this is"
+#endif
+
+/* All requests of a poll at their largest, and what stands around each. */
+#define ANSWER_BYTES_MAX ((size_t)RV_POLL_REQUESTS_MAX * (RV_PAYLOAD_BYTES_MAX + 4096))
+
+void rv_answer_init(struct rv_answer *answer)
+{
+    *answer = (struct rv_answer){.status = 200};
+    rv_buf_init(&answer->body, ANSWER_BYTES_MAX);
+}
+
+void rv_answer_problem(struct rv_answer *answer, const struct rv_problem *problem)
+{
+    rv_buf_reset(&answer->body);
+    rv_problem_write(&answer->body, problem);
+    answer->status = problem->status;
+    answer->problem = true;
+    answer->allow = problem->allow;
+    answer->retry_after_s = problem->status == 503 ? 1 : 0;
+}
+
+bool rv_answer_failed(struct rv_answer *answer, const struct rv_call *call)
+{
+    if (call->err == RV_OK)
+        return false;
+    struct rv_problem problem = {.status = rv_err_http(call->err), .err = call->err};
+    problem.detail = call->message;
+    rv_answer_problem(answer, &problem);
+    return true;
+}
+
+void rv_render_live(struct rv_answer *answer, const struct rv_call *call)
+{
+    (void)call;
+    rv_buf_lit(&answer->body, "{\"live\":true}");
+}
+
+void rv_render_ready(struct rv_answer *answer, const struct rv_call *call)
+{
+    (void)call;
+    rv_buf_lit(&answer->body, "{\"ready\":true}");
+}
+
+void rv_render_version(struct rv_answer *answer, const struct rv_call *call)
+{
+    (void)call;
+    rv_buf_lit(&answer->body, "{\"name\":\"reeve\",\"version\":\"" RV_VERSION "\",\"api\":\"v1\"}");
+}
+
+void rv_render_publish(struct rv_answer *answer, const struct rv_call *call)
+{
+    const struct rv_workflow_row *row = &call->u.publish.row;
+    answer->status = call->u.publish.known ? 200 : 201;
+    rv_put_open(&answer->body, '{');
+    rv_put_workflow(&answer->body, row);
+    rv_put_text(&answer->body, "hash", row->hash);
+    rv_buf_add_char(&answer->body, '}');
+}
+
+void rv_render_ack(struct rv_answer *answer, const struct rv_call *call)
+{
+    rv_put_open(&answer->body, '{');
+    rv_put_task(&answer->body, "alert", (struct rv_task_id){call->u.ack.alert});
+    rv_put_bool(&answer->body, "acknowledged", true);
+    rv_buf_add_char(&answer->body, '}');
+}
+
+void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call)
+{
+    const struct rv_call_list *list = &call->u.list;
+    if (list->count == 0) {
+        struct rv_problem problem = {.status = 404, .err = RV_ERR_NOT_FOUND};
+        problem.detail = RV_STR("no such workflow is published; GET /v1/workflows shows all");
+        rv_answer_problem(answer, &problem);
+        return;
+    }
+    const struct rv_workflow_row *row = &list->workflows[0];
+    rv_put_open(&answer->body, '{');
+    rv_put_workflow(&answer->body, row);
+    rv_put_text(&answer->body, "hash", row->hash);
+    rv_put_instant_if(&answer->body, "publishedAt", row->published_at);
+    rv_put_raw_if(&answer->body, "definition", row->source);
+    rv_buf_add_char(&answer->body, '}');
+}
+
+void rv_render_workflows(struct rv_answer *answer, const struct rv_call *call)
+{
+    const struct rv_call_list *list = &call->u.list;
+    struct rv_buf *buf = &answer->body;
+    rv_put_open(buf, '{');
+    rv_put_open_in(buf, "workflows", '[');
+    for (size_t i = 0; i < list->count; i++) {
+        rv_put_open(buf, '{');
+        rv_put_workflow(buf, &list->workflows[i]);
+        rv_put_text(buf, "hash", list->workflows[i].hash);
+        rv_put_instant_if(buf, "publishedAt", list->workflows[i].published_at);
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, ']');
+    if (list->count == list->limit)
+        rv_put_int(buf, "next", (int64_t)(list->skip + list->count));
+    rv_buf_add_char(buf, '}');
+}

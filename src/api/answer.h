@@ -1,0 +1,50 @@
+/* answer.h - from a finished call to an HTTP answer: one function per route. */
+#ifndef RV_API_ANSWER_H
+#define RV_API_ANSWER_H
+
+#include "api/problem.h"
+#include "base/buf.h"
+#include "scheduler/call.h"
+
+#include <stdint.h>
+
+/* The answer under construction; `body` is JSON. */
+struct rv_answer {
+    int status;
+    bool problem;        /* the body is application/problem+json */
+    int retry_after_s;   /* 0: no such header */
+    struct rv_str allow; /* 405; else absent */
+    struct rv_buf body;
+    int64_t now; /* the store's clock as the answer is written */
+};
+
+/* Cap for the body: the largest answer to a poll. */
+void rv_answer_init(struct rv_answer *answer);
+/* Turns it into the problem, whatever was written before. 503 gets Retry-After. */
+void rv_answer_problem(struct rv_answer *answer, const struct rv_problem *problem);
+/* The call's error, if it has one, as a problem: true then. */
+bool rv_answer_failed(struct rv_answer *answer, const struct rv_call *call);
+
+/* The call is finished and without an error as a whole. */
+void rv_render_publish(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_submit(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_poll(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_replies(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_leases(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_operate(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_ack(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_show(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_steps(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_attempts(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_late(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_tasks(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_workflows(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_agents(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_ready(struct rv_answer *answer, const struct rv_call *call);
+/* These look at no call. */
+void rv_render_live(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_version(struct rv_answer *answer, const struct rv_call *call);
+
+#endif

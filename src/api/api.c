@@ -1,0 +1,273 @@
+/* The api's thread: one epoll set with three kinds of descriptors in it. libmicrohttpd's own epoll
+ * descriptor (something to read or write somewhere), the event by which other threads say that
+ * calls came back, and every connection once more, only to learn when its peer has closed. */
+#include "api/api_priv.h"
+
+#include "base/assert.h"
+#include "base/os/clock.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    EVENTS_MAX = 256,
+    FINISHED_MAX = 256,
+    PATIENCE_MS = 60000,
+    SWEEP_MS = 1000, /* how late a slow client may be found */
+    BACKLOG = 4096
+};
+
+void rv_api_wake(struct rv_api *api)
+{
+    uint64_t one = 1;
+    ssize_t written = write(api->event_fd, &one, sizeof one);
+    rv_assert(written == sizeof one || errno == EAGAIN);
+}
+
+static void event_take(struct rv_api *api)
+{
+    uint64_t count;
+    ssize_t got = read(api->event_fd, &count, sizeof count);
+    rv_assert(got == sizeof count || errno == EAGAIN);
+    /* Cleared before the queue is read: whoever comes later sets it again. */
+    atomic_store(&api->event_pending, false);
+}
+
+static void finished_take(struct rv_api *api)
+{
+    void *calls[FINISHED_MAX];
+    size_t count;
+    do {
+        count = rv_mailbox_take(&api->finished, calls, FINISHED_MAX, 0);
+        for (size_t i = 0; i < count; i++)
+            rv_http_finished(api, calls[i]);
+    } while (count == FINISHED_MAX);
+}
+
+/* Whoever has kept us waiting too long is cut off; libmicrohttpd then cleans up. */
+static void slow_end(struct rv_api *api, int64_t now)
+{
+    while (api->first != NULL && now - api->first->since >= api->options.patience_ms) {
+        struct connection *connection = api->first;
+        rv_http_unlist(connection);
+        (void)shutdown(connection->fd, SHUT_RDWR);
+    }
+}
+
+static int wait_ms(const struct rv_api *api, int64_t now)
+{
+    unsigned long long daemon_ms = SWEEP_MS;
+    if (MHD_get_timeout(api->daemon, &daemon_ms) == MHD_YES && daemon_ms == 0)
+        return 0;
+    int64_t most = atomic_load(&api->closing) ? 10 : SWEEP_MS;
+    if (api->first != NULL && api->first->since + api->options.patience_ms - now < most)
+        most = api->first->since + api->options.patience_ms - now;
+    return most > 0 ? (int)most : 0;
+}
+
+static void events_take(struct rv_api *api, int64_t now)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int count = epoll_wait(api->epoll_fd, events, EVENTS_MAX, wait_ms(api, now));
+    rv_assert(count >= 0 || errno == EINTR);
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.ptr == &api->event_fd)
+            event_take(api);
+        else if (events[i].data.ptr != &api->daemon)
+            rv_http_left(api, events[i].data.ptr);
+    }
+}
+
+static void listening_end(struct rv_api *api)
+{
+    int fd = MHD_quiesce_daemon(api->daemon);
+    if (fd != MHD_INVALID_SOCKET)
+        close(fd);
+}
+
+/* Nothing is left to do, or nobody takes what is left. */
+static bool thread_done(const struct rv_api *api, int64_t now, int64_t *last_busy)
+{
+    if (!atomic_load(&api->closing) || atomic_load(&api->outstanding) > 0) {
+        *last_busy = now;
+        return false;
+    }
+    return api->exchanges_open == 0 || now - *last_busy >= atomic_load(&api->grace_ms);
+}
+
+static void thread_run(void *self)
+{
+    struct rv_api *api = self;
+    bool listening = true;
+    int64_t now = rv_clock_mono_ms();
+    int64_t last_busy = now;
+    while (!thread_done(api, now, &last_busy)) {
+        events_take(api, now);
+        finished_take(api);
+        if (listening && atomic_load(&api->draining)) {
+            listening_end(api);
+            listening = false;
+        }
+        MHD_run(api->daemon);
+        now = rv_clock_mono_ms();
+        slow_end(api, now);
+    }
+}
+
+static enum rv_err epoll_open(struct rv_api *api)
+{
+    api->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    api->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (api->epoll_fd < 0 || api->event_fd < 0)
+        return RV_ERR_IO;
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &api->event_fd};
+    return epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, api->event_fd, &event) == 0 ? RV_OK : RV_ERR_IO;
+}
+
+static enum rv_err daemon_open(struct rv_api *api)
+{
+    if (rv_http_start(api) != RV_OK)
+        return RV_ERR_IO;
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &api->daemon};
+    if (info != NULL && epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) == 0 &&
+        rv_thread_start(&api->thread, "api", thread_run, api) == RV_OK)
+        return RV_OK;
+    MHD_stop_daemon(api->daemon);
+    return RV_ERR_IO;
+}
+
+static void api_free(struct rv_api *api)
+{
+    if (api->event_fd >= 0)
+        close(api->event_fd);
+    if (api->epoll_fd >= 0)
+        close(api->epoll_fd);
+    rv_http_forget(api);
+    rv_parser_done(&api->parser);
+    rv_mailbox_done(&api->finished);
+    free(api);
+}
+
+enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **ret_api)
+{
+    struct rv_api *api = calloc(1, sizeof *api);
+    if (api == NULL) {
+        close(options->listen_fd);
+        return RV_ERR_MEMORY;
+    }
+    api->options = *options;
+    if (api->options.patience_ms == 0)
+        api->options.patience_ms = PATIENCE_MS;
+    rv_mailbox_init(&api->finished, offsetof(struct rv_call, next));
+    rv_parser_init(&api->parser);
+    enum rv_err err = epoll_open(api);
+    if (err != RV_OK)
+        close(options->listen_fd);
+    else
+        err = daemon_open(api);
+    if (err != RV_OK) {
+        api_free(api);
+        return err;
+    }
+    *ret_api = api;
+    return RV_OK;
+}
+
+void rv_api_drain(struct rv_api *api)
+{
+    atomic_store(&api->draining, true);
+    rv_api_wake(api);
+}
+
+unsigned rv_api_outstanding(const struct rv_api *api)
+{
+    return atomic_load(&api->outstanding);
+}
+
+void rv_api_close(struct rv_api *api, int64_t grace_ms)
+{
+    atomic_store(&api->grace_ms, grace_ms);
+    atomic_store(&api->draining, true);
+    atomic_store(&api->closing, true);
+    rv_api_wake(api);
+    rv_thread_join(&api->thread);
+    MHD_stop_daemon(api->daemon);
+    api_free(api);
+}
+
+/* ---- the listening socket ---- */
+
+struct address {
+    struct sockaddr_storage at;
+    socklen_t len;
+};
+
+static enum rv_err address_parse(struct rv_str text, struct address *ret)
+{
+    char host[64];
+    const char *colon = text.len ? memrchr(text.at, ':', text.len) : NULL;
+    int64_t port;
+    if (colon == NULL || (size_t)(colon - text.at) >= sizeof host ||
+        !rv_text_int((struct rv_str){colon + 1, (size_t)(text.at + text.len - colon - 1)}, &port) ||
+        port > UINT16_MAX)
+        return RV_ERR_INVALID;
+    size_t host_len = (size_t)(colon - text.at);
+    bool six = host_len > 2 && text.at[0] == '[' && colon[-1] == ']';
+    memcpy(host, text.at + six, host_len - 2 * (size_t)six);
+    host[host_len - 2 * (size_t)six] = '\0';
+    *ret = (struct address){.len = 0};
+    if (six) {
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ret->at;
+        *in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+        ret->len = sizeof *in6;
+        if (inet_pton(AF_INET6, host, &in6->sin6_addr) != 1)
+            return RV_ERR_INVALID;
+        return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) ? RV_OK : RV_ERR_REFUSED;
+    }
+    struct sockaddr_in *in = (struct sockaddr_in *)&ret->at;
+    *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    ret->len = sizeof *in;
+    const char *number = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    if (inet_pton(AF_INET, number, &in->sin_addr) != 1)
+        return RV_ERR_INVALID;
+    return (ntohl(in->sin_addr.s_addr) >> 24) == 127 ? RV_OK : RV_ERR_REFUSED;
+}
+
+static uint16_t port_of(int fd)
+{
+    struct address address = {.len = sizeof address.at};
+    if (getsockname(fd, (struct sockaddr *)&address.at, &address.len) != 0)
+        return 0;
+    return ntohs(address.at.ss_family == AF_INET6
+                     ? ((const struct sockaddr_in6 *)&address.at)->sin6_port
+                     : ((const struct sockaddr_in *)&address.at)->sin_port);
+}
+
+enum rv_err rv_api_listen(struct rv_str text, int *ret_fd, uint16_t *ret_port)
+{
+    struct address address;
+    enum rv_err err = address_parse(text, &address);
+    if (err != RV_OK)
+        return err;
+    int fd = socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return RV_ERR_IO;
+    int one = 1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, (const struct sockaddr *)&address.at, address.len) != 0 ||
+        listen(fd, BACKLOG) != 0) {
+        err = errno == EADDRINUSE ? RV_ERR_IN_USE : RV_ERR_IO;
+        close(fd);
+        return err;
+    }
+    *ret_fd = fd;
+    *ret_port = port_of(fd);
+    return RV_OK;
+}

@@ -1,0 +1,40 @@
+/* api.h - the HTTP face of the scheduler: a thread that turns requests into calls and back. */
+#ifndef RV_API_API_H
+#define RV_API_API_H
+
+#include "base/err.h"
+#include "base/os/mailbox.h"
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct rv_api;
+
+struct rv_api_options {
+    int listen_fd;              /* owned from then on: a listening socket */
+    struct rv_mailbox *mailbox; /* borrowed: where calls (struct rv_call) go */
+    unsigned connections_max;   /* 0: 20,000 */
+    int64_t patience_ms;        /* for a request to arrive whole, and for an answer to be taken;
+                                  * also how long a connection may rest. 0: 60 s */
+    /* How the store was when it was last written; RV_OK: ready. From the api's thread. NULL: always
+     * ready. */
+    enum rv_err (*health)(void *self);
+    void *self;
+};
+
+/* Starts the thread. MEMORY or IO. */
+RV_CHECK enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **ret_api);
+/* From now on no new connection is taken, and requests on old ones get 503. From any thread. */
+void rv_api_drain(struct rv_api *api);
+/* Calls with the scheduler now. From any thread. */
+unsigned rv_api_outstanding(const struct rv_api *api);
+/* Ends the thread once every call is finished and its answer written, or `grace_ms` after the last
+ * call was finished. The scheduler must finish every call that it holds, before or meanwhile. */
+void rv_api_close(struct rv_api *api, int64_t grace_ms);
+
+/* A listening socket. `text` is "127.0.0.1:7733", "[::1]:0" or "localhost:7733"; port 0 takes a
+ * free one, *ret_port is what it became. INVALID: no such address. REFUSED: it is not a loopback
+ * address. IN_USE: the port is taken. IO: errno tells. */
+RV_CHECK enum rv_err rv_api_listen(struct rv_str text, int *ret_fd, uint16_t *ret_port);
+
+#endif

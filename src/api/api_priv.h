@@ -1,0 +1,96 @@
+/* api_priv.h - what api.c (the thread) and http.c (the callbacks of libmicrohttpd) share. */
+#ifndef RV_API_API_PRIV_H
+#define RV_API_API_PRIV_H
+
+#include "api/answer.h"
+#include "api/api.h"
+#include "api/request.h"
+#include "api/route.h"
+#include "base/os/random.h"
+#include "base/os/thread.h"
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+
+struct exchange;
+
+/* One TCP connection. In the list of its api while it owes us progress: it rests, sends, or takes
+ * an answer; not while its call is with the scheduler. The one that owes longest comes first. */
+struct connection {
+    struct rv_api *api;
+    int fd;    /* borrowed: libmicrohttpd closes it */
+    bool left; /* the peer has closed its side */
+    bool listed;
+    int64_t since; /* monotonic: the last progress */
+    struct connection *before;
+    struct connection *after;
+    struct exchange *exchange; /* borrowed: the request in hand; NULL: none */
+};
+
+enum exchange_stage {
+    STAGE_HEAD,    /* request line read */
+    STAGE_BODY,    /* headers accepted */
+    STAGE_WAITING, /* suspended, the call is with the scheduler */
+    STAGE_ANSWERED /* the answer is made */
+};
+
+/* One request and its answer. */
+struct exchange {
+    struct rv_call call;
+    struct connection *connection; /* borrowed: outlives it */
+    struct MHD_Connection *http;   /* borrowed */
+    enum exchange_stage stage;
+    const struct rv_route *route;
+    struct rv_request_line line;
+    struct rv_buf body;
+    const char *target_at; /* as libmicrohttpd holds it, to see where it ended; not to be read */
+    struct rv_str target;  /* on the call's arena */
+    bool begun;            /* the answer hands out requests, so its loss matters ... */
+    uint64_t sent_before;  /* ... and the socket had sent so much before it */
+    struct rv_answer answer;
+    struct exchange *next_free;
+};
+
+struct rv_api {
+    struct rv_api_options options;
+    struct MHD_Daemon *daemon;
+    struct rv_thread thread;
+    int epoll_fd;
+    int event_fd;              /* another thread has something for us */
+    atomic_bool event_pending; /* event_fd is set already */
+    atomic_bool draining;
+    atomic_bool closing;
+    atomic_uint outstanding;
+    atomic_llong grace_ms;
+    struct rv_mailbox finished; /* calls on their way back */
+    struct rv_parser parser;
+    struct rv_random random;
+    uint64_t serial_last;
+    size_t exchanges_open;
+    size_t bodies_bytes;      /* of all bodies being received */
+    struct connection *first; /* list of connections that owe progress */
+    struct connection *last;
+    struct exchange *free;
+    size_t free_count;
+};
+
+/* api.c: ends the wait of the api's thread. */
+void rv_api_wake(struct rv_api *api);
+
+/* http.c */
+RV_CHECK enum rv_err rv_http_start(struct rv_api *api);
+/* The call came back: makes the answer and wakes the connection; the daemon must run after it. */
+void rv_http_finished(struct rv_api *api, struct rv_call *call);
+/* The socket's peer has closed. */
+void rv_http_left(struct rv_api *api, struct connection *connection);
+/* Progress, from now on it owes more; or none is owed. */
+void rv_http_list(struct connection *connection, int64_t now);
+void rv_http_unlist(struct connection *connection);
+void rv_http_forget(struct rv_api *api);
+
+/* framing.c: the request's head as HTTP, before anyone looks at what it means. False with the
+ * problem set; the connection is then closed, since where the next request begins is unclear. */
+bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
+                      const char *version, struct rv_str *ret_length, struct rv_str *ret_file);
+
+#endif

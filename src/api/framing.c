@@ -1,0 +1,106 @@
+/* Two readers of one byte stream that disagree about where a request ends let a stranger slip a
+ * request past the first one. libmicrohttpd takes several such heads; they are refused here. */
+#include "api/api_priv.h"
+
+#include <strings.h>
+
+struct head {
+    struct rv_parser *parser;
+    unsigned lengths;   /* how often Content-Length stands there */
+    unsigned encodings; /* Transfer-Encoding */
+    unsigned hosts;
+    bool origin;
+    bool good;
+    struct rv_str length;
+    struct rv_str encoding;
+    struct rv_str file;
+};
+
+static bool name_valid(const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)name[i];
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '(' || c == ')' || c == ',' || c == '/')
+            return false;
+    }
+    return len > 0;
+}
+
+static bool name_is(const char *name, size_t len, const char *wanted)
+{
+    return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
+}
+
+static enum MHD_Result header_look(void *self, enum MHD_ValueKind kind, const char *name,
+                                   size_t name_len, const char *value, size_t value_len)
+{
+    (void)kind;
+    struct head *head = self;
+    struct rv_str text = {value ? value : "", value ? value_len : 0};
+    if (!name_valid(name, name_len) ||
+        (text.len > 0 && (memchr(text.at, '\0', text.len) || memchr(text.at, '\r', text.len)))) {
+        head->good = rv_refuse_http(head->parser, 400, "a header holds bytes that none may have");
+        return MHD_NO;
+    }
+    if (name_is(name, name_len, "content-length")) {
+        head->lengths++;
+        head->length = text;
+    } else if (name_is(name, name_len, "transfer-encoding")) {
+        head->encodings++;
+        head->encoding = text;
+    } else if (name_is(name, name_len, "host")) {
+        head->hosts++;
+    } else if (name_is(name, name_len, "origin")) {
+        head->origin = true;
+    } else if (name_is(name, name_len, "x-file-name")) {
+        head->file = text;
+    }
+    return MHD_YES;
+}
+
+static bool digits_only(struct rv_str text)
+{
+    int64_t number;
+    return rv_text_int(text, &number);
+}
+
+static bool lengths_check(struct rv_parser *parser, const struct head *head)
+{
+    if (head->lengths > 1 || head->encodings > 1)
+        return rv_refuse_http(parser, 400,
+                              "Content-Length or Transfer-Encoding stands there twice; send one");
+    if (head->lengths + head->encodings > 1)
+        return rv_refuse_http(parser, 400,
+                              "Content-Length and Transfer-Encoding exclude each other; send one");
+    if (head->lengths == 1 && !digits_only(head->length))
+        return rv_refuse_http(parser, 400, "Content-Length must be a whole number");
+    if (head->encodings == 1 && !name_is(head->encoding.at, head->encoding.len, "chunked"))
+        return rv_refuse_http(parser, 501, "only Transfer-Encoding: chunked is known");
+    return true;
+}
+
+bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
+                      const char *version, struct rv_str *ret_length, struct rv_str *ret_file)
+{
+    struct head head = {.parser = parser, .good = true};
+    if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
+        return rv_refuse_http(parser, 505, "speak HTTP/1.1");
+    /* The version stands right behind the target's end in libmicrohttpd's buffer: anything else
+     * between them was cut off by a NUL. */
+    if (exchange->target_at + exchange->target.len + 1 != version)
+        return rv_refuse_http(parser, 400, "the address holds a NUL byte; remove it");
+    MHD_get_connection_values_n(exchange->http, MHD_HEADER_KIND, header_look, &head);
+    if (!head.good || !lengths_check(parser, &head))
+        return false;
+    if (head.encodings != 0 && strcmp(version, "HTTP/1.0") == 0)
+        return rv_refuse_http(parser, 400, "HTTP/1.0 has no Transfer-Encoding");
+    if (head.hosts > 1)
+        return rv_refuse_http(parser, 400, "the header Host stands there twice");
+    /* A page that some browser shows must not reach a server on its user's loopback. */
+    if (head.origin)
+        return rv_refuse_http(parser, 403, "requests from web pages are refused (header Origin)");
+    *ret_length = head.lengths ? rv_arena_str(parser->arena, head.length) : RV_STR_NONE;
+    if (head.file.len > 0 && rv_text_plain(head.file))
+        *ret_file = rv_arena_str(parser->arena, head.file);
+    return true;
+}

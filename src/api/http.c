@@ -1,0 +1,506 @@
+/* How a request goes through here: libmicrohttpd calls back when the request line is read
+ * (exchange made), when the headers are read (checked), with each piece of the body, and when all
+ * is there. Then the request becomes a call, the connection is suspended, and the call goes to the
+ * scheduler. When it comes back (rv_http_finished), the answer is made, the connection resumed,
+ * and libmicrohttpd calls back once more to take the answer. All of it on the api's thread. */
+#include "api/api_priv.h"
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/os/clock.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+enum {
+    CALL_BYTES_MAX = 512 * 1024 * 1024, /* of one call's arena: all requests of the largest poll */
+    CALL_BYTES_KEPT = 64 * 1024,        /* a larger arena is given back after its call */
+    BODIES_BYTES_MAX = 256 * 1024 * 1024, /* of all bodies that are being received */
+    EXCHANGES_KEPT = 256,
+    CONNECTIONS_MAX = 20000,
+    POOL_BYTES = 16 * 1024 /* of one connection: head of the request and of the answer */
+};
+
+/* ---- connections ---- */
+
+void rv_http_unlist(struct connection *connection)
+{
+    struct rv_api *api = connection->api;
+    if (!connection->listed)
+        return;
+    if (connection->before != NULL)
+        connection->before->after = connection->after;
+    else
+        api->first = connection->after;
+    if (connection->after != NULL)
+        connection->after->before = connection->before;
+    else
+        api->last = connection->before;
+    connection->listed = false;
+}
+
+void rv_http_list(struct connection *connection, int64_t now)
+{
+    struct rv_api *api = connection->api;
+    rv_http_unlist(connection);
+    connection->since = now;
+    connection->before = api->last;
+    connection->after = NULL;
+    if (api->last != NULL)
+        api->last->after = connection;
+    else
+        api->first = connection;
+    api->last = connection;
+    connection->listed = true;
+}
+
+static void connection_notify(void *self, struct MHD_Connection *http, void **context,
+                              enum MHD_ConnectionNotificationCode code)
+{
+    struct rv_api *api = self;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        struct connection *connection = *context;
+        if (connection != NULL)
+            rv_http_unlist(connection);
+        free(connection);
+        *context = NULL;
+        return;
+    }
+    struct connection *connection = calloc(1, sizeof *connection);
+    *context = connection;
+    if (connection == NULL)
+        return;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        http, MHD_CONNECTION_INFO_CONNECTION_FD);
+    connection->api = api;
+    connection->fd = info->connect_fd;
+    int one = 1;
+    (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    /* Once for the connection's life, told once: closing the socket ends it. libmicrohttpd does not
+     * look at a suspended connection, so this is how a waiting client's leaving is seen. */
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    (void)epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, connection->fd, &event);
+    rv_http_list(connection, rv_clock_mono_ms());
+}
+
+/* ---- exchanges ---- */
+
+static struct exchange *exchange_new(struct rv_api *api)
+{
+    struct exchange *exchange = api->free;
+    if (exchange != NULL) {
+        api->free = exchange->next_free;
+        api->free_count--;
+    } else {
+        exchange = calloc(1, sizeof *exchange);
+        if (exchange == NULL)
+            return NULL;
+        rv_arena_init(&exchange->call.arena, CALL_BYTES_MAX);
+        rv_buf_init(&exchange->body, RV_BODY_BYTES_MAX);
+    }
+    api->exchanges_open++;
+    return exchange;
+}
+
+static void body_drop(struct rv_api *api, struct exchange *exchange)
+{
+    api->bodies_bytes -= exchange->body.len;
+    rv_buf_reset(&exchange->body);
+    if (exchange->body.room > CALL_BYTES_KEPT)
+        rv_buf_done(&exchange->body);
+}
+
+static void exchange_free(struct rv_api *api, struct exchange *exchange)
+{
+    api->exchanges_open--;
+    body_drop(api, exchange);
+    rv_buf_done(&exchange->answer.body);
+    struct rv_arena arena = exchange->call.arena;
+    struct rv_buf body = exchange->body;
+    if (arena.bytes_taken > CALL_BYTES_KEPT)
+        rv_arena_done(&arena);
+    else
+        rv_arena_reset(&arena);
+    if (api->free_count == EXCHANGES_KEPT) {
+        rv_arena_done(&arena);
+        rv_buf_done(&body);
+        free(exchange);
+        return;
+    }
+    *exchange = (struct exchange){.call.arena = arena, .body = body, .next_free = api->free};
+    api->free = exchange;
+    api->free_count++;
+}
+
+void rv_http_forget(struct rv_api *api)
+{
+    while (api->free != NULL) {
+        struct exchange *exchange = api->free;
+        api->free = exchange->next_free;
+        rv_arena_done(&exchange->call.arena);
+        rv_buf_done(&exchange->body);
+        free(exchange);
+    }
+}
+
+/* The request line is read. Whatever is given back here comes as *context to each callback. */
+static void *target_read(void *self, const char *target, struct MHD_Connection *http)
+{
+    struct rv_api *api = self;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        http, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct exchange *exchange = info && info->socket_context ? exchange_new(api) : NULL;
+    if (exchange == NULL)
+        return NULL;
+    exchange->connection = info->socket_context;
+    exchange->connection->exchange = exchange;
+    exchange->http = http;
+    exchange->target_at = target;
+    exchange->target = rv_arena_str(&exchange->call.arena, rv_str_of(target));
+    rv_answer_init(&exchange->answer);
+    return exchange;
+}
+
+/* ---- answers ---- */
+
+static uint64_t bytes_sent(int fd)
+{
+    struct tcp_info info = {.tcpi_state = 0};
+    socklen_t len = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+        return 0;
+    return info.tcpi_bytes_sent;
+}
+
+static void headers_add(struct MHD_Response *response, const struct rv_answer *answer, bool close)
+{
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                            answer->problem ? "application/problem+json" : "application/json");
+    if (answer->retry_after_s != 0) {
+        char seconds[16];
+        snprintf(seconds, sizeof seconds, "%d", answer->retry_after_s);
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+    }
+    if (answer->allow.at != NULL)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, answer->allow.at);
+    if (close)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+}
+
+/* Hands the finished answer to libmicrohttpd; its bytes then belong to it. */
+static enum MHD_Result answer_send(struct exchange *exchange, bool close)
+{
+    struct rv_answer *answer = &exchange->answer;
+    if (answer->body.failed != RV_OK) {
+        struct rv_problem problem = {.status = 503, .err = RV_ERR_MEMORY};
+        problem.detail = RV_STR("no memory for the answer; try again");
+        rv_buf_done(&answer->body);
+        rv_answer_problem(answer, &problem);
+    }
+    exchange->stage = STAGE_ANSWERED;
+    rv_http_list(exchange->connection, rv_clock_mono_ms());
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        answer->body.len, answer->body.at, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL)
+        return MHD_NO;
+    rv_buf_init(&answer->body, 0); /* given away */
+    headers_add(response, answer, close);
+    enum MHD_Result queued = MHD_queue_response(exchange->http, (unsigned)answer->status, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static enum MHD_Result refusal_send(struct rv_api *api, struct exchange *exchange, bool close)
+{
+    rv_answer_problem(&exchange->answer, &api->parser.problem);
+    return answer_send(exchange, close);
+}
+
+static const struct rv_poll *poll_of(const struct rv_call *call)
+{
+    if (call->kind == RV_CALL_POLL)
+        return &call->u.poll;
+    if (call->kind == RV_CALL_REPLIES && call->u.replies.has_next)
+        return &call->u.replies.next;
+    return NULL;
+}
+
+/* Resumed: the answer is made. One that hands out requests to a client that is gone is not sent at
+ * all, which is how it is known that no byte of it left. */
+static enum MHD_Result answer_begin(struct exchange *exchange)
+{
+    const struct rv_poll *poll = exchange->answer.problem ? NULL : poll_of(&exchange->call);
+    if (poll != NULL && poll->requests_count > 0) {
+        exchange->sent_before = bytes_sent(exchange->connection->fd);
+        exchange->begun = true;
+        if (exchange->connection->left)
+            return MHD_NO;
+    }
+    return answer_send(exchange, atomic_load(&exchange->connection->api->draining));
+}
+
+/* ---- calls that the api makes of its own ---- */
+
+static void note_finished(struct rv_call *call)
+{
+    rv_arena_done(&call->arena);
+    free(call);
+}
+
+/* GONE and UNDELIVERED have no caller who waits. Without memory for one, lease and complete-by
+ * still find what it would have told. */
+static struct rv_call *note_new(struct rv_api *api, enum rv_call_kind kind)
+{
+    struct rv_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    rv_arena_init(&call->arena, CALL_BYTES_KEPT);
+    call->kind = kind;
+    call->serial = ++api->serial_last;
+    call->seed = rv_random_next(&api->random);
+    call->mono_at = rv_clock_mono_ms();
+    call->finish = note_finished;
+    return call;
+}
+
+static void note_send(struct rv_api *api, struct rv_call *call)
+{
+    if (!rv_mailbox_put(api->options.mailbox, call))
+        note_finished(call);
+}
+
+static bool call_may_wait(const struct rv_call *call)
+{
+    return call->kind == RV_CALL_POLL || (call->kind == RV_CALL_SHOW && call->u.show.wait_ms > 0) ||
+           (call->kind == RV_CALL_SUBMIT && call->u.submit.wait_ms > 0);
+}
+
+static void gone_tell(struct rv_api *api, const struct exchange *exchange)
+{
+    struct rv_call *note = note_new(api, RV_CALL_GONE);
+    if (note == NULL)
+        return;
+    note->u.gone.serial = exchange->call.serial;
+    note_send(api, note);
+}
+
+void rv_http_left(struct rv_api *api, struct connection *connection)
+{
+    connection->left = true;
+    const struct exchange *exchange = connection->exchange;
+    if (exchange != NULL && exchange->stage == STAGE_WAITING && call_may_wait(&exchange->call))
+        gone_tell(api, exchange);
+}
+
+static void undelivered_tell(struct rv_api *api, const struct exchange *exchange)
+{
+    const struct rv_poll *poll = poll_of(&exchange->call);
+    struct rv_call *note = note_new(api, RV_CALL_UNDELIVERED);
+    if (note == NULL)
+        return;
+    note->u.undelivered.agent = rv_arena_str(&note->arena, poll->agent);
+    note->u.undelivered.instance = rv_arena_str(&note->arena, poll->instance);
+    note->u.undelivered.poll = rv_arena_str(&note->arena, poll->poll);
+    note_send(api, note);
+}
+
+/* ---- the way of a request ---- */
+
+static void call_finished(struct rv_call *call)
+{
+    struct exchange *exchange = call->owner;
+    struct rv_api *api = exchange->connection->api;
+    bool put = rv_mailbox_put(&api->finished, call);
+    rv_assert(put); /* this mailbox is never closed while calls are out */
+    if (!atomic_exchange(&api->event_pending, true))
+        rv_api_wake(api);
+}
+
+void rv_http_finished(struct rv_api *api, struct rv_call *call)
+{
+    struct exchange *exchange = call->owner;
+    struct rv_answer *answer = &exchange->answer;
+    atomic_fetch_sub(&api->outstanding, 1);
+    if (exchange->route->ready && call->err == RV_OK && api->options.health != NULL)
+        call->err = api->options.health(api->options.self);
+    answer->now = call->now + (rv_clock_mono_ms() - call->mono_now);
+    if (!rv_answer_failed(answer, call))
+        exchange->route->render(answer, call);
+    exchange->stage = STAGE_ANSWERED;
+    rv_http_list(exchange->connection, rv_clock_mono_ms());
+    MHD_resume_connection(exchange->http);
+}
+
+static void call_stamp(struct rv_api *api, struct exchange *exchange)
+{
+    struct rv_call *call = &exchange->call;
+    call->kind = exchange->route->kind;
+    call->serial = ++api->serial_last;
+    call->seed = rv_random_next(&api->random);
+    call->mono_at = rv_clock_mono_ms();
+    call->finish = call_finished;
+    call->owner = exchange;
+}
+
+static enum MHD_Result call_send(struct rv_api *api, struct exchange *exchange)
+{
+    struct rv_call *call = &exchange->call;
+    exchange->stage = STAGE_WAITING;
+    rv_http_unlist(exchange->connection);
+    MHD_suspend_connection(exchange->http);
+    atomic_fetch_add(&api->outstanding, 1);
+    if (!rv_mailbox_put(api->options.mailbox, call)) {
+        call->err = RV_ERR_BUSY;
+        call->message = RV_STR("the server is stopping; try again in a moment");
+        call_finished(call);
+    } else if (exchange->connection->left && call_may_wait(call)) {
+        gone_tell(api, exchange);
+    }
+    return MHD_YES;
+}
+
+/* The whole request is here. */
+static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchange)
+{
+    struct rv_parser *parser = &api->parser;
+    rv_parser_begin(parser, &exchange->call.arena);
+    exchange->line.body = rv_buf_str(&exchange->body);
+    call_stamp(api, exchange);
+    if (atomic_load(&api->draining)) {
+        rv_refuse(parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
+        return refusal_send(api, exchange, true);
+    }
+    bool good = exchange->route->parse(parser, &exchange->line, &exchange->call);
+    body_drop(api, exchange);
+    if (!good)
+        return refusal_send(api, exchange, false);
+    if (!exchange->route->local)
+        return call_send(api, exchange);
+    exchange->route->render(&exchange->answer, &exchange->call);
+    return answer_send(exchange, false);
+}
+
+/* The head is here. A refusal before the body is read closes the connection. */
+static enum MHD_Result head_done(struct rv_api *api, struct exchange *exchange, const char *method,
+                                 const char *version)
+{
+    struct rv_parser *parser = &api->parser;
+    struct rv_str length = RV_STR_NONE;
+    int64_t bytes = 0;
+    rv_parser_begin(parser, &exchange->call.arena);
+    struct rv_str file = RV_STR_NONE;
+    if (!rv_framing_check(parser, exchange, version, &length, &file) ||
+        !rv_request_read(parser, exchange->target, &exchange->line))
+        return refusal_send(api, exchange, true);
+    exchange->line.file = file;
+    exchange->route = rv_route_find(parser, rv_str_of(method), &exchange->line);
+    if (length.at != NULL && (!rv_text_int(length, &bytes) || bytes > RV_BODY_BYTES_MAX)) {
+        rv_refuse(parser, RV_ERR_LIMIT, "a body has at most %d bytes; send less at once",
+                  RV_BODY_BYTES_MAX);
+        return refusal_send(api, exchange, true);
+    }
+    if (exchange->route == NULL)
+        return refusal_send(api, exchange, true);
+    exchange->stage = STAGE_BODY;
+    return MHD_YES;
+}
+
+/* In the midst of a body libmicrohttpd takes no answer: this one goes straight to the socket, and
+ * the connection is closed. */
+static enum MHD_Result body_refuse(struct exchange *exchange, int status, const char *title)
+{
+    char text[512];
+    char body[200];
+    int body_len = snprintf(body, sizeof body,
+                            "{\"type\":\"urn:reeve:error:LIMIT\",\"title\":\"%s\",\"status\":%d,"
+                            "\"detail\":\"a body has at most %d bytes; send less at once\"}",
+                            title, status, RV_BODY_BYTES_MAX);
+    int len = snprintf(text, sizeof text,
+                       "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
+                       "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
+                       status, rv_http_phrase(status), body_len, body);
+    (void)send(exchange->connection->fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return MHD_NO;
+}
+
+static enum MHD_Result body_add(struct rv_api *api, struct exchange *exchange, const char *bytes,
+                                size_t len)
+{
+    if (api->bodies_bytes + len > BODIES_BYTES_MAX)
+        return body_refuse(exchange, 503, rv_err_text(RV_ERR_BUSY));
+    rv_buf_add(&exchange->body, bytes, len);
+    if (exchange->body.failed != RV_OK)
+        return body_refuse(exchange, 413, rv_err_text(RV_ERR_LIMIT));
+    api->bodies_bytes += len;
+    return MHD_YES;
+}
+
+static enum MHD_Result request_step(void *self, struct MHD_Connection *http, const char *url,
+                                    const char *method, const char *version, const char *bytes,
+                                    size_t *bytes_count, void **context)
+{
+    struct rv_api *api = self;
+    struct exchange *exchange = *context;
+    (void)http;
+    (void)url;
+    if (exchange == NULL)
+        return MHD_NO; /* no memory was there for it */
+    switch (exchange->stage) {
+    case STAGE_HEAD:
+        return head_done(api, exchange, method, version);
+    case STAGE_BODY:
+        if (*bytes_count == 0)
+            return request_done(api, exchange);
+        size_t count = *bytes_count;
+        *bytes_count = 0;
+        return body_add(api, exchange, bytes, count);
+    case STAGE_WAITING:
+        return MHD_YES;
+    case STAGE_ANSWERED:
+        return answer_begin(exchange);
+    }
+    return MHD_NO;
+}
+
+static void request_completed(void *self, struct MHD_Connection *http, void **context,
+                              enum MHD_RequestTerminationCode how)
+{
+    struct rv_api *api = self;
+    struct exchange *exchange = *context;
+    (void)http;
+    *context = NULL;
+    if (exchange == NULL)
+        return;
+    struct connection *connection = exchange->connection;
+    if (exchange->begun && how != MHD_REQUEST_TERMINATED_COMPLETED_OK &&
+        bytes_sent(connection->fd) == exchange->sent_before)
+        undelivered_tell(api, exchange);
+    connection->exchange = NULL;
+    rv_http_list(connection, rv_clock_mono_ms());
+    exchange_free(api, exchange);
+}
+
+/* Addresses are decoded by our own reader, which sees what was sent. */
+static size_t unescape_nothing(void *self, struct MHD_Connection *http, char *text)
+{
+    (void)self;
+    (void)http;
+    return strlen(text);
+}
+
+enum rv_err rv_http_start(struct rv_api *api)
+{
+    unsigned connections = api->options.connections_max;
+    api->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL, request_step, api,
+        MHD_OPTION_LISTEN_SOCKET, api->options.listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+        connections ? connections : (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, target_read, api, MHD_OPTION_UNESCAPE_CALLBACK,
+        unescape_nothing, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, api,
+        MHD_OPTION_NOTIFY_COMPLETED, request_completed, api, MHD_OPTION_END);
+    return api->daemon != NULL ? RV_OK : RV_ERR_IO;
+}

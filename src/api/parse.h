@@ -1,0 +1,50 @@
+/* parse.h - from an HTTP request to a call of the scheduler: one function per route. */
+#ifndef RV_API_PARSE_H
+#define RV_API_PARSE_H
+
+#include "api/request.h"
+#include "scheduler/call.h"
+
+#include <stdbool.h>
+
+/* Each fills the call's part for its kind, on the call's arena (parser->arena); the kind is set
+ * already. False with parser->problem when the request is refused as a whole. */
+bool rv_parse_publish(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call);
+bool rv_parse_submit(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call);
+bool rv_parse_poll(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call);
+bool rv_parse_replies(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call);
+bool rv_parse_leases(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call);
+bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call);
+bool rv_parse_undo(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call);
+bool rv_parse_cancel(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call);
+bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *request,
+                  struct rv_call *call);
+bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call);
+bool rv_parse_steps(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call);
+bool rv_parse_attempts(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call);
+bool rv_parse_late(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call);
+bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call);
+bool rv_parse_alerts(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call);
+bool rv_parse_workflows(struct rv_parser *parser, const struct rv_request_line *request,
+                        struct rv_call *call);
+bool rv_parse_workflow(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call);
+/* No parameter, no body. */
+bool rv_parse_nothing(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call);
+
+#endif

@@ -1,0 +1,100 @@
+#include "api/digest.h"
+#include "api/parse.h"
+#include "base/limits.h"
+#include "workflow/definition.h"
+#include "yaml/yaml.h"
+
+enum { COMPILE_BYTES_MAX = 64 * 1024 * 1024 };
+
+/* 422 with file, line and column, both in fields and in front of the sentence. */
+static bool definition_refuse(struct rv_parser *parser, const struct rv_request_line *request,
+                              enum rv_err err, uint32_t line, uint32_t column,
+                              struct rv_str message)
+{
+    struct rv_str file = request->file.at ? request->file : RV_STR("workflow");
+    rv_refuse(parser, err, "%.*s:%u:%u: %.*s", RV_STR_FMT(file), line, column, RV_STR_FMT(message));
+    parser->problem.status = 422;
+    parser->problem.file = file;
+    parser->problem.line = line;
+    parser->problem.column = column;
+    return false;
+}
+
+static bool too_large(struct rv_parser *parser)
+{
+    return rv_refuse(parser, RV_ERR_LIMIT, "a definition has at most %d bytes; split the workflow",
+                     RV_DEFINITION_BYTES_MAX);
+}
+
+static bool definition_load(struct rv_parser *parser, const struct rv_request_line *request,
+                            const struct rv_json *document, struct rv_arena *compiled,
+                            const struct rv_definition **ret)
+{
+    struct rv_definition_fault fault = {.offset = 0};
+    enum rv_err err = rv_definition_load(compiled, document, ret, &fault);
+    if (err == RV_ERR_INVALID || err == RV_ERR_UNSUPPORTED) {
+        uint32_t line = 1;
+        uint32_t column = 1;
+        /* When the value is not there, this names the nearest place around it: good enough. */
+        (void)rv_yaml_locate(request->body, fault.pointer, fault.at_key, fault.offset, &line,
+                             &column);
+        return definition_refuse(parser, request, err, line, column, fault.message);
+    }
+    if (err != RV_OK)
+        return rv_refuse(parser, err, "the definition is too large to compile; split the workflow");
+    return true;
+}
+
+static bool row_fill(struct rv_parser *parser, const struct rv_json *document,
+                     const struct rv_definition *definition, struct rv_workflow_row *row)
+{
+    rv_buf_reset(&parser->scratch);
+    rv_json_write_canonical(&parser->scratch, document);
+    struct rv_str canonical = rv_buf_str(&parser->scratch);
+    if (parser->scratch.failed != RV_OK || canonical.len > RV_DEFINITION_BYTES_MAX)
+        return too_large(parser);
+    row->source = rv_arena_str(parser->arena, canonical);
+    row->hash = rv_digest_hex(parser->arena, canonical);
+    row->space = rv_arena_str(parser->arena, rv_definition_namespace(definition));
+    row->name = rv_arena_str(parser->arena, rv_definition_name(definition));
+    row->version = rv_arena_str(parser->arena, rv_definition_version(definition));
+    if (parser->arena->exhausted)
+        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+    return true;
+}
+
+static bool publish_read(struct rv_parser *parser, const struct rv_request_line *request,
+                         struct rv_arena *compiled, struct rv_workflow_row *row)
+{
+    struct rv_json document = {.len = 0};
+    struct rv_yaml_fault fault = {.line = 1, .column = 1};
+    const struct rv_definition *definition = NULL;
+    enum rv_err err = rv_yaml_parse(&parser->tree, request->body, RV_DEFINITION_BYTES_MAX,
+                                    &document, &fault);
+    if (err == RV_ERR_INVALID || err == RV_ERR_LIMIT)
+        return definition_refuse(parser, request, err, fault.line, fault.column, fault.message);
+    if (err != RV_OK)
+        return rv_refuse(parser, err, "the definition cannot be read now; try again");
+    return definition_load(parser, request, &document, compiled, &definition) &&
+           row_fill(parser, &document, definition, row);
+}
+
+bool rv_parse_publish(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call)
+{
+    static const char *const names[] = {"file", NULL};
+    struct rv_request_line named = *request;
+    if (!rv_args_only(parser, request, names))
+        return false;
+    if (rv_arg_get(request, "file").len > 0)
+        named.file = rv_arg_get(request, "file");
+    if (request->body.len == 0)
+        return rv_refuse_http(parser, 400, "the request has no body; send the definition");
+    if (request->body.len > RV_DEFINITION_BYTES_MAX)
+        return too_large(parser);
+    struct rv_arena compiled;
+    rv_arena_init(&compiled, COMPILE_BYTES_MAX);
+    bool good = publish_read(parser, &named, &compiled, &call->u.publish.row);
+    rv_arena_done(&compiled);
+    return good;
+}

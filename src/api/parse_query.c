@@ -1,0 +1,236 @@
+#include "api/body.h"
+#include "api/parse.h"
+#include "base/limits.h"
+
+static const char *const no_query[] = {NULL};
+static const char *const operate_names[] = {"by", "reason", NULL};
+static const char *const ack_names[] = {"by", NULL};
+
+enum { REASON_BYTES_MAX = 1000 };
+
+static bool task_read(struct rv_parser *parser, struct rv_str text, struct rv_task_id *ret)
+{
+    if (rv_task_parse(text, ret) == RV_OK)
+        return true;
+    return rv_refuse_http(parser, 404,
+                          "\"%.*s\" is no task id; an id has 13 characters, such as 06DWX3T9H2K4Q",
+                          RV_STR_FMT(text));
+}
+
+bool rv_parse_nothing(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call)
+{
+    (void)call;
+    return rv_args_only(parser, request, no_query);
+}
+
+static bool operate_read(struct rv_parser *parser, const struct rv_request_line *request,
+                         enum rv_command_kind verb, struct rv_call *call)
+{
+    struct rv_call_operate *operate = &call->u.operate;
+    struct rv_body body;
+    operate->verb = verb;
+    return rv_args_only(parser, request, no_query) &&
+           task_read(parser, request->params[0], &operate->task) &&
+           rv_body_read(parser, request->body, true, operate_names, &body) &&
+           rv_body_text(parser, &body, "by", RV_NAME_BYTES_MAX, &operate->by) &&
+           rv_body_text(parser, &body, "reason", REASON_BYTES_MAX, &operate->reason);
+}
+
+bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call)
+{
+    return operate_read(parser, request, RV_COMMAND_RESUBMIT, call);
+}
+
+bool rv_parse_undo(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call)
+{
+    return operate_read(parser, request, RV_COMMAND_UNDO, call);
+}
+
+bool rv_parse_cancel(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call)
+{
+    return operate_read(parser, request, RV_COMMAND_CANCEL, call);
+}
+
+static bool alert_read(struct rv_parser *parser, struct rv_str text, int64_t *ret)
+{
+    struct rv_task_id id;
+    if (rv_task_parse(text, &id) != RV_OK)
+        return rv_refuse_http(parser, 404,
+                              "\"%.*s\" is no alert id; GET /v1/alerts shows those there are",
+                              RV_STR_FMT(text));
+    *ret = id.value;
+    return true;
+}
+
+bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *request,
+                  struct rv_call *call)
+{
+    struct rv_body body;
+    return rv_args_only(parser, request, no_query) &&
+           alert_read(parser, request->params[0], &call->u.ack.alert) &&
+           rv_body_read(parser, request->body, true, ack_names, &body) &&
+           rv_body_text(parser, &body, "by", RV_NAME_BYTES_MAX, &call->u.ack.by);
+}
+
+bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call)
+{
+    static const char *const names[] = {"wait", "revision", NULL};
+    struct rv_call_show *show = &call->u.show;
+    return rv_args_only(parser, request, names) &&
+           task_read(parser, request->params[0], &show->task) &&
+           rv_arg_wait(parser, request, &show->wait_ms) &&
+           rv_arg_int(parser, request, "revision", 0, INT64_MAX, &show->after_revision);
+}
+
+/* The parameters that every page has: how many, and after what (which the caller reads). */
+static bool page_read(struct rv_parser *parser, const struct rv_request_line *request,
+                      const char *const *names, struct rv_call_list *list)
+{
+    int64_t limit = RV_PAGE_ROWS_MAX;
+    if (!rv_args_only(parser, request, names) ||
+        !rv_arg_int(parser, request, "limit", 1, RV_PAGE_ROWS_MAX, &limit))
+        return false;
+    list->limit = (size_t)limit;
+    return true;
+}
+
+bool rv_parse_steps(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call)
+{
+    static const char *const names[] = {"after", "limit", NULL};
+    int64_t after = 0;
+    if (!page_read(parser, request, names, &call->u.list) ||
+        !task_read(parser, request->params[0], &call->u.list.task) ||
+        !rv_arg_int(parser, request, "after", 0, UINT32_MAX, &after))
+        return false;
+    call->u.list.after_step = (uint32_t)after;
+    return true;
+}
+
+/* "<step>.<attempt>", as `next` of the page before said. */
+static bool place_read(struct rv_parser *parser, struct rv_str after, struct rv_call_list *list)
+{
+    const char *dot = after.len ? memchr(after.at, '.', after.len) : NULL;
+    struct rv_str before = {after.at, dot ? (size_t)(dot - after.at) : 0};
+    struct rv_str behind = {dot ? dot + 1 : after.at, dot ? after.len - before.len - 1 : 0};
+    int64_t step = 0;
+    int64_t attempt = 0;
+    if (!rv_text_int(before, &step) || !rv_text_int(behind, &attempt) || step > UINT32_MAX ||
+        attempt > UINT32_MAX)
+        return rv_refuse_http(parser, 400,
+                              "after=%.*s: must be \"next\" of the page before, such as 3.2",
+                              RV_STR_FMT(after));
+    list->after_step = (uint32_t)step;
+    list->after = (uint32_t)attempt;
+    return true;
+}
+
+bool rv_parse_attempts(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call)
+{
+    static const char *const names[] = {"step", "after", "limit", NULL};
+    struct rv_call_list *list = &call->u.list;
+    int64_t step = 0;
+    if (!page_read(parser, request, names, list) ||
+        !task_read(parser, request->params[0], &list->task) ||
+        !rv_arg_int(parser, request, "step", 1, UINT32_MAX, &step))
+        return false;
+    list->step = (uint32_t)step;
+    struct rv_str after = rv_arg_get(request, "after");
+    if (after.at == NULL)
+        return true;
+    return place_read(parser, after, list);
+}
+
+bool rv_parse_late(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call)
+{
+    static const char *const names[] = {"limit", NULL};
+    return page_read(parser, request, names, &call->u.list) &&
+           task_read(parser, request->params[0], &call->u.list.task);
+}
+
+static bool state_read(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_task_filter *filter)
+{
+    static const char *const states[] = {
+#define RV_TASK_STATE(name, text, open, moves) text,
+#include "core/tbl/task_state.def"
+#undef RV_TASK_STATE
+        NULL};
+    struct rv_str text = rv_arg_get(request, "state");
+    if (text.at == NULL)
+        return true;
+    filter->by_state = true;
+    if (rv_task_state_parse(text, &filter->state))
+        return true;
+    rv_suggest_to(parser, text, states);
+    return rv_refuse_http(parser, 400, "state=%.*s: no such state; %.*s", RV_STR_FMT(text),
+                          RV_STR_FMT(rv_buf_str(&parser->scratch)));
+}
+
+bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call)
+{
+    static const char *const names[] = {"workflow", "state", "after", "limit", NULL};
+    struct rv_call_list *list = &call->u.list;
+    if (!page_read(parser, request, names, list) || !state_read(parser, request, &list->filter))
+        return false;
+    list->filter.workflow = rv_arg_get(request, "workflow");
+    if (list->filter.workflow.at != NULL &&
+        (list->filter.workflow.len == 0 ||
+         memchr(list->filter.workflow.at, '/', list->filter.workflow.len) == NULL))
+        return rv_refuse_http(parser, 400,
+                              "workflow=%.*s: must be namespace/name or namespace/name:version",
+                              RV_STR_FMT(list->filter.workflow));
+    struct rv_str after = rv_arg_get(request, "after");
+    return after.at == NULL || task_read(parser, after, &list->filter.before);
+}
+
+bool rv_parse_alerts(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call)
+{
+    static const char *const names[] = {"open", "task", "after", "limit", NULL};
+    struct rv_call_list *list = &call->u.list;
+    list->open_only = true;
+    if (!page_read(parser, request, names, list) ||
+        !rv_arg_bool(parser, request, "open", &list->open_only))
+        return false;
+    struct rv_str task = rv_arg_get(request, "task");
+    struct rv_str after = rv_arg_get(request, "after");
+    return (task.at == NULL || task_read(parser, task, &list->task)) &&
+           (after.at == NULL || alert_read(parser, after, &list->before));
+}
+
+bool rv_parse_workflows(struct rv_parser *parser, const struct rv_request_line *request,
+                        struct rv_call *call)
+{
+    static const char *const names[] = {"after", "limit", NULL};
+    int64_t skip = 0;
+    if (!page_read(parser, request, names, &call->u.list) ||
+        !rv_arg_int(parser, request, "after", 0, INT32_MAX, &skip))
+        return false;
+    call->u.list.skip = (size_t)skip;
+    return true;
+}
+
+bool rv_parse_workflow(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call)
+{
+    static const char *const names[] = {"version", NULL};
+    struct rv_call_list *list = &call->u.list;
+    if (!rv_args_only(parser, request, names))
+        return false;
+    struct rv_str version = rv_arg_get(request, "version");
+    list->limit = 1;
+    list->filter.workflow = rv_arena_printf(
+        parser->arena, "%.*s/%.*s%s%.*s", RV_STR_FMT(request->params[0]),
+        RV_STR_FMT(request->params[1]), version.at ? ":" : "", RV_STR_FMT(version));
+    return list->filter.workflow.at != NULL ||
+           rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+}

@@ -1,0 +1,117 @@
+#include "api/body.h"
+#include "api/digest.h"
+#include "api/parse.h"
+#include "base/limits.h"
+
+enum { PRIORITY_DEFAULT = 5, PRIORITY_MAX = 9 };
+
+#define ITEM_NAMES "workflow", "input", "key", "priority", "correlationId"
+static const char *const item_names[] = {ITEM_NAMES, "replyTo", "tags", NULL};
+static const char *const body_names[] = {ITEM_NAMES, "replyTo", "tags", "tasks", NULL};
+static const char *const query_names[] = {"wait", NULL};
+
+/* "namespace/name" or "namespace/name:version". */
+static bool workflow_split(struct rv_parser *parser, const struct rv_body *body, struct rv_str text,
+                           struct rv_submission *item)
+{
+    const char *slash = memchr(text.at, '/', text.len);
+    size_t space_len = slash ? (size_t)(slash - text.at) : 0;
+    if (space_len == 0 || space_len + 1 == text.len) {
+        struct rv_str place = rv_body_member_name(parser, body, "workflow");
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "%.*s \"%.*s\" must be namespace/name or namespace/name:version",
+                         RV_STR_FMT(place), RV_STR_FMT(text));
+    }
+    item->space = (struct rv_str){text.at, space_len};
+    item->name = (struct rv_str){slash + 1, text.len - space_len - 1};
+    const char *colon = memchr(item->name.at, ':', item->name.len);
+    if (colon == NULL)
+        return true;
+    item->version = (struct rv_str){colon + 1, (size_t)(text.at + text.len - colon - 1)};
+    item->name.len = (size_t)(colon - item->name.at);
+    return true;
+}
+
+/* Later issues bring these; until then a silent loss would be worse than a refusal. */
+static bool unsupported_absent(struct rv_parser *parser, const struct rv_body *body)
+{
+    static const char *const later[] = {"replyTo", "tags"};
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        if (rv_json_get(body->object, rv_str_of(later[i])) == NULL)
+            continue;
+        struct rv_str place = rv_body_member_name(parser, body, later[i]);
+        return rv_refuse(parser, RV_ERR_UNSUPPORTED, "%.*s is not supported yet; leave it out",
+                         RV_STR_FMT(place));
+    }
+    return true;
+}
+
+static bool body_hash(struct rv_parser *parser, const struct rv_body *body, struct rv_str *ret)
+{
+    rv_buf_reset(&parser->scratch);
+    rv_json_write_canonical(&parser->scratch, body->object);
+    if (parser->scratch.failed == RV_OK)
+        *ret = rv_digest_hex(parser->arena, rv_buf_str(&parser->scratch));
+    return ret->at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request");
+}
+
+static bool item_read(struct rv_parser *parser, const struct rv_body *body,
+                      struct rv_submission *item)
+{
+    struct rv_str workflow = RV_STR_NONE;
+    int64_t priority = PRIORITY_DEFAULT;
+    bool good = unsupported_absent(parser, body) &&
+                rv_body_text(parser, body, "workflow", 3 * RV_NAME_BYTES_MAX + 2, &workflow) &&
+                rv_body_need(parser, body, "workflow", workflow) &&
+                workflow_split(parser, body, workflow, item) &&
+                rv_body_payload(parser, body, "input", &item->input) &&
+                rv_body_text(parser, body, "key", RV_KEY_BYTES_MAX, &item->key) &&
+                rv_body_text(parser, body, "correlationId", RV_KEY_BYTES_MAX, &item->correlation) &&
+                rv_body_int(parser, body, "priority", 0, PRIORITY_MAX, &priority);
+    if (!good || (item->key.at != NULL && !body_hash(parser, body, &item->body_hash)))
+        return false;
+    item->priority = (uint8_t)priority;
+    return true;
+}
+
+/* A bad item does not spoil the others: it keeps its own error and message. */
+static void item_read_apart(struct rv_parser *parser, const struct rv_json *value, size_t index,
+                            struct rv_submission *item)
+{
+    struct rv_body body;
+    struct rv_str where = rv_body_item_name(parser, "tasks", index);
+    if (rv_body_open(parser, value, where, item_names, &body) && item_read(parser, &body, item))
+        return;
+    *item = (struct rv_submission){.err = parser->problem.err, .message = parser->problem.detail};
+    parser->problem = (struct rv_problem){.status = 0};
+}
+
+bool rv_parse_submit(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call)
+{
+    struct rv_call_submit *submit = &call->u.submit;
+    struct rv_body body;
+    const struct rv_json *tasks = NULL;
+    size_t count = 0;
+    if (!rv_args_only(parser, request, query_names) ||
+        !rv_arg_wait(parser, request, &submit->wait_ms) ||
+        !rv_body_read(parser, request->body, false, body_names, &body) ||
+        !rv_body_list(parser, &body, "tasks", RV_CALL_ITEMS_MAX, &tasks, &count))
+        return false;
+    if (tasks != NULL && body.object->len != 1)
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "\"tasks\" must stand alone; put the other properties into its items");
+    if (tasks != NULL && submit->wait_ms != 0)
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "wait is for one task; for many, ask GET /v1/tasks/{task}?wait= for each");
+    submit->batch = tasks != NULL;
+    submit->count = tasks ? count : 1;
+    submit->items = RV_NEW_ARRAY(parser->arena, struct rv_submission, submit->count);
+    if (submit->items == NULL)
+        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+    if (tasks == NULL)
+        return item_read(parser, &body, &submit->items[0]);
+    for (size_t i = 0; i < count; i++)
+        item_read_apart(parser, &tasks[i], i, &submit->items[i]);
+    return true;
+}

@@ -1,0 +1,285 @@
+#include "api/request.h"
+
+#include "base/limits.h"
+#include "base/suggest.h"
+#include "base/time.h"
+#include "json/json.h"
+
+enum { TREE_BYTES_MAX = 192 * 1024 * 1024 };
+
+void rv_parser_init(struct rv_parser *parser)
+{
+    *parser = (struct rv_parser){.arena = NULL};
+    rv_arena_init(&parser->tree, TREE_BYTES_MAX);
+    rv_buf_init(&parser->scratch, (size_t)RV_BODY_BYTES_MAX * 2);
+}
+
+void rv_parser_done(struct rv_parser *parser)
+{
+    rv_arena_done(&parser->tree);
+    rv_buf_done(&parser->scratch);
+}
+
+void rv_parser_begin(struct rv_parser *parser, struct rv_arena *arena)
+{
+    rv_arena_reset(&parser->tree);
+    rv_buf_reset(&parser->scratch);
+    parser->arena = arena;
+    parser->problem = (struct rv_problem){.status = 0};
+}
+
+static void problem_set(struct rv_parser *parser, int status, enum rv_err err, const char *format,
+                        va_list args)
+{
+    parser->problem = (struct rv_problem){.status = status, .err = err};
+    parser->problem.detail = rv_arena_vprintf(parser->arena, format, args);
+}
+
+bool rv_refuse(struct rv_parser *parser, enum rv_err err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    problem_set(parser, rv_err_http(err), err, format, args);
+    va_end(args);
+    return false;
+}
+
+bool rv_refuse_http(struct rv_parser *parser, int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    problem_set(parser, status, RV_OK, format, args);
+    va_end(args);
+    return false;
+}
+
+bool rv_text_plain(struct rv_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.at[i] < 0x20 || text.at[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* UTF-8 is what our JSON reader takes as a string: it is asked, rather than a second table. */
+static bool utf8_valid(struct rv_parser *parser, struct rv_str text)
+{
+    bool ascii = true;
+    for (size_t i = 0; i < text.len; i++)
+        ascii &= (unsigned char)text.at[i] < 0x80;
+    if (ascii)
+        return true;
+    rv_buf_reset(&parser->scratch);
+    rv_buf_add_char(&parser->scratch, '"');
+    for (size_t i = 0; i < text.len; i++)
+        if (text.at[i] != '"' && text.at[i] != '\\')
+            rv_buf_add_char(&parser->scratch, text.at[i]);
+    rv_buf_add_char(&parser->scratch, '"');
+    return parser->scratch.failed == RV_OK &&
+           rv_json_scan(rv_buf_str(&parser->scratch), 1, NULL) == RV_OK;
+}
+
+static bool percent_decode(struct rv_parser *parser, struct rv_str text, bool plus_is_space,
+                           struct rv_str *ret)
+{
+    char *at = rv_arena_bytes(parser->arena, text.len + 1);
+    if (at == NULL)
+        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        if (c == '%') {
+            int high = i + 2 < text.len ? hex_digit(text.at[i + 1]) : -1;
+            int low = i + 2 < text.len ? hex_digit(text.at[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return rv_refuse_http(parser, 400,
+                                      "a percent sign in the address is not followed by two hex "
+                                      "digits; write it as %%25");
+            c = (char)(high * 16 + low);
+            i += 2;
+        } else if (c == '+' && plus_is_space) {
+            c = ' ';
+        }
+        at[len++] = c;
+    }
+    *ret = (struct rv_str){at, len};
+    if (!rv_text_plain(*ret))
+        return rv_refuse_http(parser, 400, "the address holds a control character; remove it");
+    if (!utf8_valid(parser, *ret))
+        return rv_refuse_http(parser, 400, "the address is not valid UTF-8");
+    return true;
+}
+
+static struct rv_str until(struct rv_str *rest, char end)
+{
+    const char *found = rest->len ? memchr(rest->at, end, rest->len) : NULL;
+    struct rv_str piece = *rest;
+    if (found == NULL) {
+        *rest = RV_STR_NONE;
+    } else {
+        piece.len = (size_t)(found - rest->at);
+        *rest = (struct rv_str){found + 1, rest->len - piece.len - 1};
+    }
+    return piece;
+}
+
+static bool path_read(struct rv_parser *parser, struct rv_request_line *request)
+{
+    struct rv_str rest = {request->path.at + 1, request->path.len - 1};
+    while (rest.at != NULL) {
+        struct rv_str raw = until(&rest, '/');
+        bool dots = rv_str_is(raw, ".") || rv_str_is(raw, "..");
+        if (raw.len == 0 || dots || request->segments_count == RV_SEGMENTS_MAX)
+            return rv_refuse_http(parser, 404, "there is no \"%.*s\"; the API begins with /v1/",
+                                  RV_STR_FMT(request->path));
+        if (!percent_decode(parser, raw, false, &request->segments[request->segments_count++]))
+            return false;
+    }
+    return true;
+}
+
+static bool query_read(struct rv_parser *parser, struct rv_str query,
+                       struct rv_request_line *request)
+{
+    while (query.at != NULL && query.len > 0) {
+        struct rv_str value = until(&query, '&');
+        struct rv_str name = until(&value, '=');
+        if (request->args_count == RV_ARGS_MAX)
+            return rv_refuse_http(parser, 400, "more than %d query parameters", RV_ARGS_MAX);
+        struct rv_arg arg = {RV_STR_NONE, RV_STR("")};
+        if (!percent_decode(parser, name, true, &arg.name))
+            return false;
+        if (value.at != NULL && !percent_decode(parser, value, true, &arg.value))
+            return false;
+        for (size_t i = 0; i < request->args_count; i++)
+            if (rv_str_eq(request->args[i].name, arg.name))
+                return rv_refuse_http(parser, 400, "the parameter \"%.*s\" is given twice",
+                                      RV_STR_FMT(arg.name));
+        request->args[request->args_count++] = arg;
+    }
+    return true;
+}
+
+bool rv_request_read(struct rv_parser *parser, struct rv_str target, struct rv_request_line *ret)
+{
+    *ret = (struct rv_request_line){.segments_count = 0};
+    if (target.len > RV_TARGET_BYTES_MAX)
+        return rv_refuse_http(parser, 414, "the address is longer than %d bytes",
+                              RV_TARGET_BYTES_MAX);
+    for (size_t i = 0; i < target.len; i++)
+        if ((unsigned char)target.at[i] <= 0x20 || target.at[i] == 0x7f)
+            return rv_refuse_http(parser, 400,
+                                  "the address holds a blank or a control character; "
+                                  "percent-encode it");
+    if (target.len == 0 || target.at[0] != '/')
+        return rv_refuse_http(parser, 400, "the address must begin with a slash");
+    struct rv_str query = target;
+    ret->path = until(&query, '?');
+    return path_read(parser, ret) && query_read(parser, query, ret);
+}
+
+void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *const *names)
+{
+    const char *near = rv_suggest(given, names);
+    rv_buf_reset(&parser->scratch);
+    if (near != NULL) {
+        rv_buf_printf(&parser->scratch, "did you mean \"%s\"?", near);
+    } else if (names[0] == NULL) {
+        rv_buf_lit(&parser->scratch, "there are none here");
+    } else {
+        rv_buf_lit(&parser->scratch, "known are");
+        for (size_t i = 0; names[i] != NULL; i++)
+            rv_buf_printf(&parser->scratch, "%s %s", i ? "," : "", names[i]);
+    }
+}
+
+bool rv_args_only(struct rv_parser *parser, const struct rv_request_line *request,
+                  const char *const *names)
+{
+    for (size_t i = 0; i < request->args_count; i++) {
+        struct rv_str name = request->args[i].name;
+        size_t n = 0;
+        while (names[n] != NULL && !rv_str_is(name, names[n]))
+            n++;
+        if (names[n] != NULL)
+            continue;
+        rv_suggest_to(parser, name, names);
+        return rv_refuse_http(parser, 400, "unknown query parameter \"%.*s\"; %.*s",
+                              RV_STR_FMT(name), RV_STR_FMT(rv_buf_str(&parser->scratch)));
+    }
+    return true;
+}
+
+struct rv_str rv_arg_get(const struct rv_request_line *request, const char *name)
+{
+    for (size_t i = 0; i < request->args_count; i++)
+        if (rv_str_is(request->args[i].name, name))
+            return request->args[i].value;
+    return RV_STR_NONE;
+}
+
+bool rv_text_int(struct rv_str text, int64_t *ret)
+{
+    if (text.len == 0 || text.len > 18)
+        return false;
+    int64_t number = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return false;
+        number = number * 10 + (text.at[i] - '0');
+    }
+    *ret = number;
+    return true;
+}
+
+bool rv_arg_int(struct rv_parser *parser, const struct rv_request_line *request, const char *name,
+                int64_t min, int64_t max, int64_t *ret)
+{
+    struct rv_str text = rv_arg_get(request, name);
+    if (text.at == NULL)
+        return true;
+    int64_t number;
+    if (!rv_text_int(text, &number) || number < min || number > max)
+        return rv_refuse_http(parser, 400, "%s=%.*s: must be a whole number from %lld to %lld",
+                              name, RV_STR_FMT(text), (long long)min, (long long)max);
+    *ret = number;
+    return true;
+}
+
+bool rv_arg_bool(struct rv_parser *parser, const struct rv_request_line *request, const char *name,
+                 bool *ret)
+{
+    struct rv_str text = rv_arg_get(request, name);
+    if (text.at == NULL)
+        return true;
+    if (!rv_str_is(text, "true") && !rv_str_is(text, "false"))
+        return rv_refuse_http(parser, 400, "%s=%.*s: must be true or false", name,
+                              RV_STR_FMT(text));
+    *ret = text.len == 4;
+    return true;
+}
+
+bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request, int64_t *ret_ms)
+{
+    struct rv_str text = rv_arg_get(request, "wait");
+    if (text.at == NULL)
+        return true;
+    if (rv_duration_parse(text, ret_ms) != RV_OK)
+        return rv_refuse_http(parser, 400, "wait=%.*s: must be an ISO 8601 duration such as PT20S",
+                              RV_STR_FMT(text));
+    if (*ret_ms > RV_WAIT_MS_MAX)
+        return rv_refuse_http(parser, 400, "wait=%.*s: at most PT%dS; ask again after that",
+                              RV_STR_FMT(text), RV_WAIT_MS_MAX / 1000);
+    return true;
+}

@@ -1,0 +1,80 @@
+/* request.h - the line and headers of an HTTP request as the parsers see them: no sockets here. */
+#ifndef RV_API_REQUEST_H
+#define RV_API_REQUEST_H
+
+#include "api/problem.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    RV_TARGET_BYTES_MAX = 4096, /* path and query as sent */
+    RV_SEGMENTS_MAX = 8,
+    RV_ARGS_MAX = 16
+};
+
+struct rv_arg {
+    struct rv_str name;
+    struct rv_str value;
+};
+
+/* Texts live on the arena that it was read with. */
+struct rv_request_line {
+    struct rv_str path;                      /* as sent, for messages */
+    struct rv_str segments[RV_SEGMENTS_MAX]; /* decoded, without the slashes */
+    size_t segments_count;
+    struct rv_arg args[RV_ARGS_MAX]; /* of the query, decoded; no name twice */
+    size_t args_count;
+    struct rv_str params[RV_SEGMENTS_MAX]; /* the segments that a pattern's {names} stand for */
+    size_t params_count;
+    struct rv_str file; /* X-File-Name: what the client calls the definition; absent: not given */
+    struct rv_str body; /* whole */
+};
+
+/* What one thread needs to parse requests, one after the other. */
+struct rv_parser {
+    struct rv_arena tree; /* of the body, until the request is parsed */
+    struct rv_buf scratch;
+    struct rv_arena *arena;    /* borrowed: the call's; what outlives parsing goes there */
+    struct rv_problem problem; /* when a parser said no */
+};
+
+void rv_parser_init(struct rv_parser *parser);
+void rv_parser_done(struct rv_parser *parser);
+/* Before each request. */
+void rv_parser_begin(struct rv_parser *parser, struct rv_arena *arena);
+
+/* Sets the problem; false, so that a parser can return it. */
+bool rv_refuse(struct rv_parser *parser, enum rv_err err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool rv_refuse_http(struct rv_parser *parser, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Splits and decodes path and query. Refuses what is not plain UTF-8 text: NUL and other control
+ * characters, broken percent signs, empty and dot segments, a parameter given twice. */
+bool rv_request_read(struct rv_parser *parser, struct rv_str target, struct rv_request_line *ret);
+
+/* Refuses parameters that are not in `names` (ended by NULL). */
+bool rv_args_only(struct rv_parser *parser, const struct rv_request_line *request,
+                  const char *const *names);
+/* Absent when it was not given. */
+struct rv_str rv_arg_get(const struct rv_request_line *request, const char *name);
+/* *ret stays as it is when the parameter was not given. */
+bool rv_arg_int(struct rv_parser *parser, const struct rv_request_line *request, const char *name,
+                int64_t min, int64_t max, int64_t *ret);
+bool rv_arg_bool(struct rv_parser *parser, const struct rv_request_line *request, const char *name,
+                 bool *ret);
+/* ISO 8601 duration, at most RV_WAIT_MS_MAX. */
+bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request, int64_t *ret_ms);
+
+/* Digits only, at most int64. */
+bool rv_text_int(struct rv_str text, int64_t *ret);
+/* Appends "; did you mean ...?" to scratch when a known name is near. */
+void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *const *names);
+/* Whether the text has no control characters (names and keys must not). */
+bool rv_text_plain(struct rv_str text);
+
+#endif

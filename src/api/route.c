@@ -1,0 +1,125 @@
+#include "api/route.h"
+
+#include "api/parse.h"
+#include "base/suggest.h"
+
+/* clang-format off */
+#define ROUTE(method, pattern, kind, parse, render)                                                \
+    {#method, pattern, RV_CALL_##kind, rv_parse_##parse, rv_render_##render, false, false}
+#define ROUTE_LOCAL(method, pattern, parse, render)                                                \
+    {#method, pattern, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, true, false}
+/* Goes through the scheduler with a cheap question, so that the answer proves it alive. */
+#define ROUTE_READY(method, pattern, parse, render)                                                \
+    {#method, pattern, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, false, true}
+
+static const struct rv_route routes[] = {
+    ROUTE(POST, "/v1/replies",                       REPLIES,   replies,   replies),
+    ROUTE(POST, "/v1/agents/{agent}/requests",       POLL,      poll,      poll),
+    ROUTE(POST, "/v1/tasks",                         SUBMIT,    submit,    submit),
+    ROUTE(POST, "/v1/leases",                        LEASES,    leases,    leases),
+    ROUTE(GET,  "/v1/tasks/{task}",                  SHOW,      show,      show),
+    ROUTE(GET,  "/v1/tasks",                         TASKS,     tasks,     tasks),
+    ROUTE(GET,  "/v1/tasks/{task}/steps",            STEPS,     steps,     steps),
+    ROUTE(GET,  "/v1/tasks/{task}/attempts",         ATTEMPTS,  attempts,  attempts),
+    ROUTE(GET,  "/v1/tasks/{task}/late-replies",     LATE,      late,      late),
+    ROUTE(POST, "/v1/tasks/{task}/resubmit",         OPERATE,   resubmit,  operate),
+    ROUTE(POST, "/v1/tasks/{task}/undo",             OPERATE,   undo,      operate),
+    ROUTE(POST, "/v1/tasks/{task}/cancel",           OPERATE,   cancel,    operate),
+    ROUTE(PUT,  "/v1/workflows",                     PUBLISH,   publish,   publish),
+    ROUTE(GET,  "/v1/workflows",                     WORKFLOWS, workflows, workflows),
+    ROUTE(GET,  "/v1/workflows/{namespace}/{name}",  WORKFLOWS, workflow,  workflow),
+    ROUTE(GET,  "/v1/alerts",                        ALERTS,    alerts,    alerts),
+    ROUTE(POST, "/v1/alerts/{alert}/ack",            ACK,       ack,       ack),
+    ROUTE(GET,  "/v1/agents",                        AGENTS,    nothing,   agents),
+    ROUTE_LOCAL(GET, "/health/live",                            nothing,   live),
+    ROUTE_READY(GET, "/health/ready",                           nothing,   ready),
+    ROUTE_LOCAL(GET, "/v1/version",                             nothing,   version),
+    {NULL, NULL, RV_CALL_AGENTS, NULL, NULL, false, false},
+};
+/* clang-format on */
+
+const struct rv_route *rv_routes(void)
+{
+    return routes;
+}
+
+static struct rv_str next_segment(const char **pattern)
+{
+    const char *at = *pattern + 1; /* past the slash */
+    size_t len = 0;
+    while (at[len] != '\0' && at[len] != '/')
+        len++;
+    *pattern = at + len;
+    return (struct rv_str){at, len};
+}
+
+static bool route_matches(const struct rv_route *route, struct rv_request_line *request)
+{
+    const char *rest = route->pattern;
+    request->params_count = 0;
+    for (size_t i = 0; i < request->segments_count; i++) {
+        if (*rest == '\0')
+            return false;
+        struct rv_str wanted = next_segment(&rest);
+        if (wanted.at[0] == '{')
+            request->params[request->params_count++] = request->segments[i];
+        else if (!rv_str_eq(wanted, request->segments[i]))
+            return false;
+    }
+    return *rest == '\0';
+}
+
+static const struct rv_route *not_found(struct rv_parser *parser, struct rv_str path)
+{
+    const char *patterns[sizeof routes / sizeof routes[0]];
+    size_t count = 0;
+    for (const struct rv_route *route = routes; route->method != NULL; route++)
+        patterns[count++] = route->pattern;
+    patterns[count] = NULL;
+    const char *near = rv_suggest(path, patterns);
+    rv_refuse_http(parser, 404, "there is no \"%.*s\"%s%s%s", RV_STR_FMT(path),
+                   near ? "; did you mean \"" : "; the API begins with /v1/", near ? near : "",
+                   near ? "\"?" : "");
+    return NULL;
+}
+
+/* Methods that the path does have, as the header Allow wants them. */
+struct methods {
+    char text[64];
+    size_t len;
+};
+
+static void methods_add(struct methods *methods, const char *method)
+{
+    size_t len = strlen(method);
+    if (methods->len + len + 2 > sizeof methods->text)
+        return;
+    if (methods->len > 0) {
+        memcpy(methods->text + methods->len, ", ", 2);
+        methods->len += 2;
+    }
+    memcpy(methods->text + methods->len, method, len);
+    methods->len += len;
+}
+
+const struct rv_route *rv_route_find(struct rv_parser *parser, struct rv_str method,
+                                     struct rv_request_line *request)
+{
+    struct methods methods = {.len = 0};
+    if (rv_str_is(method, "HEAD"))
+        method = RV_STR("GET");
+    for (const struct rv_route *route = routes; route->method != NULL; route++) {
+        if (!route_matches(route, request))
+            continue;
+        if (rv_str_is(method, route->method))
+            return route;
+        methods_add(&methods, route->method);
+    }
+    if (methods.len == 0)
+        return not_found(parser, request->path);
+    struct rv_str allow = rv_arena_str(parser->arena, (struct rv_str){methods.text, methods.len});
+    rv_refuse_http(parser, 405, "%.*s is not possible at \"%.*s\"; use %.*s", RV_STR_FMT(method),
+                   RV_STR_FMT(request->path), RV_STR_FMT(allow));
+    parser->problem.allow = allow;
+    return NULL;
+}
