@@ -24,8 +24,8 @@ static struct date date_of_day(int64_t day)
     int64_t z = day + DAYS_TO_EPOCH + DAYS_PER_ERA; /* one era later, so that nothing is negative */
     int64_t era = z / DAYS_PER_ERA;
     int64_t of_era = z % DAYS_PER_ERA;
-    int64_t year_of_era =
-        (of_era - of_era / 1460 + of_era / 36524 - of_era / (DAYS_PER_ERA - 1)) / 365;
+    int64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / (DAYS_PER_ERA - 1)) /
+                          365;
     int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     int64_t from_march = (5 * of_year + 2) / 153;
     int month = (int)(from_march < 10 ? from_march + 3 : from_march - 9);

@@ -50,7 +50,7 @@ struct rv_json_member {
 
 /* Where and why a text is no JSON. */
 struct rv_json_fault {
-    size_t offset; /* of the offending byte */
+    size_t offset;       /* of the offending byte */
     uint32_t line;       /* from 1 */
     uint32_t column;     /* from 1, in bytes */
     const char *message; /* static: names what was expected or which limit was passed */
@@ -98,11 +98,18 @@ struct rv_json rv_json_of_int(struct rv_arena *arena, int64_t number);
 /* Borrows `text`, which must be valid UTF-8 and shorter than 4 GiB. */
 struct rv_json rv_json_of_str(struct rv_str text);
 
-/* Same type and same value: numbers by their doubles (or texts, if equal), objects whatever the order. */
+/* Same type and same value: numbers by their doubles (or texts, if equal), objects whatever the
+ * order of their members. NaN equals nothing. */
 bool rv_json_equal(const struct rv_json *a, const struct rv_json *b);
-/* jq's total order: null < false < true < numbers < strings < arrays < objects (jq manual, sort). */
+/* jq's total order: null < false < true < numbers < strings < arrays < objects (jq manual, sort);
+ * NaN before all other numbers and equal to itself. */
 int rv_json_compare(const struct rv_json *a, const struct rv_json *b);
-/* A copy that owns everything it points to on `arena`. A null with RV_ERR_MEMORY/LIMIT on failure. */
+/* The same for trees that an expression made: since parts may be shared, a small one can stand for
+ * more values than could ever be visited. About a unit of `*fuel` is taken for each value and each
+ * 64 bytes of text. Below 0 the walk was given up, and its result means nothing. */
+bool rv_json_equal_within(const struct rv_json *a, const struct rv_json *b, int64_t *fuel);
+int rv_json_compare_within(const struct rv_json *a, const struct rv_json *b, int64_t *fuel);
+/* A copy that owns everything it points to on `arena`. A null with MEMORY or LIMIT on failure. */
 RV_CHECK enum rv_err rv_json_copy(struct rv_arena *arena, const struct rv_json *value,
                                   struct rv_json *ret_value);
 

@@ -84,7 +84,7 @@ double json_real_of_text(struct rv_str text)
     struct decimal decimal = decimal_of_text(text);
     bool small = decimal.exact && decimal.mantissa <= EXACT_INTEGER_MAX;
     if (small && decimal.exponent >= -EXACT_POWER_MAX && decimal.exponent <= EXACT_POWER_MAX) {
-        /* Both operands are exact, so the one rounding of the operation gives the nearest double. */
+        /* Both operands are exact: the one rounding of the operation gives the nearest double. */
         double real = (double)decimal.mantissa;
         if (decimal.exponent < 0)
             real /= powers_of_ten[-decimal.exponent];
@@ -249,8 +249,8 @@ static size_t digits_write(const struct digits *digits, char *to)
         memcpy(to + len, digits->at + 1, (size_t)digits->count - 1);
         len += (size_t)digits->count - 1;
     }
-    return len + (size_t)snprintf(to + len, JSON_REAL_TEXT_BYTES - 1 - len, "e%d",
-                                  digits->exponent);
+    return len +
+           (size_t)snprintf(to + len, JSON_REAL_TEXT_BYTES - 1 - len, "e%d", digits->exponent);
 }
 
 struct rv_str json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYTES])

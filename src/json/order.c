@@ -34,8 +34,7 @@ static void merge(const struct json_sort_entry *in, struct json_sort_entry *out,
     size_t left = from;
     size_t right = middle;
     for (size_t i = from; i < to; i++) {
-        bool take_left =
-            left < middle && (right == to || entry_cmp(&in[left], &in[right]) <= 0);
+        bool take_left = left < middle && (right == to || entry_cmp(&in[left], &in[right]) <= 0);
         out[i] = take_left ? in[left++] : in[right++];
     }
 }
@@ -95,8 +94,8 @@ const struct rv_json_member *json_order_next(struct json_order *order)
 {
     if (order->taken == order->object->len)
         return NULL;
-    const struct rv_json_member *next =
-        order->sorted != NULL ? order->sorted[order->taken].member : next_larger(order);
+    const struct rv_json_member *next = order->sorted != NULL ? order->sorted[order->taken].member
+                                                              : next_larger(order);
     order->taken++;
     order->last = next;
     return next;

@@ -22,7 +22,7 @@ enum { JSON_SMALL_OBJECT = 16 };
 
 void json_order_init(struct json_order *order, const struct rv_json *object);
 void json_order_done(struct json_order *order);
-/* The next member, equal keys (which only an unchecked object has) in any order; NULL at the end. */
+/* The next member; NULL at the end. */
 const struct rv_json_member *json_order_next(struct json_order *order);
 
 /* Sorts `count` entries made by json_sort_entry_of; `spare` has room for as many more. Merge sort:

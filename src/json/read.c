@@ -227,13 +227,12 @@ static bool keys_differ(struct json_reader *reader, const struct json_frame *fra
     }
     if (repeated == count)
         return true;
-    json_fail(&reader->failure,
-              key_place(reader->start + frame->offset, reader->end, repeated),
+    json_fail(&reader->failure, key_place(reader->start + frame->offset, reader->end, repeated),
               "the key stands twice in this object");
     return false;
 }
 
-/* Moves the values of the innermost container to the arena and puts the container in their place. */
+/* Moves the values of the innermost container to the arena, the container into their place. */
 static bool build_container(struct json_reader *reader, const struct json_frame *frame)
 {
     size_t values = reader->count - frame->base;

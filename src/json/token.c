@@ -161,7 +161,7 @@ static char unescaped_char(char c)
         return '\r';
     case 't':
         return '\t';
-    default:
+    default: /* no enum: the quote, the backslash and the slash stand for themselves */
         return c;
     }
 }

@@ -116,161 +116,13 @@ const struct rv_json *rv_json_at(const struct rv_json *value, struct rv_str poin
     return value;
 }
 
-static bool equal_within(const struct rv_json *a, const struct rv_json *b, unsigned depth);
-
-static bool objects_equal(const struct rv_json *a, const struct rv_json *b, unsigned depth)
-{
-    uint32_t same = 0;
-    while (same < a->len && rv_str_eq(json_key(&a->u.members[same]), json_key(&b->u.members[same])))
-        if (!equal_within(&a->u.members[same].value, &b->u.members[same].value, depth))
-            return false;
-        else
-            same++;
-    if (same == a->len)
-        return true;
-    /* Not in the same order: the rest goes by sorted keys. */
-    struct json_order in_a, in_b;
-    bool equal = true;
-    json_order_init(&in_a, a);
-    json_order_init(&in_b, b);
-    for (uint32_t i = 0; i < a->len && equal; i++) {
-        const struct rv_json_member *x = json_order_next(&in_a);
-        const struct rv_json_member *y = json_order_next(&in_b);
-        equal = x != NULL && y != NULL && rv_str_eq(json_key(x), json_key(y)) &&
-                equal_within(&x->value, &y->value, depth);
-    }
-    json_order_done(&in_a);
-    json_order_done(&in_b);
-    return equal;
-}
-
-static bool numbers_equal(const struct rv_json *a, const struct rv_json *b)
-{
-    if (!a->computed && !b->computed && a->len == b->len && memcmp(a->u.text, b->u.text, a->len) == 0)
-        return true;
-    return rv_json_real(a) == rv_json_real(b);
-}
-
-/* `depth` is how many levels more are looked at. */
-static bool equal_within(const struct rv_json *a, const struct rv_json *b, unsigned depth)
-{
-    if (a->type != b->type)
-        return false;
-    switch ((enum rv_json_type)a->type) {
-    case RV_JSON_NULL:
-        return true;
-    case RV_JSON_BOOL:
-        return a->truth == b->truth;
-    case RV_JSON_NUMBER:
-        return numbers_equal(a, b);
-    case RV_JSON_STRING:
-        return a->len == b->len && memcmp(a->u.text, b->u.text, a->len) == 0;
-    case RV_JSON_ARRAY:
-    case RV_JSON_OBJECT:
-        break;
-    }
-    if (a->len != b->len || depth == 0)
-        return false;
-    if (a->type == RV_JSON_OBJECT)
-        return objects_equal(a, b, depth - 1);
-    for (uint32_t i = 0; i < a->len; i++)
-        if (!equal_within(&a->u.items[i], &b->u.items[i], depth - 1))
-            return false;
-    return true;
-}
-
-bool rv_json_equal(const struct rv_json *a, const struct rv_json *b)
-{
-    return equal_within(a, b, RV_JSON_NESTING_MAX);
-}
-
-static int compare_within(const struct rv_json *a, const struct rv_json *b, unsigned depth);
-
-/* First the sorted keys as two arrays, then the values in the order of the keys (jq manual, sort).
- * One walk does both: the first pair of different keys decides, and only if there is none, the
- * first pair of different values. */
-static int objects_compare(const struct rv_json *a, const struct rv_json *b, unsigned depth)
-{
-    struct json_order in_a, in_b;
-    int by_key = 0;
-    int by_value = 0;
-    json_order_init(&in_a, a);
-    json_order_init(&in_b, b);
-    for (;;) {
-        const struct rv_json_member *x = json_order_next(&in_a);
-        const struct rv_json_member *y = json_order_next(&in_b);
-        if (x == NULL || y == NULL) {
-            by_key = (x != NULL) - (y != NULL);
-            break;
-        }
-        by_key = rv_str_cmp(json_key(x), json_key(y));
-        if (by_key != 0)
-            break;
-        if (by_value == 0)
-            by_value = compare_within(&x->value, &y->value, depth);
-    }
-    json_order_done(&in_a);
-    json_order_done(&in_b);
-    return by_key != 0 ? by_key : by_value;
-}
-
-static int arrays_compare(const struct rv_json *a, const struct rv_json *b, unsigned depth)
-{
-    uint32_t both = a->len < b->len ? a->len : b->len;
-    for (uint32_t i = 0; i < both; i++) {
-        int order = compare_within(&a->u.items[i], &b->u.items[i], depth);
-        if (order != 0)
-            return order;
-    }
-    return (a->len > b->len) - (a->len < b->len);
-}
-
-/* NaN goes before all other numbers and is equal to itself, so that sorting has a total order. */
-static int reals_compare(double a, double b)
-{
-    bool a_nan = a != a;
-    bool b_nan = b != b;
-    if (a_nan || b_nan)
-        return b_nan - a_nan;
-    return (a > b) - (a < b);
-}
-
-static int compare_within(const struct rv_json *a, const struct rv_json *b, unsigned depth)
-{
-    if (a->type != b->type)
-        return a->type < b->type ? -1 : 1;
-    switch ((enum rv_json_type)a->type) {
-    case RV_JSON_NULL:
-        return 0;
-    case RV_JSON_BOOL:
-        return a->truth - b->truth;
-    case RV_JSON_NUMBER:
-        return reals_compare(rv_json_real(a), rv_json_real(b));
-    case RV_JSON_STRING:
-        return rv_str_cmp(rv_json_str(a), rv_json_str(b));
-    case RV_JSON_ARRAY:
-        return depth == 0 ? 0 : arrays_compare(a, b, depth - 1);
-    case RV_JSON_OBJECT:
-        return depth == 0 ? 0 : objects_compare(a, b, depth - 1);
-    }
-    return 0;
-}
-
-int rv_json_compare(const struct rv_json *a, const struct rv_json *b)
-{
-    return compare_within(a, b, RV_JSON_NESTING_MAX);
-}
-
 static bool copy_into(struct rv_arena *arena, struct rv_json *value, unsigned depth);
 
-static bool copy_text(struct rv_arena *arena, struct rv_json *value)
+static bool text_copy(struct rv_arena *arena, struct rv_json *value)
 {
-    char *at = rv_arena_bytes(arena, value->len);
-    if (at == NULL)
-        return false;
-    memcpy(at, value->u.text, value->len);
-    value->u.text = at;
-    return true;
+    struct rv_str copy = rv_arena_str(arena, (struct rv_str){value->u.text, value->len});
+    value->u.text = copy.at;
+    return copy.at != NULL;
 }
 
 static bool copy_items(struct rv_arena *arena, struct rv_json *array, unsigned depth)
@@ -294,7 +146,7 @@ static bool copy_members(struct rv_arena *arena, struct rv_json *object, unsigne
         return false;
     for (uint32_t i = 0; i < object->len; i++) {
         members[i] = object->u.members[i];
-        if (!copy_text(arena, &members[i].key) || !copy_into(arena, &members[i].value, depth))
+        if (!text_copy(arena, &members[i].key) || !copy_into(arena, &members[i].value, depth))
             return false;
     }
     object->u.members = members;
@@ -309,9 +161,9 @@ static bool copy_into(struct rv_arena *arena, struct rv_json *value, unsigned de
     case RV_JSON_BOOL:
         return true;
     case RV_JSON_NUMBER:
-        return value->computed || copy_text(arena, value);
+        return value->computed || text_copy(arena, value);
     case RV_JSON_STRING:
-        return copy_text(arena, value);
+        return text_copy(arena, value);
     case RV_JSON_ARRAY:
         return depth != 0 && (value->len == 0 || copy_items(arena, value, depth - 1));
     case RV_JSON_OBJECT:

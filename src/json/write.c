@@ -24,6 +24,17 @@ void rv_json_write_string(struct rv_buf *buf, struct rv_str text)
 {
     const char *at = text.at;
     const char *end = text.at != NULL ? text.at + text.len : NULL;
+    /* Most strings are plain from end to end. */
+    if (text.len != 0 && json_plain_end(at, end) == end) {
+        char *to = rv_buf_reserve(buf, text.len + 2);
+        if (to != NULL) {
+            to[0] = '"';
+            memcpy(to + 1, at, text.len);
+            to[text.len + 1] = '"';
+            buf->len += text.len + 2;
+        }
+        return;
+    }
     rv_buf_add_char(buf, '"');
     while (at != end) {
         const char *plain = at;
@@ -93,6 +104,8 @@ static void write_sorted(struct json_writer *writer, const struct rv_json *objec
         if (!first)
             rv_buf_add_char(writer->buf, ',');
         write_member(writer, member);
+        if (writer->buf->failed != RV_OK)
+            break;
     }
     json_order_done(&order);
 }
@@ -100,17 +113,16 @@ static void write_sorted(struct json_writer *writer, const struct rv_json *objec
 static void write_container(struct json_writer *writer, const struct rv_json *value)
 {
     bool object = value->type == RV_JSON_OBJECT;
-    if (writer->depth == RV_JSON_NESTING_MAX) {
-        if (writer->buf->failed == RV_OK)
-            writer->buf->failed = RV_ERR_LIMIT;
+    if (writer->depth == RV_JSON_NESTING_MAX && writer->buf->failed == RV_OK)
+        writer->buf->failed = RV_ERR_LIMIT;
+    /* A full buffer takes no more, and what is shared in a tree could go on for ever. */
+    if (writer->buf->failed != RV_OK)
         return;
-    }
     writer->depth++;
     rv_buf_add_char(writer->buf, object ? '{' : '[');
     if (object && writer->canonical) {
         write_sorted(writer, value);
     } else {
-        /* A full buffer takes no more: there is no use in walking the rest. */
         for (uint32_t i = 0; i < value->len && writer->buf->failed == RV_OK; i++) {
             if (i > 0)
                 rv_buf_add_char(writer->buf, ',');

@@ -87,9 +87,8 @@ static void known_texts(void **state)
     struct rv_step_id step;
     assert_string_equal(rv_task_text((struct rv_task_id){1}, text).at, "0000000000001");
     assert_string_equal(rv_task_text((struct rv_task_id){INT64_MAX}, text).at, "7ZZZZZZZZZZZZ");
-    assert_string_equal(
-        rv_step_text((struct rv_step_id){{INT64_MAX}, UINT32_MAX}, text).at,
-        "7ZZZZZZZZZZZZ-4294967295");
+    assert_string_equal(rv_step_text((struct rv_step_id){{INT64_MAX}, UINT32_MAX}, text).at,
+                        "7ZZZZZZZZZZZZ-4294967295");
     assert_int_equal(rv_step_parse(RV_STR("7ZZZZZZZZZZZZ-4294967295"), &step), RV_OK);
     assert_int_equal(rv_task_parse(RV_STR("oOoOoOoOoOiLl"), &id), RV_OK);
     assert_int_equal(id.value, (1 << 10) + (1 << 5) + 1);
@@ -101,13 +100,30 @@ static void what_is_no_id_is_refused(void **state)
 {
     (void)state;
     static const char *const tasks[] = {
-        "", "0000000000000", "8000000000000", "ZZZZZZZZZZZZZ", "000000000001", "00000000000001",
-        "00000000000U1", "000000000000-", "00000000000 1", "00000000000\xc3\xa9",
+        "",
+        "0000000000000",
+        "8000000000000",
+        "ZZZZZZZZZZZZZ",
+        "000000000001",
+        "00000000000001",
+        "00000000000U1",
+        "000000000000-",
+        "00000000000 1",
+        "00000000000\xc3\xa9",
     };
     static const char *const steps[] = {
-        "", "0000000000001", "0000000000001-", "0000000000001-0", "0000000000001-01",
-        "0000000000001-x", "0000000000001-4294967296", "0000000000001-99999999999",
-        "0000000000001-1 ", "0000000000001+1", "0000000000000-1", "0000000000001-+1",
+        "",
+        "0000000000001",
+        "0000000000001-",
+        "0000000000001-0",
+        "0000000000001-01",
+        "0000000000001-x",
+        "0000000000001-4294967296",
+        "0000000000001-99999999999",
+        "0000000000001-1 ",
+        "0000000000001+1",
+        "0000000000000-1",
+        "0000000000001-+1",
         "0000000000001-99999999999999999999999999",
     };
     struct rv_task_id id = {5};

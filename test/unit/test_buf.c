@@ -1,0 +1,105 @@
+/* Buffers: growth, the cap, the failure that sticks. */
+#include "base/buf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void appends_follow_each_other(void **state)
+{
+    (void)state;
+    struct rv_buf buf;
+    rv_buf_init(&buf, 1000);
+    assert_int_equal(rv_buf_str(&buf).len, 0);
+    assert_non_null(rv_buf_str(&buf).at);
+    rv_buf_lit(&buf, "a");
+    rv_buf_add_char(&buf, 'b');
+    rv_buf_add_str(&buf, RV_STR("cd"));
+    rv_buf_add_str(&buf, RV_STR_NONE);
+    rv_buf_add_int(&buf, -120);
+    rv_buf_printf(&buf, "%s-%d", "e", 7);
+    assert_true(rv_str_is(rv_buf_str(&buf), "abcd-120e-7"));
+    rv_buf_done(&buf);
+}
+
+static void integers_have_all_their_digits(void **state)
+{
+    (void)state;
+    struct rv_buf buf;
+    rv_buf_init(&buf, 1000);
+    rv_buf_add_int(&buf, 0);
+    rv_buf_add_char(&buf, ' ');
+    rv_buf_add_int(&buf, INT64_MAX);
+    rv_buf_add_char(&buf, ' ');
+    rv_buf_add_int(&buf, INT64_MIN);
+    assert_true(rv_str_is(rv_buf_str(&buf), "0 9223372036854775807 -9223372036854775808"));
+    rv_buf_done(&buf);
+}
+
+static void any_size_can_be_printed(void **state)
+{
+    (void)state;
+    struct rv_buf buf;
+    rv_buf_init(&buf, 10000);
+    for (int width = 1; width < 2000; width += 123) {
+        rv_buf_reset(&buf);
+        rv_buf_printf(&buf, "<%*d>", width, 5);
+        assert_int_equal(buf.len, width + 2);
+        assert_int_equal(buf.at[width], '5');
+        assert_int_equal(buf.at[width + 1], '>');
+    }
+    rv_buf_done(&buf);
+}
+
+static void the_cap_can_be_filled_and_not_passed(void **state)
+{
+    (void)state;
+    for (size_t cap = 0; cap < 600; cap += 7) {
+        struct rv_buf buf;
+        rv_buf_init(&buf, cap);
+        for (size_t i = 0; i < cap; i++)
+            rv_buf_add_char(&buf, 'x');
+        assert_int_equal(buf.failed, RV_OK);
+        assert_int_equal(buf.len, cap);
+        rv_buf_add_char(&buf, 'y');
+        assert_int_equal(buf.failed, RV_ERR_LIMIT);
+        assert_int_equal(buf.len, cap);
+        rv_buf_done(&buf);
+    }
+}
+
+static void a_failure_sticks_until_reset(void **state)
+{
+    (void)state;
+    struct rv_buf buf;
+    rv_buf_init(&buf, 300);
+    rv_buf_lit(&buf, "kept");
+    assert_null(rv_buf_reserve(&buf, 297));
+    assert_int_equal(buf.failed, RV_ERR_LIMIT);
+    rv_buf_add_char(&buf, 'x');
+    rv_buf_printf(&buf, "%d", 1);
+    assert_null(rv_buf_reserve(&buf, 1));
+    assert_true(rv_str_is(rv_buf_str(&buf), "kept"));
+    rv_buf_reset(&buf);
+    rv_buf_lit(&buf, "again");
+    assert_int_equal(buf.failed, RV_OK);
+    assert_true(rv_str_is(rv_buf_str(&buf), "again"));
+    assert_null(rv_buf_reserve(&buf, SIZE_MAX));
+    assert_int_equal(buf.failed, RV_ERR_LIMIT);
+    rv_buf_done(&buf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(appends_follow_each_other),
+        cmocka_unit_test(integers_have_all_their_digits),
+        cmocka_unit_test(any_size_can_be_printed),
+        cmocka_unit_test(the_cap_can_be_filled_and_not_passed),
+        cmocka_unit_test(a_failure_sticks_until_reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
