@@ -271,11 +271,25 @@ static void cancels_fill(struct pending *p)
     }
 }
 
+/* Room for what was matched, behind what an earlier batch has put there. */
+static void requests_room(struct pending *p)
+{
+    struct rv_poll *poll = p->poll;
+    if (p->matched_count == 0)
+        return;
+    struct rv_request *room = RV_NEW_ARRAY(&p->call->arena, struct rv_request,
+                                           poll->requests_count + p->matched_count);
+    if (room != NULL && poll->requests_count > 0)
+        memcpy(room, poll->requests, poll->requests_count * sizeof *room);
+    if (room == NULL)
+        poll->requests_count = 0; /* a lost answer: the poll is repeated */
+    poll->requests = room;
+}
+
 bool poll_fill(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_poll *poll = p->poll;
-    if (p->matched_count > 0)
-        poll->requests = RV_NEW_ARRAY(&p->call->arena, struct rv_request, p->matched_count);
+    requests_room(p);
     for (size_t i = 0; i < p->matched_count && poll->requests != NULL; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);

@@ -74,7 +74,7 @@ enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
         return RV_ERR_MEMORY;
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < replies->count; i++)
-        if (replies->items[i].status == 0)
+        if (replies->items[i].status == 0 && s->batch.heavy < HEAVY_MAX)
             err = reply_decide(s, p, i);
     return err;
 }
@@ -84,17 +84,17 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
     struct rv_call_replies *replies = &p->call->u.replies;
     bool again = false;
     for (size_t i = 0; i < replies->count; i++) {
-        if (p->works[i] != NULL && p->works[i]->dropped) {
+        if (p->works[i] != NULL && p->works[i]->dropped)
             replies->items[i].status = 0;
+        if (replies->items[i].status == 0 && p->call->err == RV_OK)
             again = true;
-        }
     }
     bool poll_waits = p->poll != NULL && !poll_fill(s, p) && !p->admitted && !s->draining;
     pending_unlink(&s->batch.calls, p);
     if (again || poll_waits)
         pending_append(&s->carried, p);
     else
-        finish(s, p, RV_OK, RV_STR_NONE);
+        finish(s, p, p->call->err, p->call->message);
 }
 
 static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_t i)

@@ -171,6 +171,10 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     enum rv_err err = work_get(s, id, &work);
     if (err != RV_OK || work->task == NULL)
         return err;
+    if (s->batch.heavy >= HEAVY_MAX) {
+        s->more_due = true;
+        return rv_supervisor_note(&s->supervisor, id, s->batch.now);
+    }
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
     for (size_t i = 0; i < work->steps_count; i++) {
         const struct rv_step *step = work->steps[i].row;
@@ -411,6 +415,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = 0;
     s->batch.must_commit = false;
+    s->batch.heavy = 0;
     s->more_due = false;
     if (s->batch.works_by_id.count > 0)
         rv_map_clear(&s->batch.works_by_id);

@@ -105,7 +105,11 @@ struct batch {
     struct rv_ack *acks;
     size_t acks_count;
     bool must_commit;          /* the role was renewed */
+    unsigned heavy;            /* decisions that used up their budget of inline steps */
 };
+
+/* A batch decides no more after so many heavy decisions (about 1 ms each): the others' turn comes. */
+enum { HEAVY_MAX = 4 };
 
 /* A time in which the server was not there: what should have ended in it is nobody's failure. */
 struct absence {

@@ -130,7 +130,7 @@ enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
     struct rv_key_row *rows;
     enum rv_err err = keys_find(s, submit, &rows);
     for (size_t i = 0; err == RV_OK && i < submit->count; i++)
-        if (!item_over(&submit->items[i]))
+        if (!item_over(&submit->items[i]) && s->batch.heavy < HEAVY_MAX)
             err = item_decide(s, p, i, &rows[i]);
     return err;
 }
@@ -142,6 +142,8 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
     for (size_t i = 0; i < submit->count; i++) {
         struct rv_submission *item = &submit->items[i];
         struct work *work = p->works[i];
+        if (!item_over(item))
+            again = true; /* left over by a heavy batch */
         if (work == NULL || item->task.value == 0)
             continue;
         if (!work->dropped) {

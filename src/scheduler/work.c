@@ -213,6 +213,9 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work,
     }
     work->task = task;
     work->changed = true;
+    const struct rv_step *last = work_step(work, task->last_number);
+    if (last != NULL && last->kind == RV_KIND_INLINE && last->state == RV_STEP_PROCESSING)
+        s->batch.heavy++;
     return RV_OK;
 }
 
