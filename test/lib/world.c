@@ -1,0 +1,299 @@
+#include "world.h"
+
+#include "base/limits.h"
+#include "base/time.h"
+#include "store/memory/memory.h"
+#include "workflow/definition.h"
+#include "yaml/yaml.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { START_AT = 1000000000, RUN_BATCHES_MAX = 10000 };
+
+static int64_t clock_now(void *self)
+{
+    return ((struct world *)self)->now;
+}
+
+static void log_write(void *self, enum rv_log_level level, const char *event, struct rv_str fields)
+{
+    struct world *w = self;
+    (void)level;
+    (void)fields;
+    if (strcmp(event, "alert") == 0)
+        w->alerts++;
+}
+
+static void world_start(struct world *w)
+{
+    assert_int_equal(rv_store_memory_open(w->data, w->clock, &w->store), RV_OK);
+    char boot[32];
+    snprintf(boot, sizeof boot, "server-%d", w->restarts);
+    struct rv_scheduler_options options = {
+        .store = w->store,
+        .boot = rv_str_of(boot),
+        .pid = 1,
+        .seed = 42 + (uint64_t)w->restarts,
+        .hash_key = {1, 2},
+        .log = {log_write, w},
+    };
+    assert_int_equal(rv_scheduler_open(&options, &w->scheduler), RV_OK);
+    world_settle(w);
+}
+
+void world_open(struct world *w)
+{
+    *w = (struct world){.now = START_AT, .mono = 5000};
+    w->clock = (struct rv_wall_clock){clock_now, w};
+    assert_int_equal(rv_store_memory_data_new(&w->data), RV_OK);
+    world_start(w);
+}
+
+static void world_stop(struct world *w)
+{
+    rv_scheduler_close(w->scheduler);
+    w->store->ops->close(w->store);
+}
+
+static void calls_free(struct world *w)
+{
+    for (size_t i = 0; i < w->out_count; i++) {
+        assert_true(world_finished(w->out[i]));
+        rv_arena_done(&w->out[i]->arena);
+        free(w->out[i]);
+    }
+    w->out_count = 0;
+}
+
+void world_close(struct world *w)
+{
+    world_stop(w);
+    calls_free(w);
+    rv_store_memory_data_free(w->data);
+}
+
+void world_restart(struct world *w, int64_t down_ms)
+{
+    world_stop(w);
+    w->now += down_ms;
+    w->mono += down_ms;
+    w->restarts++;
+    world_start(w);
+}
+
+static void world_batch(struct world *w, struct rv_call **calls, size_t count)
+{
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, count, w->mono), RV_OK);
+}
+
+void world_settle(struct world *w)
+{
+    int batches = 0;
+    do {
+        world_batch(w, NULL, 0);
+        assert_true(++batches < RUN_BATCHES_MAX);
+    } while (rv_scheduler_next_wake(w->scheduler, w->mono) == 0);
+}
+
+void world_absent(struct world *w, int64_t ms)
+{
+    w->now += ms;
+    w->mono += ms;
+    world_settle(w);
+}
+
+void world_pass(struct world *w, int64_t ms)
+{
+    int64_t end = w->mono + ms;
+    while (w->mono < end) {
+        int64_t wait = rv_scheduler_next_wake(w->scheduler, w->mono);
+        if (wait > end - w->mono)
+            wait = end - w->mono;
+        w->now += wait;
+        w->mono += wait;
+        world_settle(w);
+    }
+}
+
+static void call_finish(struct rv_call *call)
+{
+    call->owner = NULL;
+}
+
+bool world_finished(const struct rv_call *call)
+{
+    return call->owner == NULL;
+}
+
+struct rv_call *world_call(struct world *w, enum rv_call_kind kind)
+{
+    struct rv_call *call = calloc(1, sizeof *call);
+    assert_non_null(call);
+    if (w->out_count == sizeof w->out / sizeof w->out[0]) {
+        for (size_t i = 0; i < w->out_count / 2; i++) {
+            assert_true(world_finished(w->out[i]));
+            rv_arena_done(&w->out[i]->arena);
+            free(w->out[i]);
+        }
+        w->out_count /= 2;
+        memmove(w->out, w->out + w->out_count, w->out_count * sizeof w->out[0]);
+    }
+    w->out[w->out_count++] = call;
+    call->kind = kind;
+    call->serial = ++w->serial;
+    call->seed = w->serial * UINT64_C(0x9e3779b97f4a7c15);
+    call->mono_at = w->mono;
+    call->finish = call_finish;
+    call->owner = w;
+    rv_arena_init(&call->arena, 0);
+    return call;
+}
+
+bool world_run(struct world *w, struct rv_call *call)
+{
+    world_batch(w, &call, 1);
+    world_settle(w);
+    return world_finished(call);
+}
+
+void world_publish(struct world *w, const char *yaml)
+{
+    struct rv_call *call = world_call(w, RV_CALL_PUBLISH);
+    struct rv_json document;
+    struct rv_yaml_fault where;
+    struct rv_definition_fault fault = {.message = RV_STR_NONE};
+    const struct rv_definition *definition;
+    enum rv_err err = rv_yaml_parse(&call->arena, rv_str_of(yaml), RV_DEFINITION_BYTES_MAX,
+                                    &document, &where);
+    if (err != RV_OK)
+        fail_msg("%u:%u: %.*s", where.line, where.column, RV_STR_FMT(where.message));
+    err = rv_definition_load(&call->arena, &document, &definition, &fault);
+    if (err != RV_OK)
+        fail_msg("%.*s: %.*s", RV_STR_FMT(fault.pointer), RV_STR_FMT(fault.message));
+    struct rv_buf text;
+    rv_buf_init(&text, RV_DEFINITION_BYTES_MAX);
+    rv_json_write_canonical(&text, &document);
+    call->u.publish.row.space = rv_definition_namespace(definition);
+    call->u.publish.row.name = rv_definition_name(definition);
+    call->u.publish.row.version = rv_definition_version(definition);
+    call->u.publish.row.source = rv_arena_str(&call->arena, rv_buf_str(&text));
+    call->u.publish.row.hash = RV_STR("0000");
+    rv_buf_done(&text);
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+}
+
+struct rv_task_id world_submit(struct world *w, const char *workflow, const char *input)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission *item = RV_NEW(&call->arena, struct rv_submission);
+    *item = (struct rv_submission){.space = RV_STR("shop"), .name = rv_str_of(workflow),
+                                   .input = rv_str_of(input), .priority = 5};
+    call->u.submit.items = item;
+    call->u.submit.count = 1;
+    assert_true(world_run(w, call));
+    if (item->err != RV_OK)
+        fail_msg("submission: %.*s", RV_STR_FMT(item->message));
+    return item->task;
+}
+
+struct rv_call *world_poll(struct world *w, const char *agent, const char *instance, uint32_t max)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    char poll[32];
+    snprintf(poll, sizeof poll, "poll-%llu", (unsigned long long)call->serial);
+    call->u.poll = (struct rv_poll){.agent = rv_str_of(agent), .instance = rv_str_of(instance),
+                                    .boot = RV_STR("boot-1"),
+                                    .poll = rv_arena_str(&call->arena, rv_str_of(poll)),
+                                    .max = max};
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    return call;
+}
+
+struct rv_request world_take(struct world *w, const char *agent, const char *instance)
+{
+    struct rv_call *call = world_poll(w, agent, instance, 1);
+    assert_int_equal(call->u.poll.requests_count, 1);
+    return call->u.poll.requests[0];
+}
+
+int world_reply(struct world *w, struct rv_request request, struct rv_reply reply)
+{
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item *item = RV_NEW(&call->arena, struct rv_reply_item);
+    *item = (struct rv_reply_item){.step = request.step, .token = request.token, .reply = reply};
+    call->u.replies.items = item;
+    call->u.replies.count = 1;
+    assert_true(world_run(w, call));
+    return item->status;
+}
+
+int world_done(struct world *w, struct rv_request request, const char *output)
+{
+    return world_reply(w, request, (struct rv_reply){.output = rv_str_of(output)});
+}
+
+int world_fail(struct world *w, struct rv_request request, bool transient, enum rv_effect effect)
+{
+    return world_reply(w, request,
+                       (struct rv_reply){.error = RV_STR("{\"type\":\"broken\",\"status\":500}"),
+                                         .transient = transient, .effect = effect});
+}
+
+const struct rv_task *world_task(struct world *w, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SHOW);
+    call->u.show.task = task;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    return call->u.show.found;
+}
+
+static struct rv_call *world_list(struct world *w, enum rv_call_kind kind, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, kind);
+    call->u.list.task = task;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    return call;
+}
+
+const struct rv_step *world_step(struct world *w, struct rv_task_id task, uint32_t number)
+{
+    struct rv_call *call = world_list(w, RV_CALL_STEPS, task);
+    for (size_t i = 0; i < call->u.list.count; i++)
+        if (call->u.list.steps[i].number == number)
+            return &call->u.list.steps[i];
+    return NULL;
+}
+
+size_t world_count_alerts(struct world *w, struct rv_task_id task, enum rv_alert_kind kind)
+{
+    struct rv_call *call = world_list(w, RV_CALL_ALERTS, task);
+    size_t count = 0;
+    for (size_t i = 0; i < call->u.list.count; i++)
+        count += call->u.list.alerts[i].kind == kind;
+    return count;
+}
+
+size_t world_count_late(struct world *w, struct rv_task_id task)
+{
+    return world_list(w, RV_CALL_LATE, task)->u.list.count;
+}
+
+enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = verb;
+    call->u.operate.task = task;
+    call->u.operate.by = RV_STR("operator");
+    assert_true(world_run(w, call));
+    return call->err;
+}

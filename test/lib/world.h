@@ -1,0 +1,72 @@
+/* world.h - a scheduler over the memory store in virtual time: what scenario tests act in. */
+#ifndef RV_TEST_LIB_WORLD_H
+#define RV_TEST_LIB_WORLD_H
+
+#include "scheduler/call.h"
+#include "scheduler/scheduler.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rv_store_memory_data;
+
+/* Time stands still until world_pass. A failed expectation ends the test through cmocka. */
+struct world {
+    struct rv_store_memory_data *data; /* survives a restart */
+    struct rv_store *store;
+    struct rv_scheduler *scheduler;
+    struct rv_wall_clock clock;
+    int64_t now;  /* the wall clock */
+    int64_t mono;
+    uint64_t serial;
+    int restarts;
+    int alerts; /* log lines of alerts */
+    struct rv_call *out[64]; /* calls not yet freed */
+    size_t out_count;
+};
+
+void world_open(struct world *w);
+void world_close(struct world *w);
+/* kill -9 and start: everything but the store's data is gone. `down_ms` pass meanwhile. */
+void world_restart(struct world *w, int64_t down_ms);
+/* Time passes in steps, with a batch whenever the scheduler wants one. */
+void world_pass(struct world *w, int64_t ms);
+/* The same, but the server does not run (it was stopped, the clock jumped). */
+void world_absent(struct world *w, int64_t ms);
+/* Batches without passing time, until nothing is due at once. */
+void world_settle(struct world *w);
+
+/* A call that world_close frees. */
+struct rv_call *world_call(struct world *w, enum rv_call_kind kind);
+/* Runs it; true when it was finished, false when it is parked. */
+bool world_run(struct world *w, struct rv_call *call);
+/* A call is finished when its owner pointer says so. */
+bool world_finished(const struct rv_call *call);
+
+/* Publishes YAML; its name is shop/test:1.0.0 unless it says otherwise. */
+void world_publish(struct world *w, const char *yaml);
+struct rv_task_id world_submit(struct world *w, const char *workflow, const char *input);
+
+/* Polls without waiting. The call has the requests. */
+struct rv_call *world_poll(struct world *w, const char *agent, const char *instance, uint32_t max);
+/* Polls and expects exactly one request. */
+struct rv_request world_take(struct world *w, const char *agent, const char *instance);
+/* The status of the reply. */
+int world_done(struct world *w, struct rv_request request, const char *output);
+int world_fail(struct world *w, struct rv_request request, bool transient, enum rv_effect effect);
+int world_reply(struct world *w, struct rv_request request, struct rv_reply reply);
+
+const struct rv_task *world_task(struct world *w, struct rv_task_id task);
+/* The step with this number, or NULL. */
+const struct rv_step *world_step(struct world *w, struct rv_task_id task, uint32_t number);
+size_t world_count_alerts(struct world *w, struct rv_task_id task, enum rv_alert_kind kind);
+size_t world_count_late(struct world *w, struct rv_task_id task);
+/* OK or the error of the operator's command. */
+enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_task_id task);
+
+#define assert_state(w, task, expected)                                                            \
+    assert_string_equal(rv_task_state_text(world_task((w), (task))->state), (expected))
+#define assert_step(w, task, number, expected)                                                     \
+    assert_string_equal(rv_step_state_text(world_step((w), (task), (number))->state), (expected))
+
+#endif

@@ -1,0 +1,259 @@
+/* Polls, lost answers, boots, leases: the server's side of the agent protocol (DESIGN 5). */
+#include "../lib/world.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const char *const leased =
+    DOCUMENT("leased")
+    "do:\n"
+    "  - long:\n"
+    "      call: slow\n"
+    "      metadata: {reeve: {completeBy: PT60S, lease: PT5S, failures: {threshold: 9, delay: PT1S}}}\n";
+
+static int open_world(void **state)
+{
+    static struct world w;
+    world_open(&w);
+    world_publish(&w, ORDER);
+    world_publish(&w, leased);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static struct rv_call *poll_as(struct world *w, const char *instance, const char *boot,
+                               const char *poll, bool confirms, const char *confirmed,
+                               int64_t wait_ms)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    struct rv_str *confirm = RV_NEW(&call->arena, struct rv_str);
+    *confirm = rv_str_of(confirmed);
+    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"), .instance = rv_str_of(instance),
+                                    .boot = rv_str_of(boot), .poll = rv_str_of(poll), .max = 8,
+                                    .wait_ms = wait_ms, .confirms = confirms, .confirm = confirm,
+                                    .confirm_count = confirmed != NULL};
+    world_run(w, call);
+    return call;
+}
+
+static size_t requests(const struct rv_call *call)
+{
+    assert_true(world_finished(call));
+    return call->u.poll.requests_count;
+}
+
+static void the_same_poll_gets_the_same_attempts(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    struct rv_call *again = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(first), 1);
+    assert_int_equal(requests(again), 1);
+    assert_int_equal(first->u.poll.requests[0].token, again->u.poll.requests[0].token);
+    world_restart(w, 100);
+    again = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(again), 1);
+    assert_int_equal(first->u.poll.requests[0].token, again->u.poll.requests[0].token);
+    assert_int_equal(world_step(w, task, 1)->attempt, 1);
+}
+
+static void an_answer_that_is_not_confirmed_was_lost(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    struct rv_call *second = poll_as(w, "i1", "b1", "p2", true, NULL, 0);
+    assert_int_equal(requests(second), 1);
+    const struct rv_step *step = world_step(w, task, 1);
+    assert_int_equal(step->attempt, 2);
+    assert_int_equal(step->failure_count, 0);
+    assert_int_equal(step->effect, RV_EFFECT_UNKNOWN);
+    assert_int_equal(world_done(w, first->u.poll.requests[0], "1"), 410);
+    assert_int_equal(world_done(w, second->u.poll.requests[0], "1"), 200);
+}
+
+static void a_confirmed_answer_was_not(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p2", true, "p1", 0)), 0);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p3", true, NULL, 0)), 0);
+    assert_int_equal(world_step(w, task, 1)->attempt, 1);
+    assert_int_equal(world_done(w, first->u.poll.requests[0], "1"), 200);
+}
+
+static void agents_without_confirm_rely_on_complete_by(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", false, NULL, 0)), 1);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p2", false, NULL, 0)), 0);
+    assert_int_equal(world_step(w, task, 1)->attempt, 1);
+    world_pass(w, 12000);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p3", false, NULL, 0)), 1);
+}
+
+static void a_new_boot_ends_the_old_boots_attempts_at_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(first), 1);
+    assert_int_equal(requests(poll_as(w, "i1", "b2", "p1", true, NULL, 0)), 0);
+    const struct rv_step *step = world_step(w, task, 1);
+    assert_int_equal(step->attempt_state, RV_ATTEMPT_LOST);
+    assert_int_equal(step->failure_count, 1);
+    world_pass(w, 1300);
+    assert_int_equal(requests(poll_as(w, "i1", "b2", "p2", true, NULL, 0)), 1);
+}
+
+static void three_dead_instances_raise_poison(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "leased", "{}");
+    for (int death = 1; death <= 3; death++) {
+        assert_int_equal(world_poll(w, "slow", "i1", 1)->u.poll.requests_count, 1);
+        assert_int_equal(world_count_alerts(w, task, RV_ALERT_POISON), 0);
+        world_pass(w, 5000);
+        assert_int_equal(world_step(w, task, 1)->deaths, death);
+        world_pass(w, 20000);
+    }
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_POISON), 1);
+}
+
+static void a_parked_poll_is_answered_in_the_transaction_that_makes_a_step_ready(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *parked = poll_as(w, "i1", "b1", "p1", true, NULL, 20000);
+    assert_false(world_finished(parked));
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(requests(parked), 1);
+    assert_step(w, task, 1, "processing");
+}
+
+static void a_parked_poll_ends_empty_at_its_time(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *parked = poll_as(w, "i1", "b1", "p1", true, NULL, 20000);
+    world_pass(w, 19000);
+    assert_false(world_finished(parked));
+    world_pass(w, 1000);
+    assert_int_equal(requests(parked), 0);
+}
+
+static void a_caller_that_left_takes_nothing(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *parked = poll_as(w, "i1", "b1", "p1", true, NULL, 20000);
+    struct rv_call *gone = world_call(w, RV_CALL_GONE);
+    gone->u.gone.serial = parked->serial;
+    assert_true(world_run(w, gone));
+    assert_true(world_finished(parked));
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_step(w, task, 1, "pending");
+}
+
+static void an_answer_that_never_left_had_no_effect(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 1);
+    struct rv_call *undelivered = world_call(w, RV_CALL_UNDELIVERED);
+    undelivered->u.undelivered.agent = RV_STR("inventory");
+    undelivered->u.undelivered.instance = RV_STR("i1");
+    undelivered->u.undelivered.poll = RV_STR("p1");
+    assert_true(world_run(w, undelivered));
+    const struct rv_step *step = world_step(w, task, 1);
+    assert_string_equal(rv_step_state_text(step->state), "pending");
+    assert_int_equal(step->effect, RV_EFFECT_NONE);
+    assert_int_equal(step->failure_count, 0);
+    assert_int_equal(requests(poll_as(w, "i2", "b1", "p1", true, NULL, 0)), 1);
+}
+
+static struct rv_lease_item *renew(struct world *w, struct rv_request request)
+{
+    struct rv_call *call = world_call(w, RV_CALL_LEASES);
+    struct rv_lease_item *item = RV_NEW(&call->arena, struct rv_lease_item);
+    *item = (struct rv_lease_item){.step = request.step, .token = request.token};
+    call->u.leases.items = item;
+    call->u.leases.count = 1;
+    assert_true(world_run(w, call));
+    return item;
+}
+
+static void a_lease_is_renewed_but_never_beyond_complete_by(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "leased", "{}");
+    struct rv_request request = world_poll(w, "slow", "i1", 1)->u.poll.requests[0];
+    int64_t complete_by = request.complete_by;
+    assert_int_equal(request.lease_until, w->now + 5000);
+    for (int i = 0; i < 14; i++) {
+        world_pass(w, 4000);
+        struct rv_lease_item *item = renew(w, request);
+        assert_int_equal(item->status, 200);
+        assert_false(item->cancel);
+        assert_true(item->lease_until <= complete_by);
+    }
+    world_pass(w, 4000);
+    assert_int_equal(renew(w, request)->status, 410);
+    assert_step(w, task, 1, "pending");
+}
+
+static void a_renewal_hears_that_the_attempt_is_cancelled(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "leased", "{}");
+    struct rv_request request = world_poll(w, "slow", "i1", 1)->u.poll.requests[0];
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    struct rv_lease_item *item = renew(w, request);
+    assert_int_equal(item->status, 200);
+    assert_true(item->cancel);
+}
+
+static void higher_priority_goes_first(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id low = world_submit(w, "order", "{}");
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission item = {.space = RV_STR("shop"), .name = RV_STR("order"), .priority = 9};
+    call->u.submit.items = &item;
+    call->u.submit.count = 1;
+    assert_true(world_run(w, call));
+    assert_int_equal(world_take(w, "inventory", "i1").step.task.value, item.task.value);
+    assert_int_equal(world_take(w, "inventory", "i1").step.task.value, low.value);
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(the_same_poll_gets_the_same_attempts),
+        SCENARIO(an_answer_that_is_not_confirmed_was_lost),
+        SCENARIO(a_confirmed_answer_was_not),
+        SCENARIO(agents_without_confirm_rely_on_complete_by),
+        SCENARIO(a_new_boot_ends_the_old_boots_attempts_at_once),
+        SCENARIO(three_dead_instances_raise_poison),
+        SCENARIO(a_parked_poll_is_answered_in_the_transaction_that_makes_a_step_ready),
+        SCENARIO(a_parked_poll_ends_empty_at_its_time),
+        SCENARIO(a_caller_that_left_takes_nothing),
+        SCENARIO(an_answer_that_never_left_had_no_effect),
+        SCENARIO(a_lease_is_renewed_but_never_beyond_complete_by),
+        SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
+        SCENARIO(higher_priority_goes_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

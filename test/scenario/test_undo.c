@@ -1,0 +1,259 @@
+/* Revocation, undo order, unknown outcomes, pivots, failed undos, cancel and the operator (DESIGN 4.6, 4.7). */
+#include "../lib/world.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define SHORT "completeBy: PT10S, failures: {threshold: 1, rounds: 0}"
+
+static const char *const mixed =
+    DOCUMENT("mixed")
+    "do:\n"
+    "  - a:\n"
+    "      call: one\n"
+    "      metadata: {reeve: {" SHORT ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
+    "  - b: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n"
+    "  - c:\n"
+    "      call: one\n"
+    "      metadata: {reeve: {" SHORT ", compensate: [{undoC: {call: one, with: {undo: c}}},"
+    " {undoC2: {call: one, with: {undo: c2}}}]}}\n"
+    "  - d: {call: one, metadata: {reeve: {" SHORT "}}}\n";
+
+static const char *const pivot =
+    DOCUMENT("pivot")
+    "do:\n"
+    "  - a:\n"
+    "      call: one\n"
+    "      metadata: {reeve: {" SHORT ", compensate: [{undoA: {call: one}}]}}\n"
+    "  - b: {call: one, metadata: {reeve: {" SHORT ", pivot: true}}}\n"
+    "  - c: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n";
+
+static int open_world(void **state)
+{
+    static struct world w;
+    world_open(&w);
+    world_publish(&w, ORDER);
+    world_publish(&w, mixed);
+    world_publish(&w, pivot);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static void expect_one(struct world *w, const char *input)
+{
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_string_equal(request.input.at, input);
+    assert_int_equal(world_done(w, request, "{}"), 200);
+}
+
+static void undo_goes_in_reverse_and_skips_what_needs_none(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "mixed", "{}");
+    for (int i = 0; i < 3; i++)
+        expect_one(w, "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
+    assert_state(w, task, "compensating");
+    expect_one(w, "{\"undo\":\"c\"}");
+    expect_one(w, "{\"undo\":\"c2\"}");
+    expect_one(w, "{\"undo\":\"a\"}");
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 1)->undone);
+    assert_true(world_step(w, task, 2)->undone);
+    assert_true(world_step(w, task, 3)->undone);
+    assert_int_equal(world_task(w, task)->undo_head, 0);
+}
+
+static void an_effect_that_nobody_can_undo_calls_the_operator(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "mixed", "{}");
+    for (int i = 0; i < 3; i++)
+        expect_one(w, "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_UNDO), 1);
+    assert_int_equal(world_task(w, task)->direction, RV_FORWARD);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_state(w, task, "processing");
+    expect_one(w, "{}");
+    assert_state(w, task, "processed");
+    assert_int_equal(world_step(w, task, 4)->attempt, 2);
+}
+
+static void an_unknown_outcome_is_compensated_as_unknown(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    world_fail(w, world_take(w, "payment", "p1"), false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "compensating");
+    struct rv_request refund = world_take(w, "payment", "p1");
+    assert_non_null(strstr(refund.input.at, "\"outcome\":\"unknown\""));
+    assert_int_equal(world_done(w, refund, "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+static void cancel_revokes_first_and_compensates_only_then(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    struct rv_request charge = world_take(w, "payment", "p1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_step(w, task, 2)->attempt_state, RV_ATTEMPT_REVOKED);
+    /* Its instance hears of it; nothing is compensated beside it. */
+    struct rv_call *poll = world_poll(w, "payment", "p1", 8);
+    assert_int_equal(poll->u.poll.requests_count, 0);
+    assert_int_equal(poll->u.poll.cancels_count, 1);
+    assert_int_equal(poll->u.poll.cancels[0].token, charge.token);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 0);
+    /* Its `done` does not move the task forward, but tells the compensation. */
+    assert_int_equal(world_done(w, charge, "{\"charged\":12}"), 410);
+    assert_int_equal(world_count_late(w, task), 1);
+    struct rv_request refund = world_take(w, "payment", "p1");
+    assert_non_null(strstr(refund.input.at, "\"outcome\":\"completed\""));
+    assert_int_equal(world_done(w, refund, "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_ERR_REFUSED);
+}
+
+static void a_revoked_attempt_that_stays_silent_holds_the_undo_until_complete_by(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_pass(w, 9000);
+    assert_int_equal(world_poll(w, "inventory", "i2", 8)->u.poll.requests_count, 0);
+    world_pass(w, 1000);
+    struct rv_request release = world_take(w, "inventory", "i2");
+    assert_non_null(strstr(release.input.at, "\"outcome\":\"unknown\""));
+    assert_int_equal(world_done(w, release, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+static void a_cancel_of_what_had_no_effect_ends_as_cancelled(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_state(w, task, "cancelled");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    struct rv_task_id other = world_submit(w, "order", "{}");
+    struct rv_request reserve = world_take(w, "inventory", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, other), RV_OK);
+    assert_int_equal(world_fail(w, reserve, false, RV_EFFECT_NONE), 410);
+    assert_state(w, other, "cancelled");
+}
+
+static void a_failed_undo_is_an_error_with_direction_undo(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    world_fail(w, world_take(w, "payment", "p1"), false, RV_EFFECT_NONE);
+    world_fail(w, world_take(w, "inventory", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "error");
+    assert_int_equal(world_task(w, task)->direction, RV_UNDO);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNDO_FAILED), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_ERR_REFUSED);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+static void after_the_pivot_it_only_goes_forward(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    expect_one(w, "{}");
+    expect_one(w, "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
+    assert_state(w, task, "error");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_ERR_REFUSED);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_REFUSED);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    expect_one(w, "{}");
+    assert_state(w, task, "processed");
+}
+
+static void a_processed_task_can_be_undone(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "2"), 200);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_REFUSED);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+static void a_late_done_supplies_the_output(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request first = world_take(w, "inventory", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(world_done(w, first, "{\"r\":9}"), 410);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    struct rv_request release = world_take(w, "inventory", "i1");
+    assert_non_null(strstr(release.input.at, "\"outcome\":\"completed\""));
+    assert_non_null(strstr(release.input.at, "\"was\":{\"r\":9}"));
+}
+
+static void undo_survives_a_restart_at_every_step(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    world_restart(w, 100);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    world_restart(w, 100);
+    struct rv_request charge = world_take(w, "payment", "p1");
+    world_restart(w, 100);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_restart(w, 100);
+    assert_int_equal(world_fail(w, charge, false, RV_EFFECT_NONE), 410);
+    world_restart(w, 100);
+    struct rv_request release = world_take(w, "inventory", "i1");
+    world_restart(w, 100);
+    assert_int_equal(world_done(w, release, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(undo_goes_in_reverse_and_skips_what_needs_none),
+        SCENARIO(an_effect_that_nobody_can_undo_calls_the_operator),
+        SCENARIO(an_unknown_outcome_is_compensated_as_unknown),
+        SCENARIO(cancel_revokes_first_and_compensates_only_then),
+        SCENARIO(a_revoked_attempt_that_stays_silent_holds_the_undo_until_complete_by),
+        SCENARIO(a_cancel_of_what_had_no_effect_ends_as_cancelled),
+        SCENARIO(a_failed_undo_is_an_error_with_direction_undo),
+        SCENARIO(after_the_pivot_it_only_goes_forward),
+        SCENARIO(a_processed_task_can_be_undone),
+        SCENARIO(a_late_done_supplies_the_output),
+        SCENARIO(undo_survives_a_restart_at_every_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
