@@ -40,7 +40,8 @@ struct rv_session_options {
     void *log_user;
 };
 
-/* One attempt in hand. Texts end with a NUL that is not counted; they live until the place is free. */
+/* One attempt in hand. Texts end with a NUL that is not counted and live as long as the place is
+ * taken. */
 struct rv_held_attempt {
     struct rv_str step;
     struct rv_str task;

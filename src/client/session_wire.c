@@ -142,21 +142,21 @@ static bool server_time(const struct rv_json *answer, int64_t *ret_at)
 static int64_t written_at(struct rv_session *session, int64_t sent_at, int64_t now,
                           const struct rv_json *answer)
 {
+    /* Both clocks show whole milliseconds, rounded down: either may be nearly 1 ms further. */
+    int64_t earliest = sent_at - 1;
     int64_t server_at;
     if (!server_time(answer, &server_at))
-        return sent_at;
-    /* Both clocks show whole milliseconds, rounded down: one of them may be nearly 1 ms more. */
-    int64_t ahead = sent_at - server_at - 1;
+        return earliest;
+    int64_t ahead = earliest - server_at;
     int64_t known = session->ahead_ms - (now - session->ahead_at) / DRIFT_DIVISOR - 1;
     bool stepped = session->ahead_known && server_at + known > now;
     if (!session->ahead_known || stepped || ahead >= known) {
         session->ahead_known = true;
         session->ahead_ms = ahead;
         session->ahead_at = sent_at;
-        return sent_at;
+        return earliest;
     }
-    int64_t at = server_at + known;
-    return at > sent_at ? at : sent_at;
+    return server_at + known;
 }
 
 static struct rv_str text_take(struct rv_buf *text, struct rv_str bytes, size_t *ret_offset)
@@ -374,7 +374,7 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
     /* A renewal is a short exchange: counting from its start is safe and near enough. Both ends are
      * lower bounds of the truth, so the later one holds. */
     struct rv_held_attempt before = seat->attempt;
-    seat_time(session, seat, sent_at, remaining_ms, lease_ms);
+    seat_time(session, seat, sent_at - 1, remaining_ms, lease_ms);
     if (before.complete_at > seat->attempt.complete_at)
         seat->attempt.complete_at = before.complete_at;
     if (before.lease_at > seat->attempt.lease_at)

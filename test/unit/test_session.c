@@ -172,7 +172,7 @@ static void a_request_is_handed_over_whole(void **state)
     assert_true(rv_str_is(attempt->input, "{\"sku\":\"x\",\"n\":10000000000000000001}"));
     assert_int_equal(attempt->number, 2);
     assert_int_equal(attempt->fence, 17);
-    assert_int_equal(rv_held_stop_at(attempt), 1100);
+    assert_int_equal(rv_held_stop_at(attempt), 1099);
 }
 
 static void a_reply_leaves_at_once_and_fetches_on_the_way(void **state)
@@ -226,7 +226,7 @@ static void no_poll_without_room(void **state)
     assert_int_equal(rv_session_open(f->session), MAX); /* the fifth was not asked for */
     assert_non_null(strstr(f->log, "5 requests where at most 4"));
     assert_false(call_take(f, 5000));
-    assert_int_equal(rv_session_wake_at(f->session), 9000);
+    assert_int_equal(rv_session_wake_at(f->session), 8999);
 }
 
 static void a_lost_poll_is_repeated_with_its_id(void **state)
@@ -281,9 +281,9 @@ static void after_the_deadline_there_is_silence(void **state)
     struct fixture *f = *state;
     rv_place place = take_one(f, 100);
     call_expect(f, 102, RV_LANE_POLL);
-    no_news(f, 1099);
-    assert_int_equal(news_expect(f, 1100, RV_NEWS_EXPIRED), place);
-    rv_session_done(f->session, place, 1100, RV_STR("1"));
+    no_news(f, 1098);
+    assert_int_equal(news_expect(f, 1099, RV_NEWS_EXPIRED), place);
+    rv_session_done(f->session, place, 1099, RV_STR("1"));
     assert_false(call_take(f, 1100));
     assert_int_equal(rv_session_counts(f->session)->late_dropped, 1);
     assert_int_equal(rv_session_open(f->session), 0);
@@ -293,7 +293,7 @@ static void an_answer_at_the_deadline_is_late_even_before_the_timer_ran(void **s
 {
     struct fixture *f = *state;
     rv_place place = take_one(f, 100);
-    rv_session_done(f->session, place, 1100, RV_STR("1"));
+    rv_session_done(f->session, place, 1099, RV_STR("1"));
     assert_int_equal(rv_session_counts(f->session)->late_dropped, 1);
     call_expect(f, 1100, RV_LANE_POLL);
 }
@@ -335,10 +335,10 @@ static void a_lease_is_renewed_at_a_third(void **state)
     answer(f, RV_LANE_POLL, 0, ANSWER(REQUEST("S-1", "t1", "60000", "9000")));
     rv_place place = news_expect(f, 0, RV_NEWS_REQUEST);
     const struct rv_held_attempt *attempt = rv_session_attempt(f->session, place);
-    assert_int_equal(rv_held_stop_at(attempt), 9000);
+    assert_int_equal(rv_held_stop_at(attempt), 8999);
     call_expect(f, 2, RV_LANE_POLL);
-    assert_int_equal(rv_session_wake_at(f->session), 3000);
-    assert_false(call_take(f, 2999));
+    assert_int_equal(rv_session_wake_at(f->session), 2999);
+    assert_false(call_take(f, 2998));
     call_expect(f, 3000, RV_LANE_LEASE);
     assert_true(rv_str_is(f->call.path, "/v1/leases"));
     assert_string_equal(text_at(f, "/leases/0/token"), "t1");
@@ -346,8 +346,8 @@ static void a_lease_is_renewed_at_a_third(void **state)
            "{\"results\":[{\"step\":\"S-1\",\"leaseMs\":9000,"
            "\"remainingMs\":57000,\"cancel\":true}]}");
     assert_int_equal(news_expect(f, 3050, RV_NEWS_CANCEL | RV_NEWS_RENEWED), place);
-    assert_int_equal(rv_held_stop_at(attempt), 12000); /* from when the renewal was sent */
-    assert_int_equal(rv_session_wake_at(f->session), 6000);
+    assert_int_equal(rv_held_stop_at(attempt), 11999); /* from when the renewal was sent */
+    assert_int_equal(rv_session_wake_at(f->session), 5999);
     call_expect(f, 6000, RV_LANE_LEASE);
     rv_session_lost(f->session, RV_LANE_LEASE, 7000, "cut");
     call_expect(f, 9000, RV_LANE_LEASE);
@@ -378,7 +378,7 @@ static void a_clock_that_was_set_forward_is_not_believed(void **state)
     answer(f, RV_LANE_POLL, 2000,
            "{\"serverTime\":999000,\"requests\":[" REQUEST("S-1", "t1", "5000", "5000") "]}");
     rv_place place = news_expect(f, 2000, RV_NEWS_REQUEST);
-    assert_int_equal(rv_held_stop_at(rv_session_attempt(f->session, place)), 6000);
+    assert_int_equal(rv_held_stop_at(rv_session_attempt(f->session, place)), 5999);
 }
 
 static void retry_after_is_honoured(void **state)

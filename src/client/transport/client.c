@@ -396,7 +396,7 @@ int rv_client_submit_many(struct rv_client *client, const struct rv_submission *
 
 /* ---- waiting ---- */
 
-/* Asks for the task; with `revision` >= 0 only when it has moved beyond that, or after `wait_ms`. */
+/* Asks for the task; with `revision` >= 0 only when it is beyond that, or after `wait_ms`. */
 static int task_ask(struct rv_client *client, const char *task, int64_t revision, int64_t wait_ms,
                     struct rv_answer *ret_answer, struct rv_submit_progress *ret_progress)
 {
