@@ -163,8 +163,6 @@ static struct digits digits_of(double real, int count)
     digits.at[0] = text[0];
     if (count > 1)
         memcpy(digits.at + 1, text + 2, (size_t)count - 1);
-    while (count > 1 && digits.at[count - 1] == '0')
-        count--;
     digits.count = count;
     return digits;
 }
@@ -184,6 +182,13 @@ static struct digits next_up(struct digits digits)
     return digits;
 }
 
+static struct digits without_zeros(struct digits digits)
+{
+    while (digits.count > 1 && digits.at[digits.count - 1] == '0')
+        digits.count--;
+    return digits;
+}
+
 /* Any double comes back from 17 digits. If a text of 15 or fewer reads as this double, 15 digits of
  * it, rounded and without zeros at the end, are that text; only subnormal numbers have fewer good
  * digits. With 16, the rounded digits can miss where the 16 next above do not: doubles lie twice as
@@ -194,14 +199,14 @@ static struct digits shortest_digits(double real)
     for (int count = first; count < 17; count++) {
         struct digits digits = digits_of(real, count);
         if (digits_read_back(&digits, real))
-            return digits;
+            return without_zeros(digits);
         if (count == 16) {
             digits = next_up(digits);
             if (digits_read_back(&digits, real))
-                return digits;
+                return without_zeros(digits);
         }
     }
-    return digits_of(real, 17);
+    return without_zeros(digits_of(real, 17));
 }
 
 /* Most numbers that people write have few decimals: the least number of them that reads back is

@@ -203,6 +203,25 @@ static void nul_bytes_are_kept_only_as_escapes(void **state)
     rv_arena_done(&arena);
 }
 
+/* Every byte at every place of a string longer than the words in which it is read. */
+static void each_byte_counts_wherever_it_stands(void **state)
+{
+    (void)state;
+    for (int byte = 0; byte < 256; byte++) {
+        for (size_t place = 0; place < 19; place++) {
+            char text[] = "\"xxxxxxxxxxxxxxxxxxxx\"";
+            struct rv_json_fault fault = {.offset = 0};
+            text[1 + place] = (char)byte;
+            bool plain = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+            enum rv_err err = rv_json_scan((struct rv_str){text, sizeof text - 1}, 64, &fault);
+            if ((err == RV_OK) != plain)
+                fail_msg("byte %d at %zu", byte, place);
+            if (!plain)
+                assert_int_equal(fault.offset, 1 + place + (byte == '"'));
+        }
+    }
+}
+
 /* `depth` brackets around a number, of both kinds in turn. */
 static void add_nested(struct rv_buf *buf, unsigned depth)
 {
@@ -337,6 +356,7 @@ int main(void)
         cmocka_unit_test(invalid_texts_are_refused),
         cmocka_unit_test(faults_name_line_and_column),
         cmocka_unit_test(nul_bytes_are_kept_only_as_escapes),
+        cmocka_unit_test(each_byte_counts_wherever_it_stands),
         cmocka_unit_test(nesting_is_limited),
         cmocka_unit_test(hostile_nesting_is_refused_early),
         cmocka_unit_test(repeated_keys_are_refused),

@@ -200,6 +200,7 @@ static void what_is_no_duration_is_refused(void **state)
         "PTS",
         "P99999999999999999999Y",
         "P36500DT0.001S",
+        "P584942418Y", /* 2^64 ms and a little */
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         int64_t ms = 77;
