@@ -26,8 +26,7 @@ static const char *const words[] = {
     "Zürich",
     "line\\nbreak",
     "EUR",
-    "a longer remark, as people "
-    "write them to those who carry the parcel: please ring twice",
+    "a longer remark, as people write them to those who carry it: please ring twice",
 };
 
 static const char *word(struct rv_prng *prng)
@@ -88,19 +87,19 @@ struct bench {
     struct rv_json tree;
 };
 
-static int run_scan(struct bench *bench)
+static enum rv_err run_scan(struct bench *bench)
 {
     return rv_json_scan(bench->text, DEPTH_MAX, NULL);
 }
 
-static int run_parse(struct bench *bench)
+static enum rv_err run_parse(struct bench *bench)
 {
     struct rv_json tree;
     rv_arena_reset(&bench->arena);
     return rv_json_parse(&bench->arena, bench->text, DEPTH_MAX, &tree, NULL);
 }
 
-static int run_write(struct bench *bench)
+static enum rv_err run_write(struct bench *bench)
 {
     rv_buf_reset(&bench->out);
     rv_json_write(&bench->out, &bench->tree);
@@ -108,14 +107,14 @@ static int run_write(struct bench *bench)
 }
 
 static void measure(const char *what, const char *name, struct bench *bench,
-                    int (*run)(struct bench *))
+                    enum rv_err (*run)(struct bench *))
 {
     size_t repeats = ROUND_BYTES / bench->text.len + 1;
     double best = 0;
     for (int round = 0; round < ROUNDS; round++) {
         double from = seconds_now();
         for (size_t i = 0; i < repeats; i++) {
-            if (run(bench) != 0) {
+            if (run(bench) != RV_OK) {
                 fprintf(stderr, "%s %s failed\n", what, name);
                 exit(1);
             }
