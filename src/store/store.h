@@ -13,8 +13,10 @@
 #include <stdint.h>
 
 /* One thread uses a store. Work happens between begin and commit or rollback; lists may also be
- * called outside. Rows that are read are built on the arena of the call. Errors of every call:
- * BUSY, IO, FULL, MEMORY (try again), CORRUPT (stop), LIMIT (the arena is full). */
+ * called outside. Rows that are read are built on the arena of the call; all reads see what is
+ * committed. Errors of every call: BUSY, IO, FULL, MEMORY (try again), CORRUPT (exit), LIMIT (the
+ * arena is full). IO from commit or claim_role is more: what is in the store is not known and cannot
+ * be asked (a write or sync failed), so nobody may be answered and the process must exit. */
 
 /* A submitter's key, kept apart from its task and longer. */
 struct rv_key_row {
@@ -24,9 +26,10 @@ struct rv_key_row {
 };
 
 /* All that one batch changes in one task. Guarded: the task row must have `revision_before` (0: it
- * must not exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role. A
- * change that does not pass its guard writes nothing at all and says why in `outcome`; the others
- * go on. */
+ * must not exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role;
+ * looked at in the order epoch, revision, key. A change that does not pass its guard writes nothing
+ * at all and says why in `outcome`; the others go on. Changes apply in their order: a later one
+ * sees those before it, so one task may change twice in a batch. */
 struct rv_change {
     const struct rv_task *task; /* as it shall be; its revision is revision_before + 1 */
     int64_t revision_before;
@@ -79,6 +82,9 @@ struct rv_task_filter {
     struct rv_task_id before; /* only older ones; none: from the newest */
 };
 
+/* The role whose epoch guards changes. */
+#define RV_ROLE_SUPERVISOR "supervisor"
+
 struct rv_store;
 
 /* At most 20 operations. */
@@ -95,7 +101,10 @@ struct rv_store_ops {
     enum rv_err (*begin)(struct rv_store *store, int64_t *ret_now);
     /* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
      * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all
-     * of it is, ask `committed`. The transaction is over in every case. */
+     * of it is, ask `committed`. INVALID: one of the changes cannot be written (it inserts a step,
+     * attempt, alert or workflow that is there, or replaces a step that is not): halve the batch.
+     * The transaction is over in every case. A batch in which nothing is to be written leaves no
+     * trace, not even its number. */
     enum rv_err (*commit)(struct rv_store *store, struct rv_batch *batch);
     void (*rollback)(struct rv_store *store);
     /* After COMMIT_UNKNOWN: is the batch of that number in the store? */
@@ -126,7 +135,7 @@ struct rv_store_ops {
 
     /* The lease on a role ("supervisor"): taken when free, expired or held by a dead instance, with
      * the next epoch; renewed when held by this instance. *ret_epoch 0: another holds it.
-     * *ret_until: its end. */
+     * *ret_until: its end. Outside of a transaction it is one of its own; inside, a part of it. */
     enum rv_err (*claim_role)(struct rv_store *store, struct rv_str role, int64_t lease_ms,
                               int64_t *ret_epoch, int64_t *ret_until);
 

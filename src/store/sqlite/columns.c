@@ -1,0 +1,349 @@
+/* One table of columns for each kind of row is all that statements, binding and reading are made
+ * from: a new field is a line here, a column in a migration, and nothing else. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include "base/assert.h"
+
+#define COLUMNS(array) (array), (int)(sizeof(array) / sizeof(array)[0])
+
+#define GIVEN(name)                                                                                \
+    {                                                                                              \
+        name, RV_COLUMN_GIVEN, 0, NULL                                                             \
+    }
+#define INT64(field, name)                                                                         \
+    {                                                                                              \
+        name, RV_COLUMN_INT64, offsetof(struct ROW, field), NULL                                   \
+    }
+#define UINT32(field)                                                                              \
+    {                                                                                              \
+#field, RV_COLUMN_UINT32, offsetof(struct ROW, field), NULL                                \
+    }
+#define NUMBER(field, name)                                                                        \
+    {                                                                                              \
+        name, RV_COLUMN_UINT32, offsetof(struct ROW, field), NULL                                  \
+    }
+#define UINT8(field)                                                                               \
+    {                                                                                              \
+#field, RV_COLUMN_UINT8, offsetof(struct ROW, field), NULL                                 \
+    }
+#define BOOL(field)                                                                                \
+    {                                                                                              \
+#field, RV_COLUMN_BOOL, offsetof(struct ROW, field), NULL                                  \
+    }
+#define INSTANT(field)                                                                             \
+    {                                                                                              \
+#field, RV_COLUMN_INSTANT, offsetof(struct ROW, field), NULL                               \
+    }
+#define STR(field, name)                                                                           \
+    {                                                                                              \
+        name, RV_COLUMN_STR, offsetof(struct ROW, field), NULL                                     \
+    }
+#define ENUM(field, name, texts)                                                                   \
+    {                                                                                              \
+        name, RV_COLUMN_ENUM, offsetof(struct ROW, field), &rv_texts_##texts                       \
+    }
+
+#define ROW rv_task
+static const struct rv_column task_columns[] = {
+    INT64(id.value, "id"),
+    INT64(revision, "revision"),
+    INT64(workflow, "workflow"),
+    ENUM(direction, "direction", direction),
+    BOOL(cancelling),
+    UINT8(priority),
+    UINT8(locked_by),
+    UINT32(fence),
+    UINT32(last_number),
+    UINT32(undo_head),
+    UINT32(undo_blocker),
+    UINT32(pivot),
+    {"open_steps", RV_COLUMN_OPEN, 0, NULL},
+    INSTANT(created_at),
+    INSTANT(started_at),
+    INSTANT(ended_at),
+    STR(key, "submission_key"),
+    STR(correlation, "correlation_id"),
+    STR(input, "input"),
+    STR(context, "context"),
+    STR(output, "output"),
+    STR(error, "error"),
+    ENUM(state, "process_state", task_state),
+};
+#undef ROW
+
+#define ROW rv_step
+static const struct rv_column step_columns[] = {
+    GIVEN("task"),
+    UINT32(number),
+    ENUM(kind, "kind", step_kind),
+    ENUM(direction, "direction", direction),
+    UINT32(undoes),
+    UINT32(node),
+    UINT32(visit),
+    ENUM(effect, "effect", effect),
+    UINT32(undo_prev),
+    BOOL(chained),
+    BOOL(undone),
+    UINT32(failure_count),
+    UINT32(round),
+    UINT32(deaths),
+    INSTANT(wake_at),
+    INSTANT(ready_at),
+    INSTANT(deadline),
+    UINT32(attempt),
+    ENUM(attempt_state, "attempt_state", attempt_state),
+    INT64(token, "token"),
+    UINT32(fence),
+    INSTANT(attempt_at),
+    INSTANT(complete_by),
+    INT64(lease_ms, "lease_ms"),
+    INSTANT(lease_until),
+    INSTANT(created_at),
+    INSTANT(ended_at),
+    STR(reference, "reference"),
+    STR(iteration, "iteration"),
+    STR(agent, "agent"),
+    STR(target, "target"),
+    STR(instance, "instance"),
+    STR(boot, "boot"),
+    STR(poll, "poll"),
+    STR(frames, "frames"),
+    STR(data, "data"),
+    STR(input, "input"),
+    STR(output, "output"),
+    STR(error, "error"),
+    ENUM(state, "process_state", step_state),
+};
+#undef ROW
+
+#define ROW rv_attempt
+static const struct rv_column attempt_columns[] = {
+    INT64(step.task.value, "task"),
+    NUMBER(step.number, "step"),
+    UINT32(number),
+    ENUM(effect, "effect", effect),
+    INT64(token, "token"),
+    UINT32(fence),
+    INSTANT(attempt_at),
+    INSTANT(complete_by),
+    INSTANT(ended_at),
+    STR(instance, "instance"),
+    STR(error, "error"),
+    ENUM(state, "attempt_state", attempt_state),
+};
+#undef ROW
+
+#define ROW rv_late_reply
+static const struct rv_column late_columns[] = {
+    INT64(step.task.value, "task"),
+    NUMBER(step.number, "step"),
+    UINT32(attempt),
+    INSTANT(arrived_at),
+    ENUM(reason, "reason", late_reason),
+    STR(output, "output"),
+    STR(error, "error"),
+};
+#undef ROW
+
+#define ROW rv_alert
+static const struct rv_column alert_columns[] = {
+    INT64(id, "id"),
+    INT64(task.value, "task"),
+    UINT32(step),
+    ENUM(kind, "kind", alert_kind),
+    INSTANT(raised_at),
+    INSTANT(acked_at),
+    INSTANT(closed_at),
+    STR(acked_by, "acked_by"),
+    STR(message, "message"),
+};
+#undef ROW
+
+#define ROW rv_workflow_row
+static const struct rv_column workflow_columns[] = {
+    INT64(id, "id"),         INSTANT(published_at), STR(space, "namespace"), STR(name, "name"),
+    STR(version, "version"), STR(hash, "hash"),     STR(source, "source"),
+};
+#undef ROW
+
+const struct rv_table rv_table_task = {"task", COLUMNS(task_columns), 1};
+const struct rv_table rv_table_step = {"step", COLUMNS(step_columns), 2};
+const struct rv_table rv_table_attempt = {"attempt", COLUMNS(attempt_columns), 3};
+const struct rv_table rv_table_late_reply = {"late_reply", COLUMNS(late_columns), 0};
+const struct rv_table rv_table_alert = {"alert", COLUMNS(alert_columns), 1};
+const struct rv_table rv_table_workflow = {"workflow", COLUMNS(workflow_columns), 1};
+
+void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str text)
+{
+    if (text.at == NULL)
+        sqlite3_bind_null(statement, parameter);
+    else
+        sqlite3_bind_text64(statement, parameter, text.at, text.len, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+struct rv_str rv_sqlite_column_str(sqlite3_stmt *statement, int column)
+{
+    const unsigned char *at = sqlite3_column_text(statement, column);
+    return (struct rv_str){(const char *)at, (size_t)sqlite3_column_bytes(statement, column)};
+}
+
+/* "3 4": numbers in decimal, one space between; no text at all for none. */
+static struct rv_str open_text_of(const struct rv_task *task, char text[static RV_OPEN_TEXT_BYTES])
+{
+    rv_assert(task->open_count <= RV_OPEN_STEPS_MAX);
+    char *at = text;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        if (i > 0)
+            *at++ = ' ';
+        char digits[10];
+        int n = 0;
+        uint32_t rest = task->open[i];
+        do {
+            digits[n++] = (char)('0' + rest % 10);
+            rest /= 10;
+        } while (rest > 0);
+        while (n > 0)
+            *at++ = digits[--n];
+    }
+    return (struct rv_str){text, (size_t)(at - text)};
+}
+
+static enum rv_err open_text_read(struct rv_str text, struct rv_task *task)
+{
+    task->open_count = 0;
+    size_t at = 0;
+    while (at < text.len) {
+        uint64_t number = 0;
+        size_t digits = 0;
+        for (; at < text.len && text.at[at] >= '0' && text.at[at] <= '9'; at++, digits++)
+            number = number * 10 + (uint64_t)(text.at[at] - '0');
+        bool last = at == text.len;
+        bool spaced = !last && text.at[at] == ' ' && at + 1 < text.len;
+        if (digits == 0 || digits > 10 || number > UINT32_MAX || !(last || spaced) ||
+            task->open_count == RV_OPEN_STEPS_MAX)
+            return RV_ERR_CORRUPT;
+        task->open[task->open_count++] = (uint32_t)number;
+        at += 1;
+    }
+    return RV_OK;
+}
+
+static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_column *column,
+                        const void *row, char open_text[static RV_OPEN_TEXT_BYTES])
+{
+    const void *field = (const char *)row + column->offset;
+    switch (column->kind) {
+    case RV_COLUMN_GIVEN:
+        break;
+    case RV_COLUMN_INT64:
+        sqlite3_bind_int64(statement, parameter, *(const int64_t *)field);
+        break;
+    case RV_COLUMN_UINT32:
+        sqlite3_bind_int64(statement, parameter, *(const uint32_t *)field);
+        break;
+    case RV_COLUMN_UINT8:
+        sqlite3_bind_int(statement, parameter, *(const uint8_t *)field);
+        break;
+    case RV_COLUMN_BOOL:
+        sqlite3_bind_int(statement, parameter, *(const bool *)field);
+        break;
+    case RV_COLUMN_INSTANT:
+        if (*(const int64_t *)field == 0)
+            sqlite3_bind_null(statement, parameter);
+        else
+            sqlite3_bind_int64(statement, parameter, *(const int64_t *)field);
+        break;
+    case RV_COLUMN_STR:
+        rv_sqlite_bind_str(statement, parameter, *(const struct rv_str *)field);
+        break;
+    case RV_COLUMN_ENUM: {
+        unsigned value = *(const unsigned *)field;
+        rv_assert(value < column->texts->count);
+        rv_sqlite_bind_str(statement, parameter, column->texts->texts[value]);
+        break;
+    }
+    case RV_COLUMN_OPEN:
+        rv_sqlite_bind_str(statement, parameter, open_text_of(row, open_text));
+        break;
+    }
+}
+
+void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int count,
+                    const void *row, char open_text[static RV_OPEN_TEXT_BYTES])
+{
+    for (int i = 0; i < count; i++)
+        column_bind(statement, i + 1, &table->columns[i], row, open_text);
+}
+
+static enum rv_err enum_read(const struct rv_column *column, struct rv_str text, unsigned *ret)
+{
+    for (unsigned i = 0; i < column->texts->count; i++) {
+        if (rv_str_eq(column->texts->texts[i], text)) {
+            *ret = i;
+            return RV_OK;
+        }
+    }
+    return RV_ERR_CORRUPT;
+}
+
+static enum rv_err uint_read(sqlite3_stmt *statement, int i, int64_t max, int64_t *ret_value)
+{
+    *ret_value = sqlite3_column_int64(statement, i);
+    return *ret_value < 0 || *ret_value > max ? RV_ERR_CORRUPT : RV_OK;
+}
+
+static enum rv_err column_read(sqlite3_stmt *statement, int i, const struct rv_column *column,
+                               struct rv_arena *arena, void *row)
+{
+    void *field = (char *)row + column->offset;
+    int64_t value = 0;
+    enum rv_err err = RV_OK;
+    switch (column->kind) {
+    case RV_COLUMN_GIVEN:
+        break;
+    case RV_COLUMN_INT64:
+    case RV_COLUMN_INSTANT: /* NULL reads as 0 */
+        *(int64_t *)field = sqlite3_column_int64(statement, i);
+        break;
+    case RV_COLUMN_UINT32:
+        err = uint_read(statement, i, UINT32_MAX, &value);
+        *(uint32_t *)field = (uint32_t)value;
+        break;
+    case RV_COLUMN_UINT8:
+        err = uint_read(statement, i, UINT8_MAX, &value);
+        *(uint8_t *)field = (uint8_t)value;
+        break;
+    case RV_COLUMN_BOOL:
+        *(bool *)field = sqlite3_column_int(statement, i) != 0;
+        break;
+    case RV_COLUMN_STR: {
+        struct rv_str *text = field;
+        *text = RV_STR_NONE;
+        if (sqlite3_column_type(statement, i) == SQLITE_NULL)
+            break;
+        struct rv_str stored = rv_sqlite_column_str(statement, i);
+        if (stored.at == NULL)
+            return RV_ERR_MEMORY;
+        *text = rv_arena_str(arena, stored);
+        return text->at == NULL ? RV_ERR_LIMIT : RV_OK;
+    }
+    case RV_COLUMN_ENUM:
+        err = enum_read(column, rv_sqlite_column_str(statement, i), field);
+        break;
+    case RV_COLUMN_OPEN:
+        err = open_text_read(rv_sqlite_column_str(statement, i), row);
+        break;
+    }
+    return err;
+}
+
+enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_table *table,
+                           struct rv_arena *arena, void *row)
+{
+    for (int i = 0; i < table->count; i++) {
+        enum rv_err err = column_read(statement, i, &table->columns[i], arena, row);
+        if (err != RV_OK)
+            return err;
+    }
+    return RV_OK;
+}

@@ -1,0 +1,190 @@
+/* Who uses the store: instances and the leases on their roles. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include "base/assert.h"
+#include "base/time.h"
+
+#include <unistd.h>
+
+enum { INSTANCE_MAX = 255, HOST_BYTES = 256 };
+
+/* The numbers go round, so that the ids of this process differ from those that the one before made
+ * in the same millisecond. */
+static enum rv_err instance_next(struct rv_sqlite *store, int64_t *ret_number,
+                                 int64_t *ret_enlistment)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_INSTANCE_NEWEST, &statement);
+    if (err != RV_OK)
+        return err;
+    bool there = false;
+    err = rv_sqlite_next(store, statement, &there);
+    *ret_number = there ? sqlite3_column_int64(statement, 0) % INSTANCE_MAX + 1 : 1;
+    *ret_enlistment = there ? sqlite3_column_int64(statement, 1) + 1 : 1;
+    sqlite3_reset(statement);
+    return err;
+}
+
+static enum rv_err instance_write(struct rv_sqlite *store, int64_t number, int64_t enlistment,
+                                  struct rv_str boot, int64_t pid, int64_t now)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_INSTANCE_REPLACE, &statement);
+    if (err != RV_OK)
+        return err;
+    char host[HOST_BYTES] = "";
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    sqlite3_bind_int64(statement, 1, number);
+    sqlite3_bind_int64(statement, 2, enlistment);
+    rv_sqlite_bind_str(statement, 3, boot);
+    sqlite3_bind_int64(statement, 4, pid);
+    rv_sqlite_bind_str(statement, 5, rv_str_of(host));
+    sqlite3_bind_int64(statement, 6, now);
+    return rv_sqlite_run(store, statement);
+}
+
+static enum rv_err open_count(struct rv_sqlite *store, int64_t *ret_count)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_TASK_OPEN_COUNT, &statement);
+    if (err != RV_OK)
+        return err;
+    bool there = false;
+    err = rv_sqlite_next(store, statement, &there);
+    if (there)
+        *ret_count = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return err;
+}
+
+enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
+                             struct rv_enlistment *ret_enlistment)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    rv_assert(store->instance == 0);
+    int64_t now = 0;
+    enum rv_err err = rv_sqlite_begin(base, &now);
+    if (err != RV_OK)
+        return err;
+    int64_t number = 0;
+    int64_t enlistment = 0;
+    int64_t open_tasks = 0;
+    err = open_count(store, &open_tasks);
+    if (err == RV_OK)
+        err = instance_next(store, &number, &enlistment);
+    if (err == RV_OK)
+        err = instance_write(store, number, enlistment, boot, pid, now);
+    if (err != RV_OK) {
+        rv_sqlite_rollback(base);
+        return err;
+    }
+    err = rv_sqlite_end(store);
+    if (err != RV_OK)
+        return err;
+    store->instance = (uint8_t)number;
+    *ret_enlistment = (struct rv_enlistment){.instance = store->instance,
+                                             .last_alive_at = store->last_alive_at,
+                                             .open_tasks = open_tasks,
+                                             .created = store->created};
+    return RV_OK;
+}
+
+enum rv_err rv_sqlite_committed(struct rv_store *base, int64_t number, bool *ret_committed)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_INSTANCE_BATCH, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, store->instance);
+    bool there = false;
+    err = rv_sqlite_next(store, statement, &there);
+    if (err == RV_OK)
+        *ret_committed = there && sqlite3_column_int64(statement, 0) >= number;
+    sqlite3_reset(statement);
+    return err;
+}
+
+struct role {
+    bool there;
+    int64_t instance;
+    int64_t epoch;
+    int64_t until;
+};
+
+static enum rv_err role_load(struct rv_sqlite *store, struct rv_str name, struct role *role)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_ROLE_LOAD, &statement);
+    if (err != RV_OK)
+        return err;
+    rv_sqlite_bind_str(statement, 1, name);
+    err = rv_sqlite_next(store, statement, &role->there);
+    if (role->there) {
+        role->instance = sqlite3_column_int64(statement, 0);
+        role->epoch = sqlite3_column_int64(statement, 1);
+        role->until = sqlite3_column_int64(statement, 2);
+    }
+    sqlite3_reset(statement);
+    return err;
+}
+
+static enum rv_err role_write(struct rv_sqlite *store, struct rv_str name, const struct role *role,
+                              int64_t now)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_ROLE_REPLACE, &statement);
+    if (err != RV_OK)
+        return err;
+    rv_sqlite_bind_str(statement, 1, name);
+    sqlite3_bind_int64(statement, 2, role->instance);
+    sqlite3_bind_int64(statement, 3, role->epoch);
+    sqlite3_bind_int64(statement, 4, role->until);
+    err = rv_sqlite_run(store, statement);
+    if (err != RV_OK)
+        return err;
+    err = rv_sqlite_statement(store, RV_SQL_INSTANCE_ALIVE, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, store->instance);
+    sqlite3_bind_int64(statement, 2, now);
+    return rv_sqlite_run(store, statement);
+}
+
+/* There is one instance: whoever else held the role is dead, so it is always ours to take. */
+static enum rv_err role_claim(struct rv_sqlite *store, struct rv_str name, int64_t lease_ms,
+                              int64_t now, struct role *role)
+{
+    enum rv_err err = role_load(store, name, role);
+    if (err != RV_OK)
+        return err;
+    if (!role->there || role->instance != store->instance)
+        role->epoch += 1;
+    role->instance = store->instance;
+    role->until = now + lease_ms;
+    return role_write(store, name, role, now);
+}
+
+enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str name, int64_t lease_ms,
+                                 int64_t *ret_epoch, int64_t *ret_until)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    rv_assert(store->instance != 0 && lease_ms >= 0 && lease_ms <= RV_DAY_MS);
+    bool own = !store->in_transaction;
+    int64_t now = store->clock_floor;
+    enum rv_err err = own ? rv_sqlite_begin(base, &now) : RV_OK;
+    if (err != RV_OK)
+        return err;
+    struct role role = {.there = false};
+    err = role_claim(store, name, lease_ms, now, &role);
+    if (own && err == RV_OK)
+        err = rv_sqlite_end(store);
+    else if (own)
+        rv_sqlite_rollback(base);
+    if (err != RV_OK)
+        return err;
+    *ret_epoch = role.epoch;
+    *ret_until = role.until;
+    return RV_OK;
+}

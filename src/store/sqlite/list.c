@@ -1,0 +1,292 @@
+/* Pages for queries. Each is found through an index, or looks at a bounded number of rows. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+
+/* How many tasks one page of list_tasks looks at, at most. */
+enum { LOOKS_MAX = 2000 };
+
+/* Reads all rows of a statement into an array of `bytes` each, and resets it. */
+static enum rv_err rows_take(struct rv_sqlite *store, sqlite3_stmt *statement,
+                             const struct rv_table *table, struct rv_arena *arena, size_t limit,
+                             void *rows, size_t bytes, size_t *ret_count)
+{
+    enum rv_err err = RV_OK;
+    size_t count = 0;
+    bool there = true;
+    while (there && count < limit) {
+        err = rv_sqlite_next(store, statement, &there);
+        void *row = (char *)rows + count * bytes;
+        if (there) {
+            memset(row, 0, bytes);
+            err = rv_sqlite_read(statement, table, arena, row);
+        }
+        if (err != RV_OK)
+            break;
+        count += there;
+    }
+    sqlite3_reset(statement);
+    if (err == RV_OK)
+        *ret_count = count;
+    return err;
+}
+
+/* ---- tasks: ids first, from the index that fits, then their rows ---- */
+
+struct walk {
+    struct rv_sqlite *store;
+    struct rv_arena *arena;
+    const struct rv_task_filter *filter;
+    int64_t *ids; /* found so far, with room for all that one page may look at */
+    size_t ids_count;
+    int64_t floor; /* everything older was not looked at; 0: there is nothing older */
+};
+
+/* One index, newest first: at most `looks` entries, of which at most `wanted` are kept. */
+static enum rv_err walk_index(struct walk *walk, enum rv_sqlite_sql sql, int64_t workflow,
+                              size_t looks, size_t wanted)
+{
+    const struct rv_task_filter *filter = walk->filter;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(walk->store, sql, &statement);
+    if (err != RV_OK)
+        return err;
+    struct rv_str state = rv_str_of(rv_task_state_text(filter->state));
+    sqlite3_bind_int64(statement, 1,
+                       filter->before.value > 0 ? filter->before.value - 1 : INT64_MAX);
+    sqlite3_bind_int64(statement, 2, (int64_t)looks);
+    if (sql == RV_SQL_WALK_WORKFLOW)
+        sqlite3_bind_int64(statement, 3, workflow);
+    if (sql == RV_SQL_WALK_RARE)
+        rv_sqlite_bind_str(statement, 3, state);
+    size_t looked = 0;
+    size_t kept = 0;
+    int64_t last = 0;
+    while (kept < wanted && looked < looks) {
+        bool there = false;
+        err = rv_sqlite_next(walk->store, statement, &there);
+        if (err != RV_OK || !there)
+            break;
+        looked++;
+        last = sqlite3_column_int64(statement, 0);
+        if (!filter->by_state || rv_str_eq(rv_sqlite_column_str(statement, 1), state)) {
+            walk->ids[walk->ids_count++] = last;
+            kept++;
+        }
+    }
+    sqlite3_reset(statement);
+    if ((kept == wanted || looked == looks) && last > walk->floor)
+        walk->floor = last;
+    return err;
+}
+
+/* "namespace/name:version" in its parts; no version: absent. */
+static void name_split(struct rv_str text, struct rv_str *space, struct rv_str *name,
+                       struct rv_str *version)
+{
+    const char *slash = memchr(text.at, '/', text.len);
+    size_t start = slash ? (size_t)(slash - text.at) + 1 : 0;
+    *space = (struct rv_str){text.at, slash ? start - 1 : 0};
+    *name = (struct rv_str){text.at + start, text.len - start};
+    *version = RV_STR_NONE;
+    const char *colon = name->len > 0 ? memchr(name->at, ':', name->len) : NULL;
+    if (colon != NULL) {
+        *version = (struct rv_str){colon + 1, (size_t)(name->at + name->len - colon) - 1};
+        name->len = (size_t)(colon - name->at);
+    }
+}
+
+/* The ids of the workflows that the filter names; at most `room` of its versions. */
+static enum rv_err workflow_ids(struct walk *walk, size_t room, int64_t *ids, size_t *ret_count)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(walk->store, RV_SQL_WORKFLOW_IDS, &statement);
+    if (err != RV_OK)
+        return err;
+    struct rv_str space;
+    struct rv_str name;
+    struct rv_str version;
+    name_split(walk->filter->workflow, &space, &name, &version);
+    rv_sqlite_bind_str(statement, 1, space);
+    rv_sqlite_bind_str(statement, 2, name);
+    rv_sqlite_bind_str(statement, 3, version);
+    size_t count = 0;
+    bool there = true;
+    while (there && err == RV_OK && count < room) {
+        err = rv_sqlite_next(walk->store, statement, &there);
+        if (there)
+            ids[count++] = sqlite3_column_int64(statement, 0);
+    }
+    sqlite3_reset(statement);
+    *ret_count = count;
+    return err;
+}
+
+/* All versions of a workflow: a page from the index of each, merged below. */
+static enum rv_err walk_workflows(struct walk *walk, size_t wanted)
+{
+    int64_t *workflows = RV_NEW_ARRAY(walk->arena, int64_t, LOOKS_MAX);
+    if (workflows == NULL)
+        return RV_ERR_LIMIT;
+    size_t count = 0;
+    enum rv_err err = workflow_ids(walk, LOOKS_MAX, workflows, &count);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        size_t looks = LOOKS_MAX / count;
+        err = walk_index(walk, RV_SQL_WALK_WORKFLOW, workflows[i], looks, wanted);
+    }
+    return err;
+}
+
+static enum rv_err walk_run(struct walk *walk, size_t wanted)
+{
+    const struct rv_task_filter *filter = walk->filter;
+    if (filter->workflow.at != NULL)
+        return walk_workflows(walk, wanted);
+    enum rv_sqlite_sql sql = RV_SQL_WALK_ALL;
+    if (filter->by_state && rv_sqlite_state_rare(filter->state))
+        sql = RV_SQL_WALK_RARE;
+    else if (filter->by_state && rv_task_state_open(filter->state))
+        sql = RV_SQL_WALK_OPEN;
+    return walk_index(walk, sql, 0, LOOKS_MAX, wanted);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+static enum rv_err tasks_take(struct walk *walk, size_t count, struct rv_task *ret_tasks)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(walk->store, RV_SQL_TASK_LOAD, &statement);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        sqlite3_bind_int64(statement, 1, walk->ids[i]);
+        size_t found = 0;
+        err = rows_take(walk->store, statement, &rv_table_task, walk->arena, 1, &ret_tasks[i],
+                        sizeof *ret_tasks, &found);
+        if (err == RV_OK && found == 0)
+            err = RV_ERR_CORRUPT; /* the index names a row that is not there */
+    }
+    return err;
+}
+
+enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
+                                 const struct rv_task_filter *filter, size_t limit,
+                                 struct rv_task *ret_tasks, size_t *ret_count,
+                                 struct rv_task_id *ret_next)
+{
+    size_t wanted = limit < LOOKS_MAX ? limit : LOOKS_MAX;
+    struct walk walk = {.store = (struct rv_sqlite *)base, .arena = arena, .filter = filter};
+    walk.ids = RV_NEW_ARRAY(arena, int64_t, LOOKS_MAX);
+    if (walk.ids == NULL)
+        return RV_ERR_LIMIT;
+    enum rv_err err = walk_run(&walk, wanted);
+    if (err != RV_OK)
+        return err;
+    qsort(walk.ids, walk.ids_count, sizeof walk.ids[0], newest_first);
+    size_t count = 0;
+    while (count < walk.ids_count && count < wanted && walk.ids[count] >= walk.floor)
+        count++;
+    err = tasks_take(&walk, count, ret_tasks);
+    if (err != RV_OK)
+        return err;
+    *ret_count = count;
+    ret_next->value = count < limit ? walk.floor : 0;
+    return RV_OK;
+}
+
+/* ---- the others ---- */
+
+enum rv_err rv_sqlite_list_steps(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_task_id task, uint32_t after, size_t limit,
+                                 struct rv_step *ret_steps, size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_STEP_LIST, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, task.value);
+    sqlite3_bind_int64(statement, 2, after);
+    sqlite3_bind_int64(statement, 3, (int64_t)limit);
+    return rows_take(store, statement, &rv_table_step, arena, limit, ret_steps, sizeof *ret_steps,
+                     ret_count);
+}
+
+enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *arena,
+                                    struct rv_step_id step, uint32_t after_step, uint32_t after,
+                                    size_t limit, struct rv_attempt *ret_attempts,
+                                    size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    bool of_task = step.number == 0;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(
+        store, of_task ? RV_SQL_ATTEMPT_LIST : RV_SQL_ATTEMPT_LIST_STEP, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, step.task.value);
+    if (!of_task)
+        sqlite3_bind_int64(statement, 2, step.number);
+    sqlite3_bind_int64(statement, 3, after_step);
+    sqlite3_bind_int64(statement, 4, after);
+    sqlite3_bind_int64(statement, 5, (int64_t)limit);
+    return rows_take(store, statement, &rv_table_attempt, arena, limit, ret_attempts,
+                     sizeof *ret_attempts, ret_count);
+}
+
+enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
+                                        struct rv_task_id task, size_t limit,
+                                        struct rv_late_reply *ret_rows, size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_LATE_LIST, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, task.value);
+    sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    return rows_take(store, statement, &rv_table_late_reply, arena, limit, ret_rows,
+                     sizeof *ret_rows, ret_count);
+}
+
+enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
+                                  struct rv_task_id task, bool open_only, int64_t before,
+                                  size_t limit, struct rv_alert *ret_alerts, size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    bool of_task = task.value != 0;
+    enum rv_sqlite_sql of_all = open_only ? RV_SQL_ALERT_LIST_OPEN : RV_SQL_ALERT_LIST;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, of_task ? RV_SQL_ALERT_LIST_TASK : of_all,
+                                          &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, before != 0 ? before - 1 : INT64_MAX);
+    sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    if (of_task) {
+        sqlite3_bind_int64(statement, 3, task.value);
+        sqlite3_bind_int(statement, 4, open_only);
+    }
+    return rows_take(store, statement, &rv_table_alert, arena, limit, ret_alerts,
+                     sizeof *ret_alerts, ret_count);
+}
+
+enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
+                                     size_t limit, struct rv_workflow_row *ret_rows,
+                                     size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_WORKFLOW_LIST, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, (int64_t)skip);
+    sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    return rows_take(store, statement, &rv_table_workflow, arena, limit, ret_rows, sizeof *ret_rows,
+                     ret_count);
+}

@@ -1,0 +1,267 @@
+/* The schema, as numbered steps; each runs in a transaction of its own and is never changed later.
+ *
+ * If you change a table, or a word in core/tbl:
+ *  - add a version at the end; never edit one that was released;
+ *  - bring columns.c in line with the tables as they are after the newest version;
+ *  - a new state needs its table built anew: its CHECK, and for tasks the indexes task_open and
+ *    task_rare, list the words as they were. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include "base/assert.h"
+
+/* Version 1. Payloads stand last, so that everything an index or a list looks at lies in the first
+ * bytes of a row. */
+static const char *const version_1[] = {
+    "CREATE TABLE schema_version("
+    " version INTEGER PRIMARY KEY,"
+    " migrated_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')))",
+
+    "CREATE TABLE workflow("
+    " id INTEGER PRIMARY KEY,"
+    " published_at INTEGER,"
+    " namespace TEXT,"
+    " name TEXT,"
+    " version TEXT,"
+    " hash TEXT,"
+    " source TEXT)",
+    "CREATE UNIQUE INDEX workflow_name ON workflow(namespace, name, version)",
+
+    "CREATE TABLE task("
+    " id INTEGER PRIMARY KEY,"
+    " revision INTEGER NOT NULL,"
+    " process_state TEXT NOT NULL CHECK {process_state task_state},"
+    " workflow INTEGER NOT NULL,"
+    " direction TEXT NOT NULL CHECK {direction direction},"
+    " cancelling INTEGER NOT NULL,"
+    " priority INTEGER NOT NULL,"
+    " locked_by INTEGER NOT NULL,"
+    " fence INTEGER NOT NULL,"
+    " last_number INTEGER NOT NULL,"
+    " undo_head INTEGER NOT NULL,"
+    " undo_blocker INTEGER NOT NULL,"
+    " pivot INTEGER NOT NULL,"
+    " open_steps TEXT NOT NULL,"
+    " created_at INTEGER,"
+    " started_at INTEGER,"
+    " ended_at INTEGER,"
+    " submission_key TEXT,"
+    " correlation_id TEXT,"
+    " input TEXT,"
+    " context TEXT,"
+    " output TEXT,"
+    " error TEXT)",
+    "CREATE INDEX task_open ON task(id) WHERE {process_state open}",
+    "CREATE INDEX task_rare ON task(process_state, id) WHERE {process_state rare}",
+    "CREATE INDEX task_workflow ON task(workflow, id)",
+
+    "CREATE TABLE step("
+    " task INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " kind TEXT NOT NULL CHECK {kind step_kind},"
+    " process_state TEXT NOT NULL CHECK {process_state step_state},"
+    " direction TEXT NOT NULL CHECK {direction direction},"
+    " undoes INTEGER NOT NULL,"
+    " node INTEGER NOT NULL,"
+    " visit INTEGER NOT NULL,"
+    " effect TEXT NOT NULL CHECK {effect effect},"
+    " undo_prev INTEGER NOT NULL,"
+    " chained INTEGER NOT NULL,"
+    " undone INTEGER NOT NULL,"
+    " failure_count INTEGER NOT NULL,"
+    " round INTEGER NOT NULL,"
+    " deaths INTEGER NOT NULL,"
+    " wake_at INTEGER,"
+    " ready_at INTEGER,"
+    " deadline INTEGER,"
+    " attempt INTEGER NOT NULL,"
+    " attempt_state TEXT NOT NULL CHECK {attempt_state attempt_state},"
+    " token INTEGER NOT NULL,"
+    " fence INTEGER NOT NULL,"
+    " attempt_at INTEGER,"
+    " complete_by INTEGER,"
+    " lease_ms INTEGER NOT NULL,"
+    " lease_until INTEGER,"
+    " created_at INTEGER,"
+    " ended_at INTEGER,"
+    " reference TEXT,"
+    " iteration TEXT,"
+    " agent TEXT,"
+    " target TEXT,"
+    " instance TEXT,"
+    " boot TEXT,"
+    " poll TEXT,"
+    " frames TEXT,"
+    " data TEXT,"
+    " input TEXT,"
+    " output TEXT,"
+    " error TEXT,"
+    " PRIMARY KEY (task, number))",
+
+    "CREATE TABLE attempt("
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " attempt_state TEXT NOT NULL CHECK {attempt_state attempt_state},"
+    " effect TEXT NOT NULL CHECK {effect effect},"
+    " token INTEGER NOT NULL,"
+    " fence INTEGER NOT NULL,"
+    " attempt_at INTEGER,"
+    " complete_by INTEGER,"
+    " ended_at INTEGER,"
+    " instance TEXT,"
+    " error TEXT,"
+    " PRIMARY KEY (task, step, number)) WITHOUT ROWID",
+
+    "CREATE TABLE late_reply("
+    " id INTEGER PRIMARY KEY,"
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL,"
+    " arrived_at INTEGER,"
+    " reason TEXT NOT NULL CHECK {reason late_reason},"
+    " output TEXT,"
+    " error TEXT)",
+    "CREATE INDEX late_reply_task ON late_reply(task)",
+
+    "CREATE TABLE alert("
+    " id INTEGER PRIMARY KEY,"
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " kind TEXT NOT NULL CHECK {kind alert_kind},"
+    " raised_at INTEGER,"
+    " acked_at INTEGER,"
+    " closed_at INTEGER,"
+    " acked_by TEXT,"
+    " message TEXT)",
+    "CREATE INDEX alert_task ON alert(task, id)",
+    "CREATE INDEX alert_open ON alert(id) WHERE acked_at IS NULL AND closed_at IS NULL",
+
+    /* Kept apart from its task, which it outlives. */
+    "CREATE TABLE submission_key("
+    " key TEXT PRIMARY KEY,"
+    " body_hash TEXT,"
+    " task INTEGER NOT NULL) WITHOUT ROWID",
+
+    /* Who used this store: a row for each enlistment, the numbers used in turn. alive_at is the
+     * clock's floor too, batch the last one committed. */
+    "CREATE TABLE instance("
+    " number INTEGER PRIMARY KEY CHECK (number BETWEEN 1 AND 255),"
+    " enlistment INTEGER NOT NULL,"
+    " boot TEXT,"
+    " pid INTEGER NOT NULL,"
+    " host TEXT,"
+    " enlisted_at INTEGER NOT NULL,"
+    " alive_at INTEGER NOT NULL,"
+    " batch INTEGER NOT NULL)",
+
+    "CREATE TABLE role("
+    " name TEXT PRIMARY KEY,"
+    " instance INTEGER NOT NULL,"
+    " epoch INTEGER NOT NULL,"
+    " lease_until INTEGER NOT NULL) WITHOUT ROWID",
+
+    /* Commands from task to task, written in the transaction of the one that sends and removed in
+     * the one that decides them (DESIGN 2, Between tasks): sub-workflows, events, cancellation
+     * through a tree. Laid out now, so that a store of this version can take them. */
+    "CREATE TABLE inbox("
+    " id INTEGER PRIMARY KEY,"
+    " target INTEGER NOT NULL,"
+    " command TEXT NOT NULL,"
+    " operation INTEGER NOT NULL,"
+    " arrived_at INTEGER NOT NULL,"
+    " payload TEXT)",
+    "CREATE INDEX inbox_target ON inbox(target, id)",
+    NULL,
+};
+
+static const char *const *const versions[] = {version_1};
+
+int rv_sqlite_version_newest(void)
+{
+    return (int)(sizeof versions / sizeof versions[0]);
+}
+
+/* One number from a statement of its own; *ret_value stays when there is no row. */
+static enum rv_err number_read(struct rv_sqlite *store, const char *sql, int *ret_value)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+    if (code == SQLITE_OK) {
+        code = sqlite3_step(statement);
+        if (code == SQLITE_ROW)
+            *ret_value = sqlite3_column_int(statement, 0);
+    }
+    enum rv_err err = rv_sqlite_err(store, code);
+    sqlite3_finalize(statement);
+    return err;
+}
+
+enum rv_err rv_sqlite_version(struct rv_sqlite *store, int *ret_version)
+{
+    int tables = 0;
+    enum rv_err err = number_read(store, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (err != RV_OK)
+        return err;
+    if (tables == 0) {
+        *ret_version = 0;
+        return RV_OK;
+    }
+    int ours = 0;
+    err = number_read(store,
+                      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
+                      "('schema_version', 'task', 'step', 'instance')",
+                      &ours);
+    if (err != RV_OK)
+        return err;
+    if (ours != 4)
+        return RV_ERR_NOT_FOUND;
+    int version = 0;
+    err = number_read(store, "SELECT max(version) FROM schema_version", &version);
+    if (err == RV_OK && version < 1)
+        err = RV_ERR_CORRUPT;
+    if (err == RV_OK)
+        *ret_version = version;
+    return err;
+}
+
+static enum rv_err sql_execute(struct rv_sqlite *store, const char *template)
+{
+    enum { SQL_BYTES_MAX = 65536 };
+    struct rv_buf sql;
+    rv_buf_init(&sql, SQL_BYTES_MAX);
+    rv_sqlite_expand(&sql, template);
+    rv_buf_add_char(&sql, '\0');
+    enum rv_err err = sql.failed;
+    if (err == RV_OK)
+        err = rv_sqlite_err(store, sqlite3_exec(store->db, sql.at, NULL, NULL, NULL));
+    rv_buf_done(&sql);
+    return err;
+}
+
+static enum rv_err version_apply(struct rv_sqlite *store, int version)
+{
+    enum rv_err err = sql_execute(store, "BEGIN IMMEDIATE");
+    for (const char *const *step = versions[version - 1]; err == RV_OK && *step != NULL; step++)
+        err = sql_execute(store, *step);
+    if (err == RV_OK) {
+        enum { SQL_BYTES = 80 };
+        char sql[SQL_BYTES];
+        sqlite3_snprintf(SQL_BYTES, sql, "INSERT INTO schema_version(version) VALUES(%d)", version);
+        err = sql_execute(store, sql);
+    }
+    if (err == RV_OK)
+        err = sql_execute(store, "COMMIT");
+    if (err != RV_OK && !sqlite3_get_autocommit(store->db)) {
+        enum rv_err undone = sql_execute(store, "ROLLBACK");
+        rv_assert(undone == RV_OK || err != RV_OK);
+    }
+    return err;
+}
+
+enum rv_err rv_sqlite_migrate(struct rv_sqlite *store, int version)
+{
+    enum rv_err err = RV_OK;
+    while (err == RV_OK && version < rv_sqlite_version_newest())
+        err = version_apply(store, ++version);
+    return err;
+}

@@ -1,0 +1,304 @@
+/* Opening and closing. Two locks keep a second server out: ours, a file that names the pid of its
+ * holder, and SQLite's own, which also holds back a server that came by another name of the file.
+ * SQLite's versions to 3.51.2 can damage a write-ahead log when two connections checkpoint at once:
+ * there is one connection, and it holds its lock for as long as it lives (DESIGN 3). */
+#include "store/sqlite/sqlite_priv.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STRINGIFY(x) #x
+#define TEXT_OF(x) STRINGIFY(x)
+#define PAGE_BYTES 4096
+#define CACHE_KIB 8192
+/* The log is cut back to this after it grew beyond (a batch of large payloads). */
+#define LOG_BYTES_MAX 67108864
+
+struct opening {
+    const char *path;
+    struct rv_sqlite *store;
+    struct rv_store_sqlite_fault *fault;
+};
+
+__attribute__((format(printf, 3, 4))) static enum rv_err
+fail(const struct opening *opening, enum rv_err err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *at = opening->fault->message;
+    size_t room = sizeof opening->fault->message;
+    int n = snprintf(at, room, "%s ", opening->path);
+    if (n > 0 && (size_t)n < room)
+        vsnprintf(at + n, room - (size_t)n, format, args);
+    va_end(args);
+    return err;
+}
+
+static enum rv_err fail_errno(const struct opening *opening, const char *what, int number)
+{
+    enum rv_err err = number == ENOSPC || number == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
+    return fail(opening, err, "%s: %s: mend that or give another --store", what, strerror(number));
+}
+
+/* What SQLite said about the file, in words of an operator. */
+static enum rv_err fail_sqlite(const struct opening *opening, enum rv_err err)
+{
+    sqlite3 *db = opening->store->db;
+    if (err == RV_ERR_BUSY)
+        return fail(opening, RV_ERR_IN_USE,
+                    "is open in another program: close that or give another --store");
+    if (err == RV_ERR_CORRUPT && (sqlite3_errcode(db) & 0xff) == SQLITE_NOTADB)
+        return fail(opening, err, "is not a database: give another --store, or restore a backup");
+    if (err == RV_ERR_CORRUPT)
+        return fail(opening, err, "is damaged (%s): restore it from a backup", sqlite3_errmsg(db));
+    if (err == RV_ERR_FULL)
+        return fail(opening, err, "cannot be opened: the disk is full: make space");
+    return fail(opening, err, "cannot be opened: %s", sqlite3_errmsg(db));
+}
+
+/* ---- the lock file ---- */
+
+/* The pid in the lock file, 0 when there is none or no such process lives. */
+static int64_t lock_pid(int fd)
+{
+    char text[32];
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    char *end = NULL;
+    long long pid = strtoll(text, &end, 10);
+    if (end == text || *end != '\n' || pid <= 0 || pid > INT32_MAX)
+        return 0;
+    return kill((pid_t)pid, 0) == 0 || errno == EPERM ? pid : 0;
+}
+
+static enum rv_err fail_in_use(const struct opening *opening, int fd)
+{
+    opening->fault->pid = lock_pid(fd);
+    if (opening->fault->pid == 0)
+        return fail(opening, RV_ERR_IN_USE,
+                    "is used by another server: stop it or give another --store");
+    return fail(opening, RV_ERR_IN_USE,
+                "is used by another server (pid %lld): stop it or give another --store",
+                (long long)opening->fault->pid);
+}
+
+static enum rv_err lock_write(const struct opening *opening, int fd)
+{
+    char text[32];
+    int n = snprintf(text, sizeof text, "%lld\n", (long long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
+        return fail_errno(opening, "has a lock file that cannot be written", errno);
+    return RV_OK;
+}
+
+/* The lock is the process's, not the file's existence: it ends with it, however it ends. The file
+ * stays, since removing it would let two servers lock two files of that name. */
+static enum rv_err lock_take(const struct opening *opening)
+{
+    size_t bytes = strlen(opening->path) + sizeof ".lock";
+    char *name = malloc(bytes);
+    if (name == NULL)
+        return fail(opening, RV_ERR_MEMORY, "cannot be opened: out of memory");
+    snprintf(name, bytes, "%s.lock", opening->path);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    free(name);
+    if (fd < 0)
+        return fail_errno(opening, "cannot have its lock file beside it", errno);
+    enum rv_err err = RV_OK;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        err = lock_write(opening, fd);
+    else if (errno == EWOULDBLOCK)
+        err = fail_in_use(opening, fd);
+    else
+        err = fail_errno(opening, "cannot be locked", errno);
+    if (err != RV_OK)
+        close(fd);
+    else
+        opening->store->lock_fd = fd;
+    return err;
+}
+
+/* ---- the database ---- */
+
+/* SQLite would create it by the umask; a store holds payloads and is its owner's alone. */
+static enum rv_err file_create(const struct opening *opening)
+{
+    int fd = open(opening->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail_errno(opening, "cannot be opened", errno);
+    struct stat stat;
+    bool regular = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
+    close(fd); /* before SQLite opens it: closing it later would drop SQLite's own locks */
+    if (!regular)
+        return fail(opening, RV_ERR_IO, "is not a file: give another --store");
+    return RV_OK;
+}
+
+static int frames_note(void *context, sqlite3 *db, const char *name, int frames)
+{
+    (void)db;
+    (void)name;
+    struct rv_sqlite *store = context;
+    store->frames = frames;
+    return SQLITE_OK;
+}
+
+static enum rv_err database_configure(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    sqlite3_extended_result_codes(store->db, 1);
+    sqlite3_wal_hook(store->db, frames_note, store); /* and no checkpoints by SQLite itself */
+    static const char *const pragmas[] = {
+        "PRAGMA page_size = " TEXT_OF(PAGE_BYTES),
+        "PRAGMA locking_mode = EXCLUSIVE", /* before WAL: so the log's index needs no shared file */
+        "PRAGMA journal_mode = WAL",
+        "PRAGMA synchronous = FULL",
+        "PRAGMA cache_size = -" TEXT_OF(CACHE_KIB),
+        "PRAGMA journal_size_limit = " TEXT_OF(LOG_BYTES_MAX),
+        "PRAGMA temp_store = MEMORY",
+        "PRAGMA foreign_keys = OFF",
+        "PRAGMA trusted_schema = OFF",
+    };
+    for (size_t i = 0; i < sizeof pragmas / sizeof pragmas[0]; i++) {
+        int code = sqlite3_exec(store->db, pragmas[i], NULL, NULL, NULL);
+        if (code != SQLITE_OK)
+            return fail_sqlite(opening, rv_sqlite_err(store, code));
+    }
+    return RV_OK;
+}
+
+static enum rv_err schema_prepare(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    int version = 0;
+    enum rv_err err = rv_sqlite_version(store, &version);
+    if (err == RV_ERR_NOT_FOUND)
+        return fail(opening, RV_ERR_CORRUPT,
+                    "is a database of another program: give another --store");
+    if (err != RV_OK)
+        return fail_sqlite(opening, err);
+    if (version > rv_sqlite_version_newest())
+        return fail(opening, RV_ERR_VERSION,
+                    "has schema version %d, and this program knows versions up to %d: start the "
+                    "newer reeve that wrote it, or give another --store",
+                    version, rv_sqlite_version_newest());
+    err = rv_sqlite_migrate(store, version);
+    return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
+}
+
+/* The clock goes on from where the last server's stood. */
+static enum rv_err floor_read(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    sqlite3_stmt *statement = NULL;
+    bool there = false;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_INSTANCE_NEWEST, &statement);
+    if (err == RV_OK) {
+        err = rv_sqlite_next(store, statement, &there);
+        if (there)
+            store->last_alive_at = sqlite3_column_int64(statement, 2);
+        sqlite3_reset(statement);
+    }
+    store->created = !there;
+    store->clock_floor = store->last_alive_at;
+    return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
+}
+
+static enum rv_err database_open(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    enum rv_err err = rv_sqlite_err(store, sqlite3_open_v2(opening->path, &store->db, flags, NULL));
+    if (err != RV_OK)
+        err = fail_sqlite(opening, err);
+    if (err == RV_OK)
+        err = database_configure(opening);
+    if (err == RV_OK)
+        err = schema_prepare(opening);
+    if (err == RV_OK)
+        err = floor_read(opening);
+    return err;
+}
+
+static void store_close(struct rv_store *base)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    if (store->in_transaction)
+        rv_sqlite_rollback(base);
+    rv_sqlite_statements_done(store);
+    /* A healthy store is left as one file. After a failed write the log may hold a batch that
+     * nobody was told of: only the next start may decide about it. */
+    if (store->broken)
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    int code = sqlite3_close(store->db);
+    rv_assert(code != SQLITE_BUSY);
+    close(store->lock_fd);
+    free(store);
+}
+
+static const struct rv_store_ops operations = {
+    .close = store_close,
+    .enlist = rv_sqlite_enlist,
+    .begin = rv_sqlite_begin,
+    .commit = rv_sqlite_commit,
+    .rollback = rv_sqlite_rollback,
+    .committed = rv_sqlite_committed,
+    .load_tasks = rv_sqlite_load_tasks,
+    .load_steps = rv_sqlite_load_steps,
+    .find_keys = rv_sqlite_find_keys,
+    .load_workflow = rv_sqlite_load_workflow,
+    .find_workflow = rv_sqlite_find_workflow,
+    .scan_open = rv_sqlite_scan_open,
+    .claim_role = rv_sqlite_claim_role,
+    .list_tasks = rv_sqlite_list_tasks,
+    .list_steps = rv_sqlite_list_steps,
+    .list_attempts = rv_sqlite_list_attempts,
+    .list_late_replies = rv_sqlite_list_late_replies,
+    .list_alerts = rv_sqlite_list_alerts,
+    .list_workflows = rv_sqlite_list_workflows,
+};
+
+enum rv_err rv_store_sqlite_open(const char *path, struct rv_wall_clock clock,
+                                 struct rv_store **ret_store,
+                                 struct rv_store_sqlite_fault *ret_fault)
+{
+    *ret_fault = (struct rv_store_sqlite_fault){.pid = 0};
+    struct opening opening = {.path = path, .fault = ret_fault};
+    struct rv_sqlite *store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return fail(&opening, RV_ERR_MEMORY, "cannot be opened: out of memory");
+    store->store.ops = &operations;
+    store->clock = clock;
+    opening.store = store;
+    enum rv_err err = lock_take(&opening);
+    if (err != RV_OK)
+        goto err_after_store;
+    err = file_create(&opening);
+    if (err != RV_OK)
+        goto err_after_lock;
+    err = database_open(&opening);
+    if (err != RV_OK)
+        goto err_after_database;
+    *ret_store = &store->store;
+    return RV_OK;
+
+err_after_database:
+    rv_sqlite_statements_done(store);
+    sqlite3_close(store->db);
+err_after_lock:
+    close(store->lock_fd);
+err_after_store:
+    free(store);
+    return err;
+}

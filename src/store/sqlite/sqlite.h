@@ -1,0 +1,31 @@
+/* sqlite.h - the embedded state store: one file, one process, one connection. */
+#ifndef RV_STORE_SQLITE_SQLITE_H
+#define RV_STORE_SQLITE_SQLITE_H
+
+#include "base/err.h"
+#include "store/store.h"
+
+#include <stdint.h>
+
+/* Why a store could not be opened, for the operator: names the file and the cure. */
+struct rv_store_sqlite_fault {
+    int64_t pid; /* IN_USE: the server that holds the file; 0: not known */
+    char message[1024];
+};
+
+/* Opens the store at `path`, or creates it (mode 0600) with the newest schema; brings an older
+ * schema up to date. `path`.lock beside it holds the pid of the server that uses it and stays
+ * behind. Errors: IN_USE (another server has it), VERSION (written by a newer program), CORRUPT (no
+ * database, another program's, or damaged), FULL, IO, MEMORY; each with a message in *ret_fault.
+ *
+ * When the process must exit: commit and claim_role answer IO when SQLite failed to write or to
+ * sync. What is in the file is then unknown and cannot be asked (a second fsync would lie), so
+ * nobody may be answered; from then on every call answers IO and close leaves the file as it is.
+ * The next start decides from the file. CORRUPT from any call: exit too. All others can be lived
+ * with: FULL leaves nothing written, and the same store works again as soon as there is space;
+ * IO from a read says that this read failed. COMMIT_UNKNOWN never comes from this store. */
+RV_CHECK enum rv_err rv_store_sqlite_open(const char *path, struct rv_wall_clock clock,
+                                          struct rv_store **ret_store,
+                                          struct rv_store_sqlite_fault *ret_fault);
+
+#endif

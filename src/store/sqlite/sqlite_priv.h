@@ -1,0 +1,221 @@
+/* sqlite_priv.h - what the files of the SQLite store share: store, statements, columns. */
+#ifndef RV_STORE_SQLITE_SQLITE_PRIV_H
+#define RV_STORE_SQLITE_SQLITE_PRIV_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "store/sqlite/sqlite.h"
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- texts.c: the words of core/tbl in SQL ---- */
+
+struct rv_texts {
+    const char *name;
+    const struct rv_str *texts; /* by value of the enum */
+    size_t count;
+};
+
+extern const struct rv_texts rv_texts_task_state, rv_texts_step_state, rv_texts_attempt_state,
+    rv_texts_step_kind, rv_texts_effect, rv_texts_late_reason, rv_texts_alert_kind,
+    rv_texts_direction;
+
+/* Writes SQL with {column task_state}, {column effect}, ... replaced by a term that says "the
+ * column holds one of their texts"; `open`: the open states of tasks, `rare`: those with few. */
+void rv_sqlite_expand(struct rv_buf *sql, const char *template);
+/* States that have an index of their own, since few tasks are ever in them. */
+bool rv_sqlite_state_rare(enum rv_task_state state);
+
+/* ---- columns.c: rows as values and as columns ---- */
+
+enum rv_column_kind {
+    RV_COLUMN_GIVEN,   /* not in the row's struct: the caller binds and reads it */
+    RV_COLUMN_INT64,   /* int64_t, uint64_t as the same bits */
+    RV_COLUMN_UINT32,
+    RV_COLUMN_UINT8,
+    RV_COLUMN_BOOL,
+    RV_COLUMN_INSTANT, /* int64_t; 0 is NULL */
+    RV_COLUMN_STR,     /* absent is NULL, empty is '' */
+    RV_COLUMN_ENUM,    /* its text, so that an operator can read it */
+    RV_COLUMN_OPEN     /* rv_task.open as "3 4" */
+};
+
+struct rv_column {
+    const char *name;
+    enum rv_column_kind kind;
+    size_t offset;
+    const struct rv_texts *texts; /* ENUM */
+};
+
+/* A table: its key columns first, and last the one that an index looks at, so that updates which
+ * leave it alone can leave it out (statements.c). */
+struct rv_table {
+    const char *name;
+    const struct rv_column *columns;
+    int count;
+    int keys;
+};
+
+extern const struct rv_table rv_table_task, rv_table_step, rv_table_attempt, rv_table_late_reply,
+    rv_table_alert, rv_table_workflow;
+
+/* Binds the first `count` columns to the parameters 1 to `count`. The row and its strings must
+ * live until the statement has run. `open_text` is where an OPEN column writes. */
+enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11 };
+void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int count,
+                    const void *row, char open_text[static RV_OPEN_TEXT_BYTES]);
+/* Reads a row whose columns stand in the table's order. CORRUPT: a value that no row can have. */
+RV_CHECK enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_table *table,
+                                    struct rv_arena *arena, void *row);
+
+/* ---- statements.c: every statement, prepared at first use and kept ---- */
+
+enum rv_sqlite_sql {
+    RV_SQL_BEGIN,
+    RV_SQL_COMMIT,
+    RV_SQL_ROLLBACK,
+    RV_SQL_TASK_GUARD,
+    RV_SQL_TASK_INSERT,
+    RV_SQL_TASK_UPDATE,       /* all columns but process_state: no index is touched */
+    RV_SQL_TASK_MOVE,         /* all columns */
+    RV_SQL_TASK_LOAD,
+    RV_SQL_TASK_OPEN,
+    RV_SQL_TASK_OPEN_COUNT,
+    RV_SQL_STEP_INSERT,
+    RV_SQL_STEP_UPDATE,
+    RV_SQL_STEP_LOAD,
+    RV_SQL_STEP_LIST,
+    RV_SQL_ATTEMPT_INSERT,
+    RV_SQL_ATTEMPT_LIST,
+    RV_SQL_ATTEMPT_LIST_STEP,
+    RV_SQL_LATE_INSERT,
+    RV_SQL_LATE_LIST,
+    RV_SQL_ALERT_INSERT,
+    RV_SQL_ALERT_CLOSE,
+    RV_SQL_ALERT_ACK,
+    RV_SQL_ALERT_THERE,
+    RV_SQL_ALERT_LIST,
+    RV_SQL_ALERT_LIST_OPEN,
+    RV_SQL_ALERT_LIST_TASK,
+    RV_SQL_KEY_INSERT,
+    RV_SQL_KEY_LOAD,
+    RV_SQL_WORKFLOW_INSERT,
+    RV_SQL_WORKFLOW_LOAD,
+    RV_SQL_WORKFLOW_FIND,
+    RV_SQL_WORKFLOW_FIND_NEWEST,
+    RV_SQL_WORKFLOW_LIST,
+    RV_SQL_WORKFLOW_IDS,
+    RV_SQL_WALK_ALL,          /* ids and states of tasks, newest first, below an id */
+    RV_SQL_WALK_OPEN,
+    RV_SQL_WALK_RARE,
+    RV_SQL_WALK_WORKFLOW,
+    RV_SQL_INSTANCE_NEWEST,
+    RV_SQL_INSTANCE_REPLACE,
+    RV_SQL_INSTANCE_COMMIT,
+    RV_SQL_INSTANCE_ALIVE,
+    RV_SQL_INSTANCE_BATCH,
+    RV_SQL_ROLE_LOAD,
+    RV_SQL_ROLE_REPLACE,
+    RV_SQL_COUNT
+};
+
+struct rv_sqlite {
+    struct rv_store store; /* first: what the callers hold */
+    sqlite3 *db;           /* owned */
+    struct rv_wall_clock clock;
+    int64_t clock_floor; /* no instant below was ever given out with a committed batch */
+    int64_t last_alive_at;
+    uint8_t instance; /* 0 before enlist */
+    bool created;
+    bool in_transaction;
+    bool broken; /* a write or sync failed: nothing is known of the file until the next start */
+    int frames;  /* in the write-ahead log after the last commit */
+    int lock_fd;
+    sqlite3_stmt *statements[RV_SQL_COUNT]; /* owned */
+    char open_text[RV_OPEN_TEXT_BYTES];
+};
+
+RV_CHECK enum rv_err rv_sqlite_statement(struct rv_sqlite *store, enum rv_sqlite_sql sql,
+                                         sqlite3_stmt **ret_statement);
+void rv_sqlite_statements_done(struct rv_sqlite *store);
+/* Runs a statement that gives no rows, and resets it. */
+RV_CHECK enum rv_err rv_sqlite_run(struct rv_sqlite *store, sqlite3_stmt *statement);
+/* One row: *ret_there says whether there is one; the caller resets the statement in every case. */
+RV_CHECK enum rv_err rv_sqlite_next(struct rv_sqlite *store, sqlite3_stmt *statement,
+                                    bool *ret_there);
+void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str text);
+/* Borrowed until the statement is stepped or reset. */
+struct rv_str rv_sqlite_column_str(sqlite3_stmt *statement, int column);
+/* What SQLite's extended result code means to a caller of the store. */
+enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code);
+
+/* ---- migrations.c ---- */
+
+/* Reads the schema's version, 0 for an empty file. NOT_FOUND: another program's database. */
+RV_CHECK enum rv_err rv_sqlite_version(struct rv_sqlite *store, int *ret_version);
+/* Brings the schema from `version` to the newest, a transaction for each. */
+RV_CHECK enum rv_err rv_sqlite_migrate(struct rv_sqlite *store, int version);
+int rv_sqlite_version_newest(void);
+
+/* ---- batch.c, instance.c, read.c, list.c: the operations of store.h ---- */
+
+enum rv_err rv_sqlite_begin(struct rv_store *base, int64_t *ret_now);
+enum rv_err rv_sqlite_commit(struct rv_store *base, struct rv_batch *batch);
+void rv_sqlite_rollback(struct rv_store *base);
+/* Ends the open transaction so that it is durable; the two ways in which it can go wrong are told
+ * apart here (sqlite.h). */
+RV_CHECK enum rv_err rv_sqlite_end(struct rv_sqlite *store);
+int64_t rv_sqlite_now(struct rv_sqlite *store);
+
+enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
+                             struct rv_enlistment *ret_enlistment);
+enum rv_err rv_sqlite_committed(struct rv_store *base, int64_t number, bool *ret_committed);
+enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str role, int64_t lease_ms,
+                                 int64_t *ret_epoch, int64_t *ret_until);
+
+enum rv_err rv_sqlite_load_tasks(struct rv_store *base, struct rv_arena *arena,
+                                 const struct rv_task_id *ids, size_t count,
+                                 const struct rv_task **ret_tasks);
+enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
+                                 const struct rv_step_id *ids, size_t count,
+                                 const struct rv_step **ret_steps);
+enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
+                                const struct rv_str *keys, size_t count,
+                                struct rv_key_row *ret_rows);
+enum rv_err rv_sqlite_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,
+                                    const struct rv_workflow_row **ret_row);
+enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *arena,
+                                    struct rv_str space, struct rv_str name,
+                                    struct rv_str version, const struct rv_workflow_row **ret_row);
+enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
+                                struct rv_task_id after, size_t limit,
+                                const struct rv_task **ret_tasks, size_t *ret_count);
+
+enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
+                                 const struct rv_task_filter *filter, size_t limit,
+                                 struct rv_task *ret_tasks, size_t *ret_count,
+                                 struct rv_task_id *ret_next);
+enum rv_err rv_sqlite_list_steps(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_task_id task, uint32_t after, size_t limit,
+                                 struct rv_step *ret_steps, size_t *ret_count);
+enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *arena,
+                                    struct rv_step_id step, uint32_t after_step, uint32_t after,
+                                    size_t limit, struct rv_attempt *ret_attempts,
+                                    size_t *ret_count);
+enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
+                                        struct rv_task_id task, size_t limit,
+                                        struct rv_late_reply *ret_rows, size_t *ret_count);
+enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
+                                  struct rv_task_id task, bool open_only, int64_t before,
+                                  size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
+enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
+                                     size_t limit, struct rv_workflow_row *ret_rows,
+                                     size_t *ret_count);
+
+#endif

@@ -1,0 +1,258 @@
+/* The statements, as a table: a few words of SQL each, the columns filled in from columns.c. They
+ * are prepared when first used, so that opening a store costs only what opening needs. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+
+enum shape {
+    PLAIN,  /* the text is the statement */
+    INSERT, /* INSERT INTO table(columns) VALUES(?1, ...) */
+    UPDATE, /* UPDATE table SET all columns but the keys, WHERE the keys */
+    SPARED, /* as UPDATE, but the last column stays as it is */
+    SELECT  /* SELECT columns FROM table, then the text */
+};
+
+struct sql {
+    enum shape shape;
+    const struct rv_table *table;
+    const char *text;
+};
+
+#define TASK &rv_table_task
+#define STEP &rv_table_step
+#define ATTEMPT &rv_table_attempt
+#define LATE &rv_table_late_reply
+#define ALERT &rv_table_alert
+#define WORKFLOW &rv_table_workflow
+#define OPEN "{process_state open}"
+
+static const struct sql statements[RV_SQL_COUNT] = {
+    [RV_SQL_BEGIN] = {PLAIN, NULL, "BEGIN IMMEDIATE"},
+    [RV_SQL_COMMIT] = {PLAIN, NULL, "COMMIT"},
+    [RV_SQL_ROLLBACK] = {PLAIN, NULL, "ROLLBACK"},
+    [RV_SQL_TASK_GUARD] = {PLAIN, NULL, "SELECT revision, process_state FROM task WHERE id = ?1"},
+    [RV_SQL_TASK_INSERT] = {INSERT, TASK, NULL},
+    [RV_SQL_TASK_UPDATE] = {SPARED, TASK, NULL},
+    [RV_SQL_TASK_MOVE] = {UPDATE, TASK, NULL},
+    [RV_SQL_TASK_LOAD] = {SELECT, TASK, "WHERE id = ?1"},
+    [RV_SQL_TASK_OPEN] = {SELECT, TASK,
+                          "INDEXED BY task_open WHERE " OPEN " AND id > ?1 ORDER BY id LIMIT ?2"},
+    [RV_SQL_TASK_OPEN_COUNT] = {PLAIN, NULL,
+                                "SELECT count(*) FROM task INDEXED BY task_open WHERE " OPEN},
+    [RV_SQL_STEP_INSERT] = {INSERT, STEP, NULL},
+    [RV_SQL_STEP_UPDATE] = {UPDATE, STEP, NULL},
+    [RV_SQL_STEP_LOAD] = {SELECT, STEP, "WHERE task = ?1 AND number = ?2"},
+    [RV_SQL_STEP_LIST] = {SELECT, STEP, "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
+    [RV_SQL_ATTEMPT_INSERT] = {INSERT, ATTEMPT, NULL},
+    [RV_SQL_ATTEMPT_LIST] = {SELECT, ATTEMPT,
+                             "WHERE task = ?1 AND (step, number) > (?3, ?4) "
+                             "ORDER BY step, number LIMIT ?5"},
+    [RV_SQL_ATTEMPT_LIST_STEP] = {SELECT, ATTEMPT,
+                                  "WHERE task = ?1 AND step = ?2 AND (step, number) > (?3, ?4) "
+                                  "ORDER BY number LIMIT ?5"},
+    [RV_SQL_LATE_INSERT] = {INSERT, LATE, NULL},
+    [RV_SQL_LATE_LIST] = {SELECT, LATE, "WHERE task = ?1 ORDER BY id LIMIT ?2"},
+    [RV_SQL_ALERT_INSERT] = {INSERT, ALERT, NULL},
+    [RV_SQL_ALERT_CLOSE] =
+        {PLAIN, NULL, "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL"},
+    [RV_SQL_ALERT_ACK] = {PLAIN, NULL,
+                          "UPDATE alert SET acked_at = ?2, acked_by = ?3 "
+                          "WHERE id = ?1 AND acked_at IS NULL"},
+    [RV_SQL_ALERT_THERE] = {PLAIN, NULL, "SELECT 1 FROM alert WHERE id = ?1"},
+    [RV_SQL_ALERT_LIST] = {SELECT, ALERT, "WHERE id <= ?1 ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_ALERT_LIST_OPEN] = {SELECT, ALERT,
+                                "INDEXED BY alert_open WHERE acked_at IS NULL "
+                                "AND closed_at IS NULL AND id <= ?1 ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_ALERT_LIST_TASK] = {SELECT, ALERT,
+                                "INDEXED BY alert_task WHERE task = ?3 AND id <= ?1 AND "
+                                "(NOT ?4 OR (acked_at IS NULL AND closed_at IS NULL)) "
+                                "ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_KEY_INSERT] = {PLAIN, NULL,
+                           "INSERT INTO submission_key(key, body_hash, task) VALUES(?1, ?2, ?3)"},
+    [RV_SQL_KEY_LOAD] = {PLAIN, NULL, "SELECT body_hash, task FROM submission_key WHERE key = ?1"},
+    [RV_SQL_WORKFLOW_INSERT] = {INSERT, WORKFLOW, NULL},
+    [RV_SQL_WORKFLOW_LOAD] = {SELECT, WORKFLOW, "WHERE id = ?1"},
+    [RV_SQL_WORKFLOW_FIND] = {SELECT, WORKFLOW,
+                              "WHERE namespace = ?1 AND name = ?2 AND version = ?3"},
+    [RV_SQL_WORKFLOW_FIND_NEWEST] = {SELECT, WORKFLOW,
+                                     "WHERE namespace = ?1 AND name = ?2 "
+                                     "ORDER BY published_at DESC, id DESC LIMIT 1"},
+    [RV_SQL_WORKFLOW_LIST] = {SELECT, WORKFLOW,
+                              "ORDER BY namespace, name, published_at DESC, id DESC "
+                              "LIMIT ?2 OFFSET ?1"},
+    [RV_SQL_WORKFLOW_IDS] = {PLAIN, NULL,
+                             "SELECT id FROM workflow WHERE namespace = ?1 AND name = ?2 "
+                             "AND (?3 IS NULL OR version = ?3)"},
+    [RV_SQL_WALK_ALL] = {PLAIN, NULL,
+                         "SELECT id, process_state FROM task "
+                         "WHERE id <= ?1 ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_WALK_OPEN] = {PLAIN, NULL,
+                          "SELECT id, process_state FROM task INDEXED BY task_open "
+                          "WHERE " OPEN " AND id <= ?1 ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_WALK_RARE] = {PLAIN, NULL,
+                          "SELECT id, process_state FROM task INDEXED BY task_rare "
+                          "WHERE {process_state rare} AND process_state = ?3 AND id <= ?1 "
+                          "ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_WALK_WORKFLOW] = {PLAIN, NULL,
+                              "SELECT id, process_state FROM task INDEXED BY task_workflow "
+                              "WHERE workflow = ?3 AND id <= ?1 ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_INSTANCE_NEWEST] = {PLAIN, NULL,
+                                "SELECT number, enlistment, (SELECT max(alive_at) FROM instance) "
+                                "FROM instance ORDER BY enlistment DESC LIMIT 1"},
+    [RV_SQL_INSTANCE_REPLACE] = {PLAIN, NULL,
+                                 "INSERT OR REPLACE INTO instance(number, enlistment, boot, pid, "
+                                 "host, enlisted_at, alive_at, batch) "
+                                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?6, 0)"},
+    [RV_SQL_INSTANCE_COMMIT] = {PLAIN, NULL,
+                                "UPDATE instance SET alive_at = ?2, batch = ?3 WHERE number = ?1"},
+    [RV_SQL_INSTANCE_ALIVE] = {PLAIN, NULL, "UPDATE instance SET alive_at = ?2 WHERE number = ?1"},
+    [RV_SQL_INSTANCE_BATCH] = {PLAIN, NULL, "SELECT batch FROM instance WHERE number = ?1"},
+    [RV_SQL_ROLE_LOAD] = {PLAIN, NULL,
+                          "SELECT instance, epoch, lease_until FROM role WHERE name = ?1"},
+    [RV_SQL_ROLE_REPLACE] = {PLAIN, NULL,
+                             "INSERT OR REPLACE INTO role(name, instance, epoch, lease_until) "
+                             "VALUES(?1, ?2, ?3, ?4)"},
+};
+
+static void insert_write(struct rv_buf *sql, const struct rv_table *table)
+{
+    rv_buf_printf(sql, "INSERT INTO %s(", table->name);
+    for (int i = 0; i < table->count; i++)
+        rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", table->columns[i].name);
+    rv_buf_lit(sql, ") VALUES(");
+    for (int i = 0; i < table->count; i++)
+        rv_buf_printf(sql, "%s?%d", i > 0 ? "," : "", i + 1);
+    rv_buf_lit(sql, ")");
+}
+
+static void update_write(struct rv_buf *sql, const struct rv_table *table, int spared)
+{
+    rv_buf_printf(sql, "UPDATE %s SET ", table->name);
+    for (int i = table->keys; i < table->count - spared; i++)
+        rv_buf_printf(sql, "%s%s=?%d", i > table->keys ? "," : "", table->columns[i].name, i + 1);
+    for (int i = 0; i < table->keys; i++)
+        rv_buf_printf(sql, "%s%s=?%d", i > 0 ? " AND " : " WHERE ", table->columns[i].name, i + 1);
+}
+
+static void select_write(struct rv_buf *sql, const struct sql *of)
+{
+    rv_buf_lit(sql, "SELECT ");
+    for (int i = 0; i < of->table->count; i++)
+        rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", of->table->columns[i].name);
+    rv_buf_printf(sql, " FROM %s ", of->table->name);
+    rv_sqlite_expand(sql, of->text);
+}
+
+static void sql_write(struct rv_buf *sql, const struct sql *of)
+{
+    switch (of->shape) {
+    case PLAIN:
+        rv_sqlite_expand(sql, of->text);
+        break;
+    case INSERT:
+        insert_write(sql, of->table);
+        break;
+    case UPDATE:
+        update_write(sql, of->table, 0);
+        break;
+    case SPARED:
+        update_write(sql, of->table, 1);
+        break;
+    case SELECT:
+        select_write(sql, of);
+        break;
+    }
+}
+
+enum rv_err rv_sqlite_statement(struct rv_sqlite *store, enum rv_sqlite_sql sql,
+                                sqlite3_stmt **ret_statement)
+{
+    if (store->broken)
+        return RV_ERR_IO;
+    if (store->statements[sql] == NULL) {
+        enum { SQL_BYTES_MAX = 16384 };
+        struct rv_buf text;
+        rv_buf_init(&text, SQL_BYTES_MAX);
+        sql_write(&text, &statements[sql]);
+        enum rv_err err = text.failed;
+        rv_assert(err != RV_ERR_LIMIT);
+        if (err == RV_OK)
+            err = rv_sqlite_err(store, sqlite3_prepare_v3(store->db, text.at, (int)text.len,
+                                                          SQLITE_PREPARE_PERSISTENT,
+                                                          &store->statements[sql], NULL));
+        rv_buf_done(&text);
+        if (err != RV_OK)
+            return err;
+    }
+    *ret_statement = store->statements[sql];
+    return RV_OK;
+}
+
+void rv_sqlite_statements_done(struct rv_sqlite *store)
+{
+    for (int i = 0; i < RV_SQL_COUNT; i++) {
+        sqlite3_finalize(store->statements[i]);
+        store->statements[i] = NULL;
+    }
+}
+
+enum rv_err rv_sqlite_run(struct rv_sqlite *store, sqlite3_stmt *statement)
+{
+    int code = sqlite3_step(statement);
+    rv_assert(code != SQLITE_ROW);
+    enum rv_err err = rv_sqlite_err(store, code);
+    sqlite3_reset(statement);
+    return err;
+}
+
+enum rv_err rv_sqlite_next(struct rv_sqlite *store, sqlite3_stmt *statement, bool *ret_there)
+{
+    int code = sqlite3_step(statement);
+    *ret_there = code == SQLITE_ROW;
+    return rv_sqlite_err(store, code);
+}
+
+/* A quota that is used up reaches SQLite as a failed write; to us it is a full disk. */
+static enum rv_err io_err(struct rv_sqlite *store, int code)
+{
+    if (code == SQLITE_IOERR_NOMEM)
+        return RV_ERR_MEMORY;
+    if (code == SQLITE_IOERR_WRITE && sqlite3_system_errno(store->db) == EDQUOT)
+        return RV_ERR_FULL;
+    return RV_ERR_IO;
+}
+
+enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+        return RV_OK;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return RV_ERR_BUSY;
+    case SQLITE_FULL:
+        return RV_ERR_FULL;
+    case SQLITE_NOMEM:
+        return RV_ERR_MEMORY;
+    case SQLITE_TOOBIG:
+        return RV_ERR_LIMIT;
+    case SQLITE_CONSTRAINT:
+        return RV_ERR_INVALID;
+    case SQLITE_IOERR:
+        return io_err(store, sqlite3_extended_errcode(store->db));
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return RV_ERR_IO;
+    case SQLITE_MISUSE:
+        rv_assert(code != SQLITE_MISUSE);
+        return RV_ERR_IO;
+    default: /* CORRUPT, NOTADB, and ERROR: a table or column is not as the schema says */
+        return RV_ERR_CORRUPT;
+    }
+}
