@@ -218,6 +218,8 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind,
     instance->held = held;
     instance->held_count++;
     delivery->held_count++;
+    if (agents->recovering)
+        delivery->confirmed = true; /* whether it was is not known any more (decision 006) */
     return RV_OK;
 }
 

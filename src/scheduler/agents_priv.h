@@ -82,6 +82,7 @@ struct agents {
     struct agent_kind *kinds; /* owned */
     struct rv_map kinds_by_hash;
     struct rv_map held; /* (task, number) -> struct held * */
+    bool recovering;    /* the walk over the open rows after a start is under way */
 };
 
 /* A level of priority is worth so much waiting: nothing starves. */

@@ -47,7 +47,7 @@ void operate_act(struct rv_scheduler *s, struct pending *p)
 }
 
 /* One definition per name and version, for ever (DESIGN 1, workflow). */
-static bool publish_known(struct pending *p, const struct rv_workflow_row *there)
+static void publish_known(struct pending *p, const struct rv_workflow_row *there)
 {
     struct rv_call_publish *publish = &p->call->u.publish;
     publish->row.id = there->id;
@@ -60,7 +60,6 @@ static bool publish_known(struct pending *p, const struct rv_workflow_row *there
             RV_STR_FMT(publish->row.version), RV_STR_FMT(publish->row.space),
             RV_STR_FMT(publish->row.name));
     }
-    return true;
 }
 
 static bool same_name(const struct rv_workflow_row *a, const struct rv_workflow_row *b)
@@ -72,9 +71,12 @@ static bool same_name(const struct rv_workflow_row *a, const struct rv_workflow_
 enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_workflow_row *row = &p->call->u.publish.row;
-    for (size_t i = 0; i < s->batch.publishes_count; i++)
-        if (same_name(&s->batch.publishes[i], row))
-            return publish_known(p, &s->batch.publishes[i]) ? RV_OK : RV_ERR_CONFLICT;
+    for (size_t i = 0; i < s->batch.publishes_count; i++) {
+        if (same_name(&s->batch.publishes[i], row)) {
+            publish_known(p, &s->batch.publishes[i]);
+            return RV_OK;
+        }
+    }
     const struct rv_workflow_row *there;
     enum rv_err err = s->store->ops->find_workflow(s->store, s->batch.arena, row->space, row->name,
                                                    row->version, &there);

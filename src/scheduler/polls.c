@@ -130,7 +130,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     if (p->instance->parked_count > 0)
         p->instance->overlaps = true;
     /* Until the open rows were walked after a start nobody knows what the instance holds. */
-    if (s->supervisor.scan_first)
+    if (s->agents.recovering)
         return RV_OK;
     enum rv_err err = poll_boot(s, p);
     if (err == RV_OK)
@@ -222,7 +222,7 @@ static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p)
 enum rv_err polls_match(struct rv_scheduler *s)
 {
     enum rv_err err = RV_OK;
-    if (s->supervisor.scan_first || s->draining)
+    if (s->agents.recovering || s->draining)
         return RV_OK;
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
         circuits_tick(kind, s->batch.now);

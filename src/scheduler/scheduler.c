@@ -91,8 +91,11 @@ static void log_event(struct rv_scheduler *s, enum rv_log_level level, const cha
 static void absence_note(struct rv_scheduler *s)
 {
     int64_t now = s->batch.now;
-    int64_t late = now - s->last_now - s->options.scan_interval_ms;
-    if (s->last_now != 0 && late > ABSENCE_SLACK_MS) {
+    int64_t late = now - s->last_now;
+    if (s->looked) /* at the start any time since the last look is downtime */
+        late -= s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+    s->looked = true;
+    if (s->last_now != 0 && late > 0) {
         s->absences[s->absences_next++ % ABSENCES_MAX] = (struct absence){s->last_now, now};
         log_event(s, RV_LOG_WARNING, "absence",
                   rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)(now - s->last_now)));
@@ -416,7 +419,9 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.publishes_count = s->batch.acks_count = 0;
     s->batch.must_commit = false;
     s->batch.heavy = 0;
-    s->more_due = false;
+    /* What instances hold is known once the walk of an earlier batch has been remembered. */
+    s->agents.recovering = s->supervisor.scan_first;
+    s->more_due = s->agents.recovering;
     if (s->batch.works_by_id.count > 0)
         rv_map_clear(&s->batch.works_by_id);
     s->batch.calls = s->carried;
@@ -486,7 +491,7 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
 {
-    if (s->more_due || (s->carried.first != NULL && !s->supervisor.scan_first))
+    if (s->more_due || s->carried.first != NULL)
         return 0;
     int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - (mono_now - s->batch.mono_now);
     const struct rv_heap_entry *first = rv_heap_first(&s->parked_until);

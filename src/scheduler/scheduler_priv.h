@@ -129,6 +129,7 @@ struct rv_scheduler {
     struct batch batch;
     int64_t batch_number;
     int64_t last_now;      /* the store's clock at the last look */
+    bool looked;           /* this process has looked at it */
     struct absence absences[ABSENCES_MAX];
     size_t absences_next;
     struct workflow_cache workflows;

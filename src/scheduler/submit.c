@@ -85,7 +85,7 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
     err = work_decide(s, work, &command, plan);
     if (err != RV_OK)
         return err;
-    if (!plan->changed) {
+    if (plan->err != RV_OK) {
         refuse(item, RV_ERR_CORRUPT,
                RV_STR("the workflow's definition cannot be read: publish it again"));
         return RV_OK;

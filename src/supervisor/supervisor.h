@@ -36,7 +36,7 @@ void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store
                         int64_t scan_interval_ms, int64_t role_lease_ms);
 void rv_supervisor_done(struct rv_supervisor *supervisor);
 
-/* Inside a transaction: takes or renews the role when that is due (at half its lease).
+/* Inside a transaction: takes or renews the role when that is due (in its last quarter).
  * *ret_wrote: the transaction must be committed even if nothing else changes. */
 RV_CHECK enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now,
                                             bool *ret_wrote);
