@@ -14,7 +14,8 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     if (work->task == NULL) {
         call->err = RV_ERR_NOT_FOUND;
-        call->message = RV_STR("there is no such task (finished tasks are kept for a limited time)");
+        call->message = RV_STR(
+            "there is no such task (finished tasks are kept for a limited time)");
         return RV_OK;
     }
     p->works[0] = work;
@@ -55,8 +56,9 @@ static void publish_known(struct pending *p, const struct rv_workflow_row *there
     if (!publish->known) {
         p->call->err = RV_ERR_DUPLICATE;
         p->call->message = call_printf(
-            p->call, "version %.*s of %.*s/%.*s was published with other content, and a "
-                     "published version never changes: raise document.version",
+            p->call,
+            "version %.*s of %.*s/%.*s was published with other content, and a "
+            "published version never changes: raise document.version",
             RV_STR_FMT(publish->row.version), RV_STR_FMT(publish->row.space),
             RV_STR_FMT(publish->row.name));
     }

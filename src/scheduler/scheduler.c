@@ -37,8 +37,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_heap_init(&s->parked_until);
     rv_map_init(&s->parked_by_serial);
     rv_map_init(&s->batch.works_by_id);
-    enum rv_err err =
-        s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
+    enum rv_err err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
     if (err != RV_OK) {
         rv_scheduler_close(s);
         return err;
@@ -130,7 +129,8 @@ static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t
 }
 
 /* Everything that the batch names, in one load; what decisions ask for later comes one by one. */
-static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *due, size_t due_count)
+static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *due,
+                              size_t due_count)
 {
     enum { WANTS_MAX = 4 * RV_BATCH_COMMANDS_MAX };
     struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, WANTS_MAX);
@@ -148,15 +148,15 @@ static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *d
  * anything else that the batch touches. The first walk after a start loads all. */
 static enum rv_err batch_scan(struct rv_scheduler *s)
 {
-    const struct rv_task **tasks =
-        RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, RV_SCAN_ROWS_MAX);
+    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *,
+                                                RV_SCAN_ROWS_MAX);
     struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, RV_SCAN_ROWS_MAX);
     if (tasks == NULL || ids == NULL)
         return RV_ERR_MEMORY;
     bool all = s->supervisor.scan_first;
     size_t count, wanted = 0;
-    enum rv_err err =
-        rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
+    enum rv_err err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks,
+                                         &count);
     if (err != RV_OK)
         return err;
     for (size_t i = 0; i < count; i++)
@@ -284,8 +284,8 @@ static void log_alerts(struct rv_scheduler *s, const struct work *work)
 /* The caches learn what was committed. What finds no memory is found again by the repair scan. */
 static void remember(struct rv_scheduler *s, struct work *work)
 {
-    const struct rv_step **steps =
-        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                                work->steps_count + 1);
     if (work->task == NULL || steps == NULL)
         return;
     enum rv_err err = RV_OK;
@@ -493,7 +493,8 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
 {
     if (s->more_due || s->carried.first != NULL)
         return 0;
-    int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - (mono_now - s->batch.mono_now);
+    int64_t gone = mono_now - s->batch.mono_now;
+    int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - gone;
     const struct rv_heap_entry *first = rv_heap_first(&s->parked_until);
     if (first != NULL && first->at - mono_now < wait)
         wait = first->at - mono_now;

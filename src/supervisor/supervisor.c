@@ -38,10 +38,9 @@ enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now
     *ret_wrote = false;
     if (now < campaign_at(supervisor))
         return RV_OK;
-    enum rv_err err =
-        supervisor->store->ops->claim_role(supervisor->store, RV_STR("supervisor"),
-                                           supervisor->role_lease_ms, &supervisor->epoch,
-                                           &supervisor->role_until);
+    enum rv_err err = supervisor->store->ops->claim_role(
+        supervisor->store, RV_STR("supervisor"), supervisor->role_lease_ms, &supervisor->epoch,
+        &supervisor->role_until);
     if (err != RV_OK) {
         supervisor->epoch = 0;
         supervisor->role_until = now;
@@ -68,8 +67,9 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
         supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
     }
     /* The walk after a start goes on without a pause; later ones take a piece per interval. */
-    supervisor->scan_next_at =
-        supervisor->scan_first ? now : rv_time_add(now, supervisor->scan_interval_ms);
+    supervisor->scan_next_at = supervisor->scan_first
+                                   ? now
+                                   : rv_time_add(now, supervisor->scan_interval_ms);
     return RV_OK;
 }
 

@@ -88,8 +88,8 @@ static void server_start(struct crash *c)
               (char *)NULL);
         _exit(127);
     }
-    struct rv_client *client =
-        rv_client_open(c->url, &(struct rv_client_options){.patience_ms = START_MS_MAX});
+    struct rv_client *client = rv_client_open(
+        c->url, &(struct rv_client_options){.patience_ms = START_MS_MAX});
     struct rv_answer answer;
     struct rv_call call = {.path = "/health/ready"};
     if (client == NULL || rv_client_request(client, &call, &answer) != RV_RESULT_OK)
@@ -115,8 +115,8 @@ static void tell(int acks)
 
 static struct rv_client *child_client(const struct crash *c)
 {
-    struct rv_client *client =
-        rv_client_open(c->url, &(struct rv_client_options){.patience_ms = END_MS_MAX});
+    struct rv_client *client = rv_client_open(
+        c->url, &(struct rv_client_options){.patience_ms = END_MS_MAX});
     if (client == NULL)
         _exit(1);
     return client;
@@ -169,8 +169,8 @@ static void submitter(const struct crash *c, int acks)
 static bool exchange(struct rv_client *client, const char *path, const struct rv_buf *body,
                      struct rv_answer *ret_answer)
 {
-    struct rv_call call = {.path = path, .body = body->at, .body_bytes = body->len,
-                           .repeatable = 1};
+    struct rv_call call = {
+        .path = path, .body = body->at, .body_bytes = body->len, .repeatable = 1};
     while (!stopped) {
         if (rv_client_request(client, &call, ret_answer) == RV_RESULT_OK)
             return true;
@@ -190,8 +190,9 @@ static size_t replies_make(const struct rv_json *answer, struct rv_buf *body)
         const struct rv_json *request = &requests->u.items[i];
         struct rv_str step = rv_json_str(rv_json_get(request, RV_STR("step")));
         struct rv_str token = rv_json_str(rv_json_get(request, RV_STR("token")));
-        rv_buf_printf(body, "%s{\"step\":\"%.*s\",\"token\":\"%.*s\",\"output\":{\"n\":",
-                      i ? "," : "", RV_STR_FMT(step), RV_STR_FMT(token));
+        rv_buf_printf(body,
+                      "%s{\"step\":\"%.*s\",\"token\":\"%.*s\",\"output\":{\"n\":", i ? "," : "",
+                      RV_STR_FMT(step), RV_STR_FMT(token));
         rv_json_write(body, rv_json_at(request, RV_STR("/input/n")));
         rv_buf_printf(body, ",\"by\":\"%.*s/%.*s\"}}", RV_STR_FMT(step), RV_STR_FMT(token));
     }
@@ -233,8 +234,10 @@ static void agent_run(const struct crash *c, int acks)
         struct rv_json requests, results;
         rv_arena_reset(&arena);
         rv_buf_reset(&body);
-        rv_buf_printf(&body, "{\"instance\":\"c1\",\"boot\":\"b%d\",\"max\":64,\"waitMs\":500,"
-                             "\"poll\":\"p%d\",\"confirm\":[%s]}", (int)getpid(), n, confirm);
+        rv_buf_printf(&body,
+                      "{\"instance\":\"c1\",\"boot\":\"b%d\",\"max\":64,\"waitMs\":500,"
+                      "\"poll\":\"p%d\",\"confirm\":[%s]}",
+                      (int)getpid(), n, confirm);
         if (!exchange(client, "/v1/agents/crasher/requests", &body, &polled))
             break;
         snprintf(confirm, sizeof confirm, "\"p%d\"", n);
@@ -263,7 +266,7 @@ static pid_t child(struct crash *c, int acks, void (*run)(const struct crash *, 
         die("fork");
     if (pid == 0) {
         close(c->acks);
-        signal(SIGTERM, on_stop);
+        sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_stop}, NULL);
         run(c, acks);
     }
     return pid;
@@ -319,7 +322,7 @@ static bool reply_right(struct rv_client *client, const char *step, const char *
 /* How many lines of the ledger do not hold. */
 static int verify(const struct crash *c, const char *name, bool replies, int *ret_lines)
 {
-    char path[80], first[40], second[40];
+    char path[80], line[128];
     int wrong = 0;
     snprintf(path, sizeof path, "%s/%s", c->dir, name);
     FILE *ledger = fopen(path, "r");
@@ -327,10 +330,15 @@ static int verify(const struct crash *c, const char *name, bool replies, int *re
     if (ledger == NULL || client == NULL)
         die("ledger");
     *ret_lines = 0;
-    while (fscanf(ledger, "%39s %39s", first, second) == 2) {
+    while (fgets(line, sizeof line, ledger) != NULL) {
+        char *second = strchr(line, ' ');
+        if (second == NULL)
+            die("ledger line");
+        *second++ = '\0';
+        second[strcspn(second, "\n")] = '\0';
         ++*ret_lines;
-        wrong += replies ? !reply_right(client, first, second)
-                         : !task_right(client, first, atoi(second));
+        wrong += replies ? !reply_right(client, line, second)
+                         : !task_right(client, line, (int)strtol(second, NULL, 10));
     }
     fclose(ledger);
     rv_client_close(client);
@@ -341,7 +349,9 @@ static void publish(const struct crash *c)
 {
     struct rv_client *client = rv_client_open(c->url, NULL);
     struct rv_answer answer;
-    struct rv_call call = {.method = "PUT", .path = "/v1/workflows", .body = definition,
+    struct rv_call call = {.method = "PUT",
+                           .path = "/v1/workflows",
+                           .body = definition,
                            .content_type = "application/yaml"};
     if (rv_client_request(client, &call, &answer) != RV_RESULT_OK) {
         printf("# %s\n", rv_client_error(client));
@@ -353,20 +363,28 @@ static void publish(const struct crash *c)
 
 static bool integrity(const struct crash *c)
 {
-    char command[256], line[64] = "";
-    snprintf(command, sizeof command, "sqlite3 %s 'PRAGMA integrity_check'", c->store);
-    FILE *out = popen(command, "r");
-    if (out == NULL || fgets(line, sizeof line, out) == NULL)
-        line[0] = '\0';
+    char path[80], line[64] = "";
+    snprintf(path, sizeof path, "%s/check", c->dir);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+        execlp("sqlite3", "sqlite3", c->store, "PRAGMA integrity_check", (char *)NULL);
+        _exit(127);
+    }
+    if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+        die("sqlite3");
+    FILE *out = fopen(path, "r");
+    bool whole = out != NULL && fgets(line, sizeof line, out) != NULL &&
+                 strncmp(line, "ok", 2) == 0;
     if (out != NULL)
-        pclose(out);
-    return strncmp(line, "ok", 2) == 0;
+        fclose(out);
+    return whole;
 }
 
 static void remove_folder(const struct crash *c)
 {
-    const char *const files[] = {"tasks", "replies", "server.log", "store.db", "store.db-wal",
-                                 "store.db-shm", "store.db.lock"};
+    const char *const files[] = {"tasks",    "replies",      "check",        "server.log",
+                                 "store.db", "store.db-wal", "store.db-shm", "store.db.lock"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", c->dir, files[i]);
@@ -381,7 +399,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "use: crash REEVE_PROGRAM KILLS [SEED]\n");
         return 2;
     }
-    int kills = atoi(argv[2]);
+    int kills = (int)strtol(argv[2], NULL, 10);
     uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : (uint64_t)getpid();
     struct crash c = {.dir = "/tmp/reeve-crash-XXXXXX", .program = argv[1]};
     int pipes[2];
@@ -419,8 +437,8 @@ int main(int argc, char **argv)
     kill(works, SIGTERM);
     waitpid(works, NULL, 0);
     bool replies_right = verify(&c, "replies", true, &replies) == 0 && replies > done;
-    printf("%s 3 - all of %d acknowledged replies were recorded\n",
-           replies_right ? "ok" : "not ok", replies);
+    printf("%s 3 - all of %d acknowledged replies were recorded\n", replies_right ? "ok" : "not ok",
+           replies);
     kill(c.server, SIGTERM);
     waitpid(c.server, NULL, 0);
     bool whole = integrity(&c);

@@ -22,14 +22,12 @@ static void stop(int signal_number)
 
 int main(int argc, char **argv)
 {
-    struct rv_agent_options options = {.name = "bench",
-                                       .handler = handle,
-                                       .threads = RV_THREADS_NONE,
-                                       .max = 1000};
+    struct rv_agent_options options = {
+        .name = "bench", .handler = handle, .threads = RV_THREADS_NONE, .max = 1000};
     agent = rv_agent_open(argc > 1 ? argv[1] : NULL, &options);
     if (agent == NULL)
         return 1;
-    signal(SIGTERM, stop);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = stop}, NULL);
     int result = rv_agent_run(agent);
     struct rv_agent_counts counts;
     rv_agent_count(agent, &counts);

@@ -1,7 +1,8 @@
 /* The submitter of the throughput figures, and their judge.
  *
  *   bench_submit URL publish
- *   bench_submit URL load TASKS      closed loop, a window of batches in flight; then every task is read back
+ *   bench_submit URL load TASKS      closed loop, a window of batches in flight; then every task
+ * is read back
  *   bench_submit URL one TASKS       one task at a time, submit to known end
  *
  * Prints lines "tasks.<what> <number> <unit>". Exits 1 when a task has not ended as it should. */
@@ -40,7 +41,9 @@ static void die(struct rv_client *client, const char *what)
 static void publish(struct rv_client *client)
 {
     struct rv_answer answer;
-    struct rv_call call = {.method = "PUT", .path = "/v1/workflows", .body = definition,
+    struct rv_call call = {.method = "PUT",
+                           .path = "/v1/workflows",
+                           .body = definition,
                            .content_type = "application/yaml"};
     if (rv_client_request(client, &call, &answer) != RV_RESULT_OK)
         die(client, "publish");
@@ -164,9 +167,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[2], "publish") == 0)
         publish(client);
     else if (strcmp(argv[2], "load") == 0 && argc > 3)
-        load(client, atoi(argv[3]));
+        load(client, (int)strtol(argv[3], NULL, 10));
     else if (strcmp(argv[2], "one") == 0 && argc > 3)
-        one(client, atoi(argv[3]));
+        one(client, (int)strtol(argv[3], NULL, 10));
     rv_client_close(client);
     return 0;
 }
