@@ -1,0 +1,158 @@
+/* Numbers, strings with expressions inside, arrays and objects as they are written. */
+#include "expr/parse_priv.h"
+
+/* The literal as JSON would write it, so that its digits can be kept: no leading zeros, digits on
+ * both sides of a point. */
+static struct rv_str number_text(struct parser *p, struct rv_str literal)
+{
+    size_t start = 0;
+    while (start + 1 < literal.len && literal.at[start] == '0' && literal.at[start + 1] >= '0' &&
+           literal.at[start + 1] <= '9')
+        start++;
+    char *bytes = rv_arena_bytes(p->arena, literal.len + 1);
+    if (bytes == NULL)
+        return RV_STR_NONE;
+    size_t len = 0;
+    if (literal.at[start] == '.')
+        bytes[len++] = '0';
+    for (size_t i = start; i < literal.len; i++) {
+        bool digit_follows =
+            i + 1 < literal.len && literal.at[i + 1] >= '0' && literal.at[i + 1] <= '9';
+        if (literal.at[i] != '.' || digit_follows)
+            bytes[len++] = literal.at[i];
+    }
+    return (struct rv_str){bytes, len};
+}
+
+/* Up to 15 digits a double is exact enough to be written back the same; more digits stay text. */
+enum { DOUBLE_DIGITS = 15 };
+
+struct node *parse_number(struct parser *p)
+{
+    size_t offset = p->token.offset;
+    struct rv_str text = number_text(p, p->token.text);
+    if (text.at == NULL)
+        return parse_full(p);
+    struct rv_json value = {.type = RV_JSON_NUMBER, .len = (uint32_t)text.len, .u.text = text.at};
+    if (text.len <= DOUBLE_DIGITS)
+        value = rv_json_of_real(rv_json_real(&value));
+    parse_advance(p);
+    return node_const(p, offset, value);
+}
+
+/* What an interpolated value is turned into text by: @text, or the format before the string. */
+static struct node *parse_string_value(struct parser *p, struct rv_str format, size_t offset)
+{
+    parse_advance(p);
+    struct node *value = parse_pipe(p);
+    if (value == NULL)
+        return NULL;
+    if (!at_sign(p, ")"))
+        return unexpected(p, "\")\" after the expression inside \"\\(...)\"");
+    struct node **none = RV_NEW_ARRAY(p->arena, struct node *, NATIVE_ARGS_MAX + 1);
+    struct node *text = none ? resolve_call(p, format, offset, none, 0) : NULL;
+    return node_pair(p, OP_PIPE, offset, value, text);
+}
+
+static struct node *string_join(struct parser *p, size_t offset, struct node *before,
+                                struct node *after)
+{
+    if (before == NULL || after == NULL)
+        return after;
+    return node_native(p, offset, native_add, before, after);
+}
+
+/* The token is the opening quote. A string with expressions is the sum of its parts, as in jq. */
+struct node *parse_string(struct parser *p, struct rv_str format, size_t offset)
+{
+    struct node *whole = NULL;
+    char *bytes = rv_arena_bytes(p->arena, p->lexer.text.len - p->lexer.next + 1);
+    if (bytes == NULL)
+        return parse_full(p);
+    for (;;) {
+        size_t len = 0;
+        enum string_end end = lex_string(&p->lexer, bytes, &len);
+        if (end == STRING_BAD_ESCAPE)
+            return parse_fail(p, RV_ERR_INVALID, p->lexer.next,
+                              "unknown escape in a string; a backslash is written \\\\");
+        if (end == STRING_UNTERMINATED)
+            return parse_fail(p, RV_ERR_INVALID, offset, "this string has no closing quote");
+        if (len > 0 || whole == NULL) {
+            struct rv_json piece = rv_json_of_str((struct rv_str){bytes, len});
+            whole = string_join(p, offset, whole, node_const(p, offset, piece));
+            bytes += len;
+        }
+        if (end == STRING_CLOSED)
+            break;
+        whole = string_join(p, offset, whole, parse_string_value(p, format, offset));
+        if (whole == NULL)
+            return NULL;
+    }
+    parse_advance(p);
+    return whole;
+}
+
+/* One "key: value" of an object; the shorthands take the value from "." or from the variable. */
+static bool parse_entry(struct parser *p, struct node **ret_key, struct node **ret_value)
+{
+    size_t offset = p->token.offset;
+    struct rv_str text = p->token.text;
+    enum token_kind kind = p->token.kind;
+    struct node *key = NULL;
+    struct node *value = NULL;
+    if (kind == TOKEN_VARIABLE || kind == TOKEN_NAME) {
+        parse_advance(p);
+        key = node_const(p, offset, rv_json_of_str(text));
+        value = kind == TOKEN_VARIABLE ? resolve_variable(p, text, offset)
+                                       : node_field(p, offset, NULL, rv_json_of_str(text));
+    } else if (kind == TOKEN_QUOTE || kind == TOKEN_FORMAT) {
+        if (kind == TOKEN_FORMAT)
+            parse_advance(p);
+        if (p->token.kind != TOKEN_QUOTE)
+            return unexpected(p, "a string after the format"), false;
+        key = parse_string(p, kind == TOKEN_FORMAT ? text : RV_STR("@text"), offset);
+        value = node_index(p, offset, NULL, key);
+    } else if (take_sign(p, "(")) {
+        key = parse_pipe(p);
+        if (key == NULL || !expect_sign(p, ")", "\")\" after the key"))
+            return false;
+        if (!at_sign(p, ":"))
+            return unexpected(p, "\":\" and a value after the key"), false;
+    } else if (kind == TOKEN_NUMBER) {
+        return parse_fail(p, RV_ERR_INVALID, offset, "a key is a string: write \"%.*s\"",
+                          RV_STR_FMT(text)), false;
+    } else {
+        return unexpected(p, "a key: name, \"name\", $name or (expression)"), false;
+    }
+    if (kind != TOKEN_VARIABLE && take_sign(p, ":")) {
+        value = parse_piped(p, false);
+    }
+    *ret_key = key;
+    *ret_value = value;
+    return p->err == RV_OK && key != NULL && value != NULL;
+}
+
+struct node *parse_object(struct parser *p, size_t offset)
+{
+    struct node *node = node_new(p, OP_OBJECT, offset);
+    if (node == NULL || take_sign(p, "}"))
+        return node_finish(p, node);
+    do {
+        struct node *key, *value;
+        if (!parse_entry(p, &key, &value) || !node_add_kid(p, node, key) ||
+            !node_add_kid(p, node, value))
+            return NULL;
+    } while (take_sign(p, ","));
+    if (!expect_sign(p, "}", "\",\" or \"}\" in the object"))
+        return NULL;
+    return node_finish(p, node);
+}
+
+struct node *parse_array(struct parser *p, size_t offset)
+{
+    parse_advance(p);
+    struct node *items = at_sign(p, "]") ? NULL : parse_pipe(p);
+    if (p->err != RV_OK || !expect_sign(p, "]", "\"]\" or \",\""))
+        return NULL;
+    return node_pair(p, OP_ARRAY, offset, items, NULL);
+}
