@@ -1,0 +1,357 @@
+/* Expressions at work. An evaluation has fuel and memory of its own, whatever is left for the
+ * command: what it gives must not depend on where a batch was cut. */
+#include "base/time.h"
+#include "workflow/flow_priv.h"
+
+/* Temporary values above this are given back at once; the result is kept as bytes. */
+enum { TEMPORARY_BYTES_MAX = 16 * 1024, OBJECT_MEMBERS_MAX = 8 };
+
+/* An object under construction. */
+struct object {
+    struct rv_json_member members[OBJECT_MEMBERS_MAX];
+    uint32_t count;
+};
+
+static void object_add(struct object *object, const char *key, struct rv_json value)
+{
+    object->members[object->count++] =
+        (struct rv_json_member){rv_json_of_str(rv_str_of(key)), value};
+}
+
+static enum rv_err object_end(struct rv_flow *flow, const struct object *object,
+                              struct rv_json *ret_value)
+{
+    struct rv_json_member *members =
+        RV_NEW_ARRAY(flow->arena, struct rv_json_member, object->count);
+    if (members == NULL)
+        return rv_flow_full(flow);
+    memcpy(members, object->members, object->count * sizeof *members);
+    *ret_value = (struct rv_json){.type = RV_JSON_OBJECT, .len = object->count};
+    ret_value->u.members = members;
+    return RV_OK;
+}
+
+/* dateTimeDescriptor: {iso8601, epoch: {seconds, milliseconds}}. */
+static enum rv_err build_instant(struct rv_flow *flow, int64_t at, struct rv_json *ret_value)
+{
+    char text[RV_INSTANT_TEXT_BYTES];
+    struct rv_str iso = rv_arena_str(flow->arena, rv_instant_text(at, text));
+    if (iso.at == NULL)
+        return rv_flow_full(flow);
+    struct object epoch = {.count = 0};
+    object_add(&epoch, "seconds", rv_json_of_int(flow->arena, at / RV_SECOND_MS));
+    object_add(&epoch, "milliseconds", rv_json_of_int(flow->arena, at));
+    struct rv_json value;
+    enum rv_err err = object_end(flow, &epoch, &value);
+    if (err != RV_OK)
+        return err;
+    struct object instant = {.count = 0};
+    object_add(&instant, "iso8601", rv_json_of_str(iso));
+    object_add(&instant, "epoch", value);
+    return object_end(flow, &instant, ret_value);
+}
+
+static enum rv_err build_task(struct rv_flow *flow, struct rv_json *ret_value)
+{
+    struct rv_record *record = flow->top;
+    const struct rv_node *node = rv_flow_node(flow, record->node);
+    struct rv_json input;
+    struct rv_json output;
+    struct rv_json started;
+    enum rv_err err = rv_payload_tree(&record->raw, flow->arena, &input);
+    if (err == RV_OK)
+        err = rv_payload_tree(&flow->raw_output, flow->arena, &output);
+    if (err == RV_OK)
+        err = build_instant(flow, record->started_at, &started);
+    if (err != RV_OK)
+        return err;
+    struct object task = {.count = 0};
+    object_add(&task, "name", rv_json_of_str(node->name));
+    object_add(&task, "reference", rv_json_of_str(node->reference));
+    if (node->source != NULL)
+        object_add(&task, "definition", *node->source);
+    object_add(&task, "input", input);
+    object_add(&task, "output", output);
+    object_add(&task, "startedAt", started);
+    return object_end(flow, &task, ret_value);
+}
+
+static enum rv_err build_workflow(struct rv_flow *flow, struct rv_json *ret_value)
+{
+    if (!flow->has_workflow) {
+        struct rv_json input;
+        struct rv_json started;
+        enum rv_err err = rv_payload_tree(&flow->workflow_input, flow->arena, &input);
+        if (err == RV_OK)
+            err = build_instant(flow, flow->env->started_at, &started);
+        if (err != RV_OK)
+            return err;
+        struct object workflow = {.count = 0};
+        object_add(&workflow, "id", rv_json_of_str(flow->env->task));
+        object_add(&workflow, "definition", flow->definition->document);
+        object_add(&workflow, "input", input);
+        object_add(&workflow, "startedAt", started);
+        err = object_end(flow, &workflow, &flow->workflow);
+        if (err != RV_OK)
+            return err;
+        flow->has_workflow = true;
+    }
+    *ret_value = flow->workflow;
+    return RV_OK;
+}
+
+static enum rv_err build_runtime(struct rv_flow *flow, struct rv_json *ret_value)
+{
+    struct rv_json metadata;
+    struct object none = {.count = 0};
+    enum rv_err err = object_end(flow, &none, &metadata);
+    if (err != RV_OK)
+        return err;
+    struct object runtime = {.count = 0};
+    object_add(&runtime, "name", rv_json_of_str(RV_STR("Reeve")));
+    object_add(&runtime, "version", rv_json_of_str(RV_STR(RV_VERSION)));
+    object_add(&runtime, "metadata", metadata);
+    return object_end(flow, &runtime, ret_value);
+}
+
+static enum rv_err build_variable(struct rv_flow *flow, enum rv_variable variable,
+                                  struct rv_json *ret_value)
+{
+    switch (variable) {
+    case RV_VAR_CONTEXT:
+        return rv_payload_tree(&flow->context, flow->arena, ret_value);
+    case RV_VAR_INPUT:
+        return rv_payload_tree(&flow->top->input, flow->arena, ret_value);
+    case RV_VAR_OUTPUT:
+        return rv_payload_tree(&flow->output, flow->arena, ret_value);
+    case RV_VAR_TASK:
+        return build_task(flow, ret_value);
+    case RV_VAR_WORKFLOW:
+        return build_workflow(flow, ret_value);
+    case RV_VAR_RUNTIME:
+        return build_runtime(flow, ret_value);
+    case RV_VAR_UNDO:
+        return rv_payload_tree(&flow->undo, flow->arena, ret_value);
+    case RV_VAR_COUNT:
+        break;
+    }
+    return RV_ERR_CORRUPT;
+}
+
+static enum rv_err build_error(struct rv_flow *flow, uint32_t node, struct rv_json *ret_value)
+{
+    struct rv_record *record = flow->top;
+    while (record != NULL && record->node != node)
+        record = record->outer;
+    return record != NULL ? rv_payload_tree(&record->error, flow->arena, ret_value)
+                          : RV_ERR_CORRUPT;
+}
+
+enum { VALUES_MAX = RV_VAR_COUNT + 8 };
+
+static enum rv_err build_values(struct rv_flow *flow, const struct rv_expression *expression,
+                                struct rv_json values[static VALUES_MAX])
+{
+    uint32_t n = 0;
+    enum rv_err err = RV_OK;
+    for (unsigned v = 0; v < RV_VAR_COUNT && err == RV_OK; v++) {
+        if ((expression->uses & RV_VAR_BIT(v)) != 0)
+            err = build_variable(flow, (enum rv_variable)v, &values[n++]);
+    }
+    for (uint32_t i = 0; i < expression->errors_count && err == RV_OK; i++)
+        err = build_error(flow, expression->errors[i], &values[n++]);
+    return err;
+}
+
+/* The detail names the expression, since an author may have written a hundred of them. */
+static enum rv_err raise_expression(struct rv_flow *flow, const struct rv_expression *expression,
+                                    struct rv_str message)
+{
+    int shown = (int)(expression->text.len < 120 ? expression->text.len : 120);
+    struct rv_str detail =
+        rv_arena_printf(flow->arena, "%.*s, in: %.*s%s", RV_STR_FMT(message), shown,
+                        expression->text.at, expression->text.len > 120 ? "..." : "");
+    if (detail.at == NULL)
+        return rv_flow_full(flow);
+    return rv_flow_raise_standard(flow, RV_ERROR_EXPRESSION, flow->top->node,
+                                  "The expression failed", detail);
+}
+
+/* Evaluates under the memory cap of one expression. INVALID with the message: it failed, and its
+ * memory is given back; LIMIT, MEMORY: the arena itself is full. */
+static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *expression,
+                            const struct rv_json *dot, const struct rv_json *values,
+                            struct rv_json *ret_value, struct rv_str *ret_message)
+{
+    struct rv_arena *arena = flow->arena;
+    struct rv_arena_mark mark = rv_arena_mark(arena);
+    size_t bytes_max = arena->bytes_max;
+    size_t own_max = arena->bytes_taken + RV_EXPRESSION_BYTES_MAX;
+    bool own = bytes_max == 0 || own_max < bytes_max;
+    if (own)
+        arena->bytes_max = own_max;
+    struct rv_expr_budget budget = {.fuel = RV_FUEL_PER_EXPRESSION};
+    struct rv_expr_fault fault = {0};
+    enum rv_err err =
+        rv_expr_eval(expression->expr, dot, values, &budget, arena, ret_value, &fault);
+    flow->env->fuel -= RV_FUEL_PER_EXPRESSION - budget.fuel;
+    arena->bytes_max = bytes_max;
+    if (err == RV_OK)
+        return RV_OK;
+    if (err == RV_ERR_MEMORY || (arena->exhausted && !own))
+        return rv_flow_full(flow);
+    const char *otherwise = budget.fuel <= 0 ? "it ran too long" : "it needed too much memory";
+    rv_buf_reset(&flow->text);
+    rv_buf_add_str(&flow->text,
+                   fault.message.at != NULL ? fault.message : rv_str_of(otherwise));
+    rv_arena_release(arena, mark);
+    return rv_flow_take_text(flow, ret_message) == RV_OK ? RV_ERR_INVALID : rv_flow_full(flow);
+}
+
+static enum rv_err evaluate(struct rv_flow *flow, const struct rv_expression *expression,
+                            struct rv_payload *dot, struct rv_json *ret_value)
+{
+    struct rv_json input;
+    struct rv_json values[VALUES_MAX];
+    struct rv_str message = RV_STR_NONE;
+    enum rv_err err = rv_payload_tree(dot, flow->arena, &input);
+    if (err == RV_OK && expression->expr == NULL) {
+        *ret_value = input;
+        return RV_OK;
+    }
+    if (err == RV_OK)
+        err = build_values(flow, expression, values);
+    if (err != RV_OK)
+        return err;
+    err = run_expr(flow, expression, &input, values, ret_value, &message);
+    return err == RV_ERR_INVALID ? raise_expression(flow, expression, message) : err;
+}
+
+static enum rv_err fill(struct rv_flow *flow, const struct rv_template *template,
+                        struct rv_payload *dot, struct rv_json *ret_value)
+{
+    enum rv_err err = RV_OK;
+    switch (template->kind) {
+    case RV_TEMPLATE_CONSTANT:
+        *ret_value = template->constant;
+        return RV_OK;
+    case RV_TEMPLATE_EXPRESSION:
+        return evaluate(flow, template->expression, dot, ret_value);
+    case RV_TEMPLATE_ARRAY: {
+        struct rv_json *items = RV_NEW_ARRAY(flow->arena, struct rv_json, template->count);
+        if (items == NULL)
+            return rv_flow_full(flow);
+        for (uint32_t i = 0; i < template->count && err == RV_OK; i++)
+            err = fill(flow, &template->items[i], dot, &items[i]);
+        *ret_value = (struct rv_json){.type = RV_JSON_ARRAY, .len = template->count};
+        ret_value->u.items = items;
+        return err;
+    }
+    case RV_TEMPLATE_OBJECT: {
+        struct rv_json_member *members =
+            RV_NEW_ARRAY(flow->arena, struct rv_json_member, template->count);
+        if (members == NULL)
+            return rv_flow_full(flow);
+        for (uint32_t i = 0; i < template->count && err == RV_OK; i++) {
+            members[i].key = template->keys[i];
+            err = fill(flow, &template->items[i], dot, &members[i].value);
+        }
+        *ret_value = (struct rv_json){.type = RV_JSON_OBJECT, .len = template->count};
+        ret_value->u.members = members;
+        return err;
+    }
+    }
+    return RV_ERR_CORRUPT;
+}
+
+static void forget(struct rv_payload *payload)
+{
+    if (payload->text.at != NULL)
+        payload->has_tree = false;
+}
+
+/* Releases what was taken since the mark if it is large; true if so. Trees that were parsed
+ * meanwhile go with it: they can be parsed again. */
+static bool give_back(struct rv_flow *flow, struct rv_arena_mark mark)
+{
+    if (flow->arena->bytes_taken - mark.bytes_taken <= TEMPORARY_BYTES_MAX)
+        return false;
+    rv_arena_release(flow->arena, mark);
+    flow->has_workflow = false;
+    forget(&flow->context);
+    forget(&flow->workflow_input);
+    forget(&flow->undo);
+    forget(&flow->value);
+    forget(&flow->raw_output);
+    forget(&flow->output);
+    for (struct rv_record *record = flow->top; record != NULL; record = record->outer) {
+        forget(&record->raw);
+        forget(&record->input);
+        forget(&record->error);
+    }
+    return true;
+}
+
+/* A computed value within the limits of a payload, with its bytes. */
+static enum rv_err settle(struct rv_flow *flow, const struct rv_json *tree,
+                          struct rv_arena_mark mark, struct rv_payload *ret_value)
+{
+    struct rv_payload_size size = rv_payload_measure(tree, RV_PAYLOAD_BYTES_MAX);
+    rv_buf_reset(&flow->text);
+    if (size.depth <= RV_JSON_DEPTH_MAX && !size.over)
+        rv_json_write(&flow->text, tree);
+    if (flow->text.failed == RV_ERR_MEMORY)
+        return RV_ERR_MEMORY;
+    bool over = size.over || flow->text.failed != RV_OK || flow->text.len > RV_PAYLOAD_BYTES_MAX;
+    if (over || size.depth > RV_JSON_DEPTH_MAX) {
+        (void)give_back(flow, mark);
+        rv_buf_reset(&flow->text);
+        rv_buf_printf(&flow->text, over ? "a value has more than %d bytes"
+                                        : "a value is nested deeper than %d levels",
+                      over ? RV_PAYLOAD_BYTES_MAX : RV_JSON_DEPTH_MAX);
+        struct rv_str detail;
+        enum rv_err err = rv_flow_take_text(flow, &detail);
+        return err != RV_OK ? err
+                            : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
+                                                     "A value is over a limit", detail);
+    }
+    bool large = give_back(flow, mark);
+    *ret_value = (struct rv_payload){.tree = *tree, .has_tree = !large};
+    return rv_flow_take_text(flow, &ret_value->text);
+}
+
+enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *template,
+                             struct rv_payload *dot, struct rv_payload *ret_value)
+{
+    if (template->kind == RV_TEMPLATE_CONSTANT) {
+        *ret_value = (struct rv_payload){template->text, template->constant, true};
+        return RV_OK;
+    }
+    if (template->kind == RV_TEMPLATE_EXPRESSION && template->expression->expr == NULL) {
+        *ret_value = *dot;
+        return RV_OK;
+    }
+    /* The caller's own value stays parsed when large temporary values are given back. */
+    struct rv_json ignored;
+    enum rv_err err = rv_payload_tree(dot, flow->arena, &ignored);
+    struct rv_arena_mark mark = rv_arena_mark(flow->arena);
+    struct rv_json tree;
+    if (err == RV_OK)
+        err = fill(flow, template, dot, &tree);
+    return err == RV_OK ? settle(flow, &tree, mark, ret_value) : err;
+}
+
+enum rv_err rv_flow_test(struct rv_flow *flow, const struct rv_expression *expression,
+                         struct rv_payload *dot, bool *ret_truth)
+{
+    struct rv_json value;
+    enum rv_err err = rv_payload_tree(dot, flow->arena, &value);
+    struct rv_arena_mark mark = rv_arena_mark(flow->arena);
+    if (err == RV_OK)
+        err = evaluate(flow, expression, dot, &value);
+    if (err != RV_OK)
+        return err;
+    *ret_truth = value.type != RV_JSON_NULL && (value.type != RV_JSON_BOOL || value.truth);
+    (void)give_back(flow, mark);
+    return RV_OK;
+}

@@ -1,0 +1,664 @@
+/* The moves. A move is a loop over what is next: enter a node, finish it, leave its scope, carry an
+ * error. Nothing here recurses over the definition, and nothing is replayed: what the loop needs is
+ * in the records of the open scopes, which the frames bring back. */
+#include "base/time.h"
+#include "workflow/flow_priv.h"
+
+#include <stddef.h>
+
+enum { FRAMES_BYTES_MAX = 4 * RV_PAYLOAD_BYTES_MAX };
+
+enum rv_err rv_flow_full(const struct rv_flow *flow)
+{
+    return flow->arena->bytes_max != 0 ? RV_ERR_LIMIT : RV_ERR_MEMORY;
+}
+
+enum rv_err rv_flow_take_text(struct rv_flow *flow, struct rv_str *ret_text)
+{
+    if (flow->text.failed != RV_OK)
+        return flow->text.failed;
+    *ret_text = rv_arena_str(flow->arena, rv_buf_str(&flow->text));
+    return ret_text->at != NULL ? RV_OK : rv_flow_full(flow);
+}
+
+enum rv_err rv_flow_payload_text(struct rv_flow *flow, const struct rv_payload *payload,
+                                 struct rv_str *ret_text)
+{
+    if (payload->text.at != NULL) {
+        *ret_text = payload->text;
+        return RV_OK;
+    }
+    rv_buf_reset(&flow->text);
+    rv_payload_write(payload, &flow->text);
+    return rv_flow_take_text(flow, ret_text);
+}
+
+enum rv_err rv_flow_open(struct rv_flow *flow, uint32_t node)
+{
+    struct rv_record *record = RV_NEW(flow->arena, struct rv_record);
+    if (record == NULL)
+        return rv_flow_full(flow);
+    record->node = node;
+    record->outer = flow->top;
+    flow->top = record;
+    return RV_OK;
+}
+
+enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to, uint32_t node,
+                             uint32_t number)
+{
+    if (to->count == to->room) {
+        uint32_t room = to->room ? to->room * 2 : 4;
+        struct rv_pair *items = RV_NEW_ARRAY(flow->arena, struct rv_pair, room);
+        if (items == NULL)
+            return rv_flow_full(flow);
+        if (to->count > 0)
+            memcpy(items, to->items, to->count * sizeof *items);
+        to->items = items;
+        to->room = room;
+    }
+    to->items[to->count++] = (struct rv_pair){node, number};
+    return RV_OK;
+}
+
+enum rv_err rv_flow_keep(struct rv_flow *flow, struct rv_pairs *to, struct rv_pairs *from)
+{
+    enum rv_err err = RV_OK;
+    for (uint32_t i = 0; i < from->count && err == RV_OK; i++)
+        err = rv_flow_keep_one(flow, to, from->items[i].node, from->items[i].number);
+    from->count = 0;
+    return err;
+}
+
+enum rv_err rv_flow_close(struct rv_flow *flow)
+{
+    struct rv_record *record = flow->top;
+    flow->top = record->outer;
+    return rv_flow_keep(flow, &flow->abandoned, &record->unfinished);
+}
+
+static int64_t earliest_deadline(const struct rv_flow *flow)
+{
+    int64_t deadline = 0;
+    for (const struct rv_record *record = flow->top; record != NULL; record = record->outer) {
+        deadline = rv_time_earlier(deadline, record->deadline);
+        deadline = rv_time_earlier(deadline, record->attempt_deadline);
+    }
+    return deadline;
+}
+
+enum rv_err rv_flow_stop_at(struct rv_flow *flow, enum rv_flow_stop_kind kind, enum rv_stand stand,
+                            const struct rv_payload *value)
+{
+    struct rv_flow_stop *stop = flow->stop;
+    enum rv_err err = rv_frames_write(flow, stand, value, &stop->frames);
+    if (flow->text.failed == RV_ERR_LIMIT) {
+        flow->fatal = true;
+        if (stand == RV_STAND_ENTER)
+            err = rv_flow_open(flow, flow->node);
+        else
+            err = RV_OK;
+        return err != RV_OK
+                   ? err
+                   : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
+                                            "The open scopes keep more than 4 MiB of inputs",
+                                            RV_STR_NONE);
+    }
+    stop->kind = kind;
+    stop->node = flow->node;
+    stop->reference = rv_flow_node(flow, flow->node)->reference;
+    stop->deadline = earliest_deadline(flow);
+    flow->next = RV_NEXT_STOP;
+    return err;
+}
+
+void rv_flow_enter_scope(struct rv_flow *flow, const struct rv_scope *scope,
+                         const struct rv_payload *input)
+{
+    flow->node = scope->nodes[0];
+    flow->value = *input;
+    flow->next = RV_NEXT_ENTER;
+}
+
+void rv_flow_begin_try(struct rv_flow *flow)
+{
+    struct rv_record *record = flow->top;
+    const struct rv_node *node = rv_flow_node(flow, record->node);
+    const struct rv_retry *retry = node->caught->retry;
+    if (retry != NULL && retry->attempt_ms != 0)
+        record->attempt_deadline = rv_time_add(flow->env->now, retry->attempt_ms);
+    rv_flow_enter_scope(flow, node->body, &record->input);
+}
+
+/* The number of the uncompleted step of this call that a try around it keeps, taken from there. */
+static uint32_t take_unfinished(struct rv_flow *flow, uint32_t node)
+{
+    for (struct rv_record *record = flow->top; record != NULL; record = record->outer) {
+        struct rv_pairs *unfinished = &record->unfinished;
+        for (uint32_t i = 0; i < unfinished->count; i++) {
+            if (unfinished->items[i].node != node)
+                continue;
+            uint32_t number = unfinished->items[i].number;
+            memmove(&unfinished->items[i], &unfinished->items[i + 1],
+                    (unfinished->count - i - 1) * sizeof(struct rv_pair));
+            unfinished->count--;
+            return number;
+        }
+    }
+    return 0;
+}
+
+/* A step that is reopened keeps its visit, any other is a new one. */
+static enum rv_err count_visit(struct rv_flow *flow, bool reopened, uint32_t *ret_visit)
+{
+    *ret_visit = 1;
+    if (!rv_flow_node(flow, flow->node)->again)
+        return RV_OK;
+    for (uint32_t i = 0; i < flow->visits.count; i++) {
+        struct rv_pair *visit = &flow->visits.items[i];
+        if (visit->node == flow->node) {
+            visit->number += !reopened && visit->number < UINT32_MAX;
+            *ret_visit = visit->number;
+            return RV_OK;
+        }
+    }
+    return rv_flow_keep_one(flow, &flow->visits, flow->node, 1);
+}
+
+static enum rv_err run_call(struct rv_flow *flow, const struct rv_node *node)
+{
+    struct rv_flow_stop *stop = flow->stop;
+    struct rv_payload input = rv_payload_of(RV_STR("{}"));
+    enum rv_err err = RV_OK;
+    if (node->value != NULL)
+        err = rv_flow_evaluate(flow, node->value, &flow->value, &input);
+    if (err == RV_OK)
+        err = rv_flow_payload_text(flow, &input, &stop->input);
+    if (err == RV_OK)
+        err = rv_flow_payload_text(flow, &flow->value, &stop->data);
+    if (err != RV_OK)
+        return err;
+    stop->agent = node->agent;
+    stop->reopen = take_unfinished(flow, flow->node);
+    err = count_visit(flow, stop->reopen != 0, &stop->visit);
+    if (err == RV_OK)
+        err = rv_flow_stop_at(flow, RV_FLOW_CALL, RV_STAND_CALL, NULL);
+    if (err == RV_ERR_INVALID && stop->reopen != 0) {
+        enum rv_err kept = rv_flow_keep_one(flow, &flow->pending, flow->node, stop->reopen);
+        err = kept == RV_OK ? err : kept;
+    }
+    return err;
+}
+
+static enum rv_err run_switch(struct rv_flow *flow, const struct rv_node *node)
+{
+    const struct rv_case *chosen = NULL;
+    const struct rv_case *otherwise = NULL;
+    for (uint32_t i = 0; i < node->cases_count && chosen == NULL; i++) {
+        const struct rv_case *branch = &node->cases[i];
+        bool truth = false;
+        if (branch->when == NULL) {
+            otherwise = branch;
+            continue;
+        }
+        enum rv_err err = rv_flow_test(flow, branch->when, &flow->value, &truth);
+        if (err != RV_OK)
+            return err;
+        if (truth)
+            chosen = branch;
+    }
+    chosen = chosen != NULL ? chosen : otherwise;
+    flow->then = chosen != NULL ? chosen->then : node->then;
+    flow->next = RV_NEXT_FINISH;
+    return RV_OK;
+}
+
+/* What a node does with its transformed input, which is the value in hand. */
+static enum rv_err run_node(struct rv_flow *flow, const struct rv_node *node)
+{
+    flow->then = node->then;
+    flow->next = RV_NEXT_FINISH;
+    switch (node->kind) {
+    case RV_NODE_CALL:
+        return run_call(flow, node);
+    case RV_NODE_SET: {
+        struct rv_payload input = flow->value;
+        return rv_flow_evaluate(flow, node->value, &input, &flow->value);
+    }
+    case RV_NODE_SWITCH:
+        return run_switch(flow, node);
+    case RV_NODE_DO:
+        rv_flow_enter_scope(flow, node->body, &flow->value);
+        return RV_OK;
+    case RV_NODE_TRY:
+        rv_flow_begin_try(flow);
+        return RV_OK;
+    case RV_NODE_RAISE:
+        return rv_flow_raise_task(flow, flow->node);
+    case RV_NODE_WAIT:
+        if (node->wait_ms == 0)
+            return RV_OK;
+        flow->stop->until = rv_time_add(flow->env->now, node->wait_ms);
+        return rv_flow_stop_at(flow, RV_FLOW_WAIT, RV_STAND_WAIT, &flow->value);
+    case RV_NODE_WORKFLOW:
+        break;
+    }
+    return RV_ERR_CORRUPT;
+}
+
+static void note_run(struct rv_flow *flow, const struct rv_node *node)
+{
+    bool inside = node->kind != RV_NODE_CALL && (node->kind != RV_NODE_WAIT || node->wait_ms == 0);
+    if (!inside)
+        return;
+    if (flow->stop->inline_count < RV_INLINE_STEPS_PER_COMMAND)
+        flow->ran[flow->stop->inline_count] = flow->node;
+    flow->stop->inline_count++;
+}
+
+static enum rv_err run_away(struct rv_flow *flow)
+{
+    flow->fatal = true;
+    struct rv_str detail =
+        rv_arena_printf(flow->arena, "more than %d steps in a row without an agent or a wait",
+                        RV_INLINE_STEPS_MAX);
+    return detail.at == NULL ? rv_flow_full(flow)
+                             : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
+                                                      "The workflow runs away", detail);
+}
+
+/* To the node that a directive names, once a node has ended with the value in hand. */
+static enum rv_err follow(struct rv_flow *flow, const struct rv_directive *then)
+{
+    const struct rv_node *node = rv_flow_node(flow, flow->node);
+    const struct rv_scope *scope = node->scope;
+    enum rv_err err = rv_flow_close(flow);
+    flow->scope = scope;
+    flow->next = RV_NEXT_LEAVE;
+    switch (then->kind) {
+    case RV_THEN_CONTINUE:
+        if (node->index + 1 < scope->count) {
+            flow->node = scope->nodes[node->index + 1];
+            flow->next = RV_NEXT_ENTER;
+        }
+        break;
+    case RV_THEN_NODE:
+        flow->node = then->node;
+        flow->next = RV_NEXT_ENTER;
+        break;
+    case RV_THEN_EXIT:
+        break;
+    case RV_THEN_END:
+        while (err == RV_OK && scope->role != RV_ROLE_UNDO && scope->owner != 0) {
+            scope = rv_flow_node(flow, scope->owner)->scope;
+            err = rv_flow_close(flow);
+        }
+        flow->scope = scope;
+        break;
+    }
+    return err;
+}
+
+/* Raw input, `if`, `input.from`, then the node itself (dsl.md, Data Flow). */
+static enum rv_err enter(struct rv_flow *flow)
+{
+    struct rv_flow_env *env = flow->env;
+    const struct rv_node *node = rv_flow_node(flow, flow->node);
+    if (flow->moved && (env->fuel <= 0 || env->inline_steps == 0))
+        return rv_flow_stop_at(flow, RV_FLOW_BUDGET, RV_STAND_ENTER, &flow->value);
+    flow->moved = true;
+    env->inline_steps -= env->inline_steps > 0;
+    enum rv_err err = rv_flow_open(flow, flow->node);
+    if (err != RV_OK)
+        return err;
+    struct rv_record *record = flow->top;
+    record->raw = flow->value;
+    record->started_at = env->now;
+    if (flow->in_a_row++ == RV_INLINE_STEPS_MAX)
+        return run_away(flow);
+    bool run = true;
+    if (node->condition != NULL)
+        err = rv_flow_test(flow, node->condition, &record->raw, &run);
+    if (err != RV_OK)
+        return err;
+    if (!run)
+        return follow(flow, &(struct rv_directive){.kind = RV_THEN_CONTINUE});
+    note_run(flow, node);
+    if (node->timeout_ms != 0)
+        record->deadline = rv_time_add(env->now, node->timeout_ms);
+    record->input = record->raw;
+    if (node->input_from != NULL)
+        err = rv_flow_evaluate(flow, node->input_from, &record->raw, &record->input);
+    flow->value = record->input;
+    return err == RV_OK ? run_node(flow, node) : err;
+}
+
+/* Raw output, `output.as`, `export.as`, then where `then` leads. */
+static enum rv_err finish(struct rv_flow *flow)
+{
+    const struct rv_node *node = rv_flow_node(flow, flow->node);
+    enum rv_err err = RV_OK;
+    flow->moved = true;
+    if (node->output_as != NULL) {
+        struct rv_payload output;
+        flow->raw_output = flow->value;
+        err = rv_flow_evaluate(flow, node->output_as, &flow->raw_output, &output);
+        if (err == RV_OK)
+            flow->value = output;
+    }
+    if (err == RV_OK && node->export_as != NULL) {
+        struct rv_payload context;
+        if (!rv_payload_given(&flow->raw_output))
+            flow->raw_output = flow->value;
+        flow->output = flow->value;
+        err = rv_flow_evaluate(flow, node->export_as, &flow->output, &context);
+        if (err == RV_OK) {
+            flow->context = context;
+            flow->context_changed = true;
+        }
+    }
+    flow->raw_output = flow->output = (struct rv_payload){0};
+    return err == RV_OK ? follow(flow, &flow->then) : err;
+}
+
+static enum rv_err done(struct rv_flow *flow)
+{
+    flow->stop->kind = RV_FLOW_DONE;
+    flow->next = RV_NEXT_STOP;
+    return rv_flow_payload_text(flow, &flow->value, &flow->stop->output);
+}
+
+/* The scope has ended with the value in hand, which is its owner's raw output. */
+static enum rv_err leave(struct rv_flow *flow)
+{
+    const struct rv_scope *scope = flow->scope;
+    const struct rv_node *owner = rv_flow_node(flow, scope->owner);
+    if (scope->role == RV_ROLE_UNDO)
+        return done(flow);
+    if (owner->kind == RV_NODE_WORKFLOW) {
+        struct rv_payload output = flow->value;
+        enum rv_err err = RV_OK;
+        flow->node = 0;
+        if (owner->output_as != NULL)
+            err = rv_flow_evaluate(flow, owner->output_as, &flow->value, &output);
+        flow->value = output;
+        return err == RV_OK ? done(flow) : err;
+    }
+    flow->node = scope->owner;
+    flow->then = owner->then;
+    if (scope->role == RV_ROLE_CATCH && owner->caught->has_then)
+        flow->then = owner->caught->then;
+    flow->next = RV_NEXT_FINISH;
+    return RV_OK;
+}
+
+static enum rv_err step(struct rv_flow *flow)
+{
+    switch (flow->next) {
+    case RV_NEXT_ENTER:
+        return enter(flow);
+    case RV_NEXT_FINISH:
+        return finish(flow);
+    case RV_NEXT_LEAVE:
+        return leave(flow);
+    case RV_NEXT_RAISE:
+        return rv_flow_carry(flow);
+    case RV_NEXT_STOP:
+        break;
+    }
+    return RV_ERR_CORRUPT;
+}
+
+/* Which steps ran, what became of the context, what was left for good. */
+static enum rv_err report(struct rv_flow *flow)
+{
+    struct rv_flow_stop *stop = flow->stop;
+    enum rv_err err = RV_OK;
+    if (stop->inline_count > 0) {
+        rv_buf_reset(&flow->text);
+        for (uint32_t i = 0; i < stop->inline_count && i < RV_INLINE_STEPS_PER_COMMAND; i++) {
+            rv_buf_add_char(&flow->text, i == 0 ? '[' : ',');
+            rv_json_write_string(&flow->text, rv_flow_node(flow, flow->ran[i])->reference);
+        }
+        rv_buf_add_char(&flow->text, ']');
+        err = rv_flow_take_text(flow, &stop->inline_run);
+    }
+    if (err == RV_OK && flow->context_changed)
+        err = rv_flow_payload_text(flow, &flow->context, &stop->context);
+    if (err != RV_OK || flow->abandoned.count == 0)
+        return err;
+    stop->abandoned = RV_NEW_ARRAY(flow->arena, uint32_t, flow->abandoned.count);
+    if (stop->abandoned == NULL)
+        return rv_flow_full(flow);
+    for (uint32_t i = 0; i < flow->abandoned.count; i++)
+        stop->abandoned[stop->abandoned_count++] = flow->abandoned.items[i].number;
+    return RV_OK;
+}
+
+static void flow_init(struct rv_flow *flow, struct rv_flow_env *env, struct rv_flow_stop *stop)
+{
+    memset(flow, 0, offsetof(struct rv_flow, ran));
+    *stop = (struct rv_flow_stop){.reference = RV_STR(""), .iteration = RV_STR("")};
+    flow->env = env;
+    flow->definition = env->definition;
+    flow->arena = env->arena;
+    flow->stop = stop;
+    flow->context = rv_payload_of(env->context);
+    flow->workflow_input = rv_payload_of(env->workflow_input);
+    flow->undo = rv_payload_of(env->undo);
+    rv_buf_init(&flow->text, FRAMES_BYTES_MAX);
+}
+
+/* Moves until it stops. `err` is how the beginning of the move went; INVALID there and in a step
+ * says that an error of the DSL was raised, which the next step carries. */
+static enum rv_err flow_run(struct rv_flow *flow, enum rv_err err)
+{
+    while (err == RV_ERR_INVALID || (err == RV_OK && flow->next != RV_NEXT_STOP))
+        err = step(flow);
+    if (err == RV_OK)
+        err = report(flow);
+    rv_buf_done(&flow->text);
+    return err;
+}
+
+/* An input or output from outside; over the limit it is an error of the node on top. */
+static enum rv_err take_payload(struct rv_flow *flow, struct rv_str text, const char *title)
+{
+    flow->value = rv_payload_of(text);
+    if (text.at == NULL)
+        return RV_ERR_CORRUPT;
+    if (text.len <= RV_PAYLOAD_BYTES_MAX)
+        return RV_OK;
+    struct rv_str detail =
+        rv_arena_printf(flow->arena, "%zu bytes, at most %d are taken", text.len,
+                        RV_PAYLOAD_BYTES_MAX);
+    return detail.at == NULL ? rv_flow_full(flow)
+                             : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
+                                                      title, detail);
+}
+
+static enum rv_err begin_workflow(struct rv_flow *flow, struct rv_str input)
+{
+    const struct rv_node *root = rv_flow_node(flow, 0);
+    enum rv_err err = rv_flow_open(flow, 0);
+    if (err != RV_OK)
+        return err;
+    if (root->timeout_ms != 0)
+        flow->top->deadline = rv_time_add(flow->env->now, root->timeout_ms);
+    err = take_payload(flow, input, "The input is over a limit");
+    if (err != RV_OK)
+        return err;
+    struct rv_payload transformed = flow->value;
+    if (root->input_from != NULL)
+        err = rv_flow_evaluate(flow, root->input_from, &flow->value, &transformed);
+    if (err == RV_OK)
+        rv_flow_enter_scope(flow, root->body, &transformed);
+    return err;
+}
+
+enum rv_err rv_flow_start(struct rv_flow_env *env, struct rv_str input,
+                          struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    flow_init(&flow, env, ret_stop);
+    return flow_run(&flow, begin_workflow(&flow, input));
+}
+
+enum rv_err rv_flow_start_undo(struct rv_flow_env *env, uint32_t node, struct rv_str data,
+                               struct rv_flow_stop *ret_stop)
+{
+    if (node == 0 || node > env->definition->count || data.at == NULL ||
+        env->definition->nodes[node]->undo_way != RV_UNDO_STEPS)
+        return RV_ERR_CORRUPT;
+    struct rv_flow flow;
+    flow_init(&flow, env, ret_stop);
+    struct rv_payload input = rv_payload_of(data);
+    rv_flow_enter_scope(&flow, env->definition->nodes[node]->undo, &input);
+    return flow_run(&flow, RV_OK);
+}
+
+enum rv_err rv_flow_go_on(struct rv_flow_env *env, struct rv_str frames,
+                          struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    enum rv_stand stand = RV_STAND_CALL;
+    flow_init(&flow, env, ret_stop);
+    enum rv_err err = rv_frames_read(&flow, frames, &stand);
+    if (err != RV_OK)
+        return flow_run(&flow, err);
+    switch (stand) {
+    case RV_STAND_CALL:
+        err = RV_ERR_CORRUPT;
+        break;
+    case RV_STAND_WAIT:
+        flow.in_a_row = 0;
+        flow.top->input = flow.value;
+        flow.then = rv_flow_node(&flow, flow.node)->then;
+        flow.next = RV_NEXT_FINISH;
+        break;
+    case RV_STAND_RETRY:
+        rv_flow_begin_try(&flow);
+        break;
+    case RV_STAND_ENTER:
+        flow.next = RV_NEXT_ENTER;
+        break;
+    }
+    return flow_run(&flow, err);
+}
+
+/* Reads frames that stand at a call. */
+static enum rv_err read_call(struct rv_flow *flow, struct rv_str frames)
+{
+    enum rv_stand stand;
+    enum rv_err err = rv_frames_read(flow, frames, &stand);
+    return err == RV_OK && stand != RV_STAND_CALL ? RV_ERR_CORRUPT : err;
+}
+
+enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str frames, struct rv_str data,
+                             struct rv_str output, struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    flow_init(&flow, env, ret_stop);
+    enum rv_err err = read_call(&flow, frames);
+    if (err == RV_OK && data.at == NULL)
+        err = RV_ERR_CORRUPT;
+    if (err == RV_OK) {
+        flow.top->input = rv_payload_of(data);
+        flow.then = rv_flow_node(&flow, flow.node)->then;
+        flow.next = RV_NEXT_FINISH;
+        err = take_payload(&flow, output, "The agent's output is over a limit");
+    }
+    return flow_run(&flow, err);
+}
+
+enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
+                          struct rv_str error, struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    flow_init(&flow, env, ret_stop);
+    enum rv_err err = read_call(&flow, frames);
+    if (err == RV_OK && number != 0)
+        err = rv_flow_keep_one(&flow, &flow.pending, flow.node, number);
+    if (err == RV_OK)
+        err = rv_flow_raise_reply(&flow, error);
+    return flow_run(&flow, err);
+}
+
+/* The deadline to raise for: of those that have passed the outermost, or, should none have, the
+ * earliest. */
+struct expiry {
+    struct rv_record *record; /* NULL: there is none */
+    bool attempt;             /* of one attempt of a try, which its own catch may take */
+    bool passed;
+    int64_t at;
+};
+
+static void consider(struct expiry *expiry, struct rv_record *record, bool attempt, int64_t now)
+{
+    int64_t at = attempt ? record->attempt_deadline : record->deadline;
+    bool passed = at <= now;
+    if (at == 0 || (expiry->passed && !passed) ||
+        (!passed && expiry->record != NULL && expiry->at <= at))
+        return;
+    *expiry = (struct expiry){record, attempt, passed, at};
+}
+
+static enum rv_err raise_expired(struct rv_flow *flow)
+{
+    struct expiry expiry = {0};
+    for (struct rv_record *record = flow->top; record != NULL; record = record->outer) {
+        consider(&expiry, record, true, flow->env->now);
+        consider(&expiry, record, false, flow->env->now);
+    }
+    if (expiry.record == NULL || (expiry.attempt && expiry.record == flow->top))
+        return RV_ERR_CORRUPT;
+    enum rv_err err = RV_OK;
+    while (err == RV_OK &&
+           (expiry.attempt ? flow->top->outer : flow->top) != expiry.record) {
+        err = rv_flow_keep(flow, &flow->pending, &flow->top->unfinished);
+        flow->top = flow->top->outer;
+    }
+    return err != RV_OK ? err
+                        : rv_flow_raise_standard(flow, RV_ERROR_TIMEOUT, expiry.record->node,
+                                                 "The time is over", RV_STR_NONE);
+}
+
+enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
+                           struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    enum rv_stand stand;
+    flow_init(&flow, env, ret_stop);
+    enum rv_err err = rv_frames_read(&flow, frames, &stand);
+    if (err == RV_OK && stand == RV_STAND_ENTER)
+        err = rv_flow_open(&flow, flow.node);
+    if (err == RV_OK && stand == RV_STAND_CALL && number != 0)
+        err = rv_flow_keep_one(&flow, &flow.pending, flow.node, number);
+    if (err == RV_OK)
+        err = raise_expired(&flow);
+    return flow_run(&flow, err);
+}
+
+enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,
+                               uint32_t **ret_numbers, uint32_t *ret_count)
+{
+    struct rv_flow flow;
+    struct rv_flow_stop stop;
+    enum rv_stand stand;
+    flow_init(&flow, env, &stop);
+    enum rv_err err = rv_frames_read(&flow, frames, &stand);
+    while (err == RV_OK && flow.top != NULL)
+        err = rv_flow_close(&flow);
+    uint32_t count = flow.abandoned.count;
+    uint32_t *numbers = err == RV_OK ? RV_NEW_ARRAY(env->arena, uint32_t, count + 1) : NULL;
+    rv_buf_done(&flow.text);
+    if (err == RV_OK && numbers == NULL)
+        err = rv_flow_full(&flow);
+    if (err != RV_OK)
+        return err;
+    for (uint32_t i = 0; i < count; i++)
+        numbers[i] = flow.abandoned.items[i].number;
+    *ret_numbers = numbers;
+    *ret_count = count;
+    return RV_OK;
+}

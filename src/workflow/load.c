@@ -1,0 +1,498 @@
+/* The document as a whole, its scopes and what can be told only of all nodes together. The order in
+ * which nodes are numbered does not depend on the order of an object's members, so that it is the
+ * same for every text that has the same canonical form and thus the same content hash. */
+#include "base/limits.h"
+#include "workflow/load_priv.h"
+#include "workflow/payload_priv.h"
+
+/* DNS label: letters, digits, inner hyphens, 63 at most (DSL schema, WorkflowName). */
+static bool is_label(struct rv_str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.at[i];
+        bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!alnum && (c != '-' || i == 0 || i == s.len - 1))
+            return false;
+    }
+    return s.len >= 1 && s.len <= 63;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* One number of a version, without leading zeros; the bytes it has, 0 when there is none. */
+static size_t version_number(struct rv_str s, size_t from)
+{
+    size_t i = from;
+    while (i < s.len && is_digit(s.at[i]))
+        i++;
+    return i - from > 1 && s.at[from] == '0' ? 0 : i - from;
+}
+
+/* MAJOR.MINOR.PATCH with optional -pre.release and +build. */
+static bool is_version(struct rv_str s)
+{
+    size_t i = 0;
+    for (int part = 0; part < 3; part++) {
+        size_t n = version_number(s, i);
+        if (n == 0)
+            return false;
+        i += n;
+        if (part < 2 && (i >= s.len || s.at[i++] != '.'))
+            return false;
+    }
+    if (i == s.len)
+        return true;
+    if (s.at[i] != '-' && s.at[i] != '+')
+        return false;
+    bool empty = true;
+    bool plus = s.at[i] == '+';
+    for (i++; i < s.len; i++) {
+        char c = s.at[i];
+        bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '-';
+        bool separator = c == '.' || (c == '+' && !plus);
+        if ((!alnum && !separator) || (separator && empty))
+            return false;
+        plus = plus || c == '+';
+        empty = separator;
+    }
+    return !empty;
+}
+
+static enum rv_err check_version(struct rv_load *load, const char *key, struct rv_str version)
+{
+    if (version.at == NULL)
+        return rv_load_invalid(load, NULL, "document needs %s, such as %s: '1.0.3'", key, key);
+    if (!is_version(version))
+        return rv_load_invalid(load, key, "%s must be a semantic version, such as '1.0.3'", key);
+    return RV_OK;
+}
+
+static enum rv_err check_label(struct rv_load *load, const char *key, struct rv_str label)
+{
+    if (label.at == NULL)
+        return rv_load_invalid(load, NULL, "document needs a %s", key);
+    if (!is_label(label))
+        return rv_load_invalid(load, key, "%s takes letters, digits and inner hyphens, "
+                               "63 at most", key);
+    return RV_OK;
+}
+
+static enum rv_err load_document(struct rv_load *load, const struct rv_json *document)
+{
+    static const struct rv_load_property known[] = {
+        {"dsl", false}, {"namespace", false}, {"name", false}, {"version", false},
+        {"title", false}, {"summary", false}, {"tags", false}, {"metadata", false}, {NULL, false}};
+    struct rv_definition *definition = load->definition;
+    struct rv_str dsl = RV_STR_NONE;
+    struct rv_str text;
+    const struct rv_json *object;
+    size_t path = rv_load_push(load, RV_STR("document"));
+    enum rv_err err = rv_load_members(load, document, known, "document");
+    if (err == RV_OK)
+        err = rv_load_string(load, document, "dsl", &dsl);
+    if (err == RV_OK)
+        err = check_version(load, "dsl", dsl);
+    if (err == RV_OK && (strncmp(dsl.at, "1.0.", 4) != 0 || version_number(dsl, 4) != dsl.len - 4))
+        err = rv_load_unsupported(load, "dsl", "DSL %.*s is not supported; write for 1.0.3",
+                                  RV_STR_FMT(dsl));
+    if (err == RV_OK)
+        err = rv_load_string(load, document, "namespace", &definition->space);
+    if (err == RV_OK)
+        err = check_label(load, "namespace", definition->space);
+    if (err == RV_OK)
+        err = rv_load_string(load, document, "name", &definition->name);
+    if (err == RV_OK)
+        err = check_label(load, "name", definition->name);
+    if (err == RV_OK)
+        err = rv_load_string(load, document, "version", &definition->version);
+    if (err == RV_OK)
+        err = check_version(load, "version", definition->version);
+    if (err == RV_OK)
+        err = rv_load_string(load, document, "title", &text);
+    if (err == RV_OK)
+        err = rv_load_string(load, document, "summary", &text);
+    if (err == RV_OK)
+        err = rv_load_member(load, document, "tags", RV_JSON_OBJECT, &object);
+    if (err == RV_OK)
+        err = rv_load_document_policy(load, document);
+    rv_load_pop(load, path);
+    return err;
+}
+
+static enum rv_err load_evaluate(struct rv_load *load, const struct rv_json *root)
+{
+    static const struct rv_load_property known[] = {
+        {"language", false}, {"mode", false}, {NULL, false}};
+    const struct rv_json *evaluate;
+    struct rv_str language = RV_STR_NONE;
+    struct rv_str mode = RV_STR_NONE;
+    enum rv_err err = rv_load_member(load, root, "evaluate", RV_JSON_OBJECT, &evaluate);
+    if (err != RV_OK || evaluate == NULL)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("evaluate"));
+    err = rv_load_members(load, evaluate, known, "evaluate");
+    if (err == RV_OK)
+        err = rv_load_string(load, evaluate, "language", &language);
+    if (err == RV_OK)
+        err = rv_load_string(load, evaluate, "mode", &mode);
+    if (err == RV_OK && language.at != NULL && !rv_str_is(language, "jq"))
+        err = rv_load_unsupported(load, "language", "the language %.*s is not supported; "
+                                  "write expressions in jq", RV_STR_FMT(language));
+    if (err == RV_OK && mode.at != NULL && rv_str_is(mode, "loose"))
+        err = rv_load_unsupported(load, "mode", "loose mode is not supported yet; "
+                                  "put expressions in ${ }");
+    else if (err == RV_OK && mode.at != NULL && !rv_str_is(mode, "strict"))
+        err = rv_load_invalid(load, "mode", "mode must be strict or loose");
+    rv_load_pop(load, path);
+    return err;
+}
+
+enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, int64_t *ret_ms)
+{
+    static const struct rv_load_property known[] = {{"after", false}, {NULL, false}};
+    const struct rv_json *timeout = rv_json_get(object, RV_STR("timeout"));
+    if (timeout == NULL)
+        return RV_OK;
+    size_t path = rv_load_push(load, RV_STR("timeout"));
+    struct rv_str saved = RV_STR_NONE;
+    enum rv_err err = RV_OK;
+    if (timeout->type == RV_JSON_STRING)
+        err = rv_load_enter_named(load, "timeouts", rv_json_str(timeout), &timeout, &saved);
+    if (err == RV_OK && timeout->type != RV_JSON_OBJECT)
+        err = rv_load_invalid(load, NULL, "a timeout is an object with `after`, or a name of "
+                              "use.timeouts");
+    if (err == RV_OK)
+        err = rv_load_members(load, timeout, known, "a timeout");
+    if (err == RV_OK && rv_json_get(timeout, RV_STR("after")) == NULL)
+        err = rv_load_invalid(load, NULL, "a timeout needs `after`, such as after: PT30S");
+    if (err == RV_OK)
+        err = rv_load_duration(load, timeout, "after", ret_ms);
+    if (err == RV_OK && *ret_ms == 0)
+        err = rv_load_invalid(load, "after", "a timeout must be longer than nothing");
+    if (err == RV_OK && saved.at != NULL)
+        rv_load_leave_named(load, saved);
+    rv_load_pop(load, path);
+    return err;
+}
+
+static struct rv_node *node_new(struct rv_load *load, const struct rv_scope *scope,
+                                const struct rv_json_member *member)
+{
+    struct rv_node *node = RV_NEW(load->arena, struct rv_node);
+    struct rv_definition *definition = load->definition;
+    if (node == NULL)
+        return NULL;
+    node->scope = scope;
+    node->name = rv_json_str(&member->key);
+    node->source = &member->value;
+    node->reference = rv_arena_str(load->arena, rv_buf_str(&load->path));
+    definition->nodes[++definition->count] = node;
+    return node->reference.at != NULL ? node : NULL;
+}
+
+static enum rv_err check_item(struct rv_load *load, const struct rv_json *item)
+{
+    if (item->type != RV_JSON_OBJECT || item->len == 0)
+        return rv_load_invalid(load, NULL, "an item of a task list is a name with a task, such as "
+                               "- reserveStock: {call: inventory}");
+    struct rv_str name = rv_json_str(&item->u.members[0].key);
+    if (item->len > 1) {
+        struct rv_str second = rv_json_str(&item->u.members[1].key);
+        return rv_load_invalid_name(load, second, "two tasks in one item; begin \"%.*s\" with "
+                                    "a dash of its own", RV_STR_FMT(second));
+    }
+    if (name.len == 0 || name.len > RV_NAME_BYTES_MAX)
+        return rv_load_invalid_name(load, name, "a task's name has 1 to %d bytes",
+                                    RV_NAME_BYTES_MAX);
+    if (rv_str_is(name, "continue") || rv_str_is(name, "exit") || rv_str_is(name, "end"))
+        return rv_load_invalid_name(load, name, "\"%.*s\" is a flow directive; give the task "
+                                    "another name", RV_STR_FMT(name));
+    return RV_OK;
+}
+
+uint32_t rv_load_find_name(const struct rv_load *load, const struct rv_load_names *names,
+                           struct rv_str name, uint32_t *ret_slot)
+{
+    uint32_t at = (uint32_t)rv_payload_hash(name) & (names->room - 1);
+    struct rv_node **nodes = load->definition->nodes;
+    while (names->nodes[at] != 0 && !rv_str_eq(nodes[names->nodes[at]]->name, name))
+        at = (at + 1) & (names->room - 1);
+    *ret_slot = at;
+    return names->nodes[at];
+}
+
+/* A table of the scope's names; one that stands twice would make `then` ambiguous. */
+static enum rv_err load_names(struct rv_load *load, const struct rv_scope *scope,
+                              struct rv_load_names *names)
+{
+    names->room = 16;
+    while (names->room < scope->count * 2)
+        names->room *= 2;
+    names->nodes = RV_NEW_ARRAY(load->arena, uint32_t, names->room);
+    if (names->nodes == NULL)
+        return rv_load_full(load);
+    for (uint32_t i = 0; i < scope->count; i++) {
+        struct rv_str name = load->definition->nodes[scope->nodes[i]]->name;
+        uint32_t at;
+        if (rv_load_find_name(load, names, name, &at) != 0) {
+            (void)rv_load_push_index(load, i);
+            return rv_load_invalid_name(load, name, "the name \"%.*s\" is taken by another task "
+                                        "of this list", RV_STR_FMT(name));
+        }
+        names->nodes[at] = scope->nodes[i];
+    }
+    return RV_OK;
+}
+
+static enum rv_err load_item(struct rv_load *load, const struct rv_json *item,
+                             struct rv_scope *scope, uint32_t index)
+{
+    size_t path = rv_load_push_index(load, index);
+    enum rv_err err = check_item(load, item);
+    if (err != RV_OK)
+        return err;
+    const struct rv_json_member *member = &item->u.members[0];
+    (void)rv_load_push(load, rv_json_str(&member->key));
+    if (member->value.type != RV_JSON_OBJECT)
+        return rv_load_invalid(load, NULL, "a task is an object, such as {call: inventory}");
+    struct rv_node *node = node_new(load, scope, member);
+    if (node == NULL)
+        return rv_load_full(load);
+    scope->nodes[index] = load->definition->count;
+    node->index = index;
+    struct rv_node *outer = load->node;
+    load->node = node;
+    err = rv_load_task(load, &member->value, node);
+    load->node = outer;
+    rv_load_pop(load, path);
+    return err;
+}
+
+enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint32_t owner,
+                          enum rv_scope_role role, struct rv_scope **ret_scope)
+{
+    if (list->type != RV_JSON_ARRAY || list->len == 0)
+        return rv_load_invalid(load, NULL, "a list with at least one task is needed here");
+    if (load->depth == RV_SCOPE_DEPTH_MAX)
+        return rv_load_invalid(load, NULL, "tasks are nested deeper than %d levels",
+                               RV_SCOPE_DEPTH_MAX);
+    struct rv_scope *scope = RV_NEW(load->arena, struct rv_scope);
+    if (scope == NULL)
+        return rv_load_full(load);
+    scope->owner = owner;
+    scope->role = role;
+    scope->nodes = RV_NEW_ARRAY(load->arena, uint32_t, list->len);
+    if (scope->nodes == NULL)
+        return rv_load_full(load);
+    load->depth++;
+    enum rv_err err = RV_OK;
+    for (uint32_t i = 0; i < list->len && err == RV_OK; i++) {
+        err = load_item(load, &list->u.items[i], scope, i);
+        scope->count++;
+    }
+    struct rv_load_names names;
+    if (err == RV_OK)
+        err = load_names(load, scope, &names);
+    if (err == RV_OK)
+        err = rv_load_directives(load, list, scope, &names);
+    load->depth--;
+    *ret_scope = scope;
+    return err;
+}
+
+/* The transforms of the workflow itself. */
+static enum rv_err load_workflow_data(struct rv_load *load, const struct rv_json *root,
+                                      struct rv_node *node)
+{
+    static const struct rv_load_property input_known[] = {
+        {"from", false}, {"schema", true}, {NULL, false}};
+    static const struct rv_load_property output_known[] = {
+        {"as", false}, {"schema", true}, {NULL, false}};
+    const struct rv_json *input;
+    const struct rv_json *output;
+    enum rv_err err = rv_load_member(load, root, "input", RV_JSON_OBJECT, &input);
+    if (err == RV_OK)
+        err = rv_load_member(load, root, "output", RV_JSON_OBJECT, &output);
+    if (err == RV_OK && input != NULL) {
+        size_t path = rv_load_push(load, RV_STR("input"));
+        err = rv_load_members(load, input, input_known, "input");
+        if (err == RV_OK)
+            err = rv_load_transform(load, input, "from", RV_PLACE_WORKFLOW_INPUT,
+                                    &node->input_from);
+        rv_load_pop(load, path);
+    }
+    if (err == RV_OK && output != NULL) {
+        size_t path = rv_load_push(load, RV_STR("output"));
+        err = rv_load_members(load, output, output_known, "output");
+        if (err == RV_OK)
+            err = rv_load_transform(load, output, "as", RV_PLACE_WORKFLOW_OUTPUT,
+                                    &node->output_as);
+        rv_load_pop(load, path);
+    }
+    return err;
+}
+
+static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
+{
+    static const struct rv_load_property known[] = {
+        {"document", false}, {"input", false}, {"use", false}, {"do", false}, {"timeout", false},
+        {"output", false}, {"evaluate", false}, {"schedule", true}, {NULL, false}};
+    if (root->type != RV_JSON_OBJECT)
+        return rv_load_invalid(load, NULL, "a workflow is an object with `document` and `do`");
+    const struct rv_json *document = NULL;
+    const struct rv_json *list = NULL;
+    struct rv_node *node = load->definition->nodes[0];
+    enum rv_err err = rv_load_members(load, root, known, "the workflow");
+    if (err == RV_OK)
+        err = rv_load_member(load, root, "document", RV_JSON_OBJECT, &document);
+    if (err == RV_OK && document == NULL)
+        err = rv_load_invalid(load, NULL, "the workflow needs `document` with dsl, namespace, "
+                              "name and version");
+    if (err == RV_OK)
+        err = load_document(load, document);
+    if (err == RV_OK)
+        err = load_evaluate(load, root);
+    if (err == RV_OK)
+        err = rv_load_member(load, root, "use", RV_JSON_OBJECT, &load->use);
+    if (err == RV_OK && load->use != NULL)
+        err = rv_load_use(load, load->use);
+    if (err == RV_OK)
+        err = rv_load_timeout(load, root, &node->timeout_ms);
+    if (err == RV_OK)
+        err = load_workflow_data(load, root, node);
+    if (err == RV_OK)
+        err = rv_load_member(load, root, "do", RV_JSON_ARRAY, &list);
+    if (err == RV_OK && list == NULL)
+        err = rv_load_invalid(load, NULL, "the workflow needs `do`, a list of tasks");
+    if (err != RV_OK)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("do"));
+    err = rv_load_scope(load, list, 0, RV_ROLE_BODY, &node->body);
+    rv_load_pop(load, path);
+    return err;
+}
+
+/* More than there can be tasks: every task is an object. */
+static size_t count_objects(const struct rv_json *value)
+{
+    size_t count = value->type == RV_JSON_OBJECT;
+    for (uint32_t i = 0; i < value->len; i++) {
+        if (value->type == RV_JSON_OBJECT)
+            count += count_objects(&value->u.members[i].value);
+        else if (value->type == RV_JSON_ARRAY)
+            count += count_objects(&value->u.items[i]);
+        else
+            break;
+    }
+    return count;
+}
+
+/* What goes round in an outer scope goes round in the inner ones; so does the body of a try that is
+ * retried. Owners have smaller numbers than what they own. */
+static void spread_again(struct rv_definition *definition)
+{
+    for (uint32_t n = 1; n <= definition->count; n++) {
+        struct rv_node *node = definition->nodes[n];
+        const struct rv_node *owner = definition->nodes[node->scope->owner];
+        bool retried = node->scope->role == RV_ROLE_BODY && owner->kind == RV_NODE_TRY &&
+                       owner->caught->retry != NULL;
+        if (node->scope->role != RV_ROLE_UNDO && (owner->again || retried))
+            node->again = true;
+    }
+}
+
+static enum rv_err definition_new(struct rv_arena *arena, const struct rv_json *document,
+                                  struct rv_definition **ret_definition)
+{
+    struct rv_definition *definition = RV_NEW(arena, struct rv_definition);
+    enum rv_err full = arena->bytes_max != 0 ? RV_ERR_LIMIT : RV_ERR_MEMORY;
+    if (definition == NULL)
+        return full;
+    enum rv_err err = rv_json_copy(arena, document, &definition->document);
+    if (err != RV_OK)
+        return err;
+    definition->nodes = RV_NEW_ARRAY(arena, struct rv_node *, count_objects(document) + 1);
+    struct rv_node *root = RV_NEW(arena, struct rv_node);
+    if (definition->nodes == NULL || root == NULL)
+        return full;
+    root->kind = RV_NODE_WORKFLOW;
+    root->reference = RV_STR("");
+    root->name = RV_STR("");
+    root->undo_way = RV_UNDO_NOTHING;
+    definition->nodes[0] = root;
+    *ret_definition = definition;
+    return RV_OK;
+}
+
+enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *document,
+                               const struct rv_definition **ret_definition,
+                               struct rv_definition_fault *ret_fault)
+{
+    *ret_fault = (struct rv_definition_fault){.pointer = RV_STR(""),
+                                              .message = RV_STR("the definition is too large")};
+    struct rv_payload_size size = rv_payload_measure(document, RV_DEFINITION_BYTES_MAX);
+    if (size.over || size.depth > RV_JSON_DEPTH_MAX)
+        return RV_ERR_LIMIT;
+    struct rv_definition *definition = NULL;
+    enum rv_err err = definition_new(arena, document, &definition);
+    if (err != RV_OK)
+        return err;
+    struct rv_load load = {.arena = arena, .definition = definition, .fault = ret_fault};
+    rv_buf_init(&load.path, 2 * (size_t)RV_DEFINITION_BYTES_MAX);
+    err = load_root(&load, &definition->document);
+    if (err == RV_OK)
+        err = load.path.failed;
+    rv_buf_done(&load.path);
+    if (err != RV_OK)
+        return err;
+    spread_again(definition);
+    *ret_definition = definition;
+    return RV_OK;
+}
+
+struct rv_str rv_definition_namespace(const struct rv_definition *definition)
+{
+    return definition->space;
+}
+
+struct rv_str rv_definition_name(const struct rv_definition *definition)
+{
+    return definition->name;
+}
+
+struct rv_str rv_definition_version(const struct rv_definition *definition)
+{
+    return definition->version;
+}
+
+uint32_t rv_definition_nodes(const struct rv_definition *definition)
+{
+    return definition->count;
+}
+
+const struct rv_policy *rv_definition_policy(const struct rv_definition *definition, uint32_t node)
+{
+    return &definition->nodes[node]->policy;
+}
+
+enum rv_undo_way rv_definition_undo_way(const struct rv_definition *definition, uint32_t node)
+{
+    return definition->nodes[node]->undo_way;
+}
+
+struct rv_str rv_definition_reference(const struct rv_definition *definition, uint32_t node)
+{
+    return definition->nodes[node]->reference;
+}
+
+uint32_t rv_definition_find(const struct rv_definition *definition, struct rv_str reference)
+{
+    for (uint32_t n = 1; n <= definition->count; n++) {
+        if (rv_str_eq(definition->nodes[n]->reference, reference))
+            return n;
+    }
+    return 0;
+}

@@ -1,0 +1,368 @@
+/* Errors and what is done about them: catch, retry, raise, and the reusable ones under `use`. */
+#include "base/time.h"
+#include "workflow/load_priv.h"
+
+static bool is_variable_name(struct rv_str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.at[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return s.len > 0;
+}
+
+static enum rv_err load_variable(struct rv_load *load, const struct rv_json *caught,
+                                 struct rv_str *ret_name)
+{
+    static const char *const taken[] = {"context", "input", "output", "task", "workflow",
+                                        "runtime", "undo", "secrets", "authorization", "ENV",
+                                        "__loc__"};
+    enum rv_err err = rv_load_string(load, caught, "as", ret_name);
+    if (err != RV_OK)
+        return err;
+    if (ret_name->at == NULL)
+        *ret_name = RV_STR("error");
+    if (!is_variable_name(*ret_name))
+        return rv_load_invalid(load, "as", "as names a variable: letters, digits and _, without "
+                               "the $");
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        if (rv_str_is(*ret_name, taken[i]))
+            return rv_load_invalid(load, "as", "$%s has a meaning of its own; choose another name",
+                                   taken[i]);
+    }
+    return RV_OK;
+}
+
+static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caught,
+                               struct rv_catch *into)
+{
+    static const struct rv_load_property errors_known[] = {{"with", false}, {NULL, false}};
+    static const struct rv_load_property known[] = {{"type", false}, {"status", false},
+                                                    {"instance", false}, {"title", false},
+                                                    {"detail", false}, {NULL, false}};
+    const struct rv_json *errors;
+    const struct rv_json *with = NULL;
+    enum rv_err err = rv_load_member(load, caught, "errors", RV_JSON_OBJECT, &errors);
+    if (err != RV_OK || errors == NULL)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("errors"));
+    err = rv_load_members(load, errors, errors_known, "errors");
+    if (err == RV_OK)
+        err = rv_load_member(load, errors, "with", RV_JSON_OBJECT, &with);
+    if (err == RV_OK && with != NULL) {
+        (void)rv_load_push(load, RV_STR("with"));
+        if (with->len == 0)
+            err = rv_load_invalid(load, NULL, "with needs one of type, status, instance, title, "
+                                  "detail; leave it out to catch every error");
+        if (err == RV_OK)
+            err = rv_load_members(load, with, known, "errors.with");
+        if (err == RV_OK)
+            err = rv_load_string(load, with, "type", &into->type);
+        if (err == RV_OK)
+            err = rv_load_string(load, with, "instance", &into->instance);
+        if (err == RV_OK)
+            err = rv_load_string(load, with, "title", &into->title);
+        if (err == RV_OK)
+            err = rv_load_string(load, with, "detail", &into->detail);
+        if (err == RV_OK)
+            err = rv_load_int(load, with, "status", 0, 999, &into->status);
+        into->has_status = rv_json_get(with, RV_STR("status")) != NULL;
+    }
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+static enum rv_err load_backoff(struct rv_load *load, const struct rv_json *policy,
+                                enum rv_backoff *backoff)
+{
+    static const struct rv_load_property known[] = {
+        {"constant", false}, {"linear", false}, {"exponential", false}, {NULL, false}};
+    const struct rv_json *object;
+    enum rv_err err = rv_load_member(load, policy, "backoff", RV_JSON_OBJECT, &object);
+    if (err != RV_OK || object == NULL)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("backoff"));
+    err = rv_load_members(load, object, known, "backoff");
+    if (err == RV_OK && object->len != 1)
+        err = rv_load_invalid(load, NULL, "backoff needs one of constant, linear, exponential, "
+                              "such as exponential: {}");
+    for (unsigned i = 0; err == RV_OK && known[i].name != NULL; i++) {
+        const struct rv_json *way;
+        err = rv_load_member(load, object, known[i].name, RV_JSON_OBJECT, &way);
+        if (err == RV_OK && way != NULL && way->len > 0)
+            err = rv_load_unsupported(load, known[i].name, "parameters of %s are not supported "
+                                      "yet; write {}", known[i].name);
+        if (err == RV_OK && way != NULL)
+            *backoff = (enum rv_backoff)i;
+    }
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+static enum rv_err load_limit(struct rv_load *load, const struct rv_json *policy,
+                              struct rv_retry *retry)
+{
+    static const struct rv_load_property known[] = {
+        {"attempt", false}, {"duration", false}, {NULL, false}};
+    static const struct rv_load_property attempt_known[] = {
+        {"count", false}, {"duration", false}, {NULL, false}};
+    const struct rv_json *limit;
+    const struct rv_json *attempt = NULL;
+    enum rv_err err = rv_load_member(load, policy, "limit", RV_JSON_OBJECT, &limit);
+    if (err != RV_OK || limit == NULL)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("limit"));
+    err = rv_load_members(load, limit, known, "limit");
+    if (err == RV_OK)
+        err = rv_load_duration(load, limit, "duration", &retry->duration_ms);
+    if (err == RV_OK)
+        err = rv_load_member(load, limit, "attempt", RV_JSON_OBJECT, &attempt);
+    if (err == RV_OK && attempt != NULL) {
+        (void)rv_load_push(load, RV_STR("attempt"));
+        err = rv_load_members(load, attempt, attempt_known, "limit.attempt");
+        if (err == RV_OK)
+            err = rv_load_int(load, attempt, "count", 0, 1000000, &retry->count_max);
+        if (err == RV_OK)
+            err = rv_load_duration(load, attempt, "duration", &retry->attempt_ms);
+    }
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+static enum rv_err load_jitter(struct rv_load *load, const struct rv_json *policy,
+                               struct rv_retry *retry)
+{
+    static const struct rv_load_property known[] = {{"from", false}, {"to", false}, {NULL, false}};
+    const struct rv_json *jitter;
+    enum rv_err err = rv_load_member(load, policy, "jitter", RV_JSON_OBJECT, &jitter);
+    if (err != RV_OK || jitter == NULL)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("jitter"));
+    err = rv_load_members(load, jitter, known, "jitter");
+    if (err == RV_OK && jitter->len != 2)
+        err = rv_load_invalid(load, NULL, "jitter needs both `from` and `to`");
+    if (err == RV_OK)
+        err = rv_load_duration(load, jitter, "from", &retry->jitter_from_ms);
+    if (err == RV_OK)
+        err = rv_load_duration(load, jitter, "to", &retry->jitter_to_ms);
+    if (err == RV_OK && retry->jitter_from_ms > retry->jitter_to_ms)
+        err = rv_load_invalid(load, NULL, "jitter.from is longer than jitter.to");
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+enum rv_err rv_load_retry(struct rv_load *load, const struct rv_json *policy,
+                          struct rv_retry **ret_retry)
+{
+    static const struct rv_load_property known[] = {
+        {"when", false}, {"exceptWhen", false}, {"delay", false}, {"backoff", false},
+        {"limit", false}, {"jitter", false}, {NULL, false}};
+    if (policy->type != RV_JSON_OBJECT)
+        return rv_load_invalid(load, NULL, "a retry policy is an object, such as {delay: PT3S}, "
+                               "or a name of use.retries");
+    struct rv_retry *retry = RV_NEW(load->arena, struct rv_retry);
+    if (retry == NULL)
+        return rv_load_full(load);
+    retry->count_max = -1;
+    *ret_retry = retry;
+    enum rv_err err = rv_load_members(load, policy, known, "a retry policy");
+    if (err == RV_OK)
+        err = rv_load_expression(load, policy, "when", RV_PLACE_TASK, &retry->when);
+    if (err == RV_OK)
+        err = rv_load_expression(load, policy, "exceptWhen", RV_PLACE_TASK, &retry->except_when);
+    if (err == RV_OK)
+        err = rv_load_duration(load, policy, "delay", &retry->delay_ms);
+    if (err == RV_OK)
+        err = load_backoff(load, policy, &retry->backoff);
+    if (err == RV_OK)
+        err = load_limit(load, policy, retry);
+    if (err == RV_OK)
+        err = load_jitter(load, policy, retry);
+    return err;
+}
+
+static enum rv_err load_catch_retry(struct rv_load *load, const struct rv_json *caught,
+                                    struct rv_catch *into)
+{
+    const struct rv_json *policy = rv_json_get(caught, RV_STR("retry"));
+    if (policy == NULL)
+        return RV_OK;
+    size_t path = rv_load_push(load, RV_STR("retry"));
+    struct rv_str saved = RV_STR_NONE;
+    enum rv_err err = RV_OK;
+    if (policy->type == RV_JSON_STRING)
+        err = rv_load_enter_named(load, "retries", rv_json_str(policy), &policy, &saved);
+    if (err == RV_OK)
+        err = rv_load_retry(load, policy, &into->retry);
+    if (err == RV_OK && saved.at != NULL)
+        rv_load_leave_named(load, saved);
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+static uint32_t retry_uses(const struct rv_retry *retry)
+{
+    uint32_t uses = retry != NULL && retry->when != NULL ? retry->when->uses : 0;
+    return uses | (retry != NULL && retry->except_when != NULL ? retry->except_when->uses : 0);
+}
+
+enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
+{
+    static const struct rv_load_property known[] = {
+        {"errors", false}, {"as", false}, {"when", false}, {"exceptWhen", false},
+        {"retry", false}, {"do", false}, {"then", false}, {NULL, false}};
+    uint32_t number = node->body->owner;
+    const struct rv_json *caught;
+    enum rv_err err = rv_load_member(load, task, "catch", RV_JSON_OBJECT, &caught);
+    if (err == RV_OK && caught == NULL)
+        err = rv_load_invalid(load, NULL, "try needs `catch`");
+    struct rv_catch *into = RV_NEW(load->arena, struct rv_catch);
+    if (err != RV_OK || into == NULL)
+        return err != RV_OK ? err : rv_load_full(load);
+    node->caught = into;
+    size_t path = rv_load_push(load, RV_STR("catch"));
+    err = rv_load_members(load, caught, known, "catch");
+    if (err == RV_OK)
+        err = load_filter(load, caught, into);
+    if (err == RV_OK)
+        err = load_variable(load, caught, &into->variable);
+    const struct rv_load_error error = {load->errors, into->variable, number};
+    load->errors = &error;
+    if (err == RV_OK)
+        err = rv_load_expression(load, caught, "when", RV_PLACE_TASK, &into->when);
+    if (err == RV_OK)
+        err = rv_load_expression(load, caught, "exceptWhen", RV_PLACE_TASK, &into->except_when);
+    if (err == RV_OK)
+        err = load_catch_retry(load, caught, into);
+    if (((into->when ? into->when->uses : 0) | (into->except_when ? into->except_when->uses : 0) |
+         retry_uses(into->retry)) & RV_VAR_BIT(RV_VAR_TASK))
+        node->keeps_raw = true;
+    into->keeps_error = false; /* those look at it at once; only `do` looks later */
+    const struct rv_json *list = rv_json_get(caught, RV_STR("do"));
+    if (err == RV_OK && list != NULL) {
+        size_t body = rv_load_push(load, RV_STR("do"));
+        err = rv_load_scope(load, list, number, RV_ROLE_CATCH, &into->body);
+        rv_load_pop(load, body);
+    }
+    load->errors = error.outer;
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+static enum rv_err load_error_text(struct rv_load *load, const struct rv_json *error,
+                                   const char *key, struct rv_template **ret_template)
+{
+    struct rv_str text;
+    enum rv_err err = rv_load_string(load, error, key, &text);
+    if (err != RV_OK || text.at == NULL)
+        return err;
+    size_t path = rv_load_push(load, rv_str_of(key));
+    err = rv_load_template(load, rv_json_get(error, rv_str_of(key)), RV_PLACE_TASK, ret_template);
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
+                          struct rv_raise **ret_raise)
+{
+    static const struct rv_load_property known[] = {
+        {"type", false}, {"status", false}, {"instance", false}, {"title", false},
+        {"detail", false}, {NULL, false}};
+    if (error->type != RV_JSON_OBJECT)
+        return rv_load_invalid(load, NULL, "an error is an object with type and status, or a name "
+                               "of use.errors");
+    struct rv_raise *raise = RV_NEW(load->arena, struct rv_raise);
+    if (raise == NULL)
+        return rv_load_full(load);
+    *ret_raise = raise;
+    /* The written `instance` is checked and no more: the runtime sets it when the error is raised
+     * (DSL reference, Error). */
+    struct rv_str instance;
+    enum rv_err err = rv_load_members(load, error, known, "an error");
+    if (err == RV_OK && (rv_json_get(error, RV_STR("type")) == NULL ||
+                         rv_json_get(error, RV_STR("status")) == NULL))
+        err = rv_load_invalid(load, NULL, "an error needs `type` and `status`");
+    if (err == RV_OK)
+        err = load_error_text(load, error, "type", &raise->type);
+    if (err == RV_OK)
+        err = rv_load_int(load, error, "status", 0, 999, &raise->status);
+    if (err == RV_OK)
+        err = rv_load_string(load, error, "instance", &instance);
+    if (err == RV_OK)
+        err = load_error_text(load, error, "title", &raise->title);
+    if (err == RV_OK)
+        err = load_error_text(load, error, "detail", &raise->detail);
+    return err;
+}
+
+enum use_kind { USE_ERRORS, USE_RETRIES, USE_TIMEOUTS };
+
+static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
+                                  const struct rv_json *value)
+{
+    static const struct rv_load_property known[] = {{"after", false}, {NULL, false}};
+    struct rv_raise *raise;
+    struct rv_retry *retry;
+    int64_t ms = 0;
+    switch (kind) {
+    case USE_ERRORS:
+        return rv_load_error(load, value, &raise);
+    case USE_RETRIES:
+        return rv_load_retry(load, value, &retry);
+    case USE_TIMEOUTS:
+        if (value->type != RV_JSON_OBJECT || rv_json_get(value, RV_STR("after")) == NULL)
+            return rv_load_invalid(load, NULL, "a timeout is an object with `after`");
+        break;
+    }
+    enum rv_err err = rv_load_members(load, value, known, "a timeout");
+    return err == RV_OK ? rv_load_duration(load, value, "after", &ms) : err;
+}
+
+static enum rv_err load_use_kind(struct rv_load *load, const struct rv_json *use,
+                                 const char *key, enum use_kind kind)
+{
+    const struct rv_json *named;
+    enum rv_err err = rv_load_member(load, use, key, RV_JSON_OBJECT, &named);
+    if (err != RV_OK || named == NULL)
+        return err;
+    size_t path = rv_load_push(load, rv_str_of(key));
+    for (uint32_t i = 0; i < named->len && err == RV_OK; i++) {
+        size_t entry = rv_load_push(load, rv_json_str(&named->u.members[i].key));
+        err = load_use_entry(load, kind, &named->u.members[i].value);
+        if (err == RV_OK)
+            rv_load_pop(load, entry);
+    }
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+enum rv_err rv_load_use(struct rv_load *load, const struct rv_json *use)
+{
+    static const struct rv_load_property known[] = {
+        {"errors", false}, {"retries", false}, {"timeouts", false}, {"authentications", true},
+        {"catalogs", true}, {"extensions", true}, {"functions", true}, {"secrets", true},
+        {NULL, false}};
+    size_t path = rv_load_push(load, RV_STR("use"));
+    load->shape_only = true;
+    enum rv_err err = rv_load_members(load, use, known, "use");
+    if (err == RV_OK)
+        err = load_use_kind(load, use, "errors", USE_ERRORS);
+    if (err == RV_OK)
+        err = load_use_kind(load, use, "retries", USE_RETRIES);
+    if (err == RV_OK)
+        err = load_use_kind(load, use, "timeouts", USE_TIMEOUTS);
+    load->shape_only = false;
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}

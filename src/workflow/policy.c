@@ -1,0 +1,192 @@
+/* metadata.reeve: how a call is tried and undone (DESIGN 4, extensions to the DSL). */
+#include "base/limits.h"
+#include "base/time.h"
+#include "workflow/load_priv.h"
+
+static const struct rv_policy policy_default = {.complete_by_ms = 30 * RV_SECOND_MS,
+                                                .threshold = 3,
+                                                .delay_ms = RV_SECOND_MS,
+                                                .cooldown_ms = 5 * RV_MINUTE_MS,
+                                                .rounds = 2};
+
+static enum rv_err load_then(struct rv_load *load, const struct rv_json *failures,
+                             struct rv_policy *policy)
+{
+    struct rv_str then;
+    enum rv_err err = rv_load_string(load, failures, "then", &then);
+    if (err != RV_OK || then.at == NULL)
+        return err;
+    if (load->undo)
+        return rv_load_invalid(load, "then", "a compensation that fails waits for an operator; "
+                               "`then` has no place here");
+    policy->then_error = rv_str_is(then, "error");
+    if (!policy->then_error && !rv_str_is(then, "compensate"))
+        return rv_load_invalid(load, "then", "then must be compensate or error");
+    return RV_OK;
+}
+
+static enum rv_err load_failures(struct rv_load *load, const struct rv_json *reeve,
+                                 struct rv_policy *policy)
+{
+    static const struct rv_load_property known[] = {
+        {"threshold", false}, {"delay", false}, {"cooldown", false}, {"rounds", false},
+        {"then", false}, {NULL, false}};
+    const struct rv_json *failures;
+    int64_t threshold = policy->threshold;
+    int64_t rounds = policy->rounds;
+    enum rv_err err = rv_load_member(load, reeve, "failures", RV_JSON_OBJECT, &failures);
+    if (err != RV_OK || failures == NULL)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("failures"));
+    err = rv_load_members(load, failures, known, "failures");
+    if (err == RV_OK)
+        err = rv_load_int(load, failures, "threshold", 1, 1000, &threshold);
+    if (err == RV_OK)
+        err = rv_load_duration(load, failures, "delay", &policy->delay_ms);
+    if (err == RV_OK)
+        err = rv_load_duration(load, failures, "cooldown", &policy->cooldown_ms);
+    if (err == RV_OK)
+        err = rv_load_int(load, failures, "rounds", 0, 1000, &rounds);
+    if (err == RV_OK)
+        err = load_then(load, failures, policy);
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    policy->threshold = (uint32_t)threshold;
+    policy->rounds = (uint32_t)rounds;
+    return err;
+}
+
+/* What the document and a task have in common. */
+static enum rv_err load_policy(struct rv_load *load, const struct rv_json *reeve,
+                               struct rv_policy *policy)
+{
+    int64_t lease_ms = 0;
+    bool own_complete_by = rv_json_get(reeve, RV_STR("completeBy")) != NULL;
+    bool own_lease = rv_json_get(reeve, RV_STR("lease")) != NULL;
+    enum rv_err err = rv_load_duration(load, reeve, "completeBy", &policy->complete_by_ms);
+    if (err == RV_OK && policy->complete_by_ms == 0)
+        err = rv_load_invalid(load, "completeBy", "completeBy must be longer than nothing");
+    if (err == RV_OK)
+        err = rv_load_duration(load, reeve, "lease", &lease_ms);
+    if (err == RV_OK && own_lease && lease_ms == 0)
+        err = rv_load_invalid(load, "lease", "lease must be longer than nothing; leave it out for "
+                              "the default");
+    if (own_lease)
+        policy->lease_ms = lease_ms;
+    if (err == RV_OK && own_lease && policy->lease_ms > policy->complete_by_ms)
+        err = rv_load_invalid(load, "lease", "lease is longer than completeBy, which ends the "
+                              "attempt anyway");
+    /* A lease that came from the document must not outlive a shorter completeBy of the task. */
+    if (own_complete_by && policy->lease_ms > policy->complete_by_ms)
+        policy->lease_ms = policy->complete_by_ms;
+    return err == RV_OK ? load_failures(load, reeve, policy) : err;
+}
+
+/* metadata.reeve of an object, the path set to it; NULL when there is none. */
+static enum rv_err enter_reeve(struct rv_load *load, const struct rv_json *object,
+                               const struct rv_json **ret_reeve)
+{
+    const struct rv_json *metadata;
+    *ret_reeve = NULL;
+    enum rv_err err = rv_load_member(load, object, "metadata", RV_JSON_OBJECT, &metadata);
+    if (err != RV_OK || metadata == NULL)
+        return err;
+    (void)rv_load_push(load, RV_STR("metadata"));
+    err = rv_load_member(load, metadata, "reeve", RV_JSON_OBJECT, ret_reeve);
+    if (err == RV_OK)
+        (void)rv_load_push(load, RV_STR("reeve"));
+    return err;
+}
+
+enum rv_err rv_load_document_policy(struct rv_load *load, const struct rv_json *document)
+{
+    static const struct rv_load_property known[] = {
+        {"completeBy", false}, {"lease", false}, {"failures", false}, {NULL, false}};
+    struct rv_policy *policy = &load->definition->nodes[0]->policy;
+    const struct rv_json *reeve;
+    size_t path = load->path.len;
+    *policy = policy_default;
+    enum rv_err err = enter_reeve(load, document, &reeve);
+    if (err == RV_OK && reeve != NULL) {
+        err = rv_load_members(load, reeve, known, "metadata.reeve");
+        if (err == RV_OK)
+            err = load_policy(load, reeve, policy);
+    }
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+static enum rv_err load_compensate(struct rv_load *load, const struct rv_json *reeve,
+                                   struct rv_node *node)
+{
+    const struct rv_json *compensate = rv_json_get(reeve, RV_STR("compensate"));
+    if (compensate == NULL)
+        return RV_OK;
+    if (load->undo)
+        return rv_load_invalid_name(load, RV_STR("compensate"), "a compensation has no "
+                                    "compensation of its own; it must be safe to repeat");
+    if (rv_str_is(rv_json_str(compensate), "none")) {
+        node->undo_way = RV_UNDO_NOTHING;
+        return RV_OK;
+    }
+    if (compensate->type != RV_JSON_ARRAY)
+        return rv_load_invalid(load, "compensate", "compensate must be a list of tasks, or none");
+    size_t path = rv_load_push(load, RV_STR("compensate"));
+    const struct rv_load_error *errors = load->errors;
+    uint32_t number = load->definition->count; /* a call owns no nodes before these */
+    load->undo = true;
+    load->errors = NULL; /* it runs when no catch is open */
+    enum rv_err err = rv_load_scope(load, compensate, number, RV_ROLE_UNDO, &node->undo);
+    load->errors = errors;
+    load->undo = false;
+    node->undo_way = RV_UNDO_STEPS;
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+static enum rv_err load_pivot(struct rv_load *load, const struct rv_json *reeve,
+                              struct rv_node *node)
+{
+    const struct rv_json *pivot;
+    enum rv_err err = rv_load_member(load, reeve, "pivot", RV_JSON_BOOL, &pivot);
+    if (err != RV_OK || pivot == NULL || !pivot->truth)
+        return err;
+    if (load->undo)
+        return rv_load_invalid_name(load, RV_STR("pivot"), "a compensation cannot be a pivot");
+    if (rv_json_get(reeve, RV_STR("compensate")) != NULL)
+        return rv_load_invalid_name(load, RV_STR("pivot"), "a pivot is never undone; leave out "
+                                    "pivot or compensate");
+    node->undo_way = RV_UNDO_PIVOT;
+    return RV_OK;
+}
+
+enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task)
+{
+    static const struct rv_load_property known[] = {
+        {"completeBy", false}, {"lease", false}, {"failures", false}, {"compensate", false},
+        {"pivot", false}, {NULL, false}};
+    struct rv_node *node = load->node;
+    const struct rv_json *reeve;
+    size_t path = load->path.len;
+    bool call = node->kind == RV_NODE_CALL;
+    node->policy = load->definition->nodes[0]->policy;
+    node->undo_way = call && !load->undo ? RV_UNDO_UNDECLARED : RV_UNDO_NOTHING;
+    enum rv_err err = enter_reeve(load, task, &reeve);
+    if (err == RV_OK && reeve != NULL && !call)
+        err = rv_load_invalid(load, NULL, "only a call has metadata.reeve; write it under the "
+                              "calls inside, or under document.metadata.reeve for all");
+    if (err == RV_OK && reeve != NULL) {
+        err = rv_load_members(load, reeve, known, "metadata.reeve");
+        if (err == RV_OK)
+            err = load_policy(load, reeve, &node->policy);
+        if (err == RV_OK)
+            err = load_pivot(load, reeve, node);
+        if (err == RV_OK)
+            err = load_compensate(load, reeve, node);
+    }
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}

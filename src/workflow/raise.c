@@ -1,0 +1,308 @@
+/* Errors: how they are made (RFC 7807, DSL reference, Error), who catches them, what is retried. */
+#include "base/hash.h"
+#include "base/time.h"
+#include "workflow/flow_priv.h"
+
+enum { DETAIL_BYTES_MAX = 64 * 1024 };
+
+#define ERRORS_BASE "https://open-workflow-specification.org/spec/1.0.0/errors/"
+
+static const struct {
+    const char *type;
+    int status;
+} standard_errors[] = {
+    [RV_ERROR_EXPRESSION] = {ERRORS_BASE "expression", 400},
+    [RV_ERROR_TIMEOUT] = {ERRORS_BASE "timeout", 408},
+    [RV_ERROR_RUNTIME] = {ERRORS_BASE "runtime", 500},
+    [RV_ERROR_COMMUNICATION] = {ERRORS_BASE "communication", 500},
+};
+
+/* An error in the making; absent strings are left out. */
+struct problem {
+    struct rv_str type;
+    int64_t status;
+    struct rv_str title;
+    struct rv_str detail;
+    struct rv_str instance;
+};
+
+static void write_member(struct rv_buf *buf, const char *key, struct rv_str text)
+{
+    if (text.at == NULL)
+        return;
+    rv_buf_printf(buf, ",\"%s\":", key);
+    rv_json_write_string(buf, text);
+}
+
+/* The place that an error of the workflow itself names is what raised it in the definition. */
+static struct rv_str instance_of(const struct rv_flow *flow, uint32_t node,
+                                 enum rv_standard_error kind)
+{
+    if (node != 0)
+        return rv_flow_node(flow, node)->reference;
+    return kind == RV_ERROR_TIMEOUT ? RV_STR("/timeout") : RV_STR("");
+}
+
+static enum rv_err raise(struct rv_flow *flow, uint32_t node, const struct problem *problem)
+{
+    struct rv_buf *buf = &flow->text;
+    rv_buf_reset(buf);
+    rv_buf_lit(buf, "{\"type\":");
+    rv_json_write_string(buf, problem->type);
+    rv_buf_lit(buf, ",\"status\":");
+    rv_buf_add_int(buf, problem->status);
+    write_member(buf, "title", problem->title);
+    if (problem->detail.len <= DETAIL_BYTES_MAX)
+        write_member(buf, "detail", problem->detail);
+    write_member(buf, "instance", problem->instance);
+    rv_buf_add_char(buf, '}');
+    struct rv_str text;
+    enum rv_err err = rv_flow_take_text(flow, &text);
+    if (err != RV_OK)
+        return err;
+    flow->error = rv_payload_of(text);
+    flow->error_node = node;
+    flow->next = RV_NEXT_RAISE;
+    flow->raw_output = flow->output = (struct rv_payload){0};
+    return RV_ERR_INVALID;
+}
+
+enum rv_err rv_flow_raise_standard(struct rv_flow *flow, enum rv_standard_error kind,
+                                   uint32_t node, const char *title, struct rv_str detail)
+{
+    return raise(flow, node,
+                 &(struct problem){.type = rv_str_of(standard_errors[kind].type),
+                                   .status = standard_errors[kind].status,
+                                   .title = rv_str_of(title),
+                                   .detail = detail,
+                                   .instance = instance_of(flow, node, kind)});
+}
+
+/* A string of the error, computed; other values are shown as JSON. */
+static enum rv_err compute_text(struct rv_flow *flow, const struct rv_template *template,
+                                struct rv_str *ret_text)
+{
+    if (template == NULL)
+        return RV_OK;
+    struct rv_payload value;
+    struct rv_json tree;
+    enum rv_err err = rv_flow_evaluate(flow, template, &flow->value, &value);
+    if (err == RV_OK)
+        err = rv_payload_tree(&value, flow->arena, &tree);
+    if (err == RV_OK && tree.type == RV_JSON_STRING)
+        *ret_text = rv_json_str(&tree);
+    else if (err == RV_OK)
+        err = rv_flow_payload_text(flow, &value, ret_text);
+    return err;
+}
+
+enum rv_err rv_flow_raise_task(struct rv_flow *flow, uint32_t node)
+{
+    const struct rv_raise *raised = rv_flow_node(flow, node)->raised;
+    struct problem problem = {.status = raised->status,
+                              .instance = rv_flow_node(flow, node)->reference};
+    enum rv_err err = compute_text(flow, raised->type, &problem.type);
+    if (err == RV_OK)
+        err = compute_text(flow, raised->title, &problem.title);
+    if (err == RV_OK)
+        err = compute_text(flow, raised->detail, &problem.detail);
+    return err == RV_OK ? raise(flow, node, &problem) : err;
+}
+
+static struct rv_str member_or(const struct rv_json *object, const char *key, struct rv_str other)
+{
+    struct rv_str text = rv_json_str(rv_json_get(object, rv_str_of(key)));
+    return text.at != NULL ? text : other;
+}
+
+enum rv_err rv_flow_raise_reply(struct rv_flow *flow, struct rv_str error)
+{
+    struct rv_payload payload = rv_payload_of(error);
+    struct rv_json tree;
+    enum rv_err err = rv_payload_tree(&payload, flow->arena, &tree);
+    if (err == RV_OK && tree.type != RV_JSON_OBJECT)
+        err = RV_ERR_CORRUPT;
+    if (err != RV_OK)
+        return err;
+    const struct rv_json *status = rv_json_get(&tree, RV_STR("status"));
+    struct problem problem = {
+        .type = member_or(&tree, "type", rv_str_of(standard_errors[RV_ERROR_COMMUNICATION].type)),
+        .title = member_or(&tree, "title", RV_STR("The agent reported an error")),
+        .detail = member_or(&tree, "detail", RV_STR_NONE),
+        .instance = member_or(&tree, "instance", rv_flow_node(flow, flow->node)->reference)};
+    if (status == NULL || !rv_json_int(status, &problem.status))
+        problem.status = standard_errors[RV_ERROR_COMMUNICATION].status;
+    return raise(flow, flow->node, &problem);
+}
+
+static bool text_matches(struct rv_str filter, const struct rv_json *error, const char *key)
+{
+    return filter.at == NULL ||
+           rv_str_eq(filter, member_or(error, key, RV_STR_NONE));
+}
+
+static bool filter_matches(const struct rv_catch *caught, const struct rv_json *error)
+{
+    int64_t status;
+    const struct rv_json *written = rv_json_get(error, RV_STR("status"));
+    if (caught->has_status &&
+        (written == NULL || !rv_json_int(written, &status) || status != caught->status))
+        return false;
+    return text_matches(caught->type, error, "type") &&
+           text_matches(caught->instance, error, "instance") &&
+           text_matches(caught->title, error, "title") &&
+           text_matches(caught->detail, error, "detail");
+}
+
+/* `when` and `exceptWhen`, of a catch or of a retry policy. */
+static enum rv_err test_conditions(struct rv_flow *flow, const struct rv_expression *when,
+                                   const struct rv_expression *except_when, bool *ret_holds)
+{
+    enum rv_err err = RV_OK;
+    bool excepted = false;
+    *ret_holds = true;
+    if (when != NULL)
+        err = rv_flow_test(flow, when, &flow->top->input, ret_holds);
+    if (err == RV_OK && *ret_holds && except_when != NULL)
+        err = rv_flow_test(flow, except_when, &flow->top->input, &excepted);
+    *ret_holds = *ret_holds && !excepted;
+    return err;
+}
+
+/* The delay before the next attempt. Its jitter comes from the task's id and the attempt, so that a
+ * decision made twice is the same twice. */
+static int64_t retry_delay(const struct rv_flow *flow, const struct rv_retry *retry)
+{
+    const struct rv_record *record = flow->top;
+    int64_t delay = retry->delay_ms;
+    int64_t times = record->retries + 1;
+    if (retry->backoff == RV_BACKOFF_LINEAR)
+        delay = delay > RV_DURATION_MS_MAX / times ? RV_DURATION_MS_MAX : delay * times;
+    for (int64_t i = 1; retry->backoff == RV_BACKOFF_EXPONENTIAL && i < times &&
+                        delay < RV_DURATION_MS_MAX && delay > 0; i++)
+        delay *= 2;
+    uint64_t span = (uint64_t)(retry->jitter_to_ms - retry->jitter_from_ms) + 1;
+    struct rv_hash_key key = {record->node, (uint64_t)times};
+    delay += retry->jitter_from_ms + (int64_t)(rv_hash(key, flow->env->task) % span);
+    return delay < RV_DURATION_MS_MAX ? delay : RV_DURATION_MS_MAX;
+}
+
+/* Whether the try on top is to be retried, and after how long. */
+static enum rv_err test_retry(struct rv_flow *flow, const struct rv_retry *retry, bool *ret_retry,
+                              int64_t *ret_delay_ms)
+{
+    struct rv_record *record = flow->top;
+    *ret_retry = false;
+    if (retry == NULL || (retry->count_max >= 0 && record->retries >= retry->count_max))
+        return RV_OK;
+    enum rv_err err = test_conditions(flow, retry->when, retry->except_when, ret_retry);
+    if (err != RV_OK || !*ret_retry)
+        return err;
+    int64_t now = flow->env->now;
+    *ret_delay_ms = retry_delay(flow, retry);
+    if (retry->duration_ms != 0 && record->first_at == 0)
+        record->first_at = now;
+    if (retry->duration_ms != 0 && rv_time_add(now, *ret_delay_ms) >
+                                       rv_time_add(record->first_at, retry->duration_ms))
+        *ret_retry = false;
+    return RV_OK;
+}
+
+static enum rv_err begin_retry(struct rv_flow *flow, int64_t delay_ms)
+{
+    struct rv_record *record = flow->top;
+    enum rv_err err = rv_flow_keep(flow, &record->unfinished, &flow->pending);
+    if (err != RV_OK)
+        return err;
+    record->retries++;
+    record->attempt_deadline = 0;
+    record->error = (struct rv_payload){0};
+    flow->node = record->node;
+    if (delay_ms == 0) {
+        rv_flow_begin_try(flow);
+        return RV_OK;
+    }
+    flow->stop->until = rv_time_add(flow->env->now, delay_ms);
+    return rv_flow_stop_at(flow, RV_FLOW_WAIT, RV_STAND_RETRY, NULL);
+}
+
+/* The error is taken and its try not retried: what was under way in it is left for good. */
+static enum rv_err begin_catch(struct rv_flow *flow)
+{
+    struct rv_record *record = flow->top;
+    const struct rv_node *node = rv_flow_node(flow, record->node);
+    const struct rv_catch *caught = node->caught;
+    enum rv_err err = rv_flow_keep(flow, &flow->abandoned, &flow->pending);
+    if (err == RV_OK)
+        err = rv_flow_keep(flow, &flow->abandoned, &record->unfinished);
+    if (err != RV_OK)
+        return err;
+    record->retries = 0;
+    record->first_at = 0;
+    record->attempt_deadline = 0;
+    flow->node = record->node;
+    if (caught->body != NULL) {
+        rv_flow_enter_scope(flow, caught->body, &record->input);
+        return RV_OK;
+    }
+    flow->value = record->input;
+    flow->then = caught->has_then ? caught->then : node->then;
+    flow->next = RV_NEXT_FINISH;
+    return RV_OK;
+}
+
+/* Offers the error to the try on top. */
+static enum rv_err offer(struct rv_flow *flow, bool *ret_taken)
+{
+    struct rv_record *record = flow->top;
+    const struct rv_catch *caught = rv_flow_node(flow, record->node)->caught;
+    struct rv_json error;
+    *ret_taken = false;
+    enum rv_err err = rv_payload_tree(&flow->error, flow->arena, &error);
+    if (err != RV_OK || !filter_matches(caught, &error))
+        return err;
+    record->error = flow->error;
+    bool retry = false;
+    int64_t delay_ms = 0;
+    err = test_conditions(flow, caught->when, caught->except_when, ret_taken);
+    if (err == RV_OK && *ret_taken)
+        err = test_retry(flow, caught->retry, &retry, &delay_ms);
+    if (err != RV_OK || !*ret_taken)
+        return err;
+    return retry ? begin_retry(flow, delay_ms) : begin_catch(flow);
+}
+
+static enum rv_err raise_out(struct rv_flow *flow)
+{
+    /* Whatever a stop that did not come about has left behind goes. */
+    *flow->stop = (struct rv_flow_stop){
+        .kind = RV_FLOW_RAISED,
+        .node = flow->error_node,
+        .reference = rv_flow_node(flow, flow->error_node)->reference,
+        .iteration = RV_STR(""),
+        .inline_count = flow->stop->inline_count,
+    };
+    flow->next = RV_NEXT_STOP;
+    enum rv_err err = rv_flow_keep(flow, &flow->abandoned, &flow->pending);
+    return err == RV_OK ? rv_flow_payload_text(flow, &flow->error, &flow->stop->error) : err;
+}
+
+enum rv_err rv_flow_carry(struct rv_flow *flow)
+{
+    for (;;) {
+        struct rv_record *left = flow->top;
+        const struct rv_scope *scope = rv_flow_node(flow, left->node)->scope;
+        enum rv_err err = rv_flow_keep(flow, &flow->pending, &left->unfinished);
+        flow->top = left->outer;
+        if (err != RV_OK)
+            return err;
+        if (scope == NULL || flow->top == NULL)
+            return raise_out(flow);
+        bool taken = false;
+        if (scope->role == RV_ROLE_BODY && !flow->fatal &&
+            rv_flow_node(flow, scope->owner)->kind == RV_NODE_TRY)
+            err = offer(flow, &taken);
+        if (err != RV_OK || taken)
+            return err;
+    }
+}

@@ -1,0 +1,331 @@
+/* Expressions and the templates that hold them, compiled. An expression is given only the variables
+ * that its text names, so that an evaluation builds nothing that nobody looks at. */
+#include "base/limits.h"
+#include "workflow/load_priv.h"
+#include "workflow/payload_priv.h"
+
+static const char *const variable_names[RV_VAR_COUNT] = {
+    "context", "input", "output", "task", "workflow", "runtime", "undo"};
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* The jq inside of `${ }`, with where it begins; all of `text` if it is none. */
+static struct rv_str expression_of(struct rv_str text, bool *ret_wrapped)
+{
+    struct rv_str s = text;
+    while (s.len > 0 && is_space(s.at[0]))
+        s = (struct rv_str){s.at + 1, s.len - 1};
+    while (s.len > 0 && is_space(s.at[s.len - 1]))
+        s.len--;
+    *ret_wrapped = s.len >= 3 && s.at[0] == '$' && s.at[1] == '{' && s.at[s.len - 1] == '}';
+    return *ret_wrapped ? (struct rv_str){s.at + 2, s.len - 3} : text;
+}
+
+bool rv_is_expression(struct rv_str text)
+{
+    bool wrapped;
+    (void)expression_of(text, &wrapped);
+    return wrapped;
+}
+
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The next `$name` at or after *at; false when there is none. Strings are searched like all else:
+ * they may hold interpolations, and a variable too many costs little. */
+static bool next_variable(struct rv_str text, size_t *at, struct rv_str *ret_name)
+{
+    for (size_t i = *at; i + 1 < text.len; i++) {
+        if (text.at[i] != '$' || !is_name_char(text.at[i + 1]))
+            continue;
+        size_t end = i + 1;
+        while (end < text.len && is_name_char(text.at[end]))
+            end++;
+        *ret_name = (struct rv_str){text.at + i + 1, end - i - 1};
+        *at = end;
+        return true;
+    }
+    return false;
+}
+
+static enum rv_variable variable_of(struct rv_str name)
+{
+    unsigned v = 0;
+    while (v < RV_VAR_COUNT && !rv_str_is(name, variable_names[v]))
+        v++;
+    return (enum rv_variable)v;
+}
+
+enum { EXPRESSION_ERRORS_MAX = 8 };
+
+/* What an expression names, resolved. */
+struct scanned {
+    uint32_t uses;
+    uint32_t errors_count;
+    uint32_t errors[EXPRESSION_ERRORS_MAX];
+    struct rv_str names[RV_VAR_COUNT + EXPRESSION_ERRORS_MAX];
+    struct rv_str missing; /* a known variable that is not available here; absent: none */
+};
+
+static const struct rv_load_error *find_error(const struct rv_load *load, struct rv_str name)
+{
+    const struct rv_load_error *error = load->errors;
+    while (error != NULL && !rv_str_eq(error->name, name))
+        error = error->outer;
+    return error;
+}
+
+static void scan_error(struct scanned *scanned, uint32_t node)
+{
+    for (uint32_t i = 0; i < scanned->errors_count; i++) {
+        if (scanned->errors[i] == node)
+            return;
+    }
+    if (scanned->errors_count < EXPRESSION_ERRORS_MAX)
+        scanned->errors[scanned->errors_count++] = node;
+}
+
+static void scan(const struct rv_load *load, struct rv_str text, uint32_t available,
+                 struct scanned *scanned)
+{
+    struct rv_str name;
+    for (size_t at = 0; next_variable(text, &at, &name);) {
+        const struct rv_load_error *error = find_error(load, name);
+        enum rv_variable variable = variable_of(name);
+        if (error != NULL)
+            scan_error(scanned, error->node);
+        else if (variable != RV_VAR_COUNT && (available & RV_VAR_BIT(variable)) != 0)
+            scanned->uses |= RV_VAR_BIT(variable);
+        else if (scanned->missing.at == NULL &&
+                 (variable != RV_VAR_COUNT || rv_str_is(name, "secrets") ||
+                  rv_str_is(name, "authorization")))
+            scanned->missing = name;
+    }
+    uint32_t n = 0;
+    for (unsigned v = 0; v < RV_VAR_COUNT; v++) {
+        if ((scanned->uses & RV_VAR_BIT(v)) != 0)
+            scanned->names[n++] = rv_str_of(variable_names[v]);
+    }
+    for (uint32_t i = 0; i < scanned->errors_count; i++)
+        scanned->names[n++] = load->definition->nodes[scanned->errors[i]]->caught->variable;
+}
+
+static uint32_t scanned_count(const struct scanned *scanned)
+{
+    uint32_t n = scanned->errors_count;
+    for (unsigned v = 0; v < RV_VAR_COUNT; v++)
+        n += (scanned->uses >> v) & 1;
+    return n;
+}
+
+/* A variable that exists, but not here, deserves better than "unknown". */
+static enum rv_err missing_variable(struct rv_load *load, struct rv_str name)
+{
+    if (rv_str_is(name, "secrets") || rv_str_is(name, "authorization"))
+        return rv_load_unsupported(load, NULL, "$%.*s is not supported yet", RV_STR_FMT(name));
+    enum rv_variable variable = variable_of(name);
+    const char *cure = variable == RV_VAR_UNDO     ? "it is known only inside of compensate"
+                       : variable == RV_VAR_OUTPUT ? "it is known only in export.as; `.` is the "
+                                                     "output in output.as"
+                       : variable == RV_VAR_INPUT  ? "the input is `.` here"
+                                                   : "it has no value yet";
+    return rv_load_invalid(load, NULL, "$%.*s is not available here; %s", RV_STR_FMT(name), cure);
+}
+
+static enum rv_err compile_fault(struct rv_load *load, struct rv_str whole, struct rv_str jq,
+                                 const struct scanned *scanned,
+                                 const struct rv_expr_fault *fault, enum rv_err err)
+{
+    struct rv_str missing = scanned->missing;
+    size_t offset = fault->offset;
+    if (missing.at != NULL) {
+        size_t at = (size_t)(missing.at - jq.at);
+        if (offset + 1 >= at && offset <= at + missing.len)
+            err = missing_variable(load, missing);
+        else
+            missing = RV_STR_NONE;
+    }
+    if (missing.at == NULL && err == RV_ERR_UNSUPPORTED)
+        err = rv_load_unsupported(load, NULL, "%.*s", RV_STR_FMT(fault->message));
+    else if (missing.at == NULL)
+        err = rv_load_invalid(load, NULL, "the expression does not compile: %.*s",
+                              RV_STR_FMT(fault->message));
+    load->fault->offset = (size_t)(jq.at - whole.at) + offset;
+    return err;
+}
+
+static bool is_identity(struct rv_str jq)
+{
+    while (jq.len > 0 && is_space(jq.at[0]))
+        jq = (struct rv_str){jq.at + 1, jq.len - 1};
+    while (jq.len > 0 && is_space(jq.at[jq.len - 1]))
+        jq.len--;
+    return rv_str_is(jq, ".");
+}
+
+static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint32_t available,
+                                  struct rv_expression **ret_expression)
+{
+    bool wrapped;
+    struct rv_str jq = expression_of(text, &wrapped);
+    struct rv_expression *expression = RV_NEW(load->arena, struct rv_expression);
+    if (expression == NULL)
+        return rv_load_full(load);
+    *ret_expression = expression;
+    expression->text = jq;
+    if (load->shape_only || is_identity(jq))
+        return RV_OK;
+    struct scanned scanned = {0};
+    scan(load, jq, available | (load->undo ? RV_VAR_BIT(RV_VAR_UNDO) : 0), &scanned);
+    expression->uses = scanned.uses;
+    expression->errors_count = scanned.errors_count;
+    expression->errors = RV_NEW_ARRAY(load->arena, uint32_t, scanned.errors_count + 1);
+    if (expression->errors == NULL)
+        return rv_load_full(load);
+    for (uint32_t i = 0; i < scanned.errors_count; i++) {
+        expression->errors[i] = scanned.errors[i];
+        load->definition->nodes[scanned.errors[i]]->caught->keeps_error = true;
+    }
+    struct rv_expr_fault fault = {0};
+    struct rv_expr *expr = NULL;
+    enum rv_err err = rv_expr_compile(load->arena, jq, scanned.names, scanned_count(&scanned),
+                                      &expr, &fault);
+    expression->expr = expr;
+    if (err == RV_ERR_INVALID || err == RV_ERR_UNSUPPORTED)
+        return compile_fault(load, text, jq, &scanned, &fault, err);
+    return err;
+}
+
+enum rv_err rv_load_expression(struct rv_load *load, const struct rv_json *object,
+                               const char *key, uint32_t available,
+                               struct rv_expression **ret_expression)
+{
+    struct rv_str text;
+    enum rv_err err = rv_load_string(load, object, key, &text);
+    if (err != RV_OK || text.at == NULL)
+        return err;
+    size_t path = rv_load_push(load, rv_str_of(key));
+    err = expression_new(load, text, available, ret_expression);
+    rv_load_pop(load, path);
+    return err;
+}
+
+static bool holds_expression(const struct rv_json *value)
+{
+    if (value->type == RV_JSON_STRING)
+        return rv_is_expression(rv_json_str(value));
+    for (uint32_t i = 0; i < value->len; i++) {
+        if (value->type == RV_JSON_ARRAY && holds_expression(&value->u.items[i]))
+            return true;
+        if (value->type == RV_JSON_OBJECT && holds_expression(&value->u.members[i].value))
+            return true;
+        if (value->type != RV_JSON_ARRAY && value->type != RV_JSON_OBJECT)
+            return false;
+    }
+    return false;
+}
+
+static enum rv_err fill_template(struct rv_load *load, const struct rv_json *value,
+                                 uint32_t available, struct rv_template *template);
+
+static enum rv_err fill_constant(struct rv_load *load, const struct rv_json *value,
+                                 struct rv_template *template)
+{
+    struct rv_buf text;
+    rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
+    rv_json_write(&text, value);
+    enum rv_err err = text.failed;
+    template->kind = RV_TEMPLATE_CONSTANT;
+    template->constant = *value;
+    if (err == RV_OK) {
+        template->text = rv_arena_str(load->arena, rv_buf_str(&text));
+        err = template->text.at != NULL ? RV_OK : rv_load_full(load);
+    }
+    rv_buf_done(&text);
+    return err;
+}
+
+/* An array or object with an expression somewhere inside. */
+static enum rv_err fill_tree(struct rv_load *load, const struct rv_json *value, uint32_t available,
+                             struct rv_template *template)
+{
+    bool object = value->type == RV_JSON_OBJECT;
+    template->kind = object ? RV_TEMPLATE_OBJECT : RV_TEMPLATE_ARRAY;
+    template->count = value->len;
+    template->items = RV_NEW_ARRAY(load->arena, struct rv_template, value->len);
+    template->keys = RV_NEW_ARRAY(load->arena, struct rv_json, object ? value->len : 0);
+    if (template->items == NULL || template->keys == NULL)
+        return rv_load_full(load);
+    enum rv_err err = RV_OK;
+    for (uint32_t i = 0; i < value->len && err == RV_OK; i++) {
+        size_t path;
+        if (object) {
+            template->keys[i] = value->u.members[i].key;
+            path = rv_load_push(load, rv_json_str(&template->keys[i]));
+            err = fill_template(load, &value->u.members[i].value, available, &template->items[i]);
+        } else {
+            path = rv_load_push_index(load, i);
+            err = fill_template(load, &value->u.items[i], available, &template->items[i]);
+        }
+        rv_load_pop(load, path);
+    }
+    return err;
+}
+
+static enum rv_err fill_template(struct rv_load *load, const struct rv_json *value,
+                                 uint32_t available, struct rv_template *template)
+{
+    if (!holds_expression(value))
+        return fill_constant(load, value, template);
+    if (value->type != RV_JSON_STRING)
+        return fill_tree(load, value, available, template);
+    template->kind = RV_TEMPLATE_EXPRESSION;
+    return expression_new(load, rv_json_str(value), available, &template->expression);
+}
+
+enum rv_err rv_load_template(struct rv_load *load, const struct rv_json *value, uint32_t available,
+                             struct rv_template **ret_template)
+{
+    struct rv_template *template = RV_NEW(load->arena, struct rv_template);
+    if (template == NULL)
+        return rv_load_full(load);
+    *ret_template = template;
+    return fill_template(load, value, available, template);
+}
+
+enum rv_err rv_load_transform(struct rv_load *load, const struct rv_json *object, const char *key,
+                              uint32_t available, struct rv_template **ret_template)
+{
+    const struct rv_json *value = rv_json_get(object, rv_str_of(key));
+    if (value == NULL)
+        return RV_OK;
+    if (value->type != RV_JSON_STRING && value->type != RV_JSON_OBJECT)
+        return rv_load_invalid(load, key, "%s must be an expression or an object", key);
+    size_t path = rv_load_push(load, rv_str_of(key));
+    struct rv_template *template = RV_NEW(load->arena, struct rv_template);
+    enum rv_err err = template != NULL ? RV_OK : rv_load_full(load);
+    *ret_template = template;
+    if (err == RV_OK && value->type == RV_JSON_STRING) {
+        template->kind = RV_TEMPLATE_EXPRESSION;
+        err = expression_new(load, rv_json_str(value), available, &template->expression);
+    } else if (err == RV_OK) {
+        err = fill_template(load, value, available, template);
+    }
+    rv_load_pop(load, path);
+    return err;
+}
+
+uint32_t rv_template_uses(const struct rv_template *template)
+{
+    if (template == NULL)
+        return 0;
+    uint32_t uses = template->expression != NULL ? template->expression->uses : 0;
+    for (uint32_t i = 0; i < template->count; i++)
+        uses |= rv_template_uses(&template->items[i]);
+    return uses;
+}

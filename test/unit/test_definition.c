@@ -1,0 +1,251 @@
+/* What is refused at publication: where, and with which cure. */
+#include "flow_kit.h"
+
+#include "base/limits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct bad {
+    const char *place; /* line:column */
+    const char *part;  /* of the message */
+    const char *yaml;
+};
+
+/* Line 1 is the document; the YAML of each case begins at line 2. */
+#define HEAD "document: {dsl: '1.0.3', namespace: test, name: flow, version: '1.0.0'}\n"
+#define CALL(metadata) "do:\n- a:\n    call: x\n    metadata:\n      reeve: " metadata "\n"
+
+static const struct bad bad_documents[] = {
+    {"1:1", "needs `document`", "do: []\n"},
+    {"1:1", "a workflow is an object", "[]\n"},
+    {"1:11", "document needs dsl", "document: {namespace: a, name: b, version: '1.0.0'}\ndo: []\n"},
+    {"1:17", "DSL 2.0.0 is not supported; write for 1.0.3",
+     "document: {dsl: '2.0.0', namespace: a, name: b, version: '1.0.0'}\n"},
+    {"1:17", "DSL 1.0.0-alpha5 is not supported",
+     "document: {dsl: 1.0.0-alpha5, namespace: a, name: b, version: '1.0.0'}\n"},
+    {"1:17", "dsl must be a string, not a number; put it in quotes",
+     "document: {dsl: 1.0, namespace: a, name: b, version: '1.0.0'}\n"},
+    {"1:37", "namespace takes letters",
+     "document: {dsl: '1.0.3', namespace: a_b, name: b, version: '1.0.0'}\n"},
+    {"1:46", "name takes letters",
+     "document: {dsl: '1.0.3', namespace: a, name: -b, version: '1.0.0'}\n"},
+    {"1:58", "version must be a semantic version",
+     "document: {dsl: '1.0.3', namespace: a, name: b, version: '1.0'}\n"},
+    {"1:58", "version must be a semantic version",
+     "document: {dsl: '1.0.3', namespace: a, name: b, version: '1.0.0-'}\n"},
+    {"1:58", "version must be a semantic version",
+     "document: {dsl: '1.0.3', namespace: a, name: b, version: '01.0.0'}\n"},
+    {"4:3", "unknown property \"titel\" under document; did you mean \"title\"?",
+     "document:\n  dsl: '1.0.3'\n  namespace: a\n  titel: b\n"},
+    {"2:1", "unknown property \"doo\" under the workflow; did you mean \"do\"?", HEAD "doo: []\n"},
+    {"1:1", "needs `do`", HEAD},
+    {"2:5", "a list with at least one task", HEAD "do: []\n"},
+    {"2:5", "do must be a list, not an object", HEAD "do: {a: {call: x}}\n"},
+    {"2:1", "schedule of the workflow is not supported yet",
+     HEAD "schedule: {cron: '* * * * *'}\ndo: []\n"},
+    {"2:9", "schema of input is not supported yet", HEAD "input: {schema: {}}\ndo: []\n"},
+    {"2:18", "loose mode is not supported yet", HEAD "evaluate: {mode: loose}\ndo: []\n"},
+    {"2:22", "write expressions in jq", HEAD "evaluate: {language: js}\ndo: []\n"},
+    {"2:7", "secrets of use is not supported yet", HEAD "use: {secrets: [a]}\ndo: []\n"},
+    {"3:16", "a retry policy is an object", HEAD "use:\n  retries: {a: 1}\n"},
+    {"3:3", "an item of a task list is a name with a task", HEAD "do:\n- call\n"},
+    {"5:3", "two tasks in one item; begin \"b\" with a dash of its own",
+     HEAD "do:\n- a:\n    call: x\n  b:\n    call: y\n"},
+    {"5:3", "the name \"a\" is taken", HEAD "do:\n- a: {call: x}\n- b: {call: y}\n- a: {call: z}\n"},
+    {"3:3", "\"end\" is a flow directive", HEAD "do:\n- end: {call: x}\n"},
+    {"3:6", "a task is an object", HEAD "do:\n- a: x\n"},
+    {"3:6", "this task does nothing", HEAD "do:\n- a: {then: end}\n"},
+    {"4:5", "unknown property \"cal\" under a task; did you mean \"call\"?",
+     HEAD "do:\n- a:\n    cal: x\n"},
+    {"5:5", "a task is either call or set", HEAD "do:\n- a:\n    call: x\n    set: {a: 1}\n"},
+    {"5:5", "unknown property \"wiht\" under a task (call); did you mean \"with\"?",
+     HEAD "do:\n- a:\n    call: x\n    wiht: {}\n"},
+    {"4:5", "for is not supported yet", HEAD "do:\n- a:\n    for: {in: '.x'}\n    do: []\n"},
+    {"4:5", "fork is not supported yet", HEAD "do:\n- a:\n    fork: {branches: []}\n"},
+    {"4:5", "emit is not supported yet", HEAD "do:\n- a:\n    emit: {event: {}}\n"},
+    {"4:5", "listen is not supported yet", HEAD "do:\n- a:\n    listen: {to: {}}\n"},
+    {"4:5", "run is not supported yet", HEAD "do:\n- a:\n    run: {shell: {}}\n"},
+    {"4:11", "call: http is not supported yet; call an agent", HEAD "do:\n- a:\n    call: http\n"},
+    {"4:11", "functions of a catalog", HEAD "do:\n- a:\n    call: log:0.5.2@global\n"},
+    {"4:11", "an agent's name", HEAD "do:\n- a:\n    call: a b\n"},
+    {"4:11", "call must be a string, not a number", HEAD "do:\n- a:\n    call: 5\n"},
+    {"5:11", "with must be an object", HEAD "do:\n- a:\n    call: x\n    with: ${ . }\n"},
+    {"3:12", "set needs an object", HEAD "do:\n- a: {set: '.x'}\n"},
+    {"3:12", "set needs an object", HEAD "do:\n- a: {set: {}}\n"},
+    {"3:13", "a duration needs at least one of", HEAD "do:\n- a: {wait: {}}\n"},
+    {"3:14", "unknown property \"second\" under a duration; did you mean \"seconds\"?",
+     HEAD "do:\n- a: {wait: {second: 5}}\n"},
+    {"3:13", "wait must be a duration, such as PT30S", HEAD "do:\n- a: {wait: 30s}\n"},
+    {"3:23", "seconds must be an integer from 0", HEAD "do:\n- a: {wait: {seconds: -1}}\n"},
+    {"3:13", "an expression as a duration is not supported", HEAD "do:\n- a: {wait: '${ .t }'}\n"},
+    {"3:15", "switch needs at least one case", HEAD "do:\n- a: {switch: []}\n"},
+    {"5:12", "a case needs `then`", HEAD "do:\n- a:\n    switch:\n    - one: {when: .x}\n"},
+    {"6:12", "a second case without `when`",
+     HEAD "do:\n- a:\n    switch:\n    - one: {then: end}\n    - two: {then: end}\n"},
+    {"3:26", "no task is named \"chrage\" here; did you mean \"charge\"? In this list are a, charge",
+     HEAD "do:\n- a: {call: x,     then: chrage}\n- charge: {call: y}\n"},
+    {"4:30", "no task is named \"zzz\" here; in this list are a (or continue, exit, end)",
+     HEAD "do:\n- a:\n    switch: [ { one: { then: zzz  } } ]\n"},
+    {"6:15", "no task is named \"b\" here",
+     HEAD "do:\n- a:\n    do:\n    - c:\n        then: b\n        call: x\n- b: {call: y}\n"},
+    {"3:6", "try needs `catch`", HEAD "do:\n- a: {try: [{b: {call: x}}]}\n"},
+    {"5:13", "unknown property \"whne\" under catch; did you mean \"when\"?",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {whne: .x}\n"},
+    {"5:32", "with needs one of type", HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
+                                            "    catch: {errors: {    with: {}}}\n"},
+    {"5:17", "$input has a meaning of its own",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {as: input}\n"},
+    {"5:20", "there is no \"fast\" under use.retries; define it there",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {retry: fast}\n"},
+    {"6:20", "there is no \"fst\" under use.retries; did you mean \"fast\"?",
+     HEAD "use: {retries: {fast: {}}}\ndo:\n- a:\n    try: [{b: {call: x}}]\n"
+          "    catch: {retry: fst}\n"},
+    {"5:30", "backoff needs one of constant",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {retry: {backoff: {}}}\n"},
+    {"3:22", "an error needs `type` and `status`", HEAD "do:\n- a: {raise: {error: {type: x}}}\n"},
+    {"3:23", "there is no \"e\" under use.errors", HEAD "do:\n- a: {raise: {error:  e}}\n"},
+    {"3:25", "a timeout needs `after`", HEAD "do:\n- a: {call: x, timeout: {}}\n"},
+    {"3:25", "the expression does not compile", HEAD "do:\n- a: {call: x, if: '.a ||'}\n"},
+    {"4:16", "$output is not available here", HEAD "do:\n- a:\n    if: '.a == $output'\n    call: x\n"},
+    {"4:9", "$input is not available here; the input is `.`",
+     HEAD "do:\n- a:\n    if: $input.a\n    call: x\n"},
+    {"4:18", "$secrets is not supported yet", HEAD "do:\n- a:\n    set: {b: '${ $secrets.c }'}\n"},
+    {"4:18", "$undo is not available here; it is known only inside of compensate",
+     HEAD "do:\n- a:\n    set: {b: '${ $undo.input }'}\n"},
+    {"6:16", "unknown property \"complteBy\" under metadata.reeve; did you mean \"completeBy\"?",
+     HEAD CALL("{ complteBy: PT1S }")},
+    {"6:27", "completeBy must be longer than nothing", HEAD CALL("{completeBy: PT0S}")},
+    {"6:40", "lease is longer than completeBy", HEAD CALL("{completeBy: PT1S, lease: PT2S}")},
+    {"6:26", "unknown property \"treshold\" under failures; did you mean \"threshold\"?",
+     HEAD CALL("{failures: {treshold: 1}}")},
+    {"6:32", "then must be compensate or error", HEAD CALL("{failures: {then: retry}}")},
+    {"6:27", "compensate must be a list of tasks, or none", HEAD CALL("{compensate: all}")},
+    {"6:27", "a list with at least one task", HEAD CALL("{compensate: []}")},
+    {"6:33", "a pivot is never undone", HEAD CALL("{compensate: none, pivot: true}")},
+    {"6:61", "a compensation has no compensation of its own",
+     HEAD CALL("{compensate: [{b: {call: y, metadata: {reeve: {compensate: none}}}}]}")},
+    {"6:61", "a compensation cannot be a pivot",
+     HEAD CALL("{compensate: [{b: {call: y, metadata: {reeve: {pivot: true}}}}]}")},
+    {"6:78", "a compensation that fails waits for an operator",
+     HEAD CALL("{compensate: [{b: {call: y, metadata: {reeve: {failures: {then: error}}}}}]}")},
+    {"3:37", "only a call has metadata.reeve",
+     HEAD "do:\n- a: {wait: PT1S, metadata: {reeve: {}}}\n"},
+    {"2:1", "not tabs", "do:\n\t- a\n"},
+};
+
+static void test_bad_documents(void **state)
+{
+    (void)state;
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof bad_documents / sizeof *bad_documents; i++) {
+        const struct bad *bad = &bad_documents[i];
+        static struct kit kit;
+        bool taken = kit_load(&kit, bad->yaml);
+        const char *told = taken ? "taken" : kit_text(&kit, kit.fault.message);
+        size_t place = strlen(bad->place);
+        bool right = !taken && strncmp(told, bad->place, place) == 0 && told[place] == ':' &&
+                     strstr(told, bad->part) != NULL;
+        bool unsupported = strstr(told, "not supported") != NULL;
+        if (!taken && kit.fault.unsupported != unsupported)
+            right = false;
+        if (!right)
+            print_error("%s\n  want %s: %s\n  got  %s\n", bad->yaml, bad->place, bad->part, told);
+        wrong += !right;
+        kit_done(&kit);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* A document deeper, longer or more nested than may be is refused, whatever the memory. */
+static void test_limits(void **state)
+{
+    (void)state;
+    static struct kit kit;
+    struct rv_buf text;
+    rv_buf_init(&text, 1 << 20);
+    rv_buf_lit(&text, HEAD "do:\n");
+    for (int i = 0; i < 12000; i++)
+        rv_buf_printf(&text, "- t%d: {call: x}\n", i);
+    rv_buf_add_char(&text, '\0');
+    kit_new(&kit, text.at);
+    assert_int_equal(rv_definition_nodes(kit.definition), 12000);
+    kit_done(&kit);
+    for (size_t cap = 1000; cap < 40000; cap += 997) {
+        struct rv_arena arena;
+        struct rv_arena parsed;
+        rv_arena_init(&arena, cap);
+        rv_arena_init(&parsed, 0);
+        struct rv_json document;
+        const struct rv_definition *definition;
+        struct rv_definition_fault fault;
+        struct rv_str json = RV_STR("{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"a\",\"name\":"
+                                    "\"b\",\"version\":\"1.0.0\"},\"do\":[{\"a\":{\"set\":{\"b\":"
+                                    "\"${ .x + 1 }\"},\"output\":{\"as\":\".b | .c\"}}}]}");
+        assert_int_equal(rv_json_parse(&parsed, json, 64, &document, NULL), RV_OK);
+        enum rv_err err = rv_definition_load(&arena, &document, &definition, &fault);
+        assert_true(err == RV_OK || err == RV_ERR_LIMIT);
+        rv_arena_done(&arena);
+        rv_arena_done(&parsed);
+    }
+    rv_buf_done(&text);
+}
+
+/* Node numbers and undo do not depend on the order of members, which a content hash ignores. */
+static void test_member_order(void **state)
+{
+    (void)state;
+    static struct kit a;
+    static struct kit b;
+    kit_new(&a, HEAD "do:\n- t:\n    try: [ { one: { call: x } } ]\n"
+                     "    catch: { do: [ { two: { call: y } } ] }\n");
+    kit_new(&b, "do:\n- t:\n    catch: { do: [ { two: { call: y } } ] }\n"
+                "    try: [ { one: { call: x } } ]\n" HEAD);
+    assert_int_equal(rv_definition_nodes(a.definition), 3);
+    for (uint32_t n = 0; n <= 3; n++)
+        assert_true(rv_str_eq(rv_definition_reference(a.definition, n),
+                              rv_definition_reference(b.definition, n)));
+    kit_done(&a);
+    kit_done(&b);
+}
+
+static void test_document_policy(void **state)
+{
+    (void)state;
+    static struct kit kit;
+    kit_new(&kit, "document:\n  dsl: '1.0.0'\n  namespace: a\n  name: b\n  version: 1.2.3-rc.1+b\n"
+                  "  title: T\n  summary: S\n  tags: {x: y}\n  metadata:\n    other: [1]\n"
+                  "    reeve: {completeBy: PT40S, lease: PT20S, failures: {rounds: 0}}\n"
+                  "do:\n- a: {call: x, metadata: {reeve: {completeBy: PT5S}, mine: 1}}\n"
+                  "- c: {call: x, metadata: {reeve: {lease: PT2S, failures: {delay: {seconds: 3}}}}}\n");
+    const struct rv_policy *policy = rv_definition_policy(kit.definition, 0);
+    assert_int_equal(policy->complete_by_ms, 40000);
+    assert_int_equal(policy->lease_ms, 20000);
+    policy = rv_definition_policy(kit.definition, 1);
+    assert_int_equal(policy->complete_by_ms, 5000);
+    assert_int_equal(policy->lease_ms, 5000);
+    assert_int_equal(policy->rounds, 0);
+    policy = rv_definition_policy(kit.definition, 2);
+    assert_int_equal(policy->complete_by_ms, 40000);
+    assert_int_equal(policy->lease_ms, 2000);
+    assert_int_equal(policy->delay_ms, 3000);
+    assert_int_equal(rv_definition_undo_way(kit.definition, 2), RV_UNDO_UNDECLARED);
+    kit_done(&kit);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_documents),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_member_order),
+        cmocka_unit_test(test_document_policy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
