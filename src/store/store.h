@@ -15,8 +15,7 @@
 /* One thread uses a store. Work happens between begin and commit or rollback; lists may also be
  * called outside. Rows that are read are built on the arena of the call; all reads see what is
  * committed. Errors of every call: BUSY, IO, FULL, MEMORY (try again), CORRUPT (exit), LIMIT (the
- * arena is full). IO from commit or claim_role is more: what is in the store is not known and cannot
- * be asked (a write or sync failed), so nobody may be answered and the process must exit. */
+ * arena is full). */
 
 /* A submitter's key, kept apart from its task and longer. */
 struct rv_key_row {
@@ -107,7 +106,10 @@ struct rv_store_ops {
      * trace, not even its number. */
     enum rv_err (*commit)(struct rv_store *store, struct rv_batch *batch);
     void (*rollback)(struct rv_store *store);
-    /* After COMMIT_UNKNOWN: is the batch of that number in the store? */
+    /* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked
+     * now. SQLite can never be asked after a failed write or sync: it answers IO to this and every
+     * later call, nobody may be answered, the process exits, and the restart decides from the file.
+     */
     enum rv_err (*committed)(struct rv_store *store, int64_t number, bool *ret_committed);
 
     /* By id, NULL where there is none. */

@@ -66,7 +66,16 @@ static enum rv_err log_checkpoint(struct rv_sqlite *store)
     if (err != RV_ERR_IO && err != RV_ERR_CORRUPT)
         return RV_OK;
     store->broken = true;
-    return err;
+    return err == RV_ERR_CORRUPT ? err : RV_ERR_COMMIT_UNKNOWN;
+}
+
+enum rv_err rv_sqlite_give_up(struct rv_sqlite *store, enum rv_err err)
+{
+    rv_sqlite_rollback(&store->store);
+    if (err != RV_ERR_IO)
+        return err;
+    store->broken = true;
+    return RV_ERR_COMMIT_UNKNOWN;
 }
 
 enum rv_err rv_sqlite_end(struct rv_sqlite *store)
@@ -88,10 +97,10 @@ enum rv_err rv_sqlite_end(struct rv_sqlite *store)
     if (err != RV_ERR_FULL) {
         store->broken = true;
         store->in_transaction = false;
-        return RV_ERR_IO;
+        return RV_ERR_COMMIT_UNKNOWN;
     }
     rv_sqlite_rollback(&store->store);
-    return store->broken ? RV_ERR_IO : err;
+    return store->broken ? RV_ERR_COMMIT_UNKNOWN : err;
 }
 
 /* ---- guards ---- */
@@ -333,8 +342,5 @@ enum rv_err rv_sqlite_commit(struct rv_store *base, struct rv_batch *batch)
     enum rv_err err = batch_write(&commit, batch);
     if (err == RV_OK)
         return rv_sqlite_end(store);
-    rv_sqlite_rollback(base);
-    if (err == RV_ERR_IO)
-        store->broken = true;
-    return err;
+    return rv_sqlite_give_up(store, err);
 }

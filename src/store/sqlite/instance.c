@@ -75,11 +75,7 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
         err = instance_next(store, &number, &enlistment);
     if (err == RV_OK)
         err = instance_write(store, number, enlistment, boot, pid, now);
-    if (err != RV_OK) {
-        rv_sqlite_rollback(base);
-        return err;
-    }
-    err = rv_sqlite_end(store);
+    err = err == RV_OK ? rv_sqlite_end(store) : rv_sqlite_give_up(store, err);
     if (err != RV_OK)
         return err;
     store->instance = (uint8_t)number;
@@ -178,10 +174,8 @@ enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str name, int6
         return err;
     struct role role = {.there = false};
     err = role_claim(store, name, lease_ms, now, &role);
-    if (own && err == RV_OK)
-        err = rv_sqlite_end(store);
-    else if (own)
-        rv_sqlite_rollback(base);
+    if (own)
+        err = err == RV_OK ? rv_sqlite_end(store) : rv_sqlite_give_up(store, err);
     if (err != RV_OK)
         return err;
     *ret_epoch = role.epoch;

@@ -1,0 +1,378 @@
+/* A batch, applied row by row; each write is noted in a log that takes it back if a later one
+ * fails. Guards are looked at before a change's first write, so only whole batches are taken back. */
+#include "store/memory/memory_priv.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum undo_kind {
+    UNDO_NODE, /* a task is new */
+    UNDO_TASK, /* a task's row was replaced */
+    UNDO_ROW,  /* a row of a set was replaced, or is new (old: NULL) */
+    UNDO_KEY   /* a key is new */
+};
+
+struct undo {
+    enum undo_kind kind;
+    struct node *node;
+    struct sorted *set;
+    int64_t a;
+    int64_t b;
+    void *old; /* owned */
+    struct key_node *key;
+};
+
+struct commit {
+    struct memory *store;
+    struct rv_store_memory_data *data;
+    struct undo *log; /* owned */
+    size_t count;
+    size_t room;
+};
+
+/* Room for one more entry must be there before the write that it stands for. */
+static struct undo *log_next(struct commit *commit)
+{
+    if (commit->count == commit->room) {
+        size_t room = commit->room == 0 ? 256 : commit->room * 2;
+        struct undo *log = realloc(commit->log, room * sizeof *log);
+        if (log == NULL)
+            return NULL;
+        commit->log = log;
+        commit->room = room;
+    }
+    return &commit->log[commit->count];
+}
+
+/* ---- open tasks ---- */
+
+static void open_count(struct rv_store_memory_data *data, const struct rv_task *before,
+                       const struct rv_task *after)
+{
+    data->open_count -= before != NULL && rv_task_state_open(before->state);
+    data->open_count += after != NULL && rv_task_state_open(after->state);
+}
+
+static enum rv_err open_queue(struct rv_store_memory_data *data, struct node *node,
+                              const struct rv_task *task)
+{
+    if (node->queued || !rv_task_state_open(task->state))
+        return RV_OK;
+    enum rv_err err = sorted_insert(&data->open, task->id.value, 0, node);
+    node->queued = err == RV_OK;
+    return err;
+}
+
+/* Takes the finished ones out when they are the larger part. */
+static void open_trim(struct rv_store_memory_data *data)
+{
+    enum { SLACK = 64 };
+    struct sorted *open = &data->open;
+    if (open->count <= 2 * data->open_count + SLACK)
+        return;
+    size_t kept = 0;
+    for (size_t i = 0; i < open->count; i++) {
+        struct node *node = open->at[i].row;
+        node->queued = rv_task_state_open(node->row->state);
+        if (node->queued)
+            open->at[kept++] = open->at[i];
+    }
+    open->count = kept;
+}
+
+/* ---- taking back and keeping ---- */
+
+static void key_unlink(struct rv_store_memory_data *data, struct key_node *key)
+{
+    uint64_t hash = memory_key_hash(key->row->key);
+    /* Newest first, and writes are taken back in reverse: it is the head of its list. */
+    uint64_t *head = rv_map_find(&data->keys, hash, 0);
+    rv_assert(head != NULL && *head == (uint64_t)(uintptr_t)key);
+    if (key->next != NULL)
+        *head = (uint64_t)(uintptr_t)key->next;
+    else
+        rv_map_remove(&data->keys, hash, 0);
+    free(key->row);
+    free(key);
+}
+
+static void node_unlink(struct rv_store_memory_data *data, struct node *node)
+{
+    struct rv_task_id id = node->row->id;
+    rv_map_remove(&data->ids, (uint64_t)id.value, 0);
+    sorted_remove(&data->tasks, sorted_find(&data->tasks, id.value, 0));
+    if (node->queued)
+        sorted_remove(&data->open, sorted_find(&data->open, id.value, 0));
+    open_count(data, node->row, NULL);
+    rv_assert(node->steps.count == 0 && node->attempts.count == 0 && node->late.count == 0);
+    sorted_free(&node->steps);
+    sorted_free(&node->attempts);
+    sorted_free(&node->late);
+    free(node->row);
+    free(node);
+}
+
+static void undo_apply(struct rv_store_memory_data *data, const struct undo *undo)
+{
+    switch (undo->kind) {
+    case UNDO_NODE:
+        node_unlink(data, undo->node);
+        break;
+    case UNDO_TASK:
+        open_count(data, undo->node->row, undo->old);
+        free(undo->node->row);
+        undo->node->row = undo->old;
+        break;
+    case UNDO_ROW: {
+        struct sorted_entry *entry = sorted_find(undo->set, undo->a, undo->b);
+        free(entry->row);
+        if (undo->old != NULL)
+            entry->row = undo->old;
+        else
+            sorted_remove(undo->set, entry);
+        break;
+    }
+    case UNDO_KEY:
+        key_unlink(data, undo->key);
+        break;
+    }
+}
+
+static void log_apply(struct commit *commit)
+{
+    while (commit->count > 0)
+        undo_apply(commit->data, &commit->log[--commit->count]);
+    free(commit->log);
+}
+
+static void log_forget(struct commit *commit)
+{
+    for (size_t i = 0; i < commit->count; i++)
+        free(commit->log[i].old);
+    free(commit->log);
+}
+
+/* ---- writes ---- */
+
+/* Puts a copy of the row in its place. `insert`: INVALID when there is one already; else: INVALID
+ * when there is none. */
+static enum rv_err row_put(struct commit *commit, struct sorted *set, int64_t a, int64_t b,
+                           const struct shape *shape, const void *row, bool insert)
+{
+    struct sorted_entry *entry = sorted_find(set, a, b);
+    if ((entry == NULL) != insert)
+        return RV_ERR_INVALID;
+    struct undo *undo = log_next(commit);
+    void *copy = undo != NULL ? shape_copy(shape, row) : NULL;
+    if (copy == NULL)
+        return RV_ERR_MEMORY;
+    *undo = (struct undo){.kind = UNDO_ROW, .set = set, .a = a, .b = b};
+    if (entry != NULL) {
+        undo->old = entry->row;
+        entry->row = copy;
+    } else if (sorted_insert(set, a, b, copy) != RV_OK) {
+        free(copy);
+        return RV_ERR_MEMORY;
+    }
+    commit->count++;
+    return RV_OK;
+}
+
+static enum rv_err node_insert(struct commit *commit, struct rv_task *copy)
+{
+    struct rv_store_memory_data *data = commit->data;
+    int64_t id = copy->id.value;
+    struct node *node = calloc(1, sizeof *node);
+    if (node == NULL)
+        return RV_ERR_MEMORY;
+    node->row = copy;
+    if (rv_map_put(&data->ids, (uint64_t)id, 0, (uint64_t)(uintptr_t)node) != RV_OK)
+        goto err_after_node;
+    if (sorted_insert(&data->tasks, id, 0, node) != RV_OK)
+        goto err_after_map;
+    if (open_queue(data, node, copy) != RV_OK)
+        goto err_after_tasks;
+    open_count(data, NULL, copy);
+    commit->log[commit->count++] = (struct undo){.kind = UNDO_NODE, .node = node};
+    return RV_OK;
+
+err_after_tasks:
+    sorted_remove(&data->tasks, sorted_find(&data->tasks, id, 0));
+err_after_map:
+    rv_map_remove(&data->ids, (uint64_t)id, 0);
+err_after_node:
+    free(node);
+    return RV_ERR_MEMORY;
+}
+
+static enum rv_err task_put(struct commit *commit, struct node *node, const struct rv_task *task)
+{
+    struct undo *undo = log_next(commit);
+    struct rv_task *copy = undo != NULL ? shape_copy(&shape_task, task) : NULL;
+    if (copy == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = node != NULL ? open_queue(commit->data, node, copy)
+                                   : node_insert(commit, copy);
+    if (err != RV_OK) {
+        free(copy);
+        return err;
+    }
+    if (node != NULL) {
+        *undo = (struct undo){.kind = UNDO_TASK, .node = node, .old = node->row};
+        open_count(commit->data, node->row, copy);
+        node->row = copy;
+        commit->count++;
+    }
+    return RV_OK;
+}
+
+static enum rv_err key_put(struct commit *commit, const struct rv_key_row *row)
+{
+    if (row == NULL)
+        return RV_OK;
+    struct undo *undo = log_next(commit);
+    struct key_node *key = undo != NULL ? calloc(1, sizeof *key) : NULL;
+    if (key == NULL)
+        return RV_ERR_MEMORY;
+    uint64_t hash = memory_key_hash(row->key);
+    const uint64_t *head = rv_map_find(&commit->data->keys, hash, 0);
+    key->next = head != NULL ? (struct key_node *)(uintptr_t)*head : NULL;
+    key->row = shape_copy(&shape_key, row);
+    if (key->row == NULL ||
+        rv_map_put(&commit->data->keys, hash, 0, (uint64_t)(uintptr_t)key) != RV_OK) {
+        free(key->row);
+        free(key);
+        return RV_ERR_MEMORY;
+    }
+    *undo = (struct undo){.kind = UNDO_KEY, .key = key};
+    commit->count++;
+    return RV_OK;
+}
+
+static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task)
+{
+    struct sorted *alerts = &commit->data->alerts;
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < alerts->count; i++) {
+        struct rv_alert alert = *(const struct rv_alert *)alerts->at[i].row;
+        if (alert.task.value != task.value || alert.closed_at != 0)
+            continue;
+        alert.closed_at = commit->store->clock_floor;
+        err = row_put(commit, alerts, alert.id, 0, &shape_alert, &alert, false);
+    }
+    return err;
+}
+
+static enum rv_err ledgers_put(struct commit *commit, struct node *node,
+                               const struct rv_change *change)
+{
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < change->attempts_count; i++) {
+        const struct rv_attempt *attempt = &change->attempts[i];
+        err = row_put(commit, &node->attempts, attempt->step.number, attempt->number,
+                      &shape_attempt, attempt, true);
+    }
+    for (size_t i = 0; err == RV_OK && i < change->late_replies_count; i++)
+        err = row_put(commit, &node->late, (int64_t)node->late.count, 0, &shape_late_reply,
+                      &change->late_replies[i], true);
+    if (err == RV_OK && change->close_alerts)
+        err = alerts_close(commit, change->task->id);
+    for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
+        err = row_put(commit, &commit->data->alerts, change->alerts[i].id, 0, &shape_alert,
+                      &change->alerts[i], true);
+    return err;
+}
+
+static enum rv_err change_outcome(struct commit *commit, const struct rv_change *change,
+                                  const struct node *node)
+{
+    int64_t epoch = memory_registry_epoch(&commit->data->registry, RV_STR(RV_ROLE_SUPERVISOR));
+    if (change->epoch != 0 && change->epoch != epoch)
+        return RV_ERR_DEPOSED;
+    if ((node != NULL ? node->row->revision : 0) != change->revision_before)
+        return RV_ERR_CONFLICT;
+    if (change->key != NULL && memory_key_find(commit->data, change->key->key) != NULL)
+        return RV_ERR_DUPLICATE;
+    return RV_OK;
+}
+
+static enum rv_err change_put(struct commit *commit, struct rv_change *change)
+{
+    rv_assert(change->task->id.value > 0);
+    rv_assert(change->task->revision == change->revision_before + 1);
+    struct node *node = memory_node_find(commit->data, change->task->id);
+    change->outcome = change_outcome(commit, change, node);
+    if (change->outcome != RV_OK)
+        return RV_OK;
+    enum rv_err err = task_put(commit, node, change->task);
+    if (err != RV_OK)
+        return err;
+    node = memory_node_find(commit->data, change->task->id);
+    err = key_put(commit, change->key);
+    for (size_t i = 0; err == RV_OK && i < change->steps_count; i++)
+        err = row_put(commit, &node->steps, change->steps[i]->number, 0, &shape_step,
+                      change->steps[i], change->steps_new[i]);
+    return err == RV_OK ? ledgers_put(commit, node, change) : err;
+}
+
+static enum rv_err ack_put(struct commit *commit, struct rv_ack *ack)
+{
+    struct sorted *alerts = &commit->data->alerts;
+    struct sorted_entry *entry = sorted_find(alerts, ack->alert, 0);
+    ack->outcome = entry != NULL ? RV_OK : RV_ERR_NOT_FOUND;
+    if (entry == NULL)
+        return RV_OK;
+    struct rv_alert alert = *(const struct rv_alert *)entry->row;
+    if (alert.acked_at != 0)
+        return RV_OK;
+    alert.acked_at = ack->at;
+    alert.acked_by = ack->by;
+    return row_put(commit, alerts, alert.id, 0, &shape_alert, &alert, false);
+}
+
+static enum rv_err workflow_put(struct commit *commit, const struct rv_workflow_row *row)
+{
+    struct sorted *workflows = &commit->data->workflows;
+    for (size_t i = 0; i < workflows->count; i++) {
+        const struct rv_workflow_row *other = workflows->at[i].row;
+        if (rv_str_eq(other->space, row->space) && rv_str_eq(other->name, row->name) &&
+            rv_str_eq(other->version, row->version))
+            return RV_ERR_INVALID;
+    }
+    return row_put(commit, workflows, row->id, 0, &shape_workflow, row, true);
+}
+
+static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
+{
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < batch->workflows_count; i++)
+        err = workflow_put(commit, &batch->workflows[i]);
+    for (size_t i = 0; err == RV_OK && i < batch->changes_count; i++)
+        err = change_put(commit, &batch->changes[i]);
+    for (size_t i = 0; err == RV_OK && i < batch->acks_count; i++)
+        err = ack_put(commit, &batch->acks[i]);
+    return err;
+}
+
+enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch)
+{
+    struct memory *store = (struct memory *)base;
+    rv_assert(store->in_transaction && store->instance != 0);
+    struct commit commit = {.store = store, .data = store->data};
+    enum rv_err err = batch_put(&commit, batch);
+    store->in_transaction = false;
+    if (err != RV_OK) {
+        log_apply(&commit);
+        store->data->registry = store->registry_before;
+        return err;
+    }
+    if (commit.count > 0) {
+        store->data->registry.alive_at = store->clock_floor;
+        store->data->registry.batch = batch->number;
+    }
+    log_forget(&commit);
+    open_trim(store->data);
+    return RV_OK;
+}

@@ -1,0 +1,163 @@
+/* memory_priv.h - what the files of the memory store share: rows, sorted sets, the data. */
+#ifndef RV_STORE_MEMORY_MEMORY_PRIV_H
+#define RV_STORE_MEMORY_MEMORY_PRIV_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "store/memory/memory.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- shape.c: rows as one block each ---- */
+
+/* How a kind of row is copied: its struct, and where in it the strings stand. If you add a string
+ * to a row you must add it there too. */
+struct shape {
+    size_t bytes;
+    const size_t *texts;
+    size_t texts_count;
+};
+
+extern const struct shape shape_task, shape_step, shape_attempt, shape_late_reply, shape_alert,
+    shape_workflow, shape_key;
+
+/* A copy in one block, to be freed with free; NULL: no memory. */
+void *shape_copy(const struct shape *shape, const void *row);
+/* A copy whose strings stand on the arena; LIMIT when it is full. */
+RV_CHECK enum rv_err shape_read(const struct shape *shape, struct rv_arena *arena, const void *row,
+                                void *ret_row);
+
+/* ---- sorted.c: rows in the order of two numbers ---- */
+
+struct sorted_entry {
+    int64_t a;
+    int64_t b;
+    void *row;
+};
+
+/* Keys mostly come in rising order, so an insert is mostly an append. */
+struct sorted {
+    struct sorted_entry *at; /* owned; the rows belong to whoever made the set */
+    size_t count;
+    size_t room;
+};
+
+/* Where (a, b) stands or would stand: the first entry that is not before it. */
+size_t sorted_place(const struct sorted *set, int64_t a, int64_t b);
+/* NULL when it is not there. */
+struct sorted_entry *sorted_find(const struct sorted *set, int64_t a, int64_t b);
+/* (a, b) must not be there. MEMORY leaves the set as it was. */
+RV_CHECK enum rv_err sorted_insert(struct sorted *set, int64_t a, int64_t b, void *row);
+void sorted_remove(struct sorted *set, struct sorted_entry *entry);
+/* Frees the set and its rows. */
+void sorted_free(struct sorted *set);
+
+/* ---- memory.c: the data ---- */
+
+/* One task with all that hangs on it. */
+struct node {
+    struct rv_task *row;   /* owned */
+    struct sorted steps;   /* by number */
+    struct sorted attempts; /* by step, number */
+    struct sorted late;    /* by arrival in the ledger */
+    bool queued;           /* stands in data.open, open or not */
+};
+
+struct key_node {
+    struct rv_key_row *row; /* owned */
+    struct key_node *next;  /* owned: another key with the same hash */
+};
+
+enum { ROLES_MAX = 4, ROLE_BYTES_MAX = 32 };
+
+/* The few values that a transaction may change beside rows; kept aside while one is open. */
+struct registry {
+    struct {
+        char name[ROLE_BYTES_MAX];
+        size_t name_bytes;
+        int64_t instance;
+        int64_t epoch;
+        int64_t until;
+    } roles[ROLES_MAX];
+    size_t roles_count;
+    int64_t enlistments;
+    int64_t alive_at; /* when a batch was last committed: the clock's floor */
+    int64_t batch;    /* number of that batch, by the instance enlisted last */
+    uint8_t instance;
+};
+
+struct rv_store_memory_data {
+    struct rv_map ids;       /* task id to node */
+    struct sorted tasks;     /* nodes, by id */
+    struct sorted open;      /* nodes that are open, and some that were, by id */
+    size_t open_count;
+    struct sorted alerts;    /* by id */
+    struct sorted workflows; /* by id */
+    struct rv_map keys;      /* hash of a key to its key_node */
+    struct registry registry;
+    bool opened;
+};
+
+struct memory {
+    struct rv_store store; /* first: what the callers hold */
+    struct rv_store_memory_data *data; /* borrowed */
+    struct rv_wall_clock clock;
+    int64_t clock_floor;
+    uint8_t instance; /* 0 before enlist */
+    bool in_transaction;
+    struct registry registry_before; /* of the open transaction */
+};
+
+struct node *memory_node_find(const struct rv_store_memory_data *data, struct rv_task_id id);
+uint64_t memory_key_hash(struct rv_str key);
+const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data, struct rv_str key);
+/* 0: nobody ever had it. */
+int64_t memory_registry_epoch(const struct registry *registry, struct rv_str role);
+
+/* ---- commit.c ---- */
+
+enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch);
+
+/* ---- read.c ---- */
+
+enum rv_err memory_load_tasks(struct rv_store *base, struct rv_arena *arena,
+                              const struct rv_task_id *ids, size_t count,
+                              const struct rv_task **ret_tasks);
+enum rv_err memory_load_steps(struct rv_store *base, struct rv_arena *arena,
+                              const struct rv_step_id *ids, size_t count,
+                              const struct rv_step **ret_steps);
+enum rv_err memory_find_keys(struct rv_store *base, struct rv_arena *arena,
+                             const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows);
+enum rv_err memory_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,
+                                 const struct rv_workflow_row **ret_row);
+enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_str space, struct rv_str name, struct rv_str version,
+                                 const struct rv_workflow_row **ret_row);
+enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena,
+                             struct rv_task_id after, size_t limit,
+                             const struct rv_task **ret_tasks, size_t *ret_count);
+enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
+                              const struct rv_task_filter *filter, size_t limit,
+                              struct rv_task *ret_tasks, size_t *ret_count,
+                              struct rv_task_id *ret_next);
+enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena,
+                              struct rv_task_id task, uint32_t after, size_t limit,
+                              struct rv_step *ret_steps, size_t *ret_count);
+enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_step_id step, uint32_t after_step, uint32_t after,
+                                 size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
+enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *arena,
+                                     struct rv_task_id task, size_t limit,
+                                     struct rv_late_reply *ret_rows, size_t *ret_count);
+enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
+                               struct rv_task_id task, bool open_only, int64_t before,
+                               size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
+enum rv_err memory_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
+                                  size_t limit, struct rv_workflow_row *ret_rows,
+                                  size_t *ret_count);
+
+#endif

@@ -1,0 +1,297 @@
+/* Loads and pages. */
+#include "store/memory/memory_priv.h"
+
+#include <string.h>
+
+/* How many tasks one page of list_tasks looks at, at most. */
+enum { LOOKS_MAX = 2000 };
+
+static struct rv_store_memory_data *data_of(struct rv_store *base)
+{
+    return ((struct memory *)base)->data;
+}
+
+static enum rv_err row_load(struct rv_arena *arena, const struct shape *shape, const void *row,
+                            const void **ret_row)
+{
+    *ret_row = NULL;
+    if (row == NULL)
+        return RV_OK;
+    void *copy = rv_arena_take(arena, shape->bytes);
+    if (copy == NULL)
+        return RV_ERR_LIMIT;
+    *ret_row = copy;
+    return shape_read(shape, arena, row, copy);
+}
+
+enum rv_err memory_load_tasks(struct rv_store *base, struct rv_arena *arena,
+                              const struct rv_task_id *ids, size_t count,
+                              const struct rv_task **ret_tasks)
+{
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        const struct node *node = memory_node_find(data_of(base), ids[i]);
+        const void *row = NULL;
+        err = row_load(arena, &shape_task, node != NULL ? node->row : NULL, &row);
+        ret_tasks[i] = row;
+    }
+    return err;
+}
+
+enum rv_err memory_load_steps(struct rv_store *base, struct rv_arena *arena,
+                              const struct rv_step_id *ids, size_t count,
+                              const struct rv_step **ret_steps)
+{
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        const struct node *node = memory_node_find(data_of(base), ids[i].task);
+        const struct sorted_entry *entry = node != NULL
+                                               ? sorted_find(&node->steps, ids[i].number, 0)
+                                               : NULL;
+        const void *row = NULL;
+        err = row_load(arena, &shape_step, entry != NULL ? entry->row : NULL, &row);
+        ret_steps[i] = row;
+    }
+    return err;
+}
+
+enum rv_err memory_find_keys(struct rv_store *base, struct rv_arena *arena,
+                             const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows)
+{
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        const struct rv_key_row *row = memory_key_find(data_of(base), keys[i]);
+        struct rv_key_row free_key = {.key = keys[i]};
+        err = shape_read(&shape_key, arena, row != NULL ? row : &free_key, &ret_rows[i]);
+    }
+    return err;
+}
+
+enum rv_err memory_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,
+                                 const struct rv_workflow_row **ret_row)
+{
+    const struct sorted_entry *entry = sorted_find(&data_of(base)->workflows, id, 0);
+    const void *row = NULL;
+    enum rv_err err = row_load(arena, &shape_workflow, entry != NULL ? entry->row : NULL, &row);
+    if (err == RV_OK)
+        *ret_row = row;
+    return err;
+}
+
+/* By namespace and name, then the newest first. */
+static int workflow_cmp(const struct rv_workflow_row *a, const struct rv_workflow_row *b)
+{
+    int order = rv_str_cmp(a->space, b->space);
+    if (order == 0)
+        order = rv_str_cmp(a->name, b->name);
+    if (order == 0)
+        order = (a->published_at < b->published_at) - (a->published_at > b->published_at);
+    return order != 0 ? order : (a->id < b->id) - (a->id > b->id);
+}
+
+static bool workflow_named(const struct rv_workflow_row *row, struct rv_str space,
+                           struct rv_str name, struct rv_str version)
+{
+    return rv_str_eq(row->space, space) && rv_str_eq(row->name, name) &&
+           (version.at == NULL || rv_str_eq(row->version, version));
+}
+
+enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena, struct rv_str space,
+                                 struct rv_str name, struct rv_str version,
+                                 const struct rv_workflow_row **ret_row)
+{
+    const struct sorted *workflows = &data_of(base)->workflows;
+    const struct rv_workflow_row *found = NULL;
+    for (size_t i = 0; i < workflows->count; i++) {
+        const struct rv_workflow_row *row = workflows->at[i].row;
+        if (workflow_named(row, space, name, version) &&
+            (found == NULL || workflow_cmp(row, found) < 0))
+            found = row;
+    }
+    const void *row = NULL;
+    enum rv_err err = row_load(arena, &shape_workflow, found, &row);
+    if (err == RV_OK)
+        *ret_row = row;
+    return err;
+}
+
+enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena, struct rv_task_id after,
+                             size_t limit, const struct rv_task **ret_tasks, size_t *ret_count)
+{
+    const struct sorted *open = &data_of(base)->open;
+    size_t count = 0;
+    size_t i = sorted_place(open, after.value, INT64_MAX);
+    for (; i < open->count && count < limit; i++) {
+        const struct node *node = open->at[i].row;
+        if (!rv_task_state_open(node->row->state))
+            continue;
+        const void *row = NULL;
+        enum rv_err err = row_load(arena, &shape_task, node->row, &row);
+        if (err != RV_OK)
+            return err;
+        ret_tasks[count++] = row;
+    }
+    *ret_count = count;
+    return RV_OK;
+}
+
+/* "namespace/name" or "namespace/name:version" is the row's name. */
+static bool workflow_fits(const struct rv_workflow_row *row, struct rv_str filter)
+{
+    struct rv_str rest = filter;
+    const struct rv_str parts[] = {row->space, RV_STR("/"), row->name, RV_STR(":"), row->version};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (i == 3 && rest.len == 0)
+            return true;
+        if (rest.len < parts[i].len || !rv_str_eq((struct rv_str){rest.at, parts[i].len}, parts[i]))
+            return false;
+        rest.at += parts[i].len;
+        rest.len -= parts[i].len;
+    }
+    return rest.len == 0;
+}
+
+static bool task_fits(const struct rv_store_memory_data *data, const struct rv_task *task,
+                      const struct rv_task_filter *filter)
+{
+    if (filter->by_state && task->state != filter->state)
+        return false;
+    if (filter->workflow.at == NULL)
+        return true;
+    const struct sorted_entry *workflow = sorted_find(&data->workflows, task->workflow, 0);
+    return workflow != NULL && workflow_fits(workflow->row, filter->workflow);
+}
+
+enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
+                              const struct rv_task_filter *filter, size_t limit,
+                              struct rv_task *ret_tasks, size_t *ret_count,
+                              struct rv_task_id *ret_next)
+{
+    const struct rv_store_memory_data *data = data_of(base);
+    int64_t before = filter->before.value;
+    size_t i = before != 0 ? sorted_place(&data->tasks, before, INT64_MIN) : data->tasks.count;
+    size_t count = 0;
+    size_t looks = 0;
+    while (i > 0 && count < limit && looks < LOOKS_MAX) {
+        const struct node *node = data->tasks.at[--i].row;
+        looks++;
+        if (!task_fits(data, node->row, filter))
+            continue;
+        enum rv_err err = shape_read(&shape_task, arena, node->row, &ret_tasks[count]);
+        if (err != RV_OK)
+            return err;
+        count++;
+    }
+    *ret_count = count;
+    ret_next->value = count < limit && i > 0 ? data->tasks.at[i].a : 0;
+    return RV_OK;
+}
+
+/* The rows of a set from `place` on, at most `limit`. */
+static enum rv_err rows_list(struct rv_arena *arena, const struct sorted *set, size_t place,
+                             const struct shape *shape, size_t limit, void *ret_rows,
+                             size_t *ret_count)
+{
+    size_t count = 0;
+    for (; place < set->count && count < limit; place++, count++) {
+        char *row = (char *)ret_rows + count * shape->bytes;
+        enum rv_err err = shape_read(shape, arena, set->at[place].row, row);
+        if (err != RV_OK)
+            return err;
+    }
+    *ret_count = count;
+    return RV_OK;
+}
+
+enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena, struct rv_task_id task,
+                              uint32_t after, size_t limit, struct rv_step *ret_steps,
+                              size_t *ret_count)
+{
+    const struct sorted none = {.at = NULL};
+    const struct node *node = memory_node_find(data_of(base), task);
+    const struct sorted *steps = node != NULL ? &node->steps : &none;
+    return rows_list(arena, steps, sorted_place(steps, after, INT64_MAX), &shape_step, limit,
+                     ret_steps, ret_count);
+}
+
+enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_step_id step, uint32_t after_step, uint32_t after,
+                                 size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count)
+{
+    const struct sorted none = {.at = NULL};
+    const struct node *node = memory_node_find(data_of(base), step.task);
+    const struct sorted *attempts = node != NULL ? &node->attempts : &none;
+    size_t place = sorted_place(attempts, after_step, (int64_t)after + 1);
+    size_t room = limit;
+    if (step.number != 0) {
+        size_t first = sorted_place(attempts, step.number, INT64_MIN);
+        size_t end = sorted_place(attempts, step.number, INT64_MAX);
+        place = place > first ? place : first;
+        size_t left = end > place ? end - place : 0;
+        room = left < limit ? left : limit;
+    }
+    return rows_list(arena, attempts, place, &shape_attempt, room, ret_attempts, ret_count);
+}
+
+enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *arena,
+                                     struct rv_task_id task, size_t limit,
+                                     struct rv_late_reply *ret_rows, size_t *ret_count)
+{
+    const struct sorted none = {.at = NULL};
+    const struct node *node = memory_node_find(data_of(base), task);
+    return rows_list(arena, node != NULL ? &node->late : &none, 0, &shape_late_reply, limit,
+                     ret_rows, ret_count);
+}
+
+enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
+                               struct rv_task_id task, bool open_only, int64_t before, size_t limit,
+                               struct rv_alert *ret_alerts, size_t *ret_count)
+{
+    const struct sorted *alerts = &data_of(base)->alerts;
+    size_t i = before != 0 ? sorted_place(alerts, before, INT64_MIN) : alerts->count;
+    size_t count = 0;
+    while (i > 0 && count < limit) {
+        const struct rv_alert *alert = alerts->at[--i].row;
+        if ((task.value != 0 && alert->task.value != task.value) ||
+            (open_only && (alert->acked_at != 0 || alert->closed_at != 0)))
+            continue;
+        enum rv_err err = shape_read(&shape_alert, arena, alert, &ret_alerts[count]);
+        if (err != RV_OK)
+            return err;
+        count++;
+    }
+    *ret_count = count;
+    return RV_OK;
+}
+
+/* The first row that comes after `last`; NULL: there is none. */
+static const struct rv_workflow_row *workflow_next(const struct sorted *workflows,
+                                                   const struct rv_workflow_row *last)
+{
+    const struct rv_workflow_row *next = NULL;
+    for (size_t i = 0; i < workflows->count; i++) {
+        const struct rv_workflow_row *row = workflows->at[i].row;
+        if ((last == NULL || workflow_cmp(row, last) > 0) &&
+            (next == NULL || workflow_cmp(row, next) < 0))
+            next = row;
+    }
+    return next;
+}
+
+enum rv_err memory_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
+                                  size_t limit, struct rv_workflow_row *ret_rows, size_t *ret_count)
+{
+    const struct sorted *workflows = &data_of(base)->workflows;
+    const struct rv_workflow_row *row = workflow_next(workflows, NULL);
+    for (; row != NULL && skip > 0; skip--)
+        row = workflow_next(workflows, row);
+    size_t count = 0;
+    for (; row != NULL && count < limit; count++) {
+        enum rv_err err = shape_read(&shape_workflow, arena, row, &ret_rows[count]);
+        if (err != RV_OK)
+            return err;
+        row = workflow_next(workflows, row);
+    }
+    *ret_count = count;
+    return RV_OK;
+}

@@ -1,0 +1,95 @@
+/* Rows as single blocks: the struct first, then the bytes of its strings, a NUL behind each. */
+#include "store/memory/memory_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHAPE(row, texts)                                                                          \
+    {                                                                                              \
+        sizeof(struct row), texts, sizeof(texts) / sizeof(texts)[0]                                \
+    }
+#define AT(field) offsetof(struct ROW, field)
+
+#define ROW rv_task
+static const size_t task_texts[] = {AT(key),     AT(correlation), AT(input),
+                                    AT(context), AT(output),      AT(error)};
+#undef ROW
+#define ROW rv_step
+static const size_t step_texts[] = {AT(reference), AT(iteration), AT(agent),  AT(target),
+                                    AT(instance),  AT(boot),      AT(poll),   AT(frames),
+                                    AT(data),      AT(input),     AT(output), AT(error)};
+#undef ROW
+#define ROW rv_attempt
+static const size_t attempt_texts[] = {AT(instance), AT(error)};
+#undef ROW
+#define ROW rv_late_reply
+static const size_t late_texts[] = {AT(output), AT(error)};
+#undef ROW
+#define ROW rv_alert
+static const size_t alert_texts[] = {AT(acked_by), AT(message)};
+#undef ROW
+#define ROW rv_workflow_row
+static const size_t workflow_texts[] = {AT(space), AT(name), AT(version), AT(hash), AT(source)};
+#undef ROW
+#define ROW rv_key_row
+static const size_t key_texts[] = {AT(key), AT(body_hash)};
+#undef ROW
+
+const struct shape shape_task = SHAPE(rv_task, task_texts);
+const struct shape shape_step = SHAPE(rv_step, step_texts);
+const struct shape shape_attempt = SHAPE(rv_attempt, attempt_texts);
+const struct shape shape_late_reply = SHAPE(rv_late_reply, late_texts);
+const struct shape shape_alert = SHAPE(rv_alert, alert_texts);
+const struct shape shape_workflow = SHAPE(rv_workflow_row, workflow_texts);
+const struct shape shape_key = SHAPE(rv_key_row, key_texts);
+
+static struct rv_str *text_in(const struct shape *shape, void *row, size_t i)
+{
+    return (struct rv_str *)(void *)((char *)row + shape->texts[i]);
+}
+
+static size_t texts_bytes(const struct shape *shape, const void *row)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < shape->texts_count; i++) {
+        struct rv_str text;
+        memcpy(&text, (const char *)row + shape->texts[i], sizeof text);
+        bytes += text.at != NULL ? text.len + 1 : 0;
+    }
+    return bytes;
+}
+
+/* Moves the strings of `row` to `at`, where there is room for all of them. */
+static void texts_move(const struct shape *shape, void *row, char *at)
+{
+    for (size_t i = 0; i < shape->texts_count; i++) {
+        struct rv_str *text = text_in(shape, row, i);
+        if (text->at == NULL)
+            continue;
+        memcpy(at, text->at, text->len);
+        at[text->len] = '\0';
+        text->at = at;
+        at += text->len + 1;
+    }
+}
+
+void *shape_copy(const struct shape *shape, const void *row)
+{
+    char *block = malloc(shape->bytes + texts_bytes(shape, row));
+    if (block == NULL)
+        return NULL;
+    memcpy(block, row, shape->bytes);
+    texts_move(shape, block, block + shape->bytes);
+    return block;
+}
+
+enum rv_err shape_read(const struct shape *shape, struct rv_arena *arena, const void *row,
+                       void *ret_row)
+{
+    char *at = rv_arena_bytes(arena, texts_bytes(shape, row) + 1);
+    if (at == NULL)
+        return RV_ERR_LIMIT;
+    memcpy(ret_row, row, shape->bytes);
+    texts_move(shape, ret_row, at);
+    return RV_OK;
+}
