@@ -45,8 +45,9 @@ struct exchange {
     struct rv_buf body;
     const char *target_at; /* as libmicrohttpd holds it, to see where it ended; not to be read */
     struct rv_str target;  /* on the call's arena */
-    bool begun;            /* the answer hands out requests, so its loss matters ... */
-    uint64_t sent_before;  /* ... and the socket had sent so much before it */
+    bool hands_out;        /* the answer has requests in it, so its loss matters */
+    bool begun;            /* the socket got the answer, and ... */
+    uint64_t sent_before;  /* ... had sent so much before */
     struct rv_answer answer;
     struct exchange *next_free;
 };

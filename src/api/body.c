@@ -153,7 +153,8 @@ bool rv_body_list(struct rv_parser *parser, const struct rv_body *body, const ch
         return rv_refuse(parser, RV_ERR_LIMIT, "%.*s has more than %zu items; send several calls",
                          RV_STR_FMT(place), max);
     }
-    *ret_items = value->u.items;
+    static const struct rv_json none;
+    *ret_items = value->len ? value->u.items : &none;
     *ret_count = value->len;
     return true;
 }

@@ -35,7 +35,7 @@ bool rv_body_bool(struct rv_parser *parser, const struct rv_body *body, const ch
 /* Any JSON value, null too, as compact text; 413 over RV_PAYLOAD_BYTES_MAX. Absent: *ret stays. */
 bool rv_body_payload(struct rv_parser *parser, const struct rv_body *body, const char *name,
                      struct rv_str *ret);
-/* An array of at most `max` items; borrowed from the tree. */
+/* An array of at most `max` items, borrowed from the tree; not NULL for an empty one. */
 bool rv_body_list(struct rv_parser *parser, const struct rv_body *body, const char *name,
                   size_t max, const struct rv_json **ret_items, size_t *ret_count);
 /* Refuses when the text is absent. */

@@ -232,12 +232,11 @@ static const struct rv_poll *poll_of(const struct rv_call *call)
  * all, which is how it is known that no byte of it left. */
 static enum MHD_Result answer_begin(struct exchange *exchange)
 {
-    const struct rv_poll *poll = exchange->answer.problem ? NULL : poll_of(&exchange->call);
-    if (poll != NULL && poll->requests_count > 0) {
-        exchange->sent_before = bytes_sent(exchange->connection->fd);
-        exchange->begun = true;
+    if (exchange->hands_out) {
         if (exchange->connection->left)
             return MHD_NO;
+        exchange->sent_before = bytes_sent(exchange->connection->fd);
+        exchange->begun = true;
     }
     return answer_send(exchange, atomic_load(&exchange->connection->api->draining));
 }
@@ -329,6 +328,12 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
     answer->now = call->now + (rv_clock_mono_ms() - call->mono_now);
     if (!rv_answer_failed(answer, call))
         exchange->route->render(answer, call);
+    const struct rv_poll *poll = poll_of(call);
+    exchange->hands_out = call->err == RV_OK && poll != NULL && poll->requests_count > 0;
+    if (exchange->hands_out && answer->body.failed != RV_OK) {
+        exchange->hands_out = false; /* another answer is sent in its place */
+        undelivered_tell(api, exchange);
+    }
     exchange->stage = STAGE_ANSWERED;
     rv_http_list(exchange->connection, rv_clock_mono_ms());
     MHD_resume_connection(exchange->http);
@@ -410,32 +415,40 @@ static enum MHD_Result head_done(struct rv_api *api, struct exchange *exchange, 
 
 /* In the midst of a body libmicrohttpd takes no answer: this one goes straight to the socket, and
  * the connection is closed. */
-static enum MHD_Result body_refuse(struct exchange *exchange, int status, const char *title)
+static enum MHD_Result body_refuse(struct rv_api *api, struct exchange *exchange)
 {
-    char text[512];
-    char body[200];
-    int body_len = snprintf(body, sizeof body,
-                            "{\"type\":\"urn:reeve:error:LIMIT\",\"title\":\"%s\",\"status\":%d,"
-                            "\"detail\":\"a body has at most %d bytes; send less at once\"}",
-                            title, status, RV_BODY_BYTES_MAX);
-    int len = snprintf(text, sizeof text,
-                       "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
-                       "Content-Length: %d\r\nConnection: close\r\n\r\n%s",
-                       status, rv_http_phrase(status), body_len, body);
-    (void)send(exchange->connection->fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    struct rv_buf *text = &api->parser.scratch;
+    struct rv_buf *body = &exchange->answer.body;
+    rv_answer_problem(&exchange->answer, &api->parser.problem);
+    rv_buf_reset(text);
+    rv_buf_printf(text,
+                  "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
+                  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                  exchange->answer.status, rv_http_phrase(exchange->answer.status), body->len);
+    rv_buf_add_str(text, rv_buf_str(body));
+    if (text->failed == RV_OK)
+        (void)send(exchange->connection->fd, text->at, text->len, MSG_DONTWAIT | MSG_NOSIGNAL);
     return MHD_NO;
 }
 
 static enum MHD_Result body_add(struct rv_api *api, struct exchange *exchange, const char *bytes,
                                 size_t len)
 {
-    if (api->bodies_bytes + len > BODIES_BYTES_MAX)
-        return body_refuse(exchange, 503, rv_err_text(RV_ERR_BUSY));
-    rv_buf_add(&exchange->body, bytes, len);
-    if (exchange->body.failed != RV_OK)
-        return body_refuse(exchange, 413, rv_err_text(RV_ERR_LIMIT));
-    api->bodies_bytes += len;
-    return MHD_YES;
+    struct rv_parser *parser = &api->parser;
+    bool room = api->bodies_bytes + len <= BODIES_BYTES_MAX;
+    if (room)
+        rv_buf_add(&exchange->body, bytes, len);
+    if (room && exchange->body.failed == RV_OK) {
+        api->bodies_bytes += len;
+        return MHD_YES;
+    }
+    rv_parser_begin(parser, &exchange->call.arena);
+    if (exchange->body.failed == RV_ERR_LIMIT)
+        rv_refuse(parser, RV_ERR_LIMIT, "a body has at most %d bytes; send less at once",
+                  RV_BODY_BYTES_MAX);
+    else
+        rv_refuse(parser, RV_ERR_MEMORY, "too many large requests at once; try again");
+    return body_refuse(api, exchange);
 }
 
 static enum MHD_Result request_step(void *self, struct MHD_Connection *http, const char *url,
@@ -475,8 +488,8 @@ static void request_completed(void *self, struct MHD_Connection *http, void **co
     if (exchange == NULL)
         return;
     struct connection *connection = exchange->connection;
-    if (exchange->begun && how != MHD_REQUEST_TERMINATED_COMPLETED_OK &&
-        bytes_sent(connection->fd) == exchange->sent_before)
+    if (exchange->hands_out && how != MHD_REQUEST_TERMINATED_COMPLETED_OK &&
+        (!exchange->begun || bytes_sent(connection->fd) == exchange->sent_before))
         undelivered_tell(api, exchange);
     connection->exchange = NULL;
     rv_http_list(connection, rv_clock_mono_ms());
