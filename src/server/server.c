@@ -1,0 +1,334 @@
+/* Three threads: the main one waits for signals, the scheduler's runs the cycle, the api's speaks
+ * HTTP. Between them: the mailbox (calls to the scheduler), and each call's way back. */
+#include "server/server.h"
+
+#include "api/api.h"
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/os/clock.h"
+#include "base/os/log.h"
+#include "base/os/mailbox.h"
+#include "base/os/random.h"
+#include "base/os/thread.h"
+#include "json/json.h"
+#include "scheduler/scheduler.h"
+#include "store/sqlite/sqlite.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    STOP_MS = 4000,        /* for what is under way when a stop is asked for */
+    STOP_ANSWERS_MS = 500, /* for the last answers to be taken */
+    STOP_SECONDS_MAX = 6,  /* then the process ends as it stands */
+    REFUSED_PAUSE_MS = 50, /* before a store that refused is asked again */
+    BOOT_BYTES = 16,
+    FILES_SPARE = 64, /* descriptors that are not connections */
+    CONNECTIONS_MAX = 20000
+};
+
+struct server {
+    struct rv_store *store;
+    struct rv_scheduler *scheduler;
+    struct rv_mailbox mailbox;
+    struct rv_api *api;
+    struct rv_thread scheduler_thread;
+    atomic_bool stopping;
+    atomic_int store_err; /* enum rv_err of the newest batch */
+    char boot[2 * BOOT_BYTES + 1];
+};
+
+/* ---- the scheduler's thread ---- */
+
+/* Whether to go on with a store that gave this error. What was written is then not known, or not
+ * readable: nobody is answered, and the next start decides from the file. */
+static void store_err_heed(struct server *server, enum rv_err err)
+{
+    if (err != (enum rv_err)atomic_exchange(&server->store_err, (int)err))
+        rv_log(err == RV_OK ? RV_LOG_INFO : RV_LOG_ERROR, "store",
+               RV_LOG_STR("result", rv_str_of(rv_err_text(err))));
+    if (err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY)
+        return;
+    rv_log(RV_LOG_ERROR, "exit",
+           RV_LOG_STR("reason", RV_STR("the store's state is not known; start the server again")));
+    _exit(1);
+}
+
+static enum rv_err batch_run(struct server *server, int64_t wait_ms, size_t *ret_count)
+{
+    void *items[RV_BATCH_COMMANDS_MAX];
+    struct rv_call *calls[RV_BATCH_COMMANDS_MAX];
+    *ret_count = rv_mailbox_take(&server->mailbox, items, RV_BATCH_COMMANDS_MAX, wait_ms);
+    memcpy(calls, items, *ret_count * sizeof calls[0]);
+    return rv_scheduler_run_batch(server->scheduler, calls, *ret_count, rv_clock_mono_ms());
+}
+
+/* Everything that the api has taken in is decided and answered, or the time is over. */
+static void scheduler_drain(struct server *server)
+{
+    int64_t deadline = rv_clock_mono_ms() + STOP_MS;
+    rv_scheduler_drain(server->scheduler);
+    while (rv_api_outstanding(server->api) > 0 && rv_clock_mono_ms() < deadline) {
+        size_t count;
+        store_err_heed(server, batch_run(server, 1, &count));
+    }
+}
+
+static void scheduler_run(void *self)
+{
+    struct server *server = self;
+    while (!atomic_load(&server->stopping)) {
+        int64_t wait_ms = rv_scheduler_next_wake(server->scheduler, rv_clock_mono_ms());
+        if (atomic_load(&server->store_err) != RV_OK && wait_ms < REFUSED_PAUSE_MS)
+            wait_ms = REFUSED_PAUSE_MS;
+        size_t count;
+        store_err_heed(server, batch_run(server, wait_ms, &count));
+    }
+    scheduler_drain(server);
+}
+
+/* ---- start ---- */
+
+static int64_t wall_now(void *self)
+{
+    (void)self;
+    return rv_clock_wall_ms();
+}
+
+static enum rv_err store_health(void *self)
+{
+    struct server *server = self;
+    return (enum rv_err)atomic_load(&server->store_err);
+}
+
+/* The scheduler writes its fields as one JSON object; the log wants them one by one. */
+static void scheduler_log(void *self, enum rv_log_level level, const char *event,
+                          struct rv_str fields)
+{
+    enum { FIELDS_MAX = 12 };
+    (void)self;
+    struct rv_log_field out[FIELDS_MAX];
+    size_t count = 0;
+    struct rv_arena arena;
+    struct rv_json object;
+    rv_arena_init(&arena, 0);
+    bool good = rv_json_parse(&arena, fields, RV_JSON_DEPTH_MAX, &object, NULL) == RV_OK &&
+                object.type == RV_JSON_OBJECT;
+    for (uint32_t i = 0; good && i < object.len && count < FIELDS_MAX; i++) {
+        const struct rv_json_member *member = &object.u.members[i];
+        struct rv_str name = rv_arena_str(&arena, rv_json_str(&member->key));
+        struct rv_str text = rv_json_str(&member->value);
+        int64_t number = 0;
+        if (name.at == NULL || (text.at == NULL && !rv_json_int(&member->value, &number)))
+            continue;
+        out[count++] = (struct rv_log_field){name.at, text, number, false};
+    }
+    if (!good)
+        out[count++] = RV_LOG_STR("fields", fields);
+    rv_log_write(level, event, out, count);
+    rv_arena_done(&arena);
+}
+
+static void boot_make(struct server *server)
+{
+    unsigned char bytes[BOOT_BYTES];
+    rv_random_bytes(bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(server->boot + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static int store_open(struct server *server, const char *path)
+{
+    struct rv_store_sqlite_fault fault = {.pid = 0};
+    struct rv_wall_clock clock = {.now = wall_now};
+    enum rv_err err = rv_store_sqlite_open(path, clock, &server->store, &fault);
+    if (err == RV_OK)
+        return 0;
+    fprintf(stderr, "reeve serve: %s\n", fault.message[0] ? fault.message : rv_err_text(err));
+    return rv_err_exit(err);
+}
+
+static int scheduler_open(struct server *server)
+{
+    struct rv_scheduler_options options = {
+        .store = server->store,
+        .boot = rv_str_of(server->boot),
+        .pid = getpid(),
+        .log = {.write = scheduler_log},
+    };
+    rv_random_bytes(&options.seed, sizeof options.seed);
+    rv_random_bytes(&options.hash_key, sizeof options.hash_key);
+    enum rv_err err = rv_scheduler_open(&options, &server->scheduler);
+    if (err == RV_OK)
+        return 0;
+    fprintf(stderr, "reeve serve: the scheduler cannot begin: %s\n", rv_err_text(err));
+    return rv_err_exit(err);
+}
+
+static void store_print(const struct server *server, const char *path)
+{
+    const struct rv_enlistment *enlistment = rv_scheduler_enlistment(server->scheduler);
+    char *absolute = realpath(path, NULL);
+    printf("reeve: store %s, ", absolute ? absolute : path);
+    free(absolute);
+    if (enlistment->created)
+        printf("new\n");
+    else
+        printf("%lld open task%s\n", (long long)enlistment->open_tasks,
+               enlistment->open_tasks == 1 ? "" : "s");
+}
+
+/* As many connections as the system lets this process have. */
+static unsigned connections_max(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 0;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 0;
+    if (limit.rlim_cur > CONNECTIONS_MAX + FILES_SPARE)
+        return CONNECTIONS_MAX;
+    return limit.rlim_cur > 2 * FILES_SPARE ? (unsigned)limit.rlim_cur - FILES_SPARE : FILES_SPARE;
+}
+
+static int api_open(struct server *server, int listen_fd)
+{
+    struct rv_api_options options = {.listen_fd = listen_fd,
+                                     .mailbox = &server->mailbox,
+                                     .connections_max = connections_max(),
+                                     .health = store_health,
+                                     .self = server};
+    enum rv_err err = rv_api_open(&options, &server->api);
+    if (err == RV_OK)
+        return 0;
+    fprintf(stderr, "reeve serve: the API cannot begin: %s\n", rv_err_text(err));
+    return rv_err_exit(err);
+}
+
+static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
+{
+    enum rv_err err = rv_api_listen(listen, ret_fd, ret_port);
+    const char *cure = strerror(errno);
+    if (err == RV_OK)
+        return 0;
+    if (err == RV_ERR_INVALID)
+        cure = "must be an address and a port, such as 127.0.0.1:7733";
+    else if (err == RV_ERR_REFUSED)
+        cure = "a public address needs API keys, which this version does not have yet; "
+               "use 127.0.0.1 and a tunnel or a proxy that asks for credentials";
+    else if (err == RV_ERR_IN_USE)
+        cure = "the port is taken by another program; choose another, or 0 for any free one";
+    fprintf(stderr, "reeve serve: --listen %.*s: %s\n", RV_STR_FMT(listen), cure);
+    return err == RV_ERR_INVALID || err == RV_ERR_REFUSED ? 2 : rv_err_exit(err);
+}
+
+/* ---- stop ---- */
+
+static void calls_refuse(struct server *server)
+{
+    void *items[RV_BATCH_COMMANDS_MAX];
+    size_t count;
+    rv_mailbox_close(&server->mailbox);
+    while ((count = rv_mailbox_take(&server->mailbox, items, RV_BATCH_COMMANDS_MAX, 0)) > 0) {
+        for (size_t i = 0; i < count; i++) {
+            struct rv_call *call = items[i];
+            call->err = RV_ERR_BUSY;
+            call->message = RV_STR("the server is stopping; try again in a moment");
+            call->finish(call);
+        }
+    }
+}
+
+/* Signals wait in the queue of the process until the main thread asks for them. */
+static void signals_hold(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, ret_set, NULL);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static void signal_await(const sigset_t *set)
+{
+    int number = 0;
+    while (sigwait(set, &number) != 0)
+        ;
+    rv_log(RV_LOG_INFO, "stopping", RV_LOG_STR("signal", rv_str_of(strsignal(number))));
+    /* From here on a second signal ends the process in the ordinary way, and so does time. */
+    pthread_sigmask(SIG_UNBLOCK, set, NULL);
+    alarm(STOP_SECONDS_MAX);
+}
+
+static void assert_log(const char *condition, const char *file, int line)
+{
+    rv_log(RV_LOG_ERROR, "assertion", RV_LOG_STR("condition", rv_str_of(condition)),
+           RV_LOG_STR("file", rv_str_of(file)), RV_LOG_INT("line", line));
+    abort();
+}
+
+/* With all parts open: work until a signal, then end them in the order in which they need each
+ * other: no new requests, decide what is there, answer it, close. */
+static int server_work(struct server *server, const sigset_t *signals)
+{
+    if (rv_thread_start(&server->scheduler_thread, "scheduler", scheduler_run, server) != RV_OK) {
+        fprintf(stderr, "reeve serve: no thread for the scheduler: out of memory\n");
+        calls_refuse(server);
+        return rv_err_exit(RV_ERR_MEMORY);
+    }
+    signal_await(signals);
+    rv_api_drain(server->api);
+    atomic_store(&server->stopping, true);
+    rv_mailbox_wake(&server->mailbox);
+    rv_thread_join(&server->scheduler_thread);
+    calls_refuse(server);
+    return 0;
+}
+
+int rv_server_run(const struct rv_server_options *options)
+{
+    struct server server = {.store = NULL};
+    sigset_t signals;
+    int listen_fd;
+    uint16_t port;
+    signals_hold(&signals);
+    rv_assert_set_handler(assert_log);
+    int result = listen_open(options->listen, &listen_fd, &port);
+    if (result != 0)
+        return result;
+    boot_make(&server);
+    rv_mailbox_init(&server.mailbox, offsetof(struct rv_call, next));
+    result = store_open(&server, options->store);
+    if (result != 0)
+        goto err_after_listen;
+    result = scheduler_open(&server);
+    if (result != 0)
+        goto err_after_store;
+    store_print(&server, options->store);
+    result = api_open(&server, listen_fd);
+    listen_fd = -1;
+    if (result == 0) {
+        const char *colon = memrchr(options->listen.at, ':', options->listen.len);
+        printf("reeve: listening on http://%.*s:%u\n", (int)(colon - options->listen.at),
+               options->listen.at, port);
+        fflush(stdout);
+        result = server_work(&server, &signals);
+    }
+    rv_scheduler_close(server.scheduler);
+    if (server.api != NULL)
+        rv_api_close(server.api, STOP_ANSWERS_MS);
+err_after_store:
+    server.store->ops->close(server.store);
+err_after_listen:
+    if (listen_fd >= 0)
+        close(listen_fd);
+    rv_mailbox_done(&server.mailbox);
+    return result;
+}

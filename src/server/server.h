@@ -1,0 +1,17 @@
+/* server.h - one server: store, scheduler and api with their threads, from start to clean stop. */
+#ifndef RV_SERVER_SERVER_H
+#define RV_SERVER_SERVER_H
+
+#include "base/str.h"
+
+/* Texts are borrowed. */
+struct rv_server_options {
+    struct rv_str listen; /* "127.0.0.1:7733"; port 0: any free one */
+    const char *store;    /* path of the SQLite file */
+};
+
+/* Runs until SIGTERM or SIGINT, then stops within 5 s; a second signal ends the process at once.
+ * Prints where the store is and where it listens on stdout, errors on stderr. The exit code. */
+int rv_server_run(const struct rv_server_options *options);
+
+#endif
