@@ -63,7 +63,12 @@ struct rv_expression {
     uint32_t *errors;
 };
 
-enum rv_template_kind { RV_TEMPLATE_CONSTANT, RV_TEMPLATE_EXPRESSION, RV_TEMPLATE_ARRAY, RV_TEMPLATE_OBJECT };
+enum rv_template_kind {
+    RV_TEMPLATE_CONSTANT,
+    RV_TEMPLATE_EXPRESSION,
+    RV_TEMPLATE_ARRAY,
+    RV_TEMPLATE_OBJECT
+};
 
 /* A JSON tree in which strings of the form `${ }` are computed. Whatever holds no expression is one
  * constant, whose bytes were written when the definition was loaded. */
@@ -124,31 +129,31 @@ struct rv_raise {
 /* One task of the DSL. Fields of other kinds are zero. */
 struct rv_node {
     enum rv_node_kind kind;
-    uint32_t index;                /* in its scope */
-    const struct rv_scope *scope;  /* NULL: the workflow */
+    uint32_t index;               /* in its scope */
+    const struct rv_scope *scope; /* NULL: the workflow */
     struct rv_str name;
     struct rv_str reference;
-    const struct rv_json *source;  /* as written: $task.definition */
+    const struct rv_json *source; /* as written: $task.definition */
     struct rv_expression *condition;
     struct rv_template *input_from;
     struct rv_template *output_as;
     struct rv_template *export_as;
     struct rv_directive then;
-    int64_t timeout_ms;            /* 0: none */
-    bool again;                    /* can be visited more than once */
-    bool keeps_raw;                /* its later expressions look at $task */
-    bool keeps_input;              /* ... at $input */
+    int64_t timeout_ms; /* 0: none */
+    bool again;         /* can be visited more than once */
+    bool keeps_raw;     /* its later expressions look at $task */
+    bool keeps_input;   /* ... at $input */
     enum rv_undo_way undo_way;
-    struct rv_scope *undo;         /* RV_UNDO_STEPS */
+    struct rv_scope *undo; /* RV_UNDO_STEPS */
     struct rv_policy policy;
-    struct rv_scope *body;         /* WORKFLOW, DO, TRY */
-    struct rv_str agent;           /* CALL */
-    struct rv_template *value;     /* CALL: with (NULL: {}); SET */
-    struct rv_case *cases;         /* SWITCH */
+    struct rv_scope *body;     /* WORKFLOW, DO, TRY */
+    struct rv_str agent;       /* CALL */
+    struct rv_template *value; /* CALL: with (NULL: {}); SET */
+    struct rv_case *cases;     /* SWITCH */
     uint32_t cases_count;
-    struct rv_catch *caught;       /* TRY */
-    struct rv_raise *raised;       /* RAISE */
-    int64_t wait_ms;               /* WAIT */
+    struct rv_catch *caught; /* TRY */
+    struct rv_raise *raised; /* RAISE */
+    int64_t wait_ms;         /* WAIT */
 };
 
 struct rv_definition {
@@ -156,8 +161,8 @@ struct rv_definition {
     struct rv_str space;
     struct rv_str name;
     struct rv_str version;
-    uint32_t count;          /* of nodes, without the workflow */
-    struct rv_node **nodes;  /* count + 1 */
+    uint32_t count;         /* of nodes, without the workflow */
+    struct rv_node **nodes; /* count + 1 */
 };
 
 #endif

@@ -14,15 +14,15 @@ struct object {
 
 static void object_add(struct object *object, const char *key, struct rv_json value)
 {
-    object->members[object->count++] =
-        (struct rv_json_member){rv_json_of_str(rv_str_of(key)), value};
+    object->members[object->count++] = (struct rv_json_member){rv_json_of_str(rv_str_of(key)),
+                                                               value};
 }
 
 static enum rv_err object_end(struct rv_flow *flow, const struct object *object,
                               struct rv_json *ret_value)
 {
-    struct rv_json_member *members =
-        RV_NEW_ARRAY(flow->arena, struct rv_json_member, object->count);
+    struct rv_json_member *members = RV_NEW_ARRAY(flow->arena, struct rv_json_member,
+                                                  object->count);
     if (members == NULL)
         return rv_flow_full(flow);
     memcpy(members, object->members, object->count * sizeof *members);
@@ -168,9 +168,9 @@ static enum rv_err raise_expression(struct rv_flow *flow, const struct rv_expres
                                     struct rv_str message)
 {
     int shown = (int)(expression->text.len < 120 ? expression->text.len : 120);
-    struct rv_str detail =
-        rv_arena_printf(flow->arena, "%.*s, in: %.*s%s", RV_STR_FMT(message), shown,
-                        expression->text.at, expression->text.len > 120 ? "..." : "");
+    struct rv_str detail = rv_arena_printf(flow->arena, "%.*s, in: %.*s%s", RV_STR_FMT(message),
+                                           shown, expression->text.at,
+                                           expression->text.len > 120 ? "..." : "");
     if (detail.at == NULL)
         return rv_flow_full(flow);
     return rv_flow_raise_standard(flow, RV_ERROR_EXPRESSION, flow->top->node,
@@ -192,8 +192,8 @@ static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *ex
         arena->bytes_max = own_max;
     struct rv_expr_budget budget = {.fuel = RV_FUEL_PER_EXPRESSION};
     struct rv_expr_fault fault = {0};
-    enum rv_err err =
-        rv_expr_eval(expression->expr, dot, values, &budget, arena, ret_value, &fault);
+    enum rv_err err = rv_expr_eval(expression->expr, dot, values, &budget, arena, ret_value,
+                                   &fault);
     flow->env->fuel -= RV_FUEL_PER_EXPRESSION - budget.fuel;
     arena->bytes_max = bytes_max;
     if (err == RV_OK)
@@ -202,8 +202,7 @@ static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *ex
         return rv_flow_full(flow);
     const char *otherwise = budget.fuel <= 0 ? "it ran too long" : "it needed too much memory";
     rv_buf_reset(&flow->text);
-    rv_buf_add_str(&flow->text,
-                   fault.message.at != NULL ? fault.message : rv_str_of(otherwise));
+    rv_buf_add_str(&flow->text, fault.message.at != NULL ? fault.message : rv_str_of(otherwise));
     rv_arena_release(arena, mark);
     return rv_flow_take_text(flow, ret_message) == RV_OK ? RV_ERR_INVALID : rv_flow_full(flow);
 }
@@ -248,8 +247,8 @@ static enum rv_err fill(struct rv_flow *flow, const struct rv_template *template
         return err;
     }
     case RV_TEMPLATE_OBJECT: {
-        struct rv_json_member *members =
-            RV_NEW_ARRAY(flow->arena, struct rv_json_member, template->count);
+        struct rv_json_member *members = RV_NEW_ARRAY(flow->arena, struct rv_json_member,
+                                                      template->count);
         if (members == NULL)
             return rv_flow_full(flow);
         for (uint32_t i = 0; i < template->count && err == RV_OK; i++) {
@@ -306,8 +305,9 @@ static enum rv_err settle(struct rv_flow *flow, const struct rv_json *tree,
     if (over || size.depth > RV_JSON_DEPTH_MAX) {
         (void)give_back(flow, mark);
         rv_buf_reset(&flow->text);
-        rv_buf_printf(&flow->text, over ? "a value has more than %d bytes"
-                                        : "a value is nested deeper than %d levels",
+        rv_buf_printf(&flow->text,
+                      over ? "a value has more than %d bytes"
+                           : "a value is nested deeper than %d levels",
                       over ? RV_PAYLOAD_BYTES_MAX : RV_JSON_DEPTH_MAX);
         struct rv_str detail;
         enum rv_err err = rv_flow_take_text(flow, &detail);

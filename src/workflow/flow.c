@@ -259,9 +259,8 @@ static void note_run(struct rv_flow *flow, const struct rv_node *node)
 static enum rv_err run_away(struct rv_flow *flow)
 {
     flow->fatal = true;
-    struct rv_str detail =
-        rv_arena_printf(flow->arena, "more than %d steps in a row without an agent or a wait",
-                        RV_INLINE_STEPS_MAX);
+    struct rv_str detail = rv_arena_printf(
+        flow->arena, "more than %d steps in a row without an agent or a wait", RV_INLINE_STEPS_MAX);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
                                                       "The workflow runs away", detail);
@@ -469,12 +468,11 @@ static enum rv_err take_payload(struct rv_flow *flow, struct rv_str text, const 
         return RV_ERR_CORRUPT;
     if (text.len <= RV_PAYLOAD_BYTES_MAX)
         return RV_OK;
-    struct rv_str detail =
-        rv_arena_printf(flow->arena, "%zu bytes, at most %d are taken", text.len,
-                        RV_PAYLOAD_BYTES_MAX);
-    return detail.at == NULL ? rv_flow_full(flow)
-                             : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
-                                                      title, detail);
+    struct rv_str detail = rv_arena_printf(flow->arena, "%zu bytes, at most %d are taken", text.len,
+                                           RV_PAYLOAD_BYTES_MAX);
+    return detail.at == NULL
+               ? rv_flow_full(flow)
+               : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node, title, detail);
 }
 
 static enum rv_err begin_workflow(struct rv_flow *flow, struct rv_str input)
@@ -613,8 +611,7 @@ static enum rv_err raise_expired(struct rv_flow *flow)
     if (expiry.record == NULL || (expiry.attempt && expiry.record == flow->top))
         return RV_ERR_CORRUPT;
     enum rv_err err = RV_OK;
-    while (err == RV_OK &&
-           (expiry.attempt ? flow->top->outer : flow->top) != expiry.record) {
+    while (err == RV_OK && (expiry.attempt ? flow->top->outer : flow->top) != expiry.record) {
         err = rv_flow_keep(flow, &flow->pending, &flow->top->unfinished);
         flow->top = flow->top->outer;
     }

@@ -26,14 +26,14 @@ struct rv_pairs {
 struct rv_record {
     struct rv_record *outer;
     uint32_t node;
-    struct rv_payload raw;    /* $task.input */
-    struct rv_payload input;  /* $input */
-    struct rv_payload error;  /* TRY, in its catch: the catch's variable */
+    struct rv_payload raw;   /* $task.input */
+    struct rv_payload input; /* $input */
+    struct rv_payload error; /* TRY, in its catch: the catch's variable */
     int64_t started_at;
-    int64_t deadline;         /* of `timeout`; 0: none */
-    int64_t attempt_deadline; /* TRY: of limit.attempt.duration; 0: none */
-    int64_t first_at;         /* TRY: of the first error that was retried */
-    int64_t retries;          /* TRY */
+    int64_t deadline;           /* of `timeout`; 0: none */
+    int64_t attempt_deadline;   /* TRY: of limit.attempt.duration; 0: none */
+    int64_t first_at;           /* TRY: of the first error that was retried */
+    int64_t retries;            /* TRY */
     struct rv_pairs unfinished; /* TRY */
 };
 
@@ -54,26 +54,26 @@ struct rv_flow {
     struct rv_arena *arena;
     struct rv_buf text; /* scratch, owned by the move */
     enum rv_next next;
-    struct rv_record *top;         /* of the node at hand, or of the owner of the scope left */
-    uint32_t node;                 /* the node at hand */
-    struct rv_payload value;       /* its raw input, or raw output, or what is left with */
-    struct rv_directive then;      /* after FINISH */
-    const struct rv_scope *scope;  /* LEAVE */
+    struct rv_record *top;        /* of the node at hand, or of the owner of the scope left */
+    uint32_t node;                /* the node at hand */
+    struct rv_payload value;      /* its raw input, or raw output, or what is left with */
+    struct rv_directive then;     /* after FINISH */
+    const struct rv_scope *scope; /* LEAVE */
     struct rv_payload context;
     bool context_changed;
     struct rv_payload workflow_input;
     struct rv_payload undo;
-    struct rv_payload raw_output;  /* $task.output, while output.as and export.as are computed */
-    struct rv_payload output;      /* $output, while export.as is computed */
-    struct rv_json workflow;       /* $workflow, once built */
+    struct rv_payload raw_output; /* $task.output, while output.as and export.as are computed */
+    struct rv_payload output;     /* $output, while export.as is computed */
+    struct rv_json workflow;      /* $workflow, once built */
     bool has_workflow;
-    bool moved;                    /* something ran in this move: a budget may stop it */
-    uint32_t in_a_row;             /* inline steps since the last call or wait */
+    bool moved;        /* something ran in this move: a budget may stop it */
+    uint32_t in_a_row; /* inline steps since the last call or wait */
     struct rv_pairs visits;
     struct rv_pairs abandoned; /* left for good */
-    struct rv_payload error;             /* on its way up */
-    uint32_t error_node;                 /* where it came from */
-    bool fatal;                          /* no catch takes it */
+    struct rv_payload error;   /* on its way up */
+    uint32_t error_node;       /* where it came from */
+    bool fatal;                /* no catch takes it */
     struct rv_pairs pending;   /* uncompleted steps of what the error has left so far */
     uint32_t ran[RV_INLINE_STEPS_PER_COMMAND];
 };
@@ -94,10 +94,9 @@ RV_CHECK enum rv_err rv_flow_open(struct rv_flow *flow, uint32_t node);
 /* Closes the newest; its unfinished steps are abandoned. */
 RV_CHECK enum rv_err rv_flow_close(struct rv_flow *flow);
 /* Moves all of `from` to the end of `to`. */
-RV_CHECK enum rv_err rv_flow_keep(struct rv_flow *flow, struct rv_pairs *to,
-                                  struct rv_pairs *from);
-RV_CHECK enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to,
-                                      uint32_t node, uint32_t number);
+RV_CHECK enum rv_err rv_flow_keep(struct rv_flow *flow, struct rv_pairs *to, struct rv_pairs *from);
+RV_CHECK enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to, uint32_t node,
+                                      uint32_t number);
 
 /* evaluate.c: `dot` is what the expression is evaluated on, variables come from the flow. The result
  * lives on the arena, has its bytes and keeps the limits of a payload. */
@@ -121,8 +120,7 @@ enum rv_standard_error {
     RV_ERROR_COMMUNICATION
 };
 RV_CHECK enum rv_err rv_flow_raise_standard(struct rv_flow *flow, enum rv_standard_error kind,
-                                            uint32_t node, const char *title,
-                                            struct rv_str detail);
+                                            uint32_t node, const char *title, struct rv_str detail);
 /* A raise task; an agent's error (absent members filled in). */
 RV_CHECK enum rv_err rv_flow_raise_task(struct rv_flow *flow, uint32_t node);
 RV_CHECK enum rv_err rv_flow_raise_reply(struct rv_flow *flow, struct rv_str error);

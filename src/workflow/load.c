@@ -75,16 +75,19 @@ static enum rv_err check_label(struct rv_load *load, const char *key, struct rv_
     if (label.at == NULL)
         return rv_load_invalid(load, NULL, "document needs a %s", key);
     if (!is_label(label))
-        return rv_load_invalid(load, key, "%s takes letters, digits and inner hyphens, "
-                               "63 at most", key);
+        return rv_load_invalid(load, key,
+                               "%s takes letters, digits and inner hyphens, "
+                               "63 at most",
+                               key);
     return RV_OK;
 }
 
 static enum rv_err load_document(struct rv_load *load, const struct rv_json *document)
 {
     static const struct rv_load_property known[] = {
-        {"dsl", false}, {"namespace", false}, {"name", false}, {"version", false},
-        {"title", false}, {"summary", false}, {"tags", false}, {"metadata", false}, {NULL, false}};
+        {"dsl", false},     {"namespace", false}, {"name", false},
+        {"version", false}, {"title", false},     {"summary", false},
+        {"tags", false},    {"metadata", false},  {NULL, false}};
     struct rv_definition *definition = load->definition;
     struct rv_str dsl = RV_STR_NONE;
     struct rv_str text;
@@ -139,10 +142,13 @@ static enum rv_err load_evaluate(struct rv_load *load, const struct rv_json *roo
     if (err == RV_OK)
         err = rv_load_string(load, evaluate, "mode", &mode);
     if (err == RV_OK && language.at != NULL && !rv_str_is(language, "jq"))
-        err = rv_load_unsupported(load, "language", "the language %.*s is not supported; "
-                                  "write expressions in jq", RV_STR_FMT(language));
+        err = rv_load_unsupported(load, "language",
+                                  "the language %.*s is not supported; "
+                                  "write expressions in jq",
+                                  RV_STR_FMT(language));
     if (err == RV_OK && mode.at != NULL && rv_str_is(mode, "loose"))
-        err = rv_load_unsupported(load, "mode", "loose mode is not supported yet; "
+        err = rv_load_unsupported(load, "mode",
+                                  "loose mode is not supported yet; "
                                   "put expressions in ${ }");
     else if (err == RV_OK && mode.at != NULL && !rv_str_is(mode, "strict"))
         err = rv_load_invalid(load, "mode", "mode must be strict or loose");
@@ -162,7 +168,8 @@ enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, 
     if (timeout->type == RV_JSON_STRING)
         err = rv_load_enter_named(load, "timeouts", rv_json_str(timeout), &timeout, &saved);
     if (err == RV_OK && timeout->type != RV_JSON_OBJECT)
-        err = rv_load_invalid(load, NULL, "a timeout is an object with `after`, or a name of "
+        err = rv_load_invalid(load, NULL,
+                              "a timeout is an object with `after`, or a name of "
                               "use.timeouts");
     if (err == RV_OK)
         err = rv_load_members(load, timeout, known, "a timeout");
@@ -196,20 +203,25 @@ static struct rv_node *node_new(struct rv_load *load, const struct rv_scope *sco
 static enum rv_err check_item(struct rv_load *load, const struct rv_json *item)
 {
     if (item->type != RV_JSON_OBJECT || item->len == 0)
-        return rv_load_invalid(load, NULL, "an item of a task list is a name with a task, such as "
+        return rv_load_invalid(load, NULL,
+                               "an item of a task list is a name with a task, such as "
                                "- reserveStock: {call: inventory}");
     struct rv_str name = rv_json_str(&item->u.members[0].key);
     if (item->len > 1) {
         struct rv_str second = rv_json_str(&item->u.members[1].key);
-        return rv_load_invalid_name(load, second, "two tasks in one item; begin \"%.*s\" with "
-                                    "a dash of its own", RV_STR_FMT(second));
+        return rv_load_invalid_name(load, second,
+                                    "two tasks in one item; begin \"%.*s\" with "
+                                    "a dash of its own",
+                                    RV_STR_FMT(second));
     }
     if (name.len == 0 || name.len > RV_NAME_BYTES_MAX)
         return rv_load_invalid_name(load, name, "a task's name has 1 to %d bytes",
                                     RV_NAME_BYTES_MAX);
     if (rv_str_is(name, "continue") || rv_str_is(name, "exit") || rv_str_is(name, "end"))
-        return rv_load_invalid_name(load, name, "\"%.*s\" is a flow directive; give the task "
-                                    "another name", RV_STR_FMT(name));
+        return rv_load_invalid_name(load, name,
+                                    "\"%.*s\" is a flow directive; give the task "
+                                    "another name",
+                                    RV_STR_FMT(name));
     return RV_OK;
 }
 
@@ -239,8 +251,10 @@ static enum rv_err load_names(struct rv_load *load, const struct rv_scope *scope
         uint32_t at;
         if (rv_load_find_name(load, names, name, &at) != 0) {
             (void)rv_load_push_index(load, i);
-            return rv_load_invalid_name(load, name, "the name \"%.*s\" is taken by another task "
-                                        "of this list", RV_STR_FMT(name));
+            return rv_load_invalid_name(load, name,
+                                        "the name \"%.*s\" is taken by another task "
+                                        "of this list",
+                                        RV_STR_FMT(name));
         }
         names->nodes[at] = scope->nodes[i];
     }
@@ -328,8 +342,7 @@ static enum rv_err load_workflow_data(struct rv_load *load, const struct rv_json
         size_t path = rv_load_push(load, RV_STR("output"));
         err = rv_load_members(load, output, output_known, "output");
         if (err == RV_OK)
-            err = rv_load_transform(load, output, "as", RV_PLACE_WORKFLOW_OUTPUT,
-                                    &node->output_as);
+            err = rv_load_transform(load, output, "as", RV_PLACE_WORKFLOW_OUTPUT, &node->output_as);
         rv_load_pop(load, path);
     }
     return err;
@@ -338,8 +351,9 @@ static enum rv_err load_workflow_data(struct rv_load *load, const struct rv_json
 static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
 {
     static const struct rv_load_property known[] = {
-        {"document", false}, {"input", false}, {"use", false}, {"do", false}, {"timeout", false},
-        {"output", false}, {"evaluate", false}, {"schedule", true}, {NULL, false}};
+        {"document", false}, {"input", false},   {"use", false},
+        {"do", false},       {"timeout", false}, {"output", false},
+        {"evaluate", false}, {"schedule", true}, {NULL, false}};
     if (root->type != RV_JSON_OBJECT)
         return rv_load_invalid(load, NULL, "a workflow is an object with `document` and `do`");
     const struct rv_json *document = NULL;
@@ -349,7 +363,8 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
     if (err == RV_OK)
         err = rv_load_member(load, root, "document", RV_JSON_OBJECT, &document);
     if (err == RV_OK && document == NULL)
-        err = rv_load_invalid(load, NULL, "the workflow needs `document` with dsl, namespace, "
+        err = rv_load_invalid(load, NULL,
+                              "the workflow needs `document` with dsl, namespace, "
                               "name and version");
     if (err == RV_OK)
         err = load_document(load, document);
@@ -365,10 +380,10 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
         err = load_workflow_data(load, root, node);
     if (err == RV_OK)
         err = rv_load_member(load, root, "do", RV_JSON_ARRAY, &list);
-    if (err == RV_OK && list == NULL)
-        err = rv_load_invalid(load, NULL, "the workflow needs `do`, a list of tasks");
     if (err != RV_OK)
         return err;
+    if (list == NULL)
+        return rv_load_invalid(load, NULL, "the workflow needs `do`, a list of tasks");
     size_t path = rv_load_push(load, RV_STR("do"));
     err = rv_load_scope(load, list, 0, RV_ROLE_BODY, &node->body);
     rv_load_pop(load, path);

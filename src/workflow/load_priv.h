@@ -16,13 +16,13 @@ struct rv_load {
     struct rv_arena *arena;
     struct rv_definition *definition;
     struct rv_definition_fault *fault;
-    struct rv_buf path;                  /* pointer of the value at hand */
-    const struct rv_json *use;           /* NULL: none */
-    const struct rv_load_error *errors;  /* innermost first */
-    struct rv_node *node;                /* the task at hand; NULL: the workflow itself */
-    unsigned depth;                      /* of scopes */
-    bool undo;                           /* inside of a compensation */
-    bool shape_only;                     /* under `use`: expressions are compiled where they are used */
+    struct rv_buf path;                 /* pointer of the value at hand */
+    const struct rv_json *use;          /* NULL: none */
+    const struct rv_load_error *errors; /* innermost first */
+    struct rv_node *node;               /* the task at hand; NULL: the workflow itself */
+    unsigned depth;                     /* of scopes */
+    bool undo;                          /* inside of a compensation */
+    bool shape_only; /* under `use`: expressions are compiled where they are used */
 };
 
 /* A member's name, and whether it is valid DSL that is not supported yet. Ends with a NULL name. */
@@ -45,8 +45,8 @@ enum rv_err rv_load_invalid_name(struct rv_load *load, struct rv_str key, const 
     __attribute__((format(printf, 3, 4)));
 enum rv_err rv_load_unsupported(struct rv_load *load, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-enum rv_err rv_load_unsupported_name(struct rv_load *load, const char *key, const char *format,
-                                     ...) __attribute__((format(printf, 3, 4)));
+enum rv_err rv_load_unsupported_name(struct rv_load *load, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Refuses members that `known` does not list, naming what they stand `under`. */
 RV_CHECK enum rv_err rv_load_members(struct rv_load *load, const struct rv_json *object,
@@ -116,8 +116,7 @@ RV_CHECK enum rv_err rv_load_task(struct rv_load *load, const struct rv_json *ta
                                   struct rv_node *node);
 /* The `then`s of a scope's tasks, once all of its names are known. */
 RV_CHECK enum rv_err rv_load_directives(struct rv_load *load, const struct rv_json *list,
-                                        struct rv_scope *scope,
-                                        const struct rv_load_names *names);
+                                        struct rv_scope *scope, const struct rv_load_names *names);
 
 /* load_try.c: `catch` of a try; the shape of `use`. */
 RV_CHECK enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task,

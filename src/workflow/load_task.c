@@ -29,8 +29,8 @@ static const struct kind kinds[] = {
 enum { KINDS = sizeof kinds / sizeof *kinds, COMMON = 7 };
 
 static const struct rv_load_property common[COMMON] = {
-    {"if", false}, {"input", false}, {"output", false}, {"export", false},
-    {"timeout", false}, {"then", false}, {"metadata", false}};
+    {"if", false},      {"input", false}, {"output", false},  {"export", false},
+    {"timeout", false}, {"then", false},  {"metadata", false}};
 
 static enum rv_err no_kind(struct rv_load *load, const struct rv_json *task)
 {
@@ -44,30 +44,37 @@ static enum rv_err no_kind(struct rv_load *load, const struct rv_json *task)
         for (size_t c = 0; c < COMMON; c++)
             shared = shared || rv_str_is(key, common[c].name);
         if (near != NULL && !shared)
-            return rv_load_invalid_name(load, key, "unknown property \"%.*s\" under a task; "
-                                        "did you mean \"%s\"?", RV_STR_FMT(key), near);
+            return rv_load_invalid_name(load, key,
+                                        "unknown property \"%.*s\" under a task; "
+                                        "did you mean \"%s\"?",
+                                        RV_STR_FMT(key), near);
     }
-    return rv_load_invalid(load, NULL, "this task does nothing; it needs one of call, do, set, "
+    return rv_load_invalid(load, NULL,
+                           "this task does nothing; it needs one of call, do, set, "
                            "switch, try, raise, wait");
 }
 
-/* The kind, after the names of all members were checked. */
-static enum rv_err find_kind(struct rv_load *load, const struct rv_json *task,
-                             const struct kind **ret_kind)
+static const struct kind *kind_of(const struct rv_json *task)
 {
-    const struct kind *kind = NULL;
-    for (size_t i = 0; i < KINDS && kind == NULL; i++) {
+    for (size_t i = 0; i < KINDS; i++) {
         if (rv_json_get(task, rv_str_of(kinds[i].key)) != NULL)
-            kind = &kinds[i];
+            return &kinds[i];
     }
-    if (kind == NULL)
-        return no_kind(load, task);
+    return NULL;
+}
+
+/* The names of all members, and that the kind is the only one and supported. */
+static enum rv_err check_kind(struct rv_load *load, const struct rv_json *task,
+                              const struct kind *kind)
+{
     for (size_t i = 0; i < KINDS; i++) {
         struct rv_str other = rv_str_of(kinds[i].key);
         bool extra = kind->extra[1] != NULL && rv_str_is(other, kind->extra[1]);
         if (&kinds[i] != kind && !extra && rv_json_get(task, other) != NULL)
-            return rv_load_invalid_name(load, other, "a task is either %s or %s; make two tasks "
-                                        "of it", kind->key, kinds[i].key);
+            return rv_load_invalid_name(load, other,
+                                        "a task is either %s or %s; make two tasks "
+                                        "of it",
+                                        kind->key, kinds[i].key);
     }
     struct rv_load_property known[COMMON + 4];
     size_t n = 0;
@@ -83,7 +90,6 @@ static enum rv_err find_kind(struct rv_load *load, const struct rv_json *task,
     enum rv_err err = rv_load_members(load, task, known, under);
     if (err == RV_OK && kind->unsupported)
         err = rv_load_unsupported_name(load, kind->key, "%s is not supported yet", kind->key);
-    *ret_kind = kind;
     return err;
 }
 
@@ -108,8 +114,7 @@ static enum rv_err load_data(struct rv_load *load, const struct rv_json *task, c
 static enum rv_err load_common(struct rv_load *load, const struct rv_json *task,
                                struct rv_node *node)
 {
-    enum rv_err err =
-        rv_load_expression(load, task, "if", RV_PLACE_BEFORE, &node->condition);
+    enum rv_err err = rv_load_expression(load, task, "if", RV_PLACE_BEFORE, &node->condition);
     if (err == RV_OK)
         err = load_data(load, task, "input", "from", RV_PLACE_BEFORE, &node->input_from);
     if (err == RV_OK)
@@ -135,23 +140,27 @@ static bool is_agent_name(struct rv_str s)
     return s.len >= 1 && s.len <= RV_NAME_BYTES_MAX;
 }
 
-static enum rv_err load_call(struct rv_load *load, const struct rv_json *task,
-                             struct rv_node *node)
+static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
     static const char *const functions[] = {"http", "grpc", "openapi", "asyncapi", "a2a", "mcp"};
     enum rv_err err = rv_load_string(load, task, "call", &node->agent);
     for (size_t i = 0; i < sizeof functions / sizeof *functions && err == RV_OK; i++) {
         if (rv_str_is(node->agent, functions[i]))
-            err = rv_load_unsupported(load, "call", "call: %s is not supported yet; call an agent "
-                                      "by its name", functions[i]);
+            err = rv_load_unsupported(load, "call",
+                                      "call: %s is not supported yet; call an agent "
+                                      "by its name",
+                                      functions[i]);
     }
     if (err == RV_OK && (memchr(node->agent.at, '/', node->agent.len) != NULL ||
                          memchr(node->agent.at, '@', node->agent.len) != NULL))
-        err = rv_load_unsupported(load, "call", "functions of a catalog or a URL are not supported "
+        err = rv_load_unsupported(load, "call",
+                                  "functions of a catalog or a URL are not supported "
                                   "yet; call an agent by its name");
     if (err == RV_OK && !is_agent_name(node->agent))
-        err = rv_load_invalid(load, "call", "an agent's name has letters, digits, - _ . and at "
-                              "most %d bytes", RV_NAME_BYTES_MAX);
+        err = rv_load_invalid(load, "call",
+                              "an agent's name has letters, digits, - _ . and at "
+                              "most %d bytes",
+                              RV_NAME_BYTES_MAX);
     const struct rv_json *with;
     if (err == RV_OK)
         err = rv_load_member(load, task, "with", RV_JSON_OBJECT, &with);
@@ -163,13 +172,13 @@ static enum rv_err load_call(struct rv_load *load, const struct rv_json *task,
     return err;
 }
 
-static enum rv_err load_set(struct rv_load *load, const struct rv_json *task,
-                            struct rv_node *node)
+static enum rv_err load_set(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
     const struct rv_json *set = rv_json_get(task, RV_STR("set"));
     bool expression = set->type == RV_JSON_STRING && rv_is_expression(rv_json_str(set));
     if (!expression && (set->type != RV_JSON_OBJECT || set->len == 0))
-        return rv_load_invalid(load, "set", "set needs an object with at least one member, or an "
+        return rv_load_invalid(load, "set",
+                               "set needs an object with at least one member, or an "
                                "expression in ${ }");
     size_t path = rv_load_push(load, RV_STR("set"));
     enum rv_err err = rv_load_template(load, set, RV_PLACE_TASK, &node->value);
@@ -194,8 +203,8 @@ static enum rv_err enter_case(struct rv_load *load, const struct rv_json *item,
     return RV_OK;
 }
 
-static enum rv_err load_case(struct rv_load *load, const struct rv_json *item,
-                             struct rv_node *node, bool *has_default)
+static enum rv_err load_case(struct rv_load *load, const struct rv_json *item, struct rv_node *node,
+                             bool *has_default)
 {
     static const struct rv_load_property known[] = {
         {"when", false}, {"then", false}, {NULL, false}};
@@ -263,10 +272,10 @@ static enum rv_err load_raise(struct rv_load *load, const struct rv_json *task,
     size_t path = rv_load_push(load, RV_STR("raise"));
     err = rv_load_members(load, raise, known, "raise");
     const struct rv_json *error = rv_json_get(raise, RV_STR("error"));
-    if (err == RV_OK && error == NULL)
-        err = rv_load_invalid(load, NULL, "raise needs `error`");
     if (err != RV_OK)
         return err;
+    if (error == NULL)
+        return rv_load_invalid(load, NULL, "raise needs `error`");
     (void)rv_load_push(load, RV_STR("error"));
     struct rv_str saved = RV_STR_NONE;
     if (error->type == RV_JSON_STRING)
@@ -280,8 +289,7 @@ static enum rv_err load_raise(struct rv_load *load, const struct rv_json *task,
     return err;
 }
 
-static enum rv_err load_kind(struct rv_load *load, const struct rv_json *task,
-                             struct rv_node *node)
+static enum rv_err load_kind(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
     enum rv_err err;
     switch (node->kind) {
@@ -308,8 +316,10 @@ static enum rv_err load_kind(struct rv_load *load, const struct rv_json *task,
 
 enum rv_err rv_load_task(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
-    const struct kind *kind = NULL;
-    enum rv_err err = find_kind(load, task, &kind);
+    const struct kind *kind = kind_of(task);
+    if (kind == NULL)
+        return no_kind(load, task);
+    enum rv_err err = check_kind(load, task, kind);
     if (err != RV_OK)
         return err;
     node->kind = kind->kind;
@@ -343,13 +353,14 @@ static enum rv_err unknown_target(struct rv_load *load, struct rv_str name,
     names[scope->count + 2] = "end";
     const char *near = rv_suggest(name, names);
     const char *more = scope->count > SHOWN_MAX ? ", ..." : "";
-    return near != NULL
-               ? rv_load_invalid(load, NULL, "no task is named \"%.*s\" here; did you mean "
-                                 "\"%s\"? In this list are %.*s%s",
-                                 RV_STR_FMT(name), near, RV_STR_FMT(list), more)
-               : rv_load_invalid(load, NULL, "no task is named \"%.*s\" here; in this list are "
-                                 "%.*s%s (or continue, exit, end)",
-                                 RV_STR_FMT(name), RV_STR_FMT(list), more);
+    return near != NULL ? rv_load_invalid(load, NULL,
+                                          "no task is named \"%.*s\" here; did you mean "
+                                          "\"%s\"? In this list are %.*s%s",
+                                          RV_STR_FMT(name), near, RV_STR_FMT(list), more)
+                        : rv_load_invalid(load, NULL,
+                                          "no task is named \"%.*s\" here; in this list are "
+                                          "%.*s%s (or continue, exit, end)",
+                                          RV_STR_FMT(name), RV_STR_FMT(list), more);
 }
 
 /* `then` of an object; absent: left as it is. */

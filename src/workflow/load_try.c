@@ -16,16 +16,17 @@ static bool is_variable_name(struct rv_str s)
 static enum rv_err load_variable(struct rv_load *load, const struct rv_json *caught,
                                  struct rv_str *ret_name)
 {
-    static const char *const taken[] = {"context", "input", "output", "task", "workflow",
-                                        "runtime", "undo", "secrets", "authorization", "ENV",
-                                        "__loc__"};
+    static const char *const taken[] = {"context",       "input",   "output", "task",
+                                        "workflow",      "runtime", "undo",   "secrets",
+                                        "authorization", "ENV",     "__loc__"};
     enum rv_err err = rv_load_string(load, caught, "as", ret_name);
     if (err != RV_OK)
         return err;
     if (ret_name->at == NULL)
         *ret_name = RV_STR("error");
     if (!is_variable_name(*ret_name))
-        return rv_load_invalid(load, "as", "as names a variable: letters, digits and _, without "
+        return rv_load_invalid(load, "as",
+                               "as names a variable: letters, digits and _, without "
                                "the $");
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         if (rv_str_is(*ret_name, taken[i]))
@@ -39,9 +40,9 @@ static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caugh
                                struct rv_catch *into)
 {
     static const struct rv_load_property errors_known[] = {{"with", false}, {NULL, false}};
-    static const struct rv_load_property known[] = {{"type", false}, {"status", false},
+    static const struct rv_load_property known[] = {{"type", false},     {"status", false},
                                                     {"instance", false}, {"title", false},
-                                                    {"detail", false}, {NULL, false}};
+                                                    {"detail", false},   {NULL, false}};
     const struct rv_json *errors;
     const struct rv_json *with = NULL;
     enum rv_err err = rv_load_member(load, caught, "errors", RV_JSON_OBJECT, &errors);
@@ -54,7 +55,8 @@ static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caugh
     if (err == RV_OK && with != NULL) {
         (void)rv_load_push(load, RV_STR("with"));
         if (with->len == 0)
-            err = rv_load_invalid(load, NULL, "with needs one of type, status, instance, title, "
+            err = rv_load_invalid(load, NULL,
+                                  "with needs one of type, status, instance, title, "
                                   "detail; leave it out to catch every error");
         if (err == RV_OK)
             err = rv_load_members(load, with, known, "errors.with");
@@ -87,14 +89,17 @@ static enum rv_err load_backoff(struct rv_load *load, const struct rv_json *poli
     size_t path = rv_load_push(load, RV_STR("backoff"));
     err = rv_load_members(load, object, known, "backoff");
     if (err == RV_OK && object->len != 1)
-        err = rv_load_invalid(load, NULL, "backoff needs one of constant, linear, exponential, "
+        err = rv_load_invalid(load, NULL,
+                              "backoff needs one of constant, linear, exponential, "
                               "such as exponential: {}");
     for (unsigned i = 0; err == RV_OK && known[i].name != NULL; i++) {
         const struct rv_json *way;
         err = rv_load_member(load, object, known[i].name, RV_JSON_OBJECT, &way);
         if (err == RV_OK && way != NULL && way->len > 0)
-            err = rv_load_unsupported(load, known[i].name, "parameters of %s are not supported "
-                                      "yet; write {}", known[i].name);
+            err = rv_load_unsupported(load, known[i].name,
+                                      "parameters of %s are not supported "
+                                      "yet; write {}",
+                                      known[i].name);
         if (err == RV_OK && way != NULL)
             *backoff = (enum rv_backoff)i;
     }
@@ -161,10 +166,11 @@ enum rv_err rv_load_retry(struct rv_load *load, const struct rv_json *policy,
                           struct rv_retry **ret_retry)
 {
     static const struct rv_load_property known[] = {
-        {"when", false}, {"exceptWhen", false}, {"delay", false}, {"backoff", false},
-        {"limit", false}, {"jitter", false}, {NULL, false}};
+        {"when", false},  {"exceptWhen", false}, {"delay", false}, {"backoff", false},
+        {"limit", false}, {"jitter", false},     {NULL, false}};
     if (policy->type != RV_JSON_OBJECT)
-        return rv_load_invalid(load, NULL, "a retry policy is an object, such as {delay: PT3S}, "
+        return rv_load_invalid(load, NULL,
+                               "a retry policy is an object, such as {delay: PT3S}, "
                                "or a name of use.retries");
     struct rv_retry *retry = RV_NEW(load->arena, struct rv_retry);
     if (retry == NULL)
@@ -217,7 +223,7 @@ enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task, stru
 {
     static const struct rv_load_property known[] = {
         {"errors", false}, {"as", false}, {"when", false}, {"exceptWhen", false},
-        {"retry", false}, {"do", false}, {"then", false}, {NULL, false}};
+        {"retry", false},  {"do", false}, {"then", false}, {NULL, false}};
     uint32_t number = node->body->owner;
     const struct rv_json *caught;
     enum rv_err err = rv_load_member(load, task, "catch", RV_JSON_OBJECT, &caught);
@@ -242,7 +248,8 @@ enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task, stru
     if (err == RV_OK)
         err = load_catch_retry(load, caught, into);
     if (((into->when ? into->when->uses : 0) | (into->except_when ? into->except_when->uses : 0) |
-         retry_uses(into->retry)) & RV_VAR_BIT(RV_VAR_TASK))
+         retry_uses(into->retry)) &
+        RV_VAR_BIT(RV_VAR_TASK))
         node->keeps_raw = true;
     into->keeps_error = false; /* those look at it at once; only `do` looks later */
     const struct rv_json *list = rv_json_get(caught, RV_STR("do"));
@@ -274,11 +281,12 @@ static enum rv_err load_error_text(struct rv_load *load, const struct rv_json *e
 enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
                           struct rv_raise **ret_raise)
 {
-    static const struct rv_load_property known[] = {
-        {"type", false}, {"status", false}, {"instance", false}, {"title", false},
-        {"detail", false}, {NULL, false}};
+    static const struct rv_load_property known[] = {{"type", false},     {"status", false},
+                                                    {"instance", false}, {"title", false},
+                                                    {"detail", false},   {NULL, false}};
     if (error->type != RV_JSON_OBJECT)
-        return rv_load_invalid(load, NULL, "an error is an object with type and status, or a name "
+        return rv_load_invalid(load, NULL,
+                               "an error is an object with type and status, or a name "
                                "of use.errors");
     struct rv_raise *raise = RV_NEW(load->arena, struct rv_raise);
     if (raise == NULL)
@@ -327,8 +335,8 @@ static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
     return err == RV_OK ? rv_load_duration(load, value, "after", &ms) : err;
 }
 
-static enum rv_err load_use_kind(struct rv_load *load, const struct rv_json *use,
-                                 const char *key, enum use_kind kind)
+static enum rv_err load_use_kind(struct rv_load *load, const struct rv_json *use, const char *key,
+                                 enum use_kind kind)
 {
     const struct rv_json *named;
     enum rv_err err = rv_load_member(load, use, key, RV_JSON_OBJECT, &named);
@@ -349,9 +357,9 @@ static enum rv_err load_use_kind(struct rv_load *load, const struct rv_json *use
 enum rv_err rv_load_use(struct rv_load *load, const struct rv_json *use)
 {
     static const struct rv_load_property known[] = {
-        {"errors", false}, {"retries", false}, {"timeouts", false}, {"authentications", true},
-        {"catalogs", true}, {"extensions", true}, {"functions", true}, {"secrets", true},
-        {NULL, false}};
+        {"errors", false},         {"retries", false}, {"timeouts", false},
+        {"authentications", true}, {"catalogs", true}, {"extensions", true},
+        {"functions", true},       {"secrets", true},  {NULL, false}};
     size_t path = rv_load_push(load, RV_STR("use"));
     load->shape_only = true;
     enum rv_err err = rv_load_members(load, use, known, "use");

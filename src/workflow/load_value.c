@@ -76,8 +76,7 @@ enum rv_err rv_load_unsupported(struct rv_load *load, const char *key, const cha
     return err;
 }
 
-enum rv_err rv_load_unsupported_name(struct rv_load *load, const char *key, const char *format,
-                                     ...)
+enum rv_err rv_load_unsupported_name(struct rv_load *load, const char *key, const char *format, ...)
 {
     (void)rv_load_push(load, rv_str_of(key));
     va_list args;
@@ -106,8 +105,10 @@ static enum rv_err unknown_property(struct rv_load *load, struct rv_str key,
     }
     const char *near = rv_suggest(key, names);
     if (near != NULL)
-        return rv_load_invalid_name(load, key, "unknown property \"%.*s\" under %s; "
-                                    "did you mean \"%s\"?", RV_STR_FMT(key), under, near);
+        return rv_load_invalid_name(load, key,
+                                    "unknown property \"%.*s\" under %s; "
+                                    "did you mean \"%s\"?",
+                                    RV_STR_FMT(key), under, near);
     return rv_load_invalid_name(load, key, "unknown property \"%.*s\" under %s; known are %.*s",
                                 RV_STR_FMT(key), under, (int)(len ? len - 2 : 0), list + 2);
 }
@@ -197,12 +198,13 @@ enum rv_err rv_load_int(struct rv_load *load, const struct rv_json *object, cons
 static enum rv_err duration_parts(struct rv_load *load, const struct rv_json *object,
                                   int64_t *duration_ms)
 {
-    static const struct rv_load_property parts[] = {
-        {"days", false}, {"hours", false}, {"minutes", false}, {"seconds", false},
-        {"milliseconds", false}, {NULL, false}};
+    static const struct rv_load_property parts[] = {{"days", false},         {"hours", false},
+                                                    {"minutes", false},      {"seconds", false},
+                                                    {"milliseconds", false}, {NULL, false}};
     static const int64_t part_ms[] = {RV_DAY_MS, RV_HOUR_MS, RV_MINUTE_MS, RV_SECOND_MS, 1};
     if (object->len == 0)
-        return rv_load_invalid(load, NULL, "a duration needs at least one of days, hours, "
+        return rv_load_invalid(load, NULL,
+                               "a duration needs at least one of days, hours, "
                                "minutes, seconds, milliseconds");
     enum rv_err err = rv_load_members(load, object, parts, "a duration");
     int64_t sum = 0;
@@ -259,10 +261,14 @@ enum rv_err rv_load_enter_named(struct rv_load *load, const char *kind, struct r
     *ret_value = rv_json_get(named, name);
     if (*ret_value == NULL) {
         const char *near = suggest_named(load, named, name);
-        return near != NULL ? rv_load_invalid(load, NULL, "there is no \"%.*s\" under use.%s; "
-                                              "did you mean \"%s\"?", RV_STR_FMT(name), kind, near)
-                            : rv_load_invalid(load, NULL, "there is no \"%.*s\" under use.%s; "
-                                              "define it there", RV_STR_FMT(name), kind);
+        return near != NULL ? rv_load_invalid(load, NULL,
+                                              "there is no \"%.*s\" under use.%s; "
+                                              "did you mean \"%s\"?",
+                                              RV_STR_FMT(name), kind, near)
+                            : rv_load_invalid(load, NULL,
+                                              "there is no \"%.*s\" under use.%s; "
+                                              "define it there",
+                                              RV_STR_FMT(name), kind);
     }
     *ret_saved = rv_arena_str(load->arena, rv_buf_str(&load->path));
     if (ret_saved->at == NULL)

@@ -17,7 +17,8 @@ static enum rv_err load_then(struct rv_load *load, const struct rv_json *failure
     if (err != RV_OK || then.at == NULL)
         return err;
     if (load->undo)
-        return rv_load_invalid(load, "then", "a compensation that fails waits for an operator; "
+        return rv_load_invalid(load, "then",
+                               "a compensation that fails waits for an operator; "
                                "`then` has no place here");
     policy->then_error = rv_str_is(then, "error");
     if (!policy->then_error && !rv_str_is(then, "compensate"))
@@ -28,9 +29,9 @@ static enum rv_err load_then(struct rv_load *load, const struct rv_json *failure
 static enum rv_err load_failures(struct rv_load *load, const struct rv_json *reeve,
                                  struct rv_policy *policy)
 {
-    static const struct rv_load_property known[] = {
-        {"threshold", false}, {"delay", false}, {"cooldown", false}, {"rounds", false},
-        {"then", false}, {NULL, false}};
+    static const struct rv_load_property known[] = {{"threshold", false}, {"delay", false},
+                                                    {"cooldown", false},  {"rounds", false},
+                                                    {"then", false},      {NULL, false}};
     const struct rv_json *failures;
     int64_t threshold = policy->threshold;
     int64_t rounds = policy->rounds;
@@ -69,12 +70,14 @@ static enum rv_err load_policy(struct rv_load *load, const struct rv_json *reeve
     if (err == RV_OK)
         err = rv_load_duration(load, reeve, "lease", &lease_ms);
     if (err == RV_OK && own_lease && lease_ms == 0)
-        err = rv_load_invalid(load, "lease", "lease must be longer than nothing; leave it out for "
+        err = rv_load_invalid(load, "lease",
+                              "lease must be longer than nothing; leave it out for "
                               "the default");
     if (own_lease)
         policy->lease_ms = lease_ms;
     if (err == RV_OK && own_lease && policy->lease_ms > policy->complete_by_ms)
-        err = rv_load_invalid(load, "lease", "lease is longer than completeBy, which ends the "
+        err = rv_load_invalid(load, "lease",
+                              "lease is longer than completeBy, which ends the "
                               "attempt anyway");
     /* A lease that came from the document must not outlive a shorter completeBy of the task. */
     if (own_complete_by && policy->lease_ms > policy->complete_by_ms)
@@ -124,7 +127,8 @@ static enum rv_err load_compensate(struct rv_load *load, const struct rv_json *r
     if (compensate == NULL)
         return RV_OK;
     if (load->undo)
-        return rv_load_invalid_name(load, RV_STR("compensate"), "a compensation has no "
+        return rv_load_invalid_name(load, RV_STR("compensate"),
+                                    "a compensation has no "
                                     "compensation of its own; it must be safe to repeat");
     if (rv_str_is(rv_json_str(compensate), "none")) {
         node->undo_way = RV_UNDO_NOTHING;
@@ -156,7 +160,8 @@ static enum rv_err load_pivot(struct rv_load *load, const struct rv_json *reeve,
     if (load->undo)
         return rv_load_invalid_name(load, RV_STR("pivot"), "a compensation cannot be a pivot");
     if (rv_json_get(reeve, RV_STR("compensate")) != NULL)
-        return rv_load_invalid_name(load, RV_STR("pivot"), "a pivot is never undone; leave out "
+        return rv_load_invalid_name(load, RV_STR("pivot"),
+                                    "a pivot is never undone; leave out "
                                     "pivot or compensate");
     node->undo_way = RV_UNDO_PIVOT;
     return RV_OK;
@@ -164,9 +169,9 @@ static enum rv_err load_pivot(struct rv_load *load, const struct rv_json *reeve,
 
 enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task)
 {
-    static const struct rv_load_property known[] = {
-        {"completeBy", false}, {"lease", false}, {"failures", false}, {"compensate", false},
-        {"pivot", false}, {NULL, false}};
+    static const struct rv_load_property known[] = {{"completeBy", false}, {"lease", false},
+                                                    {"failures", false},   {"compensate", false},
+                                                    {"pivot", false},      {NULL, false}};
     struct rv_node *node = load->node;
     const struct rv_json *reeve;
     size_t path = load->path.len;
@@ -175,7 +180,8 @@ enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task
     node->undo_way = call && !load->undo ? RV_UNDO_UNDECLARED : RV_UNDO_NOTHING;
     enum rv_err err = enter_reeve(load, task, &reeve);
     if (err == RV_OK && reeve != NULL && !call)
-        err = rv_load_invalid(load, NULL, "only a call has metadata.reeve; write it under the "
+        err = rv_load_invalid(load, NULL,
+                              "only a call has metadata.reeve; write it under the "
                               "calls inside, or under document.metadata.reeve for all");
     if (err == RV_OK && reeve != NULL) {
         err = rv_load_members(load, reeve, known, "metadata.reeve");

@@ -67,8 +67,8 @@ static enum rv_err raise(struct rv_flow *flow, uint32_t node, const struct probl
     return RV_ERR_INVALID;
 }
 
-enum rv_err rv_flow_raise_standard(struct rv_flow *flow, enum rv_standard_error kind,
-                                   uint32_t node, const char *title, struct rv_str detail)
+enum rv_err rv_flow_raise_standard(struct rv_flow *flow, enum rv_standard_error kind, uint32_t node,
+                                   const char *title, struct rv_str detail)
 {
     return raise(flow, node,
                  &(struct problem){.type = rv_str_of(standard_errors[kind].type),
@@ -137,8 +137,7 @@ enum rv_err rv_flow_raise_reply(struct rv_flow *flow, struct rv_str error)
 
 static bool text_matches(struct rv_str filter, const struct rv_json *error, const char *key)
 {
-    return filter.at == NULL ||
-           rv_str_eq(filter, member_or(error, key, RV_STR_NONE));
+    return filter.at == NULL || rv_str_eq(filter, member_or(error, key, RV_STR_NONE));
 }
 
 static bool filter_matches(const struct rv_catch *caught, const struct rv_json *error)
@@ -179,7 +178,8 @@ static int64_t retry_delay(const struct rv_flow *flow, const struct rv_retry *re
     if (retry->backoff == RV_BACKOFF_LINEAR)
         delay = delay > RV_DURATION_MS_MAX / times ? RV_DURATION_MS_MAX : delay * times;
     for (int64_t i = 1; retry->backoff == RV_BACKOFF_EXPONENTIAL && i < times &&
-                        delay < RV_DURATION_MS_MAX && delay > 0; i++)
+                        delay < RV_DURATION_MS_MAX && delay > 0;
+         i++)
         delay *= 2;
     uint64_t span = (uint64_t)(retry->jitter_to_ms - retry->jitter_from_ms) + 1;
     struct rv_hash_key key = {record->node, (uint64_t)times};
@@ -202,8 +202,8 @@ static enum rv_err test_retry(struct rv_flow *flow, const struct rv_retry *retry
     *ret_delay_ms = retry_delay(flow, retry);
     if (retry->duration_ms != 0 && record->first_at == 0)
         record->first_at = now;
-    if (retry->duration_ms != 0 && rv_time_add(now, *ret_delay_ms) >
-                                       rv_time_add(record->first_at, retry->duration_ms))
+    if (retry->duration_ms != 0 &&
+        rv_time_add(now, *ret_delay_ms) > rv_time_add(record->first_at, retry->duration_ms))
         *ret_retry = false;
     return RV_OK;
 }

@@ -4,8 +4,8 @@
 #include "workflow/load_priv.h"
 #include "workflow/payload_priv.h"
 
-static const char *const variable_names[RV_VAR_COUNT] = {
-    "context", "input", "output", "task", "workflow", "runtime", "undo"};
+static const char *const variable_names[RV_VAR_COUNT] = {"context",  "input",   "output", "task",
+                                                         "workflow", "runtime", "undo"};
 
 static bool is_space(char c)
 {
@@ -138,8 +138,8 @@ static enum rv_err missing_variable(struct rv_load *load, struct rv_str name)
 }
 
 static enum rv_err compile_fault(struct rv_load *load, struct rv_str whole, struct rv_str jq,
-                                 const struct scanned *scanned,
-                                 const struct rv_expr_fault *fault, enum rv_err err)
+                                 const struct scanned *scanned, const struct rv_expr_fault *fault,
+                                 enum rv_err err)
 {
     struct rv_str missing = scanned->missing;
     size_t offset = fault->offset;
@@ -201,9 +201,8 @@ static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint
     return err;
 }
 
-enum rv_err rv_load_expression(struct rv_load *load, const struct rv_json *object,
-                               const char *key, uint32_t available,
-                               struct rv_expression **ret_expression)
+enum rv_err rv_load_expression(struct rv_load *load, const struct rv_json *object, const char *key,
+                               uint32_t available, struct rv_expression **ret_expression)
 {
     struct rv_str text;
     enum rv_err err = rv_load_string(load, object, key, &text);

@@ -232,9 +232,9 @@ static enum rv_err check_duplicates(struct yaml_reader *reader, const struct yam
     reader->fault->line = twice->line;
     reader->fault->column = twice->column;
     struct rv_str key = rv_json_str(&twice->member.key);
-    reader->fault->message = rv_arena_printf(
-        reader->arena, "the key \"%.*s\" stands twice here; keep one of them",
-        (int)(key.len < 64 ? key.len : 64), key.at);
+    reader->fault->message = rv_arena_printf(reader->arena,
+                                             "the key \"%.*s\" stands twice here; keep one of them",
+                                             (int)(key.len < 64 ? key.len : 64), key.at);
     return reader->fault->message.at != NULL ? RV_ERR_INVALID : reader_full(reader);
 }
 
@@ -296,8 +296,8 @@ static enum rv_err take_entries(struct yaml_reader *reader, size_t bottom, bool 
         enum rv_err err = check_duplicates(reader, entries, count);
         if (err != RV_OK)
             return err;
-        struct rv_json_member *members =
-            RV_NEW_ARRAY(reader->arena, struct rv_json_member, count ? count : 1);
+        struct rv_json_member *members = RV_NEW_ARRAY(reader->arena, struct rv_json_member,
+                                                      count ? count : 1);
         for (size_t i = 0; members != NULL && i < count; i++)
             members[i] = entries[i].member;
         ret_value->u.members = members;
@@ -318,11 +318,10 @@ static enum rv_err read_collection(struct yaml_reader *reader, const yaml_event_
         (void)reader_fault(reader, &event->start_mark, "nested deeper than 64 levels");
         return RV_ERR_LIMIT;
     }
-    enum rv_err err =
-        mapping ? check_plain_node(reader, event, event->data.mapping_start.anchor,
-                                   event->data.mapping_start.tag)
-                : check_plain_node(reader, event, event->data.sequence_start.anchor,
-                                   event->data.sequence_start.tag);
+    enum rv_err err = mapping ? check_plain_node(reader, event, event->data.mapping_start.anchor,
+                                                 event->data.mapping_start.tag)
+                              : check_plain_node(reader, event, event->data.sequence_start.anchor,
+                                                 event->data.sequence_start.tag);
     size_t bottom = reader->stack.len;
     for (bool end = false; err == RV_OK && !end;)
         err = read_entry(reader, mapping, depth - 1, &end);
@@ -357,8 +356,7 @@ static enum rv_err read_stream(struct yaml_reader *reader, struct rv_json *ret_v
         else if (end && !seen)
             err = reader_fault(reader, &event.start_mark, "there is no document in this text");
         else if (!end && event.type != YAML_STREAM_START_EVENT &&
-                 event.type != YAML_DOCUMENT_START_EVENT &&
-                 event.type != YAML_DOCUMENT_END_EVENT) {
+                 event.type != YAML_DOCUMENT_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT) {
             seen = true;
             err = read_value(reader, &event, RV_JSON_DEPTH_MAX, ret_value);
         }
@@ -368,8 +366,8 @@ static enum rv_err read_stream(struct yaml_reader *reader, struct rv_json *ret_v
     }
 }
 
-static enum rv_err parse_yaml(struct rv_arena *arena, struct rv_str text,
-                              struct rv_json *ret_value, struct rv_yaml_fault *fault)
+static enum rv_err parse_yaml(struct rv_arena *arena, struct rv_str text, struct rv_json *ret_value,
+                              struct rv_yaml_fault *fault)
 {
     struct yaml_reader reader = {.arena = arena, .text = text, .fault = fault};
     if (!rv_yaml_open(&reader.parser, text))
@@ -395,9 +393,8 @@ enum rv_err rv_yaml_parse(struct rv_arena *arena, struct rv_str text, size_t byt
 {
     *ret_fault = (struct rv_yaml_fault){1, 1, RV_STR("out of memory")};
     if (text.len > bytes_max) {
-        struct rv_str message =
-            rv_arena_printf(arena, "the text has %zu bytes, at most %zu are taken", text.len,
-                            bytes_max);
+        struct rv_str message = rv_arena_printf(
+            arena, "the text has %zu bytes, at most %zu are taken", text.len, bytes_max);
         ret_fault->message = message.at ? message : RV_STR("the text is too large");
         return RV_ERR_LIMIT;
     }

@@ -13,8 +13,8 @@
 
 /* Where and why a text is refused. */
 struct rv_yaml_fault {
-    uint32_t line;   /* from 1 */
-    uint32_t column; /* from 1, in characters */
+    uint32_t line;         /* from 1 */
+    uint32_t column;       /* from 1, in characters */
     struct rv_str message; /* on the arena or static: what is wrong and the cure */
 };
 

@@ -23,11 +23,11 @@ bool kit_load(struct kit *kit, const char *yaml)
     kit->now = 1000000;
     struct rv_json document;
     struct rv_yaml_fault fault;
-    kit->err = rv_yaml_parse(&kit->memory, rv_str_of(kit->yaml), RV_DEFINITION_BYTES_MAX,
-                             &document, &fault);
+    kit->err = rv_yaml_parse(&kit->memory, rv_str_of(kit->yaml), RV_DEFINITION_BYTES_MAX, &document,
+                             &fault);
     if (kit->err != RV_OK) {
-        kit->fault.message = rv_arena_printf(&kit->memory, "%u:%u: %.*s", fault.line,
-                                             fault.column, RV_STR_FMT(fault.message));
+        kit->fault.message = rv_arena_printf(&kit->memory, "%u:%u: %.*s", fault.line, fault.column,
+                                             RV_STR_FMT(fault.message));
         return false;
     }
     kit->err = rv_definition_load(&kit->memory, &document, &kit->definition, &kit->fault);

@@ -34,24 +34,24 @@ struct kit {
     kit_agent *agent;
     void *agent_context;
     int64_t now;
-    int64_t fuel;             /* of each move; 0: plenty */
-    uint32_t inline_steps;    /* of each move; 0: plenty */
-    size_t arena_bytes;       /* cap of each move; 0: none */
-    size_t stops_max;         /* 0: 10000 */
+    int64_t fuel;          /* of each move; 0: plenty */
+    uint32_t inline_steps; /* of each move; 0: plenty */
+    size_t arena_bytes;    /* cap of each move; 0: none */
+    size_t stops_max;      /* 0: 10000 */
     const char *undo;
     /* What came of it, valid until the next run. */
     enum rv_err err;
     struct rv_flow_stop stop; /* its texts live in `last` */
     struct rv_arena last;
-    char *context;            /* owned; NULL: none */
-    char *input;              /* owned */
-    char *trace;              /* owned: a line for each stop */
+    char *context; /* owned; NULL: none */
+    char *input;   /* owned */
+    char *trace;   /* owned: a line for each stop */
     size_t trace_len;
     size_t stops;
     size_t frames_bytes_max;
     struct kit_step steps[KIT_STEPS_MAX];
     uint32_t steps_count;
-    uint32_t current;         /* number of the step at which it stands; 0: none */
+    uint32_t current; /* number of the step at which it stands; 0: none */
 };
 
 /* False when the text is refused: `fault` says why, or err is that of the YAML. */

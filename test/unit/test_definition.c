@@ -58,7 +58,8 @@ static const struct bad bad_documents[] = {
     {"3:3", "an item of a task list is a name with a task", HEAD "do:\n- call\n"},
     {"5:3", "two tasks in one item; begin \"b\" with a dash of its own",
      HEAD "do:\n- a:\n    call: x\n  b:\n    call: y\n"},
-    {"5:3", "the name \"a\" is taken", HEAD "do:\n- a: {call: x}\n- b: {call: y}\n- a: {call: z}\n"},
+    {"5:3", "the name \"a\" is taken",
+     HEAD "do:\n- a: {call: x}\n- b: {call: y}\n- a: {call: z}\n"},
     {"3:3", "\"end\" is a flow directive", HEAD "do:\n- end: {call: x}\n"},
     {"3:6", "a task is an object", HEAD "do:\n- a: x\n"},
     {"3:6", "this task does nothing", HEAD "do:\n- a: {then: end}\n"},
@@ -89,7 +90,8 @@ static const struct bad bad_documents[] = {
     {"5:12", "a case needs `then`", HEAD "do:\n- a:\n    switch:\n    - one: {when: .x}\n"},
     {"6:12", "a second case without `when`",
      HEAD "do:\n- a:\n    switch:\n    - one: {then: end}\n    - two: {then: end}\n"},
-    {"3:26", "no task is named \"chrage\" here; did you mean \"charge\"? In this list are a, charge",
+    {"3:26",
+     "no task is named \"chrage\" here; did you mean \"charge\"? In this list are a, charge",
      HEAD "do:\n- a: {call: x,     then: chrage}\n- charge: {call: y}\n"},
     {"4:30", "no task is named \"zzz\" here; in this list are a (or continue, exit, end)",
      HEAD "do:\n- a:\n    switch: [ { one: { then: zzz  } } ]\n"},
@@ -98,8 +100,9 @@ static const struct bad bad_documents[] = {
     {"3:6", "try needs `catch`", HEAD "do:\n- a: {try: [{b: {call: x}}]}\n"},
     {"5:13", "unknown property \"whne\" under catch; did you mean \"when\"?",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {whne: .x}\n"},
-    {"5:32", "with needs one of type", HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
-                                            "    catch: {errors: {    with: {}}}\n"},
+    {"5:32", "with needs one of type",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
+          "    catch: {errors: {    with: {}}}\n"},
     {"5:17", "$input has a meaning of its own",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {as: input}\n"},
     {"5:20", "there is no \"fast\" under use.retries; define it there",
@@ -113,7 +116,8 @@ static const struct bad bad_documents[] = {
     {"3:23", "there is no \"e\" under use.errors", HEAD "do:\n- a: {raise: {error:  e}}\n"},
     {"3:25", "a timeout needs `after`", HEAD "do:\n- a: {call: x, timeout: {}}\n"},
     {"3:25", "the expression does not compile", HEAD "do:\n- a: {call: x, if: '.a ||'}\n"},
-    {"4:16", "$output is not available here", HEAD "do:\n- a:\n    if: '.a == $output'\n    call: x\n"},
+    {"4:16", "$output is not available here",
+     HEAD "do:\n- a:\n    if: '.a == $output'\n    call: x\n"},
     {"4:9", "$input is not available here; the input is `.`",
      HEAD "do:\n- a:\n    if: $input.a\n    call: x\n"},
     {"4:18", "$secrets is not supported yet", HEAD "do:\n- a:\n    set: {b: '${ $secrets.c }'}\n"},
@@ -219,11 +223,12 @@ static void test_document_policy(void **state)
 {
     (void)state;
     static struct kit kit;
-    kit_new(&kit, "document:\n  dsl: '1.0.0'\n  namespace: a\n  name: b\n  version: 1.2.3-rc.1+b\n"
-                  "  title: T\n  summary: S\n  tags: {x: y}\n  metadata:\n    other: [1]\n"
-                  "    reeve: {completeBy: PT40S, lease: PT20S, failures: {rounds: 0}}\n"
-                  "do:\n- a: {call: x, metadata: {reeve: {completeBy: PT5S}, mine: 1}}\n"
-                  "- c: {call: x, metadata: {reeve: {lease: PT2S, failures: {delay: {seconds: 3}}}}}\n");
+    kit_new(&kit,
+            "document:\n  dsl: '1.0.0'\n  namespace: a\n  name: b\n  version: 1.2.3-rc.1+b\n"
+            "  title: T\n  summary: S\n  tags: {x: y}\n  metadata:\n    other: [1]\n"
+            "    reeve: {completeBy: PT40S, lease: PT20S, failures: {rounds: 0}}\n"
+            "do:\n- a: {call: x, metadata: {reeve: {completeBy: PT5S}, mine: 1}}\n"
+            "- c: {call: x, metadata: {reeve: {lease: PT2S, failures: {delay: {seconds: 3}}}}}\n");
     const struct rv_policy *policy = rv_definition_policy(kit.definition, 0);
     assert_int_equal(policy->complete_by_ms, 40000);
     assert_int_equal(policy->lease_ms, 20000);

@@ -47,8 +47,7 @@ static void run(struct kit *kit, const char *yaml, const char *input, const char
 
 #define SCRIPT(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static const char *const order =
-    HEAD
+static const char *const order = HEAD
     "do:\n"
     "- reserveStock:\n"
     "    call: inventory\n"
@@ -134,8 +133,8 @@ static void test_undo(void **state)
     assert_string_equal(kit.trace,
                         "call /do/0/reserveStock/metadata/reeve/compensate/0/releaseStock 1 "
                         "{\"operation\":\"release\",\"key\":\"k1\",\"sku\":\"a\"}\ndone \n");
-    struct rv_flow_env env = {.definition = kit.definition, .arena = &kit.last,
-                              .fuel = 1000, .inline_steps = 10};
+    struct rv_flow_env env = {
+        .definition = kit.definition, .arena = &kit.last, .fuel = 1000, .inline_steps = 10};
     struct rv_flow_stop stop;
     assert_int_equal(rv_flow_start_undo(&env, 3, RV_STR("{}"), &stop), RV_ERR_CORRUPT);
     kit_done(&kit);
@@ -146,24 +145,24 @@ static void test_data_flow(void **state)
     (void)state;
     struct kit kit;
     run(&kit,
-        HEAD "input: { from: '.order' }\n"
-             "output: { as: '{ out: ., context: $context }' }\n"
-             "do:\n"
-             "- a:\n"
-             "    if: .go\n"
-             "    input: { from: { only: '${ .id }' } }\n"
-             "    call: x\n"
-             "    output: { as: '. + {in: $input, raw: $task.input.id}' }\n"
-             "    export: { as: '{ seen: $output.in, was: $context, raw: $task.output }' }\n"
-             "- skipped: { if: '${ false }', call: y, then: end }\n"
-             "- b: { set: '${ {c: $context.seen.only, n: $task.name, r: $task.reference,"
-             " w: $workflow.input.extra, i: $workflow.id, rt: $runtime.name,"
-             " v: $workflow.definition.document.version, s: $workflow.startedAt.epoch.seconds} }' }\n",
+        HEAD
+        "input: { from: '.order' }\n"
+        "output: { as: '{ out: ., context: $context }' }\n"
+        "do:\n"
+        "- a:\n"
+        "    if: .go\n"
+        "    input: { from: { only: '${ .id }' } }\n"
+        "    call: x\n"
+        "    output: { as: '. + {in: $input, raw: $task.input.id}' }\n"
+        "    export: { as: '{ seen: $output.in, was: $context, raw: $task.output }' }\n"
+        "- skipped: { if: '${ false }', call: y, then: end }\n"
+        "- b: { set: '${ {c: $context.seen.only, n: $task.name, r: $task.reference,"
+        " w: $workflow.input.extra, i: $workflow.id, rt: $runtime.name,"
+        " v: $workflow.definition.document.version, s: $workflow.startedAt.epoch.seconds} }' }\n",
         "{\"order\":{\"go\":true,\"id\":5},\"extra\":9}", SCRIPT("a={\"o\":1}"));
-    kit_expect_output(&kit,
-                      "{\"out\":{\"c\":5,\"n\":\"b\",\"r\":\"/do/2/b\",\"w\":9,"
-                      "\"i\":\"06DWX3T9H2K4Q\",\"rt\":\"Reeve\",\"v\":\"1.0.0\",\"s\":1000},"
-                      "\"context\":{\"seen\":{\"only\":5},\"was\":null,\"raw\":{\"o\":1}}}");
+    kit_expect_output(&kit, "{\"out\":{\"c\":5,\"n\":\"b\",\"r\":\"/do/2/b\",\"w\":9,"
+                            "\"i\":\"06DWX3T9H2K4Q\",\"rt\":\"Reeve\",\"v\":\"1.0.0\",\"s\":1000},"
+                            "\"context\":{\"seen\":{\"only\":5},\"was\":null,\"raw\":{\"o\":1}}}");
     kit_done(&kit);
 }
 
@@ -171,20 +170,19 @@ static void test_then(void **state)
 {
     (void)state;
     struct kit kit;
-    const char *yaml = HEAD
-        "do:\n"
-        "- outer:\n"
-        "    do:\n"
-        "    - pick:\n"
-        "        switch:\n"
-        "        - other: { then: continue }\n"
-        "        - leave: { when: '.w == \"exit\"', then: exit }\n"
-        "        - stop: { when: '.w == \"end\"', then: end }\n"
-        "        - jump: { when: '.w == \"jump\"', then: last }\n"
-        "    - middle: { set: { m: 1 } }\n"
-        "    - last: { set: { l: '${ . }' } }\n"
-        "    output: { as: '{ outer: . }' }\n"
-        "- after: { set: '${ {after: .} }' }\n";
+    const char *yaml = HEAD "do:\n"
+                            "- outer:\n"
+                            "    do:\n"
+                            "    - pick:\n"
+                            "        switch:\n"
+                            "        - other: { then: continue }\n"
+                            "        - leave: { when: '.w == \"exit\"', then: exit }\n"
+                            "        - stop: { when: '.w == \"end\"', then: end }\n"
+                            "        - jump: { when: '.w == \"jump\"', then: last }\n"
+                            "    - middle: { set: { m: 1 } }\n"
+                            "    - last: { set: { l: '${ . }' } }\n"
+                            "    output: { as: '{ outer: . }' }\n"
+                            "- after: { set: '${ {after: .} }' }\n";
     kit_new(&kit, yaml);
     kit_run(&kit, "{\"w\":\"exit\"}");
     kit_expect_output(&kit, "{\"after\":{\"outer\":{\"w\":\"exit\"}}}");
@@ -220,8 +218,7 @@ static void test_visits(void **state)
     kit_done(&kit);
 }
 
-static const char *const retried =
-    HEAD
+static const char *const retried = HEAD
     "do:\n"
     "- t:\n"
     "    try:\n"
@@ -268,10 +265,9 @@ static void test_retry_exhausted(void **state)
     assert_true(rv_str_is(kit.stop.data, "{\"fixed\":503,\"in\":4,\"t\":true}"));
     kit_done(&kit);
     run(&kit, retried, "{}", SCRIPT("one={}", "two!{\"status\":404,\"detail\":\"d\"}"));
-    kit_expect_error(&kit,
-                     "{\"status\":404,\"detail\":\"d\",\"instance\":\"/do/0/t/try/1/two\","
-                     "\"type\":\"https://open-workflow-specification.org/spec/1.0.0/errors/"
-                     "communication\",\"title\":\"The agent reported an error\"}");
+    kit_expect_error(&kit, "{\"status\":404,\"detail\":\"d\",\"instance\":\"/do/0/t/try/1/two\","
+                           "\"type\":\"https://open-workflow-specification.org/spec/1.0.0/errors/"
+                           "communication\",\"title\":\"The agent reported an error\"}");
     assert_true(rv_str_is(kit.stop.reference, "/do/0/t/try/1/two"));
     kit_done(&kit);
 }
@@ -338,14 +334,13 @@ static void test_catch_then(void **state)
 {
     (void)state;
     struct kit kit;
-    const char *yaml = HEAD
-        "do:\n"
-        "- t:\n"
-        "    try: [ { a: { call: a } } ]\n"
-        "    catch: { errors: { with: { status: 1 } }, then: other }\n"
-        "    then: end\n"
-        "- next: { set: { n: 1 } }\n"
-        "- other: { set: { o: '${ . }' } }\n";
+    const char *yaml = HEAD "do:\n"
+                            "- t:\n"
+                            "    try: [ { a: { call: a } } ]\n"
+                            "    catch: { errors: { with: { status: 1 } }, then: other }\n"
+                            "    then: end\n"
+                            "- next: { set: { n: 1 } }\n"
+                            "- other: { set: { o: '${ . }' } }\n";
     run(&kit, yaml, "{\"i\":1}", SCRIPT("a!{\"status\":1}"));
     kit_expect_output(&kit, "{\"o\":{\"i\":1}}");
     kit_done(&kit);
@@ -374,8 +369,9 @@ static void test_raise(void **state)
                            "workflow-specification.org/spec/1.0.0/errors/expression\"}");
     kit_done(&kit);
     /* An error in a condition of a catch goes out from the try. */
-    kit_new(&kit, HEAD "do:\n- t:\n    try: [ { r: { raise: { error: { type: x, status: 1 } } } } ]\n"
-                       "    catch: { when: '1 + {}' }\n");
+    kit_new(&kit,
+            HEAD "do:\n- t:\n    try: [ { r: { raise: { error: { type: x, status: 1 } } } } ]\n"
+                 "    catch: { when: '1 + {}' }\n");
     kit_run(&kit, "{}");
     kit_expect_error(&kit, "{\"status\":400,\"instance\":\"/do/0/t\"}");
     kit_done(&kit);
@@ -454,13 +450,12 @@ static void test_runs_away(void **state)
 {
     (void)state;
     struct kit kit;
-    const char *yaml = HEAD
-        "do:\n"
-        "- t:\n"
-        "    try:\n"
-        "    - a: { set: { x: 1 } }\n"
-        "    - b: { set: { x: 2 }, then: a }\n"
-        "    catch: { do: [ { c: { set: { caught: true } } } ] }\n";
+    const char *yaml = HEAD "do:\n"
+                            "- t:\n"
+                            "    try:\n"
+                            "    - a: { set: { x: 1 } }\n"
+                            "    - b: { set: { x: 2 }, then: a }\n"
+                            "    catch: { do: [ { c: { set: { caught: true } } } ] }\n";
     for (uint32_t steps = 0; steps <= 256; steps += 64) {
         kit_new(&kit, yaml);
         kit.inline_steps = steps;
@@ -470,8 +465,9 @@ static void test_runs_away(void **state)
         kit_done(&kit);
     }
     /* A retry that waits for nothing is such a loop as well. */
-    kit_new(&kit, HEAD "do:\n- t:\n    try: [ { r: { raise: { error: { type: x, status: 1 } } } } ]\n"
-                       "    catch: { retry: {} }\n");
+    kit_new(&kit,
+            HEAD "do:\n- t:\n    try: [ { r: { raise: { error: { type: x, status: 1 } } } } ]\n"
+                 "    catch: { retry: {} }\n");
     kit_run(&kit, "{}");
     kit_expect_error(&kit, "{\"status\":500,\"title\":\"The workflow runs away\"}");
     kit_done(&kit);
@@ -538,19 +534,38 @@ static void test_hostile_frames(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "", "{}", "[]", "null", "{\"n\":0}", "{\"n\":9}", "{\"n\":1}", "{\"n\":-2}",
-        "{\"n\":2,\"m\":\"w\"}", "{\"n\":2}", "{\"n\":2,\"m\":\"r\"}", "{\"n\":1,\"m\":\"r\"}",
-        "{\"n\":2,\"s\":[{\"n\":1}]}", "{\"n\":2,\"s\":[{\"n\":1,\"i\":1,\"q\":1}]}",
-        "{\"n\":2,\"s\":[{\"n\":5,\"i\":1}]}", "{\"n\":2,\"s\":[{\"n\":1,\"i\":1,\"u\":[1,1]}]}",
-        "{\"n\":2,\"s\":[{\"n\":1,\"i\":1,\"u\":[2]}]}", "{\"n\":2,\"s\":{}}",
-        "{\"n\":2,\"s\":[{\"n\":1,\"i\":1,\"d\":-1}]}", "{\"n\":2,\"v\":[4,1]}",
-        "{\"n\":2,\"s\":[{\"n\":0,\"c\":1}]}", "{\"n\":2,\"m\":7}", "{\"n\":2,\"x\":0}",
+        "",
+        "{}",
+        "[]",
+        "null",
+        "{\"n\":0}",
+        "{\"n\":9}",
+        "{\"n\":1}",
+        "{\"n\":-2}",
+        "{\"n\":2,\"m\":\"w\"}",
+        "{\"n\":2}",
+        "{\"n\":2,\"m\":\"r\"}",
+        "{\"n\":1,\"m\":\"r\"}",
+        "{\"n\":2,\"s\":[{\"n\":1}]}",
+        "{\"n\":2,\"s\":[{\"n\":1,\"i\":1,\"q\":1}]}",
+        "{\"n\":2,\"s\":[{\"n\":5,\"i\":1}]}",
+        "{\"n\":2,\"s\":[{\"n\":1,\"i\":1,\"u\":[1,1]}]}",
+        "{\"n\":2,\"s\":[{\"n\":1,\"i\":1,\"u\":[2]}]}",
+        "{\"n\":2,\"s\":{}}",
+        "{\"n\":2,\"s\":[{\"n\":1,\"i\":1,\"d\":-1}]}",
+        "{\"n\":2,\"v\":[4,1]}",
+        "{\"n\":2,\"s\":[{\"n\":0,\"c\":1}]}",
+        "{\"n\":2,\"m\":7}",
+        "{\"n\":2,\"x\":0}",
     };
     struct kit kit;
     kit_new(&kit, retried);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct rv_flow_env env = {.definition = kit.definition, .arena = &kit.last, .now = 5,
-                                  .fuel = 100000, .inline_steps = 100};
+        struct rv_flow_env env = {.definition = kit.definition,
+                                  .arena = &kit.last,
+                                  .now = 5,
+                                  .fuel = 100000,
+                                  .inline_steps = 100};
         struct rv_flow_stop stop;
         uint32_t *numbers;
         uint32_t count;
@@ -571,16 +586,26 @@ static void test_hostile_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),           cmocka_unit_test(test_order_policy),
-        cmocka_unit_test(test_undo),            cmocka_unit_test(test_data_flow),
-        cmocka_unit_test(test_then),            cmocka_unit_test(test_visits),
-        cmocka_unit_test(test_retry),           cmocka_unit_test(test_retry_exhausted),
-        cmocka_unit_test(test_nested_try),      cmocka_unit_test(test_kept_step_is_left),
-        cmocka_unit_test(test_catch_then),      cmocka_unit_test(test_raise),
-        cmocka_unit_test(test_wait),            cmocka_unit_test(test_timeouts),
-        cmocka_unit_test(test_attempt_duration), cmocka_unit_test(test_runs_away),
-        cmocka_unit_test(test_limits),          cmocka_unit_test(test_fuel),
-        cmocka_unit_test(test_no_memory),       cmocka_unit_test(test_hostile_frames),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_order_policy),
+        cmocka_unit_test(test_undo),
+        cmocka_unit_test(test_data_flow),
+        cmocka_unit_test(test_then),
+        cmocka_unit_test(test_visits),
+        cmocka_unit_test(test_retry),
+        cmocka_unit_test(test_retry_exhausted),
+        cmocka_unit_test(test_nested_try),
+        cmocka_unit_test(test_kept_step_is_left),
+        cmocka_unit_test(test_catch_then),
+        cmocka_unit_test(test_raise),
+        cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_timeouts),
+        cmocka_unit_test(test_attempt_duration),
+        cmocka_unit_test(test_runs_away),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_fuel),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_hostile_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

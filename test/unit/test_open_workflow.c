@@ -187,9 +187,8 @@ static char *yaml_to_json(const char *yaml)
     rv_arena_init(&arena, 0);
     struct rv_json value;
     struct rv_yaml_fault fault;
-    assert_int_equal(rv_yaml_parse(&arena, rv_str_of(yaml), RV_DEFINITION_BYTES_MAX, &value,
-                                   &fault),
-                     RV_OK);
+    assert_int_equal(
+        rv_yaml_parse(&arena, rv_str_of(yaml), RV_DEFINITION_BYTES_MAX, &value, &fault), RV_OK);
     struct rv_buf buf;
     rv_buf_init(&buf, RV_DEFINITION_BYTES_MAX);
     rv_json_write(&buf, &value);
@@ -306,7 +305,8 @@ int main(void)
 {
     if (!find_root()) {
         printf("1..0 # SKIP the DSL's examples and conformance kit are not at %s; "
-               "set REEVE_OPEN_WORKFLOW\n", root);
+               "set REEVE_OPEN_WORKFLOW\n",
+               root);
         return 0;
     }
     static struct CMUnitTest tests[SCENARIOS_MAX + 3];
@@ -316,9 +316,8 @@ int main(void)
     for_each("ctk/features", ".feature", read_feature);
     for (size_t i = 0; i < scenarios_count; i++) {
         sort_scenario(&scenarios[i]);
-        tests[i + 3] = (struct CMUnitTest){.name = scenarios[i].name,
-                                           .test_func = test_scenario,
-                                           .initial_state = &scenarios[i]};
+        tests[i + 3] = (struct CMUnitTest){
+            .name = scenarios[i].name, .test_func = test_scenario, .initial_state = &scenarios[i]};
     }
     return _cmocka_run_group_tests("open_workflow", tests, scenarios_count + 3, NULL, NULL);
 }

@@ -17,11 +17,10 @@ static void check_json(const char *yaml, const char *json)
     rv_arena_init(&arena, 0);
     struct rv_json value;
     struct rv_yaml_fault fault;
-    enum rv_err err =
-        rv_yaml_parse(&arena, rv_str_of(yaml), RV_DEFINITION_BYTES_MAX, &value, &fault);
+    enum rv_err err = rv_yaml_parse(&arena, rv_str_of(yaml), RV_DEFINITION_BYTES_MAX, &value,
+                                    &fault);
     if (err != RV_OK)
-        print_error("%s\n%u:%u: %.*s\n", yaml, fault.line, fault.column,
-                    RV_STR_FMT(fault.message));
+        print_error("%s\n%u:%u: %.*s\n", yaml, fault.line, fault.column, RV_STR_FMT(fault.message));
     assert_int_equal(err, RV_OK);
     struct rv_buf buf;
     rv_buf_init(&buf, 1 << 20);
@@ -46,7 +45,9 @@ static void test_types(void **state)
     check_json("2026-11-21T00:00:00Z", "\"2026-11-21T00:00:00Z\"");
     check_json("a: 1.0.3", "{\"a\":\"1.0.3\"}");
     check_json("- |\n  x\n  y\n- >\n  x\n  y\n", "[\"x\\ny\\n\",\"x y\\n\"]");
-    check_json("\xEF\xBB\xBF" "a: \xC3\xA9", "{\"a\":\"\xC3\xA9\"}");
+    check_json("\xEF\xBB\xBF"
+               "a: \xC3\xA9",
+               "{\"a\":\"\xC3\xA9\"}");
     check_json("---\na: {}\nb: []\n...\n", "{\"a\":{},\"b\":[]}");
 }
 
@@ -66,11 +67,10 @@ static void check_refused(const char *yaml, enum rv_err want, unsigned line, uns
     rv_arena_init(&arena, 0);
     struct rv_json value;
     struct rv_yaml_fault fault;
-    enum rv_err err =
-        rv_yaml_parse(&arena, rv_str_of(yaml), RV_DEFINITION_BYTES_MAX, &value, &fault);
+    enum rv_err err = rv_yaml_parse(&arena, rv_str_of(yaml), RV_DEFINITION_BYTES_MAX, &value,
+                                    &fault);
     char told[512];
-    snprintf(told, sizeof told, "%u:%u: %.*s", fault.line, fault.column,
-             RV_STR_FMT(fault.message));
+    snprintf(told, sizeof told, "%u:%u: %.*s", fault.line, fault.column, RV_STR_FMT(fault.message));
     if (err != want || fault.line != line || fault.column != column || !strstr(told, part))
         print_error("%s\n--> %d %s\n", yaml, (int)err, told);
     assert_int_equal(err, want);
@@ -130,8 +130,8 @@ static void test_limits(void **state)
     rv_arena_done(&arena);
     for (size_t cap = 1; cap < 600; cap += 7) {
         rv_arena_init(&arena, cap);
-        enum rv_err err =
-            rv_yaml_parse(&arena, RV_STR("a: [1, {b: c}]\nd: 'x'\n"), 100, &value, &fault);
+        enum rv_err err = rv_yaml_parse(&arena, RV_STR("a: [1, {b: c}]\nd: 'x'\n"), 100, &value,
+                                        &fault);
         assert_true(err == RV_OK || err == RV_ERR_LIMIT);
         rv_arena_done(&arena);
     }
@@ -143,8 +143,8 @@ static void check_place(const char *text, const char *pointer, bool at_key, size
 {
     uint32_t line;
     uint32_t column;
-    assert_true(rv_yaml_locate(rv_str_of(text), rv_str_of(pointer), at_key, offset, &line,
-                               &column));
+    assert_true(
+        rv_yaml_locate(rv_str_of(text), rv_str_of(pointer), at_key, offset, &line, &column));
     const char *at = text;
     for (uint32_t l = 1; l < line; l++)
         at = strchr(at, '\n') + 1;
@@ -180,8 +180,8 @@ static void test_locate(void **state)
     assert_false(rv_yaml_locate(RV_STR("a:\n  b: 1\n"), RV_STR("/a/c"), false, 0, &line, &column));
     assert_int_equal(line, 2);
     assert_false(rv_yaml_locate(RV_STR("a: ["), RV_STR("/a/0"), false, 0, &line, &column));
-    assert_false(rv_yaml_locate(RV_STR("[1]"), RV_STR("/99999999999999999999"), false, 0, &line,
-                                &column));
+    assert_false(
+        rv_yaml_locate(RV_STR("[1]"), RV_STR("/99999999999999999999"), false, 0, &line, &column));
 }
 
 int main(void)
