@@ -103,13 +103,12 @@ static enum rv_verdict advance_line(struct draft *d, enum rv_direction direction
 }
 
 /* A run of inline steps that is over gets one row, which says what ran. */
-static enum rv_verdict advance_inline(struct draft *d, enum rv_direction direction,
-                                      uint32_t undoes, struct rv_step *left,
-                                      const struct rv_flow_stop *stop)
+static enum rv_verdict advance_inline(struct draft *d, enum rv_direction direction, uint32_t undoes,
+                                      struct rv_step *left, const struct rv_flow_stop *stop)
 {
     struct rv_step *step = left;
-    bool runs_on =
-        left != NULL && left->kind == RV_KIND_INLINE && left->state == RV_STEP_PROCESSING;
+    bool runs_on = left != NULL && left->kind == RV_KIND_INLINE &&
+                   left->state == RV_STEP_PROCESSING;
     if (stop->kind == RV_FLOW_BUDGET || (stop->inline_count == 0 && !runs_on))
         return RV_DECIDED;
     if (!runs_on) {
@@ -126,8 +125,7 @@ static enum rv_verdict advance_inline(struct draft *d, enum rv_direction directi
     step->frames = RV_STR_NONE;
     step->ended_at = d->command->now;
     step->wake_at = 0;
-    rv_step_move(&step->state,
-                 stop->kind == RV_FLOW_RAISED ? RV_STEP_ERROR : RV_STEP_PROCESSED);
+    rv_step_move(&step->state, stop->kind == RV_FLOW_RAISED ? RV_STEP_ERROR : RV_STEP_PROCESSED);
     if (stop->kind == RV_FLOW_RAISED)
         step->error = stop->error;
     return RV_DECIDED;
@@ -187,8 +185,7 @@ enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t u
     case RV_FLOW_DONE:
         return advance_done(d, direction, undoes, stop);
     case RV_FLOW_RAISED:
-        return fail_task(d, direction, undoes, advance_raiser(left, stop), stop->node,
-                         stop->error);
+        return fail_task(d, direction, undoes, advance_raiser(left, stop), stop->node, stop->error);
     }
     return RV_UNREADABLE;
 }

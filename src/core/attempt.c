@@ -42,8 +42,8 @@ enum rv_verdict attempt_assign(struct draft *d)
     step->complete_by = rv_time_earlier(rv_time_add(command->now, policy->complete_by_ms),
                                         step->deadline);
     step->lease_ms = lease_of(policy);
-    step->lease_until =
-        rv_time_earlier(rv_time_add(command->now, step->lease_ms), step->complete_by);
+    step->lease_until = rv_time_earlier(rv_time_add(command->now, step->lease_ms),
+                                        step->complete_by);
     step->wake_at = step->lease_until;
     step->instance = command->u.assign.instance;
     step->boot = command->u.assign.boot;
@@ -72,8 +72,7 @@ static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
     struct rv_flow_env env;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     struct rv_flow_stop stop;
-    RV_TRY(advance_error(
-        rv_flow_complete(&env, step->frames, step->data, step->output, &stop)));
+    RV_TRY(advance_error(rv_flow_complete(&env, step->frames, step->data, step->output, &stop)));
     return advance(d, step->direction, step->undoes, step, &stop);
 }
 
@@ -107,7 +106,8 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
     bool left = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
     bool waits = draft_open_has(d, step->number);
     if (d->view->definition != NULL && step->direction == RV_FORWARD && left && !waits &&
-        !step->chained && d->plan->task.direction == RV_UNDO && rv_task_state_open(d->plan->task.state))
+        !step->chained && d->plan->task.direction == RV_UNDO &&
+        rv_task_state_open(d->plan->task.state))
         undo_chain(d, step);
     return RV_DECIDED;
 }
@@ -117,8 +117,8 @@ static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_lat
     struct rv_step *step;
     RV_TRY(draft_step(d, d->command->step, &step));
     d->plan->status = 410;
-    d->plan->message = rv_arena_printf(
-        d->arena, "not counted: %s; stop working on this attempt", rv_late_reason_text(reason));
+    d->plan->message = rv_arena_printf(d->arena, "not counted: %s; stop working on this attempt",
+                                       rv_late_reason_text(reason));
     draft_late(d, step, attempt, reason);
     return late_effect(d, step);
 }
@@ -206,8 +206,7 @@ enum rv_verdict attempt_renew(struct draft *d)
     }
     struct rv_step *step;
     RV_TRY(draft_step(d, command->step, &step));
-    int64_t until =
-        rv_time_earlier(rv_time_add(command->now, step->lease_ms), step->complete_by);
+    int64_t until = rv_time_earlier(rv_time_add(command->now, step->lease_ms), step->complete_by);
     if (until > step->lease_until)
         step->lease_until = until;
     step->wake_at = step->lease_until;
@@ -220,8 +219,9 @@ static struct rv_str error_timeout(struct draft *d, const struct rv_step *step)
     bool lease = step->lease_until < step->complete_by;
     rv_instant_text(lease ? step->lease_until : step->complete_by, at);
     return rv_arena_printf(d->arena,
-                           "{\"type\":\"" ERROR_TYPE "timeout\",\"status\":408,\"title\":"
-                           "\"The agent did not answer in time\",\"detail\":\"attempt %u: %s %s passed\"}",
+                           "{\"type\":\"" ERROR_TYPE "timeout\",\"status\":408,"
+                           "\"title\":\"The agent did not answer in time\","
+                           "\"detail\":\"attempt %u: %s %s passed\"}",
                            step->attempt, lease ? "its lease until" : "complete-by", at);
 }
 
@@ -252,8 +252,9 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
 static struct rv_str error_lost(struct draft *d, const struct rv_step *step)
 {
     return rv_arena_printf(d->arena,
-                           "{\"type\":\"" ERROR_TYPE "communication\",\"status\":503,\"title\":"
-                           "\"The agent instance was restarted\",\"detail\":\"attempt %u was lost\"}",
+                           "{\"type\":\"" ERROR_TYPE "communication\",\"status\":503,"
+                           "\"title\":\"The agent instance was restarted\","
+                           "\"detail\":\"attempt %u was lost\"}",
                            step->attempt);
 }
 

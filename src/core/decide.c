@@ -27,7 +27,8 @@ static enum rv_verdict decide_submit(struct draft *d)
     return advance(d, RV_FORWARD, 0, NULL, &stop);
 }
 
-/* The deadline that the DSL's own timeout set has passed. The attempt's complete-by was never later,
+/* The deadline that the DSL's own timeout set has passed. The attempt's complete-by was never
+ * later,
  * so no agent is at work on it any more. */
 static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
 {
@@ -44,8 +45,7 @@ static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
     struct rv_flow_env env;
     struct rv_flow_stop stop;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
-    RV_TRY(advance_error(
-        rv_flow_expire(&env, step->frames, call ? step->number : 0, &stop)));
+    RV_TRY(advance_error(rv_flow_expire(&env, step->frames, call ? step->number : 0, &stop)));
     if (stop.kind == RV_FLOW_RAISED)
         step->error = stop.error;
     return advance(d, step->direction, step->undoes, step, &stop);
@@ -88,8 +88,8 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
         return attempt_expire(d, step);
     step->wake_at = 0;
     draft_alert(d, number, RV_ALERT_NO_AGENT,
-                rv_arena_printf(d->arena, "no agent %.*s has taken %.*s",
-                                RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
+                rv_arena_printf(d->arena, "no agent %.*s has taken %.*s", RV_STR_FMT(step->agent),
+                                RV_STR_FMT(step->reference)));
     return RV_DECIDED;
 }
 
@@ -123,7 +123,8 @@ static enum rv_verdict decide_park(struct draft *d)
 static enum rv_verdict decide(struct draft *d)
 {
     enum rv_command_kind kind = d->command->kind;
-    bool reads_only = kind == RV_COMMAND_REPLY || kind == RV_COMMAND_RENEW || kind == RV_COMMAND_PARK;
+    bool reads_only = kind == RV_COMMAND_REPLY || kind == RV_COMMAND_RENEW ||
+                      kind == RV_COMMAND_PARK;
     if (d->view->definition == NULL && !reads_only)
         return RV_UNREADABLE;
     switch (kind) {

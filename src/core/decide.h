@@ -23,26 +23,26 @@ enum rv_command_kind {
     RV_COMMAND_RESUBMIT, /* the operator's three */
     RV_COMMAND_UNDO,
     RV_COMMAND_CANCEL,
-    RV_COMMAND_PARK      /* u.park: the task's rows cannot be handled; it waits for an operator */
+    RV_COMMAND_PARK /* u.park: the task's rows cannot be handled; it waits for an operator */
 };
 
 struct rv_reply {
-    struct rv_str output;    /* JSON; absent for a failure */
-    struct rv_str error;     /* JSON object {"type","status","title",...}; absent for a success */
+    struct rv_str output; /* JSON; absent for a failure */
+    struct rv_str error;  /* JSON object {"type","status","title",...}; absent for a success */
     bool transient;
-    enum rv_effect effect;   /* of the attempt, as the agent says */
-    int64_t retry_after_ms;  /* 0: not given */
-    bool circuit_open;       /* type "circuit-open": the request was not made */
-    struct rv_str target;    /* of the open circuit; absent: the whole agent */
+    enum rv_effect effect;  /* of the attempt, as the agent says */
+    int64_t retry_after_ms; /* 0: not given */
+    bool circuit_open;      /* type "circuit-open": the request was not made */
+    struct rv_str target;   /* of the open circuit; absent: the whole agent */
 };
 
 struct rv_command {
     enum rv_command_kind kind;
-    uint64_t seed;           /* for jitter and tokens */
-    int64_t now;             /* the store's clock in this batch */
-    int64_t arrived_at;      /* on the store's clock, at most now */
-    uint32_t step;           /* number of the step meant; 0: the task as a whole */
-    uint64_t token;          /* REPLY, RENEW, END: of the attempt meant */
+    uint64_t seed;      /* for jitter and tokens */
+    int64_t now;        /* the store's clock in this batch */
+    int64_t arrived_at; /* on the store's clock, at most now */
+    uint32_t step;      /* number of the step meant; 0: the task as a whole */
+    uint64_t token;     /* REPLY, RENEW, END: of the attempt meant */
     union {
         struct {
             struct rv_task_id task;
@@ -59,7 +59,7 @@ struct rv_command {
             enum rv_effect effect;
         } end;
         struct {
-            bool excused; /* the server was absent when the instant passed: nobody's failure */
+            bool excused;      /* the server was absent when the instant passed: nobody's failure */
             int64_t spread_ms; /* excused: hand out again within this time, at random */
         } wake;
         struct {
@@ -88,7 +88,12 @@ struct rv_planned_step {
     bool insert;
 };
 
-enum { RV_PLAN_STEPS_MAX = 64, RV_PLAN_ALERTS_MAX = 4, RV_PLAN_LATE_MAX = 1, RV_PLAN_ATTEMPTS_MAX = 4 };
+enum {
+    RV_PLAN_STEPS_MAX = 64,
+    RV_PLAN_ALERTS_MAX = 4,
+    RV_PLAN_LATE_MAX = 1,
+    RV_PLAN_ATTEMPTS_MAX = 4
+};
 
 /* What shall be. All rows live on the arena of the call or are borrowed from view and command. */
 struct rv_plan {
@@ -117,7 +122,8 @@ enum rv_verdict {
     RV_UNREADABLE     /* rows and definition do not fit together: park the task */
 };
 
-/* Total: every state meets every command. Takes nothing but what it is given: no clock, no I/O, no global.
+/* Total: every state meets every command. Takes nothing but what it is given: no clock, no I/O, no
+ * global.
  * `now` is what command->now says; fuel and inline limits are those of base/limits.h. */
 enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
                           struct rv_arena *arena, struct rv_plan *plan);
@@ -127,7 +133,8 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
 const char *rv_view_broken(const struct rv_task *task, const struct rv_step *const *steps,
                            size_t steps_count);
 
-/* When the task must be looked at next (0: only on a named event). An instant that is not later than
+/* When the task must be looked at next (0: only on a named event). An instant that is not later
+ * than
  * `now` means at once. */
 int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const *steps,
                         size_t steps_count, int64_t now);

@@ -1,10 +1,11 @@
-/* An error that no catch took: undo what was done, or park the task for an operator (DESIGN 4.5 d). */
+/* An error that no catch took: undo what was done, or park the task for an operator (DESIGN 4.5
+ * d). */
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
 
-void fail_park(struct draft *d, enum rv_direction direction, uint32_t step,
-               enum rv_alert_kind kind, struct rv_str message)
+void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
+               struct rv_str message)
 {
     struct rv_task *task = &d->plan->task;
     task->direction = direction;
@@ -45,8 +46,9 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, uin
                                   task->pivot ? " after the point of no return" : ""));
     else
         fail_park(d, RV_FORWARD, raiser ? raiser->number : 0, RV_ALERT_NO_UNDO,
-                  rv_arena_printf(d->arena, "%.*s failed, and what was done cannot be undone "
-                                            "without you",
+                  rv_arena_printf(d->arena,
+                                  "%.*s failed, and what was done cannot be undone "
+                                  "without you",
                                   RV_STR_FMT(reference)));
     return RV_DECIDED;
 }

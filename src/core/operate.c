@@ -76,7 +76,8 @@ static struct rv_str error_cancelled(struct draft *d)
 {
     struct rv_buf text;
     rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_lit(&text, "{\"type\":\"cancelled\",\"status\":409,\"title\":\"The task was cancelled\"");
+    rv_buf_lit(&text, "{\"type\":\"cancelled\",\"status\":409,"
+                      "\"title\":\"The task was cancelled\"");
     if (d->command->u.operate.by.len > 0) {
         rv_buf_lit(&text, ",\"by\":");
         rv_json_write_string(&text, d->command->u.operate.by);
@@ -86,8 +87,8 @@ static struct rv_str error_cancelled(struct draft *d)
         rv_json_write_string(&text, d->command->u.operate.reason);
     }
     rv_buf_lit(&text, "}");
-    struct rv_str made =
-        text.failed == RV_OK ? rv_arena_str(d->arena, rv_buf_str(&text)) : RV_STR_NONE;
+    struct rv_str made = text.failed == RV_OK ? rv_arena_str(d->arena, rv_buf_str(&text))
+                                              : RV_STR_NONE;
     rv_buf_done(&text);
     return made;
 }

@@ -1,4 +1,5 @@
-/* plan_priv.h - a plan under construction: rows copied on first touch, nothing of the view changed. */
+/* plan_priv.h - a plan under construction: rows copied on first touch, nothing of the view
+ * changed. */
 #ifndef RV_CORE_PLAN_PRIV_H
 #define RV_CORE_PLAN_PRIV_H
 
@@ -75,11 +76,12 @@ enum rv_verdict undo_ended(struct draft *d, uint32_t number);
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect);
 struct rv_str undo_facts(struct draft *d, const struct rv_step *step);
 
-/* fail.c: an error that no catch took. `raiser` is the step that raised it, NULL for the workflow itself. */
+/* fail.c: an error that no catch took. `raiser` is the step that raised it, NULL for the workflow
+ * itself. */
 enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t undoes,
                           struct rv_step *raiser, uint32_t node, struct rv_str error);
-void fail_park(struct draft *d, enum rv_direction direction, uint32_t step,
-               enum rv_alert_kind kind, struct rv_str message);
+void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
+               struct rv_str message);
 
 /* operate.c: the operator's commands (DESIGN 4.6, 4.7). */
 enum rv_verdict operate_resubmit(struct draft *d);

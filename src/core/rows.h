@@ -19,73 +19,73 @@ enum { RV_OPEN_STEPS_MAX = 16 };
 /* One run of a workflow. */
 struct rv_task {
     struct rv_task_id id;
-    int64_t revision;             /* +1 by each committed change; 0: not stored yet */
-    int64_t workflow;             /* id of the rv_workflow_row that it is pinned to */
-    enum rv_task_state state;     /* process_state */
-    enum rv_direction direction;  /* kept in `error`, so that resubmission knows where to go on */
-    bool cancelling;              /* the undo was asked for by cancel */
-    uint8_t priority;             /* 0 to 9, higher first */
-    uint8_t locked_by;            /* instance that tends it */
-    uint32_t fence;               /* raised by every attempt */
-    uint32_t last_number;         /* of the newest step; 0: none */
-    uint32_t undo_head;           /* newest step that may have had an effect and is not undone */
-    uint32_t undo_blocker;        /* oldest step on that chain that does not declare its undo */
-    uint32_t pivot;               /* step that passed the point of no return; 0: none */
+    int64_t revision;            /* +1 by each committed change; 0: not stored yet */
+    int64_t workflow;            /* id of the rv_workflow_row that it is pinned to */
+    enum rv_task_state state;    /* process_state */
+    enum rv_direction direction; /* kept in `error`, so that resubmission knows where to go on */
+    bool cancelling;             /* the undo was asked for by cancel */
+    uint8_t priority;            /* 0 to 9, higher first */
+    uint8_t locked_by;           /* instance that tends it */
+    uint32_t fence;              /* raised by every attempt */
+    uint32_t last_number;        /* of the newest step; 0: none */
+    uint32_t undo_head;          /* newest step that may have had an effect and is not undone */
+    uint32_t undo_blocker;       /* oldest step on that chain that does not declare its undo */
+    uint32_t pivot;              /* step that passed the point of no return; 0: none */
     uint32_t open_count;
     uint32_t open[RV_OPEN_STEPS_MAX]; /* numbers of the steps at which control stands */
     int64_t created_at;
-    int64_t started_at;           /* first attempt recorded */
+    int64_t started_at; /* first attempt recorded */
     int64_t ended_at;
-    struct rv_str key;            /* the submitter's */
+    struct rv_str key; /* the submitter's */
     struct rv_str correlation;
-    struct rv_str input;          /* as submitted */
-    struct rv_str context;        /* the DSL's $context; absent: null */
-    struct rv_str output;         /* of the whole, once processed */
-    struct rv_str error;          /* why it is undone, compensated or parked */
+    struct rv_str input;   /* as submitted */
+    struct rv_str context; /* the DSL's $context; absent: null */
+    struct rv_str output;  /* of the whole, once processed */
+    struct rv_str error;   /* why it is undone, compensated or parked */
 };
 
 /* One step: a call of an agent, a wait, or a run of inline steps. It is the line of control too:
  * `frames` say how to go on from here (workflow/flow.h): each open step is a branch. */
 struct rv_step {
-    uint32_t number;              /* from 1 in its task */
+    uint32_t number; /* from 1 in its task */
     enum rv_step_kind kind;
-    enum rv_step_state state;     /* process_state */
+    enum rv_step_state state; /* process_state */
     enum rv_direction direction;
-    uint32_t undoes;              /* UNDO: number of the forward step */
-    uint32_t node;                /* in the definition */
+    uint32_t undoes; /* UNDO: number of the forward step */
+    uint32_t node;   /* in the definition */
     uint32_t visit;
-    enum rv_effect effect;        /* of all attempts so far */
-    uint32_t undo_prev;           /* chained: the step to undo after this one; 0: the last */
-    bool chained;                 /* stands on the task's undo chain (or stood there: undone) */
+    enum rv_effect effect; /* of all attempts so far */
+    uint32_t undo_prev;    /* chained: the step to undo after this one; 0: the last */
+    bool chained;          /* stands on the task's undo chain (or stood there: undone) */
     bool undone;
-    uint32_t failure_count;       /* in this round */
-    uint32_t round;               /* cool-downs so far */
-    uint32_t deaths;              /* agent instances that died at it */
-    int64_t wake_at;              /* complete-by, lease, retry-at, timer, deadline or alert */
-    int64_t ready_at;             /* PENDING: not handed out before */
-    int64_t deadline;             /* DSL timeout in force; 0: none */
-    uint32_t attempt;             /* number of the newest; 0: none yet */
+    uint32_t failure_count; /* in this round */
+    uint32_t round;         /* cool-downs so far */
+    uint32_t deaths;        /* agent instances that died at it */
+    int64_t wake_at;        /* complete-by, lease, retry-at, timer, deadline or alert */
+    int64_t ready_at;       /* PENDING: not handed out before */
+    int64_t deadline;       /* DSL timeout in force; 0: none */
+    uint32_t attempt;       /* number of the newest; 0: none yet */
     enum rv_attempt_state attempt_state;
-    uint64_t token;               /* of the newest attempt */
+    uint64_t token; /* of the newest attempt */
     uint32_t fence;
-    int64_t attempt_at;           /* recorded */
-    int64_t complete_by;          /* set when an attempt is recorded, kept to the next; 0 before */
+    int64_t attempt_at;  /* recorded */
+    int64_t complete_by; /* set when an attempt is recorded, kept to the next; 0 before */
     int64_t lease_ms;
-    int64_t lease_until;          /* never later than complete_by */
+    int64_t lease_until; /* never later than complete_by */
     int64_t created_at;
     int64_t ended_at;
     struct rv_str reference;
     struct rv_str iteration;
     struct rv_str agent;
-    struct rv_str target;         /* of the open circuit that parks it; absent: none */
-    struct rv_str instance;       /* that holds the newest attempt, its boot id and its poll */
+    struct rv_str target;   /* of the open circuit that parks it; absent: none */
+    struct rv_str instance; /* that holds the newest attempt, its boot id and its poll */
     struct rv_str boot;
     struct rv_str poll;
     struct rv_str frames;
     struct rv_str data;
-    struct rv_str input;          /* of the request */
-    struct rv_str output;         /* of the result; before that, of a late `done` */
-    struct rv_str error;          /* of the newest failure */
+    struct rv_str input;  /* of the request */
+    struct rv_str output; /* of the result; before that, of a late `done` */
+    struct rv_str error;  /* of the newest failure */
 };
 
 /* An attempt that has ended without the step's result; the newest attempt stands in the step. */
@@ -116,11 +116,11 @@ struct rv_late_reply {
 struct rv_alert {
     int64_t id;
     struct rv_task_id task;
-    uint32_t step;        /* number; 0: the task as a whole */
+    uint32_t step; /* number; 0: the task as a whole */
     enum rv_alert_kind kind;
     int64_t raised_at;
-    int64_t acked_at;     /* 0: not yet */
-    int64_t closed_at;    /* 0: its cause still stands */
+    int64_t acked_at;  /* 0: not yet */
+    int64_t closed_at; /* 0: its cause still stands */
     struct rv_str acked_by;
     struct rv_str message;
 };
@@ -129,11 +129,11 @@ struct rv_alert {
 struct rv_workflow_row {
     int64_t id;
     int64_t published_at;
-    struct rv_str space;   /* namespace */
+    struct rv_str space; /* namespace */
     struct rv_str name;
     struct rv_str version;
-    struct rv_str hash;    /* hex SHA-256 of the canonical JSON */
-    struct rv_str source;  /* canonical JSON */
+    struct rv_str hash;   /* hex SHA-256 of the canonical JSON */
+    struct rv_str source; /* canonical JSON */
 };
 
 #endif

@@ -1,10 +1,12 @@
 /* Undo (DESIGN 4.6). What may have had an effect stands on a chain through the steps' rows: the
- * task's undo_head names the newest, each step's undo_prev the one before. So the undo of a task of a
+ * task's undo_head names the newest, each step's undo_prev the one before. So the undo of a task
+ * of a
  * million steps reads one row at a time, in reverse order of completion, and branches will each
  * have a chain that is joined where they join.
  *
  * First everything that is under way is revoked. Nothing is compensated until each revoked attempt
- * has replied or its complete-by has passed. A step leaves the chain when its compensation starts. */
+ * has replied or its complete-by has passed. A step leaves the chain when its compensation starts.
+ * */
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
@@ -148,9 +150,8 @@ static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo
 {
     fail_park(d, RV_UNDO, step->number, RV_ALERT_NO_UNDO,
               rv_arena_printf(d->arena, "%.*s %s", RV_STR_FMT(step->reference),
-                              way == RV_UNDO_PIVOT
-                                  ? "is the point of no return and is never undone"
-                                  : "does not declare how it is undone"));
+                              way == RV_UNDO_PIVOT ? "is the point of no return and is never undone"
+                                                   : "does not declare how it is undone"));
 }
 
 enum rv_verdict undo_next(struct draft *d)

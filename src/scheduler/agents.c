@@ -193,8 +193,8 @@ void held_remove(struct agents *agents, struct held *held)
     free(held);
 }
 
-static enum rv_err held_add(struct agents *agents, struct agent_kind *kind,
-                            struct rv_step_id id, const struct rv_step *step, int64_t now)
+static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, struct rv_step_id id,
+                            const struct rv_step *step, int64_t now)
 {
     struct agent_instance *instance = agents_instance(kind, step->instance);
     if (instance == NULL)
@@ -204,20 +204,25 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind,
     struct held *held = calloc(1, sizeof *held);
     struct delivery *delivery = delivery_get(instance, step->poll, now);
     if (held == NULL || delivery == NULL ||
-        rv_map_put(&agents->held, (uint64_t)id.task.value, id.number,
-                   (uint64_t)(uintptr_t)held) != RV_OK) {
+        rv_map_put(&agents->held, (uint64_t)id.task.value, id.number, (uint64_t)(uintptr_t)held) !=
+            RV_OK) {
         free(held);
         if (delivery != NULL && delivery->held_count == 0)
             delivery_drop(instance, delivery);
         return RV_ERR_MEMORY;
     }
-    *held = (struct held){.step = id, .token = step->token, .delivery = delivery,
-                          .instance = instance, .next = instance->held};
+    *held = (struct held){.step = id,
+                          .token = step->token,
+                          .delivery = delivery,
+                          .instance = instance,
+                          .next = instance->held};
     if (instance->held != NULL)
         instance->held->prev = held;
     instance->held = held;
     instance->held_count++;
     delivery->held_count++;
+    if (agents->recovering)
+        delivery->confirmed = true; /* whether it was is not known any more (decision 006) */
     return RV_OK;
 }
 

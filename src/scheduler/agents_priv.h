@@ -1,4 +1,5 @@
-/* agents_priv.h - what the scheduler remembers of agents: kinds, instances, attempts they hold, circuits. */
+/* agents_priv.h - what the scheduler remembers of agents: kinds, instances, attempts they hold,
+ * circuits. */
 #ifndef RV_SCHEDULER_AGENTS_PRIV_H
 #define RV_SCHEDULER_AGENTS_PRIV_H
 
@@ -19,7 +20,8 @@
 
 struct pending;
 
-/* An answer that took requests to an instance. Confirmed once the instance has shown that it came. */
+/* An answer that took requests to an instance. Confirmed once the instance has shown that it came.
+ * */
 struct delivery {
     char *poll; /* owned, terminated */
     int64_t answered_at;
@@ -45,10 +47,10 @@ struct agent_instance {
     char *boot;
     struct agent_kind *kind; /* borrowed */
     int64_t seen_at;
-    bool overlaps;           /* has had two polls out at once */
+    bool overlaps; /* has had two polls out at once */
     uint32_t held_count;
     uint32_t parked_count;
-    uint32_t cancels;        /* revoked attempts that it was not told of */
+    uint32_t cancels; /* revoked attempts that it was not told of */
     struct held *held;
     struct delivery *deliveries; /* owned */
     struct agent_instance *next;
@@ -58,7 +60,7 @@ struct agent_instance {
 struct circuit {
     char *target; /* owned; "": the whole agent */
     int64_t until;
-    struct rv_step_id probe; /* number 0: none is out */
+    struct rv_step_id probe;    /* number 0: none is out */
     struct rv_step_id *waiting; /* owned: ready steps that wait for the circuit */
     size_t waiting_count;
     size_t waiting_room;
@@ -66,9 +68,9 @@ struct circuit {
 };
 
 struct agent_kind {
-    char *name; /* owned, terminated */
-    struct rv_heap ready;  /* (ready_at less a bonus for priority, task, step number) */
-    struct rv_map queued;  /* (task, number) in the heap -> ready_at */
+    char *name;                       /* owned, terminated */
+    struct rv_heap ready;             /* (ready_at less a bonus for priority, task, step number) */
+    struct rv_map queued;             /* (task, number) in the heap -> ready_at */
     struct agent_instance *instances; /* owned */
     struct circuit *circuits;         /* owned */
     struct pending *parked_first;     /* owned by the scheduler's parking */
@@ -82,6 +84,7 @@ struct agents {
     struct agent_kind *kinds; /* owned */
     struct rv_map kinds_by_hash;
     struct rv_map held; /* (task, number) -> struct held * */
+    bool recovering;    /* the walk over the open rows after a start is under way */
 };
 
 /* A level of priority is worth so much waiting: nothing starves. */
@@ -116,7 +119,8 @@ struct delivery *delivery_get(struct agent_instance *instance, struct rv_str pol
 void held_remove(struct agents *agents, struct held *held);
 struct held *held_find(const struct agents *agents, struct rv_step_id step);
 
-/* May the step be handed out, as far as circuits go? False: it waits with the circuit. True may make it the probe. */
+/* May the step be handed out, as far as circuits go? False: it waits with the circuit. True may
+ * make it the probe. */
 bool circuit_lets(struct agent_kind *kind, const struct rv_step *step, struct rv_step_id id,
                   int64_t now);
 /* The probe's attempt has ended, or a circuit was reported: from the row as committed. */

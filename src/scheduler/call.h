@@ -18,22 +18,22 @@
  * Then it belongs to its maker again, who renders the answer and frees it. All that the request
  * or the answer points to lives on the call's own arena. */
 enum rv_call_kind {
-    RV_CALL_PUBLISH,   /* u.publish */
-    RV_CALL_SUBMIT,    /* u.submit */
-    RV_CALL_POLL,      /* u.poll: may be parked */
-    RV_CALL_REPLIES,   /* u.replies */
-    RV_CALL_LEASES,    /* u.leases */
-    RV_CALL_OPERATE,   /* u.operate: resubmit, undo, cancel */
-    RV_CALL_ACK,       /* u.ack */
-    RV_CALL_SHOW,      /* u.show: a task; may be parked until it changes */
-    RV_CALL_STEPS,     /* u.list */
-    RV_CALL_ATTEMPTS,  /* u.list */
-    RV_CALL_LATE,      /* u.list */
-    RV_CALL_TASKS,     /* u.list */
-    RV_CALL_ALERTS,    /* u.list */
-    RV_CALL_WORKFLOWS, /* u.list */
-    RV_CALL_AGENTS,    /* u.agents */
-    RV_CALL_GONE,      /* u.gone: the caller of a parked call has left */
+    RV_CALL_PUBLISH,    /* u.publish */
+    RV_CALL_SUBMIT,     /* u.submit */
+    RV_CALL_POLL,       /* u.poll: may be parked */
+    RV_CALL_REPLIES,    /* u.replies */
+    RV_CALL_LEASES,     /* u.leases */
+    RV_CALL_OPERATE,    /* u.operate: resubmit, undo, cancel */
+    RV_CALL_ACK,        /* u.ack */
+    RV_CALL_SHOW,       /* u.show: a task; may be parked until it changes */
+    RV_CALL_STEPS,      /* u.list */
+    RV_CALL_ATTEMPTS,   /* u.list */
+    RV_CALL_LATE,       /* u.list */
+    RV_CALL_TASKS,      /* u.list */
+    RV_CALL_ALERTS,     /* u.list */
+    RV_CALL_WORKFLOWS,  /* u.list */
+    RV_CALL_AGENTS,     /* u.agents */
+    RV_CALL_GONE,       /* u.gone: the caller of a parked call has left */
     RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
 };
 
@@ -43,7 +43,7 @@ struct rv_call_publish {
 };
 
 struct rv_submission {
-    struct rv_str space;   /* in */
+    struct rv_str space; /* in */
     struct rv_str name;
     struct rv_str version; /* absent: the newest */
     struct rv_str input;   /* JSON; absent: {} */
@@ -51,11 +51,11 @@ struct rv_submission {
     struct rv_str body_hash; /* of the whole submission, given when key is */
     struct rv_str correlation;
     uint8_t priority;
-    enum rv_err err;         /* in: an item that the api refused already (with its message); out */
-    struct rv_str message;   /* names what is wrong and the cure */
-    struct rv_task_id task;  /* out */
+    enum rv_err err;        /* in: an item that the api refused already (with its message); out */
+    struct rv_str message;  /* names what is wrong and the cure */
+    struct rv_task_id task; /* out */
     enum rv_task_state state;
-    bool known;              /* the key was submitted before with the same body */
+    bool known; /* the key was submitted before with the same body */
 };
 
 struct rv_call_submit {
@@ -102,12 +102,12 @@ struct rv_poll {
 struct rv_reply_item {
     struct rv_step_id step; /* in; number 0: the text was no step id */
     uint64_t token;
-    bool failed;            /* `error` was given, else `output` */
-    struct rv_reply reply;  /* core/decide.h */
-    int refused;            /* in: the status with which the api refused the item; 0: it did not.
+    bool failed;           /* `error` was given, else `output` */
+    struct rv_reply reply; /* core/decide.h */
+    int refused;           /* in: the status with which the api refused the item; 0: it did not.
                              * Such an item has step number 0, and the scheduler passes it over */
-    struct rv_str refusal;  /* in: why */
-    int status;             /* out: 200, 409 or 410 */
+    struct rv_str refusal; /* in: why */
+    int status;            /* out: 200, 409 or 410 */
     struct rv_str message;
 };
 
@@ -121,10 +121,10 @@ struct rv_call_replies {
 struct rv_lease_item {
     struct rv_step_id step; /* in */
     uint64_t token;
-    int status;             /* out: 200, 409 or 410 */
+    int status; /* out: 200, 409 or 410 */
     int64_t lease_until;
     int64_t complete_by;
-    bool cancel;            /* stop: the attempt is revoked or over */
+    bool cancel; /* stop: the attempt is revoked or over */
 };
 
 struct rv_call_leases {
@@ -150,21 +150,21 @@ struct rv_call_show {
 
 /* One page of whatever kind the call is. */
 struct rv_call_list {
-    struct rv_task_id task; /* STEPS, ATTEMPTS, LATE; ALERTS: none for all */
-    uint32_t step;          /* ATTEMPTS: 0 for all; else of that step */
-    uint32_t after_step;    /* STEPS: after this number; ATTEMPTS: after this step ... */
-    uint32_t after;         /* ... and this attempt */
-    int64_t before;         /* ALERTS */
-    size_t skip;            /* WORKFLOWS */
-    bool open_only;         /* ALERTS */
+    struct rv_task_id task;       /* STEPS, ATTEMPTS, LATE; ALERTS: none for all */
+    uint32_t step;                /* ATTEMPTS: 0 for all; else of that step */
+    uint32_t after_step;          /* STEPS: after this number; ATTEMPTS: after this step ... */
+    uint32_t after;               /* ... and this attempt */
+    int64_t before;               /* ALERTS */
+    size_t skip;                  /* WORKFLOWS */
+    bool open_only;               /* ALERTS */
     struct rv_task_filter filter; /* TASKS; WORKFLOWS: `workflow` present: only that one */
-    size_t limit;           /* at most RV_PAGE_ROWS_MAX */
-    size_t count;           /* out: rows in the array of this kind */
-    struct rv_task_id next; /* TASKS: where to go on; none: the end */
+    size_t limit;                 /* at most RV_PAGE_ROWS_MAX */
+    size_t count;                 /* out: rows in the array of this kind */
+    struct rv_task_id next;       /* TASKS: where to go on; none: the end */
     struct rv_task *tasks;
     const struct rv_workflow_row **task_workflows; /* tasks_workflows[i] belongs to tasks[i] */
     struct rv_step *steps;
-    size_t steps_count;     /* out: ATTEMPTS: rows in `steps`; for STEPS, `count` */
+    size_t steps_count;          /* out: ATTEMPTS: rows in `steps`; for STEPS, `count` */
     struct rv_attempt *attempts; /* ATTEMPTS: the newest of each step stands in `steps` */
     struct rv_late_reply *late_replies;
     struct rv_alert *alerts;
@@ -212,13 +212,13 @@ struct rv_call_undelivered {
 
 struct rv_call {
     enum rv_call_kind kind;
-    uint64_t serial;     /* unique in this process, given by the maker */
-    uint64_t seed;       /* random, from the operating system: tokens are drawn from it */
-    int64_t mono_at;     /* arrival by the monotonic clock, stamped on receipt */
+    uint64_t serial; /* unique in this process, given by the maker */
+    uint64_t seed;   /* random, from the operating system: tokens are drawn from it */
+    int64_t mono_at; /* arrival by the monotonic clock, stamped on receipt */
     struct rv_arena arena;
     void (*finish)(struct rv_call *call); /* called on the scheduler's thread */
-    void *owner;         /* the maker's */
-    struct rv_call *next; /* link of whoever owns it at the time */
+    void *owner;                          /* the maker's */
+    struct rv_call *next;                 /* link of whoever owns it at the time */
 
     enum rv_err err;       /* out: of the call as a whole */
     struct rv_str message; /* out: what is wrong and the cure */

@@ -54,7 +54,8 @@ static void circuit_close(struct agent_kind *kind, struct circuit *circuit)
     free(circuit);
 }
 
-/* Keeps the step with the circuit, known as queued; without memory it goes on as if there were none. */
+/* Keeps the step with the circuit, known as queued; without memory it goes on as if there were
+ * none. */
 static bool circuit_keep(struct agent_kind *kind, struct circuit *circuit, struct rv_step_id id)
 {
     if (circuit->waiting_count == circuit->waiting_room) {

@@ -6,11 +6,11 @@
 
 static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct rv_change *change)
 {
-    const struct rv_step **rows =
-        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                               work->steps_count + 1);
     bool *inserts = RV_NEW_ARRAY(s->batch.arena, bool, work->steps_count + 1);
-    const struct rv_step **all =
-        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    const struct rv_step **all = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                              work->steps_count + 1);
     if (rows == NULL || inserts == NULL || all == NULL)
         return RV_ERR_MEMORY;
     size_t count = 0;
@@ -44,15 +44,14 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
 /* Errors that concern the store as it is now, not what is in the batch. */
 static bool passing(enum rv_err err)
 {
-    return rv_err_family(err) == RV_FAMILY_RETRY || err == RV_ERR_CORRUPT ||
-           err == RV_ERR_DEPOSED;
+    return rv_err_family(err) == RV_FAMILY_RETRY || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED;
 }
 
 static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes, size_t count,
                                bool first)
 {
-    struct rv_batch batch = {.changes = changes, .changes_count = count,
-                             .number = ++s->batch_number};
+    struct rv_batch batch = {
+        .changes = changes, .changes_count = count, .number = ++s->batch_number};
     if (first) {
         batch.workflows = s->batch.publishes;
         batch.workflows_count = s->batch.publishes_count;
@@ -106,8 +105,8 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
         s->store->ops->rollback(s->store);
         return err;
     }
-    struct rv_command park = {.kind = RV_COMMAND_PARK, .now = s->batch.now,
-                              .arrived_at = s->batch.now};
+    struct rv_command park = {
+        .kind = RV_COMMAND_PARK, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_OFFENDER;
     park.u.park.message = rv_str_of(rv_err_text(work->outcome));
     struct rv_view view = {.task = before};
@@ -117,8 +116,10 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
         return verdict == RV_DECIDED ? RV_OK : RV_ERR_MEMORY;
     }
     plan->alerts[0].id = rv_id_make(&s->ids, s->batch.now).value;
-    struct rv_change change = {.task = &plan->task, .revision_before = before->revision,
-                               .alerts = plan->alerts, .alerts_count = plan->alerts_count};
+    struct rv_change change = {.task = &plan->task,
+                               .revision_before = before->revision,
+                               .alerts = plan->alerts,
+                               .alerts_count = plan->alerts_count};
     return commit_once(s, &change, 1, false);
 }
 

@@ -14,7 +14,8 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     if (work->task == NULL) {
         call->err = RV_ERR_NOT_FOUND;
-        call->message = RV_STR("there is no such task (finished tasks are kept for a limited time)");
+        call->message = RV_STR(
+            "there is no such task (finished tasks are kept for a limited time)");
         return RV_OK;
     }
     p->works[0] = work;
@@ -47,7 +48,7 @@ void operate_act(struct rv_scheduler *s, struct pending *p)
 }
 
 /* One definition per name and version, for ever (DESIGN 1, workflow). */
-static bool publish_known(struct pending *p, const struct rv_workflow_row *there)
+static void publish_known(struct pending *p, const struct rv_workflow_row *there)
 {
     struct rv_call_publish *publish = &p->call->u.publish;
     publish->row.id = there->id;
@@ -55,12 +56,12 @@ static bool publish_known(struct pending *p, const struct rv_workflow_row *there
     if (!publish->known) {
         p->call->err = RV_ERR_DUPLICATE;
         p->call->message = call_printf(
-            p->call, "version %.*s of %.*s/%.*s was published with other content, and a "
-                     "published version never changes: raise document.version",
+            p->call,
+            "version %.*s of %.*s/%.*s was published with other content, and a "
+            "published version never changes: raise document.version",
             RV_STR_FMT(publish->row.version), RV_STR_FMT(publish->row.space),
             RV_STR_FMT(publish->row.name));
     }
-    return true;
 }
 
 static bool same_name(const struct rv_workflow_row *a, const struct rv_workflow_row *b)
@@ -72,9 +73,12 @@ static bool same_name(const struct rv_workflow_row *a, const struct rv_workflow_
 enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_workflow_row *row = &p->call->u.publish.row;
-    for (size_t i = 0; i < s->batch.publishes_count; i++)
-        if (same_name(&s->batch.publishes[i], row))
-            return publish_known(p, &s->batch.publishes[i]) ? RV_OK : RV_ERR_CONFLICT;
+    for (size_t i = 0; i < s->batch.publishes_count; i++) {
+        if (same_name(&s->batch.publishes[i], row)) {
+            publish_known(p, &s->batch.publishes[i]);
+            return RV_OK;
+        }
+    }
     const struct rv_workflow_row *there;
     enum rv_err err = s->store->ops->find_workflow(s->store, s->batch.arena, row->space, row->name,
                                                    row->version, &there);

@@ -73,8 +73,7 @@ enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
     return RV_OK;
 }
 
-void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task,
-                 int64_t wait_ms)
+void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task, int64_t wait_ms)
 {
     struct pending_list *list = waiters_of(s, task);
     enum rv_err err = RV_OK;

@@ -1,5 +1,7 @@
-/* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new boot
- * or a lost answer has ended; matching hands ready steps to polls in the same transaction; after the
+/* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new
+ * boot
+ * or a lost answer has ended; matching hands ready steps to polls in the same transaction; after
+ * the
  * commit the answers are filled from the rows (DESIGN 5). */
 #include "scheduler/scheduler_priv.h"
 
@@ -19,8 +21,10 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
     err = work_step_load(s, work, id.number);
     if (err != RV_OK)
         return err == RV_ERR_NOT_FOUND ? RV_OK : err;
-    struct rv_command command = {.kind = RV_COMMAND_END, .seed = rv_prng_next(&s->prng),
-                                 .step = id.number, .token = held->token};
+    struct rv_command command = {.kind = RV_COMMAND_END,
+                                 .seed = rv_prng_next(&s->prng),
+                                 .step = id.number,
+                                 .token = held->token};
     command.u.end.how = how;
     command.u.end.effect = effect;
     struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
@@ -130,7 +134,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     if (p->instance->parked_count > 0)
         p->instance->overlaps = true;
     /* Until the open rows were walked after a start nobody knows what the instance holds. */
-    if (s->supervisor.scan_first)
+    if (s->agents.recovering)
         return RV_OK;
     enum rv_err err = poll_boot(s, p);
     if (err == RV_OK)
@@ -222,15 +226,14 @@ static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p)
 enum rv_err polls_match(struct rv_scheduler *s)
 {
     enum rv_err err = RV_OK;
-    if (s->supervisor.scan_first || s->draining)
+    if (s->agents.recovering || s->draining)
         return RV_OK;
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
         circuits_tick(kind, s->batch.now);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->poll != NULL && p->admitted)
             err = match_poll(s, p);
-    for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL;
-         kind = kind->next)
+    for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL; kind = kind->next)
         for (struct pending *p = kind->parked_first; err == RV_OK && p != NULL; p = p->next)
             if (kind->ready.count > 0)
                 err = match_poll(s, p);
@@ -266,8 +269,7 @@ static void cancels_fill(struct pending *p)
             continue;
         h->cancel_told = true;
         p->instance->cancels--;
-        p->poll->cancels[p->poll->cancels_count++] =
-            (struct rv_cancel_notice){h->step, h->token};
+        p->poll->cancels[p->poll->cancels_count++] = (struct rv_cancel_notice){h->step, h->token};
     }
 }
 

@@ -1,4 +1,5 @@
-/* Queries: pages of rows as committed, read inside the batch's transaction onto the call's arena. */
+/* Queries: pages of rows as committed, read inside the batch's transaction onto the call's arena.
+ * */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
@@ -27,8 +28,8 @@ static enum rv_err no_task(struct pending *p)
 static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_show *show = &p->call->u.show;
-    enum rv_err err =
-        s->store->ops->load_tasks(s->store, &p->call->arena, &show->task, 1, &show->found);
+    enum rv_err err = s->store->ops->load_tasks(s->store, &p->call->arena, &show->task, 1,
+                                                &show->found);
     if (err != RV_OK)
         return err;
     if (show->found == NULL)
@@ -87,10 +88,9 @@ static enum rv_err query_attempts(struct rv_scheduler *s, struct pending *p)
     if (err == RV_OK && list->attempts == NULL)
         err = RV_ERR_MEMORY;
     if (err == RV_OK)
-        err = s->store->ops->list_attempts(s->store, arena,
-                                           (struct rv_step_id){list->task, list->step},
-                                           list->after_step, list->after, list->limit,
-                                           list->attempts, &list->count);
+        err = s->store->ops->list_attempts(
+            s->store, arena, (struct rv_step_id){list->task, list->step}, list->after_step,
+            list->after, list->limit, list->attempts, &list->count);
     list->steps_count = steps_count;
     return err;
 }
@@ -114,8 +114,7 @@ static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
         row->agent = rv_arena_str(arena, rv_str_of(k->name));
         row->waiting = k->queued.count;
         const struct rv_heap_entry *first = rv_heap_first(&k->ready);
-        const uint64_t *since =
-            first ? rv_map_find(&k->queued, first->value, first->detail) : NULL;
+        const uint64_t *since = first ? rv_map_find(&k->queued, first->value, first->detail) : NULL;
         row->waiting_since = since ? (int64_t)*since : 0;
         if (k->circuits != NULL) {
             row->circuit_until = k->circuits->until;

@@ -37,8 +37,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_heap_init(&s->parked_until);
     rv_map_init(&s->parked_by_serial);
     rv_map_init(&s->batch.works_by_id);
-    enum rv_err err =
-        s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
+    enum rv_err err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
     if (err != RV_OK) {
         rv_scheduler_close(s);
         return err;
@@ -91,8 +90,11 @@ static void log_event(struct rv_scheduler *s, enum rv_log_level level, const cha
 static void absence_note(struct rv_scheduler *s)
 {
     int64_t now = s->batch.now;
-    int64_t late = now - s->last_now - s->options.scan_interval_ms;
-    if (s->last_now != 0 && late > ABSENCE_SLACK_MS) {
+    int64_t late = now - s->last_now;
+    if (s->looked) /* at the start any time since the last look is downtime */
+        late -= s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+    s->looked = true;
+    if (s->last_now != 0 && late > 0) {
         s->absences[s->absences_next++ % ABSENCES_MAX] = (struct absence){s->last_now, now};
         log_event(s, RV_LOG_WARNING, "absence",
                   rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)(now - s->last_now)));
@@ -127,7 +129,8 @@ static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t
 }
 
 /* Everything that the batch names, in one load; what decisions ask for later comes one by one. */
-static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *due, size_t due_count)
+static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *due,
+                              size_t due_count)
 {
     enum { WANTS_MAX = 4 * RV_BATCH_COMMANDS_MAX };
     struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, WANTS_MAX);
@@ -145,15 +148,15 @@ static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *d
  * anything else that the batch touches. The first walk after a start loads all. */
 static enum rv_err batch_scan(struct rv_scheduler *s)
 {
-    const struct rv_task **tasks =
-        RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, RV_SCAN_ROWS_MAX);
+    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *,
+                                                RV_SCAN_ROWS_MAX);
     struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, RV_SCAN_ROWS_MAX);
     if (tasks == NULL || ids == NULL)
         return RV_ERR_MEMORY;
     bool all = s->supervisor.scan_first;
     size_t count, wanted = 0;
-    enum rv_err err =
-        rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
+    enum rv_err err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks,
+                                         &count);
     if (err != RV_OK)
         return err;
     for (size_t i = 0; i < count; i++)
@@ -281,8 +284,8 @@ static void log_alerts(struct rv_scheduler *s, const struct work *work)
 /* The caches learn what was committed. What finds no memory is found again by the repair scan. */
 static void remember(struct rv_scheduler *s, struct work *work)
 {
-    const struct rv_step **steps =
-        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                                work->steps_count + 1);
     if (work->task == NULL || steps == NULL)
         return;
     enum rv_err err = RV_OK;
@@ -416,7 +419,9 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.publishes_count = s->batch.acks_count = 0;
     s->batch.must_commit = false;
     s->batch.heavy = 0;
-    s->more_due = false;
+    /* What instances hold is known once the walk of an earlier batch has been remembered. */
+    s->agents.recovering = s->supervisor.scan_first;
+    s->more_due = s->agents.recovering;
     if (s->batch.works_by_id.count > 0)
         rv_map_clear(&s->batch.works_by_id);
     s->batch.calls = s->carried;
@@ -486,9 +491,10 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
 {
-    if (s->more_due || (s->carried.first != NULL && !s->supervisor.scan_first))
+    if (s->more_due || s->carried.first != NULL)
         return 0;
-    int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - (mono_now - s->batch.mono_now);
+    int64_t gone = mono_now - s->batch.mono_now;
+    int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - gone;
     const struct rv_heap_entry *first = rv_heap_first(&s->parked_until);
     if (first != NULL && first->at - mono_now < wait)
         wait = first->at - mono_now;

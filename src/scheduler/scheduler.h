@@ -23,13 +23,13 @@ struct rv_scheduler_log {
 };
 
 struct rv_scheduler_options {
-    struct rv_store *store;         /* borrowed */
-    struct rv_str boot;             /* random id of this process */
+    struct rv_store *store; /* borrowed */
+    struct rv_str boot;     /* random id of this process */
     int64_t pid;
-    uint64_t seed;                  /* for what no call brings a seed for */
+    uint64_t seed; /* for what no call brings a seed for */
     struct rv_hash_key hash_key;
-    int64_t scan_interval_ms;       /* of the repair scan; 0: 1,000 */
-    int64_t role_lease_ms;          /* of the supervisor's role; 0: 5,000 */
+    int64_t scan_interval_ms; /* of the repair scan; 0: 1,000 */
+    int64_t role_lease_ms;    /* of the supervisor's role; 0: 5,000 */
     struct rv_scheduler_log log;
 };
 

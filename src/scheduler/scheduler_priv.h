@@ -1,4 +1,5 @@
-/* scheduler_priv.h - what the files of the scheduler share: the batch, its working set, its caches. */
+/* scheduler_priv.h - what the files of the scheduler share: the batch, its working set, its
+ * caches. */
 #ifndef RV_SCHEDULER_SCHEDULER_PRIV_H
 #define RV_SCHEDULER_SCHEDULER_PRIV_H
 
@@ -37,7 +38,7 @@ struct work {
     const struct rv_task *task; /* NULL: there is no such task (yet) */
     int64_t revision_before;
     bool changed;
-    bool dropped;               /* its change did not pass; its decisions are void */
+    bool dropped; /* its change did not pass; its decisions are void */
     struct work_step *steps;
     size_t steps_count;
     size_t steps_room;
@@ -71,16 +72,16 @@ struct matched {
 /* A call while the scheduler has it. */
 struct pending {
     struct rv_call *call;
-    struct rv_poll *poll;      /* POLL, or REPLIES with next: what it asks */
-    struct agent_kind *kind;   /* of the poll */
+    struct rv_poll *poll;    /* POLL, or REPLIES with next: what it asks */
+    struct agent_kind *kind; /* of the poll */
     struct agent_instance *instance;
-    struct matched *matched;   /* on the batch's arena */
+    struct matched *matched; /* on the batch's arena */
     size_t matched_count;
-    struct work **works;       /* per item, on the batch's arena */
-    int64_t until;             /* parked: monotonic instant of its end */
+    struct work **works; /* per item, on the batch's arena */
+    int64_t until;       /* parked: monotonic instant of its end */
     bool parked;
-    bool admitted;             /* its boot, confirmations and repeats were looked at */
-    struct pending *next;      /* in the batch, or among the parked of its kind or task */
+    bool admitted;        /* its boot, confirmations and repeats were looked at */
+    struct pending *next; /* in the batch, or among the parked of its kind or task */
     struct pending *prev;
 };
 
@@ -104,11 +105,12 @@ struct batch {
     size_t publishes_count;
     struct rv_ack *acks;
     size_t acks_count;
-    bool must_commit;          /* the role was renewed */
-    unsigned heavy;            /* decisions that used up their budget of inline steps */
+    bool must_commit; /* the role was renewed */
+    unsigned heavy;   /* decisions that used up their budget of inline steps */
 };
 
-/* A batch decides no more after so many heavy decisions (about 1 ms each): the others' turn comes. */
+/* A batch decides no more after so many heavy decisions (about 1 ms each): the others' turn comes.
+ * */
 enum { HEAVY_MAX = 4 };
 
 /* A time in which the server was not there: what should have ended in it is nobody's failure. */
@@ -128,7 +130,8 @@ struct rv_scheduler {
     struct rv_arena arena; /* of the batch */
     struct batch batch;
     int64_t batch_number;
-    int64_t last_now;      /* the store's clock at the last look */
+    int64_t last_now; /* the store's clock at the last look */
+    bool looked;      /* this process has looked at it */
     struct absence absences[ABSENCES_MAX];
     size_t absences_next;
     struct workflow_cache workflows;
@@ -137,8 +140,8 @@ struct rv_scheduler {
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
     struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
     struct rv_map parked_by_serial; /* serial -> struct pending *, owned */
-    struct pending_list carried; /* to be decided again in the next batch */
-    bool more_due;               /* the next batch has work already */
+    struct pending_list carried;    /* to be decided again in the next batch */
+    bool more_due;                  /* the next batch has work already */
     bool draining;
 };
 
@@ -151,7 +154,8 @@ RV_CHECK enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
 /* Loads the step into the work; NOT_FOUND when there is none. */
 RV_CHECK enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t number);
 const struct rv_step *work_step(const struct work *work, uint32_t number);
-/* Decides the command on the work and takes the plan over. The plan's answer fields are in *ret_plan. */
+/* Decides the command on the work and takes the plan over. The plan's answer fields are in
+ * *ret_plan. */
 RV_CHECK enum rv_err work_decide(struct rv_scheduler *s, struct work *work,
                                  struct rv_command *command, struct rv_plan *ret_plan);
 /* Steps of the work that wait for an agent go into the ready queues. */

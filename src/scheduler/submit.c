@@ -1,4 +1,5 @@
-/* Submissions: many tasks in a call, each with its own result, all acknowledged after the commit. */
+/* Submissions: many tasks in a call, each with its own result, all acknowledged after the commit.
+ * */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
@@ -22,6 +23,7 @@ static enum rv_err keys_find(struct rv_scheduler *s, const struct rv_call_submit
     struct rv_key_row *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_key_row, submit->count);
     if (keys == NULL || rows == NULL)
         return RV_ERR_MEMORY;
+    const struct rv_key_row none = {.key = RV_STR_NONE};
     size_t count = 0;
     for (size_t i = 0; i < submit->count; i++)
         if (submit->items[i].key.at != NULL)
@@ -32,7 +34,7 @@ static enum rv_err keys_find(struct rv_scheduler *s, const struct rv_call_submit
     enum rv_err err = s->store->ops->find_keys(s->store, s->batch.arena, keys, count, rows);
     /* Spread to the items' places, from the back so that nothing is overwritten unread. */
     for (size_t i = submit->count; err == RV_OK && i > 0; i--)
-        rows[i - 1] = submit->items[i - 1].key.at ? rows[--count] : (struct rv_key_row){.key = RV_STR_NONE};
+        rows[i - 1] = submit->items[i - 1].key.at ? rows[--count] : none;
     return err;
 }
 
@@ -85,7 +87,7 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
     err = work_decide(s, work, &command, plan);
     if (err != RV_OK)
         return err;
-    if (!plan->changed) {
+    if (plan->err != RV_OK) {
         refuse(item, RV_ERR_CORRUPT,
                RV_STR("the workflow's definition cannot be read: publish it again"));
         return RV_OK;
@@ -113,7 +115,8 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
         return err;
     if (workflow == NULL) {
         refuse(item, RV_ERR_NOT_FOUND,
-               call_printf(p->call, "no workflow %.*s/%.*s%s%.*s is published: see `reeve workflows`",
+               call_printf(p->call,
+                           "no workflow %.*s/%.*s%s%.*s is published: see `reeve workflows`",
                            RV_STR_FMT(item->space), RV_STR_FMT(item->name),
                            item->version.at ? ":" : "", RV_STR_FMT(item->version)));
         return RV_OK;
@@ -168,8 +171,7 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
     }
     const struct work *work = p->works[0];
     if (work == NULL) {
-        const uint64_t *found =
-            rv_map_find(&s->batch.works_by_id, (uint64_t)one->task.value, 0);
+        const uint64_t *found = rv_map_find(&s->batch.works_by_id, (uint64_t)one->task.value, 0);
         work = found ? (const struct work *)(uintptr_t)*found : NULL;
     }
     if (work != NULL && work->task != NULL)

@@ -36,8 +36,8 @@ static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct
         return RV_ERR_MEMORY;
     work->id = id;
     work->next = s->batch.works;
-    enum rv_err err =
-        rv_map_put(&s->batch.works_by_id, (uint64_t)id.value, 0, (uint64_t)(uintptr_t)work);
+    enum rv_err err = rv_map_put(&s->batch.works_by_id, (uint64_t)id.value, 0,
+                                 (uint64_t)(uintptr_t)work);
     if (err != RV_OK)
         return err;
     s->batch.works = work;
@@ -96,8 +96,8 @@ enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work *
     return err;
 }
 
-enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
-                     struct workflow_entry *workflow, struct work **ret_work)
+enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id, struct workflow_entry *workflow,
+                     struct work **ret_work)
 {
     enum rv_err err = work_add(s, id, ret_work);
     if (err == RV_OK)
@@ -177,8 +177,7 @@ static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
 }
 
 /* The plan becomes the state of the task in this batch. */
-static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work,
-                              const struct rv_plan *plan)
+static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const struct rv_plan *plan)
 {
     struct rv_arena *arena = s->batch.arena;
     struct rv_task *task = RV_NEW(arena, struct rv_task);
@@ -228,9 +227,9 @@ static enum rv_err work_attempts_load(struct rv_scheduler *s, struct work *work,
     struct rv_attempt *attempts = NULL;
     uint32_t after = 0;
     do {
-        enum rv_err err = s->store->ops->list_attempts(
-            s->store, s->batch.arena, (struct rv_step_id){work->id, step}, step, after,
-            RV_PAGE_ROWS_MAX, rows, &count);
+        enum rv_err err = s->store->ops->list_attempts(s->store, s->batch.arena,
+                                                       (struct rv_step_id){work->id, step}, step,
+                                                       after, RV_PAGE_ROWS_MAX, rows, &count);
         if (err != RV_OK)
             return err;
         for (size_t i = 0; i < count; i++) {
@@ -257,8 +256,8 @@ static enum rv_err work_attempts_load(struct rv_scheduler *s, struct work *work,
 static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint32_t step,
                            struct rv_view *ret_view)
 {
-    const struct rv_step **steps =
-        RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, work->steps_count + 1);
+    const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                                work->steps_count + 1);
     if (steps == NULL)
         return RV_ERR_MEMORY;
     for (size_t i = 0; i < work->steps_count; i++)
@@ -277,8 +276,8 @@ static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint
 
 static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed)
 {
-    struct rv_command park = {.kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now,
-                              .arrived_at = s->batch.now};
+    struct rv_command park = {
+        .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_UNREADABLE;
     park.u.park.message = RV_STR("its rows and its definition do not fit together");
     struct rv_view view;
@@ -318,7 +317,10 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
             err = work_attempts_load(s, work, command->step);
             break;
         case RV_NO_ROOM:
-            return RV_ERR_MEMORY;
+            if (s->batch.arena->exhausted)
+                return RV_ERR_MEMORY;
+            err = RV_ERR_NOT_FOUND; /* it is the task that does not fit: the others go on */
+            break;
         case RV_UNREADABLE:
             err = RV_ERR_NOT_FOUND;
             break;

@@ -99,8 +99,8 @@ enum rv_err workflow_by_name(struct rv_scheduler *s, struct rv_str space, struct
 {
     const struct rv_workflow_row *row;
     *ret_entry = NULL;
-    enum rv_err err =
-        s->store->ops->find_workflow(s->store, s->batch.arena, space, name, version, &row);
+    enum rv_err err = s->store->ops->find_workflow(s->store, s->batch.arena, space, name, version,
+                                                   &row);
     if (err != RV_OK || row == NULL)
         return err;
     return workflow_by_id(s, row->id, ret_entry);

@@ -43,7 +43,7 @@ struct rv_change {
     size_t late_replies_count;
     const struct rv_alert *alerts;
     size_t alerts_count;
-    bool close_alerts; /* closes the task's open alerts before the new ones are raised */
+    bool close_alerts;   /* closes the task's open alerts before the new ones are raised */
     enum rv_err outcome; /* set by commit: OK, CONFLICT, DUPLICATE (key), DEPOSED */
 };
 
@@ -70,14 +70,14 @@ struct rv_enlistment {
     uint8_t instance;      /* number of this instance, part of its ids */
     int64_t last_alive_at; /* when any instance last committed or renewed; 0: new store */
     int64_t open_tasks;
-    bool created;          /* the store is new */
+    bool created; /* the store is new */
 };
 
 /* Filter and place of a list; lists are keyset pages, newest first. */
 struct rv_task_filter {
     bool by_state;
     enum rv_task_state state;
-    struct rv_str workflow; /* "namespace/name" or "namespace/name:version"; absent: any */
+    struct rv_str workflow;   /* "namespace/name" or "namespace/name:version"; absent: any */
     struct rv_task_id before; /* only older ones; none: from the newest */
 };
 
@@ -162,8 +162,8 @@ struct rv_store_ops {
     /* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor
      * closed; `task` none: of all. */
     enum rv_err (*list_alerts)(struct rv_store *store, struct rv_arena *arena,
-                               struct rv_task_id task, bool open_only, int64_t before,
-                               size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
+                               struct rv_task_id task, bool open_only, int64_t before, size_t limit,
+                               struct rv_alert *ret_alerts, size_t *ret_count);
     /* By namespace, name, publication (newest first). */
     enum rv_err (*list_workflows)(struct rv_store *store, struct rv_arena *arena, size_t skip,
                                   size_t limit, struct rv_workflow_row *ret_rows,

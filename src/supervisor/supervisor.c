@@ -27,15 +27,20 @@ void rv_supervisor_done(struct rv_supervisor *supervisor)
     rv_map_done(&supervisor->wakes);
 }
 
+/* Renewed in the last quarter of its lease: an idle server writes about once a lease. */
+static int64_t campaign_at(const struct rv_supervisor *supervisor)
+{
+    return supervisor->role_until - supervisor->role_lease_ms / 4;
+}
+
 enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now, bool *ret_wrote)
 {
     *ret_wrote = false;
-    if (now < supervisor->role_until - supervisor->role_lease_ms / 2)
+    if (now < campaign_at(supervisor))
         return RV_OK;
-    enum rv_err err =
-        supervisor->store->ops->claim_role(supervisor->store, RV_STR("supervisor"),
-                                           supervisor->role_lease_ms, &supervisor->epoch,
-                                           &supervisor->role_until);
+    enum rv_err err = supervisor->store->ops->claim_role(
+        supervisor->store, RV_STR("supervisor"), supervisor->role_lease_ms, &supervisor->epoch,
+        &supervisor->role_until);
     if (err != RV_OK) {
         supervisor->epoch = 0;
         supervisor->role_until = now;
@@ -62,8 +67,9 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
         supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
     }
     /* The walk after a start goes on without a pause; later ones take a piece per interval. */
-    supervisor->scan_next_at =
-        supervisor->scan_first ? now : rv_time_add(now, supervisor->scan_interval_ms);
+    supervisor->scan_next_at = supervisor->scan_first
+                                   ? now
+                                   : rv_time_add(now, supervisor->scan_interval_ms);
     return RV_OK;
 }
 
@@ -141,8 +147,8 @@ int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor)
     const struct rv_heap_entry *first = rv_heap_first(&supervisor->heap);
     if (supervisor->epoch != 0 && first != NULL && first->at < at)
         at = first->at;
-    int64_t campaign_at = supervisor->role_until - supervisor->role_lease_ms / 2;
-    return campaign_at < at ? campaign_at : at;
+    int64_t campaign = campaign_at(supervisor);
+    return campaign < at ? campaign : at;
 }
 
 bool rv_supervisor_knows(const struct rv_supervisor *supervisor, struct rv_task_id task)

@@ -21,13 +21,13 @@ struct rv_supervisor {
     struct rv_store *store; /* borrowed */
     int64_t scan_interval_ms;
     int64_t role_lease_ms;
-    int64_t epoch;          /* 0: another instance is the supervisor */
+    int64_t epoch; /* 0: another instance is the supervisor */
     int64_t role_until;
-    struct rv_heap heap;    /* (instant, task) */
-    struct rv_map wakes;    /* task -> the instant that counts; a heap entry may be earlier */
+    struct rv_heap heap; /* (instant, task) */
+    struct rv_map wakes; /* task -> the instant that counts; a heap entry may be earlier */
     struct rv_task_id scan_after;
     int64_t scan_next_at;
-    bool scan_first;        /* the first walk over the open rows since the start is under way */
+    bool scan_first; /* the first walk over the open rows since the start is under way */
 };
 
 enum { RV_SCAN_ROWS_MAX = 1000, RV_FINDINGS_MAX = 1000 };
@@ -36,7 +36,7 @@ void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store
                         int64_t scan_interval_ms, int64_t role_lease_ms);
 void rv_supervisor_done(struct rv_supervisor *supervisor);
 
-/* Inside a transaction: takes or renews the role when that is due (at half its lease).
+/* Inside a transaction: takes or renews the role when that is due (in its last quarter).
  * *ret_wrote: the transaction must be committed even if nothing else changes. */
 RV_CHECK enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now,
                                             bool *ret_wrote);

@@ -1,5 +1,6 @@
 /* The tree is built from libyaml's events. Its resolver is not used: it knows YAML 1.1, in which
- * `no` is a boolean and 1:30 is ninety. JSON text is tried with the json room first, because libyaml
+ * `no` is a boolean and 1:30 is ninety. JSON text is tried with the json room first, because
+ * libyaml
  * refuses JSON's surrogate pairs. */
 #include "base/buf.h"
 #include "base/limits.h"

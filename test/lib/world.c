@@ -193,8 +193,10 @@ struct rv_task_id world_submit(struct world *w, const char *workflow, const char
 {
     struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
     struct rv_submission *item = RV_NEW(&call->arena, struct rv_submission);
-    *item = (struct rv_submission){.space = RV_STR("shop"), .name = rv_str_of(workflow),
-                                   .input = rv_str_of(input), .priority = 5};
+    *item = (struct rv_submission){.space = RV_STR("shop"),
+                                   .name = rv_str_of(workflow),
+                                   .input = rv_str_of(input),
+                                   .priority = 5};
     call->u.submit.items = item;
     call->u.submit.count = 1;
     assert_true(world_run(w, call));
@@ -208,7 +210,8 @@ struct rv_call *world_poll(struct world *w, const char *agent, const char *insta
     struct rv_call *call = world_call(w, RV_CALL_POLL);
     char poll[32];
     snprintf(poll, sizeof poll, "poll-%llu", (unsigned long long)call->serial);
-    call->u.poll = (struct rv_poll){.agent = rv_str_of(agent), .instance = rv_str_of(instance),
+    call->u.poll = (struct rv_poll){.agent = rv_str_of(agent),
+                                    .instance = rv_str_of(instance),
                                     .boot = RV_STR("boot-1"),
                                     .poll = rv_arena_str(&call->arena, rv_str_of(poll)),
                                     .max = max};
@@ -244,7 +247,8 @@ int world_fail(struct world *w, struct rv_request request, bool transient, enum 
 {
     return world_reply(w, request,
                        (struct rv_reply){.error = RV_STR("{\"type\":\"broken\",\"status\":500}"),
-                                         .transient = transient, .effect = effect});
+                                         .transient = transient,
+                                         .effect = effect});
 }
 
 const struct rv_task *world_task(struct world *w, struct rv_task_id task)

@@ -16,11 +16,11 @@ struct world {
     struct rv_store *store;
     struct rv_scheduler *scheduler;
     struct rv_wall_clock clock;
-    int64_t now;  /* the wall clock */
+    int64_t now; /* the wall clock */
     int64_t mono;
     uint64_t serial;
     int restarts;
-    int alerts; /* log lines of alerts */
+    int alerts;              /* log lines of alerts */
     struct rv_call *out[64]; /* calls not yet freed */
     size_t out_count;
 };

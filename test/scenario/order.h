@@ -21,7 +21,8 @@
     "                call: inventory\n"                                                            \
     "                with: {key: '${ $undo.idempotencyKey }', outcome: '${ $undo.outcome }',"      \
     " was: '${ $undo.output }'}\n"                                                                 \
-    "                metadata: {reeve: {completeBy: PT10S, failures: {threshold: 1, rounds: 0}}}\n" \
+    "                metadata: {reeve: {completeBy: PT10S,"                                        \
+    " failures: {threshold: 1, rounds: 0}}}\n"                                                     \
     "  - charge:\n"                                                                                \
     "      call: payment\n"                                                                        \
     "      with: {amount: 12}\n"                                                                   \
@@ -33,6 +34,7 @@
     "            - refund:\n"                                                                      \
     "                call: payment\n"                                                              \
     "                with: {refund: '${ $undo.idempotencyKey }', outcome: '${ $undo.outcome }'}\n" \
-    "                metadata: {reeve: {completeBy: PT10S, failures: {threshold: 1, rounds: 0}}}\n"
+    "                metadata: {reeve: {completeBy: PT10S,"                                        \
+    " failures: {threshold: 1, rounds: 0}}}\n"
 
 #endif

@@ -145,8 +145,10 @@ static void an_open_circuit_burns_no_failure_and_sends_one_probe(void **state)
     struct world *w = *state;
     struct rv_task_id a = world_submit(w, "order", "{}");
     struct rv_task_id b = world_submit(w, "order", "{}");
-    struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"), .transient = true,
-                            .circuit_open = true, .retry_after_ms = 5000};
+    struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
+                            .transient = true,
+                            .circuit_open = true,
+                            .retry_after_ms = 5000};
     assert_int_equal(world_reply(w, world_take(w, "inventory", "i1"), open), 200);
     assert_int_equal(world_step(w, a, 1)->failure_count, 0);
     assert_step(w, a, 1, "pending");

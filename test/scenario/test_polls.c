@@ -10,11 +10,11 @@
 #include <cmocka.h>
 
 static const char *const leased =
-    DOCUMENT("leased")
-    "do:\n"
-    "  - long:\n"
-    "      call: slow\n"
-    "      metadata: {reeve: {completeBy: PT60S, lease: PT5S, failures: {threshold: 9, delay: PT1S}}}\n";
+    DOCUMENT("leased") "do:\n"
+                       "  - long:\n"
+                       "      call: slow\n"
+                       "      metadata: {reeve: {completeBy: PT60S, lease: PT5S,"
+                       " failures: {threshold: 9, delay: PT1S}}}\n";
 
 static int open_world(void **state)
 {
@@ -39,9 +39,14 @@ static struct rv_call *poll_as(struct world *w, const char *instance, const char
     struct rv_call *call = world_call(w, RV_CALL_POLL);
     struct rv_str *confirm = RV_NEW(&call->arena, struct rv_str);
     *confirm = rv_str_of(confirmed);
-    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"), .instance = rv_str_of(instance),
-                                    .boot = rv_str_of(boot), .poll = rv_str_of(poll), .max = 8,
-                                    .wait_ms = wait_ms, .confirms = confirms, .confirm = confirm,
+    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = rv_str_of(instance),
+                                    .boot = rv_str_of(boot),
+                                    .poll = rv_str_of(poll),
+                                    .max = 8,
+                                    .wait_ms = wait_ms,
+                                    .confirms = confirms,
+                                    .confirm = confirm,
                                     .confirm_count = confirmed != NULL};
     world_run(w, call);
     return call;

@@ -1,4 +1,5 @@
-/* Revocation, undo order, unknown outcomes, pivots, failed undos, cancel and the operator (DESIGN 4.6, 4.7). */
+/* Revocation, undo order, unknown outcomes, pivots, failed undos, cancel and the operator (DESIGN
+ * 4.6, 4.7). */
 #include "../lib/world.h"
 #include "order.h"
 
@@ -12,26 +13,28 @@
 #define SHORT "completeBy: PT10S, failures: {threshold: 1, rounds: 0}"
 
 static const char *const mixed =
-    DOCUMENT("mixed")
-    "do:\n"
-    "  - a:\n"
-    "      call: one\n"
-    "      metadata: {reeve: {" SHORT ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
-    "  - b: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n"
-    "  - c:\n"
-    "      call: one\n"
-    "      metadata: {reeve: {" SHORT ", compensate: [{undoC: {call: one, with: {undo: c}}},"
-    " {undoC2: {call: one, with: {undo: c2}}}]}}\n"
-    "  - d: {call: one, metadata: {reeve: {" SHORT "}}}\n";
+    DOCUMENT("mixed") "do:\n"
+                      "  - a:\n"
+                      "      call: one\n"
+                      "      metadata: {reeve: {" SHORT
+                      ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
+                      "  - b: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n"
+                      "  - c:\n"
+                      "      call: one\n"
+                      "      metadata: {reeve: {" SHORT
+                      ", compensate: [{undoC: {call: one, with: {undo: c}}},"
+                      " {undoC2: {call: one, with: {undo: c2}}}]}}\n"
+                      "  - d: {call: one, metadata: {reeve: {" SHORT "}}}\n";
 
-static const char *const pivot =
-    DOCUMENT("pivot")
-    "do:\n"
-    "  - a:\n"
-    "      call: one\n"
-    "      metadata: {reeve: {" SHORT ", compensate: [{undoA: {call: one}}]}}\n"
-    "  - b: {call: one, metadata: {reeve: {" SHORT ", pivot: true}}}\n"
-    "  - c: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n";
+static const char *const pivot = DOCUMENT("pivot") "do:\n"
+                                                   "  - a:\n"
+                                                   "      call: one\n"
+                                                   "      metadata: {reeve: {" SHORT
+                                                   ", compensate: [{undoA: {call: one}}]}}\n"
+                                                   "  - b: {call: one, metadata: {reeve: {" SHORT
+                                                   ", pivot: true}}}\n"
+                                                   "  - c: {call: one, metadata: {reeve: {" SHORT
+                                                   ", compensate: none}}}\n";
 
 static int open_world(void **state)
 {
