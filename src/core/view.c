@@ -46,6 +46,8 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
         return "control stands at steps that are open, or parked with their task";
     if (step->frames.at == NULL)
         return "where control stands there are frames";
+    if (task->state == RV_TASK_PENDING && step->state != RV_STEP_PENDING)
+        return "a pending task has no step in processing";
     if (step->direction == RV_FORWARD && task->direction == RV_UNDO &&
         step->attempt_state != RV_ATTEMPT_REVOKED && !parked)
         return "while a task is undone no forward step is open but for revoked attempts";
@@ -71,6 +73,10 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
     if ((task->state == RV_TASK_COMPENSATING || task->state == RV_TASK_COMPENSATED) &&
         task->direction != RV_UNDO)
         return "a task that is undone goes in the direction undo";
+    bool forward_only = task->state == RV_TASK_PENDING || task->state == RV_TASK_PROCESSING ||
+                        task->state == RV_TASK_PROCESSED;
+    if (forward_only && task->direction != RV_FORWARD)
+        return "a task that is undone does not say that it goes forward";
     if (task->state == RV_TASK_COMPENSATED && task->undo_head != 0)
         return "a compensated task has nothing left to undo";
     if (task->undo_head > task->last_number || task->undo_blocker > task->last_number)

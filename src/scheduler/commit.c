@@ -59,6 +59,8 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.acks_count = s->batch.acks_count;
     }
     enum rv_err err = s->store->ops->commit(s->store, &batch);
+    if (err == RV_ERR_IO)
+        return RV_ERR_COMMIT_UNKNOWN; /* and cannot be asked: the process ends (store.h, commit) */
     if (err != RV_ERR_COMMIT_UNKNOWN)
         return err;
     bool committed;

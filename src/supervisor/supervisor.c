@@ -41,6 +41,8 @@ enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now
     enum rv_err err = supervisor->store->ops->claim_role(
         supervisor->store, RV_STR("supervisor"), supervisor->role_lease_ms, &supervisor->epoch,
         &supervisor->role_until);
+    if (err == RV_ERR_IO)
+        err = RV_ERR_COMMIT_UNKNOWN; /* a store that failed to write (store.h, claim_role) */
     if (err != RV_OK) {
         supervisor->epoch = 0;
         supervisor->role_until = now;
