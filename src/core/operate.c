@@ -27,7 +27,7 @@ enum rv_verdict operate_resubmit(struct draft *d)
     if (task->open_count == 0 && !undoing)
         return refuse(d, RV_STR("the error came from the workflow itself, and the same input and "
                                 "definition would raise it again: undo or cancel the task"));
-    if (task->open_count == 0) {
+    if (task->open_count == 0 && task->undo_head != 0) {
         const struct rv_step *head;
         RV_TRY(draft_look(d, task->undo_head, &head));
         enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);

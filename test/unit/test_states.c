@@ -134,7 +134,8 @@ static bool rows_make(const struct ground *g, enum rv_task_state task_state,
     const struct rv_step *steps[] = {step, under};
     bool closed_attempt = rv_attempt_state_live(attempt_state) && !stands;
     bool unlikely = step_state == RV_STEP_PROCESSED && attempt_state != RV_ATTEMPT_DONE;
-    return !closed_attempt && !unlikely && (stands || !rv_step_state_open(step_state)) &&
+    bool outlived = rv_step_state_open(step_state) && !rv_task_state_open(task_state);
+    return !closed_attempt && !unlikely && !outlived && (stands || !rv_step_state_open(step_state)) &&
            rv_view_broken(task, steps, undo ? 2 : 1) == NULL;
 }
 
@@ -143,7 +144,10 @@ static void check(struct ground *g, const struct rv_task *task, const struct rv_
 {
     const struct rv_step *steps[] = {step, under};
     enum rv_verdict verdict = decide(g, task, steps, count, &command);
-    assert_true(verdict == RV_DECIDED || verdict == RV_NEED_STEP);
+    if (verdict != RV_DECIDED && verdict != RV_NEED_STEP)
+        fail_msg("%s / %s / %s, command %d: verdict %d", rv_task_state_text(task->state),
+                 rv_step_state_text(step->state), rv_attempt_state_text(step->attempt_state),
+                 (int)command.kind, (int)verdict);
     g->met++;
     if (verdict != RV_DECIDED || !plan.changed) {
         return;
