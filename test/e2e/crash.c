@@ -306,7 +306,7 @@ static bool task_right(struct rv_client *client, const char *task, int n)
 /* The step recorded the very reply that was acknowledged. */
 static bool reply_right(struct rv_client *client, const char *step, const char *token)
 {
-    char path[80], expected[80];
+    char path[80], expected[128];
     struct rv_answer answer = {.body = NULL};
     snprintf(path, sizeof path, "/v1/tasks/%.13s/steps", step);
     snprintf(expected, sizeof expected, "\"by\":\"%s/%s\"", step, token);
@@ -322,7 +322,7 @@ static bool reply_right(struct rv_client *client, const char *step, const char *
 /* How many lines of the ledger do not hold. */
 static int verify(const struct crash *c, const char *name, bool replies, int *ret_lines)
 {
-    char path[80], line[128];
+    char path[80], line[96];
     int wrong = 0;
     snprintf(path, sizeof path, "%s/%s", c->dir, name);
     FILE *ledger = fopen(path, "r");
@@ -400,7 +400,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int kills = (int)strtol(argv[2], NULL, 10);
-    uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : (uint64_t)getpid();
+    uint64_t seed = argc > 3 ? (uint64_t)strtoull(argv[3], NULL, 10) : (uint64_t)getpid();
     struct crash c = {.dir = "/tmp/reeve-crash-XXXXXX", .program = argv[1]};
     int pipes[2];
     if (mkdtemp(c.dir) == NULL || pipe(pipes) != 0)
