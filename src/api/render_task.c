@@ -111,7 +111,10 @@ void rv_render_tasks(struct rv_answer *answer, const struct rv_call *call)
         task_put(buf, &list->tasks[i], list->task_workflows ? list->task_workflows[i] : NULL,
                  false);
     rv_buf_add_char(buf, ']');
-    if (list->next.value != 0)
+    /* A page ends where it is full, or where the store stopped looking. */
+    if (list->count == list->limit)
+        rv_put_task(buf, "next", list->tasks[list->count - 1].id);
+    else if (list->next.value != 0)
         rv_put_task(buf, "next", list->next);
     rv_buf_add_char(buf, '}');
 }

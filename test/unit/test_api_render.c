@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -163,6 +164,31 @@ static void a_task_shows_what_it_has(void **state)
 #define FAILED_3_2 ROW("3", "2", "failed", "none")
 #define OPEN_4_1 ROW("4", "1", "open", "none")
 
+/* A full page says where to go on, as does one that the store cut short; the last says nothing. */
+static void a_page_of_tasks_says_where_to_go_on(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t limit;
+        int64_t stopped_at;
+        bool goes_on;
+    } cases[] = {{1, 0, true}, {2, 0, false}, {2, 5, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rv_task task = {.id = task_id};
+        struct rv_call call = {.kind = RV_CALL_TASKS};
+        struct rv_answer answer;
+        call.u.list.tasks = &task;
+        call.u.list.count = 1;
+        call.u.list.limit = cases[i].limit;
+        call.u.list.next.value = cases[i].stopped_at;
+        rv_answer_init(&answer);
+        rv_render_tasks(&answer, &call);
+        rv_buf_add_char(&answer.body, '\0');
+        assert_int_equal(strstr(answer.body.at, "\"next\":\"") != NULL, cases[i].goes_on);
+        rv_buf_done(&answer.body);
+    }
+}
+
 static void attempts_of_both_tables_are_one_list(void **state)
 {
     (void)state;
@@ -236,6 +262,7 @@ int main(void)
         cmocka_unit_test(leases_tell_the_time_that_is_left),
         cmocka_unit_test(submissions_tell_new_known_and_refused),
         cmocka_unit_test(a_task_shows_what_it_has),
+        cmocka_unit_test(a_page_of_tasks_says_where_to_go_on),
         cmocka_unit_test(attempts_of_both_tables_are_one_list),
         cmocka_unit_test(a_failed_call_is_a_problem),
     };
