@@ -3,8 +3,7 @@
  * usage: place_orders COUNT PER_SECOND
  *
  * Prints "ORDER TASK STATUS" for each, once Reeve has acknowledged it. Each order has a key: after
- * a
- * lost answer it is placed again, and if Reeve knows it already, that is 200 instead of 201. */
+ * a lost answer it is placed again, and if Reeve knows it already, that is 200 instead of 201. */
 #include <reeve.h>
 
 #include <stdio.h>
