@@ -28,8 +28,8 @@ void rv_parser_begin(struct rv_parser *parser, struct rv_arena *arena)
     parser->problem = (struct rv_problem){.status = 0};
 }
 
-static void problem_set(struct rv_parser *parser, int status, enum rv_err err, const char *format,
-                        va_list args)
+__attribute__((format(printf, 4, 0))) static void
+problem_set(struct rv_parser *parser, int status, enum rv_err err, const char *format, va_list args)
 {
     parser->problem = (struct rv_problem){.status = status, .err = err};
     parser->problem.detail = rv_arena_vprintf(parser->arena, format, args);

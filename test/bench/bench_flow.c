@@ -58,7 +58,7 @@ static const struct rv_definition *load(struct rv_arena *arena, const char *text
     struct rv_json document;
     struct rv_yaml_fault fault;
     struct rv_definition_fault why;
-    const struct rv_definition *definition;
+    const struct rv_definition *definition = NULL;
     if (rv_yaml_parse(arena, rv_str_of(text), RV_DEFINITION_BYTES_MAX, &document, &fault) ||
         rv_definition_load(arena, &document, &definition, &why))
         fail("the definition is refused");

@@ -75,7 +75,7 @@ const char *kit_text(struct kit *kit, struct rv_str text)
     return rv_arena_str(&kit->memory, text).at;
 }
 
-static void trace(struct kit *kit, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void trace(struct kit *kit, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -330,6 +330,32 @@ static void test_kept_step_is_left(void **state)
     kit_done(&kit);
 }
 
+static void test_call_in_catch(void **state)
+{
+    (void)state;
+    struct kit kit;
+    /* What the try has kept is left for good when its catch begins, not when that ends; and the
+     * try's own input outlives a stop in there. */
+    run(&kit,
+        HEAD "do:\n"
+             "- t:\n"
+             "    try:\n"
+             "    - go: { if: '$context == null', set: { x: 1 }, export: { as: '{ n: 1 }' } }\n"
+             "    - a: { if: '.x == 1', call: a }\n"
+             "    - b: { call: b }\n"
+             "    catch:\n"
+             "      retry: { limit: { attempt: { count: 1 } } }\n"
+             "      do: [ { c: { call: c } } ]\n"
+             "    output: { as: '[$input.in, .]' }\n",
+        "{\"in\":5}", SCRIPT("a!{}", "b!{}", "c=6"));
+    kit_expect_output(&kit, "[5,6]");
+    assert_string_equal(kit.trace,
+                        "ran [\"/do/0/t\",\"/do/0/t/try/0/go\"]\ncall /do/0/t/try/1/a 1 {}\n"
+                        "call /do/0/t/try/2/b 1 {}\nabandoned 2\nabandoned 1\n"
+                        "call /do/0/t/catch/do/0/c 1 {}\ndone \n");
+    kit_done(&kit);
+}
+
 static void test_catch_then(void **state)
 {
     (void)state;
@@ -586,25 +612,16 @@ static void test_hostile_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_order_policy),
-        cmocka_unit_test(test_undo),
-        cmocka_unit_test(test_data_flow),
-        cmocka_unit_test(test_then),
-        cmocka_unit_test(test_visits),
-        cmocka_unit_test(test_retry),
-        cmocka_unit_test(test_retry_exhausted),
-        cmocka_unit_test(test_nested_try),
-        cmocka_unit_test(test_kept_step_is_left),
-        cmocka_unit_test(test_catch_then),
-        cmocka_unit_test(test_raise),
-        cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_timeouts),
-        cmocka_unit_test(test_attempt_duration),
-        cmocka_unit_test(test_runs_away),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_fuel),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_order),          cmocka_unit_test(test_order_policy),
+        cmocka_unit_test(test_undo),           cmocka_unit_test(test_data_flow),
+        cmocka_unit_test(test_then),           cmocka_unit_test(test_visits),
+        cmocka_unit_test(test_retry),          cmocka_unit_test(test_retry_exhausted),
+        cmocka_unit_test(test_nested_try),     cmocka_unit_test(test_kept_step_is_left),
+        cmocka_unit_test(test_call_in_catch),  cmocka_unit_test(test_catch_then),
+        cmocka_unit_test(test_raise),          cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_timeouts),       cmocka_unit_test(test_attempt_duration),
+        cmocka_unit_test(test_runs_away),      cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_fuel),           cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_hostile_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
