@@ -114,7 +114,8 @@ struct memory {
 
 struct node *memory_node_find(const struct rv_store_memory_data *data, struct rv_task_id id);
 uint64_t memory_key_hash(struct rv_str key);
-const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data, struct rv_str key);
+const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data,
+                                         struct rv_str key);
 /* 0: nobody ever had it. */
 int64_t memory_registry_epoch(const struct registry *registry, struct rv_str role);
 

@@ -1,0 +1,701 @@
+#include "subject.h"
+
+#include "store/memory/memory.h"
+#include "store/sqlite/sqlite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PAGE = 7 }; /* small and odd, so that every list is read in several pages */
+
+static int64_t wall_now(void *self)
+{
+    return ((struct subject *)self)->wall;
+}
+
+static struct rv_wall_clock clock_of(struct subject *subject)
+{
+    return (struct rv_wall_clock){wall_now, subject};
+}
+
+/* ---- backends ---- */
+
+static void memory_create(struct subject *subject)
+{
+    assert_int_equal(rv_store_memory_data_new(&subject->memory_data), RV_OK);
+}
+
+static void memory_open(struct subject *subject)
+{
+    assert_int_equal(rv_store_memory_open(subject->memory_data, clock_of(subject), &subject->store),
+                     RV_OK);
+}
+
+static void memory_destroy(struct subject *subject)
+{
+    rv_store_memory_data_free(subject->memory_data);
+}
+
+static void sqlite_create(struct subject *subject)
+{
+    const char *base = getenv("TMPDIR");
+    snprintf(subject->directory, sizeof subject->directory, "%s/reeve-store-XXXXXX",
+             base != NULL ? base : "/tmp");
+    assert_non_null(mkdtemp(subject->directory));
+    snprintf(subject->path, sizeof subject->path, "%s/reeve.db", subject->directory);
+}
+
+static void sqlite_open(struct subject *subject)
+{
+    struct rv_store_sqlite_fault fault;
+    enum rv_err err = rv_store_sqlite_open(subject->path, clock_of(subject), &subject->store,
+                                           &fault);
+    if (err != RV_OK)
+        fail_msg("%s", fault.message);
+}
+
+static void sqlite_destroy(struct subject *subject)
+{
+    static const char *const suffixes[] = {"", "-wal", ".lock"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char name[sizeof subject->path + 8];
+        snprintf(name, sizeof name, "%s%s", subject->path, suffixes[i]);
+        unlink(name);
+    }
+    assert_int_equal(rmdir(subject->directory), 0);
+}
+
+const struct factory factories[] = {
+    {"memory", memory_create, memory_open, memory_destroy},
+    {"sqlite", sqlite_create, sqlite_open, sqlite_destroy},
+};
+const size_t factories_count = sizeof factories / sizeof factories[0];
+
+/* ---- life ---- */
+
+static void subject_open(struct subject *subject)
+{
+    subject->factory->open(subject);
+    subject->ops = subject->store->ops;
+    assert_int_equal(
+        subject->ops->enlist(subject->store, RV_STR("boot"), getpid(), &subject->enlistment),
+        RV_OK);
+    subject->number = 0;
+}
+
+void subject_init(struct subject *subject, const struct factory *factory)
+{
+    *subject = (struct subject){.factory = factory, .wall = INT64_C(1790000000000)};
+    rv_arena_init(&subject->arena, 0);
+    factory->create(subject);
+    subject_open(subject);
+}
+
+void subject_done(struct subject *subject)
+{
+    if (subject->store != NULL)
+        subject->ops->close(subject->store);
+    subject->factory->destroy(subject);
+    rv_arena_done(&subject->arena);
+}
+
+void subject_restart(struct subject *subject)
+{
+    subject->ops->close(subject->store);
+    subject->store = NULL;
+    subject_open(subject);
+}
+
+enum rv_err subject_commit(struct subject *subject, struct rv_change *changes, size_t count)
+{
+    int64_t now;
+    assert_int_equal(subject->ops->begin(subject->store, &now), RV_OK);
+    struct rv_batch batch = {
+        .changes = changes, .changes_count = count, .number = ++subject->number};
+    return subject->ops->commit(subject->store, &batch);
+}
+
+void subject_commit_all(struct subject *subject, struct rv_change *changes, size_t count)
+{
+    assert_int_equal(subject_commit(subject, changes, count), RV_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(changes[i].outcome, RV_OK);
+}
+
+/* ---- rows ---- */
+
+struct rv_task plain_task(int64_t id, int64_t revision)
+{
+    return (struct rv_task){.id = {id},
+                            .revision = revision,
+                            .workflow = 1,
+                            .state = RV_TASK_PROCESSING,
+                            .priority = 5,
+                            .created_at = 1,
+                            .input = RV_STR("{}")};
+}
+
+struct rv_step plain_step(uint32_t number)
+{
+    return (struct rv_step){.number = number,
+                            .state = RV_STEP_PENDING,
+                            .visit = 1,
+                            .reference = RV_STR("/do/0/reserveStock"),
+                            .agent = RV_STR("inventory")};
+}
+
+struct rv_str random_str(struct subject *subject, struct rv_prng *prng)
+{
+    static const size_t sizes[] = {1, 7, 40, 300, 5000};
+    uint64_t kind = rv_prng_below(prng, 10);
+    if (kind == 0)
+        return RV_STR_NONE;
+    if (kind == 1)
+        return RV_STR("");
+    size_t len = kind < 9 ? sizes[kind % 4] : sizes[4];
+    char *at = rv_arena_bytes(&subject->arena, len);
+    assert_non_null(at);
+    for (size_t i = 0; i < len; i++)
+        at[i] = (char)(1 + rv_prng_below(prng, 255)); /* any byte but NUL, UTF-8 or not */
+    return (struct rv_str){at, len};
+}
+
+static int64_t random_int64(struct rv_prng *prng)
+{
+    static const int64_t extremes[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_C(1790000000000)};
+    uint64_t kind = rv_prng_below(prng, 8);
+    return kind < 6 ? extremes[kind] : (int64_t)rv_prng_next(prng);
+}
+
+static uint32_t random_uint32(struct rv_prng *prng)
+{
+    static const uint32_t extremes[] = {0, 1, UINT32_MAX, INT32_MAX, 127, 128};
+    uint64_t kind = rv_prng_below(prng, 8);
+    return kind < 6 ? extremes[kind] : (uint32_t)rv_prng_next(prng);
+}
+
+#define RANDOM_ENUM(prng, type, count) ((type)rv_prng_below((prng), (count)))
+#define INSTANT() random_int64(prng)
+#define NUMBER() random_uint32(prng)
+#define TEXT() random_str(subject, prng)
+#define FLAG() (rv_prng_below(prng, 2) == 1)
+
+struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_t id)
+{
+    struct rv_task task = {
+        .id = {id},
+        .revision = 1,
+        .workflow = random_int64(prng),
+        .state = RANDOM_ENUM(prng, enum rv_task_state, RV_TASK_STATE_COUNT),
+        .direction = RANDOM_ENUM(prng, enum rv_direction, 2),
+        .cancelling = FLAG(),
+        .priority = (uint8_t)rv_prng_below(prng, 256),
+        .locked_by = (uint8_t)rv_prng_below(prng, 256),
+        .fence = NUMBER(),
+        .last_number = NUMBER(),
+        .undo_head = NUMBER(),
+        .undo_blocker = NUMBER(),
+        .pivot = NUMBER(),
+        .open_count = (uint32_t)rv_prng_below(prng, RV_OPEN_STEPS_MAX + 1),
+        .created_at = INSTANT(),
+        .started_at = INSTANT(),
+        .ended_at = INSTANT(),
+        .key = TEXT(),
+        .correlation = TEXT(),
+        .input = TEXT(),
+        .context = TEXT(),
+        .output = TEXT(),
+        .error = TEXT(),
+    };
+    for (uint32_t i = 0; i < task.open_count; i++)
+        task.open[i] = NUMBER();
+    return task;
+}
+
+struct rv_step random_step(struct subject *subject, struct rv_prng *prng, uint32_t number)
+{
+    return (struct rv_step){
+        .number = number,
+        .kind = RANDOM_ENUM(prng, enum rv_step_kind, RV_STEP_KIND_COUNT),
+        .state = RANDOM_ENUM(prng, enum rv_step_state, RV_STEP_STATE_COUNT),
+        .direction = RANDOM_ENUM(prng, enum rv_direction, 2),
+        .undoes = NUMBER(),
+        .node = NUMBER(),
+        .visit = NUMBER(),
+        .effect = RANDOM_ENUM(prng, enum rv_effect, RV_EFFECT_COUNT),
+        .undo_prev = NUMBER(),
+        .chained = FLAG(),
+        .undone = FLAG(),
+        .failure_count = NUMBER(),
+        .round = NUMBER(),
+        .deaths = NUMBER(),
+        .wake_at = INSTANT(),
+        .ready_at = INSTANT(),
+        .deadline = INSTANT(),
+        .attempt = NUMBER(),
+        .attempt_state = RANDOM_ENUM(prng, enum rv_attempt_state, RV_ATTEMPT_STATE_COUNT),
+        .token = (uint64_t)random_int64(prng),
+        .fence = NUMBER(),
+        .attempt_at = INSTANT(),
+        .complete_by = INSTANT(),
+        .lease_ms = random_int64(prng),
+        .lease_until = INSTANT(),
+        .created_at = INSTANT(),
+        .ended_at = INSTANT(),
+        .reference = TEXT(),
+        .iteration = TEXT(),
+        .agent = TEXT(),
+        .target = TEXT(),
+        .instance = TEXT(),
+        .boot = TEXT(),
+        .poll = TEXT(),
+        .frames = TEXT(),
+        .data = TEXT(),
+        .input = TEXT(),
+        .output = TEXT(),
+        .error = TEXT(),
+    };
+}
+
+struct rv_attempt random_attempt(struct subject *subject, struct rv_prng *prng, int64_t task,
+                                 uint32_t step, uint32_t number)
+{
+    return (struct rv_attempt){
+        .step = {{task}, step},
+        .number = number,
+        .state = RANDOM_ENUM(prng, enum rv_attempt_state, RV_ATTEMPT_STATE_COUNT),
+        .effect = RANDOM_ENUM(prng, enum rv_effect, RV_EFFECT_COUNT),
+        .token = (uint64_t)random_int64(prng),
+        .fence = NUMBER(),
+        .attempt_at = INSTANT(),
+        .complete_by = INSTANT(),
+        .ended_at = INSTANT(),
+        .instance = TEXT(),
+        .error = TEXT(),
+    };
+}
+
+struct rv_late_reply random_late_reply(struct subject *subject, struct rv_prng *prng, int64_t task)
+{
+    return (struct rv_late_reply){
+        .step = {{task}, NUMBER()},
+        .attempt = NUMBER(),
+        .arrived_at = INSTANT(),
+        .reason = RANDOM_ENUM(prng, enum rv_late_reason, RV_LATE_REASON_COUNT),
+        .output = TEXT(),
+        .error = TEXT(),
+    };
+}
+
+struct rv_alert random_alert(struct subject *subject, struct rv_prng *prng, int64_t id,
+                             int64_t task)
+{
+    return (struct rv_alert){
+        .id = id,
+        .task = {task},
+        .step = NUMBER(),
+        .kind = RANDOM_ENUM(prng, enum rv_alert_kind, RV_ALERT_KIND_COUNT),
+        .raised_at = INSTANT(),
+        .acked_at = FLAG() ? INSTANT() : 0,
+        .closed_at = FLAG() ? INSTANT() : 0,
+        .acked_by = TEXT(),
+        .message = TEXT(),
+    };
+}
+
+/* ---- dumps ---- */
+
+static void put_str(struct rv_buf *out, const char *name, struct rv_str text)
+{
+    rv_buf_printf(out, " %s=", name);
+    if (text.at == NULL)
+        rv_buf_lit(out, "absent");
+    char *hex = rv_buf_reserve(out, text.len * 2);
+    assert_non_null(hex);
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char byte = (unsigned char)text.at[i];
+        hex[2 * i] = "0123456789abcdef"[byte >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[byte & 15];
+    }
+    out->len += text.len * 2;
+}
+
+static void put_int(struct rv_buf *out, const char *name, int64_t number)
+{
+    rv_buf_printf(out, " %s=%" PRId64, name, number);
+}
+
+#define PUT_STR(row, field) put_str(out, #field, (row)->field)
+#define PUT_INT(row, field) put_int(out, #field, (int64_t)(row)->field)
+
+void dump_task(struct rv_buf *out, const struct rv_task *task)
+{
+    rv_buf_printf(out, "task %" PRId64, task->id.value);
+    PUT_INT(task, revision);
+    PUT_INT(task, workflow);
+    PUT_INT(task, state);
+    PUT_INT(task, direction);
+    PUT_INT(task, cancelling);
+    PUT_INT(task, priority);
+    PUT_INT(task, locked_by);
+    PUT_INT(task, fence);
+    PUT_INT(task, last_number);
+    PUT_INT(task, undo_head);
+    PUT_INT(task, undo_blocker);
+    PUT_INT(task, pivot);
+    PUT_INT(task, open_count);
+    for (uint32_t i = 0; i < task->open_count; i++)
+        PUT_INT(task, open[i]);
+    PUT_INT(task, created_at);
+    PUT_INT(task, started_at);
+    PUT_INT(task, ended_at);
+    PUT_STR(task, key);
+    PUT_STR(task, correlation);
+    PUT_STR(task, input);
+    PUT_STR(task, context);
+    PUT_STR(task, output);
+    PUT_STR(task, error);
+    rv_buf_add_char(out, '\n');
+}
+
+void dump_step(struct rv_buf *out, const struct rv_step *step)
+{
+    rv_buf_printf(out, "step %u", step->number);
+    PUT_INT(step, kind);
+    PUT_INT(step, state);
+    PUT_INT(step, direction);
+    PUT_INT(step, undoes);
+    PUT_INT(step, node);
+    PUT_INT(step, visit);
+    PUT_INT(step, effect);
+    PUT_INT(step, undo_prev);
+    PUT_INT(step, chained);
+    PUT_INT(step, undone);
+    PUT_INT(step, failure_count);
+    PUT_INT(step, round);
+    PUT_INT(step, deaths);
+    PUT_INT(step, wake_at);
+    PUT_INT(step, ready_at);
+    PUT_INT(step, deadline);
+    PUT_INT(step, attempt);
+    PUT_INT(step, attempt_state);
+    PUT_INT(step, token);
+    PUT_INT(step, fence);
+    PUT_INT(step, attempt_at);
+    PUT_INT(step, complete_by);
+    PUT_INT(step, lease_ms);
+    PUT_INT(step, lease_until);
+    PUT_INT(step, created_at);
+    PUT_INT(step, ended_at);
+    PUT_STR(step, reference);
+    PUT_STR(step, iteration);
+    PUT_STR(step, agent);
+    PUT_STR(step, target);
+    PUT_STR(step, instance);
+    PUT_STR(step, boot);
+    PUT_STR(step, poll);
+    PUT_STR(step, frames);
+    PUT_STR(step, data);
+    PUT_STR(step, input);
+    PUT_STR(step, output);
+    PUT_STR(step, error);
+    rv_buf_add_char(out, '\n');
+}
+
+void dump_attempt(struct rv_buf *out, const struct rv_attempt *attempt)
+{
+    rv_buf_printf(out, "attempt %" PRId64 "-%u %u", attempt->step.task.value, attempt->step.number,
+                  attempt->number);
+    PUT_INT(attempt, state);
+    PUT_INT(attempt, effect);
+    PUT_INT(attempt, token);
+    PUT_INT(attempt, fence);
+    PUT_INT(attempt, attempt_at);
+    PUT_INT(attempt, complete_by);
+    PUT_INT(attempt, ended_at);
+    PUT_STR(attempt, instance);
+    PUT_STR(attempt, error);
+    rv_buf_add_char(out, '\n');
+}
+
+void dump_late_reply(struct rv_buf *out, const struct rv_late_reply *late)
+{
+    rv_buf_printf(out, "late %" PRId64 "-%u", late->step.task.value, late->step.number);
+    PUT_INT(late, attempt);
+    PUT_INT(late, arrived_at);
+    PUT_INT(late, reason);
+    PUT_STR(late, output);
+    PUT_STR(late, error);
+    rv_buf_add_char(out, '\n');
+}
+
+void dump_alert(struct rv_buf *out, const struct rv_alert *alert)
+{
+    rv_buf_printf(out, "alert %" PRId64, alert->id);
+    PUT_INT(alert, task.value);
+    PUT_INT(alert, step);
+    PUT_INT(alert, kind);
+    PUT_INT(alert, raised_at);
+    PUT_INT(alert, acked_at);
+    PUT_INT(alert, closed_at);
+    PUT_STR(alert, acked_by);
+    PUT_STR(alert, message);
+    rv_buf_add_char(out, '\n');
+}
+
+void dump_workflow(struct rv_buf *out, const struct rv_workflow_row *workflow)
+{
+    rv_buf_printf(out, "workflow %" PRId64, workflow->id);
+    PUT_INT(workflow, published_at);
+    PUT_STR(workflow, space);
+    PUT_STR(workflow, name);
+    PUT_STR(workflow, version);
+    PUT_STR(workflow, hash);
+    PUT_STR(workflow, source);
+    rv_buf_add_char(out, '\n');
+}
+
+static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_task *task)
+{
+    size_t count = 0;
+    dump_task(out, task);
+    struct rv_step steps[PAGE];
+    uint32_t after = 0;
+    do {
+        assert_int_equal(
+            s->ops->list_steps(s->store, &s->arena, task->id, after, PAGE, steps, &count), RV_OK);
+        for (size_t i = 0; i < count; i++)
+            dump_step(out, &steps[i]);
+        after = count > 0 ? steps[count - 1].number : 0;
+    } while (count == PAGE);
+    struct rv_attempt attempts[PAGE] = {{.number = 0}};
+    struct rv_attempt last = {.number = 0};
+    do {
+        assert_int_equal(s->ops->list_attempts(s->store, &s->arena,
+                                               (struct rv_step_id){task->id, 0}, last.step.number,
+                                               last.number, PAGE, attempts, &count),
+                         RV_OK);
+        for (size_t i = 0; i < count; i++)
+            dump_attempt(out, &attempts[i]);
+        last = attempts[count > 0 ? count - 1 : 0];
+    } while (count == PAGE);
+    enum { LATE_MAX = 1000 };
+    struct rv_late_reply *late = RV_NEW_ARRAY(&s->arena, struct rv_late_reply, LATE_MAX);
+    assert_int_equal(
+        s->ops->list_late_replies(s->store, &s->arena, task->id, LATE_MAX, late, &count), RV_OK);
+    for (size_t i = 0; i < count; i++)
+        dump_late_reply(out, &late[i]);
+}
+
+static void dump_tasks(struct rv_buf *out, struct subject *s)
+{
+    struct rv_task_filter filter = {.by_state = false};
+    struct rv_task tasks[PAGE];
+    size_t count = 0;
+    bool more = true;
+    while (more) {
+        struct rv_task_id next = {0};
+        assert_int_equal(
+            s->ops->list_tasks(s->store, &s->arena, &filter, PAGE, tasks, &count, &next), RV_OK);
+        for (size_t i = 0; i < count; i++)
+            dump_of_task(out, s, &tasks[i]);
+        filter.before = count == PAGE ? tasks[count - 1].id : next;
+        more = filter.before.value != 0;
+    }
+}
+
+void dump_store(struct rv_buf *out, struct subject *s)
+{
+    size_t count = 0;
+    dump_tasks(out, s);
+    struct rv_alert alerts[PAGE];
+    int64_t before = 0;
+    do {
+        assert_int_equal(s->ops->list_alerts(s->store, &s->arena, (struct rv_task_id){0}, false,
+                                             before, PAGE, alerts, &count),
+                         RV_OK);
+        for (size_t i = 0; i < count; i++)
+            dump_alert(out, &alerts[i]);
+        before = count > 0 ? alerts[count - 1].id : 0;
+    } while (count == PAGE);
+    struct rv_workflow_row workflows[PAGE];
+    size_t skip = 0;
+    do {
+        assert_int_equal(s->ops->list_workflows(s->store, &s->arena, skip, PAGE, workflows, &count),
+                         RV_OK);
+        for (size_t i = 0; i < count; i++)
+            dump_workflow(out, &workflows[i]);
+        skip += count;
+    } while (count == PAGE);
+    assert_int_equal(out->failed, RV_OK);
+}
+
+void assert_dumps_equal(const struct rv_buf *got, const struct rv_buf *wanted)
+{
+    if (got->len == wanted->len && memcmp(got->at, wanted->at, got->len) == 0)
+        return;
+    size_t at = 0;
+    size_t line = 0;
+    for (; at < got->len && at < wanted->len && got->at[at] == wanted->at[at]; at++)
+        line = got->at[at] == '\n' ? at + 1 : line;
+    fail_msg("stores differ in: %.120s ... at: %.60s instead of: %.60s", got->at + line,
+             at < got->len ? got->at + at : "", at < wanted->len ? wanted->at + at : "");
+}
+
+uint64_t seed_of_run(void)
+{
+    const char *given = getenv("REEVE_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 20261121;
+    print_message("# seed %llu\n", (unsigned long long)seed);
+    return seed;
+}
+
+/* ---- changes ---- */
+
+/* An insert of a plain task with its first step. */
+struct birth {
+    struct rv_task task;
+    struct rv_step step;
+    const struct rv_step *steps[1];
+    bool steps_new[1];
+    struct rv_change change;
+};
+
+struct rv_change *birth_of(struct subject *s, int64_t id)
+{
+    struct birth *birth = RV_NEW(&s->arena, struct birth);
+    birth->task = plain_task(id, 1);
+    birth->step = plain_step(1);
+    birth->steps[0] = &birth->step;
+    birth->steps_new[0] = true;
+    birth->change = (struct rv_change){.task = &birth->task,
+                                       .steps = birth->steps,
+                                       .steps_new = birth->steps_new,
+                                       .steps_count = 1};
+    return &birth->change;
+}
+
+void bear(struct subject *s, int64_t id)
+{
+    subject_commit_all(s, birth_of(s, id), 1);
+}
+
+/* A change of a plain task's row alone. */
+struct rv_change move_of(struct subject *s, int64_t id, int64_t revision, enum rv_task_state state)
+{
+    struct rv_task *task = RV_NEW(&s->arena, struct rv_task);
+    *task = plain_task(id, revision);
+    task->state = state;
+    return (struct rv_change){.task = task, .revision_before = revision - 1};
+}
+
+const struct rv_task *load(struct subject *s, int64_t id)
+{
+    const struct rv_task *task = NULL;
+    struct rv_task_id of = {id};
+    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, &of, 1, &task), RV_OK);
+    return task;
+}
+
+const struct rv_step *load_step(struct subject *s, int64_t id, uint32_t number)
+{
+    const struct rv_step *step = NULL;
+    struct rv_step_id of = {{id}, number};
+    assert_int_equal(s->ops->load_steps(s->store, &s->arena, &of, 1, &step), RV_OK);
+    return step;
+}
+
+void random_change(struct subject *s, struct rv_prng *prng, int64_t id, struct rv_change *change,
+                   struct rv_buf *dump)
+{
+    struct rv_task *task = RV_NEW(&s->arena, struct rv_task);
+    struct rv_step *steps = RV_NEW_ARRAY(&s->arena, struct rv_step, MANY);
+    const struct rv_step **rows = RV_NEW_ARRAY(&s->arena, const struct rv_step *, MANY);
+    bool *inserts = RV_NEW_ARRAY(&s->arena, bool, MANY);
+    struct rv_attempt *attempts = RV_NEW_ARRAY(&s->arena, struct rv_attempt, MANY);
+    struct rv_late_reply *late = RV_NEW_ARRAY(&s->arena, struct rv_late_reply, MANY);
+    *task = random_task(s, prng, id);
+    dump_task(dump, task);
+    for (uint32_t i = 0; i < MANY; i++) {
+        steps[i] = random_step(s, prng, i + 1);
+        rows[i] = &steps[i];
+        inserts[i] = true;
+        dump_step(dump, &steps[i]);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        attempts[i] = random_attempt(s, prng, id, 1 + i / 5, 1 + i % 5);
+        dump_attempt(dump, &attempts[i]);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        late[i] = random_late_reply(s, prng, id);
+        dump_late_reply(dump, &late[i]);
+    }
+    *change = (struct rv_change){.task = task,
+                                 .steps = rows,
+                                 .steps_new = inserts,
+                                 .steps_count = MANY,
+                                 .attempts = attempts,
+                                 .attempts_count = MANY,
+                                 .late_replies = late,
+                                 .late_replies_count = MANY};
+}
+
+void publish(struct subject *s, const struct rv_workflow_row *rows, size_t count,
+             enum rv_err wanted)
+{
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    struct rv_batch batch = {.workflows = rows, .workflows_count = count, .number = ++s->number};
+    assert_int_equal(s->ops->commit(s->store, &batch), wanted);
+}
+
+void publish_shop(struct subject *s)
+{
+    const struct rv_workflow_row rows[] = {
+        {1, 100, RV_STR("shop"), RV_STR("order"), RV_STR("1.0.0"), RV_STR("a"), RV_STR("{}")},
+        {2, 300, RV_STR("shop"), RV_STR("order"), RV_STR("1.0.1"), RV_STR("b"), RV_STR("{}")},
+        {3, 200, RV_STR("shop"), RV_STR("order"), RV_STR("2.0.0"), RV_STR("c"), RV_STR("{}")},
+        {4, 300, RV_STR("shop"), RV_STR("return"), RV_STR("1.0.0"), RV_STR("d"), RV_STR("{}")},
+        {5, 400, RV_STR("lab"), RV_STR("order"), RV_STR("1.0.0"), RV_STR("e"), RV_STR("{}")},
+    };
+    publish(s, rows, 5, RV_OK);
+}
+
+/* ---- running a suite ---- */
+
+static int suite_setup(void **state)
+{
+    struct subject *subject = calloc(1, sizeof *subject);
+    assert_non_null(subject);
+    subject_init(subject, *state);
+    *state = subject;
+    return 0;
+}
+
+static int suite_teardown(void **state)
+{
+    subject_done(*state);
+    free(*state);
+    return 0;
+}
+
+int suite_run(const char *name, const struct suite_case *cases, size_t cases_count)
+{
+    enum { TESTS_MAX = 128, FACTORIES_MAX = 8, NAME_BYTES = 96 };
+    static char names[TESTS_MAX][NAME_BYTES];
+    static struct factory chosen[FACTORIES_MAX]; /* cmocka's states are not const */
+    static struct CMUnitTest tests[TESTS_MAX];
+    size_t count = 0;
+    for (size_t f = 0; f < factories_count; f++) {
+        chosen[f] = factories[f];
+        for (size_t c = 0; c < cases_count; c++, count++) {
+            snprintf(names[count], NAME_BYTES, "%s: %s", factories[f].name, cases[c].name);
+            tests[count] = (struct CMUnitTest){names[count], cases[c].run, suite_setup,
+                                               suite_teardown, &chosen[f]};
+        }
+    }
+    return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+}

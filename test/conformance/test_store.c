@@ -1,0 +1,611 @@
+/* What store.h promises, held against every store in `factories`. */
+#include "subject.h"
+
+#include <string.h>
+
+#define TASK_BASE INT64_C(1000000)
+enum { THOUSAND = 1000, PAGE = 100 };
+
+static size_t alerts_of(struct subject *s, int64_t task, bool open_only, struct rv_alert *rows)
+{
+    size_t count = 0;
+    assert_int_equal(s->ops->list_alerts(s->store, &s->arena, (struct rv_task_id){task}, open_only,
+                                         0, PAGE, rows, &count),
+                     RV_OK);
+    return count;
+}
+
+/* ---- life ---- */
+
+static void a_new_store_says_so_once(void **state)
+{
+    struct subject *s = *state;
+    assert_true(s->enlistment.created);
+    assert_int_equal(s->enlistment.last_alive_at, 0);
+    assert_int_equal(s->enlistment.open_tasks, 0);
+    assert_int_not_equal(s->enlistment.instance, 0);
+    uint8_t first = s->enlistment.instance;
+    s->wall += 5000;
+    bear(s, TASK_BASE);
+    int64_t alive_at = s->wall;
+    s->wall += 60000;
+    subject_restart(s);
+    assert_false(s->enlistment.created);
+    assert_int_equal(s->enlistment.last_alive_at, alive_at);
+    assert_int_equal(s->enlistment.open_tasks, 1);
+    assert_int_not_equal(s->enlistment.instance, first);
+}
+
+static void instance_numbers_go_round(void **state)
+{
+    struct subject *s = *state;
+    bool seen[256] = {false};
+    for (int i = 0; i < 255; i++) {
+        assert_int_not_equal(s->enlistment.instance, 0);
+        assert_false(seen[s->enlistment.instance]);
+        seen[s->enlistment.instance] = true;
+        subject_restart(s);
+    }
+    assert_true(seen[s->enlistment.instance]);
+}
+
+static void the_clock_never_goes_back(void **state)
+{
+    struct subject *s = *state;
+    int64_t first = 0;
+    int64_t now = 0;
+    assert_int_equal(s->ops->begin(s->store, &first), RV_OK);
+    assert_int_equal(first, s->wall);
+    s->ops->rollback(s->store);
+    s->wall += 1000;
+    bear(s, TASK_BASE);
+    int64_t floor = s->wall;
+    s->wall -= 3600 * 1000;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(now, floor);
+    s->ops->rollback(s->store);
+    subject_restart(s);
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_true(now >= floor && now <= floor + 1);
+    s->ops->rollback(s->store);
+    s->wall = floor + 2000;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(now, s->wall);
+    s->ops->rollback(s->store);
+}
+
+static void rollback_and_an_open_transaction_leave_nothing(void **state)
+{
+    struct subject *s = *state;
+    int64_t now;
+    int64_t epoch;
+    int64_t until;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR("supervisor"), 1000, &epoch, &until),
+                     RV_OK);
+    assert_int_equal(epoch, 1);
+    s->ops->rollback(s->store);
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR("supervisor"), 1000, &epoch, &until),
+                     RV_OK);
+    assert_int_equal(epoch, 1);
+    subject_restart(s); /* closes in the middle of it */
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR("supervisor"), 1000, &epoch, &until),
+                     RV_OK);
+    assert_int_equal(epoch, 1);
+}
+
+static void roles_have_epochs_and_ends(void **state)
+{
+    struct subject *s = *state;
+    int64_t epoch;
+    int64_t until;
+    struct rv_str role = RV_STR("supervisor");
+    assert_int_equal(s->ops->claim_role(s->store, role, 1000, &epoch, &until), RV_OK);
+    assert_int_equal(epoch, 1);
+    assert_int_equal(until, s->wall + 1000);
+    s->wall += 500;
+    assert_int_equal(s->ops->claim_role(s->store, role, 1000, &epoch, &until), RV_OK);
+    assert_int_equal(epoch, 1);
+    assert_int_equal(until, s->wall + 1000);
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR("other"), 1000, &epoch, &until), RV_OK);
+    assert_int_equal(epoch, 1);
+    int64_t alive_at = s->wall;
+    subject_restart(s);
+    assert_int_equal(s->enlistment.last_alive_at, alive_at);
+    assert_int_equal(s->ops->claim_role(s->store, role, 1000, &epoch, &until), RV_OK);
+    assert_int_equal(epoch, 2); /* the dead one's lease is not waited for */
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->claim_role(s->store, role, 2000, &epoch, &until), RV_OK);
+    struct rv_batch none = {.number = ++s->number};
+    assert_int_equal(s->ops->commit(s->store, &none), RV_OK);
+    assert_int_equal(epoch, 2);
+    assert_int_equal(until, now + 2000);
+}
+
+static void committed_knows_the_newest_batch(void **state)
+{
+    struct subject *s = *state;
+    bool committed = true;
+    assert_int_equal(s->ops->committed(s->store, 1, &committed), RV_OK);
+    assert_false(committed);
+    bear(s, TASK_BASE);
+    bear(s, TASK_BASE + 1);
+    assert_int_equal(s->ops->committed(s->store, s->number, &committed), RV_OK);
+    assert_true(committed);
+    assert_int_equal(s->ops->committed(s->store, s->number + 1, &committed), RV_OK);
+    assert_false(committed);
+    subject_restart(s); /* the number is the instance's own */
+    assert_int_equal(s->ops->committed(s->store, 1, &committed), RV_OK);
+    assert_false(committed);
+}
+
+/* ---- rows ---- */
+
+static void every_field_comes_back_as_it_was(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, seed_of_run());
+    struct rv_buf wanted;
+    struct rv_buf got;
+    rv_buf_init(&wanted, 64 << 20);
+    rv_buf_init(&got, 64 << 20);
+    struct rv_change changes[MANY];
+    for (int64_t i = MANY - 1; i >= 0; i--) /* the dump has the newest first */
+        random_change(s, &prng, TASK_BASE + i, &changes[i], &wanted);
+    struct rv_alert alerts[MANY];
+    for (int i = MANY - 1; i >= 0; i--) {
+        alerts[i] = random_alert(s, &prng, i + 1, TASK_BASE);
+        dump_alert(&wanted, &alerts[i]);
+    }
+    changes[0].alerts = alerts;
+    changes[0].alerts_count = MANY;
+    struct rv_workflow_row workflow = {INT64_MAX,          INT64_MIN,    RV_STR("a"),
+                                       RV_STR("\xff\xfe"), RV_STR("1 "), random_str(s, &prng),
+                                       RV_STR("{}")};
+    dump_workflow(&wanted, &workflow);
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    struct rv_batch batch = {.changes = changes,
+                             .changes_count = MANY,
+                             .workflows = &workflow,
+                             .workflows_count = 1,
+                             .number = ++s->number};
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    dump_store(&got, s);
+    assert_dumps_equal(&got, &wanted);
+    subject_restart(s);
+    rv_buf_reset(&got);
+    dump_store(&got, s);
+    assert_dumps_equal(&got, &wanted);
+    rv_buf_done(&wanted);
+    rv_buf_done(&got);
+}
+
+static void loads_find_rows_or_say_that_there_are_none(void **state)
+{
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    bear(s, TASK_BASE + 2);
+    struct rv_task_id ids[] = {{TASK_BASE + 2}, {TASK_BASE + 1}, {TASK_BASE}};
+    const struct rv_task *tasks[3];
+    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, ids, 3, tasks), RV_OK);
+    assert_int_equal(tasks[0]->id.value, TASK_BASE + 2);
+    assert_null(tasks[1]);
+    assert_int_equal(tasks[2]->id.value, TASK_BASE);
+    struct rv_step_id steps_ids[] = {{{TASK_BASE}, 1}, {{TASK_BASE}, 2}, {{TASK_BASE + 1}, 1}};
+    const struct rv_step *steps[3];
+    assert_int_equal(s->ops->load_steps(s->store, &s->arena, steps_ids, 3, steps), RV_OK);
+    assert_int_equal(steps[0]->number, 1);
+    assert_null(steps[1]);
+    assert_null(steps[2]);
+}
+
+static void a_full_arena_is_a_limit(void **state)
+{
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    struct rv_arena small;
+    rv_arena_init(&small, 64);
+    struct rv_task_id id = {TASK_BASE};
+    const struct rv_task *task = NULL;
+    assert_int_equal(s->ops->load_tasks(s->store, &small, &id, 1, &task), RV_ERR_LIMIT);
+    rv_arena_done(&small);
+    assert_non_null(load(s, TASK_BASE));
+}
+
+/* ---- guards ---- */
+
+/* A loser brings one of everything, none of which may be found later. */
+static void load_with_everything(struct subject *s, struct rv_prng *prng, struct rv_change *change,
+                                 int64_t alert)
+{
+    struct rv_attempt *attempt = RV_NEW(&s->arena, struct rv_attempt);
+    struct rv_late_reply *late = RV_NEW(&s->arena, struct rv_late_reply);
+    struct rv_alert *raised = RV_NEW(&s->arena, struct rv_alert);
+    int64_t id = change->task->id.value;
+    *attempt = random_attempt(s, prng, id, 1, 1);
+    *late = random_late_reply(s, prng, id);
+    *raised = random_alert(s, prng, alert, id);
+    change->attempts = attempt;
+    change->attempts_count = 1;
+    change->late_replies = late;
+    change->late_replies_count = 1;
+    change->alerts = raised;
+    change->alerts_count = 1;
+}
+
+static void assert_no_trace(struct subject *s, int64_t task)
+{
+    struct rv_step steps[PAGE];
+    struct rv_attempt attempts[1];
+    struct rv_late_reply late[1];
+    struct rv_alert alerts[PAGE];
+    size_t count = 1;
+    struct rv_task_id id = {task};
+    assert_int_equal(s->ops->list_attempts(s->store, &s->arena, (struct rv_step_id){id, 0}, 0, 0, 1,
+                                           attempts, &count),
+                     RV_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, id, 1, late, &count), RV_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(alerts_of(s, task, false, alerts), 0);
+    assert_int_equal(s->ops->list_steps(s->store, &s->arena, id, 1, PAGE, steps, &count), RV_OK);
+    assert_int_equal(count, 0);
+}
+
+/* One batch of 1,000 plans: one is stale, one has a key that is taken; 998 commit. */
+static void one_stale_and_one_duplicate_of_a_thousand(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, 7);
+    enum { STALE = 300, DUPLICATE = 700 };
+    struct rv_key_row taken = {RV_STR("order-17"), RV_STR("h1"), {TASK_BASE - 1}};
+    struct rv_change *first = birth_of(s, TASK_BASE - 1);
+    first->key = &taken;
+    subject_commit_all(s, first, 1);
+    bear(s, TASK_BASE + STALE);
+    struct rv_change raised = move_of(s, TASK_BASE + STALE, 2, RV_TASK_PROCESSING);
+    subject_commit_all(s, &raised, 1);
+
+    struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, THOUSAND);
+    for (int i = 0; i < THOUSAND; i++)
+        changes[i] = *birth_of(s, TASK_BASE + i);
+    struct rv_task stale = plain_task(TASK_BASE + STALE, 2);
+    struct rv_step second = plain_step(2);
+    const struct rv_step *second_row = &second;
+    changes[STALE].task = &stale;
+    changes[STALE].revision_before = 1;
+    changes[STALE].steps = &second_row;
+    load_with_everything(s, &prng, &changes[STALE], 51);
+    struct rv_key_row again = {RV_STR("order-17"), RV_STR("h2"), {TASK_BASE + DUPLICATE}};
+    changes[DUPLICATE].key = &again;
+    load_with_everything(s, &prng, &changes[DUPLICATE], 52);
+
+    assert_int_equal(subject_commit(s, changes, THOUSAND), RV_OK);
+    size_t committed = 0;
+    for (int i = 0; i < THOUSAND; i++) {
+        committed += changes[i].outcome == RV_OK;
+        const struct rv_task *task = load(s, TASK_BASE + i);
+        assert_int_equal(task != NULL, i != DUPLICATE);
+        assert_int_equal(load_step(s, TASK_BASE + i, 1) != NULL, i != DUPLICATE);
+    }
+    assert_int_equal(committed, THOUSAND - 2);
+    assert_int_equal(changes[STALE].outcome, RV_ERR_CONFLICT);
+    assert_int_equal(changes[DUPLICATE].outcome, RV_ERR_DUPLICATE);
+    assert_no_trace(s, TASK_BASE + STALE);
+    assert_no_trace(s, TASK_BASE + DUPLICATE);
+    struct rv_key_row found;
+    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &taken.key, 1, &found), RV_OK);
+    assert_int_equal(found.task.value, TASK_BASE - 1);
+    assert_true(rv_str_is(found.body_hash, "h1"));
+}
+
+static void revisions_guard_inserts_and_updates(void **state)
+{
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    struct rv_change *again = birth_of(s, TASK_BASE);
+    assert_int_equal(subject_commit(s, again, 1), RV_OK);
+    assert_int_equal(again->outcome, RV_ERR_CONFLICT);
+    struct rv_change missing = move_of(s, TASK_BASE + 1, 2, RV_TASK_PROCESSING);
+    assert_int_equal(subject_commit(s, &missing, 1), RV_OK);
+    assert_int_equal(missing.outcome, RV_ERR_CONFLICT);
+    struct rv_change early = move_of(s, TASK_BASE, 3, RV_TASK_PROCESSING);
+    assert_int_equal(subject_commit(s, &early, 1), RV_OK);
+    assert_int_equal(early.outcome, RV_ERR_CONFLICT);
+    assert_int_equal(load(s, TASK_BASE)->revision, 1);
+    bool committed = true;
+    assert_int_equal(s->ops->committed(s->store, s->number, &committed), RV_OK);
+    assert_false(committed); /* a batch of losers leaves no trace */
+}
+
+static void changes_of_one_batch_see_each_other(void **state)
+{
+    struct subject *s = *state;
+    struct rv_key_row key = {RV_STR("k"), RV_STR("h"), {TASK_BASE}};
+    struct rv_key_row same = {RV_STR("k"), RV_STR("h"), {TASK_BASE + 1}};
+    struct rv_change changes[5] = {*birth_of(s, TASK_BASE), *birth_of(s, TASK_BASE + 1),
+                                   move_of(s, TASK_BASE, 2, RV_TASK_ERROR),
+                                   move_of(s, TASK_BASE, 2, RV_TASK_PROCESSED),
+                                   move_of(s, TASK_BASE, 3, RV_TASK_COMPENSATING)};
+    changes[0].key = &key;
+    changes[1].key = &same;
+    assert_int_equal(subject_commit(s, changes, 5), RV_OK);
+    assert_int_equal(changes[0].outcome, RV_OK);
+    assert_int_equal(changes[1].outcome, RV_ERR_DUPLICATE);
+    assert_int_equal(changes[2].outcome, RV_OK);
+    assert_int_equal(changes[3].outcome, RV_ERR_CONFLICT);
+    assert_int_equal(changes[4].outcome, RV_OK);
+    assert_int_equal(load(s, TASK_BASE)->state, RV_TASK_COMPENSATING);
+    assert_int_equal(load(s, TASK_BASE)->revision, 3);
+}
+
+static void the_deposed_write_nothing(void **state)
+{
+    struct subject *s = *state;
+    int64_t epoch;
+    int64_t until;
+    struct rv_change *before = birth_of(s, TASK_BASE);
+    before->epoch = 1; /* nobody has the role yet */
+    assert_int_equal(subject_commit(s, before, 1), RV_OK);
+    assert_int_equal(before->outcome, RV_ERR_DEPOSED);
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until),
+                     RV_OK);
+    struct rv_change *held = birth_of(s, TASK_BASE);
+    held->epoch = epoch;
+    subject_commit_all(s, held, 1);
+    subject_restart(s);
+    int64_t newer;
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &newer, &until),
+                     RV_OK);
+    assert_int_equal(newer, epoch + 1);
+    struct rv_change changes[2] = {*birth_of(s, TASK_BASE + 1), *birth_of(s, TASK_BASE + 2)};
+    changes[0].epoch = epoch;
+    changes[1].epoch = newer;
+    assert_int_equal(subject_commit(s, changes, 2), RV_OK);
+    assert_int_equal(changes[0].outcome, RV_ERR_DEPOSED);
+    assert_int_equal(changes[1].outcome, RV_OK);
+    assert_null(load(s, TASK_BASE + 1));
+    assert_null(load_step(s, TASK_BASE + 1, 1));
+    assert_non_null(load(s, TASK_BASE + 2));
+}
+
+/* ---- batches that break a rule of the store ---- */
+
+static void assert_refused_whole(struct subject *s, struct rv_change *bad)
+{
+    struct rv_change changes[3] = {*birth_of(s, TASK_BASE + 90), *bad,
+                                   *birth_of(s, TASK_BASE + 91)};
+    struct rv_key_row key = {RV_STR("refused"), RV_STR("h"), {TASK_BASE + 90}};
+    changes[0].key = &key;
+    struct rv_buf before;
+    struct rv_buf after;
+    rv_buf_init(&before, 1 << 20);
+    rv_buf_init(&after, 1 << 20);
+    dump_store(&before, s);
+    assert_int_equal(subject_commit(s, changes, 3), RV_ERR_INVALID);
+    dump_store(&after, s);
+    assert_dumps_equal(&after, &before);
+    struct rv_key_row found;
+    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &key.key, 1, &found), RV_OK);
+    assert_int_equal(found.task.value, 0);
+    rv_buf_done(&before);
+    rv_buf_done(&after);
+}
+
+static void a_batch_that_cannot_be_written_leaves_nothing(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, 11);
+    struct rv_change *first = birth_of(s, TASK_BASE);
+    load_with_everything(s, &prng, first, 5);
+    subject_commit_all(s, first, 1);
+
+    struct rv_step step = plain_step(1);
+    const struct rv_step *row = &step;
+    bool insert = true;
+    struct rv_change bad = move_of(s, TASK_BASE, 2, RV_TASK_ERROR);
+    bad.close_alerts = true;
+    bad.steps = &row;
+    bad.steps_new = &insert;
+    bad.steps_count = 1;
+    assert_refused_whole(s, &bad); /* inserts a step that is there */
+    insert = false;
+    step.number = 2;
+    assert_refused_whole(s, &bad); /* replaces one that is not */
+    bad.steps_count = 0;
+    bad.attempts = first->attempts;
+    bad.attempts_count = 1;
+    assert_refused_whole(s, &bad);
+    bad.attempts_count = 0;
+    bad.alerts = first->alerts;
+    bad.alerts_count = 1;
+    assert_refused_whole(s, &bad);
+    bad.alerts_count = 0;
+    subject_commit_all(s, &bad, 1);
+    assert_int_equal(load(s, TASK_BASE)->state, RV_TASK_ERROR);
+}
+
+/* ---- keys, alerts, workflows ---- */
+
+static void keys_are_found(void **state)
+{
+    struct subject *s = *state;
+    struct rv_key_row rows[3] = {{RV_STR("a"), RV_STR("h1"), {TASK_BASE}},
+                                 {RV_STR("A\xff"), RV_STR(""), {TASK_BASE + 1}},
+                                 {RV_STR(""), RV_STR_NONE, {TASK_BASE + 2}}};
+    for (int i = 0; i < 3; i++) {
+        struct rv_change *change = birth_of(s, TASK_BASE + i);
+        change->key = &rows[i];
+        subject_commit_all(s, change, 1);
+    }
+    subject_restart(s);
+    struct rv_str keys[4] = {RV_STR(""), RV_STR("b"), RV_STR("A\xff"), RV_STR("a")};
+    struct rv_key_row found[4];
+    assert_int_equal(s->ops->find_keys(s->store, &s->arena, keys, 4, found), RV_OK);
+    assert_int_equal(found[0].task.value, TASK_BASE + 2);
+    assert_null(found[0].body_hash.at);
+    assert_int_equal(found[1].task.value, 0);
+    assert_int_equal(found[2].task.value, TASK_BASE + 1);
+    assert_non_null(found[2].body_hash.at);
+    assert_int_equal(found[3].task.value, TASK_BASE);
+    assert_true(rv_str_is(found[3].body_hash, "h1"));
+    for (int i = 0; i < 4; i++)
+        assert_true(rv_str_eq(found[i].key, keys[i]));
+}
+
+static void raise_alerts(struct subject *s, int64_t task, int64_t first, size_t count)
+{
+    struct rv_alert *alerts = RV_NEW_ARRAY(&s->arena, struct rv_alert, count);
+    for (size_t i = 0; i < count; i++)
+        alerts[i] = (struct rv_alert){.id = first + (int64_t)i,
+                                      .task = {task},
+                                      .kind = RV_ALERT_FAILED,
+                                      .raised_at = s->wall,
+                                      .message = RV_STR("m")};
+    const struct rv_task *before = load(s, task);
+    struct rv_change change = move_of(s, task, before->revision + 1, RV_TASK_ERROR);
+    change.alerts = alerts;
+    change.alerts_count = count;
+    subject_commit_all(s, &change, 1);
+}
+
+static enum rv_err acknowledge(struct subject *s, int64_t alert, int64_t at, struct rv_str by)
+{
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    struct rv_ack ack = {.alert = alert, .at = at, .by = by};
+    struct rv_batch batch = {.acks = &ack, .acks_count = 1, .number = ++s->number};
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    return ack.outcome;
+}
+
+static void alerts_are_acknowledged_and_closed(void **state)
+{
+    struct subject *s = *state;
+    struct rv_alert rows[PAGE];
+    bear(s, TASK_BASE);
+    bear(s, TASK_BASE + 1);
+    raise_alerts(s, TASK_BASE, 10, 2);
+    raise_alerts(s, TASK_BASE + 1, 20, 1);
+    assert_int_equal(alerts_of(s, 0, true, rows), 3);
+    assert_int_equal(rows[0].id, 20);
+    assert_int_equal(rows[2].id, 10);
+    assert_int_equal(acknowledge(s, 10, 77, RV_STR("ann")), RV_OK);
+    assert_int_equal(acknowledge(s, 10, 88, RV_STR("bob")), RV_OK); /* the first one stands */
+    assert_int_equal(acknowledge(s, 99, 77, RV_STR("ann")), RV_ERR_NOT_FOUND);
+    assert_int_equal(alerts_of(s, TASK_BASE, true, rows), 1);
+    assert_int_equal(rows[0].id, 11);
+    assert_int_equal(alerts_of(s, TASK_BASE, false, rows), 2);
+    assert_int_equal(rows[1].acked_at, 77);
+    assert_true(rv_str_is(rows[1].acked_by, "ann"));
+
+    struct rv_alert next = {.id = 30, .task = {TASK_BASE}, .kind = RV_ALERT_POISON};
+    struct rv_change change = move_of(s, TASK_BASE, 3, RV_TASK_ERROR);
+    change.close_alerts = true;
+    change.alerts = &next;
+    change.alerts_count = 1;
+    s->wall += 10;
+    subject_commit_all(s, &change, 1);
+    assert_int_equal(alerts_of(s, TASK_BASE, true, rows), 1); /* closed before it was raised */
+    assert_int_equal(rows[0].id, 30);
+    assert_int_equal(alerts_of(s, TASK_BASE, false, rows), 3);
+    assert_int_equal(rows[1].closed_at, s->wall);
+    assert_int_equal(rows[2].closed_at, s->wall);
+    assert_int_equal(alerts_of(s, TASK_BASE + 1, true, rows), 1);
+}
+
+static void alerts_come_in_pages(void **state)
+{
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    raise_alerts(s, TASK_BASE, 1, 25);
+    assert_int_equal(acknowledge(s, 13, 5, RV_STR("x")), RV_OK);
+    struct rv_alert rows[10];
+    for (int of_task = 0; of_task < 2; of_task++) {
+        int64_t before = 0;
+        int64_t wanted = 25;
+        size_t count = 0;
+        do {
+            assert_int_equal(s->ops->list_alerts(s->store, &s->arena,
+                                                 (struct rv_task_id){of_task ? TASK_BASE : 0}, true,
+                                                 before, 10, rows, &count),
+                             RV_OK);
+            for (size_t i = 0; i < count; i++) {
+                wanted -= wanted == 13;
+                assert_int_equal(rows[i].id, wanted--);
+            }
+            before = rows[count - 1].id;
+        } while (count == 10);
+        assert_int_equal(wanted, 0);
+    }
+}
+
+static void workflows_are_found(void **state)
+{
+    struct subject *s = *state;
+    publish_shop(s);
+    const struct rv_workflow_row *row = NULL;
+    assert_int_equal(s->ops->find_workflow(s->store, &s->arena, RV_STR("shop"), RV_STR("order"),
+                                           RV_STR_NONE, &row),
+                     RV_OK);
+    assert_int_equal(row->id, 2); /* the one published last */
+    assert_int_equal(s->ops->find_workflow(s->store, &s->arena, RV_STR("shop"), RV_STR("order"),
+                                           RV_STR("2.0.0"), &row),
+                     RV_OK);
+    assert_int_equal(row->id, 3);
+    assert_int_equal(s->ops->find_workflow(s->store, &s->arena, RV_STR("shop"), RV_STR("order"),
+                                           RV_STR("3.0.0"), &row),
+                     RV_OK);
+    assert_null(row);
+    assert_int_equal(s->ops->load_workflow(s->store, &s->arena, 4, &row), RV_OK);
+    assert_true(rv_str_is(row->name, "return"));
+    assert_int_equal(s->ops->load_workflow(s->store, &s->arena, 6, &row), RV_OK);
+    assert_null(row);
+    static const int64_t order[] = {5, 2, 3, 1, 4};
+    for (size_t skip = 0; skip < 5; skip++) {
+        struct rv_workflow_row rows[2];
+        size_t count = 0;
+        assert_int_equal(s->ops->list_workflows(s->store, &s->arena, skip, 2, rows, &count), RV_OK);
+        assert_int_equal(count, skip < 4 ? 2 : 1);
+        assert_int_equal(rows[0].id, order[skip]);
+    }
+    const struct rv_workflow_row twice = {
+        9, 500, RV_STR("shop"), RV_STR("order"), RV_STR("1.0.0"), RV_STR("z"), RV_STR("{}")};
+    publish(s, &twice, 1, RV_ERR_INVALID);
+    const struct rv_workflow_row same_id = {1,           500,         RV_STR("new"), RV_STR("x"),
+                                            RV_STR("1"), RV_STR("z"), RV_STR("{}")};
+    publish(s, &same_id, 1, RV_ERR_INVALID);
+    assert_int_equal(s->ops->load_workflow(s->store, &s->arena, 9, &row), RV_OK);
+    assert_null(row);
+}
+
+int main(void)
+{
+    static const struct suite_case cases[] = {
+        SUITE_CASE(a_new_store_says_so_once),
+        SUITE_CASE(instance_numbers_go_round),
+        SUITE_CASE(the_clock_never_goes_back),
+        SUITE_CASE(rollback_and_an_open_transaction_leave_nothing),
+        SUITE_CASE(roles_have_epochs_and_ends),
+        SUITE_CASE(committed_knows_the_newest_batch),
+        SUITE_CASE(every_field_comes_back_as_it_was),
+        SUITE_CASE(loads_find_rows_or_say_that_there_are_none),
+        SUITE_CASE(a_full_arena_is_a_limit),
+        SUITE_CASE(one_stale_and_one_duplicate_of_a_thousand),
+        SUITE_CASE(revisions_guard_inserts_and_updates),
+        SUITE_CASE(changes_of_one_batch_see_each_other),
+        SUITE_CASE(the_deposed_write_nothing),
+        SUITE_CASE(a_batch_that_cannot_be_written_leaves_nothing),
+        SUITE_CASE(keys_are_found),
+        SUITE_CASE(alerts_are_acknowledged_and_closed),
+        SUITE_CASE(alerts_come_in_pages),
+        SUITE_CASE(workflows_are_found),
+    };
+    return suite_run("store", cases, sizeof cases / sizeof cases[0]);
+}

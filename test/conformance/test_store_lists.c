@@ -1,0 +1,183 @@
+/* The lists of store.h: pages, filters, order, bounded work; held against every store. */
+#include "subject.h"
+
+#include <string.h>
+
+#define TASK_BASE INT64_C(1000000)
+enum { PAGE = 100 };
+
+static void steps_and_attempts_come_in_pages(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, 3);
+    struct rv_change change;
+    struct rv_buf ignored;
+    rv_buf_init(&ignored, 1 << 20);
+    random_change(s, &prng, TASK_BASE, &change, &ignored);
+    rv_buf_done(&ignored);
+    subject_commit_all(s, &change, 1);
+    struct rv_step steps[5];
+    size_t count = 0;
+    struct rv_task_id id = {TASK_BASE};
+    assert_int_equal(s->ops->list_steps(s->store, &s->arena, id, 10, 5, steps, &count), RV_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(steps[0].number, 11);
+    struct rv_attempt attempts[PAGE];
+    assert_int_equal(s->ops->list_attempts(s->store, &s->arena, (struct rv_step_id){id, 0}, 1, 4, 3,
+                                           attempts, &count),
+                     RV_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(attempts[0].number, 5);
+    assert_int_equal(attempts[1].step.number, 2);
+    assert_int_equal(attempts[2].number, 2);
+    assert_int_equal(s->ops->list_attempts(s->store, &s->arena, (struct rv_step_id){id, 2}, 0, 0,
+                                           PAGE, attempts, &count),
+                     RV_OK);
+    assert_int_equal(count, 5);
+    assert_int_equal(attempts[0].step.number, 2);
+    assert_int_equal(s->ops->list_attempts(s->store, &s->arena, (struct rv_step_id){id, 2}, 2, 3,
+                                           PAGE, attempts, &count),
+                     RV_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(attempts[0].number, 4);
+    assert_int_equal(s->ops->list_attempts(s->store, &s->arena, (struct rv_step_id){id, 2}, 3, 0,
+                                           PAGE, attempts, &count),
+                     RV_OK);
+    assert_int_equal(count, 0);
+}
+
+/* Reads a list to its end; returns how many calls it took. */
+static size_t list_all(struct subject *s, struct rv_task_filter filter, int64_t *ids,
+                       size_t *ret_count)
+{
+    static struct rv_task rows[PAGE];
+    size_t calls = 0;
+    size_t all = 0;
+    bool more = true;
+    while (more) {
+        struct rv_task_id next = {-1};
+        size_t count = 0;
+        assert_int_equal(
+            s->ops->list_tasks(s->store, &s->arena, &filter, PAGE, rows, &count, &next), RV_OK);
+        for (size_t i = 0; i < count; i++)
+            ids[all++] = rows[i].id.value;
+        assert_true(count < PAGE || next.value == 0);
+        filter.before = count == PAGE ? rows[count - 1].id : next;
+        more = filter.before.value != 0;
+        calls++;
+    }
+    *ret_count = all;
+    return calls;
+}
+
+enum { TASKS = 5000 };
+
+/* Many processed tasks, and a few in every other state among the oldest of them. */
+static void fill_with_tasks(struct subject *s, struct rv_task *tasks)
+{
+    publish_shop(s);
+    struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, TASKS);
+    for (int i = 0; i < TASKS; i++) {
+        tasks[i] = plain_task(TASK_BASE + i * 3, 1);
+        tasks[i].state = i < 70 ? (enum rv_task_state)(i % 7) : RV_TASK_PROCESSED;
+        tasks[i].workflow = i % 50 == 0 ? 4 : 1 + i % 3;
+        changes[i] = (struct rv_change){.task = &tasks[i]};
+    }
+    subject_commit_all(s, changes, TASKS);
+}
+
+static bool named(int64_t workflow, const char *filter)
+{
+    if (filter == NULL)
+        return true;
+    if (strcmp(filter, "shop/order") == 0)
+        return workflow >= 1 && workflow <= 3;
+    return strcmp(filter, "shop/order:1.0.1") == 0 && workflow == 2;
+}
+
+static void tasks_are_listed_by_state_and_workflow(void **state)
+{
+    struct subject *s = *state;
+    static struct rv_task tasks[TASKS];
+    static int64_t ids[TASKS];
+    fill_with_tasks(s, tasks);
+    static const char *const filters[] = {NULL, "shop/order", "shop/order:1.0.1", "shop/none",
+                                          "shop/orde"};
+    for (size_t f = 0; f < 5; f++) {
+        for (int by = -1; by < RV_TASK_STATE_COUNT; by++) {
+            struct rv_task_filter filter = {.by_state = by >= 0,
+                                            .state = (enum rv_task_state)(by >= 0 ? by : 0),
+                                            .workflow = rv_str_of(filters[f])};
+            size_t count = 0;
+            list_all(s, filter, ids, &count);
+            size_t at = 0;
+            for (int i = TASKS - 1; i >= 0; i--) {
+                if ((by >= 0 && tasks[i].state != (enum rv_task_state)by) ||
+                    !named(tasks[i].workflow, filters[f]))
+                    continue;
+                assert_true(at < count);
+                assert_int_equal(ids[at++], tasks[i].id.value);
+            }
+            assert_int_equal(at, count);
+        }
+    }
+}
+
+static void a_page_looks_at_a_bounded_number_of_rows(void **state)
+{
+    struct subject *s = *state;
+    static struct rv_task tasks[TASKS];
+    static int64_t ids[TASKS];
+    fill_with_tasks(s, tasks);
+    size_t count = 0;
+    struct rv_task_filter filter = {
+        .by_state = true, .state = RV_TASK_ERROR, .workflow = RV_STR("shop/order")};
+    assert_true(list_all(s, filter, ids, &count) > 1); /* it went on from *ret_next */
+    assert_int_equal(count, 10);
+}
+
+static void open_tasks_are_scanned_in_order(void **state)
+{
+    struct subject *s = *state;
+    struct rv_change changes[70];
+    for (int i = 0; i < 70; i++)
+        changes[i] = move_of(s, TASK_BASE + i, 1, (enum rv_task_state)(i % 7));
+    subject_commit_all(s, changes, 70);
+    /* The second time some of them have moved: opened again, or closed. */
+    for (int round = 0; round < 2; round++) {
+        int64_t wanted = TASK_BASE;
+        struct rv_task_id after = {0};
+        size_t open = 0;
+        size_t count = 0;
+        do {
+            const struct rv_task *tasks[9];
+            assert_int_equal(s->ops->scan_open(s->store, &s->arena, after, 9, tasks, &count),
+                             RV_OK);
+            for (size_t i = 0; i < count; i++) {
+                while (!rv_task_state_open(load(s, wanted)->state))
+                    wanted++;
+                assert_int_equal(tasks[i]->id.value, wanted++);
+                after = tasks[i]->id;
+            }
+            open += count;
+        } while (count == 9);
+        assert_int_equal(open, 40);
+        struct rv_change swap[2] = {move_of(s, TASK_BASE, 2, RV_TASK_PROCESSED),
+                                    move_of(s, TASK_BASE + 4, 2, RV_TASK_COMPENSATING)};
+        assert_int_equal(subject_commit(s, swap, 2), RV_OK);
+    }
+    subject_restart(s);
+    assert_int_equal(s->enlistment.open_tasks, 40);
+}
+
+int main(void)
+{
+    static const struct suite_case cases[] = {
+        SUITE_CASE(steps_and_attempts_come_in_pages),
+        SUITE_CASE(tasks_are_listed_by_state_and_workflow),
+        SUITE_CASE(a_page_looks_at_a_bounded_number_of_rows),
+        SUITE_CASE(open_tasks_are_scanned_in_order),
+    };
+    return suite_run("store_lists", cases, sizeof cases / sizeof cases[0]);
+}
