@@ -28,7 +28,7 @@
  *         return result;
  *     }
  *
- * Build it with `cc agent.c $(pkg-config --static --cflags --libs reeve)`.
+ * Build it with `cc agent.c $(pkg-config --cflags --libs reeve)`.
  *
  * Everywhere: text is UTF-8 and ends with NUL; a zeroed options structure means the defaults, and
  * NULL options too; texts and structures that are passed in are copied; `*_ms` is milliseconds.

@@ -23,7 +23,8 @@ enum {
     TEXT_KEEP_BYTES = 32 * 1024
 };
 
-void session_log(const struct rv_session *session, enum rv_log_level level, const char *format, ...)
+void rv_session_log(const struct rv_session *session, enum rv_log_level level, const char *format,
+                    ...)
 {
     if (session->options.log == NULL)
         return;
@@ -35,7 +36,7 @@ void session_log(const struct rv_session *session, enum rv_log_level level, cons
     session->options.log(session->options.log_user, level, message);
 }
 
-void session_id(struct rv_prng *prng, char ret_id[static ID_BYTES])
+void rv_session_id(struct rv_prng *prng, char ret_id[static ID_BYTES])
 {
     uint64_t bits = rv_prng_next(prng);
     for (int i = 0; i < ID_BYTES - 1; i++, bits >>= 4)
@@ -101,7 +102,7 @@ struct rv_session *rv_session_new(const struct rv_session_options *options)
     session->items_max = RV_CALL_ITEMS_MAX;
     session->timers_at = INT64_MAX;
     rv_prng_init(&session->prng, options->seed);
-    session_id(&session->prng, session->boot);
+    rv_session_id(&session->prng, session->boot);
     rv_arena_init(&session->names, 0);
     rv_arena_init(&session->scratch, 0);
     for (int i = 0; i < RV_LANE_COUNT; i++)
@@ -170,7 +171,7 @@ static void buf_slim(struct rv_buf *buf)
         rv_buf_done(buf);
 }
 
-void session_release(struct rv_session *session, rv_place place)
+void rv_session_release(struct rv_session *session, rv_place place)
 {
     struct seat *seat = &session->seats[place];
     rv_assert(seat->state != SEAT_FREE);
@@ -184,7 +185,7 @@ void session_release(struct rv_session *session, rv_place place)
     places_add(&session->free, place);
 }
 
-void session_news(struct rv_session *session, rv_place place, unsigned news)
+void rv_session_news(struct rv_session *session, rv_place place, unsigned news)
 {
     struct seat *seat = &session->seats[place];
     seat->news |= news;
@@ -198,7 +199,7 @@ static void seat_expire(struct rv_session *session, rv_place place)
 {
     session->seats[place].state = SEAT_LATE;
     session->counts.expired++;
-    session_news(session, place, RV_NEWS_EXPIRED);
+    rv_session_news(session, place, RV_NEWS_EXPIRED);
 }
 
 /* Whether a lease asks to be renewed. */
@@ -218,7 +219,7 @@ static void waiting_prune(struct rv_session *session, int64_t now)
             continue;
         }
         session->counts.late_dropped++;
-        session_release(session, place);
+        rv_session_release(session, place);
     }
     session->waiting.count = kept;
 }
@@ -288,7 +289,7 @@ static bool seat_take_back(struct rv_session *session, rv_place place, int64_t n
     if (seat->state == SEAT_OPEN)
         session->counts.expired++;
     session->counts.late_dropped++;
-    session_release(session, place);
+    rv_session_release(session, place);
     return false;
 }
 
@@ -323,7 +324,7 @@ static void error_item(struct rv_session *session, rv_place place,
         rv_buf_add_int(item, error->retry_after_ms);
     }
     rv_buf_lit(item, "}}");
-    session_answer(session, place);
+    rv_session_answer(session, place);
 }
 
 static void item_begin(struct seat *seat)
@@ -335,13 +336,13 @@ static void item_begin(struct seat *seat)
     rv_json_write_string(&seat->reply, seat->attempt.token);
 }
 
-void session_answer(struct rv_session *session, rv_place place)
+void rv_session_answer(struct rv_session *session, rv_place place)
 {
     struct seat *seat = &session->seats[place];
     if (seat->reply.failed != RV_OK) {
-        session_log(session, RV_LOG_ERROR, "step %.*s: its reply is lost: %s",
-                    RV_STR_FMT(seat->attempt.step), rv_err_text(seat->reply.failed));
-        session_release(session, place);
+        rv_session_log(session, RV_LOG_ERROR, "step %.*s: its reply is lost: %s",
+                       RV_STR_FMT(seat->attempt.step), rv_err_text(seat->reply.failed));
+        rv_session_release(session, place);
         return;
     }
     seat->state = SEAT_ANSWERED;
@@ -369,8 +370,8 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
     item_begin(seat);
     const char *wrong = output_wrong(session, output);
     if (wrong != NULL) {
-        session_log(session, RV_LOG_ERROR, "step %.*s: the output is no JSON to be sent: %s",
-                    RV_STR_FMT(seat->attempt.step), wrong);
+        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the output is no JSON to be sent: %s",
+                       RV_STR_FMT(seat->attempt.step), wrong);
         struct rv_session_error error = {
             .type = RV_STR("agent-output"), .title = rv_str_of(wrong), .effect_unknown = true};
         error_item(session, place, &error);
@@ -379,7 +380,7 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
     rv_buf_lit(&seat->reply, ",\"output\":");
     rv_buf_add_str(&seat->reply, output);
     rv_buf_lit(&seat->reply, "}");
-    session_answer(session, place);
+    rv_session_answer(session, place);
 }
 
 void rv_session_fail(struct rv_session *session, rv_place place, int64_t now,
@@ -396,7 +397,7 @@ void rv_session_drop(struct rv_session *session, rv_place place)
     rv_assert(place < session->seat_count);
     struct seat *seat = &session->seats[place];
     rv_assert(seat->state == SEAT_OPEN || seat->state == SEAT_LATE);
-    session_release(session, place);
+    rv_session_release(session, place);
 }
 
 /* ---- calls out ---- */
@@ -440,7 +441,7 @@ static void fetch_begin(struct rv_session *session, enum rv_lane lane, uint32_t 
     struct fetch *fetch = &session->fetch;
     if (fetch->state == FETCH_NONE) {
         /* A repeated fetch keeps its id and its size, so that the server gives the same again. */
-        session_id(&session->prng, fetch->id);
+        rv_session_id(&session->prng, fetch->id);
         uint32_t held = session->seat_count - session->free.count - leaving;
         fetch->max = session->options.max - held;
         if (fetch->max > RV_POLL_REQUESTS_MAX)
@@ -479,7 +480,7 @@ static bool call_replies(struct rv_session *session, int64_t now, struct rv_sess
     bool with_next = !session->alone && fetch_wanted(session, session->sent.count);
     if (with_next)
         fetch_begin(session, RV_LANE_REPLY, session->sent.count);
-    wire_replies(session, &session->lanes[RV_LANE_REPLY].body, with_next);
+    rv_wire_replies(session, &session->lanes[RV_LANE_REPLY].body, with_next);
     return lane_send(session, RV_LANE_REPLY, now, CALL_TIMEOUT_MS, ret_call);
 }
 
@@ -497,7 +498,7 @@ static bool call_poll(struct rv_session *session, int64_t now, struct rv_session
     if (session->lanes[RV_LANE_POLL].busy || !fetch_wanted(session, 0) || now < poll_at(session))
         return false;
     fetch_begin(session, RV_LANE_POLL, 0);
-    wire_poll(session, &session->lanes[RV_LANE_POLL].body);
+    rv_wire_poll(session, &session->lanes[RV_LANE_POLL].body);
     return lane_send(session, RV_LANE_POLL, now, session->options.wait_ms + CALL_TIMEOUT_MS,
                      ret_call);
 }
@@ -515,7 +516,7 @@ static bool call_leases(struct rv_session *session, int64_t now, struct rv_sessi
         return false;
     for (uint32_t i = 0; i < session->leased.count; i++)
         session->seats[session->leased.at[i]].renewing = true;
-    wire_leases(session, &session->lanes[RV_LANE_LEASE].body);
+    rv_wire_leases(session, &session->lanes[RV_LANE_LEASE].body);
     return lane_send(session, RV_LANE_LEASE, now, CALL_TIMEOUT_MS, ret_call);
 }
 
@@ -585,9 +586,9 @@ void rv_session_lost(struct rv_session *session, enum rv_lane lane, int64_t now,
     lane_undo(session, lane);
     l->not_before = now + rv_jitter_ms(&session->prng, RETRY_BASE_MS, RETRY_CAP_MS, l->failures);
     if (lane_failed(session, l))
-        session_log(session, RV_LOG_WARNING,
-                    "no answer from the server (%s), failure %u in a row; the call is repeated",
-                    why, l->failures);
+        rv_session_log(session, RV_LOG_WARNING,
+                       "no answer from the server (%s), failure %u in a row; the call is repeated",
+                       why, l->failures);
 }
 
 static const char *cure_of(int status)
@@ -609,15 +610,15 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     struct lane *l = &session->lanes[lane];
     uint32_t items = session->sent.count;
     bool fetched = session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane;
-    struct rv_str why = wire_problem(session, body);
+    struct rv_str why = rv_wire_problem(session, body);
     bool credentials = status == 401 || status == 403;
     if (lane == RV_LANE_REPLY && !credentials && items == 1 && !fetched) {
         rv_place place = session->sent.at[0];
-        session_log(session, RV_LOG_ERROR, "the server refuses the reply of step %.*s: %d %.*s",
-                    RV_STR_FMT(session->seats[place].attempt.step), status, RV_STR_FMT(why));
+        rv_session_log(session, RV_LOG_ERROR, "the server refuses the reply of step %.*s: %d %.*s",
+                       RV_STR_FMT(session->seats[place].attempt.step), status, RV_STR_FMT(why));
         session->sent.count = 0;
         session->counts.refused++;
-        session_release(session, place);
+        rv_session_release(session, place);
         return;
     }
     lane_undo(session, lane);
@@ -629,8 +630,8 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     l->not_before = now + REFUSED_BASE_MS / 2 +
                     rv_jitter_ms(&session->prng, REFUSED_BASE_MS, REFUSED_CAP_MS, l->failures);
     if (lane_failed(session, l))
-        session_log(session, RV_LOG_ERROR, "the server refuses: %d %.*s; %s", status,
-                    RV_STR_FMT(why), cure_of(status));
+        rv_session_log(session, RV_LOG_ERROR, "the server refuses: %d %.*s; %s", status,
+                       RV_STR_FMT(why), cure_of(status));
 }
 
 static bool lane_read(struct rv_session *session, enum rv_lane lane, int64_t now,
@@ -640,11 +641,11 @@ static bool lane_read(struct rv_session *session, enum rv_lane lane, int64_t now
     bool fetched = session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane;
     switch (lane) {
     case RV_LANE_POLL:
-        return wire_read_poll(session, sent_at, now, body);
+        return rv_wire_read_poll(session, sent_at, now, body);
     case RV_LANE_REPLY:
-        return wire_read_replies(session, sent_at, now, body, fetched);
+        return rv_wire_read_replies(session, sent_at, now, body, fetched);
     case RV_LANE_LEASE:
-        return wire_read_leases(session, sent_at, now, body);
+        return rv_wire_read_leases(session, sent_at, now, body);
     }
     return false;
 }
@@ -654,7 +655,7 @@ static void lane_done(struct rv_session *session, enum rv_lane lane, int64_t now
 {
     struct lane *l = &session->lanes[lane];
     if (l->failures > 0)
-        session_log(session, RV_LOG_INFO, "the server answers again");
+        rv_session_log(session, RV_LOG_INFO, "the server answers again");
     l->failures = 0;
     session->greeted = true;
     if (session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane) {

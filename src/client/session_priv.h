@@ -95,26 +95,28 @@ struct rv_session {
     struct rv_session_counts counts;
 };
 
-void session_log(const struct rv_session *session, enum rv_log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void session_id(struct rv_prng *prng, char ret_id[static ID_BYTES]);
+void rv_session_log(const struct rv_session *session, enum rv_log_level level, const char *format,
+                    ...) __attribute__((format(printf, 3, 4)));
+void rv_session_id(struct rv_prng *prng, char ret_id[static ID_BYTES]);
 /* Frees the seat's place; its token is remembered. */
-void session_release(struct rv_session *session, rv_place place);
-void session_news(struct rv_session *session, rv_place place, unsigned news);
+void rv_session_release(struct rv_session *session, rv_place place);
+void rv_session_news(struct rv_session *session, rv_place place, unsigned news);
 /* Puts the reply in seat->reply in line. */
-void session_answer(struct rv_session *session, rv_place place);
+void rv_session_answer(struct rv_session *session, rv_place place);
 
 /* Writers: the body of a call, into the lane's buffer. */
-void wire_poll(struct rv_session *session, struct rv_buf *body);
-void wire_replies(struct rv_session *session, struct rv_buf *body, bool with_next);
-void wire_leases(struct rv_session *session, struct rv_buf *body);
+void rv_wire_poll(struct rv_session *session, struct rv_buf *body);
+void rv_wire_replies(struct rv_session *session, struct rv_buf *body, bool with_next);
+void rv_wire_leases(struct rv_session *session, struct rv_buf *body);
 /* Readers: false if the text is no such answer; then nothing has changed. */
-bool wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text);
+bool rv_wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now,
+                       struct rv_str text);
 /* `fetched`: the call carried `next`. */
-bool wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text,
-                       bool fetched);
-bool wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text);
+bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t now,
+                          struct rv_str text, bool fetched);
+bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t now,
+                         struct rv_str text);
 /* title and detail of a problem+json, or the start of the text. */
-struct rv_str wire_problem(struct rv_session *session, struct rv_str text);
+struct rv_str rv_wire_problem(struct rv_session *session, struct rv_str text);
 
 #endif

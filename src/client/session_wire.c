@@ -26,7 +26,7 @@ static void fetch_write(struct rv_session *session, struct rv_buf *body)
     rv_buf_lit(body, "]");
 }
 
-void wire_poll(struct rv_session *session, struct rv_buf *body)
+void rv_wire_poll(struct rv_session *session, struct rv_buf *body)
 {
     rv_buf_reset(body);
     rv_buf_lit(body, "{");
@@ -37,7 +37,7 @@ void wire_poll(struct rv_session *session, struct rv_buf *body)
     rv_buf_lit(body, "}");
 }
 
-void wire_replies(struct rv_session *session, struct rv_buf *body, bool with_next)
+void rv_wire_replies(struct rv_session *session, struct rv_buf *body, bool with_next)
 {
     rv_buf_reset(body);
     rv_buf_lit(body, "{\"replies\":[");
@@ -57,7 +57,7 @@ void wire_replies(struct rv_session *session, struct rv_buf *body, bool with_nex
     rv_buf_lit(body, "}");
 }
 
-void wire_leases(struct rv_session *session, struct rv_buf *body)
+void rv_wire_leases(struct rv_session *session, struct rv_buf *body)
 {
     rv_buf_reset(body);
     rv_buf_lit(body, "{\"leases\":[");
@@ -220,7 +220,7 @@ static bool request_take(struct rv_session *session, int64_t base, const struct 
     struct rv_str token = rv_json_str(MEMBER(request, "token"));
     int64_t remaining_ms = member_int(request, RV_STR("remainingMs"), -1);
     if (token.len == 0 || rv_json_str(MEMBER(request, "step")).len == 0 || remaining_ms < 0) {
-        session_log(session, RV_LOG_ERROR, "a request without step, token or remainingMs");
+        rv_session_log(session, RV_LOG_ERROR, "a request without step, token or remainingMs");
         return true;
     }
     if (token_known(session, token)) {
@@ -232,9 +232,9 @@ static bool request_take(struct rv_session *session, int64_t base, const struct 
     rv_place place = session->free.at[session->free.count - 1];
     struct seat *seat = &session->seats[place];
     if (!seat_fill(seat, request)) {
-        session_log(session, RV_LOG_ERROR, "step %.*s: a request that does not fit: %s",
-                    RV_STR_FMT(rv_json_str(MEMBER(request, "step"))),
-                    rv_err_text(seat->text.failed));
+        rv_session_log(session, RV_LOG_ERROR, "step %.*s: a request that does not fit: %s",
+                       RV_STR_FMT(rv_json_str(MEMBER(request, "step"))),
+                       rv_err_text(seat->text.failed));
         return true;
     }
     session->free.count--;
@@ -246,7 +246,7 @@ static bool request_take(struct rv_session *session, int64_t base, const struct 
     int64_t lease_ms = member_int(request, RV_STR("leaseMs"), remaining_ms);
     seat_time(session, seat, base, remaining_ms, lease_ms);
     session->counts.requests++;
-    session_news(session, place, RV_NEWS_REQUEST);
+    rv_session_news(session, place, RV_NEWS_REQUEST);
     return true;
 }
 
@@ -258,9 +258,9 @@ static void requests_read(struct rv_session *session, int64_t base, const struct
     for (uint32_t i = 0; i < count; i++) {
         bool over = session->counts.requests - before >= session->fetch.max;
         if (over || !request_take(session, base, &requests->u.items[i])) {
-            session_log(session, RV_LOG_ERROR,
-                        "the server sent %u requests where at most %u were asked for", count,
-                        session->fetch.max);
+            rv_session_log(session, RV_LOG_ERROR,
+                           "the server sent %u requests where at most %u were asked for", count,
+                           session->fetch.max);
             return;
         }
     }
@@ -274,11 +274,11 @@ static void cancel_read(struct rv_session *session, const struct rv_json *answer
         if (place == session->seat_count || session->seats[place].state != SEAT_OPEN)
             continue;
         session->counts.cancelled++;
-        session_news(session, place, RV_NEWS_CANCEL);
+        rv_session_news(session, place, RV_NEWS_CANCEL);
     }
 }
 
-bool wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text)
+bool rv_wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text)
 {
     struct rv_json answer;
     if (!answer_parse(session, text, &answer))
@@ -322,14 +322,14 @@ static void result_read(struct rv_session *session, rv_place place, int64_t now,
         session->counts.refused++;
         struct rv_str why = rv_json_str(MEMBER(result, "detail"));
         if (status != 409 && status != 410)
-            session_log(session, RV_LOG_ERROR, "step %.*s: the reply was refused: %d %.*s",
-                        RV_STR_FMT(seat->attempt.step), (int)status, RV_STR_FMT(why));
+            rv_session_log(session, RV_LOG_ERROR, "step %.*s: the reply was refused: %d %.*s",
+                           RV_STR_FMT(seat->attempt.step), (int)status, RV_STR_FMT(why));
     }
-    session_release(session, place);
+    rv_session_release(session, place);
 }
 
-bool wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text,
-                       bool fetched)
+bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t now,
+                          struct rv_str text, bool fetched)
 {
     struct rv_json answer;
     if (!answer_parse(session, text, &answer))
@@ -361,7 +361,7 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
     int64_t remaining_ms = member_int(result, RV_STR("remainingMs"), -1);
     if (cancel != NULL && cancel->type == RV_JSON_BOOL && cancel->truth) {
         session->counts.cancelled++;
-        session_news(session, place, RV_NEWS_CANCEL);
+        rv_session_news(session, place, RV_NEWS_CANCEL);
     }
     if (status >= 400 && status < 500) {
         /* The server knows this attempt no more: for us its time is over now. */
@@ -379,10 +379,11 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
         seat->attempt.complete_at = before.complete_at;
     if (before.lease_at > seat->attempt.lease_at)
         seat->attempt.lease_at = before.lease_at;
-    session_news(session, place, RV_NEWS_RENEWED);
+    rv_session_news(session, place, RV_NEWS_RENEWED);
 }
 
-bool wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text)
+bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t now,
+                         struct rv_str text)
 {
     struct rv_json answer;
     if (!answer_parse(session, text, &answer))
@@ -407,7 +408,7 @@ bool wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t now, 
     return true;
 }
 
-struct rv_str wire_problem(struct rv_session *session, struct rv_str text)
+struct rv_str rv_wire_problem(struct rv_session *session, struct rv_str text)
 {
     struct rv_json problem;
     if (answer_parse(session, text, &problem)) {

@@ -114,7 +114,7 @@ static struct rv_str target_of(void *user, rv_place place)
     struct rv_agent *agent = user;
     if (agent->options.target == NULL)
         return RV_STR_NONE;
-    return rv_str_of(agent->options.target(request_ready(agent, place), agent->options.user));
+    return rv_str_of(agent->options.target(rv_request_ready(agent, place), agent->options.user));
 }
 
 static bool runtime_make(struct rv_agent *agent)
@@ -149,7 +149,7 @@ static bool runtime_make(struct rv_agent *agent)
 static bool network_make(struct rv_agent *agent)
 {
     for (int i = 0; i < RV_LANE_COUNT; i++)
-        if (exchange_init(&agent->exchanges[i]) != RV_OK)
+        if (rv_exchange_init(&agent->exchanges[i]) != RV_OK)
             return false;
     agent->multi = curl_multi_init();
     if (agent->multi == NULL)
@@ -170,11 +170,11 @@ struct rv_agent *rv_agent_open(const char *url, const struct rv_agent_options *o
     rv_mailbox_init(&agent->results, offsetof(struct rv_request, next));
     pthread_mutex_init(&agent->counts_mutex, NULL);
     options_fill(agent, options);
-    agent->url = server_url(url);
+    agent->url = rv_exchange_url(url);
     if (agent->url == NULL)
         wrong = "the server's address must begin with http:// or https://";
     else if (agent->options.name == NULL || agent->options.instance == NULL ||
-             !server_key(options->api_key, &agent->api_key) || !network_make(agent) ||
+             !rv_exchange_key(options->api_key, &agent->api_key) || !network_make(agent) ||
              !runtime_make(agent))
         wrong = "out of memory";
     if (wrong != NULL) {
@@ -191,12 +191,12 @@ void rv_agent_close(struct rv_agent *agent)
         return; /* hung handlers still look at their requests */
     uint32_t places = agent->requests != NULL ? rv_session_places(agent->session) : 0;
     for (uint32_t i = 0; i < places; i++)
-        request_free(&agent->requests[i]);
+        rv_request_free(&agent->requests[i]);
     free(agent->requests);
     rv_runtime_free(agent->runtime);
     for (int i = 0; i < RV_LANE_COUNT; i++)
         if (agent->exchanges[i].easy != NULL)
-            exchange_done(&agent->exchanges[i]);
+            rv_exchange_done(&agent->exchanges[i]);
     curl_multi_cleanup(agent->multi);
     rv_mailbox_done(&agent->results);
     pthread_mutex_destroy(&agent->counts_mutex);
@@ -233,7 +233,7 @@ void rv_agent_count(struct rv_agent *agent, struct rv_agent_counts *ret_counts)
     pthread_mutex_unlock(&agent->counts_mutex);
 }
 
-void agent_wake(struct rv_agent *agent)
+void rv_agent_wake(struct rv_agent *agent)
 {
     if (atomic_exchange(&agent->asleep, false))
         curl_multi_wakeup(agent->multi);
@@ -268,11 +268,11 @@ static bool results_take(struct rv_agent *agent)
 
 static void event_start(struct rv_agent *agent, const struct rv_runtime_event *event)
 {
-    struct rv_request *request = request_ready(agent, event->place);
+    struct rv_request *request = rv_request_ready(agent, event->place);
     request->try_number = event->try_number;
     atomic_store(&request->answered, false);
     if (agent->options.threads > 0)
-        crew_give(&agent->crew, request);
+        rv_crew_give(&agent->crew, request);
     else
         agent->options.handler(request, agent->options.user);
 }
@@ -298,7 +298,7 @@ static void events_run(struct rv_agent *agent)
             atomic_store(&request->stop_at, rv_held_stop_at(request->attempt));
             break;
         case RV_RUNTIME_OVER:
-            request_over(request);
+            rv_request_over(request);
             break;
         }
     }
@@ -314,7 +314,7 @@ static void call_start(struct rv_agent *agent, const struct rv_session_call *cal
                                .content_type = "application/json",
                                .api_key = agent->api_key,
                                .timeout_ms = call->timeout_ms};
-    enum rv_err err = exchange_prepare(exchange, &ask);
+    enum rv_err err = rv_exchange_prepare(exchange, &ask);
     if (err == RV_OK && curl_multi_add_handle(agent->multi, exchange->easy) != CURLM_OK)
         err = RV_ERR_MEMORY;
     if (err != RV_OK) {
@@ -331,10 +331,10 @@ static void call_end(struct rv_agent *agent, enum rv_lane lane, CURLcode code)
     agent->under_way[lane] = false;
     int64_t now = rv_clock_boot_ms();
     if (code != CURLE_OK)
-        rv_session_lost(agent->session, lane, now, exchange_why(exchange, code));
+        rv_session_lost(agent->session, lane, now, rv_exchange_why(exchange, code));
     else
-        rv_session_answered(agent->session, lane, now, exchange_status(exchange),
-                            exchange_retry_after_ms(exchange), rv_buf_str(&exchange->answer));
+        rv_session_answered(agent->session, lane, now, rv_exchange_status(exchange),
+                            rv_exchange_retry_after_ms(exchange), rv_buf_str(&exchange->answer));
 }
 
 /* True if a call has ended. */
@@ -424,12 +424,12 @@ int rv_agent_run(struct rv_agent *agent)
         return RV_RESULT_USAGE;
     agent->ran = true;
     if (agent->options.threads > 0 &&
-        crew_start(&agent->crew, agent, agent->options.threads) != RV_OK) {
-        agent->hung = !crew_stop(&agent->crew, GRACE_MS);
+        rv_crew_start(&agent->crew, agent, agent->options.threads) != RV_OK) {
+        agent->hung = !rv_crew_stop(&agent->crew, GRACE_MS);
         return RV_RESULT_MEMORY;
     }
     struct pipe_guard guard;
-    pipe_guard_enter(&guard);
+    rv_pipe_guard_enter(&guard);
     for (;;) {
         loop_round(agent);
         if (rv_runtime_ended(agent->runtime))
@@ -440,9 +440,9 @@ int rv_agent_run(struct rv_agent *agent)
     for (int i = 0; i < RV_LANE_COUNT; i++)
         if (agent->under_way[i])
             curl_multi_remove_handle(agent->multi, agent->exchanges[i].easy);
-    pipe_guard_leave(&guard);
+    rv_pipe_guard_leave(&guard);
     if (agent->options.threads > 0)
-        returned = crew_stop(&agent->crew, GRACE_MS) && returned;
+        returned = rv_crew_stop(&agent->crew, GRACE_MS) && returned;
     if (!returned)
         rv_mailbox_close(&agent->results);
     counts_publish(agent);

@@ -50,10 +50,10 @@ struct crew {
     bool quit;
 };
 
-RV_CHECK enum rv_err crew_start(struct crew *crew, struct rv_agent *agent, int count);
-void crew_give(struct crew *crew, struct rv_request *request);
+RV_CHECK enum rv_err rv_crew_start(struct crew *crew, struct rv_agent *agent, int count);
+void rv_crew_give(struct crew *crew, struct rv_request *request);
 /* Ends the threads; waits up to `grace_ms` for those in a handler. False: some are still there. */
-bool crew_stop(struct crew *crew, int64_t grace_ms);
+bool rv_crew_stop(struct crew *crew, int64_t grace_ms);
 
 struct rv_agent {
     struct rv_agent_options options; /* texts are owned by `names` */
@@ -78,11 +78,11 @@ struct rv_agent {
 };
 
 /* Ends the loop's sleep, if it sleeps. From any thread. */
-void agent_wake(struct rv_agent *agent);
+void rv_agent_wake(struct rv_agent *agent);
 /* The request of a place, made ready for a first try. */
-struct rv_request *request_ready(struct rv_agent *agent, rv_place place);
+struct rv_request *rv_request_ready(struct rv_agent *agent, rv_place place);
 /* Forgets the attempt. */
-void request_over(struct rv_request *request);
-void request_free(struct rv_request *request);
+void rv_request_over(struct rv_request *request);
+void rv_request_free(struct rv_request *request);
 
 #endif

@@ -59,9 +59,9 @@ struct rv_client *rv_client_open(const char *url, const struct rv_client_options
     rv_arena_init(&client->arena, 0);
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TIMEOUT_MS;
     client->patience_ms = options->patience_ms == 0 ? PATIENCE_MS : options->patience_ms;
-    client->url = server_url(url);
-    if (client->url == NULL || !server_key(options->api_key, &client->api_key) ||
-        exchange_init(&client->exchange) != RV_OK) {
+    client->url = rv_exchange_url(url);
+    if (client->url == NULL || !rv_exchange_key(options->api_key, &client->api_key) ||
+        rv_exchange_init(&client->exchange) != RV_OK) {
         free(client->api_key);
         free(client->url);
         free(client);
@@ -74,7 +74,7 @@ void rv_client_close(struct rv_client *client)
 {
     if (client == NULL)
         return;
-    exchange_done(&client->exchange);
+    rv_exchange_done(&client->exchange);
     rv_arena_done(&client->arena);
     free(client->api_key);
     free(client->url);
@@ -126,20 +126,20 @@ static int64_t repeat_pause(struct rv_client *client, const struct rv_call *call
                             int64_t give_up_at)
 {
     bool unanswered = code != CURLE_OK && !client->exchange.stopped;
-    bool busy = code == CURLE_OK && exchange_status(&client->exchange) == 503;
+    bool busy = code == CURLE_OK && rv_exchange_status(&client->exchange) == 503;
     if ((!unanswered && !busy) || !may_repeat(client, call, ask, code))
         return -1;
     int64_t pause_ms = rv_jitter_ms(&client->prng, REPEAT_BASE_MS, REPEAT_CAP_MS, failures);
-    if (busy && exchange_retry_after_ms(&client->exchange) > pause_ms)
-        pause_ms = exchange_retry_after_ms(&client->exchange);
+    if (busy && rv_exchange_retry_after_ms(&client->exchange) > pause_ms)
+        pause_ms = rv_exchange_retry_after_ms(&client->exchange);
     return rv_clock_boot_ms() + pause_ms > give_up_at ? -1 : pause_ms;
 }
 
 static int answer_take(struct rv_client *client, struct rv_answer *ret_answer)
 {
     struct exchange *exchange = &client->exchange;
-    ret_answer->status = exchange_status(exchange);
-    ret_answer->retry_after_ms = exchange_retry_after_ms(exchange);
+    ret_answer->status = rv_exchange_status(exchange);
+    ret_answer->retry_after_ms = rv_exchange_retry_after_ms(exchange);
     const char *type = NULL;
     curl_easy_getinfo(exchange->easy, CURLINFO_CONTENT_TYPE, &type);
     snprintf(ret_answer->content_type, sizeof ret_answer->content_type, "%s", type ? type : "");
@@ -164,7 +164,7 @@ static int answer_take(struct rv_client *client, struct rv_answer *ret_answer)
 static int call_failed(struct rv_client *client, CURLcode code)
 {
     snprintf(client->error, sizeof client->error, "no answer from %s: %s; %s", client->url,
-             exchange_why(&client->exchange, code),
+             rv_exchange_why(&client->exchange, code),
              never_sent(code) ? "is `reeve serve` running there? REEVE_URL names another address"
                               : "the server may or may not have received the call");
     return RV_RESULT_UNREACHABLE;
@@ -189,11 +189,11 @@ int rv_client_request(struct rv_client *client, const struct rv_call *call,
         ask.method = call->body ? "POST" : "GET";
     int64_t give_up_at = rv_clock_boot_ms() + client->patience_ms;
     struct pipe_guard guard;
-    pipe_guard_enter(&guard);
+    rv_pipe_guard_enter(&guard);
     CURLcode code = CURLE_OK;
     enum rv_err err = RV_OK;
     for (unsigned failures = 0;; failures++) {
-        err = exchange_prepare(&client->exchange, &ask);
+        err = rv_exchange_prepare(&client->exchange, &ask);
         if (err != RV_OK)
             break;
         client->exchange.on_bytes = call->on_bytes;
@@ -204,7 +204,7 @@ int rv_client_request(struct rv_client *client, const struct rv_call *call,
             break;
         pause_for(pause_ms);
     }
-    pipe_guard_leave(&guard);
+    rv_pipe_guard_leave(&guard);
     if (err != RV_OK) {
         snprintf(client->error, sizeof client->error, "%s: %s", client->url, rv_err_text(err));
         return err == RV_ERR_MEMORY ? RV_RESULT_MEMORY : RV_RESULT_USAGE;

@@ -29,7 +29,7 @@ static void crew_run(void *self)
     pthread_mutex_unlock(&crew->mutex);
 }
 
-enum rv_err crew_start(struct crew *crew, struct rv_agent *agent, int count)
+enum rv_err rv_crew_start(struct crew *crew, struct rv_agent *agent, int count)
 {
     crew->agent = agent;
     pthread_mutex_init(&crew->mutex, NULL);
@@ -52,7 +52,7 @@ enum rv_err crew_start(struct crew *crew, struct rv_agent *agent, int count)
     return err;
 }
 
-void crew_give(struct crew *crew, struct rv_request *request)
+void rv_crew_give(struct crew *crew, struct rv_request *request)
 {
     request->next = NULL;
     pthread_mutex_lock(&crew->mutex);
@@ -65,7 +65,7 @@ void crew_give(struct crew *crew, struct rv_request *request)
     pthread_mutex_unlock(&crew->mutex);
 }
 
-bool crew_stop(struct crew *crew, int64_t grace_ms)
+bool rv_crew_stop(struct crew *crew, int64_t grace_ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -32,7 +32,7 @@ static size_t answer_gather(char *bytes, size_t size, size_t count, void *to)
     return exchange->stopped ? 0 : n;
 }
 
-enum rv_err exchange_init(struct exchange *exchange)
+enum rv_err rv_exchange_init(struct exchange *exchange)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, curl_start);
@@ -41,7 +41,7 @@ enum rv_err exchange_init(struct exchange *exchange)
     return exchange->easy == NULL ? RV_ERR_MEMORY : RV_OK;
 }
 
-void exchange_done(struct exchange *exchange)
+void rv_exchange_done(struct exchange *exchange)
 {
     curl_easy_cleanup(exchange->easy);
     curl_slist_free_all(exchange->headers);
@@ -113,7 +113,7 @@ static void method_set(CURL *easy, const struct exchange_ask *ask)
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, ask->method);
 }
 
-enum rv_err exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask)
+enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask)
 {
     CURL *easy = exchange->easy;
     curl_easy_reset(easy); /* options only: connections stay */
@@ -148,26 +148,26 @@ enum rv_err exchange_prepare(struct exchange *exchange, const struct exchange_as
     return RV_OK;
 }
 
-int exchange_status(const struct exchange *exchange)
+int rv_exchange_status(const struct exchange *exchange)
 {
     long status = 0;
     curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
     return (int)status;
 }
 
-int64_t exchange_retry_after_ms(const struct exchange *exchange)
+int64_t rv_exchange_retry_after_ms(const struct exchange *exchange)
 {
     curl_off_t seconds = 0;
     curl_easy_getinfo(exchange->easy, CURLINFO_RETRY_AFTER, &seconds);
     return seconds > 0 ? (int64_t)seconds * 1000 : -1;
 }
 
-const char *exchange_why(const struct exchange *exchange, CURLcode code)
+const char *rv_exchange_why(const struct exchange *exchange, CURLcode code)
 {
     return exchange->error[0] != '\0' ? exchange->error : curl_easy_strerror(code);
 }
 
-char *server_url(const char *url)
+char *rv_exchange_url(const char *url)
 {
     if (url == NULL || url[0] == '\0')
         url = getenv("REEVE_URL");
@@ -182,7 +182,7 @@ char *server_url(const char *url)
     return copy;
 }
 
-bool server_key(const char *given, char **ret_key)
+bool rv_exchange_key(const char *given, char **ret_key)
 {
     if (given == NULL)
         given = getenv("REEVE_API_KEY");
@@ -200,7 +200,7 @@ static bool pipe_pending(void)
     return sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
 }
 
-void pipe_guard_enter(struct pipe_guard *guard)
+void rv_pipe_guard_enter(struct pipe_guard *guard)
 {
     sigset_t pipes;
     sigemptyset(&pipes);
@@ -209,7 +209,7 @@ void pipe_guard_enter(struct pipe_guard *guard)
     pthread_sigmask(SIG_BLOCK, &pipes, &guard->before);
 }
 
-void pipe_guard_leave(struct pipe_guard *guard)
+void rv_pipe_guard_leave(struct pipe_guard *guard)
 {
     if (!guard->was_pending && pipe_pending()) {
         sigset_t pipes;

@@ -35,22 +35,22 @@ struct exchange_ask {
     int64_t timeout_ms;  /* <= 0: none */
 };
 
-RV_CHECK enum rv_err exchange_init(struct exchange *exchange);
-void exchange_done(struct exchange *exchange);
+RV_CHECK enum rv_err rv_exchange_init(struct exchange *exchange);
+void rv_exchange_done(struct exchange *exchange);
 /* Makes the easy handle ready to be performed. INVALID for a URL that is none, MEMORY. */
-RV_CHECK enum rv_err exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask);
+RV_CHECK enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask);
 /* After it was performed: the status, 0 if there was none. */
-int exchange_status(const struct exchange *exchange);
+int rv_exchange_status(const struct exchange *exchange);
 /* Of Retry-After; -1 without. */
-int64_t exchange_retry_after_ms(const struct exchange *exchange);
+int64_t rv_exchange_retry_after_ms(const struct exchange *exchange);
 /* Why there is no answer, in words. */
-const char *exchange_why(const struct exchange *exchange, CURLcode code);
+const char *rv_exchange_why(const struct exchange *exchange, CURLcode code);
 
 /* The address as it is used: `url`, else the variable REEVE_URL, else the default; without slashes
  * at the end. To be freed; NULL: no memory, or no http(s) address. */
-char *server_url(const char *url);
+char *rv_exchange_url(const char *url);
 /* `given`, else the variable REEVE_API_KEY, else NULL. To be freed. False: no memory. */
-bool server_key(const char *given, char **ret_key);
+bool rv_exchange_key(const char *given, char **ret_key);
 
 /* A peer that hangs up must not end the process: SIGPIPE is blocked in between, and one that came
  * is taken out (unless it was waiting before). */
@@ -58,7 +58,7 @@ struct pipe_guard {
     sigset_t before;
     bool was_pending;
 };
-void pipe_guard_enter(struct pipe_guard *guard);
-void pipe_guard_leave(struct pipe_guard *guard);
+void rv_pipe_guard_enter(struct pipe_guard *guard);
+void rv_pipe_guard_leave(struct pipe_guard *guard);
 
 #endif

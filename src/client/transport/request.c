@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct rv_request *request_ready(struct rv_agent *agent, rv_place place)
+struct rv_request *rv_request_ready(struct rv_agent *agent, rv_place place)
 {
     struct rv_request *request = &agent->requests[place];
     if (request->attempt != NULL)
@@ -22,13 +22,13 @@ struct rv_request *request_ready(struct rv_agent *agent, rv_place place)
     return request;
 }
 
-void request_over(struct rv_request *request)
+void rv_request_over(struct rv_request *request)
 {
     request->attempt = NULL;
     rv_arena_reset(&request->arena);
 }
 
-void request_free(struct rv_request *request)
+void rv_request_free(struct rv_request *request)
 {
     rv_arena_done(&request->arena);
 }
@@ -135,7 +135,7 @@ static void request_return(struct rv_request *request)
     bool put = rv_mailbox_put(&agent->results, request);
     if (!put)
         return; /* rv_agent_run() has given this handler up; nobody listens */
-    agent_wake(agent);
+    rv_agent_wake(agent);
 }
 
 /* A request is answered once; a second answer is a mistake in the handler that would harm another
