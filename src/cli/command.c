@@ -1,0 +1,217 @@
+#include "cli/command_priv.h"
+
+#include "base/suggest.h"
+#include "cli/run_priv.h"
+
+#include <string.h>
+
+static const struct cli_option_row option_rows[CLI_OPTION_COUNT] = {
+#define RV_CLI_OPTION(name, flag, value, help) [CLI_OPTION_##name] = {flag, value, help},
+#include "cli/tbl/option.def"
+#undef RV_CLI_OPTION
+};
+
+static const struct cli_command commands[] = {
+#define RV_CLI_COMMAND(name, args, min, max, options, help, more)                                  \
+    {#name, args, min, max, options, help, more, cli_##name},
+#include "cli/tbl/command.def"
+#undef RV_CLI_COMMAND
+    {NULL, NULL, 0, 0, 0, NULL, NULL, NULL},
+};
+
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+const struct cli_option_row *cli_option_row(enum cli_option option)
+{
+    return &option_rows[option];
+}
+
+const struct cli_command *cli_commands(void)
+{
+    return commands;
+}
+
+uint64_t cli_command_options(const struct cli_command *command)
+{
+    if (command == NULL)
+        return CLI_COMMON;
+    return command->options & CLI_RAW ? CLI_RAW : command->options | CLI_COMMON;
+}
+
+const struct cli_command *cli_command_find(struct rv_str name, const char **ret_near)
+{
+    const char *names[COMMANDS];
+    size_t count = 0;
+    for (const struct cli_command *command = commands; command->name != NULL; command++) {
+        if (rv_str_is(name, command->name))
+            return command;
+        names[count++] = command->name;
+    }
+    names[count] = NULL;
+    *ret_near = rv_suggest(name, names);
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+/* One walk over the words. */
+struct reader {
+    struct cli_words *words;
+    int argc;
+    char **argv;
+    int next;
+    struct rv_buf *fault;
+};
+
+static bool option_unknown(struct reader *reader, struct rv_str flag)
+{
+    const struct cli_command *command = reader->words->command;
+    uint64_t known = cli_command_options(command);
+    const char *names[CLI_OPTION_COUNT + 1];
+    size_t count = 0;
+    for (unsigned i = 0; i < CLI_OPTION_COUNT; i++)
+        if (known >> i & 1)
+            names[count++] = option_rows[i].flag;
+    names[count] = NULL;
+    const char *near = rv_suggest(flag, names);
+    rv_buf_printf(reader->fault, "unknown option %.*s; ", RV_STR_FMT(flag));
+    if (near != NULL)
+        rv_buf_printf(reader->fault, "did you mean %s?", near);
+    else if (command != NULL)
+        rv_buf_printf(reader->fault, "see \"reeve help %s\"", command->name);
+    else
+        rv_buf_lit(reader->fault, "options of a command stand after it; see \"reeve help\"");
+    return false;
+}
+
+/* The word at `next` is an option, perhaps with its value behind "=". */
+static bool option_read(struct reader *reader)
+{
+    const char *word = reader->argv[reader->next++];
+    const char *equals = strchr(word, '=');
+    struct rv_str flag = {word, equals ? (size_t)(equals - word) : strlen(word)};
+    if (rv_str_is(flag, "-h"))
+        flag = RV_STR("--help");
+    unsigned i = 0;
+    uint64_t known = cli_command_options(reader->words->command);
+    while (i < CLI_OPTION_COUNT && !(known >> i & 1 && rv_str_is(flag, option_rows[i].flag)))
+        i++;
+    if (i == CLI_OPTION_COUNT)
+        return option_unknown(reader, flag);
+    const struct cli_option_row *row = &option_rows[i];
+    const char **value = &reader->words->values[i];
+    if (*value != NULL && row->value != NULL) {
+        rv_buf_printf(reader->fault, "%s is given twice; leave one out", row->flag);
+        return false;
+    }
+    if (row->value == NULL && equals != NULL) {
+        rv_buf_printf(reader->fault, "%s takes no value", row->flag);
+        return false;
+    }
+    if (row->value != NULL && equals == NULL && reader->next == reader->argc) {
+        rv_buf_printf(reader->fault, "%s needs a value: %s %s (%s)", row->flag, row->flag,
+                      row->value, row->help);
+        return false;
+    }
+    *value = row->value == NULL ? "" : equals ? equals + 1 : reader->argv[reader->next++];
+    return true;
+}
+
+static bool command_read(struct reader *reader)
+{
+    const char *near = NULL;
+    char *word = reader->argv[reader->next++];
+    reader->words->command = cli_command_find(rv_str_of(word), &near);
+    if (reader->words->command != NULL) {
+        reader->argv[0] = word;
+        return true;
+    }
+    rv_buf_printf(reader->fault, "there is no command \"%s\"; ", word);
+    if (near != NULL)
+        rv_buf_printf(reader->fault, "did you mean \"reeve %s\"?", near);
+    else
+        rv_buf_lit(reader->fault, "\"reeve help\" lists all");
+    return false;
+}
+
+static bool args_check(struct reader *reader)
+{
+    const struct cli_words *words = reader->words;
+    const struct cli_command *command = words->command;
+    if (command == NULL || words->values[CLI_OPTION_HELP] != NULL)
+        return true;
+    if (words->args_count < command->args_min)
+        rv_buf_printf(reader->fault, "%s is missing; usage: reeve %s %s", command->args,
+                      command->name, command->args);
+    else if (words->args_count > command->args_max)
+        rv_buf_printf(reader->fault, "\"%s\" is one word too many; usage: reeve %s%s%s",
+                      words->args[command->args_max], command->name, command->args[0] ? " " : "",
+                      command->args);
+    else
+        return true;
+    return false;
+}
+
+bool cli_words_read(struct cli_words *words, int argc, char **argv, struct rv_buf *fault)
+{
+    struct reader reader = {.words = words, .argc = argc, .argv = argv, .next = 1, .fault = fault};
+    bool options_ended = false;
+    *words = (struct cli_words){.args = argv + 1};
+    while (reader.next < argc) {
+        char *word = argv[reader.next];
+        bool raw = words->command != NULL && words->command->options & CLI_RAW;
+        bool option = !raw && !options_ended && word[0] == '-' && word[1] != '\0';
+        if (option && strcmp(word, "--") == 0) {
+            options_ended = true;
+            reader.next++;
+        } else if (option) {
+            if (!option_read(&reader))
+                return false;
+        } else if (words->command == NULL) {
+            if (!command_read(&reader))
+                return false;
+        } else {
+            words->args[words->args_count++] = word;
+            reader.next++;
+        }
+    }
+    return args_check(&reader);
+}
+
+/* ---- help ---- */
+
+static void options_write(struct rv_buf *buf, uint64_t options)
+{
+    for (unsigned i = 0; i < CLI_OPTION_COUNT; i++) {
+        const struct cli_option_row *row = &option_rows[i];
+        if (!(options >> i & 1))
+            continue;
+        const char *value = row->value ? row->value : "";
+        int room = 22 - (int)strlen(row->flag) - 1;
+        rv_buf_printf(buf, "  %s %-*s  %s\n", row->flag, room, value, row->help);
+    }
+}
+
+static void list_write(struct rv_buf *buf)
+{
+    rv_buf_lit(buf, "usage: reeve COMMAND\n\n");
+    for (const struct cli_command *command = commands; command->name != NULL; command++)
+        rv_buf_printf(buf, "  %-10s %s\n", command->name, command->help);
+    rv_buf_lit(buf, "\nWith every command:\n");
+    options_write(buf, CLI_COMMON);
+    rv_buf_lit(buf, "\n\"reeve help COMMAND\" tells all about one. Exit codes: 0 done, 1 the task "
+                    "failed or was undone,\n2 usage, 3 not found, 4 refused, 5 unreachable, 6 the "
+                    "task needs an operator.\n");
+}
+
+void cli_help_write(struct rv_buf *buf, const struct cli_command *command)
+{
+    if (command == NULL) {
+        list_write(buf);
+        return;
+    }
+    rv_buf_printf(buf, "usage: reeve %s%s%s\n\n%c%s.\n", command->name, command->args[0] ? " " : "",
+                  command->args, command->help[0] - 'a' + 'A', command->help + 1);
+    rv_buf_printf(buf, "%s\n", command->more);
+    options_write(buf, cli_command_options(command));
+}

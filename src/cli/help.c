@@ -1,0 +1,34 @@
+#include "cli/run_priv.h"
+
+#include <stdio.h>
+
+enum { HELP_BYTES_MAX = 64 * 1024 };
+
+int cli_help_print(const struct cli_command *command, FILE *to)
+{
+    struct rv_buf buf;
+    rv_buf_init(&buf, HELP_BYTES_MAX);
+    cli_help_write(&buf, command);
+    struct rv_str text = rv_buf_str(&buf);
+    fwrite(text.at, 1, text.len, to);
+    rv_buf_done(&buf);
+    return to == stdout ? CLI_DONE : CLI_USAGE;
+}
+
+int cli_help(struct cli *cli)
+{
+    if (cli->words.args_count == 0)
+        return cli_help_print(NULL, stdout);
+    const char *near = NULL;
+    char *name = cli->words.args[0];
+    const struct cli_command *command = cli_command_find(rv_str_of(name), &near);
+    if (command == NULL)
+        return cli_tell(cli, CLI_USAGE, "there is no command \"%s\"; %s%s%s", name,
+                        near ? "did you mean \"" : "\"reeve help\" lists all", near ? near : "",
+                        near ? "\"?" : "");
+    if (!(command->options & CLI_RAW))
+        return cli_help_print(command, stdout);
+    char help[] = "--help";
+    char *words[] = {name, help, NULL};
+    return cli->serve(2, words);
+}

@@ -1,0 +1,66 @@
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "cli/server_priv.h"
+#include "cli/text_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int file_read(struct cli *cli, const char *file, struct rv_buf *ret_text)
+{
+    errno = 0;
+    enum rv_err err = rv_file_read(file, ret_text);
+    if (err == RV_OK && ret_text->len == 0)
+        return cli_tell(cli, CLI_USAGE, "%s is empty; it should hold a workflow", file);
+    if (err == RV_OK)
+        return CLI_DONE;
+    if (err == RV_ERR_LIMIT)
+        return cli_tell(cli, CLI_USAGE, "%s: a definition has at most %d KiB; split the workflow",
+                        file, RV_DEFINITION_BYTES_MAX / 1024);
+    int code = err == RV_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE;
+    return cli_tell(cli, code, "%s: %s", file, errno ? strerror(errno) : rv_err_text(err));
+}
+
+static int file_publish(struct cli *cli, const char *file, struct rv_str text)
+{
+    struct cli_path path;
+    struct cli_answer answer;
+    cli_path_begin(&path, "/v1/workflows");
+    cli_path_parameter(&path, "file", strcmp(file, "-") == 0 ? "stdin" : file);
+    struct cli_call call = {.method = "PUT",
+                            .path = cli_path_end(&path, &cli->arena),
+                            .body = text,
+                            .content_type = "application/yaml"};
+    int code = cli_ask(cli, &call, &answer);
+    if (code != CLI_DONE)
+        return code;
+    if (cli_has(cli, CLI_OPTION_JSON)) {
+        cli_json_print(answer.text);
+        return CLI_DONE;
+    }
+    struct rv_str name = cli_text_clean(&cli->arena, cli_str(&answer.json, "workflow"));
+    printf("%.*s %s\n", RV_STR_FMT(name), answer.status == 201 ? "published" : "known");
+    return CLI_DONE;
+}
+
+/* A file that is refused does not keep the others from being published; an absent server does. */
+int cli_publish(struct cli *cli)
+{
+    int first = CLI_DONE;
+    struct rv_buf text;
+    rv_buf_init(&text, RV_DEFINITION_BYTES_MAX);
+    for (size_t i = 0; i < cli->words.args_count; i++) {
+        const char *file = cli->words.args[i];
+        rv_buf_reset(&text);
+        int code = file_read(cli, file, &text);
+        if (code == CLI_DONE)
+            code = file_publish(cli, file, rv_buf_str(&text));
+        if (first == CLI_DONE)
+            first = code;
+        if (code == CLI_UNREACHABLE)
+            break;
+    }
+    rv_buf_done(&text);
+    return first;
+}

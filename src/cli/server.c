@@ -1,0 +1,273 @@
+#include "cli/server_priv.h"
+
+#include "base/limits.h"
+#include "base/time.h"
+#include "cli/text_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    PATIENCE_MS = 60000, /* how long a server may be away that was there before */
+    PROBE_MS = 2000,
+    PATH_BYTES_MAX = 8192
+};
+
+/* ---- paths ---- */
+
+void cli_path_begin(struct cli_path *path, const char *root)
+{
+    path->mark = '?';
+    rv_buf_init(&path->buf, PATH_BYTES_MAX);
+    rv_buf_add_str(&path->buf, rv_str_of(root));
+}
+
+/* RFC 3986: all but unreserved characters are escaped. */
+static void escaped_add(struct rv_buf *buf, struct rv_str text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                     c == '-' || c == '.' || c == '_' || c == '~';
+        if (!plain) {
+            rv_buf_add_char(buf, '%');
+            rv_buf_add_char(buf, hex[c >> 4]);
+        }
+        rv_buf_add_char(buf, plain ? (char)c : hex[c & 15]);
+    }
+}
+
+void cli_path_segment(struct cli_path *path, struct rv_str text)
+{
+    rv_buf_add_char(&path->buf, '/');
+    escaped_add(&path->buf, text);
+}
+
+void cli_path_parameter(struct cli_path *path, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    rv_buf_printf(&path->buf, "%c%s=", path->mark, name);
+    escaped_add(&path->buf, rv_str_of(value));
+    path->mark = '&';
+}
+
+struct rv_str cli_path_end(struct cli_path *path, struct rv_arena *arena)
+{
+    struct rv_str text = RV_STR_NONE;
+    if (path->buf.failed == RV_OK)
+        text = rv_arena_str(arena, rv_buf_str(&path->buf));
+    rv_buf_done(&path->buf);
+    return text;
+}
+
+/* ---- asking ---- */
+
+struct rv_client *cli_client(struct cli *cli, bool patient)
+{
+    struct rv_client **client = patient ? &cli->patient : &cli->quick;
+    struct rv_client_options options = {.patience_ms = patient ? PATIENCE_MS : -1};
+    if (*client == NULL)
+        *client = rv_client_open(cli_value(cli, CLI_OPTION_URL), &options);
+    if (*client == NULL) {
+        const char *url = cli_value(cli, CLI_OPTION_URL);
+        const char *variable = getenv("REEVE_URL");
+        cli_tell(cli, CLI_USAGE, "%s \"%s\" is no address; write http://HOST:PORT",
+                 url ? "--url" : "REEVE_URL",
+                 url        ? url
+                 : variable ? variable
+                            : "");
+    }
+    return *client;
+}
+
+int cli_unreachable(struct cli *cli, struct rv_client *client)
+{
+    struct rv_arena arena;
+    rv_arena_init(&arena, 0);
+    struct rv_str why = rv_arena_str(&arena, rv_str_of(rv_client_error(client)));
+    struct rv_call probe = {.path = "/health/live", .timeout_ms = PROBE_MS};
+    struct rv_answer answer;
+    struct rv_client *quick = cli_client(cli, false);
+    bool there = quick != NULL && rv_client_request(quick, &probe, &answer) == RV_RESULT_OK;
+    if (quick != NULL)
+        rv_answer_free(&answer);
+    if (there)
+        cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));
+    else
+        fprintf(stderr,
+                "reeve: no server at %s: start one with \"reeve serve\", or set REEVE_URL\n",
+                rv_client_url(client));
+    rv_arena_done(&arena);
+    return CLI_UNREACHABLE;
+}
+
+static int code_of_type(struct rv_str type)
+{
+    static const struct {
+        const char *type;
+        int code;
+    } rows[] = {
+#define ROW(name, family, text, http, exit_code) {"urn:reeve:error:" #name, exit_code},
+        RV_ERR_TABLE(ROW)
+#undef ROW
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rv_str_is(type, rows[i].type))
+            return rows[i].code;
+    return -1;
+}
+
+int cli_problem_code(int status, const struct rv_json *problem)
+{
+    int code = code_of_type(cli_str(problem, "type"));
+    if (code >= 0)
+        return code;
+    switch (status) {
+    case 400:
+    case 413:
+    case 414:
+    case 422:
+    case 431:
+        return CLI_USAGE;
+    case 404:
+        return CLI_NOT_FOUND;
+    default:
+        return status >= 500 ? CLI_UNREACHABLE : CLI_REFUSED;
+    }
+}
+
+void cli_json_print(struct rv_str text)
+{
+    printf("%.*s\n", RV_STR_FMT(text));
+}
+
+/* A problem with a file and a line says so in front of its detail: that stands alone, so that
+ * editors find the place. */
+static int refusal_tell(struct cli *cli, const struct cli_answer *answer)
+{
+    struct rv_str detail = cli_str(&answer->json, "detail");
+    struct rv_str title = cli_str(&answer->json, "title");
+    int code = cli_problem_code(answer->status, &answer->json);
+    if (cli_has(cli, CLI_OPTION_JSON) && answer->json.type != RV_JSON_NULL)
+        cli_json_print(answer->text);
+    if (detail.len > 0 && cli_str(&answer->json, "file").len > 0) {
+        struct rv_str clean = cli_text_clean(&cli->arena, detail);
+        fflush(stdout);
+        fprintf(stderr, "%.*s\n", RV_STR_FMT(clean));
+        return code;
+    }
+    if (detail.len > 0)
+        return cli_tell(cli, code, "%.*s", RV_STR_FMT(detail));
+    if (title.len > 0)
+        return cli_tell(cli, code, "%.*s", RV_STR_FMT(title));
+    return cli_tell(cli, code, "the server answers %d without a reason; does REEVE_URL name Reeve?",
+                    answer->status);
+}
+
+int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret_answer)
+{
+    *ret_answer = (struct cli_answer){.json = rv_json_null()};
+    struct rv_client *client = cli_client(cli, call->patient);
+    if (client == NULL)
+        return CLI_USAGE;
+    if (call->path.at == NULL)
+        return cli_tell(cli, CLI_USAGE, "an argument is too long");
+    struct rv_call request = {.method = call->method,
+                              .path = call->path.at,
+                              .body = call->body.at,
+                              .body_bytes = call->body.len,
+                              .content_type = call->content_type,
+                              .repeatable = call->repeatable,
+                              .timeout_ms = call->timeout_ms};
+    struct rv_answer answer;
+    int result = rv_client_request(client, &request, &answer);
+    ret_answer->status = answer.status;
+    if (result == RV_RESULT_OK || result == RV_RESULT_REFUSED)
+        ret_answer->text = rv_arena_str(&cli->arena,
+                                        (struct rv_str){answer.body, answer.body_bytes});
+    rv_answer_free(&answer);
+    if (result == RV_RESULT_UNREACHABLE)
+        return cli_unreachable(cli, client);
+    if (ret_answer->text.at == NULL)
+        return cli_tell(cli, CLI_UNREACHABLE, "%s", rv_client_error(client));
+    enum rv_err err = rv_json_parse(&cli->arena, ret_answer->text, RV_JSON_NESTING_MAX,
+                                    &ret_answer->json, NULL);
+    if (err != RV_OK)
+        ret_answer->json = rv_json_null();
+    if (result == RV_RESULT_REFUSED)
+        return refusal_tell(cli, ret_answer);
+    if (err != RV_OK)
+        return cli_tell(cli, CLI_UNREACHABLE,
+                        "%s answers, but not as a Reeve server does; does REEVE_URL name one?",
+                        rv_client_url(client));
+    return CLI_DONE;
+}
+
+int cli_get(struct cli *cli, struct rv_str path, struct cli_answer *ret_answer)
+{
+    struct cli_call call = {.path = path};
+    return cli_ask(cli, &call, ret_answer);
+}
+
+/* ---- reading ---- */
+
+struct rv_str cli_str(const struct rv_json *object, const char *name)
+{
+    return rv_json_str(rv_json_get(object, rv_str_of(name)));
+}
+
+int64_t cli_int(const struct rv_json *object, const char *name)
+{
+    const struct rv_json *value = rv_json_get(object, rv_str_of(name));
+    int64_t number = 0;
+    return value != NULL && rv_json_int(value, &number) ? number : 0;
+}
+
+bool cli_bool(const struct rv_json *object, const char *name)
+{
+    const struct rv_json *value = rv_json_get(object, rv_str_of(name));
+    return value != NULL && value->type == RV_JSON_BOOL && value->truth;
+}
+
+int64_t cli_instant(const struct rv_json *object, const char *name)
+{
+    int64_t at = 0;
+    struct rv_str text = cli_str(object, name);
+    return text.len > 0 && rv_instant_parse(text, &at) == RV_OK ? at : 0;
+}
+
+const struct rv_json *cli_items(const struct rv_json *object, const char *name, size_t *ret_count)
+{
+    const struct rv_json *value = rv_json_get(object, rv_str_of(name));
+    bool good = value != NULL && value->type == RV_JSON_ARRAY;
+    *ret_count = good ? value->len : 0;
+    return good ? value->u.items : NULL;
+}
+
+struct rv_str cli_error_text(struct rv_arena *arena, const struct rv_json *error)
+{
+    static const char *const names[] = {"type", "title", "detail"};
+    struct rv_str text = RV_STR("");
+    if (error == NULL)
+        return RV_STR_NONE;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct rv_str part = cli_str(error, names[i]);
+        if (part.len > 0)
+            text = rv_arena_printf(arena, "%.*s%s%.*s", RV_STR_FMT(text), text.len ? ": " : "",
+                                   RV_STR_FMT(part));
+    }
+    return text;
+}
+
+void cli_workflow_split(struct rv_str workflow, struct rv_str *ret_name, struct rv_str *ret_version)
+{
+    const char *colon = workflow.len ? memchr(workflow.at, ':', workflow.len) : NULL;
+    *ret_name = workflow;
+    *ret_version = RV_STR_NONE;
+    if (colon == NULL)
+        return;
+    ret_name->len = (size_t)(colon - workflow.at);
+    *ret_version = (struct rv_str){colon + 1, workflow.len - ret_name->len - 1};
+}

@@ -1,0 +1,67 @@
+/* server_priv.h - questions to the server, and what its refusals mean for who asked. */
+#ifndef RV_CLI_SERVER_PRIV_H
+#define RV_CLI_SERVER_PRIV_H
+
+#include "cli/run_priv.h"
+#include "json/json.h"
+
+/* Paths under construction: begin, then segments or parameters, which are escaped. */
+struct cli_path {
+    struct rv_buf buf;
+    char mark; /* before the next parameter: '?' or '&' */
+};
+void cli_path_begin(struct cli_path *path, const char *root);
+void cli_path_segment(struct cli_path *path, struct rv_str text);
+/* Nothing for a NULL value. */
+void cli_path_parameter(struct cli_path *path, const char *name, const char *value);
+/* On the arena, terminated; the path is done. Absent without memory. */
+struct rv_str cli_path_end(struct cli_path *path, struct rv_arena *arena);
+
+struct cli_call {
+    const char *method; /* NULL: GET without a body, POST with one */
+    struct rv_str path; /* terminated */
+    struct rv_str body;
+    const char *content_type; /* NULL: application/json */
+    int64_t timeout_ms;       /* 0: the default */
+    bool repeatable;          /* a POST that may be repeated without harm */
+    bool patient;             /* go on asking while a server that was there restarts */
+};
+
+/* What the server said, on cli->arena. */
+struct cli_answer {
+    int status;
+    struct rv_str text;
+    struct rv_json json; /* null if it was none */
+};
+
+/* CLI_DONE for a 2xx. Otherwise the exit code, after the reason was told on stderr and, with
+ * --json, the problem printed on stdout. */
+int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret_answer);
+/* As cli_ask, for a GET. */
+int cli_get(struct cli *cli, struct rv_str path, struct cli_answer *ret_answer);
+/* POSTs an operator's word to `path`: who (--by, else the variable USER), and why if `reasoned`. */
+int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
+                struct cli_answer *ret_answer);
+/* The exit code for a problem+json, or for an HTTP status alone if it is none. */
+int cli_problem_code(int status, const struct rv_json *problem);
+/* Opens the client if it is not open; NULL after the reason was told. */
+struct rv_client *cli_client(struct cli *cli, bool patient);
+/* Tells that there was no answer; gives the exit code. */
+int cli_unreachable(struct cli *cli, struct rv_client *client);
+/* Prints the answer as it is, and a newline. */
+void cli_json_print(struct rv_str text);
+
+/* Members of an answer: absent or 0 if they are not there. */
+struct rv_str cli_str(const struct rv_json *object, const char *name);
+int64_t cli_int(const struct rv_json *object, const char *name);
+bool cli_bool(const struct rv_json *object, const char *name);
+int64_t cli_instant(const struct rv_json *object, const char *name);
+/* The items of an array; *ret_count 0 if it is not there. */
+const struct rv_json *cli_items(const struct rv_json *object, const char *name, size_t *ret_count);
+/* An error in one line: "type: title: detail", without what is missing. */
+struct rv_str cli_error_text(struct rv_arena *arena, const struct rv_json *error);
+/* The name "namespace/name" apart from ":version", which may be absent. */
+void cli_workflow_split(struct rv_str workflow, struct rv_str *ret_name,
+                        struct rv_str *ret_version);
+
+#endif

@@ -1,0 +1,263 @@
+#include "base/limits.h"
+#include "base/str.h"
+#include "cli/page_priv.h"
+#include "cli/task_priv.h"
+#include "cli/terminal_priv.h"
+#include "cli/text_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    STEPS_SHOWN = 200, /* the newest, without --all */
+    STEPS_MAX = 1000000,
+    ALERTS_SHOWN = 100,
+    LATE_SHOWN = 100,
+    PAYLOAD_COLUMNS = 400 /* of an input or output; --json has all of it */
+};
+
+static void line_print(const struct cli *cli, const char *name, struct rv_str text)
+{
+    if (text.len > 0)
+        printf("  %s%-12s%s %.*s\n", cli_colour_begin(CLI_DIM, cli->colour), name,
+               cli_colour_end(cli->colour), RV_STR_FMT(text));
+}
+
+static void payload_print(struct cli *cli, const struct rv_json *task, const char *name)
+{
+    const struct rv_json *value = rv_json_get(task, rv_str_of(name));
+    struct rv_buf buf;
+    if (value == NULL || value->type == RV_JSON_NULL)
+        return;
+    rv_buf_init(&buf, 2 * RV_PAYLOAD_BYTES_MAX);
+    rv_json_write(&buf, value);
+    struct rv_str text = cli_text_clean(&cli->arena, rv_buf_str(&buf));
+    line_print(cli, name, cli_text_cut(&cli->arena, text, PAYLOAD_COLUMNS));
+    rv_buf_done(&buf);
+}
+
+static void instant_print(struct cli *cli, const struct rv_json *task, const char *member,
+                          const char *name)
+{
+    int64_t at = cli_instant(task, member);
+    if (at != 0)
+        line_print(cli, name, cli_text_instant(&cli->arena, at, cli->now));
+}
+
+/* What the state alone does not say. */
+static struct rv_str state_note(struct rv_arena *arena, const struct rv_json *task)
+{
+    struct rv_str state = cli_str(task, "state");
+    bool undo = rv_str_is(cli_str(task, "direction"), "undo");
+    int64_t created = cli_instant(task, "createdAt");
+    int64_t ended = cli_instant(task, "endedAt");
+    if (rv_str_is(state, "error"))
+        return undo ? RV_STR("its undo stopped; it waits for an operator")
+                    : RV_STR("it stopped on its way forward; it waits for an operator");
+    if (cli_bool(task, "cancelling") && ended == 0)
+        return RV_STR("it is being cancelled");
+    if (ended != 0)
+        return rv_arena_printf(arena, "took %.*s",
+                               RV_STR_FMT(cli_text_duration(arena, ended - created)));
+    return RV_STR("");
+}
+
+static void task_print(struct cli *cli, const struct rv_json *task)
+{
+    struct rv_arena *arena = &cli->arena;
+    struct rv_str state = cli_text_clean(arena, cli_str(task, "state"));
+    struct rv_str note = state_note(arena, task);
+    printf("%s%.*s%s  %s%.*s%s%s%.*s\n", cli_colour_begin(CLI_BOLD, cli->colour),
+           RV_STR_FMT(cli_text_clean(arena, cli_str(task, "task"))), cli_colour_end(cli->colour),
+           cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
+           cli_colour_end(cli->colour), note.len ? "  " : "", RV_STR_FMT(note));
+    struct rv_str error = cli_error_text(arena, rv_json_get(task, RV_STR("error")));
+    line_print(cli, "error", cli_text_clean(arena, error));
+    line_print(cli, "workflow", cli_text_clean(arena, cli_str(task, "workflow")));
+    line_print(cli, "key", cli_text_clean(arena, cli_str(task, "key")));
+    line_print(cli, "correlation", cli_text_clean(arena, cli_str(task, "correlationId")));
+    instant_print(cli, task, "createdAt", "submitted");
+    instant_print(cli, task, "startedAt", "started");
+    instant_print(cli, task, "endedAt", "ended");
+    int64_t priority = cli_int(task, "priority");
+    if (priority != 5)
+        line_print(cli, "priority", rv_arena_printf(arena, "%" PRId64, priority));
+    payload_print(cli, task, "input");
+    payload_print(cli, task, "output");
+}
+
+/* ---- what belongs to the task ---- */
+
+struct shown {
+    struct cli *cli;
+    struct cli_table table;
+    size_t count;
+};
+
+static void step_add(const struct rv_json *step, void *user)
+{
+    struct shown *shown = user;
+    struct rv_arena *arena = &shown->cli->arena;
+    struct cli_table *table = &shown->table;
+    struct rv_str state = cli_str(step, "state");
+    struct rv_str attempt_state = cli_str(step, "attemptState");
+    struct rv_str effect = cli_str(step, "effect");
+    int64_t attempt = cli_int(step, "attempt");
+    int64_t failures = cli_int(step, "failureCount");
+    int64_t round = cli_int(step, "round");
+    int64_t begun = cli_instant(step, "createdAt");
+    int64_t ended = cli_instant(step, "endedAt");
+    cli_table_add_number(table, cli_int(step, "number"));
+    cli_table_add(table, cli_step_name(arena, step), CLI_BOLD);
+    cli_table_add(table, state, cli_colour_of_state(state));
+    cli_table_add(table, cli_str(step, "agent"), CLI_PLAIN);
+    cli_table_add(
+        table,
+        attempt > 0 ? rv_arena_printf(arena, "%" PRId64 " %.*s", attempt, RV_STR_FMT(attempt_state))
+                    : RV_STR(""),
+        cli_colour_of_state(attempt_state));
+    cli_table_add(table,
+                  round > 0
+                      ? rv_arena_printf(arena, "%" PRId64 ", round %" PRId64, failures, round + 1)
+                  : failures > 0 ? rv_arena_printf(arena, "%" PRId64, failures)
+                                 : RV_STR(""),
+                  CLI_PLAIN);
+    cli_table_add(table, rv_str_is(effect, "none") ? RV_STR("") : effect,
+                  rv_str_is(effect, "unknown") ? CLI_YELLOW : CLI_PLAIN);
+    cli_table_add(table, ended ? cli_text_duration(arena, ended - begun) : RV_STR(""), CLI_PLAIN);
+    cli_table_add(table, cli_step_why(arena, step, shown->cli->now), CLI_PLAIN);
+}
+
+static void late_add(const struct rv_json *late, void *user)
+{
+    struct shown *shown = user;
+    struct rv_arena *arena = &shown->cli->arena;
+    struct cli_table *table = &shown->table;
+    const struct rv_json *output = rv_json_get(late, RV_STR("output"));
+    struct rv_buf buf;
+    rv_buf_init(&buf, 2 * RV_PAYLOAD_BYTES_MAX);
+    if (output != NULL)
+        rv_json_write(&buf, output);
+    cli_table_add(table, cli_str(late, "step"), CLI_PLAIN);
+    cli_table_add_number(table, cli_int(late, "attempt"));
+    cli_table_add(table, cli_text_distance(arena, cli_instant(late, "arrivedAt"), shown->cli->now),
+                  CLI_PLAIN);
+    cli_table_add(table, cli_str(late, "reason"), CLI_YELLOW);
+    cli_table_add(table,
+                  output ? rv_arena_printf(arena, "done: %.*s", RV_STR_FMT(rv_buf_str(&buf)))
+                         : cli_error_text(arena, rv_json_get(late, RV_STR("error"))),
+                  CLI_PLAIN);
+    rv_buf_done(&buf);
+}
+
+static void alert_add(const struct rv_json *alert, void *user)
+{
+    struct shown *shown = user;
+    if (shown->count++ == 0)
+        printf("\n%sAlerts%s\n", cli_colour_begin(CLI_BOLD, shown->cli->colour),
+               cli_colour_end(shown->cli->colour));
+    cli_alert_print(shown->cli, alert, "  ");
+}
+
+static void table_print(const struct shown *shown, const char *title)
+{
+    if (shown->table.count == 0)
+        return;
+    printf("\n%s%s%s\n", cli_colour_begin(CLI_BOLD, shown->cli->colour), title,
+           cli_colour_end(shown->cli->colour));
+    cli_table_print(&shown->table, stdout, shown->cli->colour, cli_width(shown->cli));
+}
+
+static int steps_show(struct cli *cli, struct rv_str task, int64_t last)
+{
+    static const char *const heads[] = {">#",       "STEP",   "STATE", "AGENT", "ATTEMPT",
+                                        "FAILURES", "EFFECT", "TOOK",  "WHY",   NULL};
+    struct shown shown = {.cli = cli};
+    struct cli_list list = {.items = "steps", .each = step_add, .user = &shown};
+    struct rv_str next;
+    bool all = cli_has(cli, CLI_OPTION_ALL) || last <= STEPS_SHOWN;
+    int64_t after = all ? 0 : last - STEPS_SHOWN;
+    struct rv_str start = rv_arena_printf(&cli->arena, "%" PRId64, after);
+    cli_path_begin(&list.path, "/v1/tasks");
+    cli_path_segment(&list.path, task);
+    rv_buf_lit(&list.path.buf, "/steps");
+    cli_table_init(&shown.table, &cli->arena, heads);
+    int code = cli_list_read(cli, &list, start.at, STEPS_MAX, &next);
+    if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
+        return code;
+    table_print(&shown, "Steps");
+    if (after > 0)
+        printf("%" PRId64 " earlier steps: reeve show %.*s --all\n", after, RV_STR_FMT(task));
+    return CLI_DONE;
+}
+
+static int alerts_show(struct cli *cli, struct rv_str task)
+{
+    struct shown shown = {.cli = cli};
+    struct cli_list list = {.items = "alerts", .each = alert_add, .user = &shown};
+    struct rv_str next;
+    struct rv_str id = rv_arena_str(&cli->arena, task);
+    cli_path_begin(&list.path, "/v1/alerts");
+    cli_path_parameter(&list.path, "task", id.at);
+    cli_path_parameter(&list.path, "open", cli_has(cli, CLI_OPTION_ALL) ? "false" : "true");
+    return cli_list_read(cli, &list, NULL, ALERTS_SHOWN, &next);
+}
+
+static int late_show(struct cli *cli, struct rv_str task)
+{
+    static const char *const heads[] = {"STEP",        ">ATTEMPT", "ARRIVED",
+                                        "NOT COUNTED", "IT SAID",  NULL};
+    struct shown shown = {.cli = cli};
+    struct rv_str path = cli_task_path(cli, task, "/late-replies");
+    struct cli_answer answer;
+    size_t count = 0;
+    int code = cli_get(cli, path, &answer);
+    if (code != CLI_DONE)
+        return code;
+    if (cli_has(cli, CLI_OPTION_JSON)) {
+        cli_json_print(answer.text);
+        return CLI_DONE;
+    }
+    cli_table_init(&shown.table, &cli->arena, heads);
+    const struct rv_json *items = cli_items(&answer.json, "lateReplies", &count);
+    for (size_t i = 0; i < count; i++)
+        late_add(&items[i], &shown);
+    table_print(&shown, "Late replies");
+    return CLI_DONE;
+}
+
+/* What an operator can do about it from here. */
+static void cure_print(const struct rv_json *task, struct rv_str id)
+{
+    struct rv_str state = cli_str(task, "state");
+    if (rv_str_is(state, "error"))
+        printf("\nMend the cause, then: reeve resubmit %.*s   or: reeve undo|cancel %.*s\n",
+               RV_STR_FMT(id), RV_STR_FMT(id));
+    else if (cli_task_code(state) < 0)
+        printf("\nFollow it: reeve watch %.*s\n", RV_STR_FMT(id));
+}
+
+/* With --json: the task; with --all, too, a line each for steps (by pages), alerts, late replies. */
+int cli_show(struct cli *cli)
+{
+    struct rv_str id = rv_str_of(cli->words.args[0]);
+    struct cli_answer answer;
+    int code = cli_get(cli, cli_task_path(cli, id, ""), &answer);
+    if (code != CLI_DONE)
+        return code;
+    bool json = cli_has(cli, CLI_OPTION_JSON);
+    if (json)
+        cli_json_print(answer.text);
+    else
+        task_print(cli, &answer.json);
+    if (json && !cli_has(cli, CLI_OPTION_ALL))
+        return CLI_DONE;
+    code = steps_show(cli, id, cli_int(&answer.json, "steps"));
+    if (code == CLI_DONE)
+        code = alerts_show(cli, id);
+    if (code == CLI_DONE)
+        code = late_show(cli, id);
+    if (code == CLI_DONE && cli->terminal && !json)
+        cure_print(&answer.json, id);
+    return code;
+}

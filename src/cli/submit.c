@@ -1,0 +1,134 @@
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "base/os/random.h"
+#include "cli/lines_priv.h"
+#include "cli/server_priv.h"
+#include "cli/task_priv.h"
+#include "client/submit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BODY_BYTES_MAX = 8 * 1024 * 1024, KEY_BYTES = 33 };
+
+/* Options that make no sense together. */
+static int options_check(struct cli *cli)
+{
+    static const enum cli_option alone[] = {CLI_OPTION_INPUT, CLI_OPTION_KEY,
+                                            CLI_OPTION_CORRELATION, CLI_OPTION_WATCH,
+                                            CLI_OPTION_WAIT};
+    bool lines = cli_has(cli, CLI_OPTION_LINES);
+    const char *priority = cli_value(cli, CLI_OPTION_PRIORITY);
+    for (size_t i = 0; lines && i < sizeof alone / sizeof alone[0]; i++)
+        if (cli_has(cli, alone[i]))
+            return cli_tell(cli, CLI_USAGE, "%s is for one task, --lines for many; leave one out",
+                            cli_option_row(alone[i])->flag);
+    if (!lines && cli_has(cli, CLI_OPTION_KEY_FROM))
+        return cli_tell(cli, CLI_USAGE, "--key-from belongs to --lines; one task takes --key");
+    if (priority != NULL && (priority[0] < '0' || priority[0] > '9' || priority[1] != '\0'))
+        return cli_tell(cli, CLI_USAGE, "--priority %s: must be a digit; 9 goes first", priority);
+    return CLI_DONE;
+}
+
+static int input_read(struct cli *cli, struct rv_str *ret_input)
+{
+    const char *given = cli_value(cli, CLI_OPTION_INPUT);
+    const char *name = "--input";
+    *ret_input = rv_str_of(given ? given : "{}");
+    if (given != NULL && given[0] == '@') {
+        struct rv_buf text;
+        name = strcmp(given, "@-") == 0 ? "stdin" : given + 1;
+        rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
+        errno = 0;
+        enum rv_err err = rv_file_read(given + 1, &text);
+        const char *why = errno ? strerror(errno) : rv_err_text(err);
+        *ret_input = rv_arena_str(&cli->arena, rv_buf_str(&text));
+        rv_buf_done(&text);
+        if (err == RV_ERR_LIMIT)
+            return cli_tell(cli, CLI_USAGE, "%s: an input has at most %d KiB", name,
+                            RV_PAYLOAD_BYTES_MAX / 1024);
+        if (err != RV_OK)
+            return cli_tell(cli, err == RV_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE, "%s: %s",
+                            name, why);
+    }
+    struct rv_json_fault fault;
+    if (rv_json_scan(*ret_input, RV_JSON_DEPTH_MAX, &fault) == RV_OK)
+        return CLI_DONE;
+    if (given[0] == '@')
+        fprintf(stderr, "%s:%u:%u: %s\n", name, fault.line, fault.column, fault.message);
+    else
+        cli_tell(cli, CLI_USAGE, "--input is no JSON, at byte %zu: %s; a file is --input @FILE",
+                 fault.offset + 1, fault.message);
+    return CLI_USAGE;
+}
+
+/* With a key of its own the call may be repeated when its answer was lost. */
+static int task_submit(struct cli *cli, struct rv_str input, struct cli_answer *ret_answer)
+{
+    const char *priority = cli_value(cli, CLI_OPTION_PRIORITY);
+    const char *key = cli_value(cli, CLI_OPTION_KEY);
+    char made_key[KEY_BYTES];
+    const char *why = "it is too large";
+    struct rv_buf body;
+    uint64_t random[2];
+    rv_random_bytes(random, sizeof random);
+    snprintf(made_key, sizeof made_key, "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+    struct rv_submit_item item = {
+        .workflow = rv_str_of(cli->words.args[0]),
+        .input = input,
+        .key = rv_str_of(key ? key : made_key),
+        .correlation_id = rv_str_of(cli_value(cli, CLI_OPTION_CORRELATION)),
+        .priority = priority ? priority[0] - '0' : -1};
+    rv_buf_init(&body, BODY_BYTES_MAX);
+    int code;
+    if (rv_submit_write(&body, &item, &why) != RV_OK || body.failed != RV_OK) {
+        code = cli_tell(cli, CLI_USAGE, "this submission cannot be written: %s", why);
+    } else {
+        struct cli_call call = {
+            .path = RV_STR("/v1/tasks"), .body = rv_buf_str(&body), .repeatable = true};
+        code = cli_ask(cli, &call, ret_answer);
+    }
+    rv_buf_done(&body);
+    return code;
+}
+
+/* A script gets the id alone, so that it can go on with it; a person gets the next step. */
+static void receipt_print(struct cli *cli, const struct cli_answer *answer)
+{
+    struct rv_str task = cli_str(&answer->json, "task");
+    if (cli_has(cli, CLI_OPTION_JSON)) {
+        cli_json_print(answer->text);
+    } else if (!cli->terminal) {
+        printf("%.*s\n", RV_STR_FMT(task));
+    } else {
+        bool followed = cli_has(cli, CLI_OPTION_WATCH) || cli_has(cli, CLI_OPTION_WAIT);
+        printf("%.*s %s%s%.*s\n", RV_STR_FMT(task),
+               answer->status == 201 ? "accepted" : "known already",
+               followed ? "" : "; follow it: reeve watch ",
+               RV_STR_FMT(followed ? RV_STR("") : task));
+    }
+    fflush(stdout);
+}
+
+int cli_submit(struct cli *cli)
+{
+    struct rv_str input;
+    struct cli_answer answer;
+    int code = options_check(cli);
+    if (code != CLI_DONE)
+        return code;
+    if (cli_has(cli, CLI_OPTION_LINES))
+        return cli_lines_submit(cli);
+    code = input_read(cli, &input);
+    if (code == CLI_DONE)
+        code = task_submit(cli, input, &answer);
+    if (code != CLI_DONE)
+        return code;
+    bool watch = cli_has(cli, CLI_OPTION_WATCH);
+    receipt_print(cli, &answer);
+    if (!watch && !cli_has(cli, CLI_OPTION_WAIT))
+        return CLI_DONE;
+    return cli_task_follow(cli, cli_str(&answer.json, "task"), !watch);
+}

@@ -1,0 +1,102 @@
+#include "cli/task_priv.h"
+
+#include "cli/text_priv.h"
+
+#include <string.h>
+
+int cli_task_code(struct rv_str state)
+{
+    if (rv_str_is(state, "processed"))
+        return CLI_DONE;
+    if (rv_str_is(state, "compensated") || rv_str_is(state, "cancelled"))
+        return CLI_FAILED;
+    return rv_str_is(state, "error") ? CLI_OPERATOR : -1;
+}
+
+struct rv_str cli_task_path(struct cli *cli, struct rv_str task, const char *rest)
+{
+    struct cli_path path;
+    cli_path_begin(&path, "/v1/tasks");
+    cli_path_segment(&path, task);
+    rv_buf_add_str(&path.buf, rv_str_of(rest));
+    return cli_path_end(&path, &cli->arena);
+}
+
+struct rv_str cli_step_name(struct rv_arena *arena, const struct rv_json *step)
+{
+    struct rv_str name = cli_text_step(arena, cli_str(step, "reference"));
+    struct rv_str iteration = cli_str(step, "iteration");
+    int64_t undoes = cli_int(step, "undoes");
+    int64_t visit = cli_int(step, "visit");
+    if (undoes > 0) {
+        /* It is declared inside the step that it undoes, whose name goes before its own. */
+        const char *slash;
+        while ((slash = memchr(name.at, '/', name.len)) != NULL)
+            name = (struct rv_str){slash + 1, (size_t)(name.at + name.len - slash - 1)};
+        return rv_arena_printf(arena, "%.*s (undoes %lld)", RV_STR_FMT(name), (long long)undoes);
+    }
+    if (iteration.len > 0)
+        name = rv_arena_printf(arena, "%.*s [%.*s]", RV_STR_FMT(name), RV_STR_FMT(iteration));
+    if (visit > 1)
+        name = rv_arena_printf(arena, "%.*s, visit %lld", RV_STR_FMT(name), (long long)visit);
+    return name;
+}
+
+/* ", after: <the newest failure>", or nothing. */
+static struct rv_str failure_text(struct rv_arena *arena, const struct rv_json *step)
+{
+    struct rv_str error = cli_error_text(arena, rv_json_get(step, RV_STR("error")));
+    if (error.len == 0)
+        return RV_STR("");
+    return rv_arena_printf(arena, ", after: %.*s", RV_STR_FMT(error));
+}
+
+static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *step, int64_t now)
+{
+    int64_t ready = cli_instant(step, "readyAt");
+    struct rv_str failure = failure_text(arena, step);
+    if (rv_str_is(cli_str(step, "kind"), "wait"))
+        return rv_arena_printf(
+            arena, "waits, goes on %.*s",
+            RV_STR_FMT(cli_text_distance(arena, cli_instant(step, "wakeAt"), now)));
+    if (rv_str_is(cli_str(step, "attemptState"), "circuit-open"))
+        return rv_arena_printf(arena, "circuit open%.*s", RV_STR_FMT(failure));
+    if (ready > now)
+        return rv_arena_printf(
+            arena, "%s %.*s%.*s",
+            cli_int(step, "failureCount") == 0 && cli_int(step, "round") > 0 ? "cools down, again"
+                                                                             : "again",
+            RV_STR_FMT(cli_text_distance(arena, ready, now)), RV_STR_FMT(failure));
+    return rv_arena_printf(arena, "waits for agent %.*s%.*s", RV_STR_FMT(cli_str(step, "agent")),
+                           RV_STR_FMT(failure));
+}
+
+static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json *step, int64_t now)
+{
+    int64_t complete_by = cli_instant(step, "completeBy");
+    struct rv_str distance = cli_text_distance(arena, complete_by, now);
+    struct rv_str instance = cli_str(step, "instance");
+    struct rv_str at = RV_STR("");
+    if (rv_str_is(cli_str(step, "kind"), "wait"))
+        return pending_why(arena, step, now);
+    if (instance.len > 0)
+        at = rv_arena_printf(arena, "at %.*s, ", RV_STR_FMT(instance));
+    if (rv_str_is(cli_str(step, "attemptState"), "revoked"))
+        return rv_arena_printf(arena, "told to stop, %.*swaited for until complete-by %.*s",
+                               RV_STR_FMT(at), RV_STR_FMT(distance));
+    if (complete_by == 0)
+        return RV_STR("");
+    return rv_arena_printf(arena, "%.*scomplete-by %.*s", RV_STR_FMT(at), RV_STR_FMT(distance));
+}
+
+struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step, int64_t now)
+{
+    struct rv_str state = cli_str(step, "state");
+    if (rv_str_is(state, "pending"))
+        return pending_why(arena, step, now);
+    if (rv_str_is(state, "processing"))
+        return processing_why(arena, step, now);
+    if (rv_str_is(state, "processed"))
+        return cli_bool(step, "undone") ? RV_STR("undone") : RV_STR("");
+    return cli_error_text(arena, rv_json_get(step, RV_STR("error")));
+}

@@ -1,0 +1,23 @@
+/* task_priv.h - tasks, steps and alerts as operators want to read them. */
+#ifndef RV_CLI_TASK_PRIV_H
+#define RV_CLI_TASK_PRIV_H
+
+#include "cli/server_priv.h"
+
+/* DONE, FAILED or OPERATOR for a state in which a task rests; -1 for all others. */
+int cli_task_code(struct rv_str state);
+/* What a step is called; one that undoes says which. */
+struct rv_str cli_step_name(struct rv_arena *arena, const struct rv_json *step);
+/* Why the step is where it is, and until when: "waits for agent inventory", "complete-by in 1.5 s",
+ * "again in 2.0 s, after: timeout". */
+struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step, int64_t now);
+/* Some lines: what, where and since when, why, what to do; each after `indent`. */
+void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *indent);
+/* "/v1/tasks/<task><rest>" on the arena. */
+struct rv_str cli_task_path(struct cli *cli, struct rv_str task, const char *rest);
+/* Follows the task until it rests, with a line for each change of a step and, on a terminal, a
+ * progress bar; `silent` waits without either, with --json each change is the task's JSON. Ends with
+ * one line that says how it ended, and gives its exit code. */
+int cli_task_follow(struct cli *cli, struct rv_str task, bool silent);
+
+#endif

@@ -1,0 +1,69 @@
+#include "cli/page_priv.h"
+#include "cli/terminal_priv.h"
+#include "cli/text_priv.h"
+
+#include <stdio.h>
+
+enum { TASKS_SHOWN = 20 };
+
+struct tasks {
+    struct cli *cli;
+    struct cli_table table;
+};
+
+static void task_add(const struct rv_json *item, void *user)
+{
+    struct tasks *tasks = user;
+    struct cli_table *table = &tasks->table;
+    struct rv_arena *arena = &tasks->cli->arena;
+    struct rv_str state = cli_str(item, "state");
+    int64_t created = cli_instant(item, "createdAt");
+    int64_t ended = cli_instant(item, "endedAt");
+    int64_t now = tasks->cli->now;
+    cli_table_add(table, cli_str(item, "task"), CLI_BOLD);
+    cli_table_add(table, state, cli_colour_of_state(state));
+    cli_table_add(table, cli_str(item, "workflow"), CLI_PLAIN);
+    cli_table_add(table, created ? cli_text_distance(arena, created, now) : RV_STR_NONE, CLI_PLAIN);
+    cli_table_add(table, ended ? cli_text_duration(arena, ended - created) : RV_STR_NONE,
+                  CLI_PLAIN);
+    cli_table_add(table, cli_str(item, "key"), CLI_PLAIN);
+    cli_table_add(table, cli_error_text(arena, rv_json_get(item, RV_STR("error"))), CLI_PLAIN);
+}
+
+/* The command that shows the next page, with the same filters. */
+static void more_print(struct cli *cli, struct rv_str next)
+{
+    static const enum cli_option kept[] = {CLI_OPTION_WORKFLOW, CLI_OPTION_STATE, CLI_OPTION_LIMIT};
+    printf("There are more: reeve tasks");
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        if (cli_has(cli, kept[i]))
+            printf(" %s %s", cli_option_row(kept[i])->flag, cli_value(cli, kept[i]));
+    printf(" --after %.*s\n", RV_STR_FMT(next));
+}
+
+int cli_tasks(struct cli *cli)
+{
+    static const char *const heads[] = {"TASK", "STATE", "WORKFLOW", "SUBMITTED",
+                                        "TOOK", "KEY",   "ERROR",    NULL};
+    struct tasks tasks = {.cli = cli};
+    struct cli_list list = {.items = "tasks", .each = task_add, .user = &tasks};
+    struct rv_str next;
+    uint64_t limit;
+    if (!cli_limit_read(cli, TASKS_SHOWN, &limit))
+        return CLI_USAGE;
+    cli_table_init(&tasks.table, &cli->arena, heads);
+    cli_path_begin(&list.path, "/v1/tasks");
+    cli_path_parameter(&list.path, "workflow", cli_value(cli, CLI_OPTION_WORKFLOW));
+    cli_path_parameter(&list.path, "state", cli_value(cli, CLI_OPTION_STATE));
+    int code = cli_list_read(cli, &list, cli_value(cli, CLI_OPTION_AFTER), limit, &next);
+    if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
+        return code;
+    cli_table_print(&tasks.table, stdout, cli->colour, cli_width(cli));
+    bool filtered = cli_has(cli, CLI_OPTION_WORKFLOW) || cli_has(cli, CLI_OPTION_STATE) ||
+                    cli_has(cli, CLI_OPTION_AFTER);
+    if (tasks.table.count == 0)
+        printf("%s\n", filtered ? "No such tasks." : "No tasks yet: reeve submit NAMESPACE/NAME");
+    if (next.len > 0)
+        more_print(cli, next);
+    return CLI_DONE;
+}
