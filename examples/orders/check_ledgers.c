@@ -20,9 +20,9 @@ enum { SERVICES = 3, ORDERS_MAX = 100000, VIOLATIONS_SHOWN = 20, STAND_BYTES = 1
 static const struct {
     const char *name, *verb, *undo_verb, *done, *undone;
 } services[SERVICES] = {
-    {"inventory", "reserve", "release", "reserved", "stock given back"},
+    {"inventory", "reserve", "release", "reserved", "stock back"},
     {"payment", "charge", "refund", "charged", "refunded"},
-    {"shipping", "ship", "cancel", "shipped", "shipment called back"},
+    {"shipping", "ship", "cancel", "shipped", "called back"},
 };
 
 enum end { END_PROCESSED, END_COMPENSATED, END_ERROR, END_OTHER, END_COUNT };
@@ -226,15 +226,15 @@ static void print_proof(const struct proof *proof)
         for (unsigned s = 0; s < SERVICES; s++)
             barred += proof->orders[i].barred[s];
     }
-    printf("  processed    %4u orders: stock reserved %u, charged %u, shipped %u times\n",
+    printf("  processed    %4u orders: reserved %u, charged %u, shipped %u times\n",
            proof->ends[END_PROCESSED], total(proof, END_PROCESSED, 0, false),
            total(proof, END_PROCESSED, 1, false), total(proof, END_PROCESSED, 2, false));
-    printf("  undone       %4u orders: stock given back %u of %u, refunded %u of %u,"
-           " called back %u of %u\n",
-           proof->ends[END_COMPENSATED], total(proof, END_COMPENSATED, 0, true),
-           total(proof, END_COMPENSATED, 0, false), total(proof, END_COMPENSATED, 1, true),
-           total(proof, END_COMPENSATED, 1, false), total(proof, END_COMPENSATED, 2, true),
-           total(proof, END_COMPENSATED, 2, false));
+    printf(
+        "  undone       %4u orders: stock back %u of %u, refunded %u of %u, called back %u of %u\n",
+        proof->ends[END_COMPENSATED], total(proof, END_COMPENSATED, 0, true),
+        total(proof, END_COMPENSATED, 0, false), total(proof, END_COMPENSATED, 1, true),
+        total(proof, END_COMPENSATED, 1, false), total(proof, END_COMPENSATED, 2, true),
+        total(proof, END_COMPENSATED, 2, false));
     printf("  in error     %4u orders wait for an operator, and this is how they stand:\n",
            proof->ends[END_ERROR]);
     print_error_orders(proof);
