@@ -76,7 +76,7 @@ const size_t factories_count = sizeof factories / sizeof factories[0];
 
 /* ---- life ---- */
 
-static void subject_open(struct subject *subject)
+void subject_open(struct subject *subject)
 {
     subject->factory->open(subject);
     subject->ops = subject->store->ops;

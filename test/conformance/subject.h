@@ -46,6 +46,8 @@ void subject_init(struct subject *subject, const struct factory *factory);
 void subject_done(struct subject *subject);
 /* Closes and opens again, as a restart does. */
 void subject_restart(struct subject *subject);
+/* Opens a subject whose store was closed. */
+void subject_open(struct subject *subject);
 
 /* One transaction with these changes and nothing else. */
 enum rv_err subject_commit(struct subject *subject, struct rv_change *changes, size_t count);

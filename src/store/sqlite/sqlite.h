@@ -21,9 +21,9 @@ struct rv_store_sqlite_fault {
  * When the process must exit: enlist, commit and claim_role answer COMMIT_UNKNOWN when SQLite
  * failed to write or to sync. What is in the file is then unknown and cannot be asked (a second
  * fsync would lie), so nobody may be answered; `committed` and every later call answer IO, and
- * close leaves the file as it is. The next start decides from it. CORRUPT from any call: exit too. All
- * others can be lived with: FULL leaves nothing written, and the same store works again as soon as
- * there is space; IO from a read says that this read failed. */
+ * close leaves the file as it is. The next start decides from it. CORRUPT from any call: exit too.
+ * All others can be lived with: FULL leaves nothing written, and the same store works again as soon
+ * as there is space; IO from a read says that this read failed. */
 RV_CHECK enum rv_err rv_store_sqlite_open(const char *path, struct rv_wall_clock clock,
                                           struct rv_store **ret_store,
                                           struct rv_store_sqlite_fault *ret_fault);

@@ -214,14 +214,25 @@ enum rv_err rv_sqlite_next(struct rv_sqlite *store, sqlite3_stmt *statement, boo
     return rv_sqlite_err(store, code);
 }
 
-/* A quota that is used up reaches SQLite as a failed write; to us it is a full disk. */
+/* A quota that is used up reaches SQLite as a failed write; to us it is a full disk. Only the files
+ * themselves still know why: sqlite3_system_errno is not set by a COMMIT. */
+static bool quota_used_up(struct rv_sqlite *store)
+{
+    int of_database = 0;
+    int of_log = 0;
+    sqlite3_file *log = NULL;
+    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_LAST_ERRNO, &of_database);
+    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log != NULL && log->pMethods != NULL)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &of_log);
+    return of_database == EDQUOT || of_log == EDQUOT;
+}
+
 static enum rv_err io_err(struct rv_sqlite *store, int code)
 {
     if (code == SQLITE_IOERR_NOMEM)
         return RV_ERR_MEMORY;
-    if (code == SQLITE_IOERR_WRITE && sqlite3_system_errno(store->db) == EDQUOT)
-        return RV_ERR_FULL;
-    return RV_ERR_IO;
+    return code == SQLITE_IOERR_WRITE && quota_used_up(store) ? RV_ERR_FULL : RV_ERR_IO;
 }
 
 enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code)
@@ -243,7 +254,7 @@ enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code)
     case SQLITE_CONSTRAINT:
         return RV_ERR_INVALID;
     case SQLITE_IOERR:
-        return io_err(store, sqlite3_extended_errcode(store->db));
+        return io_err(store, code);
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:

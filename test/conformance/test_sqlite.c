@@ -1,0 +1,429 @@
+/* What is true of the SQLite store alone: who may open which file, disks that fail, crashes. */
+#include "faulty_vfs.h"
+#include "subject.h"
+
+#include "store/sqlite/sqlite.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TASK_BASE INT64_C(1000000)
+
+static const struct factory *sqlite_factory(void)
+{
+    for (size_t i = 0; i < factories_count; i++) {
+        if (strcmp(factories[i].name, "sqlite") == 0)
+            return &factories[i];
+    }
+    fail_msg("there is no SQLite store");
+    return NULL;
+}
+
+static int setup(void **state)
+{
+    struct subject *subject = calloc(1, sizeof *subject);
+    assert_non_null(subject);
+    subject_init(subject, sqlite_factory());
+    *state = subject;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    faulty_vfs_arm(FAULTY_NONE, 0);
+    subject_done(*state);
+    free(*state);
+    return 0;
+}
+
+static void subject_close(struct subject *s)
+{
+    s->ops->close(s->store);
+    s->store = NULL;
+}
+
+static int64_t no_clock(void *self)
+{
+    (void)self;
+    return 1;
+}
+
+/* Opening must fail so, with a message that starts with the path and holds `text`. */
+static void assert_refused(const char *path, enum rv_err wanted, const char *text, int64_t pid)
+{
+    struct rv_store *store = NULL;
+    struct rv_store_sqlite_fault fault;
+    enum rv_err err = rv_store_sqlite_open(path, (struct rv_wall_clock){no_clock, NULL}, &store,
+                                           &fault);
+    assert_int_equal(err, wanted);
+    assert_null(store);
+    assert_memory_equal(fault.message, path, strlen(path));
+    if (strstr(fault.message, text) == NULL)
+        fail_msg("no \"%s\" in: %s", text, fault.message);
+    assert_int_equal(fault.pid, pid);
+}
+
+/* Runs SQL on the closed store's file; the first column of the last row, as text. */
+static void sql(struct subject *s, const char *text, char result[static 64])
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    result[0] = '\0';
+    assert_int_equal(
+        sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "unix"),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, text, -1, &statement, NULL), SQLITE_OK);
+    int code = sqlite3_step(statement);
+    for (; code == SQLITE_ROW; code = sqlite3_step(statement))
+        snprintf(result, 64, "%s", (const char *)sqlite3_column_text(statement, 0));
+    assert_int_equal(code, SQLITE_DONE);
+    sqlite3_finalize(statement);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void assert_sql(struct subject *s, const char *text, const char *wanted)
+{
+    char result[64];
+    sql(s, text, result);
+    assert_string_equal(result, wanted);
+}
+
+/* ---- who may open what ---- */
+
+static void a_second_server_is_refused_by_pid(void **state)
+{
+    struct subject *s = *state;
+    char text[128];
+    snprintf(text, sizeof text,
+             " is used by another server (pid %d): stop it or give another --store", (int)getpid());
+    assert_refused(s->path, RV_ERR_IN_USE, text, getpid());
+    bear(s, TASK_BASE); /* the first goes on unharmed */
+    subject_restart(s);
+    assert_non_null(load(s, TASK_BASE));
+}
+
+static void another_name_of_the_file_does_not_help(void **state)
+{
+    struct subject *s = *state;
+    char alias[SUBJECT_PATH_BYTES + 32];
+    char lock[SUBJECT_PATH_BYTES + 40];
+    snprintf(alias, sizeof alias, "%s/alias", s->directory);
+    snprintf(lock, sizeof lock, "%s.lock", alias);
+    assert_int_equal(symlink(s->path, alias), 0);
+    assert_refused(alias, RV_ERR_IN_USE, "is open in another program", 0);
+    unlink(alias);
+    unlink(lock);
+}
+
+static void the_file_is_its_owners_alone(void **state)
+{
+    struct subject *s = *state;
+    struct stat of;
+    assert_int_equal(stat(s->path, &of), 0);
+    assert_int_equal(of.st_mode & 0777, 0600);
+}
+
+static void a_newer_schema_is_refused(void **state)
+{
+    struct subject *s = *state;
+    subject_close(s);
+    char ignored[64];
+    sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
+    assert_refused(s->path, RV_ERR_VERSION,
+                   "has schema version 4711, and this program knows versions up to 1", 0);
+}
+
+static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
+{
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, text, bytes, offset), (ssize_t)bytes);
+    close(fd);
+}
+
+static void what_is_no_store_is_refused(void **state)
+{
+    struct subject *s = *state;
+    subject_close(s);
+    assert_refused(s->directory, RV_ERR_IO, "cannot be opened: Is a directory", 0);
+    char path[SUBJECT_PATH_BYTES + 32];
+    snprintf(path, sizeof path, "%s.lock", s->directory);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/none/reeve.db", s->directory);
+    assert_refused(path, RV_ERR_IO, "No such file or directory", 0);
+    assert_int_equal(unlink(s->path), 0);
+    char text[4096];
+    memset(text, 'x', sizeof text);
+    file_write(s->path, text, sizeof text, 0);
+    assert_refused(s->path, RV_ERR_CORRUPT, "is not a database", 0);
+    assert_int_equal(unlink(s->path), 0);
+    sql(s, "CREATE TABLE task(id INTEGER)", text);
+    assert_refused(s->path, RV_ERR_CORRUPT, "is a database of another program", 0);
+}
+
+static void a_damaged_store_is_refused(void **state)
+{
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    subject_close(s);
+    char rubbish[300];
+    memset(rubbish, 0x5a, sizeof rubbish);
+    file_write(s->path, rubbish, sizeof rubbish, 100); /* behind the header: the schema's page */
+    assert_refused(s->path, RV_ERR_CORRUPT, "is damaged", 0);
+}
+
+static void a_row_that_none_of_ours_can_be_is_corrupt(void **state)
+{
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    subject_close(s);
+    char ignored[64];
+    sql(s, "UPDATE task SET priority = 4711", ignored);
+    subject_open(s);
+    struct rv_task_id id = {TASK_BASE};
+    const struct rv_task *task = NULL;
+    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, &id, 1, &task), RV_ERR_CORRUPT);
+}
+
+/* ---- what an operator sees ---- */
+
+static void an_operator_reads_the_patterns_own_words(void **state)
+{
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    subject_close(s);
+    assert_sql(s, "SELECT process_state FROM task", "processing");
+    assert_sql(s, "SELECT process_state FROM step", "pending");
+    assert_sql(s, "SELECT locked_by || priority FROM task", "05");
+    assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
+    assert_sql(s, "SELECT count(*) FROM inbox", "0");
+    assert_sql(s, "SELECT version FROM schema_version", "1");
+    assert_sql(s, "PRAGMA journal_mode", "wal");
+}
+
+/* ---- a disk that fails ---- */
+
+enum { BATCH = 40, WRITES_MAX = 400 };
+
+static struct rv_change *many_births(struct subject *s, int64_t first)
+{
+    struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, BATCH);
+    for (int i = 0; i < BATCH; i++)
+        changes[i] = *birth_of(s, first + i);
+    return changes;
+}
+
+static size_t births_there(struct subject *s, int64_t first)
+{
+    size_t there = 0;
+    for (int i = 0; i < BATCH; i++)
+        there += load(s, first + i) != NULL && load_step(s, first + i, 1) != NULL;
+    return there;
+}
+
+/* A disk that is full from the n-th write on, for every n that a batch has. */
+static void full_at_every_write(struct subject *s, enum faulty_kind kind)
+{
+    int strikes = 0;
+    for (int n = 0; n < WRITES_MAX; n++) {
+        int64_t first = TASK_BASE + n * 1000;
+        struct rv_change *changes = many_births(s, first);
+        faulty_vfs_arm(kind, n);
+        enum rv_err err = subject_commit(s, changes, BATCH);
+        bool struck = faulty_vfs_struck();
+        faulty_vfs_arm(FAULTY_NONE, 0);
+        assert_int_equal(err, struck ? RV_ERR_FULL : RV_OK);
+        assert_int_equal(births_there(s, first), struck ? 0 : BATCH);
+        strikes += struck;
+        if (!struck)
+            break;
+        subject_commit_all(s, many_births(s, first), BATCH); /* there is space again */
+        assert_int_equal(births_there(s, first), BATCH);
+        rv_arena_reset(&s->arena);
+    }
+    assert_true(strikes > 5 && strikes < WRITES_MAX);
+    subject_restart(s);
+    assert_int_equal(s->enlistment.open_tasks, (strikes + 1) * BATCH);
+    subject_close(s);
+    assert_sql(s, "PRAGMA integrity_check", "ok");
+}
+
+static void a_full_disk_is_survived(void **state)
+{
+    full_at_every_write(*state, FAULTY_FULL);
+}
+
+static void a_used_up_quota_is_a_full_disk(void **state)
+{
+    full_at_every_write(*state, FAULTY_QUOTA);
+}
+
+/* Nobody may be answered; the restart finds all of the batch or nothing of it. */
+static void assert_never_again(struct subject *s, enum faulty_kind kind, int n, int *ret_all)
+{
+    int64_t first = TASK_BASE + 1000000 + n * 1000;
+    int64_t now;
+    bool committed;
+    faulty_vfs_arm(kind, n);
+    assert_int_equal(subject_commit(s, many_births(s, first), BATCH), RV_ERR_COMMIT_UNKNOWN);
+    faulty_vfs_arm(FAULTY_NONE, 0); /* a disk that works again changes nothing */
+    assert_int_equal(s->ops->committed(s->store, s->number, &committed), RV_ERR_IO);
+    assert_int_equal(s->ops->begin(s->store, &now), RV_ERR_IO);
+    subject_restart(s);
+    size_t there = births_there(s, first);
+    assert_true(there == 0 || there == BATCH);
+    *ret_all += there == BATCH;
+    rv_arena_reset(&s->arena);
+}
+
+static void a_failed_write_or_sync_ends_the_store(void **state)
+{
+    struct subject *s = *state;
+    int all = 0;
+    for (int n = 0; n < 6; n++)
+        assert_never_again(s, FAULTY_WRITE, n, &all);
+    assert_int_equal(all, 0);
+    assert_never_again(s, FAULTY_SYNC, 0, &all);
+    subject_close(s);
+    assert_sql(s, "PRAGMA integrity_check", "ok");
+}
+
+/* The copy of the log into the database fails: what was committed stays, but nobody is answered,
+ * since the system may have thrown the pages away. */
+static void a_failed_checkpoint_ends_the_store(void **state)
+{
+    struct subject *s = *state;
+    enum rv_err err = RV_OK;
+    int64_t batches = 0;
+    while (err == RV_OK) {
+        struct rv_change *changes = many_births(s, TASK_BASE + batches * 1000);
+        for (int i = 0; i < BATCH; i++) {
+            struct rv_task *task = RV_NEW(&s->arena, struct rv_task);
+            *task = *changes[i].task;
+            task->input = (struct rv_str){rv_arena_zero(&s->arena, 1, 40000), 40000};
+            changes[i].task = task;
+        }
+        faulty_vfs_arm(FAULTY_SYNC, 1); /* a commit has one sync; a second is a checkpoint's */
+        err = subject_commit(s, changes, BATCH);
+        batches++;
+        assert_true(batches < 100);
+        rv_arena_reset(&s->arena);
+    }
+    assert_true(batches > 1);
+    assert_int_equal(err, RV_ERR_COMMIT_UNKNOWN);
+    faulty_vfs_arm(FAULTY_NONE, 0);
+    subject_restart(s);
+    assert_int_equal(s->enlistment.open_tasks, batches * BATCH);
+    subject_close(s);
+    assert_sql(s, "PRAGMA integrity_check", "ok");
+}
+
+/* ---- crashes ---- */
+
+enum { KILLS = 10, ACKED_MAX = 120, PER_BATCH = 20, BLOB_BYTES = 3000 };
+
+static _Noreturn void child_commits(const char *path, int64_t first, int pipe_fd)
+{
+    struct subject s = {.factory = sqlite_factory(), .wall = INT64_C(1790000000000)};
+    rv_arena_init(&s.arena, 0);
+    snprintf(s.path, sizeof s.path, "%s", path);
+    subject_open(&s);
+    for (int64_t batch = first;; batch++) {
+        struct rv_change changes[PER_BATCH];
+        for (int i = 0; i < PER_BATCH; i++) {
+            changes[i] = *birth_of(&s, TASK_BASE + batch * PER_BATCH + i);
+            struct rv_task *task = RV_NEW(&s.arena, struct rv_task);
+            *task = *changes[i].task;
+            task->input = (struct rv_str){rv_arena_zero(&s.arena, 1, BLOB_BYTES), BLOB_BYTES};
+            changes[i].task = task;
+        }
+        subject_commit_all(&s, changes, PER_BATCH);
+        if (write(pipe_fd, &batch, sizeof batch) != sizeof batch)
+            _exit(1);
+        rv_arena_reset(&s.arena);
+    }
+}
+
+/* Starts a child at batch `first`, kills it after `acked` acknowledgements; the newest one. */
+static int64_t killed_after(struct subject *s, int64_t first, uint64_t acked)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(ends[0]);
+        child_commits(s->path, first, ends[1]);
+    }
+    close(ends[1]);
+    int64_t newest = first - 1;
+    int64_t number;
+    uint64_t seen = 0;
+    while (seen < acked && read(ends[0], &number, sizeof number) == sizeof number) {
+        newest = number;
+        seen++;
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    while (read(ends[0], &number, sizeof number) == sizeof number)
+        newest = number;
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_true(seen == acked);
+    close(ends[0]);
+    return newest;
+}
+
+static void what_was_acknowledged_survives_kill_9(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, seed_of_run());
+    subject_close(s);
+    int64_t next = 0;
+    for (int kills = 0; kills < KILLS; kills++) {
+        int64_t newest = killed_after(s, next, 1 + rv_prng_below(&prng, ACKED_MAX));
+        subject_open(s);
+        for (int64_t i = 0; i < (newest + 1) * PER_BATCH; i++) {
+            assert_non_null(load(s, TASK_BASE + i));
+            assert_non_null(load_step(s, TASK_BASE + i, 1));
+            rv_arena_reset(&s->arena);
+        }
+        /* One more batch may have been committed and not acknowledged, but not a part of it. */
+        int64_t more = s->enlistment.open_tasks - (newest + 1) * PER_BATCH;
+        assert_true(more == 0 || more == PER_BATCH);
+        next = newest + 1 + (more == PER_BATCH);
+        subject_close(s);
+        assert_sql(s, "PRAGMA integrity_check", "ok");
+    }
+}
+
+#define ON_A_STORE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_A_STORE(a_second_server_is_refused_by_pid),
+        ON_A_STORE(another_name_of_the_file_does_not_help),
+        ON_A_STORE(the_file_is_its_owners_alone),
+        ON_A_STORE(a_newer_schema_is_refused),
+        ON_A_STORE(what_is_no_store_is_refused),
+        ON_A_STORE(a_damaged_store_is_refused),
+        ON_A_STORE(a_row_that_none_of_ours_can_be_is_corrupt),
+        ON_A_STORE(an_operator_reads_the_patterns_own_words),
+        ON_A_STORE(a_full_disk_is_survived),
+        ON_A_STORE(a_used_up_quota_is_a_full_disk),
+        ON_A_STORE(a_failed_write_or_sync_ends_the_store),
+        ON_A_STORE(a_failed_checkpoint_ends_the_store),
+        ON_A_STORE(what_was_acknowledged_survives_kill_9),
+    };
+    faulty_vfs_arm(FAULTY_NONE, 0); /* before any store is open */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
