@@ -224,8 +224,14 @@ enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
 
 void show_act(struct rv_scheduler *s, struct pending *p)
 {
-    const struct rv_call_show *show = &p->call->u.show;
+    struct rv_call_show *show = &p->call->u.show;
     pending_unlink(&s->batch.calls, p);
+    /* It was read before the commit: what this very batch has changed, nobody would tell it. */
+    const struct work *work = work_find(s, show->task);
+    if (show->found != NULL && work != NULL && work->changed && !work->dropped) {
+        const struct rv_task *after = task_copy(&p->call->arena, work->task);
+        show->found = after ? after : show->found;
+    }
     const struct rv_task *task = show->found;
     bool wait = task != NULL && show->wait_ms > 0 && task->revision <= show->after_revision &&
                 rv_task_state_open(task->state) && !s->draining;

@@ -148,6 +148,8 @@ struct rv_scheduler {
 /* work.c: the working set. */
 /* The task's work in this batch, loaded when it is new; ->task NULL when there is none. */
 RV_CHECK enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work);
+/* The task's work if the batch has one. */
+struct work *work_find(struct rv_scheduler *s, struct rv_task_id id);
 /* A work for a task that begins. */
 RV_CHECK enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
                               struct workflow_entry *workflow, struct work **ret_work);

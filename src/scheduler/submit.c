@@ -170,10 +170,8 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
         return;
     }
     const struct work *work = p->works[0];
-    if (work == NULL) {
-        const uint64_t *found = rv_map_find(&s->batch.works_by_id, (uint64_t)one->task.value, 0);
-        work = found ? (const struct work *)(uintptr_t)*found : NULL;
-    }
+    if (work == NULL)
+        work = work_find(s, one->task);
     if (work != NULL && work->task != NULL)
         submit->task = task_copy(&p->call->arena, work->task);
     bool open = rv_task_state_open(one->state) && one->state != RV_TASK_ERROR;

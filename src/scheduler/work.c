@@ -23,7 +23,7 @@ static bool grow(struct rv_arena *arena, void **items, size_t count, size_t *roo
 #define GROW(arena, array, count, room)                                                            \
     grow((arena), (void **)&(array), (count), &(room), sizeof *(array))
 
-static struct work *work_find(struct rv_scheduler *s, struct rv_task_id id)
+struct work *work_find(struct rv_scheduler *s, struct rv_task_id id)
 {
     const uint64_t *found = rv_map_find(&s->batch.works_by_id, (uint64_t)id.value, 0);
     return found ? (struct work *)(uintptr_t)*found : NULL;

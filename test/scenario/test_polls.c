@@ -229,6 +229,28 @@ static void a_renewal_hears_that_the_attempt_is_cancelled(void **state)
     assert_true(item->cancel);
 }
 
+/* The question and the end of the task come in one batch: the answer must not wait for its time. */
+static void a_wait_that_meets_the_end_is_answered_at_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    struct rv_request charge = world_take(w, "payment", "p1");
+    struct rv_call *show = world_call(w, RV_CALL_SHOW);
+    show->u.show.task = task;
+    show->u.show.wait_ms = 20000;
+    show->u.show.after_revision = INT64_MAX;
+    struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item item = {.step = charge.step, .token = charge.token,
+                                 .reply = {.output = RV_STR("2")}};
+    reply->u.replies.items = &item;
+    reply->u.replies.count = 1;
+    struct rv_call *both[] = {show, reply};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, both, 2, w->mono), RV_OK);
+    assert_true(world_finished(show));
+    assert_int_equal(show->u.show.found->state, RV_TASK_PROCESSED);
+}
+
 static void higher_priority_goes_first(void **state)
 {
     struct world *w = *state;
@@ -258,6 +280,7 @@ int main(void)
         SCENARIO(an_answer_that_never_left_had_no_effect),
         SCENARIO(a_lease_is_renewed_but_never_beyond_complete_by),
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
+        SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
         SCENARIO(higher_priority_goes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
