@@ -4,8 +4,8 @@
  *
  * FOLDER holds inventory.ledger, payment.ledger and shipping.ledger. ORDERS has a line for each
  * order placed: its number and its end as Reeve tells it ("order-0017 processed"). Nothing else of
- * what Reeve says is believed. Exit code 0: all holds; 1: not (a line for each of the first 20 violations); 2: the
- * input cannot be read. */
+ * what Reeve says is believed. Exit code 0: all holds; 1: it does not (the first 20 violations have
+ * a line each); 2: the input cannot be read. */
 #include "ledger.h"
 
 #include <errno.h>
