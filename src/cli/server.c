@@ -246,6 +246,17 @@ const struct rv_json *cli_items(const struct rv_json *object, const char *name, 
     return good ? value->u.items : NULL;
 }
 
+/* The DSL's own types are addresses: "https://.../errors/timeout" is read as "timeout". */
+static struct rv_str type_shorten(struct rv_str type)
+{
+    static const char mark[] = "/errors/";
+    const char *found = type.at ? memmem(type.at, type.len, mark, sizeof mark - 1) : NULL;
+    if (found == NULL || type.len < 4 || memcmp(type.at, "http", 4) != 0)
+        return type;
+    const char *name = found + sizeof mark - 1;
+    return (struct rv_str){name, (size_t)(type.at + type.len - name)};
+}
+
 struct rv_str cli_error_text(struct rv_arena *arena, const struct rv_json *error)
 {
     static const char *const names[] = {"type", "title", "detail"};
@@ -254,6 +265,8 @@ struct rv_str cli_error_text(struct rv_arena *arena, const struct rv_json *error
         return RV_STR_NONE;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct rv_str part = cli_str(error, names[i]);
+        if (i == 0)
+            part = type_shorten(part);
         if (part.len > 0)
             text = rv_arena_printf(arena, "%.*s%s%.*s", RV_STR_FMT(text), text.len ? ": " : "",
                                    RV_STR_FMT(part));

@@ -227,17 +227,17 @@ static int late_show(struct cli *cli, struct rv_str task)
 }
 
 /* What an operator can do about it from here. */
-static void cure_print(const struct rv_json *task, struct rv_str id)
+static void cure_print(const struct cli *cli, const struct rv_json *task, struct rv_str id)
 {
     struct rv_str state = cli_str(task, "state");
     if (rv_str_is(state, "error"))
         printf("\nMend the cause, then: reeve resubmit %.*s   or: reeve undo|cancel %.*s\n",
                RV_STR_FMT(id), RV_STR_FMT(id));
-    else if (cli_task_code(state) < 0)
+    else if (cli->terminal && cli_task_code(state) < 0)
         printf("\nFollow it: reeve watch %.*s\n", RV_STR_FMT(id));
 }
 
-/* With --json: the task; with --all, too, a line each for steps (by pages), alerts, late replies. */
+/* With --json: the task; with --all also a line each for steps (by pages), alerts, late replies. */
 int cli_show(struct cli *cli)
 {
     struct rv_str id = rv_str_of(cli->words.args[0]);
@@ -257,7 +257,7 @@ int cli_show(struct cli *cli)
         code = alerts_show(cli, id);
     if (code == CLI_DONE)
         code = late_show(cli, id);
-    if (code == CLI_DONE && cli->terminal && !json)
-        cure_print(&answer.json, id);
+    if (code == CLI_DONE && !json)
+        cure_print(cli, &answer.json, id);
     return code;
 }

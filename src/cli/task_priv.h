@@ -16,8 +16,8 @@ void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *i
 /* "/v1/tasks/<task><rest>" on the arena. */
 struct rv_str cli_task_path(struct cli *cli, struct rv_str task, const char *rest);
 /* Follows the task until it rests, with a line for each change of a step and, on a terminal, a
- * progress bar; `silent` waits without either, with --json each change is the task's JSON. Ends with
- * one line that says how it ended, and gives its exit code. */
+ * progress bar; `silent` waits without the lines; with --json each change is the task's JSON. Ends
+ * with one line that says how it ended, and gives its exit code. */
 int cli_task_follow(struct cli *cli, struct rv_str task, bool silent);
 
 #endif

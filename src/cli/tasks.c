@@ -11,6 +11,15 @@ struct tasks {
     struct cli_table table;
 };
 
+/* A key that libreeve made up (128 bits in hexadecimal) tells nobody anything. */
+static bool key_made_up(struct rv_str key)
+{
+    for (size_t i = 0; i < key.len; i++)
+        if (memchr("0123456789abcdef", key.at[i], 16) == NULL)
+            return false;
+    return key.len == 32;
+}
+
 static void task_add(const struct rv_json *item, void *user)
 {
     struct tasks *tasks = user;
@@ -26,7 +35,8 @@ static void task_add(const struct rv_json *item, void *user)
     cli_table_add(table, created ? cli_text_distance(arena, created, now) : RV_STR_NONE, CLI_PLAIN);
     cli_table_add(table, ended ? cli_text_duration(arena, ended - created) : RV_STR_NONE,
                   CLI_PLAIN);
-    cli_table_add(table, cli_str(item, "key"), CLI_PLAIN);
+    struct rv_str key = cli_str(item, "key");
+    cli_table_add(table, key_made_up(key) ? RV_STR("") : key, CLI_PLAIN);
     cli_table_add(table, cli_error_text(arena, rv_json_get(item, RV_STR("error"))), CLI_PLAIN);
 }
 

@@ -1,4 +1,4 @@
-/* terminal_priv.h - what the terminal can do, and one line of it that is written again and again. */
+/* terminal_priv.h - what the terminal can do, and one line of it that is written over and over. */
 #ifndef RV_CLI_TERMINAL_PRIV_H
 #define RV_CLI_TERMINAL_PRIV_H
 
