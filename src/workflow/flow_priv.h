@@ -1,4 +1,5 @@
-/* flow_priv.h - a move of the interpreter under way: open records, the value in hand, what is next. */
+/* flow_priv.h - a move of the interpreter under way: open records, the value in hand, what is
+ * next. */
 #ifndef RV_WORKFLOW_FLOW_PRIV_H
 #define RV_WORKFLOW_FLOW_PRIV_H
 
@@ -98,7 +99,8 @@ RV_CHECK enum rv_err rv_flow_keep(struct rv_flow *flow, struct rv_pairs *to, str
 RV_CHECK enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to, uint32_t node,
                                       uint32_t number);
 
-/* evaluate.c: `dot` is what the expression is evaluated on, variables come from the flow. The result
+/* evaluate.c: `dot` is what the expression is evaluated on, variables come from the flow. The
+ * result
  * lives on the arena, has its bytes and keeps the limits of a payload. */
 RV_CHECK enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *template,
                                       struct rv_payload *dot, struct rv_payload *ret_value);

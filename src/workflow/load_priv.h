@@ -37,7 +37,8 @@ size_t rv_load_push_index(struct rv_load *load, uint32_t index);
 void rv_load_pop(struct rv_load *load, size_t length);
 enum rv_err rv_load_full(const struct rv_load *load);
 
-/* Faults: INVALID (or UNSUPPORTED) with the fault filled; LIMIT or MEMORY if there is no room for it.
+/* Faults: INVALID (or UNSUPPORTED) with the fault filled; LIMIT or MEMORY if there is no room for
+ * it.
  * The value of member `key` is meant, or for NULL the value at hand; with _name the key itself. */
 enum rv_err rv_load_invalid(struct rv_load *load, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -97,7 +98,8 @@ uint32_t rv_template_uses(const struct rv_template *template);
 RV_CHECK enum rv_err rv_load_document_policy(struct rv_load *load, const struct rv_json *document);
 RV_CHECK enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task);
 
-/* load.c. The tasks of one scope by their names: open addressing, a power of two of slots, 0 is free. */
+/* load.c. The tasks of one scope by their names: open addressing, a power of two of slots, 0 is
+ * free. */
 struct rv_load_names {
     uint32_t *nodes;
     uint32_t room;

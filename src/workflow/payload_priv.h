@@ -34,7 +34,8 @@ RV_CHECK enum rv_err rv_payload_tree(struct rv_payload *payload, struct rv_arena
 /* Appends the bytes. */
 void rv_payload_write(const struct rv_payload *payload, struct rv_buf *buf);
 
-/* How large a tree is when written, at least; the walk ends when that passes bytes_max. A small tree
+/* How large a tree is when written, at least; the walk ends when that passes bytes_max. A small
+ * tree
  * can be huge in writing, because expressions share its parts. */
 struct rv_payload_size {
     size_t bytes;

@@ -1,4 +1,5 @@
-/* The cycle alone: three-step tasks through the scheduler on SQLite, in one process, without HTTP. */
+/* The cycle alone: three-step tasks through the scheduler on SQLite, in one process, without HTTP.
+ * */
 #include "base/os/clock.h"
 #include "json/json.h"
 #include "scheduler/scheduler.h"

@@ -1,4 +1,5 @@
-/* flow_kit.h - drives a flow from stop to stop in a test, with a fake agent and fresh memory each time. */
+/* flow_kit.h - drives a flow from stop to stop in a test, with a fake agent and fresh memory each
+ * time. */
 #ifndef RV_TEST_FLOW_KIT_H
 #define RV_TEST_FLOW_KIT_H
 

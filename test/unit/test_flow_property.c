@@ -1,4 +1,5 @@
-/* Random definitions with random outcomes: every run ends or stops, takes its own frames back, gives
+/* Random definitions with random outcomes: every run ends or stops, takes its own frames back,
+ * gives
  * the same end however it is cut, and survives any lack of memory. The kit checks at each stop that
  * every uncompleted step is either kept or left for good, and told so once. */
 #include "flow_kit.h"

@@ -135,7 +135,8 @@ static bool rows_make(const struct ground *g, enum rv_task_state task_state,
     bool closed_attempt = rv_attempt_state_live(attempt_state) && !stands;
     bool unlikely = step_state == RV_STEP_PROCESSED && attempt_state != RV_ATTEMPT_DONE;
     bool outlived = rv_step_state_open(step_state) && !rv_task_state_open(task_state);
-    return !closed_attempt && !unlikely && !outlived && (stands || !rv_step_state_open(step_state)) &&
+    return !closed_attempt && !unlikely && !outlived &&
+           (stands || !rv_step_state_open(step_state)) &&
            rv_view_broken(task, steps, undo ? 2 : 1) == NULL;
 }
 
