@@ -20,6 +20,12 @@
 
 struct pending;
 
+/* Calls in the scheduler's hands, in order of arrival (parking.c). */
+struct pending_list {
+    struct pending *first;
+    struct pending *last;
+};
+
 /* An answer that took requests to an instance. Confirmed once the instance has shown that it came.
  * */
 struct delivery {
@@ -73,8 +79,7 @@ struct agent_kind {
     struct rv_map queued;             /* (task, number) in the heap -> ready_at */
     struct agent_instance *instances; /* owned */
     struct circuit *circuits;         /* owned */
-    struct pending *parked_first;     /* owned by the scheduler's parking */
-    struct pending *parked_last;
+    struct pending_list parked; /* polls, owned by the scheduler's parking */
     size_t parked_count;
     struct agent_kind *next;
 };

@@ -102,16 +102,14 @@ void unpark(struct rv_scheduler *s, struct pending *p)
     p->parked = false;
     rv_map_remove(&s->parked_by_serial, p->call->serial, 0);
     if (p->poll != NULL) {
-        struct pending_list list = {p->kind->parked_first, p->kind->parked_last};
-        pending_unlink(&list, p);
-        p->kind->parked_first = list.first;
-        p->kind->parked_last = list.last;
+        pending_unlink(&p->kind->parked, p);
         p->kind->parked_count--;
         p->instance->parked_count--;
         return;
     }
     struct rv_task_id task = waited_for(p->call);
     struct pending_list *list = waiters_of(s, task);
+    rv_assert(list != NULL);
     pending_unlink(list, p);
     if (list->first == NULL) {
         rv_map_remove(&s->waiters, (uint64_t)task.value, 0);

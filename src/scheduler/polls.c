@@ -112,7 +112,7 @@ static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
 
 static struct pending *parked_same(const struct pending *p)
 {
-    for (struct pending *other = p->kind->parked_first; other != NULL; other = other->next)
+    for (struct pending *other = p->kind->parked.first; other != NULL; other = other->next)
         if (other->instance == p->instance && rv_str_eq(other->poll->poll, p->poll->poll))
             return other;
     return NULL;
@@ -234,7 +234,7 @@ enum rv_err polls_match(struct rv_scheduler *s)
         if (p->poll != NULL && p->admitted)
             err = match_poll(s, p);
     for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL; kind = kind->next)
-        for (struct pending *p = kind->parked_first; err == RV_OK && p != NULL; p = p->next)
+        for (struct pending *p = kind->parked.first; err == RV_OK && p != NULL; p = p->next)
             if (kind->ready.count > 0)
                 err = match_poll(s, p);
     return err;
@@ -331,10 +331,7 @@ static void poll_park(struct rv_scheduler *s, struct pending *p)
         finish(s, p, err, RV_STR("too many parked polls: raise `max` and use fewer connections"));
         return;
     }
-    struct pending_list list = {p->kind->parked_first, p->kind->parked_last};
-    pending_append(&list, p);
-    p->kind->parked_first = list.first;
-    p->kind->parked_last = list.last;
+    pending_append(&p->kind->parked, p);
     p->kind->parked_count++;
     p->instance->parked_count++;
 }
@@ -360,7 +357,7 @@ void polls_act_parked(struct rv_scheduler *s)
 {
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
         struct pending *next;
-        for (struct pending *p = kind->parked_first; p != NULL; p = next) {
+        for (struct pending *p = kind->parked.first; p != NULL; p = next) {
             next = p->next;
             if (p->matched_count == 0 && p->instance->cancels == 0)
                 continue;

@@ -371,7 +371,7 @@ static void batch_act(struct rv_scheduler *s)
 static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 {
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
-        for (struct pending *p = kind->parked_first; p != NULL; p = p->next)
+        for (struct pending *p = kind->parked.first; p != NULL; p = p->next)
             poll_unmatch(s, p);
         while (kind->circuits != NULL && kind->circuits->probe.number != 0 &&
                held_find(&s->agents, kind->circuits->probe) == NULL)

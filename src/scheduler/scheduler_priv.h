@@ -85,11 +85,6 @@ struct pending {
     struct pending *prev;
 };
 
-struct pending_list {
-    struct pending *first;
-    struct pending *last;
-};
-
 void pending_append(struct pending_list *list, struct pending *pending);
 void pending_unlink(struct pending_list *list, struct pending *pending);
 

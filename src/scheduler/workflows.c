@@ -2,6 +2,7 @@
  * a name means is asked of the store, since a new version may have been published. */
 #include "scheduler/scheduler_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "json/json.h"
 
@@ -118,6 +119,7 @@ void workflow_cache_trim(struct rv_scheduler *s)
             if (oldest == NULL || entry->used_in < oldest->used_in)
                 oldest = entry;
         }
+        rv_assert(oldest != NULL);
         rv_map_remove(map, (uint64_t)oldest->row.id, 0);
         entry_free(oldest);
     }

@@ -82,9 +82,12 @@ static int ground_open(void **state)
     task.state = RV_TASK_ERROR;
     const struct rv_step *steps[] = {&done};
     struct rv_command cancel = {.kind = RV_COMMAND_CANCEL};
-    if (decide(&g, &task, steps, 1, &cancel) != RV_DECIDED || planned(2) == NULL)
+    if (decide(&g, &task, steps, 1, &cancel) != RV_DECIDED)
         return -1;
-    g.undo = *planned(2);
+    const struct rv_step *undo = planned(2);
+    if (undo == NULL)
+        return -1;
+    g.undo = *undo;
     *state = &g;
     return 0;
 }
