@@ -113,6 +113,20 @@ bool each_object(struct ev *ev, const struct node *node, const struct link *env,
     return s.values != NULL && members_from(ev, &s);
 }
 
+static bool call_from(struct ev *ev, const struct combine_sink *s);
+
+static bool call_bound(struct ev *ev, const struct combine_sink *s, const struct link *bound)
+{
+    struct combine_sink next = *s;
+    next.callee = bound;
+    next.next++;
+    if (!ev_enter(ev))
+        return false;
+    bool go = call_from(ev, &next);
+    ev->depth--;
+    return go;
+}
+
 /* Binds the parameters from `next` on, the first outermost, each in a link of its own. */
 static bool call_from(struct ev *ev, const struct combine_sink *s)
 {
@@ -128,19 +142,14 @@ static bool call_from(struct ev *ev, const struct combine_sink *s)
     struct link bound = {.up = s->callee, .u.closure = {kid, s->env}};
     if (kid->op == OP_CLOSURE) /* passes its own parameter on: no chain that grows with recursion */
         bound.u.closure = env_up(s->env, kid->level)->u.closure;
-    struct combine_sink next = *s;
-    next.callee = &bound;
-    next.next++;
-    return call_from(ev, &next);
+    return call_bound(ev, s, &bound);
 }
 
 static bool parameter_take(struct ev *ev, struct sink *sink, const struct item *item)
 {
-    struct combine_sink next = *(struct combine_sink *)sink;
-    struct link bound = {.up = next.callee, .u.value = item->value};
-    next.callee = &bound;
-    next.next++;
-    return call_from(ev, &next);
+    const struct combine_sink *s = (struct combine_sink *)sink;
+    struct link bound = {.up = s->callee, .u.value = item->value};
+    return call_bound(ev, s, &bound);
 }
 
 bool each_call(struct ev *ev, const struct node *node, const struct link *env,

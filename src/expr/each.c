@@ -10,7 +10,7 @@ struct node_sink {
     const struct item *in;
     struct rv_json from; /* INDEX, SLICE: the key or the first bound */
     struct rv_json to;
-    bool any;            /* ALT: an output was true; TRY: the failure came from behind */
+    bool any; /* ALT: an output was true; TRY: the failure came from behind */
 };
 
 static bool invalid_access(struct ev *ev, const struct rv_json *value, const struct rv_json *key)
@@ -22,14 +22,16 @@ static bool invalid_access(struct ev *ev, const struct rv_json *value, const str
 }
 
 /* value[key] goes on, with its path if one is asked for. */
-static bool emit_index(struct ev *ev, const struct item *item, const struct rv_json *key,
-                       struct sink *out)
+static bool emit_index(struct ev *ev, const struct node *node, const struct item *item,
+                       const struct rv_json *key, struct sink *out)
 {
     struct path path = {item->path, *key};
     struct item found = {.path = item->path ? &path : NULL};
     if (item->path == PATH_LOST)
         return invalid_access(ev, &item->value, key);
-    return value_index(ev, &item->value, key, &found.value) && out->take(ev, out, &found);
+    if (!value_index(ev, &item->value, key, &found.value))
+        return ev_forgive(ev, node);
+    return out->take(ev, out, &found);
 }
 
 static bool emit_fields(struct ev *ev, const struct node *node, uint32_t i,
@@ -41,7 +43,7 @@ static bool emit_fields(struct ev *ev, const struct node *node, uint32_t i,
     if (item->path == PATH_LOST)
         return invalid_access(ev, &item->value, &path.key);
     if (!value_index(ev, &item->value, &path.key, &found.value))
-        return false;
+        return ev_forgive(ev, node);
     if (i + 1 == node->count)
         return out->take(ev, out, &found);
     if (!ev_enter(ev))
@@ -51,7 +53,8 @@ static bool emit_fields(struct ev *ev, const struct node *node, uint32_t i,
     return go;
 }
 
-static bool emit_items(struct ev *ev, const struct item *item, struct sink *out)
+static bool emit_items(struct ev *ev, const struct node *node, const struct item *item,
+                       struct sink *out)
 {
     const struct rv_json *value = &item->value;
     bool array = value->type == RV_JSON_ARRAY;
@@ -59,8 +62,8 @@ static bool emit_items(struct ev *ev, const struct item *item, struct sink *out)
         return ev_raise(ev, "Invalid path expression near attempt to iterate through %s",
                         value_brief(value).text);
     if (!array && value->type != RV_JSON_OBJECT)
-        return ev_raise(ev, "Cannot iterate over %s (%s)", value_kind(value),
-                        value_brief(value).text);
+        return node->optional || ev_raise(ev, "Cannot iterate over %s (%s)", value_kind(value),
+                                          value_brief(value).text);
     for (uint32_t i = 0; i < value->len; i++) {
         struct path path = {.up = item->path};
         struct item found = {.path = item->path ? &path : NULL};
@@ -73,16 +76,19 @@ static bool emit_items(struct ev *ev, const struct item *item, struct sink *out)
     return true;
 }
 
-static bool emit_slice(struct ev *ev, const struct item *item, const struct rv_json *from,
-                       const struct rv_json *to, struct sink *out)
+static bool emit_slice(struct ev *ev, const struct node_sink *s, const struct item *item)
 {
+    const struct rv_json *from = &s->from;
+    const struct rv_json *to = &s->to;
     struct path path = {.up = item->path};
     struct item found = {.path = item->path ? &path : NULL};
     if (item->path != NULL && !slice_key(ev, from, to, &path.key))
         return false;
     if (item->path == PATH_LOST)
         return invalid_access(ev, &item->value, &path.key);
-    return value_slice(ev, &item->value, from, to, &found.value) && out->take(ev, out, &found);
+    if (!value_slice(ev, &item->value, from, to, &found.value))
+        return ev_forgive(ev, s->node);
+    return s->out->take(ev, s->out, &found);
 }
 
 static bool target_take(struct ev *ev, struct sink *sink, const struct item *item)
@@ -92,10 +98,10 @@ static bool target_take(struct ev *ev, struct sink *sink, const struct item *ite
     if (s->node->op == OP_FIELDS)
         return emit_fields(ev, s->node, 0, item, s->out);
     if (s->node->op == OP_INDEX)
-        return emit_index(ev, item, &s->from, s->out);
+        return emit_index(ev, s->node, item, &s->from, s->out);
     if (s->node->op == OP_SLICE)
-        return emit_slice(ev, item, &s->from, &s->to, s->out);
-    return emit_items(ev, item, s->out);
+        return emit_slice(ev, s, item);
+    return emit_items(ev, s->node, item, s->out);
 }
 
 /* The keys are known; now each value that they are looked up in. */
@@ -269,33 +275,48 @@ static bool each_with(struct ev *ev, struct node_sink *s,
     return eval_each(ev, s->node->a, s->env, &plain, &s->sink);
 }
 
+static bool each_node(struct ev *ev, const struct node *node, const struct link *env,
+                      const struct item *in, struct sink *out)
+{
+    struct node_sink s = {.out = out, .node = node, .env = env, .in = in};
+    if (node->op == OP_IF)
+        return each_with(ev, &s, if_take);
+    if (node->op == OP_AND || node->op == OP_OR)
+        return each_with(ev, &s, left_take);
+    if (node->op == OP_AS)
+        return each_with(ev, &s, as_take);
+    if (node->op == OP_PATH)
+        return each_with(ev, &s, path_take);
+    if (node->op == OP_GETPATH)
+        return each_with(ev, &s, getpath_take);
+    if (node->op == OP_ALT)
+        return each_alt(ev, &s);
+    if (node->op == OP_TRY)
+        return each_try(ev, &s);
+    if (node->op == OP_LABEL)
+        return each_label(ev, &s);
+    return each_lookup(ev, &s);
+}
+
+/* Hands on with nothing of its own on the stack. */
 bool each_generator(struct ev *ev, const struct node *node, const struct link *env,
                     const struct item *in, struct sink *out)
 {
-    struct node_sink s = {.out = out, .node = node, .env = env, .in = in};
     switch ((enum expr_op)node->op) {
     case OP_FIELDS:
     case OP_INDEX:
     case OP_SLICE:
     case OP_ITERATE:
-        return each_lookup(ev, &s);
     case OP_IF:
-        return each_with(ev, &s, if_take);
     case OP_AND:
     case OP_OR:
-        return each_with(ev, &s, left_take);
     case OP_AS:
-        return each_with(ev, &s, as_take);
     case OP_PATH:
-        return each_with(ev, &s, path_take);
     case OP_GETPATH:
-        return each_with(ev, &s, getpath_take);
     case OP_ALT:
-        return each_alt(ev, &s);
     case OP_TRY:
-        return each_try(ev, &s);
     case OP_LABEL:
-        return each_label(ev, &s);
+        return each_node(ev, node, env, in, out);
     case OP_BREAK:
         return ev_break(ev, env_up(env, node->level)->u.label);
     case OP_EMPTY:

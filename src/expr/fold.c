@@ -164,9 +164,9 @@ bool each_limit(struct ev *ev, const struct node *node, const struct link *env,
         s.left = 1;
         return limit_run(ev, &s, node->a);
     }
-    struct item last;
+    struct item last = {rv_json_null(), in->path ? PATH_LOST : NULL}; /* of none: null, as in jq */
     bool any;
-    return eval_last(ev, node->a, env, in, &last, &any) && (!any || out->take(ev, out, &last));
+    return eval_last(ev, node->a, env, in, &last, &any) && out->take(ev, out, &last);
 }
 
 static bool recurse_take(struct ev *ev, struct sink *sink, const struct item *item)

@@ -113,8 +113,7 @@ bool native_has(struct ev *ev, const struct rv_json *in, const struct rv_json *a
         has = value_get(ev, in, value_str(&args[0])) != NULL;
     else if (in->type == RV_JSON_ARRAY && args[0].type == RV_JSON_NUMBER)
         has = value_real(&args[0]) >= 0 && value_real(&args[0]) < in->len;
-    else if (in->type == RV_JSON_NULL &&
-             (args[0].type == RV_JSON_STRING || args[0].type == RV_JSON_NUMBER))
+    else if (in->type == RV_JSON_NULL)
         has = false;
     else
         return ev_raise(ev, "Cannot check whether %s has a %s key", value_kind(in),
@@ -184,7 +183,8 @@ bool native_contains(struct ev *ev, const struct rv_json *in, const struct rv_js
                      struct rv_json *ret)
 {
     bool found;
-    if (in->type != args[0].type) {
+    bool truths_differ = in->type == RV_JSON_BOOL && in->truth != args[0].truth;
+    if (in->type != args[0].type || truths_differ) { /* true and false are two kinds in jq */
         struct brief other = value_brief(&args[0]);
         return ev_raise(ev, "%s (%s) and %s (%s) cannot have their containment checked",
                         value_kind(in), value_brief(in).text, value_kind(&args[0]), other.text);

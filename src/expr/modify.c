@@ -5,10 +5,14 @@
  * Where `b` gives nothing, what it was asked for is deleted (jq 1.7). */
 #include "expr/eval_priv.h"
 
+/* What became of a value: a new one, deleted, or nothing was asked of it. The last differs from an
+ * equal new one in that no parent is made for it: (.a | empty) |= 1 leaves null as it is. */
+enum fate { FATE_CHANGED, FATE_GONE, FATE_SAME };
+
 /* What is done to the places found so far: the rest of the way, then the update. */
 struct change {
     bool (*apply)(struct ev *ev, const struct change *change, const struct rv_json *value,
-                  struct rv_json *ret, bool *ret_gone);
+                  struct rv_json *ret, enum fate *ret_fate);
     const struct change *next;
     const struct node *node;
     const struct link *env;
@@ -71,10 +75,10 @@ static bool is_way(const struct node *node, const struct link *env)
 
 static bool way_modify(struct ev *ev, const struct node *node, const struct link *env,
                        const struct rv_json *value, const struct change *next,
-                       struct rv_json *ret, bool *ret_gone);
+                       struct rv_json *ret, enum fate *ret_fate);
 
 static bool apply_update(struct ev *ev, const struct change *change, const struct rv_json *value,
-                         struct rv_json *ret, bool *ret_gone)
+                         struct rv_json *ret, enum fate *ret_fate)
 {
     struct item in = {*value, NULL};
     struct item first = {rv_json_null(), NULL};
@@ -83,53 +87,61 @@ static bool apply_update(struct ev *ev, const struct change *change, const struc
                              : !eval_first(ev, change->node, change->env, &in, &first, &any))
         return false;
     *ret = first.value;
-    *ret_gone = !any;
+    *ret_fate = any ? FATE_CHANGED : FATE_GONE;
     return true;
 }
 
-/* value[key], changed or gone. */
+/* value[key], changed or gone; nothing can be deleted from null. */
 static bool modify_at(struct ev *ev, const struct change *change, const struct change *next,
-                      const struct rv_json *key, const struct rv_json *value, struct rv_json *ret)
+                      const struct rv_json *key, const struct rv_json *value, struct rv_json *ret,
+                      enum fate *ret_fate)
 {
     struct rv_json child, changed;
-    bool gone = false;
+    enum fate fate;
     ev->offset = change->node->offset;
-    if (!value_index(ev, value, key, &child) ||
-        !next->apply(ev, next, &child, &changed, &gone))
+    *ret = *value;
+    *ret_fate = FATE_SAME;
+    if (!value_index(ev, value, key, &child))
+        return ev_forgive(ev, change->node);
+    if (!next->apply(ev, next, &child, &changed, &fate))
         return false;
     ev->offset = change->node->offset;
-    return gone ? path_drop(ev, value, key, ret) : path_put(ev, value, key, &changed, ret);
+    if (fate == FATE_SAME || (fate == FATE_GONE && value->type == RV_JSON_NULL))
+        return true;
+    *ret_fate = FATE_CHANGED;
+    return fate == FATE_GONE ? path_drop(ev, value, key, ret)
+                             : path_put(ev, value, key, &changed, ret);
 }
 
 static bool apply_fields(struct ev *ev, const struct change *change, const struct rv_json *value,
-                         struct rv_json *ret, bool *ret_gone)
+                         struct rv_json *ret, enum fate *ret_fate)
 {
     struct change deeper = *change;
     bool last = ++deeper.field == change->node->count;
-    *ret_gone = false;
     if (!ev_enter(ev))
         return false;
     bool go = modify_at(ev, change, last ? change->next : &deeper,
-                        &change->node->v.keys[change->field], value, ret);
+                        &change->node->v.keys[change->field], value, ret, ret_fate);
     ev->depth--;
     return go;
 }
 
 static bool apply_key(struct ev *ev, const struct change *change, const struct rv_json *value,
-                      struct rv_json *ret, bool *ret_gone)
+                      struct rv_json *ret, enum fate *ret_fate)
 {
-    *ret_gone = false;
-    return modify_at(ev, change, change->next, &change->key, value, ret);
+    return modify_at(ev, change, change->next, &change->key, value, ret, ret_fate);
 }
 
 static bool apply_items(struct ev *ev, const struct change *change, const struct rv_json *value,
-                        struct rv_json *ret, bool *ret_gone)
+                        struct rv_json *ret, enum fate *ret_fate)
 {
     bool array = value->type == RV_JSON_ARRAY;
-    *ret_gone = false;
+    *ret_fate = FATE_SAME;
     if (!array && value->type != RV_JSON_OBJECT) {
+        *ret = *value;
         ev->offset = change->node->offset;
-        return ev_raise(ev, "Cannot iterate over %s (%s)", value_kind(value),
+        return change->node->optional ||
+               ev_raise(ev, "Cannot iterate over %s (%s)", value_kind(value),
                         value_brief(value).text);
     }
     struct rv_json *items = ev_take(ev, ((size_t)value->len + 1) * sizeof *items);
@@ -137,38 +149,39 @@ static bool apply_items(struct ev *ev, const struct change *change, const struct
         array ? NULL : ev_take(ev, ((size_t)value->len + 1) * sizeof *members);
     size_t len = 0;
     for (uint32_t i = 0; i < value->len; i++) {
-        bool gone = false;
+        enum fate fate;
         if (items == NULL || (!array && members == NULL) || !ev_spend(ev, 1) ||
             !change->next->apply(ev, change->next,
                                  array ? &value->u.items[i] : &value->u.members[i].value,
-                                 &items[len], &gone))
+                                 &items[len], &fate))
             return false;
-        if (!array && !gone)
+        if (!array && fate != FATE_GONE)
             members[len] = (struct rv_json_member){value->u.members[i].key, items[len]};
-        len += !gone;
+        len += fate != FATE_GONE;
+        *ret_fate = fate == FATE_SAME ? *ret_fate : FATE_CHANGED;
     }
     *ret = array ? ev_array(ev, items, len) : ev_object(ev, members, len);
     return true;
 }
 
 static bool apply_way(struct ev *ev, const struct change *change, const struct rv_json *value,
-                      struct rv_json *ret, bool *ret_gone)
+                      struct rv_json *ret, enum fate *ret_fate)
 {
-    return way_modify(ev, change->node, change->env, value, change->next, ret, ret_gone);
+    return way_modify(ev, change->node, change->env, value, change->next, ret, ret_fate);
 }
 
 /* value[key...] where the keys may depend on the value that the whole way starts from. */
 static bool modify_target(struct ev *ev, const struct link *env, const struct rv_json *value,
-                          const struct change *change, struct rv_json *ret, bool *ret_gone)
+                          const struct change *change, struct rv_json *ret, enum fate *ret_fate)
 {
     if (change->node->a == NULL)
-        return change->apply(ev, change, value, ret, ret_gone);
-    return way_modify(ev, change->node->a, env, value, change, ret, ret_gone);
+        return change->apply(ev, change, value, ret, ret_fate);
+    return way_modify(ev, change->node->a, env, value, change, ret, ret_fate);
 }
 
 static bool modify_keyed(struct ev *ev, const struct node *node, const struct link *env,
                          const struct rv_json *value, const struct change *next,
-                         struct rv_json *ret, bool *ret_gone)
+                         struct rv_json *ret, enum fate *ret_fate)
 {
     struct change change = {.apply = apply_key, .next = next, .node = node, .env = env};
     if (node->op == OP_INDEX) {
@@ -181,45 +194,45 @@ static bool modify_keyed(struct ev *ev, const struct node *node, const struct li
             !slice_key(ev, &from, &to, &change.key))
             return false;
     }
-    return modify_target(ev, env, value, &change, ret, ret_gone);
+    return modify_target(ev, env, value, &change, ret, ret_fate);
 }
 
 static bool way_step(struct ev *ev, const struct node *node, const struct link *env,
                      const struct rv_json *value, const struct change *next, struct rv_json *ret,
-                     bool *ret_gone)
+                     enum fate *ret_fate)
 {
     struct change change = {.next = next, .node = node, .env = env};
     struct rv_json condition;
     if (node->op == OP_EMPTY) {
-        *ret_gone = false;
+        *ret_fate = FATE_SAME;
         return *ret = *value, true;
     }
     if (node->op == OP_IDENTITY)
-        return next->apply(ev, next, value, ret, ret_gone);
+        return next->apply(ev, next, value, ret, ret_fate);
     if (node->op == OP_UP)
-        return way_modify(ev, node->a, env_up(env, node->level), value, next, ret, ret_gone);
+        return way_modify(ev, node->a, env_up(env, node->level), value, next, ret, ret_fate);
     if (node->op == OP_IF)
         return eval_one(ev, node->a, env, value, &condition) &&
                way_modify(ev, value_truth(&condition) ? node->b : node->u.c, env, value, next, ret,
-                          ret_gone);
+                          ret_fate);
     if (node->op == OP_PIPE) {
         change.apply = apply_way;
         change.node = node->b;
-        return way_modify(ev, node->a, env, value, &change, ret, ret_gone);
+        return way_modify(ev, node->a, env, value, &change, ret, ret_fate);
     }
     if (node->op == OP_INDEX || node->op == OP_SLICE)
-        return modify_keyed(ev, node, env, value, next, ret, ret_gone);
+        return modify_keyed(ev, node, env, value, next, ret, ret_fate);
     change.apply = node->op == OP_FIELDS ? apply_fields : apply_items;
-    return modify_target(ev, env, value, &change, ret, ret_gone);
+    return modify_target(ev, env, value, &change, ret, ret_fate);
 }
 
 static bool way_modify(struct ev *ev, const struct node *node, const struct link *env,
                        const struct rv_json *value, const struct change *next,
-                       struct rv_json *ret, bool *ret_gone)
+                       struct rv_json *ret, enum fate *ret_fate)
 {
     if (!ev_spend(ev, 1) || !ev_enter(ev))
         return false;
-    bool go = way_step(ev, node, env, value, next, ret, ret_gone);
+    bool go = way_step(ev, node, env, value, next, ret, ret_fate);
     ev->depth--;
     return go;
 }
@@ -235,14 +248,14 @@ static bool paths_take(struct ev *ev, struct sink *sink, const struct item *item
 {
     struct paths_sink *s = (struct paths_sink *)sink;
     struct rv_json path, old, new, next;
-    bool gone;
+    enum fate fate;
     if (item->path == PATH_LOST)
         return ev_raise(ev, "Invalid path expression with result %s",
                         value_brief(&item->value).text);
     if (!path_array(ev, item->path, &path) || !path_get(ev, &s->state, &path, &old) ||
-        !s->update->apply(ev, s->update, &old, &new, &gone))
+        !s->update->apply(ev, s->update, &old, &new, &fate))
         return false;
-    if (gone) {
+    if (fate == FATE_GONE) {
         const struct rv_json *paths = ev_append(
             ev, s->gone.u.items, s->gone.len * sizeof path, &path, sizeof path);
         s->gone = ev_array(ev, paths, (size_t)s->gone.len + 1);
@@ -258,11 +271,11 @@ bool one_update(struct ev *ev, const struct node *node, const struct link *env,
                 const struct rv_json *in, struct rv_json *ret)
 {
     struct change update = {.apply = apply_update, .node = node->b, .env = env};
-    bool gone = false;
     if (is_way(node->a, env)) {
-        if (!way_modify(ev, node->a, env, in, &update, ret, &gone))
+        enum fate fate;
+        if (!way_modify(ev, node->a, env, in, &update, ret, &fate))
             return false;
-        if (gone)
+        if (fate == FATE_GONE)
             *ret = rv_json_null();
         return true;
     }

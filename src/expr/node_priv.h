@@ -8,7 +8,7 @@
 enum expr_op {
     OP_IDENTITY,
     OP_CONST,    /* value */
-    OP_FIELDS,   /* a.k1.k2...: keys[count] */
+    OP_FIELDS,   /* a.k1.k2...: keys[count]; only one key when it is optional */
     OP_INDEX,    /* a[b] */
     OP_SLICE,    /* a[b:c], b or c may be missing */
     OP_ITERATE,  /* a[] */
@@ -53,6 +53,7 @@ typedef bool (*native_fn)(struct ev *ev, const struct rv_json *in, const struct 
 struct node {
     uint8_t op;       /* enum expr_op */
     bool single;      /* gives exactly one output, or fails */
+    bool optional;    /* an access with "?": where it fails it gives nothing */
     uint16_t height;  /* of the tree below */
     uint32_t offset;  /* into the text */
     uint32_t count;   /* of keys or kids */

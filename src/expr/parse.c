@@ -70,11 +70,12 @@ static bool is_const_string(const struct node *node)
     return node != NULL && node->op == OP_CONST && node->v.value.type == RV_JSON_STRING;
 }
 
-/* target.key; a run of keys is one node. */
+/* target.key; a run of keys is one node, but for a key that a "?" follows. */
 struct node *node_field(struct parser *p, size_t offset, struct node *target,
                                struct rv_json key)
 {
-    bool extend = target != NULL && target->op == OP_FIELDS;
+    bool extend =
+        target != NULL && target->op == OP_FIELDS && !target->optional && !at_sign(p, "?");
     uint32_t count = extend ? target->count : 0;
     struct node *node = node_new(p, OP_FIELDS, offset);
     struct rv_json *keys = RV_NEW_ARRAY(p->arena, struct rv_json, count + 1);
@@ -239,8 +240,11 @@ static struct node *parse_dot(struct parser *p, size_t offset)
 /* "..": not a call, so that ".. (1)" is no argument. */
 static struct node *parse_recurse(struct parser *p, size_t offset)
 {
-    struct node *items = node_pair(p, OP_ITERATE, offset, NULL, NULL);
-    return node_pair(p, OP_RECURSE, offset, node_pair(p, OP_TRY, offset, items, NULL), NULL);
+    struct node *items = node_new(p, OP_ITERATE, offset);
+    if (items == NULL)
+        return NULL;
+    items->optional = true;
+    return node_pair(p, OP_RECURSE, offset, node_finish(p, items), NULL);
 }
 
 static struct node *parse_sign(struct parser *p, size_t offset)
@@ -307,19 +311,28 @@ static struct node *parse_access(struct parser *p, struct node *term, size_t off
     return unexpected(p, "a name after \".\"");
 }
 
+/* "?" behind an access forgives this access alone; behind anything else it is a try. */
 static struct node *parse_accesses(struct parser *p)
 {
+    bool is_access = p->token.kind == TOKEN_FIELD || at_sign(p, ".");
     struct node *term = parse_term(p);
     while (term != NULL) {
         size_t offset = p->token.offset;
         if (take_sign(p, "?")) {
-            term = node_pair(p, OP_TRY, offset, term, NULL);
+            if (is_access && term->op != OP_IDENTITY) {
+                term->optional = true;
+                term = node_finish(p, term);
+            } else {
+                term = node_pair(p, OP_TRY, offset, term, NULL);
+            }
+            is_access = false;
             continue;
         }
         struct node *access = parse_access(p, term, offset);
         if (access == NULL)
             break;
         term = access;
+        is_access = true;
     }
     return p->err == RV_OK ? term : NULL;
 }

@@ -73,6 +73,8 @@ static bool call_single(const struct node *node)
 
 static bool node_single(const struct node *node)
 {
+    if (node->optional)
+        return false;
     switch ((enum expr_op)node->op) {
     case OP_IDENTITY:
     case OP_CONST:

@@ -169,15 +169,17 @@ bool native_join(struct ev *ev, const struct rv_json *in, const struct rv_json *
                  struct rv_json *ret)
 {
     struct rv_json joined = rv_json_of_str(RV_STR(""));
-    if (in->type != RV_JSON_ARRAY)
+    bool array = in->type == RV_JSON_ARRAY;
+    if (!array && in->type != RV_JSON_OBJECT)
         return ev_raise(ev, "Cannot iterate over %s (%s)", value_kind(in), value_brief(in).text);
     for (uint32_t i = 0; i < in->len; i++) {
-        struct rv_json pair[2] = {joined, in->u.items[i]};
+        const struct rv_json *item = array ? &in->u.items[i] : &in->u.members[i].value;
+        struct rv_json pair[2] = {joined, *item};
         struct rv_json text;
         if (pair[1].type == RV_JSON_NULL)
             pair[1] = rv_json_of_str(RV_STR(""));
         else if (pair[1].type != RV_JSON_ARRAY && pair[1].type != RV_JSON_OBJECT) {
-            if (!native_tostring(ev, &in->u.items[i], NULL, &text))
+            if (!native_tostring(ev, item, NULL, &text))
                 return false;
             pair[1] = text;
         }
@@ -376,8 +378,6 @@ static bool text_positions(struct ev *ev, struct rv_str text, struct rv_str want
 bool native_indices(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
                     struct rv_json *ret)
 {
-    if (in->type == RV_JSON_NULL)
-        return *ret = rv_json_null(), true;
     if (is_text(in) && is_text(&args[0]))
         return text_positions(ev, value_str(in), value_str(&args[0]), ret);
     if (in->type != RV_JSON_ARRAY)

@@ -328,6 +328,22 @@ static const struct {
     {"def f: $v; f", "null", "[42]"},
     {"map(. + $v)", "[1]", "[[43]]"},
     {".a?//\"none\"", "1", "[\"none\"]"},
+    /* "?" forgives the access before it and nothing else. */
+    {".[].a?", "[1,{\"a\":2},[]]", "[2]"},
+    {"(.[].a)?", "[{\"a\":2},1,{\"a\":3}]", "[2]"},
+    {".[][]?", "[[1],2,[3]]", "[1,3]"},
+    {".[0, \"a\"]?", "{\"a\":1}", "[1]"},
+    {"try .a.b? catch \"c\"", "{\"a\":[]}", "[]"},
+    {"try (error(\"x\").a?) catch .", "1", "[\"x\"]"},
+    {"(.[].a? |= 5), (.[][]? |= 1)", "[1,{\"a\":2}]", "[[1,{\"a\":5}],[1,{\"a\":1}]]"},
+    /* An update without output deletes; one that was asked of nothing makes nothing. */
+    {"(.[] | select(. > 1)) |= empty, .[0] |= empty", "[1,2,3]", "[[1],[2,3]]"},
+    {"(.a.b |= empty), ((.a | empty) |= 1), (.a |= empty)", "null", "[null,null,null]"},
+    {"(.a, .b) |= empty", "{\"a\":1,\"b\":2,\"c\":3}", "[{\"c\":3}]"},
+    {". |= empty", "1", "[null]"},
+    /* What is raised behind a try is not caught by it. */
+    {"try ((try 1 catch \"inner\") | error(\"x\")) catch \"outer\"", "null", "[\"outer\"]"},
+    {"last(empty), [limit(0; error(\"x\"))]", "null", "[null,[]]"},
 };
 
 static void every_construct_gives_what_jq_gives(void **state)
