@@ -3,9 +3,11 @@
  * A task is an insert with its first step, then three updates, each of which replaces the task's
  * row, finishes a step and (but for the last) inserts the next. A batch holds 1,000 changes, 250 of
  * each kind, and a task's changes lie LAG batches apart, so some 4,000 tasks are open. FINISHED is
- * how many tasks the store holds before the measured ones. The figures are read back at the end. */
+ * how many tasks the store holds before the measured ones. Each figure is the best of ROUNDS, since
+ * the disk is shared; what was written is read back. */
 #include "base/arena.h"
 #include "base/assert.h"
+#include "store/memory/memory.h"
 #include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
@@ -17,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PER_BATCH = 250, STAGES = 4, LAG = 4, MEASURED = 100000, PATH_BYTES = 512 };
+enum { PER_BATCH = 250, STAGES = 4, LAG = 4, MEASURED = 50000, ROUNDS = 3, PATH_BYTES = 512 };
 enum { PAYLOAD_BYTES = 300 };
 
 static char payload[PAYLOAD_BYTES + 1];
@@ -228,27 +230,58 @@ static void remove_store(const char *path)
     }
 }
 
-static double measure(const char *path, int64_t finished, struct rv_store **store)
+/* Tasks per second in the best of ROUNDS; *next is the index of the next task to make. */
+static double measure(const char *name, struct rv_store *store, int64_t *next)
 {
-    int64_t bytes_before = file_bytes(path);
-    double start = seconds();
-    double cpu = cpu_seconds();
-    tasks_run(*store, finished, MEASURED);
-    double took = seconds() - start;
-    cpu = cpu_seconds() - cpu;
-    verify(*store, finished, MEASURED);
-    (*store)->ops->close(*store);
-    int64_t bytes_each = (file_bytes(path) - bytes_before) / MEASURED;
-    printf("store.sqlite %.0f tasks/s, %.1f us of processor and %" PRId64
-           " bytes per task, %" PRId64 " finished before\n",
-           MEASURED / took, cpu * 1e6 / MEASURED, bytes_each, finished);
+    double best = 0;
+    double cpu_best = 0;
+    int64_t finished = *next;
+    for (int round = 0; round < ROUNDS; round++) {
+        sync(); /* the rounds and tasks before are written by now, and not in our time */
+        double start = seconds();
+        double cpu = cpu_seconds();
+        tasks_run(store, *next, MEASURED);
+        double rate = MEASURED / (seconds() - start);
+        cpu = (cpu_seconds() - cpu) * 1e6 / MEASURED;
+        cpu_best = round == 0 || cpu < cpu_best ? cpu : cpu_best;
+        best = rate > best ? rate : best;
+        verify(store, *next, MEASURED);
+        *next += MEASURED;
+    }
+    printf("store.%s %.0f tasks/s, %.1f us of processor per task, %" PRId64 " finished before\n",
+           name, best, cpu_best, finished);
+    return best;
+}
+
+/* Closes and opens: how large it is, and how long the start takes. */
+static struct rv_store *reopen(struct rv_store *store, const char *path, int64_t finished)
+{
+    store->ops->close(store);
+    printf("store.sqlite %" PRId64 " bytes per task\n", file_bytes(path) / finished);
     struct rv_enlistment enlistment;
-    start = seconds();
-    *store = open_store(path, &enlistment);
+    double start = seconds();
+    store = open_store(path, &enlistment);
     printf("store.sqlite open %.1f ms, %" PRId64 " finished before\n", (seconds() - start) * 1e3,
-           finished + MEASURED);
+           finished);
     rv_assert(enlistment.open_tasks == 0 && !enlistment.created);
-    return MEASURED / took;
+    return store;
+}
+
+static void measure_memory(void)
+{
+    struct rv_store_memory_data *data = NULL;
+    struct rv_store *store = NULL;
+    struct rv_enlistment enlistment;
+    int64_t next = 0;
+    enum rv_err err = rv_store_memory_data_new(&data);
+    rv_assert(err == RV_OK);
+    err = rv_store_memory_open(data, (struct rv_wall_clock){wall_now, NULL}, &store);
+    rv_assert(err == RV_OK);
+    err = store->ops->enlist(store, RV_STR("boot"), getpid(), &enlistment);
+    rv_assert(err == RV_OK);
+    measure("memory", store, &next);
+    store->ops->close(store);
+    rv_store_memory_data_free(data);
 }
 
 int main(int argc, char **argv)
@@ -258,14 +291,19 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/bench_store.%d.db", argc > 2 ? argv[2] : ".", (int)getpid());
     for (size_t i = 0; i < PAYLOAD_BYTES; i++)
         payload[i] = (char)('a' + i % 26);
+    measure_memory();
     struct rv_enlistment enlistment;
     struct rv_store *store = open_store(path, &enlistment);
     rv_assert(enlistment.created);
-    double empty = measure(path, 0, &store);
-    if (finished > MEASURED) {
-        tasks_run(store, MEASURED, finished - MEASURED);
-        double full = measure(path, finished, &store);
-        printf("store.sqlite ratio %.2f at %" PRId64 " finished\n", full / empty, finished);
+    int64_t next = 0;
+    double empty = measure("sqlite", store, &next);
+    store = reopen(store, path, next);
+    if (finished > next) {
+        tasks_run(store, next, finished - next);
+        next = finished;
+        double full = measure("sqlite", store, &next);
+        store = reopen(store, path, next);
+        printf("store.sqlite rate times %.2f at %" PRId64 " finished\n", full / empty, finished);
     }
     store->ops->close(store);
     remove_store(path);
