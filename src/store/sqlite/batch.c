@@ -16,7 +16,7 @@ struct commit {
     int64_t epoch; /* of the supervisor's role */
 };
 
-int64_t rv_sqlite_now(struct rv_sqlite *store)
+static int64_t clock_read(struct rv_sqlite *store)
 {
     int64_t wall = store->clock.now(store->clock.self);
     if (wall > store->clock_floor)
@@ -35,7 +35,7 @@ enum rv_err rv_sqlite_begin(struct rv_store *base, int64_t *ret_now)
     if (err != RV_OK)
         return err;
     store->in_transaction = true;
-    *ret_now = rv_sqlite_now(store);
+    *ret_now = clock_read(store);
     return RV_OK;
 }
 

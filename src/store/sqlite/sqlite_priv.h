@@ -173,7 +173,6 @@ void rv_sqlite_rollback(struct rv_store *base);
 RV_CHECK enum rv_err rv_sqlite_end(struct rv_sqlite *store);
 /* Rolls back because a write ended in `err`; gives what the caller of the store is told. */
 enum rv_err rv_sqlite_give_up(struct rv_sqlite *store, enum rv_err err);
-int64_t rv_sqlite_now(struct rv_sqlite *store);
 
 enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
                              struct rv_enlistment *ret_enlistment);
