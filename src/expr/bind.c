@@ -234,7 +234,7 @@ struct node *parse_def(struct parser *p)
     struct scope *scope = function ? scope_push(p, SCOPE_FUNCTION, p->token.text) : NULL;
     if (scope == NULL)
         return parse_full(p);
-    *function = (struct function){.name = p->token.text, .depth = depth};
+    *function = (struct function){.depth = depth};
     scope->function = function;
     parse_advance(p);
     if (take_sign(p, "(")) {

@@ -36,7 +36,6 @@ enum rv_err rv_expr_compile(struct rv_arena *arena, struct rv_str text,
         return parse_full(&p), p.err;
     p.lexer.text = kept;
     expr->root = parse_whole(&p);
-    expr->variables_count = variables_count;
     if (p.err == RV_OK)
         *ret_expr = expr;
     return p.err;

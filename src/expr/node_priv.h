@@ -77,7 +77,6 @@ enum { FUNCTION_PARAMS_MAX = 12, NATIVE_ARGS_MAX = 3 };
 
 /* A `def`. Its body sees one link per parameter above the scope in which it was defined. */
 struct function {
-    struct rv_str name;
     uint32_t params_count;
     bool by_value[FUNCTION_PARAMS_MAX]; /* "$x": evaluated before the call */
     uint32_t depth;                     /* links of the scope it is defined in */
@@ -86,7 +85,6 @@ struct function {
 
 struct rv_expr {
     const struct node *root;
-    size_t variables_count;
 };
 
 /* How a builtin is done: natively as a function of values, as a node of its own, as an expression

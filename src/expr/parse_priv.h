@@ -5,8 +5,8 @@
 #include "expr/lex_priv.h"
 #include "expr/node_priv.h"
 
-/* How deep the syntax may nest and how high a tree of nodes may grow. The parser takes about 800
- * bytes of stack for each level, the evaluator 500 for each level of its own limit. */
+/* How deep the syntax may nest (a pair of parentheses is three levels) and how high a tree of nodes
+ * may grow, so that what compiles can be evaluated; test_expr_limits measures the stack of both. */
 enum { NEST_MAX = 300, HEIGHT_MAX = 150 };
 
 enum scope_kind {
