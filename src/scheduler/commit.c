@@ -59,6 +59,7 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.acks_count = s->batch.acks_count;
     }
     enum rv_err err = s->store->ops->commit(s->store, &batch);
+    s->batch.wrote = s->batch.wrote || err == RV_OK;
     if (err == RV_ERR_IO)
         return RV_ERR_COMMIT_UNKNOWN; /* and cannot be asked: the process ends (store.h, commit) */
     if (err != RV_ERR_COMMIT_UNKNOWN)
@@ -125,13 +126,23 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
     return commit_once(s, &change, 1, false);
 }
 
-enum rv_err batch_commit(struct rv_scheduler *s)
+static size_t changes_count(const struct rv_scheduler *s)
 {
     size_t count = 0;
-    for (struct work *w = s->batch.works; w != NULL; w = w->next)
+    for (const struct work *w = s->batch.works; w != NULL; w = w->next)
         count += w->changed;
-    if (count == 0 && s->batch.publishes_count == 0 && s->batch.acks_count == 0 &&
-        !s->batch.must_commit) {
+    return count;
+}
+
+bool batch_only_reads(const struct rv_scheduler *s)
+{
+    return changes_count(s) + s->batch.publishes_count + s->batch.acks_count == 0;
+}
+
+enum rv_err batch_commit(struct rv_scheduler *s)
+{
+    size_t count = changes_count(s);
+    if (batch_only_reads(s) && !s->batch.must_commit) {
         s->store->ops->rollback(s->store);
         return RV_OK;
     }

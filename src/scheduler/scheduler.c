@@ -87,6 +87,13 @@ static void log_event(struct rv_scheduler *s, enum rv_log_level level, const cha
         s->options.log.write(s->options.log.self, level, event, fields);
 }
 
+static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until)
+{
+    s->absences[s->absences_next++ % ABSENCES_MAX] = (struct absence){from, until};
+    log_event(s, RV_LOG_WARNING, "absence",
+              rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)(until - from)));
+}
+
 static void absence_note(struct rv_scheduler *s)
 {
     int64_t now = s->batch.now;
@@ -94,17 +101,30 @@ static void absence_note(struct rv_scheduler *s)
     if (s->looked) /* at the start any time since the last look is downtime */
         late -= s->options.scan_interval_ms + ABSENCE_SLACK_MS;
     s->looked = true;
-    if (s->last_now != 0 && late > 0) {
-        s->absences[s->absences_next++ % ABSENCES_MAX] = (struct absence){s->last_now, now};
-        log_event(s, RV_LOG_WARNING, "absence",
-                  rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)(now - s->last_now)));
-    }
+    if (s->last_now != 0 && late > 0)
+        absence_add(s, s->last_now, now);
+    if (!s->full)
+        s->full_from = s->last_now;
     s->last_now = now;
+}
+
+/* While nothing can be written no reply can be taken: the server is as good as absent, from the
+ * last look before the first refusal until the next write. Reads alone tell nothing. */
+static void full_note(struct rv_scheduler *s, enum rv_err err)
+{
+    if (err == RV_ERR_FULL) {
+        s->full = true;
+    } else if (s->full && s->batch.wrote) {
+        s->full = false;
+        absence_add(s, s->full_from, s->batch.now);
+    }
 }
 
 /* Did this instant pass while the server was not there? Then it is nobody's failure. */
 static bool absence_covers(const struct rv_scheduler *s, int64_t at)
 {
+    if (s->full && at > s->full_from)
+        return true;
     for (size_t i = 0; i < ABSENCES_MAX; i++)
         if (at > s->absences[i].from && at <= s->absences[i].until)
             return true;
@@ -417,7 +437,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.mono_now = mono_now;
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = 0;
-    s->batch.must_commit = false;
+    s->batch.must_commit = s->batch.wrote = false;
     s->batch.heavy = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
     s->agents.recovering = s->supervisor.scan_first;
@@ -466,7 +486,10 @@ static enum rv_err batch_run(struct rv_scheduler *s)
         s->store->ops->rollback(s->store);
         return err;
     }
-    return batch_commit(s);
+    err = batch_commit(s);
+    full_note(s, err);
+    /* Where only the role was to be renewed, what was asked is answered. */
+    return err == RV_ERR_FULL && batch_only_reads(s) ? RV_OK : err;
 }
 
 enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,
@@ -486,7 +509,7 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
         batch_fail(s, err);
     parked_expire(s);
     workflow_cache_trim(s);
-    return err;
+    return err == RV_OK && s->full ? RV_ERR_FULL : err;
 }
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)

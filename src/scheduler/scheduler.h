@@ -41,8 +41,9 @@ void rv_scheduler_close(struct rv_scheduler *scheduler);
 
 /* One batch. Takes all `count` calls; those that can be answered are finished before it returns,
  * the others are parked or go into the next batch. BUSY, IO, FULL, MEMORY: the store refused for
- * now, the calls were finished with that error; COMMIT_UNKNOWN, CORRUPT: the caller ends the
- * process and nobody was answered. */
+ * now, the calls that had something to write were finished with that error; FULL also as long as
+ * nothing was written since. COMMIT_UNKNOWN, CORRUPT: the caller ends the process and nobody was
+ * answered. */
 RV_CHECK enum rv_err rv_scheduler_run_batch(struct rv_scheduler *scheduler, struct rv_call **calls,
                                             size_t count, int64_t mono_now);
 

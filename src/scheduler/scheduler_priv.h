@@ -101,6 +101,7 @@ struct batch {
     struct rv_ack *acks;
     size_t acks_count;
     bool must_commit; /* the role was renewed */
+    bool wrote;       /* a transaction of it was committed */
     unsigned heavy;   /* decisions that used up their budget of inline steps */
 };
 
@@ -125,8 +126,10 @@ struct rv_scheduler {
     struct rv_arena arena; /* of the batch */
     struct batch batch;
     int64_t batch_number;
-    int64_t last_now; /* the store's clock at the last look */
-    bool looked;      /* this process has looked at it */
+    int64_t last_now;  /* the store's clock at the last look */
+    bool looked;       /* this process has looked at it */
+    bool full;         /* the newest write found the disk full */
+    int64_t full_from; /* the last look before that */
     struct absence absences[ABSENCES_MAX];
     size_t absences_next;
     struct workflow_cache workflows;
@@ -163,6 +166,8 @@ RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_
 
 /* commit.c */
 RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);
+/* Nothing that was asked for has to be written. */
+bool batch_only_reads(const struct rv_scheduler *s);
 
 /* workflows.c */
 void workflow_cache_init(struct workflow_cache *cache);

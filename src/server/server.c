@@ -254,6 +254,7 @@ static void signals_hold(sigset_t *ret_set)
     pthread_sigmask(SIG_BLOCK, ret_set, NULL);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL); /* a limit on file sizes is a full disk, not an end */
 }
 
 static void signal_await(const sigset_t *set)

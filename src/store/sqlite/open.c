@@ -46,6 +46,8 @@ fail(const struct opening *opening, enum rv_err err, const char *format, ...)
 static enum rv_err fail_errno(const struct opening *opening, const char *what, int number)
 {
     enum rv_err err = number == ENOSPC || number == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
+    if (err == RV_ERR_FULL)
+        return fail(opening, err, "%s: the disk is full: make space", what);
     return fail(opening, err, "%s: %s: mend that or give another --store", what, strerror(number));
 }
 

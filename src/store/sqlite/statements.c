@@ -214,8 +214,9 @@ enum rv_err rv_sqlite_next(struct rv_sqlite *store, sqlite3_stmt *statement, boo
     return rv_sqlite_err(store, code);
 }
 
-/* A quota that is used up reaches SQLite as a failed write; to us it is a full disk. Only the files
- * themselves still know why: sqlite3_system_errno is not set by a COMMIT. */
+/* A used-up quota or limit on file sizes (ulimit -f) reaches SQLite as a failed write; to us it is
+ * a full disk. Only the files themselves still know why: sqlite3_system_errno is not set by a
+ * COMMIT. */
 static bool quota_used_up(struct rv_sqlite *store)
 {
     int of_database = 0;
@@ -225,7 +226,7 @@ static bool quota_used_up(struct rv_sqlite *store)
     sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
     if (log != NULL && log->pMethods != NULL)
         log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &of_log);
-    return of_database == EDQUOT || of_log == EDQUOT;
+    return of_database == EDQUOT || of_database == EFBIG || of_log == EDQUOT || of_log == EFBIG;
 }
 
 static enum rv_err io_err(struct rv_sqlite *store, int code)

@@ -1,0 +1,175 @@
+"""kit - the real server program under the hands of a test, and TAP of what came out.
+
+A test script imports what it needs, marks its functions with @test and ends with sys.exit(main()).
+Its first argument is the program."""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+REEVE = os.path.abspath(sys.argv[1])
+BOUND_S = 30
+TESTS = []
+
+
+class Skip(Exception):
+    """What this test needs is not here; the text says what."""
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(found, wanted):
+    if found != wanted:
+        raise AssertionError(f"found {found!r}, wanted {wanted!r}")
+
+
+def until(condition, what, bound_s=BOUND_S):
+    """The condition's first true value. It asks the server, which is what paces the loop."""
+    end = time.monotonic() + bound_s
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+    raise AssertionError(f"not within {bound_s} s: {what}")
+
+
+class Server:
+    """A server on a store of its own; may be killed and started again on it."""
+
+    def __init__(self, store=None):
+        self.folder = tempfile.mkdtemp(prefix="reeve-e2e-")
+        self.store = store or os.path.join(self.folder, "reeve.db")
+        self.process = None
+        self.polls = 0
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder)
+
+    def start(self):
+        with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                [REEVE, "serve", "--listen", "127.0.0.1:0", "--store", self.store],
+                stdout=subprocess.PIPE, stderr=log, text=True)
+        self.store_line = self.process.stdout.readline()
+        self.port = int(re.search(r":(\d+)$", self.process.stdout.readline()).group(1))
+
+    def rss_mib(self):
+        """Resident memory, in MiB."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1)) / 1024
+
+    def kill_and_start(self):
+        self.process.kill()
+        self.process.wait()
+        self.start()
+
+    def stop(self, number=signal.SIGTERM):
+        began = time.monotonic()
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=BOUND_S)
+        return code, time.monotonic() - began
+
+    def open(self, method, path, body=None, headers=None):
+        """Sends a request and does not wait for its answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND_S)
+        if body is not None and not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        connection.request(method, path, body, headers or {})
+        return connection
+
+    def ask(self, method, path, body=None, headers=None):
+        connection = self.open(method, path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, json.loads(text)
+
+    def get(self, path):
+        status, body = self.ask("GET", path)
+        equal(status, 200)
+        return body
+
+    def publish(self, text):
+        equal(self.ask("PUT", "/v1/workflows", text)[0], 201)
+
+    def submit(self, name, **more):
+        status, body = self.ask("POST", "/v1/tasks",
+                                {"workflow": "shop/" + name, "input": {"sku": "A"}, **more})
+        equal(status, 201)
+        return body["task"]
+
+    def poll(self, agent, instance="i1", boot="b1", poll=None, wait_ms=20000, **more):
+        self.polls += 1
+        body = {"instance": instance, "boot": boot, "waitMs": wait_ms, "max": 8,
+                "poll": poll or f"p{self.polls}", **more}
+        status, answer = self.ask("POST", f"/v1/agents/{agent}/requests", body)
+        equal(status, 200)
+        return answer
+
+    def request(self, agent, **more):
+        """The one request that a poll brings."""
+        requests = self.poll(agent, **more)["requests"]
+        equal(len(requests), 1)
+        return requests[0]
+
+    def reply(self, request, **result):
+        """The status of the one reply."""
+        item = {"step": request["step"], "token": request["token"], **result}
+        status, body = self.ask("POST", "/v1/replies", {"replies": [item]})
+        equal(status, 200)
+        return body["results"][0]["status"]
+
+    def end(self, task, *states):
+        """Waits for one of the states."""
+        revision = 0
+        for _ in range(100):
+            body = self.get(f"/v1/tasks/{task}?wait=PT5S&revision={revision}")
+            if body["state"] in states:
+                return body
+            revision = body["revision"]
+        raise AssertionError(f"{task} is still {body['state']}, wanted {states}")
+
+    def poll_until(self, agent, **more):
+        """Polls until there is a request; the polls themselves wait in the server."""
+        for _ in range(20):
+            requests = self.poll(agent, wait_ms=2000, **more)["requests"]
+            if requests:
+                return requests[0]
+        raise AssertionError(f"nothing for {agent}")
+
+
+def main():
+    print(f"1..{len(TESTS)}", flush=True)
+    failed = 0
+    for number, function in enumerate(TESTS, 1):
+        name = function.__name__
+        try:
+            function()
+            print(f"ok {number} - {name}", flush=True)
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"not ok {number} - {name}")
+            print("".join("# " + line + "\n" for line in traceback.format_exc().splitlines()),
+                  end="", flush=True)
+    return 1 if failed else 0
+
+
