@@ -7,7 +7,6 @@
 /* The newest attempt of a step, as a row like the others. */
 static struct rv_attempt newest(struct rv_task_id task, const struct rv_step *step)
 {
-    bool live = rv_attempt_state_live(step->attempt_state);
     return (struct rv_attempt){
         .step = {task, step->number},
         .number = step->attempt,
@@ -16,7 +15,7 @@ static struct rv_attempt newest(struct rv_task_id task, const struct rv_step *st
         .fence = step->fence,
         .attempt_at = step->attempt_at,
         .complete_by = step->complete_by,
-        .ended_at = live ? 0 : step->ended_at,
+        .ended_at = step->attempt_ended_at,
         .instance = step->instance,
         .error = step->error,
     };

@@ -23,6 +23,13 @@ static enum rv_effect effect_max(enum rv_effect a, enum rv_effect b)
     return a > b ? a : b;
 }
 
+void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state how)
+{
+    rv_assert(rv_attempt_state_live(step->attempt_state) && !rv_attempt_state_live(how));
+    step->attempt_state = how;
+    step->attempt_ended_at = d->command->now;
+}
+
 enum rv_verdict attempt_assign(struct draft *d)
 {
     const struct rv_command *command = d->command;
@@ -39,6 +46,7 @@ enum rv_verdict attempt_assign(struct draft *d)
     step->token = rv_prng_next(&d->prng);
     step->fence = ++task->fence;
     step->attempt_at = command->now;
+    step->attempt_ended_at = 0;
     step->complete_by = rv_time_earlier(rv_time_add(command->now, policy->complete_by_ms),
                                         step->deadline);
     step->lease_ms = lease_of(policy);
@@ -59,7 +67,7 @@ enum rv_verdict attempt_assign(struct draft *d)
 
 static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
 {
-    step->attempt_state = RV_ATTEMPT_DONE;
+    attempt_close(d, step, RV_ATTEMPT_DONE);
     step->effect = RV_EFFECT_DONE;
     step->output = d->command->u.reply.output;
     step->error = RV_STR_NONE;
@@ -82,13 +90,13 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
     step->effect = effect_max(step->effect, reply->effect);
     if (reply->circuit_open) {
         int64_t wait = reply->retry_after_ms ? reply->retry_after_ms : CIRCUIT_RETRY_MS_DEFAULT;
-        step->attempt_state = RV_ATTEMPT_PARKED;
+        attempt_close(d, step, RV_ATTEMPT_PARKED);
         step->error = reply->error;
         step->target = reply->target.at ? reply->target : RV_STR("");
         ladder_repeat(d, step, rv_time_add(d->command->now, wait));
         return RV_DECIDED;
     }
-    step->attempt_state = RV_ATTEMPT_FAILED;
+    attempt_close(d, step, RV_ATTEMPT_FAILED);
     if (reply->transient)
         return ladder_fail(d, step, reply->error, reply->retry_after_ms);
     return ladder_raise(d, step, reply->error);
@@ -145,7 +153,7 @@ static enum rv_verdict reply_revoked(struct draft *d)
     RV_TRY(draft_step(d, d->command->step, &step));
     RV_TRY(reply_late(d, step->attempt, RV_LATE_REVOKED));
     bool done = reply->output.at != NULL;
-    step->attempt_state = done ? RV_ATTEMPT_DONE : RV_ATTEMPT_FAILED;
+    attempt_close(d, step, done ? RV_ATTEMPT_DONE : RV_ATTEMPT_FAILED);
     step->error = reply->error;
     return undo_settle(d, step, done ? RV_EFFECT_DONE : reply->effect);
 }
@@ -231,10 +239,10 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
     bool lease = step->lease_until < step->complete_by;
     step->effect = effect_max(step->effect, RV_EFFECT_UNKNOWN);
     if (step->attempt_state == RV_ATTEMPT_REVOKED) {
-        step->attempt_state = RV_ATTEMPT_EXPIRED;
+        attempt_close(d, step, RV_ATTEMPT_EXPIRED);
         return undo_settle(d, step, RV_EFFECT_UNKNOWN);
     }
-    step->attempt_state = RV_ATTEMPT_EXPIRED;
+    attempt_close(d, step, RV_ATTEMPT_EXPIRED);
     struct rv_str error = error_timeout(d, step);
     if (error.at == NULL)
         return RV_NO_ROOM;
@@ -272,10 +280,10 @@ enum rv_verdict attempt_end(struct draft *d)
     if (step->attempt_state == RV_ATTEMPT_REVOKED) {
         if (how == RV_ATTEMPT_UNDELIVERED && effect != RV_EFFECT_NONE)
             return RV_DECIDED; /* perhaps it was delivered: its complete-by decides */
-        step->attempt_state = how;
+        attempt_close(d, step, how);
         return undo_settle(d, step, effect);
     }
-    step->attempt_state = how;
+    attempt_close(d, step, how);
     step->effect = effect_max(step->effect, effect);
     if (how == RV_ATTEMPT_UNDELIVERED) {
         ladder_repeat(d, step, command->now);

@@ -33,7 +33,7 @@ static enum rv_verdict decide_submit(struct draft *d)
 static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
 {
     if (step->attempt_state == RV_ATTEMPT_OPEN) {
-        step->attempt_state = RV_ATTEMPT_EXPIRED;
+        attempt_close(d, step, RV_ATTEMPT_EXPIRED);
         if (step->effect == RV_EFFECT_NONE)
             step->effect = RV_EFFECT_UNKNOWN;
     }

@@ -122,7 +122,7 @@ void draft_archive(struct draft *d, const struct rv_step *step)
         .fence = step->fence,
         .attempt_at = step->attempt_at,
         .complete_by = step->complete_by,
-        .ended_at = d->command->now,
+        .ended_at = step->attempt_ended_at,
         .instance = step->instance,
         .error = step->error,
     };

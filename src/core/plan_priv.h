@@ -40,6 +40,8 @@ void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
 int64_t draft_jitter(struct draft *d, int64_t ms, int64_t part);
 
 /* attempt.c: one attempt's life. */
+/* The live attempt of the step has ended. */
+void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state how);
 enum rv_verdict attempt_assign(struct draft *d);
 enum rv_verdict attempt_reply(struct draft *d);
 enum rv_verdict attempt_renew(struct draft *d);

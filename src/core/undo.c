@@ -103,6 +103,7 @@ static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
         return RV_DECIDED;
     }
     step->attempt_state = RV_ATTEMPT_REVOKED;
+    step->attempt_ended_at = 0;
     step->wake_at = step->complete_by;
     return RV_DECIDED;
 }

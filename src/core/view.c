@@ -25,6 +25,9 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         return "a live attempt has a complete-by and a lease";
     if (live && step->lease_until > step->complete_by)
         return "a lease never outlives complete-by";
+    bool ended = step->attempt_state != RV_ATTEMPT_NONE && !live;
+    if (ended != (step->attempt_ended_at != 0))
+        return "an attempt has an end exactly when it has ended";
     if (live && step->state != RV_STEP_PROCESSING)
         return "a live attempt belongs to a step in processing";
     if (step->kind == RV_KIND_CALL && step->state == RV_STEP_PROCESSING && !live)

@@ -240,6 +240,7 @@ struct rv_step random_step(struct subject *subject, struct rv_prng *prng, uint32
         .token = (uint64_t)random_int64(prng),
         .fence = NUMBER(),
         .attempt_at = INSTANT(),
+        .attempt_ended_at = INSTANT(),
         .complete_by = INSTANT(),
         .lease_ms = random_int64(prng),
         .lease_until = INSTANT(),
@@ -385,6 +386,7 @@ void dump_step(struct rv_buf *out, const struct rv_step *step)
     PUT_INT(step, token);
     PUT_INT(step, fence);
     PUT_INT(step, attempt_at);
+    PUT_INT(step, attempt_ended_at);
     PUT_INT(step, complete_by);
     PUT_INT(step, lease_ms);
     PUT_INT(step, lease_until);

@@ -79,6 +79,7 @@ static int ground_open(void **state)
     done.effect = RV_EFFECT_UNKNOWN;
     done.attempt = 1;
     done.attempt_state = RV_ATTEMPT_EXPIRED;
+    done.attempt_ended_at = NOW - 5;
     task.state = RV_TASK_ERROR;
     const struct rv_step *steps[] = {&done};
     struct rv_command cancel = {.kind = RV_COMMAND_CANCEL};
@@ -117,6 +118,8 @@ static bool rows_make(const struct ground *g, enum rv_task_state task_state,
     step->state = step_state;
     step->attempt_state = attempt_state;
     step->attempt = attempt_state == RV_ATTEMPT_NONE ? 0 : 1;
+    step->attempt_ended_at =
+        attempt_state == RV_ATTEMPT_NONE || rv_attempt_state_live(attempt_state) ? 0 : NOW - 5;
     step->token = TOKEN;
     step->fence = 9;
     step->complete_by = NOW + 10000;

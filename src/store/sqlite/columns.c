@@ -95,6 +95,7 @@ static const struct rv_column step_columns[] = {
     INT64(token, "token"),
     UINT32(fence),
     INSTANT(attempt_at),
+    INSTANT(attempt_ended_at),
     INSTANT(complete_by),
     INT64(lease_ms, "lease_ms"),
     INSTANT(lease_until),

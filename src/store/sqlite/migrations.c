@@ -78,6 +78,7 @@ static const char *const version_1[] = {
     " token INTEGER NOT NULL,"
     " fence INTEGER NOT NULL,"
     " attempt_at INTEGER,"
+    " attempt_ended_at INTEGER,"
     " complete_by INTEGER,"
     " lease_ms INTEGER NOT NULL,"
     " lease_until INTEGER,"
