@@ -86,7 +86,7 @@ static int alert_ack(struct cli *cli, struct rv_str alert)
     if (cli_has(cli, CLI_OPTION_JSON))
         cli_json_print(answer.text);
     else
-        printf("%.*s acknowledged; it stays open until its task goes on\n", RV_STR_FMT(alert));
+        printf("%.*s acknowledged; \"reeve alerts --all\" still lists it\n", RV_STR_FMT(alert));
     return CLI_DONE;
 }
 

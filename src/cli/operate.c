@@ -36,7 +36,7 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
 static int task_operate(struct cli *cli, const char *verb)
 {
     struct cli_path path;
-    struct cli_answer answer;
+    struct cli_answer answer = {.status = 0};
     struct rv_str task = rv_str_of(cli->words.args[0]);
     cli_path_begin(&path, "/v1/tasks");
     cli_path_segment(&path, task);

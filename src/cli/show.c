@@ -153,6 +153,8 @@ static void late_add(const struct rv_json *late, void *user)
 static void alert_add(const struct rv_json *alert, void *user)
 {
     struct shown *shown = user;
+    if (cli_instant(alert, "closedAt") != 0 && !cli_has(shown->cli, CLI_OPTION_ALL))
+        return;
     if (shown->count++ == 0)
         printf("\n%sAlerts%s\n", cli_colour_begin(CLI_BOLD, shown->cli->colour),
                cli_colour_end(shown->cli->colour));
@@ -191,6 +193,7 @@ static int steps_show(struct cli *cli, struct rv_str task, int64_t last)
     return CLI_DONE;
 }
 
+/* Those that somebody looks after still say why the task stands; closed ones only with --all. */
 static int alerts_show(struct cli *cli, struct rv_str task)
 {
     struct shown shown = {.cli = cli};
@@ -199,7 +202,7 @@ static int alerts_show(struct cli *cli, struct rv_str task)
     struct rv_str id = rv_arena_str(&cli->arena, task);
     cli_path_begin(&list.path, "/v1/alerts");
     cli_path_parameter(&list.path, "task", id.at);
-    cli_path_parameter(&list.path, "open", cli_has(cli, CLI_OPTION_ALL) ? "false" : "true");
+    cli_path_parameter(&list.path, "open", "false");
     return cli_list_read(cli, &list, NULL, ALERTS_SHOWN, &next);
 }
 

@@ -56,7 +56,7 @@ static int input_read(struct cli *cli, struct rv_str *ret_input)
     struct rv_json_fault fault;
     if (rv_json_scan(*ret_input, RV_JSON_DEPTH_MAX, &fault) == RV_OK)
         return CLI_DONE;
-    if (given[0] == '@')
+    if (given != NULL && given[0] == '@')
         fprintf(stderr, "%s:%u:%u: %s\n", name, fault.line, fault.column, fault.message);
     else
         cli_tell(cli, CLI_USAGE, "--input is no JSON, at byte %zu: %s; a file is --input @FILE",
@@ -115,7 +115,7 @@ static void receipt_print(struct cli *cli, const struct cli_answer *answer)
 int cli_submit(struct cli *cli)
 {
     struct rv_str input;
-    struct cli_answer answer;
+    struct cli_answer answer = {.status = 0};
     int code = options_check(cli);
     if (code != CLI_DONE)
         return code;

@@ -241,8 +241,12 @@ static void test_clean(void **state)
     (void)state;
     is(cli_text_clean(&arena, RV_STR("gr\xc3\xbc\xc3\x9f")), "gr\xc3\xbc\xc3\x9f");
     is(cli_text_clean(&arena, RV_STR("\033[31mred\r\n\t\x7f")), " [31mred    ");
-    is(cli_text_clean(&arena, RV_STR("a\xc2\x9b" "31m")), "a 31m");
-    is(cli_text_clean(&arena, RV_STR("a\xe2\x80\xae" "b")), "a b");
+    is(cli_text_clean(&arena, RV_STR("a\xc2\x9b"
+                                     "31m")),
+       "a 31m");
+    is(cli_text_clean(&arena, RV_STR("a\xe2\x80\xae"
+                                     "b")),
+       "a b");
     is(cli_text_clean(&arena, RV_STR("\xff\xc3")), "??");
     is(cli_text_clean(&arena, RV_STR("\xc0\xaf\xed\xa0\x80")), "?????");
     assert_int_equal(cli_text_columns(RV_STR("gr\xc3\xbc\xc3\x9f")), 4);

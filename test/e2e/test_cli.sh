@@ -1,0 +1,309 @@
+#!/bin/bash
+# test/e2e/test_cli.sh REEVE - the command line as operators, scripts and newcomers use it, against a
+# real server. Prints TAP.
+set -u
+reeve=$(realpath "$1")
+dir=$(mktemp -d)
+cd "$dir" || exit 1
+unset REEVE_API_KEY REEVE_STORE REEVE_LISTEN REEVE_LOG
+export USER=olga NO_COLOR=1
+server=
+agent=
+count=0
+red=0
+
+end() {
+    for pid in $server $agent; do
+        kill "$pid" && wait "$pid"
+    done 2>/dev/null
+    rm -rf "$dir"
+}
+trap end EXIT
+
+pause() { read -r -t 0.02 <> <(:); }
+
+# until_true COMMAND...: asks again until it succeeds, 20 s at most.
+until_true() {
+    local end=$((SECONDS + 20))
+    until "$@"; do
+        [ $SECONDS -lt $end ] || return 1
+        pause
+    done
+    return 0
+}
+
+# run ARGUMENTS...: runs reeve; its exit code, stdout and stderr are kept in code, out and err.
+run() {
+    ran="reeve $*"
+    "$reeve" "$@" >out.txt 2>err.txt </dev/null
+    code=$?
+    out=$(<out.txt)
+    err=$(<err.txt)
+}
+
+verdict() { # GOOD NAME WANTED
+    count=$((count + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $count - $2"
+        return
+    fi
+    red=1
+    echo "not ok $count - $2"
+    { echo "ran: $ran"; echo "exit code: $code"; echo "wanted: $3"; echo "stdout:"; echo "$out"
+        echo "stderr:"; echo "$err"; } | sed 's/^/# /'
+}
+
+# gives NAME CODE PATTERN: the last run ended so, and stdout and stderr together match the pattern.
+gives() {
+    local good=1 all="$out"$'\n'"$err"
+    # shellcheck disable=SC2053  # the right side is a pattern
+    [ "$code" = "$2" ] && [[ $all == *$3* ]] && good=0
+    verdict $good "$1" "exit code $2 and $3"
+}
+
+begin_server() {
+    "$reeve" serve --listen "127.0.0.1:${1:-0}" --store "$dir/store.db" >server.out 2>>server.err &
+    server=$!
+    until_true grep -qs '^reeve: listening on ' server.out || {
+        echo "Bail out! the server does not start: $(cat server.out server.err)"
+        exit 1
+    }
+    REEVE_URL=$(sed -n 's/^reeve: listening on //p' server.out)
+    export REEVE_URL
+}
+
+end_server() {
+    kill -TERM "$server" && wait "$server"
+    server=
+    : >server.out
+}
+
+# The agent "shop": answers each request by what its input asks for. It ends between two polls, so
+# that no poll is left that would take a request away.
+serve_agent() {
+    until [ -e agent.stop ]; do
+        curl -s -m 30 -d '{"instance":"a","max":1,"waitMs":500,"confirm":[]}' \
+            "$REEVE_URL/v1/agents/shop/requests" >poll.json || { pause; continue; }
+        jq -c '.requests[] | {replies: [{step, token} + (
+            if .input.do == "decline" then {error: {type: "declined", title: "no funds"}}
+            else {output: {did: .input.do}} end)]}' poll.json 2>/dev/null |
+            while read -r reply; do
+                curl -s -d "$reply" "$REEVE_URL/v1/replies" >/dev/null
+            done
+    done
+}
+
+definition() { # VERSION STEP_TWO
+    cat <<END
+document: { dsl: '1.0.3', namespace: test, name: two, version: '$1' }
+do:
+  - first:
+      call: shop
+      with: { do: reserve }
+      output: { as: '\${ \$workflow.input }' }
+      metadata:
+        reeve:
+          compensate:
+            - giveBack: { call: shop, with: { do: release } }
+  - second:
+      call: shop
+      with: { do: '\${ .second }' }
+      metadata: { reeve: { $2 } }
+END
+}
+
+# ---- without a server ----
+export REEVE_URL=http://127.0.0.1:1
+run tasks
+gives "no server: says how to start one" 5 \
+    'reeve: no server at http://127.0.0.1:1: start one with "reeve serve", or set REEVE_URL'
+run --url 127.0.0.1:7733 tasks
+gives "an address without http" 2 '--url "127.0.0.1:7733" is no address; write http://HOST:PORT'
+run
+gives "no command: the list of them" 2 'publish workflows, YAML or JSON'
+run help
+gives "help lists the commands" 0 'usage: reeve COMMAND'
+run help submit
+gives "help about one command" 0 '--key-from POINTER'
+run submit --help
+gives "the same as an option" 0 '--key-from POINTER'
+run help serve
+gives "help about the server comes from it" 0 '--store'
+run version
+gives "version" 0 'reeve '
+run sumbit
+gives "a mistyped command" 2 'there is no command "sumbit"; did you mean "reeve submit"?'
+run tasks --stat error
+gives "a mistyped option" 2 'reeve tasks: unknown option --stat; did you mean --state?'
+run show
+gives "a missing argument" 2 'reeve show: TASK is missing; usage: reeve show TASK'
+
+begin_server
+
+# ---- workflows ----
+definition 1.0.0 'compensate: none' >two.yaml
+definition 1.1.0 'complteBy: PT1S' >wrong.yaml
+definition 2.0.0 'failures: { then: error }' >parks.yaml
+# Nobody is the agent "nobody": what is submitted in bulk stays where it is.
+definition 3.0.0 'compensate: none' | sed 's/call: shop/call: nobody/' >stays.yaml
+run workflows
+gives "an empty store says what to do" 0 'Nothing is published yet: reeve publish FILE'
+run publish two.yaml
+gives "publish" 0 'test/two:1.0.0 published'
+run publish two.yaml
+gives "publish again" 0 'test/two:1.0.0 known'
+run publish wrong.yaml
+gives "a wrong file: place and cure" 2 \
+    'wrong.yaml:14:28: unknown property "complteBy"*did you mean "completeBy"?'
+run publish nowhere.yaml parks.yaml stays.yaml
+gives "a file that is not there does not stop the others" 3 \
+    'test/two:2.0.0 published*3.0.0 published*nowhere.yaml: No such file or directory'
+run workflows --json
+gives "workflows as JSON" 0 '{"workflows":[*"test/two:1.0.0"*'
+
+# ---- one task ----
+run submit test/tow
+gives "a workflow that is not there" 3 'test/tow'
+run submit two
+gives "a name without its namespace" 2 'namespace/name'
+run submit test/two --input '{"a":'
+gives "input that is no JSON" 2 'reeve submit: --input is no JSON, at byte 6'
+printf '{\n "a": nul\n}' >bad.json
+run submit test/two --input @bad.json
+gives "an input file that is no JSON: its place" 2 'bad.json:2:7:'
+run submit test/two:1.0.0 --key k1 --input '{"second":"charge"}'
+task=$out
+gives "submit gives the id" 0 '[0-9A-Z]'
+run submit test/two:1.0.0 --key k1 --input '{"second":"charge"}'
+[ "$out" = "$task" ]
+verdict $? "the same key is the same task" "$task"
+run submit test/two:1.0.0 --key k1 --input '{}'
+gives "the same key with another input" 4 'key'
+run show "$task"
+gives "show: what it waits for" 0 'first *waits for agent shop'
+run tasks --state pending
+gives "tasks: a table" 0 "TASK*STATE*$task*pending*test/two:1.0.0*k1"
+run tasks --state pendng
+gives "tasks: a state that is none" 2 'did you mean "pending"?'
+run agents
+gives "agents: who is missing" 0 'shop*never'
+run show 0000000000000
+gives "a task that is not there" 3 'reeve show: '
+run show task-one
+gives "an id that is none" 3 '"task-one" is no task id'
+run resubmit "$task"
+gives "an operation that the state refuses" 4 'reeve resubmit: '
+run cancel "$task" --reason 'not wanted'
+gives "cancel" 0 "$task cancelled"
+run watch "$task"
+gives "watch a cancelled task" 1 "$task cancelled"
+run show "$task"
+gives "show: why it was cancelled" 0 'cancelled*not wanted'
+
+# ---- with an agent ----
+serve_agent &
+agent=$!
+run submit test/two:1.0.0 --input '{"second":"charge"}' --wait
+gives "submit --wait: processed" 0 ' processed in '
+run submit test/two:1.0.0 --input '{"second":"charge"}' --watch
+gives "submit --watch: each step" 0 'processed*first*processed*second*processed in'
+run submit test/two:1.0.0 --input '{"second":"decline"}' --watch
+gives "a task that is undone" 1 'giveBack (undoes 1)*compensated in *: declined: no funds'
+run submit test/two:2.0.0 --input '{"second":"decline"}' --wait
+gives "a task that needs an operator" 6 'error: declined: no funds*It waits for an operator: reeve show'
+task=${out%% *}
+task=${task%%$'\n'*}
+run show "$task"
+gives "show: its alert and what to do" 0 'Alerts*failed*to do:*reeve resubmit'
+run alerts
+gives "alerts" 0 "failed*$task*to do:"
+run alerts --json
+alert=$(jq -r '.alerts[0].alert' <<<"$out")
+run alerts ack "$alert"
+gives "alerts ack" 0 "$alert acknowledged"
+run alerts
+gives "an acknowledged alert calls nobody any more" 0 'No open alerts.'
+run alerts --all
+gives "who looks after an alert" 0 'seen:*by olga'
+run show "$task"
+gives "show: an acknowledged alert still stands" 0 'Alerts*seen:*by olga'
+run alerts ack
+gives "alerts ack without an id" 2 'reeve alerts ack ALERT'
+run undo "$task" --reason 'by hand'
+gives "undo a task in error" 0 "$task compensat"
+run watch "$task"
+gives "watch its undo" 1 "$task compensated"
+run show --json "$task"
+[ "$(jq -r .state <<<"$out")" = compensated ]
+verdict $? "show --json is the server's JSON" '.state = compensated'
+run show --json 0000000000000
+[ "$code" = 3 ] && [ "$(jq -r .status <<<"$out")" = 404 ]
+verdict $? "a refusal as JSON is the server's problem" '.status = 404'
+
+# ---- many ----
+{
+    for number in {1..1200}; do
+        echo "{\"order\":\"o-$number\",\"second\":\"charge\"}"
+    done
+    echo '{"order":'
+    echo
+    echo '{"second":"charge"}'
+} >orders.jsonl
+run submit test/two --lines orders.jsonl --key-from /order
+gives "bulk: lines that are wrong are told, the others are taken" 2 \
+    '1,200 accepted, 0 known already, 0 refused, 2 not readable*orders.jsonl:1201: *orders.jsonl:1203: there is no key at /order'
+head -3 orders.jsonl >three.jsonl
+run submit test/two --lines three.jsonl --key-from /order
+gives "bulk: keys make it safe to repeat" 0 '0 accepted, 3 known already'
+"$reeve" submit test/two --lines - --key-from /order --json <three.jsonl >out.txt 2>err.txt
+[ $? = 0 ] && [ "$(jq -s 'map(.status) | add' out.txt)" = 600 ]
+verdict $? "bulk: from standard input, receipts as JSON" 'three lines of status 200'
+run submit test/tow --lines three.jsonl
+gives "bulk: a workflow that is not there" 3 'reeve submit: '
+run submit test/two --lines three.jsonl --key k
+gives "bulk: options that make no sense together" 2 '--key is for one task, --lines for many'
+run submit test/two --lines nowhere.jsonl
+gives "bulk: a file that is not there" 3 'nowhere.jsonl: No such file or directory'
+run tasks --limit 2
+gives "a page says how to go on" 0 'There are more: reeve tasks --limit 2 --after '
+
+# ---- on a terminal ----
+on_terminal() {
+    ran="on a terminal: reeve $*"
+    out=$(env -u NO_COLOR TERM=xterm script -qec "$(printf '%q ' "$reeve" "$@")" /dev/null </dev/null)
+    code=$?
+    err=
+}
+on_terminal submit test/two:1.0.0 --input '{"second":"charge"}' --watch
+gives "a terminal gets a bar, and colours" 0 $'.] [0-2] of 2*\033'
+sed 's/o-/p-/' three.jsonl >more.jsonl
+on_terminal submit test/two --lines more.jsonl --key-from /order
+gives "bulk: a bar with rate and time left" 0 '[[]##*] 3 lines, */s, * left*3 accepted'
+on_terminal tasks --limit 1
+gives "colours on a terminal" 0 $'\033[2mTASK\033[0m'
+run tasks --limit 1
+[[ $out != *$'\033'* ]]
+verdict $? "no colours elsewhere" 'no escape sequences'
+
+# ---- a restart in the middle ----
+touch agent.stop
+wait "$agent"
+rm agent.stop
+run submit test/two:1.0.0 --input '{"second":"charge"}'
+task=$out
+"$reeve" watch "$task" >watch.out 2>watch.err &
+watch=$!
+until_true grep -qs first watch.out
+end_server
+begin_server "${REEVE_URL##*:}"
+serve_agent &
+agent=$!
+wait "$watch"
+code=$?
+ran="reeve watch, over a restart of the server"
+out=$(<watch.out)
+err=$(<watch.err)
+gives "watch outlives a restart of the server" 0 "$task processed"
+
+echo "1..$count"
+exit $red
