@@ -235,7 +235,7 @@ static void test_bars(void **state)
             assert_int_equal(cli_text_bar(&arena, done, 7, columns).len, columns);
 }
 
-/* Whatever a stranger wrote, no control character reaches the terminal, and columns stay columns. */
+/* Whatever a stranger wrote, no control character reaches the terminal; columns stay columns. */
 static void test_clean(void **state)
 {
     (void)state;
