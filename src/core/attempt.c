@@ -40,6 +40,9 @@ enum rv_verdict attempt_assign(struct draft *d)
     rv_assert(step->ready_at <= command->now);
     if (step->attempt_state != RV_ATTEMPT_NONE)
         draft_archive(d, step);
+    /* Its alert `no-agent` was raised (decide.c, wake_step); one of `poison` stands. */
+    if (step->wake_at == 0 && step->deaths < RV_POISON_DEATHS)
+        d->plan->close_alerts = true;
     const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
     step->attempt++;
     step->attempt_state = RV_ATTEMPT_OPEN;

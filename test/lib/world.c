@@ -288,6 +288,14 @@ size_t world_count_alerts(struct world *w, struct rv_task_id task, enum rv_alert
     return count;
 }
 
+size_t world_count_open_alerts(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_ALERTS);
+    call->u.list.open_only = true;
+    assert_true(world_run(w, call));
+    return call->u.list.count;
+}
+
 size_t world_count_late(struct world *w, struct rv_task_id task)
 {
     return world_list(w, RV_CALL_LATE, task)->u.list.count;

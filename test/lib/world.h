@@ -60,6 +60,8 @@ const struct rv_task *world_task(struct world *w, struct rv_task_id task);
 /* The step with this number, or NULL. */
 const struct rv_step *world_step(struct world *w, struct rv_task_id task, uint32_t number);
 size_t world_count_alerts(struct world *w, struct rv_task_id task, enum rv_alert_kind kind);
+/* Of all tasks: what an operator would see. */
+size_t world_count_open_alerts(struct world *w);
 size_t world_count_late(struct world *w, struct rv_task_id task);
 /* OK or the error of the operator's command. */
 enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_task_id task);

@@ -171,10 +171,13 @@ static void a_step_that_nobody_takes_raises_an_alert_and_stays(void **state)
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
     world_pass(w, 2 * 60 * 1000);
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    assert_int_equal(world_count_open_alerts(w), 1);
     assert_state(w, task, "pending");
     world_pass(w, 60 * 60 * 1000);
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    struct rv_request request = world_take(w, "inventory", "i1");
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_done(w, request, "1"), 200);
 }
 
 static void the_servers_absence_is_nobodys_failure(void **state)
