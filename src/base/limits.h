@@ -10,6 +10,7 @@ enum {
     RV_BATCH_COMMANDS_MAX = 1000,         /* commands decided in one transaction */
     RV_CALL_ITEMS_MAX = 1000,             /* tasks, replies or leases in one call */
     RV_POLL_REQUESTS_MAX = 256,           /* requests in one answer to a poll */
+    RV_POLL_ANSWER_BYTES_MAX = 4 * 1024 * 1024, /* its inputs; one more than fits still goes */
     RV_POLLS_PARKED_MAX = 20000,          /* parked polls of all agents */
     RV_PAGE_ROWS_MAX = 100,               /* rows of one page of a query */
     RV_NAME_BYTES_MAX = 128,              /* agent, instance, workflow, poll id, tag */

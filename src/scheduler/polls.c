@@ -86,6 +86,7 @@ static enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct w
             return RV_ERR_MEMORY;
     }
     p->matched[p->matched_count++] = (struct matched){work, step, repeat};
+    p->matched_bytes += work_step(work, step)->input.len;
     return RV_OK;
 }
 
@@ -165,6 +166,8 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
 
 static size_t poll_room(const struct pending *p)
 {
+    if (p->matched_bytes >= RV_POLL_ANSWER_BYTES_MAX)
+        return 0;
     size_t max = p->poll->max < RV_POLL_REQUESTS_MAX ? p->poll->max : RV_POLL_REQUESTS_MAX;
     return max > p->matched_count ? max - p->matched_count : 0;
 }
@@ -303,7 +306,7 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
             poll->requests_count++;
     }
     p->matched = NULL; /* the batch's arena goes */
-    p->matched_count = 0;
+    p->matched_count = p->matched_bytes = 0;
     if (p->instance->cancels > 0)
         cancels_fill(p);
     struct delivery *delivery = delivery_find(p->instance, poll->poll);
@@ -320,7 +323,7 @@ void poll_unmatch(struct rv_scheduler *s, struct pending *p)
                               (struct rv_step_id){p->matched[i].work->id, p->matched[i].step},
                               s->batch.now);
     p->matched = NULL;
-    p->matched_count = 0;
+    p->matched_count = p->matched_bytes = 0;
 }
 
 static void poll_park(struct rv_scheduler *s, struct pending *p)

@@ -77,6 +77,7 @@ struct pending {
     struct agent_instance *instance;
     struct matched *matched; /* on the batch's arena */
     size_t matched_count;
+    size_t matched_bytes;      /* of their inputs */
     struct work **works; /* per item, on the batch's arena */
     int64_t until;       /* parked: monotonic instant of its end */
     bool parked;

@@ -264,6 +264,20 @@ static void higher_priority_goes_first(void **state)
     assert_int_equal(world_take(w, "inventory", "i1").step.task.value, low.value);
 }
 
+/* Many large inputs do not make one huge answer. */
+static void an_answer_has_a_size(void **state)
+{
+    struct world *w = *state;
+    static char input[900 * 1024];
+    memset(input, 'x', sizeof input - 1);
+    memcpy(input, "{\"sku\":\"", 8);
+    memcpy(input + sizeof input - 3, "\"}", 2);
+    for (int i = 0; i < 8; i++)
+        world_submit(w, "order", input);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 5);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 3);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -282,6 +296,7 @@ int main(void)
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
         SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
         SCENARIO(higher_priority_goes_first),
+        SCENARIO(an_answer_has_a_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
