@@ -56,6 +56,12 @@ void rv_scheduler_close(struct rv_scheduler *s)
         pending_unlink(&s->carried, p);
         finish(s, p, RV_ERR_BUSY, RV_STR("the server is stopping: send the request again"));
     }
+    /* After a commit of unknown outcome: nobody is answered. */
+    while (s->batch.calls.first != NULL) {
+        struct pending *p = s->batch.calls.first;
+        pending_unlink(&s->batch.calls, p);
+        free(p);
+    }
     workflow_cache_done(&s->workflows);
     rv_supervisor_done(&s->supervisor);
     agents_done(&s->agents);
@@ -366,6 +372,8 @@ static void batch_act(struct rv_scheduler *s)
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
         if (w->dropped) {
             s->more_due = true; /* somebody else moved the task: look again */
+            if (w->outcome == RV_ERR_DEPOSED)
+                rv_supervisor_unclaim(&s->supervisor);
             if (rv_supervisor_note(&s->supervisor, w->id, s->batch.now) != RV_OK)
                 log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
             continue;
@@ -387,15 +395,33 @@ static void batch_act(struct rv_scheduler *s)
     polls_act_parked(s);
 }
 
+/* What the batch has taken out of the caches (instants from the heap, hints of ready steps, a piece
+ * of the walk, the role) was not written: all of it is looked at again. */
+static void again_soon(struct rv_scheduler *s)
+{
+    int64_t soon = s->batch.now + s->options.scan_interval_ms / 4;
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < s->batch.due_count; i++)
+        err = rv_supervisor_note(&s->supervisor, s->batch.due[i], soon);
+    for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next)
+        if (w->revision_before != 0)
+            err = rv_supervisor_note(&s->supervisor, w->id, soon);
+    /* Without memory for the instants, or in the first walk, all open rows are walked again. */
+    if (err != RV_OK || s->agents.recovering)
+        rv_supervisor_walk(&s->supervisor);
+    if (s->batch.must_commit)
+        rv_supervisor_unclaim(&s->supervisor);
+}
+
 /* The store refused for now: nothing was written. Callers hear so; parked calls stay. */
 static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 {
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
         for (struct pending *p = kind->parked.first; p != NULL; p = p->next)
             poll_unmatch(s, p);
-        while (kind->circuits != NULL && kind->circuits->probe.number != 0 &&
-               held_find(&s->agents, kind->circuits->probe) == NULL)
-            circuit_unprobe(kind, kind->circuits->probe);
+        for (struct circuit *c = kind->circuits; c != NULL; c = c->next)
+            if (c->probe.number != 0 && held_find(&s->agents, c->probe) == NULL)
+                c->probe = (struct rv_step_id){.number = 0};
     }
     struct rv_str why = err == RV_ERR_FULL
                             ? RV_STR("the disk of the state store is full: free some space; the "
@@ -409,9 +435,7 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
     }
     log_event(s, RV_LOG_ERROR, "batch",
               rv_arena_printf(s->batch.arena, "{\"error\":\"%s\"}", rv_err_text(err)));
-    /* What was taken from the heap for this batch comes back with the scan. */
-    s->supervisor.scan_after = (struct rv_task_id){0};
-    s->supervisor.scan_next_at = s->batch.now + s->options.scan_interval_ms / 4;
+    again_soon(s);
 }
 
 /* ---- the cycle ---- */
@@ -436,7 +460,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.arena = &s->arena;
     s->batch.mono_now = mono_now;
     s->batch.works = NULL;
-    s->batch.publishes_count = s->batch.acks_count = 0;
+    s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.must_commit = s->batch.wrote = false;
     s->batch.heavy = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
@@ -468,12 +492,14 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
 static enum rv_err batch_run(struct rv_scheduler *s)
 {
     struct rv_task_id *due = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, RV_FINDINGS_MAX);
+    s->batch.due = due;
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
     if (err == RV_OK) {
         due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, RV_FINDINGS_MAX);
+        s->batch.due_count = due_count;
         if (due_count == RV_FINDINGS_MAX)
             s->more_due = true;
         err = batch_scan(s);
@@ -489,7 +515,10 @@ static enum rv_err batch_run(struct rv_scheduler *s)
     err = batch_commit(s);
     full_note(s, err);
     /* Where only the role was to be renewed, what was asked is answered. */
-    return err == RV_ERR_FULL && batch_only_reads(s) ? RV_OK : err;
+    if (err != RV_ERR_FULL || !batch_only_reads(s))
+        return err;
+    rv_supervisor_unclaim(&s->supervisor);
+    return RV_OK;
 }
 
 enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,

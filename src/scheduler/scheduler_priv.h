@@ -97,6 +97,8 @@ struct batch {
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
     struct pending_list calls;
+    const struct rv_task_id *due; /* taken from the supervisor's heap */
+    size_t due_count;
     struct rv_workflow_row *publishes;
     size_t publishes_count;
     struct rv_ack *acks;

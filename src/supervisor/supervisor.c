@@ -27,9 +27,12 @@ void rv_supervisor_done(struct rv_supervisor *supervisor)
     rv_map_done(&supervisor->wakes);
 }
 
-/* Renewed in the last quarter of its lease: an idle server writes about once a lease. */
+/* Renewed in the last quarter of its lease: an idle server writes about once a lease. Another's is
+ * asked for when it ends. */
 static int64_t campaign_at(const struct rv_supervisor *supervisor)
 {
+    if (supervisor->epoch == 0)
+        return supervisor->role_until;
     return supervisor->role_until - supervisor->role_lease_ms / 4;
 }
 
@@ -50,6 +53,19 @@ enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now
     }
     *ret_wrote = supervisor->epoch != 0;
     return RV_OK;
+}
+
+void rv_supervisor_unclaim(struct rv_supervisor *supervisor)
+{
+    supervisor->epoch = 0;
+    supervisor->role_until = 0;
+}
+
+void rv_supervisor_walk(struct rv_supervisor *supervisor)
+{
+    supervisor->scan_first = true;
+    supervisor->scan_after = (struct rv_task_id){0};
+    supervisor->scan_next_at = 0;
 }
 
 enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,

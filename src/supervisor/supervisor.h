@@ -40,6 +40,11 @@ void rv_supervisor_done(struct rv_supervisor *supervisor);
  * *ret_wrote: the transaction must be committed even if nothing else changes. */
 RV_CHECK enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now,
                                             bool *ret_wrote);
+/* The claim was not committed, or another instance has taken the role: nothing is held, the next
+ * batch asks again. */
+void rv_supervisor_unclaim(struct rv_supervisor *supervisor);
+/* The walk over all open rows that a start makes begins again, at once. */
+void rv_supervisor_walk(struct rv_supervisor *supervisor);
 /* The next piece of the repair scan if it is due: open tasks, for the scheduler to compare with its
  * caches. `ret_tasks` has room for RV_SCAN_ROWS_MAX. *ret_count 0: nothing due. */
 RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "store/memory/memory.h"
+#include "store_faults.h"
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
 
@@ -34,6 +35,8 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
 static void world_start(struct world *w)
 {
     assert_int_equal(rv_store_memory_open(w->data, w->clock, &w->store), RV_OK);
+    if (w->faults != NULL)
+        w->store = store_faults_wrap(w->faults, w->store);
     char boot[32];
     snprintf(boot, sizeof boot, "server-%d", w->restarts);
     struct rv_scheduler_options options = {
@@ -50,7 +53,12 @@ static void world_start(struct world *w)
 
 void world_open(struct world *w)
 {
-    *w = (struct world){.now = START_AT, .mono = 5000};
+    world_open_faulty(w, NULL);
+}
+
+void world_open_faulty(struct world *w, struct store_faults *faults)
+{
+    *w = (struct world){.now = START_AT, .mono = 5000, .faults = faults};
     w->clock = (struct rv_wall_clock){clock_now, w};
     assert_int_equal(rv_store_memory_data_new(&w->data), RV_OK);
     world_start(w);
@@ -88,9 +96,28 @@ void world_restart(struct world *w, int64_t down_ms)
     world_start(w);
 }
 
+/* The process ended and nobody was answered: their connections are gone. */
+static void calls_lost(struct world *w)
+{
+    for (size_t i = 0; i < w->out_count; i++) {
+        if (world_finished(w->out[i]))
+            continue;
+        w->out[i]->err = RV_ERR_COMMIT_UNKNOWN;
+        w->out[i]->owner = NULL;
+    }
+}
+
 static void world_batch(struct world *w, struct rv_call **calls, size_t count)
 {
-    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, count, w->mono), RV_OK);
+    enum rv_err err = rv_scheduler_run_batch(w->scheduler, calls, count, w->mono);
+    assert_true(err == RV_OK || w->faults != NULL);
+    w->batches_failed += err != RV_OK;
+    if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT) {
+        world_stop(w);
+        calls_lost(w);
+        w->restarts++;
+        world_start(w);
+    }
 }
 
 void world_settle(struct world *w)
@@ -132,19 +159,28 @@ bool world_finished(const struct rv_call *call)
     return call->owner == NULL;
 }
 
+/* The finished ones among the older half. */
+static void calls_free_old(struct world *w)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < w->out_count; i++) {
+        if (i < w->out_count / 2 && world_finished(w->out[i])) {
+            rv_arena_done(&w->out[i]->arena);
+            free(w->out[i]);
+        } else {
+            w->out[kept++] = w->out[i];
+        }
+    }
+    w->out_count = kept;
+}
+
 struct rv_call *world_call(struct world *w, enum rv_call_kind kind)
 {
     struct rv_call *call = calloc(1, sizeof *call);
     assert_non_null(call);
-    if (w->out_count == sizeof w->out / sizeof w->out[0]) {
-        for (size_t i = 0; i < w->out_count / 2; i++) {
-            assert_true(world_finished(w->out[i]));
-            rv_arena_done(&w->out[i]->arena);
-            free(w->out[i]);
-        }
-        w->out_count /= 2;
-        memmove(w->out, w->out + w->out_count, w->out_count * sizeof w->out[0]);
-    }
+    if (w->out_count == sizeof w->out / sizeof w->out[0])
+        calls_free_old(w);
+    assert_true(w->out_count < sizeof w->out / sizeof w->out[0]);
     w->out[w->out_count++] = call;
     call->kind = kind;
     call->serial = ++w->serial;

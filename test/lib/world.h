@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct rv_store_memory_data;
+struct store_faults;
 
 /* Time stands still until world_pass. A failed expectation ends the test through cmocka. */
 struct world {
@@ -21,11 +22,17 @@ struct world {
     uint64_t serial;
     int restarts;
     int alerts;              /* log lines of alerts */
+    struct store_faults *faults; /* NULL: the store never fails */
+    int batches_failed;
     struct rv_call *out[64]; /* calls not yet freed */
     size_t out_count;
 };
 
 void world_open(struct world *w);
+/* Over a store that fails when `faults` says so. A batch may then fail; after one whose outcome is
+ * not known the server starts again, and the calls that were in it are lost: finished as
+ * COMMIT_UNKNOWN. */
+void world_open_faulty(struct world *w, struct store_faults *faults);
 void world_close(struct world *w);
 /* kill -9 and start: everything but the store's data is gone. `down_ms` pass meanwhile. */
 void world_restart(struct world *w, int64_t down_ms);

@@ -1,0 +1,246 @@
+#include "store_faults.h"
+
+#include "base/arena.h"
+#include "base/prng.h"
+
+#include <stdlib.h>
+
+static struct store_faults *of(struct rv_store *store)
+{
+    return (struct store_faults *)store;
+}
+
+static bool fails(struct store_faults *faults)
+{
+    faults->calls++;
+    if (faults->fail_at == 0 || faults->calls != faults->fail_at)
+        return false;
+    faults->failed = true;
+    return true;
+}
+
+#define PASS(store, call, ...)                                                                     \
+    do {                                                                                           \
+        struct store_faults *faults_ = of(store);                                                  \
+        if (fails(faults_))                                                                        \
+            return faults_->fail_with;                                                             \
+        return faults_->inner->ops->call(faults_->inner, __VA_ARGS__);                             \
+    } while (0)
+
+static void faults_close(struct rv_store *store)
+{
+    of(store)->inner->ops->close(of(store)->inner);
+}
+
+static enum rv_err faults_enlist(struct rv_store *store, struct rv_str boot, int64_t pid,
+                                 struct rv_enlistment *ret_enlistment)
+{
+    return of(store)->inner->ops->enlist(of(store)->inner, boot, pid, ret_enlistment);
+}
+
+static enum rv_err faults_begin(struct rv_store *store, int64_t *ret_now)
+{
+    PASS(store, begin, ret_now);
+}
+
+static void faults_rollback(struct rv_store *store)
+{
+    of(store)->inner->ops->rollback(of(store)->inner);
+}
+
+static enum rv_err faults_committed(struct rv_store *store, int64_t number, bool *ret_committed)
+{
+    return of(store)->inner->ops->committed(of(store)->inner, number, ret_committed);
+}
+
+static bool offends(const struct store_faults *faults, const struct rv_change *change)
+{
+    return faults->offender.value != 0 && change->task->id.value == faults->offender.value &&
+           !(change->task->state == RV_TASK_ERROR && change->alerts_count > 0 &&
+             change->steps_count == 0);
+}
+
+/* The changes that pass, in their order; the others get their outcome here. */
+static size_t changes_pass(struct store_faults *faults, struct rv_batch *batch,
+                           struct rv_change *passed, size_t *places)
+{
+    static const enum rv_err outcomes[] = {RV_ERR_CONFLICT, RV_ERR_DUPLICATE, RV_ERR_DEPOSED};
+    size_t count = 0;
+    for (size_t i = 0; i < batch->changes_count; i++) {
+        struct rv_prng prng;
+        struct rv_change *change = &batch->changes[i];
+        rv_prng_init(&prng, ++faults->seed);
+        bool drop = rv_prng_below(&prng, 1000) < faults->drops_per_1000;
+        enum rv_err outcome = outcomes[faults->drops % 3];
+        if (drop && outcome == RV_ERR_DUPLICATE && change->key == NULL)
+            outcome = RV_ERR_CONFLICT;
+        if (drop && outcome == RV_ERR_DEPOSED && change->epoch == 0)
+            outcome = RV_ERR_CONFLICT;
+        if (drop) {
+            change->outcome = outcome;
+            faults->drops++;
+            continue;
+        }
+        places[count] = i;
+        passed[count++] = *change;
+    }
+    return count;
+}
+
+static enum rv_err commit_passed(struct store_faults *faults, struct rv_batch *batch)
+{
+    struct rv_change *passed = calloc(batch->changes_count + 1, sizeof *passed);
+    size_t *places = calloc(batch->changes_count + 1, sizeof *places);
+    if (passed == NULL || places == NULL)
+        abort();
+    struct rv_batch less = *batch;
+    less.changes = passed;
+    less.changes_count = changes_pass(faults, batch, passed, places);
+    enum rv_err err = faults->inner->ops->commit(faults->inner, &less);
+    for (size_t i = 0; i < less.changes_count; i++)
+        batch->changes[places[i]].outcome = passed[i].outcome;
+    faults->commits += err == RV_OK && less.changes_count > 0;
+    free(passed);
+    free(places);
+    return err;
+}
+
+static enum rv_err faults_commit(struct rv_store *store, struct rv_batch *batch)
+{
+    struct store_faults *faults = of(store);
+    bool failing = fails(faults);
+    bool unknown = failing && faults->fail_with == RV_ERR_COMMIT_UNKNOWN;
+    for (size_t i = 0; i < batch->changes_count; i++) {
+        if (!offends(faults, &batch->changes[i]))
+            continue;
+        faults_rollback(store);
+        return RV_ERR_INVALID;
+    }
+    if (failing && !(unknown && faults->unknown_writes)) {
+        faults_rollback(store);
+        return faults->fail_with;
+    }
+    enum rv_err err = commit_passed(faults, batch);
+    return err == RV_OK && unknown ? RV_ERR_COMMIT_UNKNOWN : err;
+}
+
+static enum rv_err faults_load_tasks(struct rv_store *store, struct rv_arena *arena,
+                                     const struct rv_task_id *ids, size_t count,
+                                     const struct rv_task **ret_tasks)
+{
+    PASS(store, load_tasks, arena, ids, count, ret_tasks);
+}
+
+static enum rv_err faults_load_steps(struct rv_store *store, struct rv_arena *arena,
+                                     const struct rv_step_id *ids, size_t count,
+                                     const struct rv_step **ret_steps)
+{
+    PASS(store, load_steps, arena, ids, count, ret_steps);
+}
+
+static enum rv_err faults_find_keys(struct rv_store *store, struct rv_arena *arena,
+                                    const struct rv_str *keys, size_t count,
+                                    struct rv_key_row *ret_rows)
+{
+    PASS(store, find_keys, arena, keys, count, ret_rows);
+}
+
+static enum rv_err faults_load_workflow(struct rv_store *store, struct rv_arena *arena, int64_t id,
+                                        const struct rv_workflow_row **ret_row)
+{
+    PASS(store, load_workflow, arena, id, ret_row);
+}
+
+static enum rv_err faults_find_workflow(struct rv_store *store, struct rv_arena *arena,
+                                        struct rv_str space, struct rv_str name,
+                                        struct rv_str version,
+                                        const struct rv_workflow_row **ret_row)
+{
+    PASS(store, find_workflow, arena, space, name, version, ret_row);
+}
+
+static enum rv_err faults_scan_open(struct rv_store *store, struct rv_arena *arena,
+                                    struct rv_task_id after, size_t limit,
+                                    const struct rv_task **ret_tasks, size_t *ret_count)
+{
+    PASS(store, scan_open, arena, after, limit, ret_tasks, ret_count);
+}
+
+static enum rv_err faults_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
+                                     int64_t *ret_epoch, int64_t *ret_until)
+{
+    PASS(store, claim_role, role, lease_ms, ret_epoch, ret_until);
+}
+
+static enum rv_err faults_list_tasks(struct rv_store *store, struct rv_arena *arena,
+                                     const struct rv_task_filter *filter, size_t limit,
+                                     struct rv_task *ret_tasks, size_t *ret_count,
+                                     struct rv_task_id *ret_next)
+{
+    PASS(store, list_tasks, arena, filter, limit, ret_tasks, ret_count, ret_next);
+}
+
+static enum rv_err faults_list_steps(struct rv_store *store, struct rv_arena *arena,
+                                     struct rv_task_id task, uint32_t after, size_t limit,
+                                     struct rv_step *ret_steps, size_t *ret_count)
+{
+    PASS(store, list_steps, arena, task, after, limit, ret_steps, ret_count);
+}
+
+static enum rv_err faults_list_attempts(struct rv_store *store, struct rv_arena *arena,
+                                        struct rv_step_id step, uint32_t after_step,
+                                        uint32_t after, size_t limit,
+                                        struct rv_attempt *ret_attempts, size_t *ret_count)
+{
+    PASS(store, list_attempts, arena, step, after_step, after, limit, ret_attempts, ret_count);
+}
+
+static enum rv_err faults_list_late_replies(struct rv_store *store, struct rv_arena *arena,
+                                            struct rv_task_id task, size_t limit,
+                                            struct rv_late_reply *ret_rows, size_t *ret_count)
+{
+    PASS(store, list_late_replies, arena, task, limit, ret_rows, ret_count);
+}
+
+static enum rv_err faults_list_alerts(struct rv_store *store, struct rv_arena *arena,
+                                      struct rv_task_id task, bool open_only, int64_t before,
+                                      size_t limit, struct rv_alert *ret_alerts, size_t *ret_count)
+{
+    PASS(store, list_alerts, arena, task, open_only, before, limit, ret_alerts, ret_count);
+}
+
+static enum rv_err faults_list_workflows(struct rv_store *store, struct rv_arena *arena,
+                                         size_t skip, size_t limit,
+                                         struct rv_workflow_row *ret_rows, size_t *ret_count)
+{
+    PASS(store, list_workflows, arena, skip, limit, ret_rows, ret_count);
+}
+
+static const struct rv_store_ops operations = {
+    .close = faults_close,
+    .enlist = faults_enlist,
+    .begin = faults_begin,
+    .commit = faults_commit,
+    .rollback = faults_rollback,
+    .committed = faults_committed,
+    .load_tasks = faults_load_tasks,
+    .load_steps = faults_load_steps,
+    .find_keys = faults_find_keys,
+    .load_workflow = faults_load_workflow,
+    .find_workflow = faults_find_workflow,
+    .scan_open = faults_scan_open,
+    .claim_role = faults_claim_role,
+    .list_tasks = faults_list_tasks,
+    .list_steps = faults_list_steps,
+    .list_attempts = faults_list_attempts,
+    .list_late_replies = faults_list_late_replies,
+    .list_alerts = faults_list_alerts,
+    .list_workflows = faults_list_workflows,
+};
+
+struct rv_store *store_faults_wrap(struct store_faults *faults, struct rv_store *inner)
+{
+    faults->store.ops = &operations;
+    faults->inner = inner;
+    return &faults->store;
+}

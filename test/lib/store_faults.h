@@ -1,0 +1,36 @@
+/* store_faults.h - a store over another one whose calls fail when a test says so. */
+#ifndef RV_TEST_LIB_STORE_FAULTS_H
+#define RV_TEST_LIB_STORE_FAULTS_H
+
+#include "store/store.h"
+
+/* Every call counts, but close, enlist, rollback and committed. A begin that fails opens nothing; a
+ * commit that fails writes nothing (with COMMIT_UNKNOWN: what `unknown_writes` says); any other call
+ * leaves the transaction open, as a store does. */
+struct store_faults {
+    struct rv_store store;
+    struct rv_store *inner; /* owned from store_faults_wrap on */
+
+    uint64_t calls;   /* so far */
+    uint64_t fail_at; /* the call that fails, from 1; 0: none */
+    enum rv_err fail_with;
+    bool unknown_writes;
+    bool failed; /* it has */
+
+    /* Changes that do not pass although they should: each one with this probability. The outcomes
+     * CONFLICT, DUPLICATE and DEPOSED are drawn in turn. */
+    uint64_t seed;
+    uint32_t drops_per_1000;
+    uint64_t drops;
+
+    /* A change of this task is INVALID: the store refuses each batch that contains it, unless the
+     * change parks the task. */
+    struct rv_task_id offender;
+
+    uint64_t commits; /* that wrote something */
+};
+
+/* Takes `inner` over. */
+struct rv_store *store_faults_wrap(struct store_faults *faults, struct rv_store *inner);
+
+#endif
