@@ -120,6 +120,9 @@ static void full_note(struct rv_scheduler *s, enum rv_err err)
 {
     if (err == RV_ERR_FULL) {
         s->full = true;
+        /* The role is renewed an interval from now: a write that finds out if there is space. */
+        s->supervisor.role_until = s->batch.now + s->options.role_lease_ms / 4 +
+                                   s->options.scan_interval_ms;
     } else if (s->full && s->batch.wrote) {
         s->full = false;
         absence_add(s, s->full_from, s->batch.now);
