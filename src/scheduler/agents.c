@@ -5,6 +5,11 @@
 
 #include <stdlib.h>
 
+/* How long an instance that holds nothing is remembered, and how often such are looked for; the
+ * shorter times count when there are many. */
+enum { FORGET_MS = 10 * RV_MINUTE_MS, FORGET_INTERVAL_MS = RV_MINUTE_MS };
+enum { INSTANCES_MANY = 4096, FORGET_MANY_MS = RV_SECOND_MS };
+
 void agents_init(struct agents *agents, struct rv_hash_key key)
 {
     *agents = (struct agents){.hash_key = key};
@@ -37,7 +42,6 @@ static void instance_free(struct agent_instance *instance)
         instance->deliveries = next;
     }
     free(instance->name);
-    free(instance->boot);
     free(instance);
 }
 
@@ -113,7 +117,8 @@ struct agent_instance *agents_instance_find(const struct agent_kind *kind, struc
     return NULL;
 }
 
-struct agent_instance *agents_instance(struct agent_kind *kind, struct rv_str name)
+struct agent_instance *agents_instance(struct agents *agents, struct agent_kind *kind,
+                                       struct rv_str name)
 {
     struct agent_instance *instance = agents_instance_find(kind, name);
     if (instance != NULL)
@@ -129,7 +134,45 @@ struct agent_instance *agents_instance(struct agent_kind *kind, struct rv_str na
     }
     instance->next = kind->instances;
     kind->instances = instance;
+    agents->instances_count++;
     return instance;
+}
+
+static void instances_forget(struct agents *agents, struct agent_kind *kind, int64_t before)
+{
+    struct agent_instance **at = &kind->instances;
+    while (*at != NULL) {
+        struct agent_instance *instance = *at;
+        if (instance->held_count + instance->parked_count > 0 || instance->seen_at > before) {
+            at = &instance->next;
+            continue;
+        }
+        *at = instance->next;
+        instance_free(instance);
+        agents->instances_count--;
+    }
+}
+
+void agents_forget(struct agents *agents, int64_t now)
+{
+    bool many = agents->instances_count > INSTANCES_MANY;
+    int64_t keep_ms = many ? FORGET_MANY_MS : FORGET_MS;
+    if (now - agents->forgot_at < (many ? FORGET_MANY_MS : FORGET_INTERVAL_MS))
+        return;
+    agents->forgot_at = now;
+    struct agent_kind **at = &agents->kinds;
+    while (*at != NULL) {
+        struct agent_kind *kind = *at;
+        instances_forget(agents, kind, now - keep_ms);
+        circuits_forget(kind, now - keep_ms);
+        if (kind->instances != NULL || kind->circuits != NULL || kind->queued.count > 0) {
+            at = &kind->next;
+            continue;
+        }
+        *at = kind->next;
+        rv_map_remove(&agents->kinds_by_hash, rv_hash(agents->hash_key, rv_str_of(kind->name)), 0);
+        kind_free(kind);
+    }
 }
 
 struct delivery *delivery_find(const struct agent_instance *instance, struct rv_str poll)
@@ -196,11 +239,12 @@ void held_remove(struct agents *agents, struct held *held)
 static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, struct rv_step_id id,
                             const struct rv_step *step, int64_t now)
 {
-    struct agent_instance *instance = agents_instance(kind, step->instance);
+    struct agent_instance *instance = agents_instance(agents, kind, step->instance);
     if (instance == NULL)
         return RV_ERR_MEMORY;
-    if (instance->boot == NULL && (instance->boot = text_new(step->boot)) == NULL)
-        return RV_ERR_MEMORY;
+    uint64_t boot = rv_hash(agents->hash_key, step->boot);
+    if (instance->boot == 0)
+        instance->boot = boot;
     struct held *held = calloc(1, sizeof *held);
     struct delivery *delivery = delivery_get(instance, step->poll, now);
     if (held == NULL || delivery == NULL ||
@@ -213,6 +257,7 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     }
     *held = (struct held){.step = id,
                           .token = step->token,
+                          .boot = boot,
                           .delivery = delivery,
                           .instance = instance,
                           .next = instance->held};

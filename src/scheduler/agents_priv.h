@@ -40,6 +40,7 @@ struct delivery {
 struct held {
     struct rv_step_id step;
     uint64_t token;
+    uint64_t boot; /* hash of the boot id that took it */
     bool revoked;
     bool cancel_told;
     struct delivery *delivery;       /* borrowed from the instance */
@@ -49,8 +50,8 @@ struct held {
 };
 
 struct agent_instance {
-    char *name; /* owned, terminated */
-    char *boot;
+    char *name;    /* owned, terminated */
+    uint64_t boot; /* hash of the boot id that polled last; 0: none yet */
     struct agent_kind *kind; /* borrowed */
     int64_t seen_at;
     bool overlaps; /* has had two polls out at once */
@@ -89,6 +90,8 @@ struct agents {
     struct agent_kind *kinds; /* owned */
     struct rv_map kinds_by_hash;
     struct rv_map held; /* (task, number) -> struct held * */
+    size_t instances_count;
+    int64_t forgot_at;  /* when those that are gone were looked for last */
     bool recovering;    /* the walk over the open rows after a start is under way */
 };
 
@@ -102,7 +105,11 @@ void agents_done(struct agents *agents);
 
 /* Found or made; NULL when memory is out. */
 struct agent_kind *agents_kind(struct agents *agents, struct rv_str name);
-struct agent_instance *agents_instance(struct agent_kind *kind, struct rv_str name);
+struct agent_instance *agents_instance(struct agents *agents, struct agent_kind *kind,
+                                       struct rv_str name);
+/* Between batches: forgets instances, circuits and kinds that nothing refers to and that were not
+ * seen for a while, so that names which never come back do not fill the memory. */
+void agents_forget(struct agents *agents, int64_t now);
 /* Found, or NULL. */
 struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str name);
 struct agent_instance *agents_instance_find(const struct agent_kind *kind, struct rv_str name);
@@ -133,6 +140,8 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
                  int64_t now);
 /* A circuit whose instant has passed lets one of its steps go for a probe. */
 void circuits_tick(struct agent_kind *kind, int64_t now);
+/* Forgets circuits that nobody has waited for since `before`. */
+void circuits_forget(struct agent_kind *kind, int64_t before);
 /* The step was not handed out after all. */
 void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id);
 

@@ -128,6 +128,16 @@ void circuits_tick(struct agent_kind *kind, int64_t now)
             circuit_release_one(kind, c);
 }
 
+void circuits_forget(struct agent_kind *kind, int64_t before)
+{
+    struct circuit *next;
+    for (struct circuit *c = kind->circuits; c != NULL; c = next) {
+        next = c->next;
+        if (c->until <= before && c->probe.number == 0 && c->waiting_count == 0)
+            circuit_close(kind, c);
+    }
+}
+
 void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id)
 {
     for (struct circuit *c = kind->circuits; c != NULL; c = c->next)

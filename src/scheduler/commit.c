@@ -70,26 +70,47 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
     return committed ? RV_OK : RV_ERR_BUSY;
 }
 
-static enum rv_err commit_halves(struct rv_scheduler *s, struct rv_change *changes, size_t count,
-                                 bool first)
+static enum rv_err commit_halves(struct rv_scheduler *s, struct rv_change *changes, size_t count);
+
+static enum rv_err commit_next(struct rv_scheduler *s, struct rv_change *changes, size_t count)
 {
-    enum rv_err err = commit_once(s, changes, count, first);
+    int64_t now;
+    enum rv_err err = count > 0 ? s->store->ops->begin(s->store, &now) : RV_OK;
+    return err == RV_OK && count > 0 ? commit_halves(s, changes, count) : err;
+}
+
+static enum rv_err commit_halves(struct rv_scheduler *s, struct rv_change *changes, size_t count)
+{
+    enum rv_err err = commit_once(s, changes, count, false);
     if (err == RV_OK || passing(err) || err == RV_ERR_COMMIT_UNKNOWN)
         return err;
-    if (count <= 1) {
-        if (count == 0)
-            return err;
+    if (count == 1) {
         changes[0].outcome = err;
         return RV_OK;
     }
-    size_t half = count / 2;
+    err = commit_next(s, changes, count / 2);
+    return err == RV_OK ? commit_next(s, changes + count / 2, count - count / 2) : err;
+}
+
+/* What belongs to no task is written by itself once the batch was refused. */
+static enum rv_err commit_taskless(struct rv_scheduler *s)
+{
     int64_t now;
-    err = s->store->ops->begin(s->store, &now);
+    if (s->batch.publishes_count + s->batch.acks_count == 0)
+        return RV_OK;
+    enum rv_err err = s->store->ops->begin(s->store, &now);
     if (err == RV_OK)
-        err = commit_halves(s, changes, half, first);
-    if (err == RV_OK)
-        err = s->store->ops->begin(s->store, &now);
-    return err == RV_OK ? commit_halves(s, changes + half, count - half, false) : err;
+        err = commit_once(s, NULL, 0, true);
+    return rv_err_family(err) == RV_FAMILY_TELL ? RV_ERR_BUSY : err;
+}
+
+static enum rv_err commit_all(struct rv_scheduler *s, struct rv_change *changes, size_t count)
+{
+    enum rv_err err = commit_once(s, changes, count, true);
+    if (err == RV_OK || passing(err) || err == RV_ERR_COMMIT_UNKNOWN)
+        return err;
+    err = commit_taskless(s);
+    return err == RV_OK ? commit_next(s, changes, count) : err;
 }
 
 /* The offender's task waits for an operator from the next batch on. */
@@ -123,7 +144,9 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
                                .revision_before = before->revision,
                                .alerts = plan->alerts,
                                .alerts_count = plan->alerts_count};
-    return commit_once(s, &change, 1, false);
+    err = commit_once(s, &change, 1, false);
+    /* Refused even so: the task stays as it was, and is left alone for a while. */
+    return rv_err_family(err) == RV_FAMILY_TELL ? RV_OK : err;
 }
 
 static size_t changes_count(const struct rv_scheduler *s)
@@ -162,7 +185,7 @@ enum rv_err batch_commit(struct rv_scheduler *s)
             return err;
         }
     }
-    enum rv_err err = commit_halves(s, changes, count, true);
+    enum rv_err err = commit_all(s, changes, count);
     if (err != RV_OK)
         return err;
     i = count;

@@ -37,9 +37,14 @@ void operate_act(struct rv_scheduler *s, struct pending *p)
 {
     struct work *work = p->works ? p->works[0] : NULL;
     pending_unlink(&s->batch.calls, p);
-    if (work != NULL && work->dropped) {
+    if (work != NULL && work_again(work)) {
         p->call->err = RV_OK;
         pending_append(&s->carried, p);
+        return;
+    }
+    if (work != NULL && work->dropped) {
+        finish(s, p, RV_ERR_REFUSED,
+               RV_STR("the state store refused the task's change: see its alert"));
         return;
     }
     if (work != NULL)

@@ -85,6 +85,7 @@ void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id ta
     if (err == RV_OK)
         err = park(s, p, wait_ms);
     if (err == RV_OK) {
+        p->mark = rv_arena_mark(&p->call->arena);
         pending_append(list, p);
         return;
     }
@@ -165,11 +166,17 @@ void parked_finish_all(struct rv_scheduler *s)
 static void waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task)
 {
     struct rv_call *call = p->call;
+    /* Each answer takes the place of the one before: a task may change often while one waits. */
+    rv_arena_release(&call->arena, p->mark);
     const struct rv_task *copy = task_copy(&call->arena, task);
     if (call->kind == RV_CALL_SHOW)
-        call->u.show.found = copy ? copy : call->u.show.found;
+        call->u.show.found = copy;
     else
-        call->u.submit.task = copy ? copy : call->u.submit.task;
+        call->u.submit.task = copy;
+    if (copy == NULL) {
+        finish(s, p, RV_ERR_MEMORY, RV_STR_NONE);
+        return;
+    }
     bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
     if (ended || (call->kind == RV_CALL_SHOW && task->revision > call->u.show.after_revision))
         finish(s, p, RV_OK, RV_STR_NONE);

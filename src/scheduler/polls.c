@@ -8,8 +8,6 @@
 #include "base/assert.h"
 #include "base/limits.h"
 
-#include <stdlib.h>
-
 static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
                                 enum rv_attempt_state how, enum rv_effect effect)
 {
@@ -31,25 +29,22 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
     return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
 }
 
-/* A new boot id: the process that held these attempts is no more. */
+/* A new boot id: the process that held these attempts is no more. Each attempt is asked for the boot
+ * that took it, since a batch that noted the new one may have been refused. */
 static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
 {
     struct agent_instance *instance = p->instance;
-    if (instance->boot != NULL && rv_str_is(p->poll->boot, instance->boot))
-        return RV_OK;
+    p->boot = rv_hash(s->agents.hash_key, p->poll->boot);
     for (struct held *h = instance->held; h != NULL; h = h->next) {
+        if (h->boot == p->boot)
+            continue;
         enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN);
         if (err != RV_OK)
             return err;
     }
-    char *boot = malloc(p->poll->boot.len + 1);
-    if (boot == NULL)
-        return RV_ERR_MEMORY;
-    memcpy(boot, p->poll->boot.at, p->poll->boot.len);
-    boot[p->poll->boot.len] = '\0';
-    free(instance->boot);
-    instance->boot = boot;
-    instance->overlaps = false;
+    if (instance->boot != p->boot)
+        instance->overlaps = false;
+    instance->boot = p->boot;
     return RV_OK;
 }
 
@@ -122,7 +117,7 @@ static struct pending *parked_same(const struct pending *p)
 enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
 {
     p->kind = agents_kind(&s->agents, p->poll->agent);
-    p->instance = p->kind ? agents_instance(p->kind, p->poll->instance) : NULL;
+    p->instance = p->kind ? agents_instance(&s->agents, p->kind, p->poll->instance) : NULL;
     if (p->instance == NULL)
         return RV_ERR_MEMORY;
     if (p->admitted)
@@ -169,10 +164,13 @@ static size_t poll_room(const struct pending *p)
     if (p->matched_bytes >= RV_POLL_ANSWER_BYTES_MAX)
         return 0;
     size_t max = p->poll->max < RV_POLL_REQUESTS_MAX ? p->poll->max : RV_POLL_REQUESTS_MAX;
-    return max > p->matched_count ? max - p->matched_count : 0;
+    size_t taken = p->matched_count + p->poll->requests_count;
+    /* Nothing for a poll that an instance left behind when it was started again. */
+    return max > taken && p->boot == p->instance->boot ? max - taken : 0;
 }
 
-/* The hint is believed only if the row says so. */
+/* The hint is believed only if the row says so. A task whose definition cannot be read is parked by
+ * whatever looks at it. */
 static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind *kind,
                                 struct rv_step_id id, struct work **ret_work)
 {
@@ -183,10 +181,15 @@ static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind 
         return err;
     const struct rv_step *step = work_step(work, id.number);
     bool ready = step != NULL && step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING &&
-                 step->ready_at <= s->batch.now && rv_str_is(step->agent, kind->name);
+                 step->ready_at <= s->batch.now && rv_str_is(step->agent, kind->name) &&
+                 (step->deadline == 0 || step->deadline > s->batch.now);
     if (ready && work->workflow != NULL && work->workflow->definition != NULL)
         *ret_work = work;
-    return RV_OK;
+    if (!ready || *ret_work != NULL)
+        return RV_OK;
+    struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
+    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
 }
 
 static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct rv_step_id id)

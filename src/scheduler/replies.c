@@ -84,8 +84,11 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
     struct rv_call_replies *replies = &p->call->u.replies;
     bool again = false;
     for (size_t i = 0; i < replies->count; i++) {
-        if (p->works[i] != NULL && p->works[i]->dropped)
+        if (p->works[i] != NULL && p->works[i]->dropped) {
             replies->items[i].status = 0;
+            if (!work_again(p->works[i]))
+                p->call->err = RV_ERR_BUSY; /* the store does not take it: perhaps later */
+        }
         if (replies->items[i].status == 0 && p->call->err == RV_OK)
             again = true;
     }
@@ -150,7 +153,9 @@ void leases_act(struct rv_scheduler *s, struct pending *p)
             continue;
         if (work->dropped) {
             item->status = 0;
-            again = true;
+            again = again || work_again(work);
+            if (!work_again(work))
+                p->call->err = RV_ERR_BUSY;
             continue;
         }
         const struct rv_step *step = work_step(work, item->step.number);
@@ -159,8 +164,8 @@ void leases_act(struct rv_scheduler *s, struct pending *p)
         item->complete_by = step->complete_by;
     }
     pending_unlink(&s->batch.calls, p);
-    if (again)
+    if (again && p->call->err == RV_OK)
         pending_append(&s->carried, p);
     else
-        finish(s, p, RV_OK, RV_STR_NONE);
+        finish(s, p, p->call->err, p->call->message);
 }

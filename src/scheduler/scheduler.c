@@ -14,6 +14,8 @@
 enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
 /* A look at the clock that comes so much later than it should have is an absence. */
 enum { ABSENCE_SLACK_MS = 500 };
+/* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
+enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
 
 enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
                               struct rv_scheduler **ret_scheduler)
@@ -374,10 +376,13 @@ static void batch_act(struct rv_scheduler *s)
     size_t ack = 0;
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
         if (w->dropped) {
-            s->more_due = true; /* somebody else moved the task: look again */
+            /* Somebody else moved the task: look again. An offender waits for its operator. */
+            bool again = work_again(w);
+            int64_t at = again ? s->batch.now : rv_time_add(s->batch.now, OFFENDER_REST_MS);
+            s->more_due = s->more_due || again;
             if (w->outcome == RV_ERR_DEPOSED)
                 rv_supervisor_unclaim(&s->supervisor);
-            if (rv_supervisor_note(&s->supervisor, w->id, s->batch.now) != RV_OK)
+            if (rv_supervisor_note(&s->supervisor, w->id, at) != RV_OK)
                 log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
             continue;
         }
@@ -541,6 +546,7 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
         batch_fail(s, err);
     parked_expire(s);
     workflow_cache_trim(s);
+    agents_forget(&s->agents, s->batch.now);
     return err == RV_OK && s->full ? RV_ERR_FULL : err;
 }
 

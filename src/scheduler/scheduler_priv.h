@@ -75,11 +75,13 @@ struct pending {
     struct rv_poll *poll;    /* POLL, or REPLIES with next: what it asks */
     struct agent_kind *kind; /* of the poll */
     struct agent_instance *instance;
+    uint64_t boot;           /* hash of the poll's boot id, once admitted */
     struct matched *matched; /* on the batch's arena */
     size_t matched_count;
     size_t matched_bytes;      /* of their inputs */
     struct work **works; /* per item, on the batch's arena */
     int64_t until;       /* parked: monotonic instant of its end */
+    struct rv_arena_mark mark; /* parked for a task: before the newest answer that may leave */
     bool parked;
     bool admitted;        /* its boot, confirmations and repeats were looked at */
     struct pending *next; /* in the batch, or among the parked of its kind or task */
@@ -147,6 +149,8 @@ struct rv_scheduler {
 };
 
 /* work.c: the working set. */
+/* Its change did not pass since something else was faster: its calls are decided again. */
+bool work_again(const struct work *work);
 /* The task's work in this batch, loaded when it is new; ->task NULL when there is none. */
 RV_CHECK enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work);
 /* The task's work if the batch has one. */

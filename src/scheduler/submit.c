@@ -151,7 +151,7 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
             continue;
         if (!work->dropped) {
             item->state = work->task->state;
-        } else if (work->outcome == RV_ERR_DUPLICATE || work->outcome == RV_ERR_CONFLICT) {
+        } else if (work_again(work)) {
             item->task.value = 0; /* somebody took the key meanwhile: look again */
             again = true;
         } else {

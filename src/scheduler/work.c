@@ -29,6 +29,12 @@ struct work *work_find(struct rv_scheduler *s, struct rv_task_id id)
     return found ? (struct work *)(uintptr_t)*found : NULL;
 }
 
+bool work_again(const struct work *work)
+{
+    return work->dropped && (rv_err_family(work->outcome) == RV_FAMILY_RELOAD ||
+                             work->outcome == RV_ERR_DUPLICATE);
+}
+
 static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)
 {
     struct work *work = RV_NEW(s->batch.arena, struct work);

@@ -108,7 +108,8 @@ static enum rv_err commit_passed(struct store_faults *faults, struct rv_batch *b
 static enum rv_err faults_commit(struct rv_store *store, struct rv_batch *batch)
 {
     struct store_faults *faults = of(store);
-    bool failing = fails(faults);
+    bool failing = fails(faults) || faults->fail_commit;
+    faults->fail_commit = false;
     bool unknown = failing && faults->fail_with == RV_ERR_COMMIT_UNKNOWN;
     for (size_t i = 0; i < batch->changes_count; i++) {
         if (!offends(faults, &batch->changes[i]))

@@ -5,7 +5,7 @@
 #include "store/store.h"
 
 /* Every call counts, but close, enlist, rollback and committed. A begin that fails opens nothing; a
- * commit that fails writes nothing (with COMMIT_UNKNOWN: what `unknown_writes` says); any other call
+ * commit that fails writes nothing (COMMIT_UNKNOWN: what `unknown_writes` says); any other call
  * leaves the transaction open, as a store does. */
 struct store_faults {
     struct rv_store store;
@@ -15,7 +15,8 @@ struct store_faults {
     uint64_t fail_at; /* the call that fails, from 1; 0: none */
     enum rv_err fail_with;
     bool unknown_writes;
-    bool failed; /* it has */
+    bool failed;      /* it has */
+    bool fail_commit; /* the next commit fails, whatever its number */
 
     /* Changes that do not pass although they should: each one with this probability. The outcomes
      * CONFLICT, DUPLICATE and DEPOSED are drawn in turn. */

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -251,6 +252,52 @@ static void a_wait_that_meets_the_end_is_answered_at_once(void **state)
     assert_int_equal(show->u.show.found->state, RV_TASK_PROCESSED);
 }
 
+static size_t instances(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_AGENTS);
+    assert_true(world_run(w, call));
+    return call->u.agents.instances_count;
+}
+
+/* Each with a name of its own, and none comes back. */
+static void instances_that_never_come_back_are_forgotten(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "leased", "{}");
+    (void)world_poll(w, "slow", "holder", 1);
+    for (int i = 0; i < 10000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "shot-%d", i);
+        (void)world_poll(w, i % 2 ? "inventory" : name, name, 1);
+        if (i % 1000 == 999)
+            world_pass(w, 400);
+    }
+    assert_true(instances(w) < 10000);
+    assert_step(w, task, 1, "processing");
+    world_pass(w, 15 * 60 * 1000);
+    assert_int_equal(instances(w), 0);
+}
+
+/* A task that changes again and again does not fill the memory of those who wait for its end. */
+static void waiting_takes_no_memory_per_change(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "leased", "{}");
+    struct rv_call *show = world_call(w, RV_CALL_SHOW);
+    show->u.show.task = task;
+    show->u.show.wait_ms = 50000;
+    show->u.show.after_revision = INT64_MAX;
+    assert_false(world_run(w, show));
+    struct rv_request request = world_take(w, "slow", "i1");
+    size_t before = show->arena.bytes_taken;
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(renew(w, request)->status, 200);
+    assert_true(show->arena.bytes_taken < before + 1000);
+    assert_int_equal(world_done(w, request, "{}"), 200);
+    assert_true(world_finished(show));
+    assert_int_equal(show->u.show.found->state, RV_TASK_PROCESSED);
+}
+
 static void higher_priority_goes_first(void **state)
 {
     struct world *w = *state;
@@ -295,6 +342,8 @@ int main(void)
         SCENARIO(a_lease_is_renewed_but_never_beyond_complete_by),
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
         SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
+        SCENARIO(instances_that_never_come_back_are_forgotten),
+        SCENARIO(waiting_takes_no_memory_per_change),
         SCENARIO(higher_priority_goes_first),
         SCENARIO(an_answer_has_a_size),
     };

@@ -1,0 +1,188 @@
+/* Batches that the store refuses, whole or in part: what was in them goes on (DESIGN 2). */
+#include "../lib/store_faults.h"
+#include "../lib/world.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct store_faults faults;
+
+static int open_world(void **state)
+{
+    static struct world w;
+    faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
+    world_open_faulty(&w, &faults);
+    world_publish(&w, ORDER);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static struct rv_call *poll_call(struct world *w, const char *agent, const char *instance,
+                                 const char *boot, const char *poll, int64_t wait_ms)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){.agent = rv_str_of(agent),
+                                    .instance = rv_str_of(instance),
+                                    .boot = rv_str_of(boot),
+                                    .poll = rv_str_of(poll),
+                                    .max = 8,
+                                    .wait_ms = wait_ms};
+    return call;
+}
+
+static struct rv_call *operate_call(struct world *w, enum rv_command_kind verb,
+                                    struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = verb;
+    call->u.operate.task = task;
+    return call;
+}
+
+static struct rv_call *reply_call(struct world *w, struct rv_request request)
+{
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item *item = RV_NEW(&call->arena, struct rv_reply_item);
+    *item = (struct rv_reply_item){
+        .step = request.step, .token = request.token, .reply = {.output = RV_STR("{}")}};
+    call->u.replies.items = item;
+    call->u.replies.count = 1;
+    return call;
+}
+
+/* All in one batch, whose commit fails. */
+static void fail_commit(struct world *w, struct rv_call **calls, size_t count)
+{
+    faults.fail_commit = true;
+    assert_int_not_equal(rv_scheduler_run_batch(w->scheduler, calls, count, w->mono), RV_OK);
+    assert_false(faults.fail_commit);
+    world_settle(w);
+}
+
+/* The hint of the ready step was taken by a poll that saw the step cancelled. */
+static void a_ready_step_survives_a_refused_cancel(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *both[] = {operate_call(w, RV_COMMAND_CANCEL, task),
+                              poll_call(w, "inventory", "i1", "b1", "p1", 0)};
+    fail_commit(w, both, 2);
+    assert_int_equal(both[0]->err, RV_ERR_BUSY);
+    assert_state(w, task, "pending");
+    world_pass(w, 1000);
+    (void)world_take(w, "inventory", "i1");
+}
+
+static void a_new_boot_counts_though_its_first_poll_was_refused(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *old = poll_call(w, "inventory", "i1", "b1", "p1", 0);
+    assert_true(world_run(w, old));
+    assert_int_equal(old->u.poll.requests_count, 1);
+    struct rv_call *fresh = poll_call(w, "inventory", "i1", "b2", "p2", 0);
+    fail_commit(w, &fresh, 1);
+    fresh = poll_call(w, "inventory", "i1", "b2", "p3", 0);
+    assert_true(world_run(w, fresh));
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
+}
+
+/* The old process is gone; its parked poll must not take a step with it. */
+static void nothing_goes_to_a_poll_of_an_older_boot(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *old = poll_call(w, "inventory", "i1", "b1", "p1", 20000);
+    assert_false(world_run(w, old));
+    struct rv_call *fresh = poll_call(w, "inventory", "i1", "b2", "p2", 20000);
+    assert_false(world_run(w, fresh));
+    (void)world_submit(w, "order", "{}");
+    assert_false(world_finished(old));
+    assert_true(world_finished(fresh));
+    assert_int_equal(fresh->u.poll.requests_count, 1);
+    world_pass(w, 20000);
+    assert_true(world_finished(old));
+}
+
+static void an_offender_is_parked_and_its_reply_answered(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id good = world_submit(w, "order", "{}");
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_request second = world_take(w, "inventory", "i1");
+    faults.offender = bad;
+    struct rv_call *both[] = {reply_call(w, first), reply_call(w, second)};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, both, 2, w->mono), RV_OK);
+    world_settle(w);
+    assert_true(world_finished(both[0]) && world_finished(both[1]));
+    assert_int_equal(both[0]->u.replies.items[0].status, 200);
+    assert_int_not_equal(both[1]->u.replies.items[0].status, 200);
+    assert_step(w, good, 1, "processed");
+    assert_state(w, bad, "error");
+    assert_int_equal(world_count_alerts(w, bad, RV_ALERT_OFFENDER), 1);
+    faults.offender = (struct rv_task_id){0};
+}
+
+static void an_operators_command_on_an_offender_is_answered(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    faults.offender = bad;
+    struct rv_call *cancel = operate_call(w, RV_COMMAND_CANCEL, bad);
+    assert_true(world_run(w, cancel));
+    assert_int_not_equal(cancel->err, RV_OK);
+    assert_state(w, bad, "error");
+    faults.offender = (struct rv_task_id){0};
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, bad), RV_OK);
+    assert_state(w, bad, "cancelled");
+}
+
+/* What is acknowledged is there, whoever else was in the batch. */
+static void a_publication_beside_an_offender_is_written(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    faults.offender = bad;
+    struct rv_call *publish = world_call(w, RV_CALL_PUBLISH);
+    publish->u.publish.row = (struct rv_workflow_row){.space = RV_STR("shop"),
+                                                      .name = RV_STR("other"),
+                                                      .version = RV_STR("1.0.0"),
+                                                      .hash = RV_STR("1"),
+                                                      .source = RV_STR("{}")};
+    struct rv_call *both[] = {operate_call(w, RV_COMMAND_CANCEL, bad), publish};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, both, 2, w->mono), RV_OK);
+    world_settle(w);
+    assert_true(world_finished(publish));
+    assert_int_equal(publish->err, RV_OK);
+    struct rv_call *list = world_call(w, RV_CALL_WORKFLOWS);
+    assert_true(world_run(w, list));
+    assert_int_equal(list->u.list.count, 2);
+    faults.offender = (struct rv_task_id){0};
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(a_ready_step_survives_a_refused_cancel),
+        SCENARIO(a_new_boot_counts_though_its_first_poll_was_refused),
+        SCENARIO(nothing_goes_to_a_poll_of_an_older_boot),
+        SCENARIO(an_offender_is_parked_and_its_reply_answered),
+        SCENARIO(an_operators_command_on_an_offender_is_answered),
+        SCENARIO(a_publication_beside_an_offender_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
