@@ -131,13 +131,23 @@ static enum rv_verdict advance_inline(struct draft *d, enum rv_direction directi
     return RV_DECIDED;
 }
 
-static enum rv_verdict advance_abandoned(struct draft *d, const struct rv_step *left,
+/* The call whose own failure the error is; not one that ended well before something else failed. */
+static struct rv_step *advance_raiser(struct rv_step *left, const struct rv_flow_stop *stop)
+{
+    bool own = left != NULL && left->kind == RV_KIND_CALL && left->state == RV_STEP_ERROR &&
+               left->node == stop->node;
+    return own ? left : NULL;
+}
+
+static enum rv_verdict advance_abandoned(struct draft *d, struct rv_step *left,
                                          const struct rv_flow_stop *stop)
 {
+    const struct rv_step *raiser = stop->kind == RV_FLOW_RAISED ? advance_raiser(left, stop) : NULL;
     for (uint32_t i = 0; i < stop->abandoned_count; i++) {
         struct rv_step *step;
-        /* The one that raised an uncaught error may yet be resubmitted: fail_task decides. */
-        if (stop->kind == RV_FLOW_RAISED && left != NULL && left->number == stop->abandoned[i])
+        /* The one that raised an uncaught error may yet be resubmitted: fail_task decides. But not
+         * one that was under way when the time of a scope around it was over. */
+        if (raiser != NULL && raiser->number == stop->abandoned[i])
             continue;
         RV_TRY(draft_step(d, stop->abandoned[i], &step));
         if (step->effect != RV_EFFECT_NONE && !step->chained && step->direction == RV_FORWARD)
@@ -158,14 +168,6 @@ static enum rv_verdict advance_done(struct draft *d, enum rv_direction direction
     rv_task_move(&task->state, RV_TASK_PROCESSED);
     d->plan->close_alerts = true;
     return RV_DECIDED;
-}
-
-/* The call whose own failure the error is; not one that ended well before something else failed. */
-static struct rv_step *advance_raiser(struct rv_step *left, const struct rv_flow_stop *stop)
-{
-    bool own = left != NULL && left->kind == RV_KIND_CALL && left->state == RV_STEP_ERROR &&
-               left->node == stop->node;
-    return own ? left : NULL;
 }
 
 enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t undoes,

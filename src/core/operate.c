@@ -51,6 +51,9 @@ enum rv_verdict operate_resubmit(struct draft *d)
         step->round = 0;
         step->deaths = 0;
         step->ended_at = 0;
+        /* The operator's word is above a DSL timeout that has passed. */
+        if (step->deadline <= d->command->now)
+            step->deadline = 0;
         ladder_repeat(d, step, d->command->now);
     }
     return undo_next(d);

@@ -14,6 +14,8 @@
 enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
 /* A look at the clock that comes so much later than it should have is an absence. */
 enum { ABSENCE_SLACK_MS = 500 };
+/* The store's clock stands while the wall clock is behind it: no use in looking all the time. */
+enum { CLOCK_STANDS_MS = 20 };
 /* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
 enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
 
@@ -111,6 +113,8 @@ static void absence_note(struct rv_scheduler *s)
     s->looked = true;
     if (s->last_now != 0 && late > 0)
         absence_add(s, s->last_now, now);
+    if (now > s->last_now)
+        s->moved_mono = s->batch.mono_now;
     if (!s->full)
         s->full_from = s->last_now;
     s->last_now = now;
@@ -556,6 +560,8 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
         return 0;
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - gone;
+    if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
+        wait = CLOCK_STANDS_MS;
     const struct rv_heap_entry *first = rv_heap_first(&s->parked_until);
     if (first != NULL && first->at - mono_now < wait)
         wait = first->at - mono_now;

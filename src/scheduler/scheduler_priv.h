@@ -133,6 +133,7 @@ struct rv_scheduler {
     int64_t batch_number;
     int64_t last_now;  /* the store's clock at the last look */
     bool looked;       /* this process has looked at it */
+    int64_t moved_mono; /* when it was seen to move, by the monotonic clock */
     bool full;         /* the newest write found the disk full */
     int64_t full_from; /* the last look before that */
     struct absence absences[ABSENCES_MAX];
