@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -243,6 +244,58 @@ static void undo_survives_a_restart_at_every_step(void **state)
     assert_state(w, task, "compensated");
 }
 
+static enum rv_err abandon(struct world *w, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = RV_COMMAND_CANCEL;
+    call->u.operate.task = task;
+    call->u.operate.by = RV_STR("ann");
+    call->u.operate.reason = RV_STR("undone by hand");
+    call->u.operate.abandon = true;
+    assert_true(world_run(w, call));
+    return call->err;
+}
+
+/* Whatever state a task is in, an operator can end it. */
+static void abandon_is_the_way_out_of_everything(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id pending = world_submit(w, "order", "{}");
+    assert_int_equal(abandon(w, pending), RV_OK);
+    assert_state(w, pending, "cancelled");
+    /* At work: the reply comes too late and is kept. */
+    struct rv_task_id busy = world_submit(w, "order", "{}");
+    struct rv_request reserve = world_take(w, "inventory", "i1");
+    assert_int_equal(abandon(w, busy), RV_OK);
+    assert_state(w, busy, "cancelled");
+    assert_non_null(strstr(world_task(w, busy)->error.at, "undone by hand"));
+    assert_int_equal(world_step(w, busy, 1)->effect, RV_EFFECT_UNKNOWN);
+    assert_int_equal(world_done(w, reserve, "{}"), 410);
+    assert_int_equal(world_count_late(w, busy), 1);
+    /* Revoked. */
+    struct rv_task_id revoked = world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, revoked), RV_OK);
+    assert_state(w, revoked, "compensating");
+    assert_int_equal(abandon(w, revoked), RV_OK);
+    assert_state(w, revoked, "cancelled");
+    /* Stuck at a step that nobody can undo. */
+    struct rv_task_id stuck = world_submit(w, "mixed", "{}");
+    for (int i = 0; i < 3; i++)
+        expect_one(w, "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_OK);
+    assert_state(w, stuck, "error");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, stuck), RV_ERR_REFUSED);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_ERR_REFUSED);
+    assert_int_equal(abandon(w, stuck), RV_OK);
+    assert_state(w, stuck, "cancelled");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);
+    world_pass(w, 10 * 60 * 1000);
+    assert_state(w, stuck, "cancelled");
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -258,6 +311,7 @@ int main(void)
         SCENARIO(a_processed_task_can_be_undone),
         SCENARIO(a_late_done_supplies_the_output),
         SCENARIO(undo_survives_a_restart_at_every_step),
+        SCENARIO(abandon_is_the_way_out_of_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
