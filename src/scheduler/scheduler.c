@@ -331,6 +331,9 @@ static void remember(struct rv_scheduler *s, struct work *work)
             err = agents_see(&s->agents, work->task, steps[i], s->batch.now);
     }
     int64_t wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
+    bool readable = work->workflow != NULL && work->workflow->definition != NULL;
+    if (!readable && rv_task_state_open(work->task->state) && work->task->state != RV_TASK_ERROR)
+        wake_at = s->batch.now; /* to be parked */
     if (err == RV_OK)
         err = rv_supervisor_note(&s->supervisor, work->id, wake_at);
     if (err != RV_OK)

@@ -37,6 +37,7 @@ struct work {
     struct rv_task_id id;
     const struct rv_task *task; /* NULL: there is no such task (yet) */
     int64_t revision_before;
+    bool broken; /* the rows as loaded break a rule: it can only be parked or abandoned */
     bool changed;
     bool dropped; /* its change did not pass; its decisions are void */
     struct work_step *steps;
