@@ -26,7 +26,7 @@ static bool name_valid(const char *name, size_t len)
     return len > 0;
 }
 
-/* libmicrohttpd also ends a line at a CR or LF alone, and joins a folded line with the one before it;
+/* libmicrohttpd also ends a line at a CR or LF alone, and joins a folded line with the one before;
  * the reader in front of us may not. It cuts its buffer into texts by putting NULs over the end of
  * each line, so after one that ended as it should there are two. A joined text is a copy that ends
  * in one, followed by what lies there in the pool: it is refused, or else is the blank that RFC
