@@ -131,29 +131,13 @@ static enum rv_verdict advance_inline(struct draft *d, enum rv_direction directi
     return RV_DECIDED;
 }
 
-/* The call whose own failure the error is; not one that ended well before something else failed. */
+/* The call whose own failure the error is; not one that ended well before something else failed, or
+ * that was cut short because the time of a scope around it was over. */
 static struct rv_step *advance_raiser(struct rv_step *left, const struct rv_flow_stop *stop)
 {
-    bool own = left != NULL && left->kind == RV_KIND_CALL && left->state == RV_STEP_ERROR &&
-               left->node == stop->node;
+    bool own = stop->kind == RV_FLOW_RAISED && left != NULL && left->kind == RV_KIND_CALL &&
+               left->state == RV_STEP_ERROR && left->node == stop->node;
     return own ? left : NULL;
-}
-
-static enum rv_verdict advance_abandoned(struct draft *d, struct rv_step *left,
-                                         const struct rv_flow_stop *stop)
-{
-    const struct rv_step *raiser = stop->kind == RV_FLOW_RAISED ? advance_raiser(left, stop) : NULL;
-    for (uint32_t i = 0; i < stop->abandoned_count; i++) {
-        struct rv_step *step;
-        /* The one that raised an uncaught error may yet be resubmitted: fail_task decides. But not
-         * one that was under way when the time of a scope around it was over. */
-        if (raiser != NULL && raiser->number == stop->abandoned[i])
-            continue;
-        RV_TRY(draft_step(d, stop->abandoned[i], &step));
-        if (step->effect != RV_EFFECT_NONE && !step->chained && step->direction == RV_FORWARD)
-            undo_chain(d, step);
-    }
-    return RV_DECIDED;
 }
 
 static enum rv_verdict advance_done(struct draft *d, enum rv_direction direction, uint32_t undoes,
@@ -176,7 +160,11 @@ enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t u
     d->plan->changed = true;
     if (stop->context.at != NULL)
         d->plan->task.context = stop->context;
-    RV_TRY(advance_abandoned(d, left, stop));
+    struct rv_step *raiser = advance_raiser(left, stop);
+    /* A call whose error nobody took may be resubmitted, and then what a retry around it keeps goes
+     * on too: fail_task decides about both. */
+    if (raiser == NULL)
+        RV_TRY(undo_chain_abandoned(d, stop, NULL));
     RV_TRY(advance_inline(d, direction, undoes, left, stop));
     switch (stop->kind) {
     case RV_FLOW_CALL:
@@ -187,7 +175,7 @@ enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t u
     case RV_FLOW_DONE:
         return advance_done(d, direction, undoes, stop);
     case RV_FLOW_RAISED:
-        return fail_task(d, direction, undoes, advance_raiser(left, stop), stop->node, stop->error);
+        return fail_task(d, direction, undoes, raiser, stop);
     }
     return RV_UNREADABLE;
 }

@@ -161,6 +161,15 @@ static enum rv_verdict reply_revoked(struct draft *d)
     return undo_settle(d, step, done ? RV_EFFECT_DONE : reply->effect);
 }
 
+/* Is this what the attempt's reply said that counted? Another answer is no repetition: to
+ * acknowledge it would be to promise what is not on record. */
+static bool reply_recorded(const struct rv_step *step, const struct rv_reply *reply)
+{
+    if (reply->output.at != NULL)
+        return step->state == RV_STEP_PROCESSED && rv_str_eq(step->output, reply->output);
+    return step->attempt_state != RV_ATTEMPT_DONE && rv_str_eq(step->error, reply->error);
+}
+
 enum rv_verdict attempt_reply(struct draft *d)
 {
     const struct rv_command *command = d->command;
@@ -188,8 +197,12 @@ enum rv_verdict attempt_reply(struct draft *d)
     case RV_ATTEMPT_DONE:
     case RV_ATTEMPT_FAILED:
     case RV_ATTEMPT_PARKED:
-        d->plan->status = 200; /* the same reply once more: it was recorded */
-        return RV_DECIDED;
+        if (reply_recorded(seen, &command->u.reply)) {
+            d->plan->status = 200; /* the same reply once more */
+            return RV_DECIDED;
+        }
+        return reply_late(d, seen->attempt,
+                          rv_step_state_open(seen->state) ? RV_LATE_SUPERSEDED : RV_LATE_SETTLED);
     case RV_ATTEMPT_EXPIRED:
     case RV_ATTEMPT_UNDELIVERED:
     case RV_ATTEMPT_LOST:

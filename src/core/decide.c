@@ -124,8 +124,7 @@ static enum rv_verdict decide(struct draft *d)
 {
     enum rv_command_kind kind = d->command->kind;
     bool reads_only = kind == RV_COMMAND_REPLY || kind == RV_COMMAND_RENEW ||
-                      kind == RV_COMMAND_PARK ||
-                      (kind == RV_COMMAND_CANCEL && d->command->u.operate.abandon);
+                      kind == RV_COMMAND_PARK;
     if (d->view->definition == NULL && !reads_only)
         return RV_UNREADABLE;
     switch (kind) {
@@ -174,6 +173,8 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     enum rv_verdict verdict = decide(&d);
     if (verdict == RV_DECIDED && arena->exhausted)
         verdict = RV_NO_ROOM;
+    if (!rv_task_state_open(plan->task.state))
+        plan->alerts_count = 0; /* a task that has ended calls for nobody */
     if (verdict == RV_DECIDED && plan->changed)
         plan->task.revision++;
     return verdict;

@@ -14,25 +14,42 @@ void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum
     draft_alert(d, step, kind, message);
 }
 
-/* Whether everything that may have had an effect says how it is undone. */
-static bool can_undo(const struct draft *d, const struct rv_step *raiser)
+static bool step_can_undo(const struct draft *d, const struct rv_step *step)
 {
-    const struct rv_task *task = &d->plan->task;
-    if (task->undo_blocker != 0 || task->pivot != 0)
-        return false;
-    if (raiser == NULL || raiser->effect == RV_EFFECT_NONE)
-        return true;
-    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, raiser->node);
-    return way == RV_UNDO_NOTHING || way == RV_UNDO_STEPS;
+    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, step->node);
+    return step->effect == RV_EFFECT_NONE || way == RV_UNDO_NOTHING || way == RV_UNDO_STEPS;
 }
 
-static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, uint32_t node,
-                                    struct rv_str error)
+/* Whether everything that may have had an effect says how it is undone: what stands on the chain,
+ * the raiser, and what goes with it. */
+static enum rv_verdict can_undo(struct draft *d, const struct rv_step *raiser,
+                                const struct rv_flow_stop *stop, bool *ret_can)
+{
+    const struct rv_task *task = &d->plan->task;
+    *ret_can = task->undo_blocker == 0 && task->pivot == 0;
+    if (raiser == NULL)
+        return RV_DECIDED;
+    *ret_can = *ret_can && step_can_undo(d, raiser);
+    for (uint32_t i = 0; i < stop->abandoned_count; i++) {
+        const struct rv_step *step;
+        RV_TRY(draft_look(d, stop->abandoned[i], &step));
+        *ret_can = *ret_can && step_can_undo(d, step);
+    }
+    return RV_DECIDED;
+}
+
+static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser,
+                                    const struct rv_flow_stop *stop)
 {
     struct rv_task *task = &d->plan->task;
-    task->error = error;
+    uint32_t node = stop->node;
+    task->error = stop->error;
     bool then_error = rv_definition_policy(d->view->definition, node)->then_error;
-    if (!then_error && can_undo(d, raiser)) {
+    bool can;
+    RV_TRY(can_undo(d, raiser, stop, &can));
+    if (!then_error && can) {
+        if (raiser != NULL)
+            RV_TRY(undo_chain_abandoned(d, stop, raiser));
         if (raiser != NULL && raiser->effect != RV_EFFECT_NONE && !raiser->chained)
             undo_chain(d, raiser);
         return undo_begin(d);
@@ -54,10 +71,10 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, uin
 }
 
 enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t undoes,
-                          struct rv_step *raiser, uint32_t node, struct rv_str error)
+                          struct rv_step *raiser, const struct rv_flow_stop *stop)
 {
     if (direction == RV_FORWARD)
-        return fail_forward(d, raiser, node, error);
+        return fail_forward(d, raiser, stop);
     struct rv_step *forward;
     RV_TRY(draft_step(d, undoes, &forward));
     if (raiser != NULL) {
@@ -69,6 +86,6 @@ enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t
     }
     fail_park(d, RV_UNDO, raiser ? raiser->number : forward->number, RV_ALERT_UNDO_FAILED,
               rv_arena_printf(d->arena, "the undo of %.*s failed: %.*s",
-                              RV_STR_FMT(forward->reference), RV_STR_FMT(error)));
+                              RV_STR_FMT(forward->reference), RV_STR_FMT(stop->error)));
     return RV_DECIDED;
 }

@@ -76,12 +76,15 @@ enum rv_verdict undo_next(struct draft *d);
 enum rv_verdict undo_ended(struct draft *d, uint32_t number);
 /* The revoked attempt of `step` is over: its effect is known as far as it will be. */
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect);
+/* The steps that the stop left for good go onto the chain, but for `raiser` (may be NULL). */
+enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop *stop,
+                                     const struct rv_step *raiser);
 struct rv_str undo_facts(struct draft *d, const struct rv_step *step);
 
 /* fail.c: an error that no catch took. `raiser` is the step that raised it, NULL for the workflow
  * itself. */
 enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t undoes,
-                          struct rv_step *raiser, uint32_t node, struct rv_str error);
+                          struct rv_step *raiser, const struct rv_flow_stop *stop);
 void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
                struct rv_str message);
 

@@ -37,6 +37,20 @@ void undo_chain(struct draft *d, struct rv_step *step)
     }
 }
 
+enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop *stop,
+                                     const struct rv_step *raiser)
+{
+    for (uint32_t i = 0; i < stop->abandoned_count; i++) {
+        struct rv_step *step;
+        if (raiser != NULL && raiser->number == stop->abandoned[i])
+            continue;
+        RV_TRY(draft_step(d, stop->abandoned[i], &step));
+        if (step->effect != RV_EFFECT_NONE && !step->chained && step->direction == RV_FORWARD)
+            undo_chain(d, step);
+    }
+    return RV_DECIDED;
+}
+
 struct rv_str undo_facts(struct draft *d, const struct rv_step *step)
 {
     char key[RV_STEP_TEXT_BYTES];

@@ -14,8 +14,6 @@
 enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
 /* A look at the clock that comes so much later than it should have is an absence. */
 enum { ABSENCE_SLACK_MS = 500 };
-/* The store's clock stands while the wall clock is behind it: no use in looking all the time. */
-enum { CLOCK_STANDS_MS = 20 };
 /* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
 enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
 
@@ -100,21 +98,26 @@ static void log_event(struct rv_scheduler *s, enum rv_log_level level, const cha
 static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until)
 {
     s->absences[s->absences_next++ % ABSENCES_MAX] = (struct absence){from, until};
+}
+
+static void absence_log(struct rv_scheduler *s, int64_t ms)
+{
     log_event(s, RV_LOG_WARNING, "absence",
-              rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)(until - from)));
+              rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)ms));
 }
 
 static void absence_note(struct rv_scheduler *s)
 {
     int64_t now = s->batch.now;
-    int64_t late = now - s->last_now;
-    if (s->looked) /* at the start any time since the last look is downtime */
-        late -= s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+    int64_t gone = now - s->last_now;
+    bool late = gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+    /* What came due before this process first looked, no process has looked at: one that had been
+     * there would have decided it. The last one may have lived for a moment only. */
+    if (!s->looked || late)
+        absence_add(s, s->looked ? s->last_now : 0, now);
+    if (s->last_now != 0 && gone > 0 && (!s->looked || late))
+        absence_log(s, gone);
     s->looked = true;
-    if (s->last_now != 0 && late > 0)
-        absence_add(s, s->last_now, now);
-    if (now > s->last_now)
-        s->moved_mono = s->batch.mono_now;
     if (!s->full)
         s->full_from = s->last_now;
     s->last_now = now;
@@ -132,6 +135,7 @@ static void full_note(struct rv_scheduler *s, enum rv_err err)
     } else if (s->full && s->batch.wrote) {
         s->full = false;
         absence_add(s, s->full_from, s->batch.now);
+        absence_log(s, s->batch.now - s->full_from);
     }
 }
 
@@ -331,9 +335,6 @@ static void remember(struct rv_scheduler *s, struct work *work)
             err = agents_see(&s->agents, work->task, steps[i], s->batch.now);
     }
     int64_t wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
-    bool readable = work->workflow != NULL && work->workflow->definition != NULL;
-    if (!readable && rv_task_state_open(work->task->state) && work->task->state != RV_TASK_ERROR)
-        wake_at = s->batch.now; /* to be parked */
     if (err == RV_OK)
         err = rv_supervisor_note(&s->supervisor, work->id, wake_at);
     if (err != RV_OK)
@@ -563,8 +564,6 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
         return 0;
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - gone;
-    if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
-        wait = CLOCK_STANDS_MS;
     const struct rv_heap_entry *first = rv_heap_first(&s->parked_until);
     if (first != NULL && first->at - mono_now < wait)
         wait = first->at - mono_now;

@@ -32,7 +32,7 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
         w->alerts++;
 }
 
-static void world_start(struct world *w)
+static void world_begin(struct world *w)
 {
     assert_int_equal(rv_store_memory_open(w->data, w->clock, &w->store), RV_OK);
     if (w->faults != NULL)
@@ -48,6 +48,11 @@ static void world_start(struct world *w)
         .log = {log_write, w},
     };
     assert_int_equal(rv_scheduler_open(&options, &w->scheduler), RV_OK);
+}
+
+static void world_start(struct world *w)
+{
+    world_begin(w);
     world_settle(w);
 }
 
@@ -94,6 +99,16 @@ void world_restart(struct world *w, int64_t down_ms)
     w->mono += down_ms;
     w->restarts++;
     world_start(w);
+}
+
+void world_restart_stumbling(struct world *w, int64_t down_ms)
+{
+    world_stop(w);
+    w->now += down_ms;
+    w->mono += down_ms;
+    w->restarts++;
+    world_begin(w);
+    world_restart(w, 10);
 }
 
 /* The process ended and nobody was answered: their connections are gone. */

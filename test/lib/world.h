@@ -36,6 +36,8 @@ void world_open_faulty(struct world *w, struct store_faults *faults);
 void world_close(struct world *w);
 /* kill -9 and start: everything but the store's data is gone. `down_ms` pass meanwhile. */
 void world_restart(struct world *w, int64_t down_ms);
+/* The same, but the first start dies before its first batch; the second is 10 ms later. */
+void world_restart_stumbling(struct world *w, int64_t down_ms);
 /* Time passes in steps, with a batch whenever the scheduler wants one. */
 void world_pass(struct world *w, int64_t ms);
 /* The same, but the server does not run (it was stopped, the clock jumped). */

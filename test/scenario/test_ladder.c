@@ -50,9 +50,28 @@ static void the_same_reply_again_is_200_and_changes_nothing(void **state)
     struct rv_request reserve = world_take(w, "inventory", "i1");
     assert_int_equal(world_done(w, reserve, "1"), 200);
     int64_t revision = world_task(w, task)->revision;
-    assert_int_equal(world_done(w, reserve, "2"), 200);
+    assert_int_equal(world_done(w, reserve, "1"), 200);
     assert_int_equal(world_task(w, task)->revision, revision);
     assert_string_equal(world_step(w, task, 1)->output.at, "1");
+}
+
+/* What got a 200 is on record; so a second answer that says something else does not get one. */
+static void another_reply_to_the_same_attempt_is_410_and_goes_to_the_ledger(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request reserve = world_take(w, "inventory", "i1");
+    assert_int_equal(world_done(w, reserve, "1"), 200);
+    assert_int_equal(world_done(w, reserve, "2"), 410);
+    assert_int_equal(world_fail(w, reserve, false, RV_EFFECT_UNKNOWN), 410);
+    assert_string_equal(world_step(w, task, 1)->output.at, "1");
+    struct rv_request charge = world_take(w, "payment", "p1");
+    assert_int_equal(world_fail(w, charge, true, RV_EFFECT_NONE), 200);
+    assert_int_equal(world_fail(w, charge, true, RV_EFFECT_NONE), 200);
+    assert_int_equal(world_done(w, charge, "1"), 410);
+    assert_step(w, task, 2, "pending");
+    assert_int_equal(world_step(w, task, 2)->effect, RV_EFFECT_DONE);
+    assert_int_equal(world_count_late(w, task), 3);
 }
 
 static void a_token_that_was_never_issued_is_409(void **state)
@@ -216,6 +235,17 @@ static void downtime_is_an_absence_and_a_restart_resumes(void **state)
     assert_state(w, other, "processed");
 }
 
+/* The first start after the downtime dies before it has decided anything. */
+static void downtime_before_a_start_that_failed_is_an_absence_too(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "i1");
+    world_restart_stumbling(w, 60000);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_EXPIRED);
+    assert_int_equal(world_step(w, task, 1)->failure_count, 0);
+}
+
 static void a_short_restart_keeps_the_open_attempt(void **state)
 {
     struct world *w = *state;
@@ -233,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_task_runs_to_its_end),
         SCENARIO(the_same_reply_again_is_200_and_changes_nothing),
+        SCENARIO(another_reply_to_the_same_attempt_is_410_and_goes_to_the_ledger),
         SCENARIO(a_token_that_was_never_issued_is_409),
         SCENARIO(expiry_makes_a_new_attempt_and_the_late_reply_goes_to_the_ledger),
         SCENARIO(a_reply_at_complete_by_is_late_before_the_supervisor_has_looked),
@@ -242,6 +273,7 @@ int main(void)
         SCENARIO(a_step_that_nobody_takes_raises_an_alert_and_stays),
         SCENARIO(the_servers_absence_is_nobodys_failure),
         SCENARIO(downtime_is_an_absence_and_a_restart_resumes),
+        SCENARIO(downtime_before_a_start_that_failed_is_an_absence_too),
         SCENARIO(a_short_restart_keeps_the_open_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -38,11 +37,35 @@ static const char *const pivot = DOCUMENT("pivot") "do:\n"
                                                    "  - c: {call: one, metadata: {reeve: {" SHORT
                                                    ", compensate: none}}}\n";
 
+static const char *const cut_short = DOCUMENT(
+    "cut-short") "do:\n"
+                 "  - t:\n"
+                 "      try:\n"
+                 "        - a:\n"
+                 "            call: one\n"
+                 "            metadata: {reeve: {" SHORT
+                 ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
+                 "      catch: {errors: {with: {status: 500}}, do: [{no: {set: {x: 1}}}]}\n"
+                 "      timeout: {after: PT5S}\n";
+
+/* `b` fails with 503 and is kept for the retry; then `a` fails with another error, which no catch
+ * takes. */
+static const char *const kept = DOCUMENT(
+    "kept") "do:\n"
+            "  - t:\n"
+            "      try:\n"
+            "        - a: {call: one, metadata: {reeve: {completeBy: PT10S, compensate: none,"
+            " failures: {threshold: 1, rounds: 0, then: error}}}}\n"
+            "        - b: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n"
+            "      catch: {errors: {with: {status: 503}}, retry: {delay: PT1S}}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
     world_publish(&w, ORDER);
+    world_publish(&w, kept);
+    world_publish(&w, cut_short);
     world_publish(&w, mixed);
     world_publish(&w, pivot);
     *state = &w;
@@ -95,6 +118,48 @@ static void an_effect_that_nobody_can_undo_calls_the_operator(void **state)
     expect_one(w, "{}");
     assert_state(w, task, "processed");
     assert_int_equal(world_step(w, task, 4)->attempt, 2);
+}
+
+/* The scope's time is over, not the call's own: what the call may have done is undone all the same.
+ */
+static void a_call_that_a_scopes_timeout_cuts_short_is_undone(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "cut-short", "{}");
+    (void)world_take(w, "one", "i1");
+    world_pass(w, 6000);
+    assert_state(w, task, "compensating");
+    expect_one(w, "{\"undo\":\"a\"}");
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 2)->undone); /* the first row is the way into the scope */
+}
+
+static int fail_with(struct world *w, struct rv_request request, const char *error)
+{
+    return world_reply(w, request,
+                       (struct rv_reply){.error = rv_str_of(error), .effect = RV_EFFECT_UNKNOWN});
+}
+
+/* What a retry keeps stays kept while its task is parked: the resubmitted step comes back to it. */
+static void a_kept_step_goes_on_after_a_resubmission(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "kept", "{}");
+    expect_one(w, "{}");
+    struct rv_request b = world_take(w, "one", "i1");
+    assert_int_equal(fail_with(w, b, "{\"type\":\"x\",\"status\":503}"), 200);
+    world_pass(w, 2000);
+    struct rv_request a = world_take(w, "one", "i1");
+    assert_int_equal(fail_with(w, a, "{\"type\":\"x\",\"status\":400}"), 200);
+    assert_state(w, task, "error");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    expect_one(w, "{}");
+    struct rv_request again = world_take(w, "one", "i1");
+    assert_int_equal(again.step.number, b.step.number);
+    assert_int_equal(world_done(w, again, "1"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_state(w, task, "compensated");
 }
 
 static void an_unknown_outcome_is_compensated_as_unknown(void **state)
@@ -244,132 +309,14 @@ static void undo_survives_a_restart_at_every_step(void **state)
     assert_state(w, task, "compensated");
 }
 
-static struct rv_call *poll_of(struct world *w, const char *boot, const char *poll, bool confirms)
-{
-    struct rv_call *call = world_call(w, RV_CALL_POLL);
-    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
-                                    .instance = RV_STR("i1"),
-                                    .boot = rv_str_of(boot),
-                                    .poll = rv_str_of(poll),
-                                    .max = 8,
-                                    .confirms = confirms};
-    assert_true(world_run(w, call));
-    return call;
-}
-
-/* An answer that was lost may have reached its agent all the same. */
-static void an_undelivered_attempt_holds_the_undo_like_an_open_one(void **state)
-{
-    struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
-    struct rv_call *undelivered = world_call(w, RV_CALL_POLL);
-    undelivered->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
-                                           .instance = RV_STR("i1"),
-                                           .boot = RV_STR("b1"),
-                                           .poll = RV_STR("p2"),
-                                           .max = 0,
-                                           .confirms = true};
-    assert_true(world_run(w, undelivered));
-    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_UNDELIVERED);
-    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    assert_state(w, task, "compensating");
-    world_pass(w, 5000);
-    assert_int_equal(poll_of(w, "b1", "p3", true)->u.poll.requests_count, 0);
-    assert_int_equal(world_done(w, first, "{\"r\":1}"), 410);
-    struct rv_call *release = poll_of(w, "b1", "p4", true);
-    assert_int_equal(release->u.poll.requests_count, 1);
-    assert_non_null(strstr(release->u.poll.requests[0].input.at, "\"was\":{\"r\":1}"));
-}
-
-static void a_revoked_attempt_ends_with_its_process(void **state)
-{
-    struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    (void)poll_of(w, "b1", "p1", false);
-    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    struct rv_call *fresh = poll_of(w, "b2", "p2", false);
-    assert_int_equal(fresh->u.poll.requests_count, 1);
-    assert_non_null(strstr(fresh->u.poll.requests[0].input.at, "\"outcome\":\"unknown\""));
-    assert_state(w, task, "compensating");
-}
-
-/* The lease ended, the step waits for its next attempt, the task is cancelled, and then the first
- * agent says that it has done it. */
-static void a_late_done_during_the_undo_reaches_the_compensation(void **state)
-{
-    struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
-    world_pass(w, 12000);
-    struct rv_request second = world_take(w, "inventory", "i2");
-    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    assert_int_equal(world_done(w, reserve, "{\"r\":5}"), 410);
-    assert_int_equal(world_fail(w, second, false, RV_EFFECT_NONE), 410);
-    struct rv_request release = world_take(w, "inventory", "i1");
-    assert_non_null(strstr(release.input.at, "\"was\":{\"r\":5}"));
-    assert_int_equal(world_done(w, release, "{}"), 200);
-    assert_state(w, task, "compensated");
-}
-
-static enum rv_err abandon(struct world *w, struct rv_task_id task)
-{
-    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
-    call->u.operate.verb = RV_COMMAND_CANCEL;
-    call->u.operate.task = task;
-    call->u.operate.by = RV_STR("ann");
-    call->u.operate.reason = RV_STR("undone by hand");
-    call->u.operate.abandon = true;
-    assert_true(world_run(w, call));
-    return call->err;
-}
-
-/* Whatever state a task is in, an operator can end it. */
-static void abandon_is_the_way_out_of_everything(void **state)
-{
-    struct world *w = *state;
-    struct rv_task_id pending = world_submit(w, "order", "{}");
-    assert_int_equal(abandon(w, pending), RV_OK);
-    assert_state(w, pending, "cancelled");
-    /* At work: the reply comes too late and is kept. */
-    struct rv_task_id busy = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
-    assert_int_equal(abandon(w, busy), RV_OK);
-    assert_state(w, busy, "cancelled");
-    assert_non_null(strstr(world_task(w, busy)->error.at, "undone by hand"));
-    assert_int_equal(world_step(w, busy, 1)->effect, RV_EFFECT_UNKNOWN);
-    assert_int_equal(world_done(w, reserve, "{}"), 410);
-    assert_int_equal(world_count_late(w, busy), 1);
-    /* Revoked. */
-    struct rv_task_id revoked = world_submit(w, "order", "{}");
-    (void)world_take(w, "inventory", "i1");
-    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, revoked), RV_OK);
-    assert_state(w, revoked, "compensating");
-    assert_int_equal(abandon(w, revoked), RV_OK);
-    assert_state(w, revoked, "cancelled");
-    /* Stuck at a step that nobody can undo. */
-    struct rv_task_id stuck = world_submit(w, "mixed", "{}");
-    for (int i = 0; i < 3; i++)
-        expect_one(w, "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
-    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_OK);
-    assert_state(w, stuck, "error");
-    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, stuck), RV_ERR_REFUSED);
-    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);
-    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_ERR_REFUSED);
-    assert_int_equal(abandon(w, stuck), RV_OK);
-    assert_state(w, stuck, "cancelled");
-    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);
-    world_pass(w, 10 * 60 * 1000);
-    assert_state(w, stuck, "cancelled");
-}
-
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         SCENARIO(undo_goes_in_reverse_and_skips_what_needs_none),
         SCENARIO(an_effect_that_nobody_can_undo_calls_the_operator),
+        SCENARIO(a_call_that_a_scopes_timeout_cuts_short_is_undone),
+        SCENARIO(a_kept_step_goes_on_after_a_resubmission),
         SCENARIO(an_unknown_outcome_is_compensated_as_unknown),
         SCENARIO(cancel_revokes_first_and_compensates_only_then),
         SCENARIO(a_revoked_attempt_that_stays_silent_holds_the_undo_until_complete_by),
@@ -379,10 +326,6 @@ int main(void)
         SCENARIO(a_processed_task_can_be_undone),
         SCENARIO(a_late_done_supplies_the_output),
         SCENARIO(undo_survives_a_restart_at_every_step),
-        SCENARIO(an_undelivered_attempt_holds_the_undo_like_an_open_one),
-        SCENARIO(a_revoked_attempt_ends_with_its_process),
-        SCENARIO(a_late_done_during_the_undo_reaches_the_compensation),
-        SCENARIO(abandon_is_the_way_out_of_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
