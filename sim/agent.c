@@ -1,0 +1,497 @@
+/* One process: a runtime (which holds the session), its clock, and handlers at work. A crash takes
+ * all of it but the ledgers of the services behind. A pause (SIGSTOP, swap) freezes it; whatever
+ * was due meanwhile happens at once afterwards, before the agent has looked at its clock: that is
+ * how even a well-meant agent has an effect after its deadline. */
+#include "sim/agent.h"
+
+#include "agent/runtime.h"
+#include "base/assert.h"
+#include "base/limits.h"
+#include "json/json.h"
+#include "sim/check.h"
+#include "sim/ledger.h"
+#include "sim/workload.h"
+#include "sim/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACES_MAX = 16, TAG_RAW = 100, RAW_WITHIN_MS = 5000, TURNS_MAX = 10000 };
+
+enum deed {
+    DEED_DONE,        /* works, says so */
+    DEED_FAIL_BEFORE, /* transient, nothing was done */
+    DEED_FAIL_AFTER,  /* transient, it was done */
+    DEED_REFUSE,      /* permanent, nothing was done */
+    DEED_BREAK_AFTER, /* permanent, it was done */
+    DEED_HANG         /* neither does nor says anything */
+};
+
+/* A handler's try. */
+struct job {
+    bool used;
+    bool told_to_stop; /* expired or cancelled */
+    bool zombie;       /* does not care about that */
+    bool done_effect;
+    bool counted; /* in its effect's `working` */
+    enum deed deed;
+    bool undo;
+    char key[RV_STEP_TEXT_BYTES]; /* of the attempt, or the one to be undone */
+    bool has_key;                 /* there is something to do outside */
+    char step[RV_STEP_TEXT_BYTES];
+    char token[32];
+    int64_t effect_at; /* on the agent's clock */
+    int64_t end_at;
+    int64_t stop_at;
+};
+
+struct agent {
+    char name[24];
+    const char *kind;
+    struct rv_runtime *runtime; /* owned; NULL: it is down */
+    uint32_t life;
+    bool paused;
+    int64_t clock_from; /* world time at which its clock showed clock_base */
+    int64_t clock_base;
+    int32_t drift_ppm;
+    int64_t turn_at; /* world time; INT64_MAX: none planned */
+    struct exchange *lanes[RV_LANE_COUNT];
+    struct job jobs[PLACES_MAX * 2];
+};
+
+static int64_t clock_of(const struct world *w, const struct agent *a)
+{
+    int64_t gone = w->now - a->clock_from;
+    return a->clock_base + gone + gone * a->drift_ppm / 1000000;
+}
+
+static unsigned stream_of(const struct world *w, const struct agent *a)
+{
+    return STREAM_AGENT + (unsigned)(a - w->agents);
+}
+
+static void plan_turn(struct world *w, struct agent *a, int64_t at)
+{
+    if (at >= a->turn_at)
+        return;
+    a->turn_at = at;
+    world_at(w, at, EVENT_AGENT, (uint32_t)(a - w->agents), a->life);
+}
+
+static void agent_start(struct world *w, struct agent *a)
+{
+    unsigned stream = stream_of(w, a);
+    const struct knobs *k = &w->knobs;
+    struct rv_runtime_options options = {
+        .session = {.agent = rv_str_of(a->kind),
+                    .instance = rv_str_of(a->name),
+                    .seed = rv_prng_next(&w->dice[stream]),
+                    .max = 1 + (uint32_t)world_roll(w, stream, PLACES_MAX - 1),
+                    .wait_ms = (int64_t)world_roll(w, stream, 20000)},
+        .tries_max = 1 + (uint32_t)world_roll(w, stream, 3),
+        .retry_base_ms = 1 + (int64_t)world_roll(w, stream, 100),
+        .retry_cap_ms = 500,
+        .circuit_failures = k->circuit,
+        .circuit_open_ms = 100 + (int64_t)world_roll(w, stream, 2000),
+    };
+    a->runtime = rv_runtime_new(&options);
+    rv_assert(a->runtime != NULL);
+    a->life++;
+    a->paused = false;
+    a->clock_from = w->now;
+    a->clock_base = (int64_t)world_roll(w, stream, 1000000);
+    a->drift_ppm = k->drift_ppm == 0
+                       ? 0
+                       : (int32_t)world_roll(w, stream, (uint64_t)(2 * k->drift_ppm)) -
+                             k->drift_ppm;
+    a->turn_at = INT64_MAX;
+    memset(a->lanes, 0, sizeof a->lanes);
+    memset(a->jobs, 0, sizeof a->jobs);
+    world_say(w, a->name, "starts as agent %s, life %u", a->kind, a->life);
+    plan_turn(w, a, w->now);
+}
+
+void agents_new(struct world *w)
+{
+    w->agents = calloc(w->knobs.agents, sizeof *w->agents);
+    rv_assert(w->agents != NULL);
+    for (uint32_t i = 0; i < w->knobs.agents; i++) {
+        struct agent *a = &w->agents[i];
+        a->kind = workload_agent(i % w->knobs.kinds);
+        snprintf(a->name, sizeof a->name, "agent-%u", i);
+        agent_start(w, a);
+        world_at(w, w->now + 1000 + (int64_t)i, EVENT_TROUBLE, i, 0);
+    }
+}
+
+void agents_free(struct world *w)
+{
+    for (uint32_t i = 0; w->agents != NULL && i < w->knobs.agents; i++)
+        rv_runtime_free(w->agents[i].runtime);
+    free(w->agents);
+}
+
+/* ---- handlers ---- */
+
+static void job_uncount(struct world *w, struct job *job)
+{
+    if (!job->counted)
+        return;
+    job->counted = false;
+    ledger_get(w, rv_str_of(job->key))->working--;
+}
+
+static enum deed deed_draw(struct world *w, unsigned stream)
+{
+    const struct knobs *k = &w->knobs;
+    if (w->healed)
+        return DEED_DONE;
+    if (world_chance(w, stream, k->hang))
+        return DEED_HANG;
+    if (world_chance(w, stream, k->fail_before))
+        return DEED_FAIL_BEFORE;
+    if (world_chance(w, stream, k->fail_after))
+        return DEED_FAIL_AFTER;
+    if (world_chance(w, stream, k->refuse))
+        return DEED_REFUSE;
+    if (world_chance(w, stream, k->break_after))
+        return DEED_BREAK_AFTER;
+    return DEED_DONE;
+}
+
+static void text_take(char *room, size_t bytes, struct rv_str text)
+{
+    rv_assert(text.len < bytes);
+    memcpy(room, text.at, text.len);
+    room[text.len] = '\0';
+}
+
+/* A request with a key in its input undoes that key; one with a note does nothing outside. */
+static void job_read(struct world *w, struct job *job, const struct rv_held_attempt *attempt)
+{
+    struct rv_arena *arena = &w->history->scratch;
+    struct rv_json input;
+    rv_arena_reset(arena);
+    enum rv_err err = rv_json_parse(arena, attempt->input, RV_JSON_DEPTH_MAX, &input, NULL);
+    if (err != RV_OK) {
+        world_violate(w, "I-28", "an agent got an input that is no JSON: %.*s",
+                      RV_STR_FMT(attempt->input));
+        return;
+    }
+    struct rv_str key = rv_json_str(rv_json_get(&input, RV_STR("key")));
+    job->undo = key.at != NULL;
+    job->has_key = rv_json_get(&input, RV_STR("note")) == NULL;
+    text_take(job->key, sizeof job->key, job->undo ? key : attempt->key);
+    text_take(job->step, sizeof job->step, attempt->step);
+    text_take(job->token, sizeof job->token, attempt->token);
+}
+
+static void job_start(struct world *w, struct agent *a, rv_place place)
+{
+    unsigned stream = stream_of(w, a);
+    struct job *job = &a->jobs[place];
+    const struct rv_held_attempt *attempt = rv_session_attempt(rv_runtime_session(a->runtime),
+                                                               place);
+    int64_t now = clock_of(w, a);
+    rv_assert(!job->used);
+    *job = (struct job){.used = true, .stop_at = rv_held_stop_at(attempt)};
+    job_read(w, job, attempt);
+    job->deed = deed_draw(w, stream);
+    job->zombie = !w->healed && world_chance(w, stream, w->knobs.zombie);
+    int64_t lasts = world_spread(w, stream, w->healed ? 10 : w->knobs.work_ms);
+    if (!w->healed && world_chance(w, stream, w->knobs.slow))
+        lasts += (int64_t)world_roll(w, stream, 5000);
+    job->effect_at = now + (int64_t)world_roll(w, stream, (uint64_t)lasts + 1);
+    job->end_at = now + lasts;
+    if (job->deed == DEED_HANG)
+        job->effect_at = job->end_at = INT64_MAX;
+    /* A zombie may have its effect whenever it likes: it is not what the rules protect. */
+    if (!job->undo && job->has_key && !job->zombie) {
+        job->counted = true;
+        ledger_get(w, rv_str_of(job->key))->working++;
+    }
+    world_say(w, a->name, "works on %s, attempt %lld, %lld ms to go", job->step,
+              (long long)attempt->number, (long long)(job->stop_at - now));
+}
+
+static bool has_effect(enum deed deed)
+{
+    return deed == DEED_DONE || deed == DEED_FAIL_AFTER || deed == DEED_BREAK_AFTER;
+}
+
+static void job_effect(struct world *w, struct agent *a, struct job *job)
+{
+    bool late = clock_of(w, a) >= job->stop_at || job->told_to_stop;
+    job->done_effect = true;
+    if (!has_effect(job->deed) || !job->has_key)
+        return;
+    /* Between its last look at the clock and the effect a paused agent was frozen. */
+    if (job->undo)
+        ledger_undo(w, rv_str_of(job->key), a->name);
+    else
+        ledger_apply(w, rv_str_of(job->key), late, a->name);
+}
+
+/* A reply past libreeve, which would keep silent. */
+static void reply_raw(struct world *w, struct agent *a, const struct job *job, bool good)
+{
+    struct rv_buf body;
+    rv_buf_init(&body, RV_PAYLOAD_BYTES_MAX);
+    rv_buf_printf(&body, "{\"replies\":[{\"step\":\"%s\",\"token\":\"%s\",", job->step, job->token);
+    if (good)
+        rv_buf_printf(&body, "\"output\":{\"by\":\"%s\",\"raw\":true}}]}", a->name);
+    else
+        rv_buf_printf(&body, "\"error\":{\"type\":\"changed-its-mind\",\"status\":500,"
+                             "\"transient\":false,\"effect\":\"unknown\"}}]}");
+    world_say(w, a->name, "replies to %s by hand: %s", job->step, good ? "done" : "failed");
+    net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, TAG_RAW, "POST",
+            RV_STR("/v1/replies"), rv_buf_str(&body), RAW_WITHIN_MS);
+    rv_buf_done(&body);
+}
+
+static void job_report(struct world *w, struct agent *a, rv_place place, enum deed deed)
+{
+    int64_t now = clock_of(w, a);
+    char output[64];
+    snprintf(output, sizeof output, "{\"by\":\"%s\",\"at\":%lld}", a->name, (long long)w->now);
+    struct rv_runtime_failure failure = {.type = RV_STR("trouble"), .status = 503};
+    switch (deed) {
+    case DEED_DONE:
+        rv_runtime_done(a->runtime, place, now, rv_str_of(output));
+        return;
+    case DEED_FAIL_BEFORE:
+    case DEED_FAIL_AFTER:
+        failure.transient = true;
+        failure.effect = deed == DEED_FAIL_BEFORE ? RV_RUNTIME_NO_EFFECT
+                                                  : RV_RUNTIME_UNKNOWN_EFFECT;
+        break;
+    case DEED_REFUSE:
+    case DEED_BREAK_AFTER:
+    case DEED_HANG:
+        failure.status = 400;
+        failure.effect = deed == DEED_REFUSE ? RV_RUNTIME_NO_EFFECT : RV_RUNTIME_UNKNOWN_EFFECT;
+        break;
+    }
+    rv_runtime_failed(a->runtime, place, now, &failure);
+}
+
+static void job_end(struct world *w, struct agent *a, rv_place place)
+{
+    struct job ended = a->jobs[place];
+    job_uncount(w, &a->jobs[place]);
+    a->jobs[place].used = false;
+    bool late = clock_of(w, a) >= ended.stop_at;
+    job_report(w, a, place, ended.deed);
+    if (w->healed)
+        return;
+    if (late && ended.zombie && ended.deed == DEED_DONE)
+        reply_raw(w, a, &ended, true);
+    /* Not after a failure that the runtime may try again: this one is at work no more. */
+    bool over = ended.deed == DEED_DONE || ended.deed == DEED_REFUSE ||
+                ended.deed == DEED_BREAK_AFTER;
+    if (!late && over && world_chance(w, stream_of(w, a), w->knobs.twice))
+        reply_raw(w, a, &ended, ended.deed == DEED_BREAK_AFTER);
+}
+
+/* An agent that cares stops at once; what it may have done, it says. */
+static void job_stop(struct world *w, struct agent *a, rv_place place)
+{
+    struct job *job = &a->jobs[place];
+    if (!job->used)
+        return;
+    job->told_to_stop = true;
+    if (job->zombie)
+        return;
+    bool did = job->done_effect && has_effect(job->deed);
+    job_uncount(w, job);
+    job->used = false;
+    world_say(w, a->name, "stops working on %s", job->step);
+    job_report(w, a, place, did ? DEED_BREAK_AFTER : DEED_REFUSE);
+}
+
+/* ---- the driver ---- */
+
+static bool jobs_run(struct world *w, struct agent *a)
+{
+    int64_t now = clock_of(w, a);
+    bool ran = false;
+    for (rv_place i = 0; i < PLACES_MAX * 2; i++) {
+        struct job *job = &a->jobs[i];
+        if (job->used && !job->done_effect && job->effect_at <= now) {
+            job_effect(w, a, job);
+            ran = true;
+        }
+        if (job->used && job->end_at <= now) {
+            job_end(w, a, i);
+            ran = true;
+        }
+    }
+    return ran;
+}
+
+static void event_handle(struct world *w, struct agent *a, const struct rv_runtime_event *event)
+{
+    const struct rv_held_attempt *attempt;
+    switch (event->kind) {
+    case RV_RUNTIME_START:
+        job_start(w, a, event->place);
+        return;
+    case RV_RUNTIME_CANCEL:
+    case RV_RUNTIME_EXPIRED:
+        job_stop(w, a, event->place);
+        return;
+    case RV_RUNTIME_RENEWED:
+        attempt = rv_session_attempt(rv_runtime_session(a->runtime), event->place);
+        if (attempt != NULL)
+            a->jobs[event->place].stop_at = rv_held_stop_at(attempt);
+        return;
+    case RV_RUNTIME_OVER:
+        return;
+    }
+}
+
+static void calls_send(struct world *w, struct agent *a)
+{
+    struct rv_session *session = rv_runtime_session(a->runtime);
+    struct rv_session_call call;
+    while (rv_session_next_call(session, clock_of(w, a), &call)) {
+        world_say(w, a->name, "sends %.*s %.*s", RV_STR_FMT(call.path), RV_STR_FMT(call.body));
+        a->lanes[call.lane] = net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, call.lane,
+                                      "POST", call.path, call.body, call.timeout_ms);
+    }
+}
+
+static int64_t next_at(const struct agent *a)
+{
+    int64_t at = rv_runtime_wake_at(a->runtime);
+    for (rv_place i = 0; i < PLACES_MAX * 2; i++) {
+        const struct job *job = &a->jobs[i];
+        if (!job->used)
+            continue;
+        if (!job->done_effect && job->effect_at < at)
+            at = job->effect_at;
+        if (job->end_at < at)
+            at = job->end_at;
+    }
+    return at;
+}
+
+static void agent_drive(struct world *w, struct agent *a, bool jobs_first)
+{
+    struct rv_runtime_event event;
+    if (jobs_first)
+        (void)jobs_run(w, a);
+    int turns = 0;
+    do {
+        while (rv_runtime_next_event(a->runtime, clock_of(w, a), &event))
+            event_handle(w, a, &event);
+        calls_send(w, a);
+        rv_assert(++turns < TURNS_MAX);
+    } while (jobs_run(w, a));
+    int64_t at = next_at(a);
+    if (at == INT64_MAX)
+        return;
+    int64_t wait = at - clock_of(w, a);
+    plan_turn(w, a, w->now + (wait > 0 ? wait : 1));
+}
+
+void agent_turn(struct world *w, uint32_t agent, uint64_t life)
+{
+    struct agent *a = &w->agents[agent];
+    if (a->life != life || a->runtime == NULL || a->turn_at != w->now)
+        return;
+    a->turn_at = INT64_MAX;
+    if (!a->paused)
+        agent_drive(w, a, false);
+}
+
+void agent_answered(struct world *w, struct exchange *x)
+{
+    struct agent *a = &w->agents[x->actor];
+    bool raw = x->tag == TAG_RAW;
+    if ((raw || x->tag == RV_LANE_REPLY) && x->status == 200)
+        check_replied(w, x->body, x->answer);
+    if (a->life != x->life || a->runtime == NULL || raw)
+        return;
+    a->lanes[x->tag] = NULL;
+    world_say(w, a->name, "gets %d %.*s", x->status, RV_STR_FMT(x->answer));
+    rv_session_answered(rv_runtime_session(a->runtime), x->tag, clock_of(w, a), x->status,
+                        x->retry_after_ms, x->answer);
+    plan_turn(w, a, w->now);
+}
+
+void agent_lost(struct world *w, struct exchange *x)
+{
+    struct agent *a = &w->agents[x->actor];
+    if (a->life != x->life || a->runtime == NULL || x->tag == TAG_RAW)
+        return;
+    a->lanes[x->tag] = NULL;
+    world_say(w, a->name, "gets no answer on lane %u", x->tag);
+    rv_session_lost(rv_runtime_session(a->runtime), x->tag, clock_of(w, a), "simulated");
+    plan_turn(w, a, w->now);
+}
+
+/* ---- troubles ---- */
+
+static void agent_crash(struct world *w, struct agent *a)
+{
+    world_say(w, a->name, "crashes");
+    for (rv_place i = 0; i < PLACES_MAX * 2; i++)
+        if (a->jobs[i].used)
+            job_uncount(w, &a->jobs[i]);
+    for (int i = 0; i < RV_LANE_COUNT; i++)
+        if (a->lanes[i] != NULL)
+            net_leave(w, a->lanes[i]);
+    rv_runtime_free(a->runtime);
+    a->runtime = NULL;
+}
+
+void agent_trouble(struct world *w, uint32_t agent)
+{
+    struct agent *a = &w->agents[agent];
+    unsigned stream = STREAM_AGENT + agent;
+    if (w->healed)
+        return;
+    world_at(w, w->now + 1000, EVENT_TROUBLE, agent, 0);
+    if (a->runtime == NULL || a->paused)
+        return;
+    if (world_chance(w, stream, w->knobs.agent_crash)) {
+        agent_crash(w, a);
+        world_at(w, w->now + world_spread(w, stream, 2000), EVENT_REVIVE, agent, 0);
+    } else if (world_chance(w, stream, w->knobs.agent_pause)) {
+        int64_t ms = (int64_t)world_roll(w, stream, 10000);
+        world_say(w, a->name, "stops for %lld ms", (long long)ms);
+        a->paused = true;
+        /* Frozen, it cannot look at its clock: what it does next nobody can answer for. */
+        for (rv_place i = 0; i < PLACES_MAX * 2; i++)
+            if (a->jobs[i].used)
+                job_uncount(w, &a->jobs[i]);
+        world_at(w, w->now + ms, EVENT_REVIVE, agent, 0);
+    }
+}
+
+void agent_revive(struct world *w, uint32_t agent)
+{
+    struct agent *a = &w->agents[agent];
+    if (a->runtime == NULL) {
+        agent_start(w, a);
+    } else if (a->paused) {
+        world_say(w, a->name, "goes on");
+        a->paused = false;
+        a->turn_at = INT64_MAX;
+        agent_drive(w, a, true);
+    }
+}
+
+void agents_heal(struct world *w)
+{
+    for (uint32_t i = 0; i < w->knobs.agents; i++) {
+        struct agent *a = &w->agents[i];
+        agent_revive(w, i);
+        for (rv_place p = 0; p < PLACES_MAX * 2; p++)
+            if (a->jobs[p].used && a->jobs[p].deed == DEED_HANG)
+                a->jobs[p].end_at = clock_of(w, a);
+        plan_turn(w, a, w->now);
+    }
+}

@@ -1,0 +1,55 @@
+#include "sim/check.h"
+
+#include "base/limits.h"
+#include "sim/client.h"
+#include "sim/server.h"
+#include "sim/world.h"
+
+/* I-20: every task ends, or waits for an operator. */
+bool check_all_settled(struct world *w)
+{
+    if (!clients_done(w))
+        return false;
+    for (size_t i = 0; i < w->history->count; i++) {
+        const struct rv_task *task = &w->history->all[i]->row;
+        if (rv_task_state_open(task->state) && task->state != RV_TASK_ERROR)
+            return false;
+    }
+    return true;
+}
+
+/* P2: a task that is parked calls for an operator until it goes on. */
+static void check_alerts(struct world *w)
+{
+    struct rv_store *store = w->server->store;
+    struct rv_alert alert;
+    for (size_t i = 0; i < w->history->count; i++) {
+        const struct rv_task *task = &w->history->all[i]->row;
+        size_t count = 0;
+        rv_arena_reset(&w->history->scratch);
+        enum rv_err err = store->ops->list_alerts(store, &w->history->scratch, task->id, true, 0, 1,
+                                                  &alert, &count);
+        bool parked = task->state == RV_TASK_ERROR;
+        if (err == RV_OK && parked && count == 0)
+            world_violate(w, "P-02", "a task is parked and no alert is open");
+        if (err == RV_OK && !rv_task_state_open(task->state) && count != 0)
+            world_violate(w, "P-02", "a task is %s and its alert \"%s\" is still open",
+                          rv_task_state_text(task->state), rv_alert_kind_text(alert.kind));
+    }
+}
+
+/* I-24: one task per key, whatever was sent how often. */
+static void check_task_count(struct world *w)
+{
+    if (w->history->count != w->knobs.tasks)
+        world_violate(w, "I-24", "%u tasks were submitted, there are %zu", w->knobs.tasks,
+                      w->history->count);
+}
+
+void check_end(struct world *w)
+{
+    check_all_there(w);
+    check_task_count(w);
+    check_alerts(w);
+    check_ledger(w);
+}

@@ -1,0 +1,132 @@
+#include "sim/check.h"
+
+#include "base/limits.h"
+#include "json/json.h"
+#include "sim/server.h"
+#include "sim/world.h"
+
+#include <stdlib.h>
+
+/* I-26: the attempt is recorded before the request leaves: what is handed out stands in the store
+ * as the open, newest attempt of its step. */
+void check_handed_out(struct world *w, const struct rv_request *request)
+{
+    struct step_past *step = history_step(history_task(w, request->step.task),
+                                          request->step.number);
+    if (step == NULL || step->row.token != request->token ||
+        step->row.attempt != request->attempt || step->row.fence != request->fence ||
+        step->row.attempt_state != RV_ATTEMPT_OPEN)
+        world_violate(w, "I-26", "attempt %u of step %u was handed out, but is not on record",
+                      request->attempt, request->step.number);
+}
+
+/* I-01: a submission that was acknowledged is in the store. */
+void check_submitted(struct world *w, struct rv_str task, const char *client)
+{
+    struct rv_task_id id;
+    if (rv_task_parse(task, &id) != RV_OK || history_task(w, id) == NULL)
+        world_violate(w, "I-01", "%s was told of task %.*s, which was never committed", client,
+                      RV_STR_FMT(task));
+}
+
+static uint64_t token_of(struct rv_str text)
+{
+    uint64_t token = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        token = token << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return token;
+}
+
+/* I-02: a result that was acknowledged is recorded, byte by byte. */
+static void check_counted(struct world *w, const struct step_past *step, uint64_t token,
+                          uint64_t output_hash)
+{
+    if (step->row.token != token || step->row.attempt_state != RV_ATTEMPT_DONE ||
+        step->row.state != RV_STEP_PROCESSED || step->output_hash != output_hash)
+        world_violate(w, "I-02",
+                      "a result of step %u was acknowledged and is not recorded: the step is %s, "
+                      "its attempt %u %s",
+                      step->row.number, rv_step_state_text(step->row.state), step->row.attempt,
+                      rv_attempt_state_text(step->row.attempt_state));
+}
+
+/* Rule 3: a reply that was refused as late is kept in the ledger of late replies; one of an attempt
+ * that was handed out is never taken for a stranger's. */
+static void check_item(struct world *w, const struct rv_json *item, int64_t status)
+{
+    struct rv_step_id id;
+    if (rv_step_parse(rv_json_str(rv_json_get(item, RV_STR("step"))), &id) != RV_OK)
+        return;
+    uint64_t token = token_of(rv_json_str(rv_json_get(item, RV_STR("token"))));
+    const struct rv_json *output = rv_json_get(item, RV_STR("output"));
+    struct step_past *step = history_step(history_task(w, id.task), id.number);
+    if (step == NULL || status == 409) {
+        world_violate(w, "I-06", "a reply of an attempt that was handed out got status %lld",
+                      (long long)status);
+        return;
+    }
+    if (status == 410 && step->late == 0)
+        world_violate(w, "L-03", "a late reply of step %u is not in the ledger", id.number);
+    if (status != 200 || output == NULL)
+        return;
+    struct rv_buf text;
+    rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
+    rv_json_write(&text, output);
+    check_counted(w, step, token, history_hash(rv_buf_str(&text)));
+    rv_buf_done(&text);
+}
+
+void check_replied(struct world *w, struct rv_str request, struct rv_str answer)
+{
+    struct rv_arena *arena = &w->history->scratch;
+    struct rv_json asked, told;
+    rv_arena_reset(arena);
+    if (rv_json_parse(arena, request, RV_JSON_DEPTH_MAX, &asked, NULL) != RV_OK ||
+        rv_json_parse(arena, answer, RV_JSON_NESTING_MAX, &told, NULL) != RV_OK) {
+        world_violate(w, "W-02", "an answer is no JSON: %.*s", RV_STR_FMT(answer));
+        return;
+    }
+    const struct rv_json *items = rv_json_get(&asked, RV_STR("replies"));
+    const struct rv_json *results = rv_json_get(&told, RV_STR("results"));
+    if (items == NULL || results == NULL || items->len != results->len) {
+        world_violate(w, "W-02", "an answer to replies has not a result for each");
+        return;
+    }
+    for (uint32_t i = 0; i < items->len && w->violated == NULL; i++) {
+        int64_t status = 0;
+        (void)rv_json_int(rv_json_get(&results->u.items[i], RV_STR("status")), &status);
+        check_item(w, &items->u.items[i], status);
+    }
+}
+
+/* I-27: what an operator was told to be done is in the task's history. */
+void check_operated(struct world *w, struct rv_str verb, struct rv_task_id task)
+{
+    const struct task_past *past = history_task(w, task);
+    bool undoes = rv_str_is(verb, "undo") || rv_str_is(verb, "cancel");
+    if (past == NULL || (undoes && past->row.direction != RV_UNDO))
+        world_violate(w, "I-27", "%.*s was acknowledged and is not in the task's rows",
+                      RV_STR_FMT(verb));
+}
+
+/* I-01, I-03: after a restart every task is there, as its last commit left it. */
+void check_all_there(struct world *w)
+{
+    struct history *h = w->history;
+    struct rv_store *store = w->server->store;
+    rv_arena_reset(&h->scratch);
+    for (size_t i = 0; i < h->count; i++) {
+        const struct rv_task *task;
+        const struct rv_task *was = &h->all[i]->row;
+        if (was->revision == 0)
+            continue;
+        enum rv_err err = store->ops->load_tasks(store, &h->scratch, &was->id, 1, &task);
+        if (err != RV_OK || task == NULL || task->revision != was->revision ||
+            task->state != was->state) {
+            world_violate(w, "I-01", "after a restart a task is not there as it was");
+            return;
+        }
+    }
+}

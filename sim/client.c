@@ -1,0 +1,174 @@
+/* A client sends its submissions one after the other. Until one is acknowledged it is repeated with
+ * the same key. Later some are sent once more: the same body has to give the same task, another
+ * body a refusal. */
+#include "sim/client.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "client/submit.h"
+#include "sim/check.h"
+#include "sim/workload.h"
+#include "sim/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ANSWER_WITHIN_MS = 10000, PACE_MS = 400, AGAIN_MS = 500 };
+enum tag { TAG_FIRST, TAG_SAME, TAG_OTHER };
+
+struct submission {
+    bool acked;
+    struct rv_task_id task;
+};
+
+struct client {
+    char name[24];
+    uint32_t from; /* its submissions are all numbers from `from` to before `until` */
+    uint32_t until;
+    uint32_t next;
+    struct submission *submissions; /* owned, by number - from */
+    uint32_t asked_for;             /* number of the call under way */
+    bool busy;
+};
+
+void clients_new(struct world *w)
+{
+    w->clients = calloc(w->knobs.clients, sizeof *w->clients);
+    rv_assert(w->clients != NULL);
+    for (uint32_t i = 0; i < w->knobs.clients; i++) {
+        struct client *c = &w->clients[i];
+        snprintf(c->name, sizeof c->name, "client-%u", i);
+        c->from = c->next = w->knobs.tasks * i / w->knobs.clients;
+        c->until = w->knobs.tasks * (i + 1) / w->knobs.clients;
+        c->submissions = calloc(c->until - c->from + 1, sizeof *c->submissions);
+        rv_assert(c->submissions != NULL);
+        world_at(w, w->now + 1 + (int64_t)i, EVENT_CLIENT, i, 0);
+    }
+}
+
+void clients_free(struct world *w)
+{
+    for (uint32_t i = 0; w->clients != NULL && i < w->knobs.clients; i++)
+        free(w->clients[i].submissions);
+    free(w->clients);
+}
+
+static void submit(struct world *w, uint32_t client, uint32_t number, enum tag tag)
+{
+    struct client *c = &w->clients[client];
+    struct rv_buf body;
+    rv_buf_init(&body, RV_BODY_BYTES_MAX);
+    workload_submission(w, &body, number);
+    rv_buf_printf(&body, "%s,\"key\":\"order-%u\"}",
+                  tag == TAG_OTHER ? ",\"correlationId\":\"other\"" : "", number);
+    bool waits = tag == TAG_FIRST && world_chance(w, STREAM_CLIENT + client, 200);
+    world_say(w, c->name, "submits order-%u%s", number,
+              tag == TAG_FIRST  ? ""
+              : tag == TAG_SAME ? " once more"
+                                : " with another body");
+    c->busy = true;
+    c->asked_for = number;
+    net_ask(w, PEER_CLIENT, client, 0, tag, "POST",
+            waits ? RV_STR("/v1/tasks?wait=PT2S") : RV_STR("/v1/tasks"), rv_buf_str(&body),
+            ANSWER_WITHIN_MS);
+    rv_buf_done(&body);
+}
+
+void client_turn(struct world *w, uint32_t client)
+{
+    struct client *c = &w->clients[client];
+    unsigned stream = STREAM_CLIENT + client;
+    if (c->busy)
+        return;
+    if (c->next > c->from && !w->healed) {
+        uint32_t number = c->from + (uint32_t)world_roll(w, stream, c->next - c->from);
+        if (world_chance(w, stream, w->knobs.repeat)) {
+            submit(w, client, number, TAG_SAME);
+            return;
+        }
+        if (world_chance(w, stream, w->knobs.other_body)) {
+            submit(w, client, number, TAG_OTHER);
+            return;
+        }
+    }
+    if (c->next < c->until)
+        submit(w, client, c->next, TAG_FIRST);
+}
+
+static void go_on(struct world *w, uint32_t client, int64_t mean_ms)
+{
+    w->clients[client].busy = false;
+    world_at(w, w->now + 1 + world_spread(w, STREAM_CLIENT + client, mean_ms), EVENT_CLIENT, client,
+             0);
+}
+
+/* I-24: a key has one task, for ever, and no other body gets in under it. */
+static void check_receipt(struct world *w, struct client *c, struct exchange *x,
+                          const struct rv_submit_receipt *receipt)
+{
+    struct submission *s = &c->submissions[c->asked_for - c->from];
+    struct rv_task_id task = {0};
+    if (receipt->status != 200 && receipt->status != 201) {
+        bool wanted = x->tag == TAG_OTHER && receipt->status == 409;
+        if (!wanted)
+            world_violate(w, "I-24", "order-%u was refused with %d: %.*s", c->asked_for,
+                          receipt->status, RV_STR_FMT(receipt->why));
+        return;
+    }
+    check_submitted(w, receipt->task, c->name);
+    if (rv_task_parse(receipt->task, &task) != RV_OK)
+        return; /* check_submitted has said so */
+    if (x->tag == TAG_OTHER)
+        world_violate(w, "I-24", "order-%u was taken again with another body", c->asked_for);
+    if (s->acked && s->task.value != task.value)
+        world_violate(w, "I-24", "order-%u has a second task %.*s", c->asked_for,
+                      RV_STR_FMT(receipt->task));
+    s->acked = true;
+    s->task = task;
+    if (x->tag == TAG_FIRST)
+        c->next++;
+}
+
+void client_answered(struct world *w, struct exchange *x)
+{
+    struct client *c = &w->clients[x->actor];
+    struct rv_arena *arena = &w->history->scratch;
+    struct rv_submit_receipt receipt;
+    rv_arena_reset(arena);
+    if (x->status == 503 || x->status == 429) {
+        go_on(w, x->actor, AGAIN_MS);
+        return;
+    }
+    if (rv_submit_read(arena, x->status, x->answer, &receipt) != RV_OK) {
+        world_violate(w, "W-02", "an answer to a submission cannot be read: %.*s",
+                      RV_STR_FMT(x->answer));
+        return;
+    }
+    world_say(w, c->name, "order-%u: %d %.*s", c->asked_for, receipt.status,
+              RV_STR_FMT(receipt.task));
+    check_receipt(w, c, x, &receipt);
+    go_on(w, x->actor, PACE_MS);
+}
+
+void client_lost(struct world *w, struct exchange *x)
+{
+    world_say(w, w->clients[x->actor].name, "no answer for order-%u",
+              w->clients[x->actor].asked_for);
+    go_on(w, x->actor, AGAIN_MS);
+}
+
+bool clients_done(struct world *w)
+{
+    for (uint32_t i = 0; i < w->knobs.clients; i++)
+        if (w->clients[i].next < w->clients[i].until)
+            return false;
+    return true;
+}
+
+struct rv_task_id clients_any_task(struct world *w, unsigned stream)
+{
+    const struct client *c = &w->clients[world_roll(w, stream, w->knobs.clients)];
+    if (c->next == c->from)
+        return (struct rv_task_id){0};
+    return c->submissions[world_roll(w, stream, c->next - c->from)].task;
+}

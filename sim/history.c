@@ -1,0 +1,291 @@
+#include "sim/history.h"
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/limits.h"
+#include "sim/check.h"
+#include "sim/server.h"
+#include "sim/workload.h"
+#include "sim/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t history_hash(struct rv_str text)
+{
+    return rv_hash((struct rv_hash_key){5, 6}, text);
+}
+
+void history_new(struct world *w)
+{
+    w->history = calloc(1, sizeof *w->history);
+    rv_assert(w->history != NULL);
+    rv_map_init(&w->history->by_id);
+    rv_map_init(&w->history->tokens);
+    rv_map_init(&w->history->told);
+    rv_arena_init(&w->history->scratch, 0);
+}
+
+void history_free(struct world *w)
+{
+    struct history *h = w->history;
+    if (h == NULL)
+        return;
+    for (size_t i = 0; i < h->count; i++) {
+        free(h->all[i]->steps);
+        free(h->all[i]);
+    }
+    free(h->all);
+    rv_map_done(&h->by_id);
+    rv_map_done(&h->tokens);
+    rv_map_done(&h->told);
+    rv_arena_done(&h->scratch);
+    free(h);
+}
+
+struct task_past *history_task(struct world *w, struct rv_task_id id)
+{
+    const uint64_t *found = rv_map_find(&w->history->by_id, (uint64_t)id.value, 0);
+    return found ? w->history->all[*found] : NULL;
+}
+
+struct step_past *history_step(struct task_past *task, uint32_t number)
+{
+    if (task == NULL || number == 0 || number >= task->room || task->steps[number].row.number == 0)
+        return NULL;
+    return &task->steps[number];
+}
+
+const struct told *history_told(struct world *w, uint64_t token)
+{
+    const uint64_t *found = rv_map_find(&w->history->told, token, 0);
+    return found ? (const struct told *)(uintptr_t)*found : NULL;
+}
+
+static struct task_past *task_new(struct world *w, struct rv_task_id id)
+{
+    struct history *h = w->history;
+    if (h->count == h->room) {
+        h->room = h->room ? h->room * 2 : 64;
+        h->all = realloc(h->all, h->room * sizeof(struct task_past *));
+        rv_assert(h->all != NULL);
+    }
+    struct task_past *past = calloc(1, sizeof *past);
+    rv_assert(past != NULL);
+    enum rv_err err = rv_map_put(&h->by_id, (uint64_t)id.value, 0, h->count);
+    rv_assert(err == RV_OK);
+    h->all[h->count++] = past;
+    return past;
+}
+
+static struct step_past *step_room(struct task_past *past, uint32_t number)
+{
+    if (number >= past->room) {
+        uint32_t room = number + 8;
+        past->steps = realloc(past->steps, room * sizeof *past->steps);
+        rv_assert(past->steps != NULL);
+        memset(past->steps + past->room, 0, (room - past->room) * sizeof *past->steps);
+        past->room = room;
+    }
+    return &past->steps[number];
+}
+
+/* ---- loading what the store has now ---- */
+
+static bool load_after(struct rv_store *store, struct rv_arena *arena, struct transition *t)
+{
+    const struct rv_task *task;
+    if (store->ops->load_tasks(store, arena, &t->change->task->id, 1, &task) != RV_OK ||
+        task == NULL)
+        return false;
+    t->task = task;
+    struct rv_step *steps = RV_NEW_ARRAY(arena, struct rv_step, task->last_number + 1);
+    rv_assert(steps != NULL);
+    uint32_t after = 0;
+    for (;;) {
+        size_t count;
+        if (store->ops->list_steps(store, arena, task->id, after, RV_PAGE_ROWS_MAX,
+                                   steps + t->steps_count, &count) != RV_OK)
+            return false;
+        t->steps_count += count;
+        if (count < RV_PAGE_ROWS_MAX)
+            break;
+        after = steps[t->steps_count - 1].number;
+    }
+    t->steps = steps;
+    return true;
+}
+
+static const struct rv_definition *definition_of(struct world *w, struct rv_store *store,
+                                                 const struct rv_task *task)
+{
+    const struct rv_workflow_row *row;
+    enum rv_err err = store->ops->load_workflow(store, &w->history->scratch, task->workflow, &row);
+    if (err != RV_OK || row == NULL) {
+        world_violate(w, "I-18", "the definition of an open task is not there");
+        return NULL;
+    }
+    return workload_definition(w, row->name);
+}
+
+/* ---- taking over ---- */
+
+static bool control_at(const struct rv_task *task, uint32_t number)
+{
+    for (uint32_t i = 0; i < task->open_count; i++)
+        if (task->open[i] == number)
+            return true;
+    return false;
+}
+
+static struct rv_step without_texts(const struct rv_step *step)
+{
+    struct rv_step bare = *step;
+    bare.reference = bare.iteration = bare.agent = bare.target = bare.instance = RV_STR_NONE;
+    bare.boot = bare.poll = bare.frames = bare.data = bare.input = bare.output = RV_STR_NONE;
+    bare.error = RV_STR_NONE;
+    return bare;
+}
+
+static void step_take(struct transition *t, const struct rv_step *step)
+{
+    struct step_past *past = step_room(t->past, step->number);
+    bool here = control_at(t->task, step->number);
+    bool new_token = step->attempt != 0 && step->token != past->row.token;
+    if (past->row.number == 0)
+        past->created_in = t->past->commits;
+    if (here)
+        past->left_in = 0;
+    else if (past->left_in == 0)
+        past->left_in = t->past->commits;
+    if (new_token) {
+        enum rv_err err = rv_map_put(&t->w->history->tokens, step->token, 0,
+                                     (uint64_t)t->task->id.value);
+        rv_assert(err == RV_OK);
+    }
+    past->row = without_texts(step);
+    past->input_hash = history_hash(step->input);
+    past->output_hash = history_hash(step->output);
+    if (step->undoes != 0)
+        step_room(t->past, step->undoes)->undo_begun = true;
+}
+
+static void transition_take(struct transition *t)
+{
+    struct task_past *past = t->past;
+    bool was_open = past->row.revision != 0 && rv_task_state_open(past->row.state);
+    past->commits++;
+    for (size_t i = 0; i < t->steps_count; i++)
+        step_take(t, &t->steps[i]);
+    for (size_t i = 0; i < t->change->attempts_count; i++)
+        step_room(past, t->change->attempts[i].step.number)->ended++;
+    for (size_t i = 0; i < t->change->late_replies_count; i++)
+        step_room(past, t->change->late_replies[i].step.number)->late++;
+    past->row = *t->task;
+    past->row.key = past->row.correlation = past->row.input = past->row.context = RV_STR_NONE;
+    past->row.output = past->row.error = RV_STR_NONE;
+    t->w->history->open += (int)rv_task_state_open(t->task->state) - (int)was_open;
+}
+
+static void transition_say(const struct transition *t)
+{
+    struct world *w = t->w;
+    if (!w->verbose)
+        return;
+    char text[RV_ID_TEXT_BYTES];
+    world_say(w, "store", "task %s revision %lld: %s%s", rv_task_text(t->task->id, text).at,
+              (long long)t->task->revision, rv_task_state_text(t->task->state),
+              t->task->cancelling ? ", cancelling" : "");
+    for (size_t i = 0; i < t->change->steps_count; i++) {
+        const struct rv_step *s = t->change->steps[i];
+        world_say(w, "store", "  step %u %.*s %s%s: %s, attempt %u %s, effect %s, failures %u/%u",
+                  s->number, RV_STR_FMT(s->reference), s->direction == RV_UNDO ? "undo " : "",
+                  rv_step_kind_text(s->kind), rv_step_state_text(s->state), s->attempt,
+                  rv_attempt_state_text(s->attempt_state), rv_effect_text(s->effect),
+                  s->failure_count, s->round);
+    }
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        world_say(w, "store", "  alert %s: %.*s", rv_alert_kind_text(t->change->alerts[i].kind),
+                  RV_STR_FMT(t->change->alerts[i].message));
+}
+
+void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
+                       int64_t now)
+{
+    struct history *h = w->history;
+    if (w->violated != NULL)
+        return;
+    rv_arena_reset(&h->scratch);
+    struct transition t = {.w = w, .change = change, .now = now};
+    t.past = history_task(w, change->task->id);
+    if (t.past == NULL)
+        t.past = task_new(w, change->task->id);
+    if (!load_after(store, &h->scratch, &t)) {
+        world_violate(w, "I-01", "what was committed cannot be read back");
+        return;
+    }
+    if (t.past->definition == NULL)
+        t.past->definition = definition_of(w, store, t.task);
+    if (w->violated != NULL)
+        return;
+    world_trace(w, (uint64_t)t.task->id.value);
+    world_trace(w, (uint64_t)t.task->revision << 8 | t.task->state);
+    transition_say(&t);
+    check_transition(&t);
+    transition_take(&t);
+}
+
+void history_claimed(struct world *w, int64_t epoch)
+{
+    struct history *h = w->history;
+    if (epoch != 0 && epoch < h->epoch)
+        world_violate(w, "I-10", "the supervisor's epoch went back from %lld to %lld",
+                      (long long)h->epoch, (long long)epoch);
+    if (epoch != 0)
+        h->epoch = epoch;
+}
+
+/* ---- the server's side ---- */
+
+void history_started(struct world *w, int64_t open_tasks)
+{
+    if (open_tasks != w->history->open)
+        world_violate(w, "I-25", "the store counts %lld open tasks, there are %lld",
+                      (long long)open_tasks, (long long)w->history->open);
+    check_all_there(w);
+}
+
+static void told_done(struct world *w, uint64_t token, struct rv_str output)
+{
+    struct told *told = NULL;
+    uint64_t *found = rv_map_find(&w->history->told, token, 0);
+    if (found != NULL) {
+        told = (struct told *)(uintptr_t)*found;
+    } else {
+        told = RV_NEW(&w->arena, struct told);
+        rv_assert(told != NULL);
+        enum rv_err err = rv_map_put(&w->history->told, token, 0, (uint64_t)(uintptr_t)told);
+        rv_assert(err == RV_OK);
+    }
+    if (told->done_at == 0)
+        told->done_at = server_wall(w);
+    if (told->outputs_count < 4)
+        told->outputs[told->outputs_count++] = history_hash(output);
+}
+
+void history_arrived(struct world *w, const struct rv_call *call)
+{
+    if (call->kind != RV_CALL_REPLIES)
+        return;
+    for (size_t i = 0; i < call->u.replies.count; i++) {
+        const struct rv_reply_item *item = &call->u.replies.items[i];
+        if (!item->failed && item->refused == 0)
+            told_done(w, item->token, item->reply.output);
+    }
+}
+
+void history_handed_out(struct world *w, const struct rv_poll *poll)
+{
+    for (size_t i = 0; i < poll->requests_count; i++)
+        check_handed_out(w, &poll->requests[i]);
+}

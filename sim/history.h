@@ -1,0 +1,85 @@
+/* history.h - all that was committed, as the simulator saw it: what checkers compare with. */
+#ifndef RV_SIM_HISTORY_H
+#define RV_SIM_HISTORY_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "core/rows.h"
+#include "scheduler/call.h"
+#include "store/store.h"
+#include "workflow/definition.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct world;
+
+/* A step as its last commit left it. The row's texts are gone; their hashes stay. */
+struct step_past {
+    struct rv_step row; /* number 0: there is none yet */
+    uint64_t input_hash;
+    uint64_t output_hash;
+    uint32_t created_in; /* number of the commit of its task */
+    uint32_t left_in;    /* when control left it for the last time; 0: it is there */
+    uint32_t ended;      /* attempts that have rows of their own */
+    uint32_t late;       /* entries in the late-reply ledger */
+    bool undo_begun;
+};
+
+struct task_past {
+    struct rv_task row;      /* revision 0: there is none yet */
+    struct step_past *steps; /* owned; steps[number] */
+    uint32_t room;
+    uint32_t commits;
+    const struct rv_definition *definition; /* the workload's */
+};
+
+/* What agents have said about one attempt, whether or not it counted. */
+struct told {
+    int64_t done_at; /* wall clock at which the first `done` arrived; 0: none did */
+    uint64_t outputs[4];
+    uint32_t outputs_count;
+};
+
+struct history {
+    struct rv_map by_id;
+    struct task_past **all; /* owned */
+    size_t count;
+    size_t room;
+    struct rv_map tokens; /* token -> (task index << 32 | step) */
+    struct rv_map told;   /* token -> struct told *, on the world's arena */
+    struct rv_arena scratch;
+    int64_t epoch;
+    int64_t open; /* tasks */
+};
+
+/* One committed change of one task, before and after. */
+struct transition {
+    struct world *w;
+    const struct rv_change *change;
+    struct task_past *past;      /* before */
+    const struct rv_task *task;  /* after, as the store gives it back */
+    const struct rv_step *steps; /* all of them, by number */
+    size_t steps_count;
+    int64_t now; /* the store's clock in the transaction */
+};
+
+void history_new(struct world *w);
+void history_free(struct world *w);
+
+/* The tap's. */
+void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
+                       int64_t now);
+void history_claimed(struct world *w, int64_t epoch);
+/* The server's. */
+void history_started(struct world *w, int64_t open_tasks);
+void history_arrived(struct world *w, const struct rv_call *call);
+void history_handed_out(struct world *w, const struct rv_poll *poll);
+
+struct task_past *history_task(struct world *w, struct rv_task_id id);   /* NULL: none */
+struct step_past *history_step(struct task_past *task, uint32_t number); /* NULL: none */
+const struct told *history_told(struct world *w, uint64_t token);        /* NULL: nothing */
+uint64_t history_hash(struct rv_str text);
+
+#endif

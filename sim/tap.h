@@ -1,0 +1,19 @@
+/* tap.h - what stands between scheduler and store: it makes faults, and sees each commit. */
+#ifndef RV_SIM_TAP_H
+#define RV_SIM_TAP_H
+
+#include "store/store.h"
+
+struct world;
+struct tap;
+
+struct tap *tap_new(struct world *w);
+void tap_free(struct tap *tap);
+/* The store as the scheduler gets it. */
+struct rv_store *tap_open(struct world *w, struct rv_store *inner);
+/* A crash: an open transaction is lost. */
+void tap_close(struct world *w);
+/* Draws what befalls the commits of the next batch. */
+void tap_plan(struct world *w);
+
+#endif

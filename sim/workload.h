@@ -1,0 +1,35 @@
+/* workload.h - the workflows of a world and what is submitted to them. */
+#ifndef RV_SIM_WORKLOAD_H
+#define RV_SIM_WORKLOAD_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "sim/knobs.h"
+#include "workflow/definition.h"
+
+struct world;
+
+struct workload_workflow {
+    struct rv_str name; /* in the namespace "sim" */
+    struct rv_str source;
+    const struct rv_definition *definition;
+};
+
+struct workload {
+    struct workload_workflow workflows[SIM_WORKFLOWS_MAX];
+    uint32_t count;
+};
+
+/* Draws and publishes the workflows. */
+void workload_new(struct world *w);
+const struct rv_definition *workload_definition(struct world *w, struct rv_str name);
+/* One submission's body without its key and closing brace. */
+void workload_submission(struct world *w, struct rv_buf *body, uint32_t number);
+/* The name of an agent kind. */
+const char *workload_agent(uint32_t kind);
+
+/* The two generators: each writes a definition. */
+void workload_random(struct world *w, struct rv_buf *out, const char *name);
+void workload_order(struct world *w, struct rv_buf *out, const char *name);
+
+#endif

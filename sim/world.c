@@ -1,0 +1,240 @@
+#include "sim/world.h"
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "sim/agent.h"
+#include "sim/check.h"
+#include "sim/client.h"
+#include "sim/net.h"
+#include "sim/operator.h"
+#include "sim/server.h"
+#include "sim/workload.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    EVENTS_MAX = 5000000,
+    SETTLE_MS = 10 * 60 * 1000, /* once healed, every task is settled within this time */
+    QUIET_MS = 60 * 1000        /* and then nothing more happens */
+};
+
+/* ---- what actors use ---- */
+
+void world_at(struct world *w, int64_t at, enum event_kind kind, uint32_t actor, uint64_t detail)
+{
+    enum rv_err err = rv_heap_push(&w->events, at, (uint64_t)actor << 8 | kind, detail);
+    rv_assert(err == RV_OK);
+}
+
+uint64_t world_roll(struct world *w, unsigned stream, uint64_t bound)
+{
+    return bound > 1 ? rv_prng_below(&w->dice[stream], bound) : 0;
+}
+
+bool world_chance(struct world *w, unsigned stream, uint32_t permille)
+{
+    return permille != 0 && rv_prng_below(&w->dice[stream], 1000) < permille;
+}
+
+/* The sum of geometric steps needs no logarithm, and so no library's rounding. */
+int64_t world_spread(struct world *w, unsigned stream, int64_t mean_ms)
+{
+    if (mean_ms <= 0)
+        return 0;
+    int64_t whole = 0;
+    while (whole < 8 && rv_prng_below(&w->dice[stream], 1000) < 368)
+        whole++;
+    return whole * mean_ms + (int64_t)rv_prng_below(&w->dice[stream], (uint64_t)mean_ms);
+}
+
+void world_say(struct world *w, const char *actor, const char *format, ...)
+{
+    if (!w->verbose)
+        return;
+    va_list args;
+    va_start(args, format);
+    printf("%9lld.%03lld %-10s ", (long long)(w->now / 1000), (long long)(w->now % 1000), actor);
+    vprintf(format, args);
+    putchar('\n');
+    va_end(args);
+}
+
+void world_trace(struct world *w, uint64_t number)
+{
+    w->trace = rv_hash_int(w->trace ^ number) + UINT64_C(0x9e3779b97f4a7c15);
+}
+
+void world_violate(struct world *w, const char *invariant, const char *format, ...)
+{
+    if (w->violated != NULL)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(w->detail, sizeof w->detail, format, args);
+    va_end(args);
+    w->violated = invariant;
+    world_say(w, "VIOLATED", "%s: %s", invariant, w->detail);
+}
+
+/* ---- the run ---- */
+
+static void event_run(struct world *w, const struct rv_heap_entry *entry)
+{
+    enum event_kind kind = entry->value & 0xff;
+    uint32_t actor = (uint32_t)(entry->value >> 8);
+    switch (kind) {
+    case EVENT_ARRIVE:
+        net_arrive(w, entry->detail);
+        return;
+    case EVENT_ANSWER:
+        net_answered(w, entry->detail);
+        return;
+    case EVENT_LOST:
+        net_lost(w, entry->detail);
+        return;
+    case EVENT_LEFT:
+        net_left(w, entry->detail);
+        return;
+    case EVENT_SERVER:
+        if (actor == w->server->starts && entry->at == w->server->run_at)
+            server_turn(w);
+        return;
+    case EVENT_START:
+        server_start(w);
+        return;
+    case EVENT_CLOCK:
+        server_clock(w);
+        return;
+    case EVENT_AGENT:
+        agent_turn(w, actor, entry->detail);
+        return;
+    case EVENT_REVIVE:
+        agent_revive(w, actor);
+        return;
+    case EVENT_TROUBLE:
+        agent_trouble(w, actor);
+        return;
+    case EVENT_CLIENT:
+        client_turn(w, actor);
+        return;
+    case EVENT_OPERATOR:
+        operator_turn(w);
+        return;
+    case EVENT_OUTAGE:
+        server_outage(w);
+        return;
+    }
+}
+
+/* Runs events up to `until`, or until `stop` says that it is enough. */
+static void events_run(struct world *w, int64_t until, bool (*stop)(struct world *w))
+{
+    const struct rv_heap_entry *first;
+    struct rv_heap_entry entry;
+    uint64_t commits = w->commits;
+    while (w->violated == NULL && (first = rv_heap_first(&w->events)) != NULL &&
+           first->at <= until) {
+        rv_heap_pop(&w->events, &entry);
+        w->now = entry.at;
+        world_trace(w, (uint64_t)entry.at);
+        world_trace(w, entry.value ^ entry.detail << 32);
+        event_run(w, &entry);
+        if (++w->events_done > EVENTS_MAX)
+            world_violate(w, "I-32", "%d events and no end", EVENTS_MAX);
+        if (stop != NULL && w->commits != commits && stop(w))
+            return;
+        commits = w->commits;
+    }
+    if (w->now < until)
+        w->now = until;
+}
+
+/* Safety: faults of every kind until all is submitted or the time is over. */
+static void phase_safety(struct world *w)
+{
+    world_at(w, w->now + 1000, EVENT_OUTAGE, 0, 0);
+    world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
+    events_run(w, w->now + w->knobs.safety_ms, NULL);
+}
+
+/* Liveness: nothing fails any more, and every task has to come to its end. */
+static void phase_liveness(struct world *w)
+{
+    world_say(w, "world", "faults stop");
+    w->healed = true;
+    w->healed_at = w->now;
+    server_heal(w);
+    agents_heal(w);
+    events_run(w, w->now + SETTLE_MS, check_all_settled);
+    if (w->violated == NULL && !check_all_settled(w))
+        world_violate(w, "I-20", "%d s after the last fault not every task has ended or is parked",
+                      SETTLE_MS / 1000);
+}
+
+/* I-32: an idle server writes at most once per lease of its role. */
+static void phase_quiet(struct world *w)
+{
+    uint64_t before = w->commits;
+    events_run(w, w->now + QUIET_MS, NULL);
+    uint64_t allowed = (uint64_t)(2 * QUIET_MS / w->knobs.role_ms) + 10;
+    if (w->violated == NULL && !w->knobs.operator_there && w->commits - before > allowed)
+        world_violate(w, "I-32", "%llu commits in a minute in which nothing happens",
+                      (unsigned long long)(w->commits - before));
+}
+
+static void world_init(struct world *w, uint64_t seed, bool verbose)
+{
+    *w = (struct world){.seed = seed, .verbose = verbose};
+    rv_heap_init(&w->events);
+    rv_arena_init(&w->arena, 0);
+    for (unsigned i = 0; i < STREAM_COUNT; i++)
+        rv_prng_init(&w->dice[i], rv_hash_int(seed * 1000 + i + 1));
+    w->net = calloc(1, sizeof *w->net);
+    rv_assert(w->net != NULL);
+    knobs_draw(w);
+    world_say(w, "world", "seed %llu", (unsigned long long)seed);
+    knobs_say(w);
+}
+
+void world_run(struct world *w, uint64_t seed, bool verbose, bool canary)
+{
+    world_init(w, seed, verbose);
+    ledger_new(w);
+    history_new(w);
+    server_new(w);
+    w->healed = true; /* the workflows are published undisturbed */
+    server_start(w);
+    workload_new(w);
+    if (w->violated == NULL)
+        events_run(w, w->now + 100, NULL);
+    w->healed = false;
+    if (w->violated == NULL) {
+        agents_new(w);
+        clients_new(w);
+        operator_new(w);
+        phase_safety(w);
+    }
+    if (w->violated == NULL)
+        phase_liveness(w);
+    if (w->violated == NULL)
+        phase_quiet(w);
+    if (w->violated == NULL && canary)
+        ledger_forget(w);
+    if (w->violated == NULL)
+        check_end(w);
+}
+
+void world_free(struct world *w)
+{
+    server_free(w);
+    agents_free(w);
+    clients_free(w);
+    history_free(w);
+    ledger_free(w);
+    free(w->net->all);
+    free(w->net);
+    rv_heap_done(&w->events);
+    rv_arena_done(&w->arena);
+}

@@ -1,0 +1,104 @@
+/* world.h - one simulated world: a server, agents, clients and an operator in virtual time. */
+#ifndef RV_SIM_WORLD_H
+#define RV_SIM_WORLD_H
+
+#include "base/arena.h"
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/prng.h"
+#include "base/str.h"
+#include "sim/knobs.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Everything that happens is an event in one heap, ordered by virtual time and, within a
+ * millisecond, by arrival. All chance comes from streams that are derived from the seed, one per
+ * actor and class of fault: what one draws does not shift what another draws. So a seed replays to
+ * the letter, and the trace hash says whether it did. */
+
+enum event_kind {
+    EVENT_ARRIVE,   /* detail: exchange: its request reaches the server */
+    EVENT_ANSWER,   /* detail: exchange: its answer reaches the peer */
+    EVENT_LOST,     /* detail: exchange: the peer learns that no answer comes */
+    EVENT_LEFT,     /* detail: exchange: the server learns that the peer has gone */
+    EVENT_SERVER,   /* the server's next batch */
+    EVENT_START,    /* the server starts again */
+    EVENT_CLOCK,    /* the server's wall clock jumps */
+    EVENT_AGENT,    /* actor: agent: its session or a handler wants to be looked at */
+    EVENT_REVIVE,   /* actor: agent: it starts again, or goes on after a pause */
+    EVENT_TROUBLE,  /* actor: agent: something befalls it */
+    EVENT_CLIENT,   /* actor: client */
+    EVENT_OPERATOR, /* the operator looks at something */
+    EVENT_OUTAGE    /* something befalls the server between two batches */
+};
+
+enum stream {
+    STREAM_KNOBS,
+    STREAM_WORKLOAD,
+    STREAM_NET,
+    STREAM_SERVER,
+    STREAM_STORE,
+    STREAM_OPERATOR,
+    STREAM_CLOCK,
+    STREAM_CLIENT,
+    STREAM_AGENT = STREAM_CLIENT + SIM_CLIENTS_MAX,
+    STREAM_COUNT = STREAM_AGENT + SIM_AGENTS_MAX
+};
+
+struct server;
+struct agent;
+struct client;
+struct operator_;
+struct net;
+struct ledger;
+struct history;
+struct workload;
+
+struct world {
+    uint64_t seed;
+    struct knobs knobs;
+    int64_t now; /* virtual milliseconds */
+    bool healed; /* the second phase: no new faults, progress is owed */
+    int64_t healed_at;
+    struct rv_heap events;
+    uint64_t events_done;
+    uint64_t commits;
+    uint64_t trace;        /* hash of everything that happened */
+    struct rv_arena arena; /* lives as long as the world */
+    struct rv_prng dice[STREAM_COUNT];
+    struct server *server; /* all owned */
+    struct agent *agents;
+    struct client *clients;
+    struct operator_ *operator_;
+    struct net *net;
+    struct ledger *ledger;
+    struct history *history;
+    struct workload *workload;
+    bool verbose;         /* the transcript goes to stdout */
+    const char *violated; /* the invariant, or NULL */
+    char detail[512];
+};
+
+/* Runs the seed's world to its end; afterwards `violated` says how it went. */
+void world_run(struct world *w, uint64_t seed, bool verbose, bool canary);
+void world_free(struct world *w);
+
+/* ---- what actors use ---- */
+
+void world_at(struct world *w, int64_t at, enum event_kind kind, uint32_t actor, uint64_t detail);
+uint64_t world_roll(struct world *w, unsigned stream, uint64_t bound); /* 0 .. bound-1 */
+bool world_chance(struct world *w, unsigned stream, uint32_t permille);
+/* Mostly small, sometimes large: exponential with this mean. */
+int64_t world_spread(struct world *w, unsigned stream, int64_t mean_ms);
+
+/* A line of the transcript. */
+void world_say(struct world *w, const char *actor, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Makes the number part of the trace. */
+void world_trace(struct world *w, uint64_t number);
+/* The first violation ends the world. */
+void world_violate(struct world *w, const char *invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
