@@ -50,8 +50,8 @@ struct held {
 };
 
 struct agent_instance {
-    char *name;    /* owned, terminated */
-    uint64_t boot; /* hash of the boot id that polled last; 0: none yet */
+    char *name;              /* owned, terminated */
+    uint64_t boot;           /* hash of the boot id that polled last; 0: none yet */
     struct agent_kind *kind; /* borrowed */
     int64_t seen_at;
     bool overlaps; /* has had two polls out at once */
@@ -80,7 +80,7 @@ struct agent_kind {
     struct rv_map queued;             /* (task, number) in the heap -> ready_at */
     struct agent_instance *instances; /* owned */
     struct circuit *circuits;         /* owned */
-    struct pending_list parked; /* polls, owned by the scheduler's parking */
+    struct pending_list parked;       /* polls, owned by the scheduler's parking */
     size_t parked_count;
     struct agent_kind *next;
 };
@@ -91,8 +91,8 @@ struct agents {
     struct rv_map kinds_by_hash;
     struct rv_map held; /* (task, number) -> struct held * */
     size_t instances_count;
-    int64_t forgot_at;  /* when those that are gone were looked for last */
-    bool recovering;    /* the walk over the open rows after a start is under way */
+    int64_t forgot_at; /* when those that are gone were looked for last */
+    bool recovering;   /* the walk over the open rows after a start is under way */
 };
 
 /* A level of priority is worth so much waiting: nothing starves. */

@@ -130,7 +130,23 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
     call->now = s->batch.now;
     call->mono_now = s->batch.mono_now;
     free(p);
-    call->finish(call);
+    call->next = NULL;
+    if (s->finished_last != NULL)
+        s->finished_last->next = call;
+    else
+        s->finished = call;
+    s->finished_last = call;
+}
+
+void finished_flush(struct rv_scheduler *s)
+{
+    struct rv_call *call = s->finished;
+    s->finished = s->finished_last = NULL;
+    while (call != NULL) {
+        struct rv_call *next = call->next;
+        call->finish(call);
+        call = next;
+    }
 }
 
 void parked_expire(struct rv_scheduler *s)

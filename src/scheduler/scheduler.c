@@ -58,6 +58,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
         pending_unlink(&s->carried, p);
         finish(s, p, RV_ERR_BUSY, RV_STR("the server is stopping: send the request again"));
     }
+    finished_flush(s);
     /* After a commit of unknown outcome: nobody is answered. */
     while (s->batch.calls.first != NULL) {
         struct pending *p = s->batch.calls.first;
@@ -84,6 +85,7 @@ void rv_scheduler_drain(struct rv_scheduler *s)
 {
     s->draining = true;
     parked_finish_all(s);
+    finished_flush(s);
 }
 
 /* ---- the server's own absence (DESIGN 4.9) ---- */
@@ -555,6 +557,7 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
     parked_expire(s);
     workflow_cache_trim(s);
     agents_forget(&s->agents, s->batch.now);
+    finished_flush(s);
     return err == RV_OK && s->full ? RV_ERR_FULL : err;
 }
 

@@ -79,8 +79,8 @@ struct pending {
     struct matched *matched; /* on the batch's arena */
     size_t matched_count;
     size_t matched_bytes;      /* of their inputs */
-    struct work **works; /* per item, on the batch's arena */
-    int64_t until;       /* parked: monotonic instant of its end */
+    struct work **works;       /* per item, on the batch's arena */
+    int64_t until;             /* parked: monotonic instant of its end */
     struct rv_arena_mark mark; /* parked for a task: before the newest answer that may leave */
     bool parked;
     bool admitted;        /* its boot, confirmations and repeats were looked at */
@@ -143,8 +143,10 @@ struct rv_scheduler {
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
     struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
     struct rv_map parked_by_serial; /* serial -> struct pending *, owned */
-    struct pending_list carried;    /* to be decided again in the next batch */
-    bool more_due;                  /* the next batch has work already */
+    struct rv_call *finished;       /* answered in this batch, given back at its end */
+    struct rv_call *finished_last;
+    struct pending_list carried; /* to be decided again in the next batch */
+    bool more_due;               /* the next batch has work already */
     bool draining;
 };
 
@@ -221,6 +223,9 @@ void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id ta
 void unpark(struct rv_scheduler *s, struct pending *p);
 /* Answers and forgets: after this the call belongs to its maker again. */
 void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct rv_str message);
+/* Gives the finished calls back to their makers: last of all, since rows of the batch point into
+ * the arenas of the calls that brought their payloads. */
+void finished_flush(struct rv_scheduler *s);
 void parked_expire(struct rv_scheduler *s);
 void parked_gone(struct rv_scheduler *s, uint64_t serial);
 void parked_finish_all(struct rv_scheduler *s);

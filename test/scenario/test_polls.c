@@ -242,8 +242,8 @@ static void a_wait_that_meets_the_end_is_answered_at_once(void **state)
     show->u.show.wait_ms = 20000;
     show->u.show.after_revision = INT64_MAX;
     struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
-    struct rv_reply_item item = {.step = charge.step, .token = charge.token,
-                                 .reply = {.output = RV_STR("2")}};
+    struct rv_reply_item item = {
+        .step = charge.step, .token = charge.token, .reply = {.output = RV_STR("2")}};
     reply->u.replies.items = &item;
     reply->u.replies.count = 1;
     struct rv_call *both[] = {show, reply};
@@ -298,6 +298,33 @@ static void waiting_takes_no_memory_per_change(void **state)
     assert_int_equal(show->u.show.found->state, RV_TASK_PROCESSED);
 }
 
+static void free_at_once(struct rv_call *call)
+{
+    call->owner = NULL;
+    rv_arena_done(&call->arena);
+}
+
+/* The submission's payload lives in its call, which its maker frees as soon as it has it back. The
+ * question in the same batch still reads it. */
+static void an_answer_outlives_the_call_that_brought_it(void **state)
+{
+    struct world *w = *state;
+    static const char *const polls[] = {"p1", "p2", "p3"};
+    for (int i = 0; i < 3; i++) {
+        struct rv_call *parked = poll_as(w, "i1", "b1", polls[i], false, NULL, 20000);
+        struct rv_call *submit = world_call(w, RV_CALL_SUBMIT);
+        struct rv_submission *item = RV_NEW(&submit->arena, struct rv_submission);
+        *item = (struct rv_submission){.space = RV_STR("shop"), .name = RV_STR("order")};
+        item->input = rv_arena_str(&submit->arena, RV_STR("{\"sku\":\"A-1\"}"));
+        submit->u.submit.items = item;
+        submit->u.submit.count = 1;
+        submit->finish = free_at_once;
+        assert_true(world_run(w, submit));
+        assert_int_equal(requests(parked), 1);
+        assert_string_equal(parked->u.poll.requests[0].input.at, "{\"sku\":\"A-1\"}");
+    }
+}
+
 static void higher_priority_goes_first(void **state)
 {
     struct world *w = *state;
@@ -344,6 +371,7 @@ int main(void)
         SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
         SCENARIO(instances_that_never_come_back_are_forgotten),
         SCENARIO(waiting_takes_no_memory_per_change),
+        SCENARIO(an_answer_outlives_the_call_that_brought_it),
         SCENARIO(higher_priority_goes_first),
         SCENARIO(an_answer_has_a_size),
     };
