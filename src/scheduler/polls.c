@@ -29,7 +29,8 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
     return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
 }
 
-/* A new boot id: the process that held these attempts is no more. Each attempt is asked for the boot
+/* A new boot id: the process that held these attempts is no more. Each attempt is asked for the
+ * boot
  * that took it, since a batch that noted the new one may have been refused. */
 static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
 {

@@ -304,25 +304,26 @@ static void free_at_once(struct rv_call *call)
     rv_arena_done(&call->arena);
 }
 
-/* The submission's payload lives in its call, which its maker frees as soon as it has it back. The
+/* The output lives in the call that brought it, whose maker frees it as soon as it has it back. The
  * question in the same batch still reads it. */
 static void an_answer_outlives_the_call_that_brought_it(void **state)
 {
     struct world *w = *state;
-    static const char *const polls[] = {"p1", "p2", "p3"};
-    for (int i = 0; i < 3; i++) {
-        struct rv_call *parked = poll_as(w, "i1", "b1", polls[i], false, NULL, 20000);
-        struct rv_call *submit = world_call(w, RV_CALL_SUBMIT);
-        struct rv_submission *item = RV_NEW(&submit->arena, struct rv_submission);
-        *item = (struct rv_submission){.space = RV_STR("shop"), .name = RV_STR("order")};
-        item->input = rv_arena_str(&submit->arena, RV_STR("{\"sku\":\"A-1\"}"));
-        submit->u.submit.items = item;
-        submit->u.submit.count = 1;
-        submit->finish = free_at_once;
-        assert_true(world_run(w, submit));
-        assert_int_equal(requests(parked), 1);
-        assert_string_equal(parked->u.poll.requests[0].input.at, "{\"sku\":\"A-1\"}");
-    }
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    struct rv_request charge = world_take(w, "payment", "p1");
+    struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item item = {.step = charge.step, .token = charge.token};
+    item.reply.output = rv_arena_str(&reply->arena, RV_STR("{\"charged\":12}"));
+    reply->u.replies.items = &item;
+    reply->u.replies.count = 1;
+    reply->finish = free_at_once;
+    struct rv_call *show = world_call(w, RV_CALL_SHOW);
+    show->u.show.task = task;
+    struct rv_call *both[] = {reply, show};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, both, 2, w->mono), RV_OK);
+    assert_true(world_finished(show));
+    assert_string_equal(show->u.show.found->output.at, "{\"charged\":12}");
 }
 
 static void higher_priority_goes_first(void **state)
