@@ -1,11 +1,13 @@
 /* place_orders - the shop's application: places orders, one after another, whatever happens.
  *
- * usage: place_orders COUNT PER_SECOND
+ * usage: place_orders COUNT PER_SECOND [FIRST]
  *
- * Prints "ORDER TASK STATUS" for each, once Reeve has acknowledged it. Each order has a key: after
- * a lost answer it is placed again, and if Reeve knows it already, that is 200 instead of 201. */
+ * The first one has the number FIRST (1). Prints "ORDER TASK STATUS" for each, once Reeve has
+ * acknowledged it. Each order has a key: after a lost answer it is placed again, and if Reeve knows
+ * it already, that is 200 instead of 201. */
 #include <reeve.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -37,10 +39,12 @@ static int place(struct rv_client *client, unsigned number)
 
 int main(int argc, char **argv)
 {
-    unsigned count = argc == 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
-    unsigned per_second = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
-    if (count == 0 || per_second == 0 || per_second > 1000) {
-        fprintf(stderr, "usage: place_orders COUNT PER_SECOND\n");
+    bool good = argc == 3 || argc == 4;
+    unsigned count = good ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+    unsigned per_second = good ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    unsigned first = argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : 1;
+    if (count == 0 || per_second == 0 || per_second > 1000 || first == 0) {
+        fprintf(stderr, "usage: place_orders COUNT PER_SECOND [FIRST]\n");
         return 2;
     }
     /* Longer than a restart of the server may take. */
@@ -48,8 +52,8 @@ int main(int argc, char **argv)
     struct rv_client *client = rv_client_open(NULL, &options);
     int result = client == NULL;
     struct timespec between = {0, 999999999 / (long)per_second};
-    for (unsigned number = 1; number <= count && result == 0; number++) {
-        result = place(client, number);
+    for (unsigned n = 0; n < count && result == 0; n++) {
+        result = place(client, first + n);
         nanosleep(&between, NULL);
     }
     rv_client_close(client);
