@@ -350,7 +350,7 @@ static bool calls_end(struct rv_agent *agent)
         int lane = 0;
         while (agent->exchanges[lane].easy != message->easy_handle)
             lane++;
-        call_end(agent, (enum rv_lane)lane, code);
+        call_end(agent, (enum rv_lane)lane, rv_exchange_outcome(&agent->exchanges[lane], code));
         ended = true;
     }
     return ended;

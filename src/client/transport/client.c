@@ -198,7 +198,7 @@ int rv_client_request(struct rv_client *client, const struct rv_call *call,
             break;
         client->exchange.on_bytes = call->on_bytes;
         client->exchange.user = call->user;
-        code = curl_easy_perform(client->exchange.easy);
+        code = rv_exchange_outcome(&client->exchange, curl_easy_perform(client->exchange.easy));
         int64_t pause_ms = repeat_pause(client, call, &ask, code, failures, give_up_at);
         if (pause_ms < 0)
             break;

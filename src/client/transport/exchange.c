@@ -32,6 +32,18 @@ static size_t answer_gather(char *bytes, size_t size, size_t count, void *to)
     return exchange->stopped ? 0 : n;
 }
 
+/* Once for each line. An empty one ends the head, unless that of a 100 Continue. */
+static size_t head_watch(char *line, size_t size, size_t count, void *to)
+{
+    struct exchange *exchange = to;
+    size_t n = size * count;
+    if (n >= 5 && memcmp(line, "HTTP/", 5) == 0)
+        exchange->headed = false;
+    else if (n <= 2)
+        exchange->headed = true;
+    return n;
+}
+
 enum rv_err rv_exchange_init(struct exchange *exchange)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -121,7 +133,7 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
     if (exchange->answer.room > ANSWER_KEEP_BYTES)
         rv_buf_done(&exchange->answer);
     exchange->error[0] = '\0';
-    exchange->stopped = exchange->heard = false;
+    exchange->stopped = exchange->heard = exchange->headed = false;
     free(exchange->url);
     exchange->url = url_join(ask->url, ask->path);
     if (exchange->url == NULL || !headers_make(exchange, ask))
@@ -132,6 +144,8 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->error);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, answer_gather);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, head_watch);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -146,6 +160,11 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
     if (curl_easy_setopt(easy, CURLOPT_URL, exchange->url) != CURLE_OK)
         return RV_ERR_INVALID;
     return RV_OK;
+}
+
+CURLcode rv_exchange_outcome(const struct exchange *exchange, CURLcode code)
+{
+    return code == CURLE_OK && !exchange->headed ? CURLE_RECV_ERROR : code;
 }
 
 int rv_exchange_status(const struct exchange *exchange)

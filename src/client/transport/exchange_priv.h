@@ -21,6 +21,7 @@ struct exchange {
     void *user;
     bool stopped; /* on_bytes had enough */
     bool heard;   /* on_bytes was given something */
+    bool headed;  /* the head of the answer came to its end */
 };
 
 /* What is asked. Texts live until the exchange has ended. */
@@ -39,7 +40,10 @@ RV_CHECK enum rv_err rv_exchange_init(struct exchange *exchange);
 void rv_exchange_done(struct exchange *exchange);
 /* Makes the easy handle ready to be performed. INVALID for a URL that is none, MEMORY. */
 RV_CHECK enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask);
-/* After it was performed: the status, 0 if there was none. */
+/* After it was performed: how it went. libcurl calls an answer whole whose connection ended inside
+ * its head, before anything said how long it would be; here that is none. */
+CURLcode rv_exchange_outcome(const struct exchange *exchange, CURLcode code);
+/* The status, 0 if there was none. */
 int rv_exchange_status(const struct exchange *exchange);
 /* Of Retry-After; -1 without. */
 int64_t rv_exchange_retry_after_ms(const struct exchange *exchange);
