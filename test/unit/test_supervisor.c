@@ -1,0 +1,172 @@
+/* The supervisor alone, over a store whose role another instance may hold (DESIGN 4.8). */
+#include "supervisor/supervisor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { LEASE_MS = 5000, SCAN_MS = 1000, NOW = 1000000 };
+
+/* The role's row, and who asks. */
+struct election {
+    struct rv_store store;
+    int64_t now;
+    bool theirs;
+    int64_t until;
+    int64_t epoch;
+    int claims;
+    enum rv_err fails_with;
+    struct rv_supervisor supervisor;
+};
+
+static enum rv_err claim(struct rv_store *store, struct rv_str role, int64_t lease_ms,
+                         int64_t *ret_epoch, int64_t *ret_until)
+{
+    struct election *e = (struct election *)store;
+    assert_true(rv_str_is(role, RV_ROLE_SUPERVISOR));
+    e->claims++;
+    if (e->fails_with != RV_OK)
+        return e->fails_with;
+    bool free = e->now >= e->until;
+    if (e->theirs && !free) {
+        *ret_epoch = 0;
+        *ret_until = e->until;
+        return RV_OK;
+    }
+    e->epoch += e->theirs || e->epoch == 0;
+    e->theirs = false;
+    e->until = e->now + lease_ms;
+    *ret_epoch = e->epoch;
+    *ret_until = e->until;
+    return RV_OK;
+}
+
+static const struct rv_store_ops operations = {.claim_role = claim};
+
+static int open_election(void **state)
+{
+    static struct election e;
+    e = (struct election){.store = {&operations}, .now = NOW};
+    rv_supervisor_init(&e.supervisor, &e.store, SCAN_MS, LEASE_MS);
+    *state = &e;
+    return 0;
+}
+
+static int close_election(void **state)
+{
+    rv_supervisor_done(&((struct election *)*state)->supervisor);
+    return 0;
+}
+
+static bool campaign(struct election *e, int64_t now)
+{
+    bool wrote;
+    e->now = now;
+    assert_int_equal(rv_supervisor_campaign(&e->supervisor, now, &wrote), RV_OK);
+    return wrote;
+}
+
+static size_t due(struct election *e, int64_t now)
+{
+    struct rv_task_id tasks[RV_FINDINGS_MAX];
+    return rv_supervisor_due(&e->supervisor, now, tasks, RV_FINDINGS_MAX);
+}
+
+static void a_role_that_is_free_is_taken_and_renewed_in_its_last_quarter(void **state)
+{
+    struct election *e = *state;
+    assert_true(campaign(e, NOW));
+    assert_int_equal(e->supervisor.epoch, 1);
+    assert_false(campaign(e, NOW + LEASE_MS * 3 / 4 - 1));
+    assert_int_equal(e->claims, 1);
+    assert_true(campaign(e, NOW + LEASE_MS * 3 / 4));
+    assert_int_equal(e->claims, 2);
+    assert_int_equal(e->supervisor.epoch, 1); /* the same holder: the same epoch */
+}
+
+static void nothing_is_due_while_another_is_the_supervisor(void **state)
+{
+    struct election *e = *state;
+    e->theirs = true;
+    e->epoch = 4;
+    e->until = NOW + LEASE_MS;
+    assert_false(campaign(e, NOW));
+    struct rv_task_id task = {7};
+    assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 10), RV_OK);
+    assert_int_equal(due(e, NOW + 20), 0);
+    assert_true(rv_supervisor_knows(&e->supervisor, task));
+    /* Not asked again before the other's lease ends, and awake when it does. */
+    assert_false(campaign(e, NOW + LEASE_MS - 1));
+    assert_int_equal(e->claims, 1);
+    e->supervisor.scan_next_at = NOW + 100 * LEASE_MS;
+    assert_int_equal(rv_supervisor_next_at(&e->supervisor), NOW + LEASE_MS);
+    assert_true(campaign(e, NOW + LEASE_MS));
+    assert_int_equal(e->supervisor.epoch, 5);
+    assert_int_equal(due(e, NOW + LEASE_MS), 1);
+}
+
+static void a_renewal_that_finds_another_holder_ends_the_role(void **state)
+{
+    struct election *e = *state;
+    assert_true(campaign(e, NOW));
+    assert_int_equal(rv_supervisor_note(&e->supervisor, (struct rv_task_id){7}, NOW + 10), RV_OK);
+    e->theirs = true; /* it was away for longer than its lease */
+    e->epoch = 2;
+    e->until = NOW + 4 * LEASE_MS;
+    assert_false(campaign(e, NOW + 2 * LEASE_MS));
+    assert_int_equal(e->supervisor.epoch, 0);
+    assert_int_equal(due(e, NOW + 2 * LEASE_MS), 0);
+}
+
+/* Whether the claim was written is not known: the role is not held until a later claim says so. */
+static void a_claim_that_fails_holds_nothing(void **state)
+{
+    struct election *e = *state;
+    bool wrote;
+    assert_true(campaign(e, NOW));
+    e->fails_with = RV_ERR_BUSY;
+    assert_int_equal(rv_supervisor_campaign(&e->supervisor, NOW + LEASE_MS, &wrote), RV_ERR_BUSY);
+    assert_int_equal(e->supervisor.epoch, 0);
+    e->fails_with = RV_ERR_IO;
+    assert_int_equal(rv_supervisor_campaign(&e->supervisor, NOW + LEASE_MS, &wrote),
+                     RV_ERR_COMMIT_UNKNOWN);
+    e->fails_with = RV_OK;
+    assert_true(campaign(e, NOW + LEASE_MS));
+}
+
+/* Only the newest instant of a task counts, and it is found once. */
+static void a_task_is_found_at_its_own_instant_and_once(void **state)
+{
+    struct election *e = *state;
+    struct rv_task_id task = {7};
+    assert_true(campaign(e, NOW));
+    assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 100), RV_OK);
+    assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 300), RV_OK);
+    assert_int_equal(due(e, NOW + 200), 0);
+    assert_int_equal(due(e, NOW + 300), 1);
+    assert_int_equal(due(e, NOW + 400), 0);
+    assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 900), RV_OK);
+    assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 500), RV_OK);
+    assert_int_equal(due(e, NOW + 500), 1);
+    assert_int_equal(due(e, NOW + 900), 0);
+    assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 1000), RV_OK);
+    assert_int_equal(rv_supervisor_note(&e->supervisor, task, 0), RV_OK);
+    assert_false(rv_supervisor_knows(&e->supervisor, task));
+    assert_int_equal(due(e, NOW + 1000), 0);
+}
+
+int main(void)
+{
+#define ELECTION(name) cmocka_unit_test_setup_teardown(name, open_election, close_election)
+    const struct CMUnitTest tests[] = {
+        ELECTION(a_role_that_is_free_is_taken_and_renewed_in_its_last_quarter),
+        ELECTION(nothing_is_due_while_another_is_the_supervisor),
+        ELECTION(a_renewal_that_finds_another_holder_ends_the_role),
+        ELECTION(a_claim_that_fails_holds_nothing),
+        ELECTION(a_task_is_found_at_its_own_instant_and_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

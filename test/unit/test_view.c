@@ -1,0 +1,214 @@
+/* Every rule that the rows of one task keep among themselves: rows that break it are told apart,
+ * in the rule's own words; and when a task must be looked at next. */
+#include "core/decide.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { NOW = 1000000 };
+
+/* A task in processing: step 1 is done and can be undone, step 2 is out with an agent. */
+struct rows {
+    struct rv_task task;
+    struct rv_step done;
+    struct rv_step out;
+    size_t given; /* how many of the steps are in the view */
+};
+
+static struct rows rows_good(void)
+{
+    struct rows rows = {
+        .task = {.id = {1 << 22},
+                 .revision = 3,
+                 .state = RV_TASK_PROCESSING,
+                 .direction = RV_FORWARD,
+                 .fence = 9,
+                 .last_number = 2,
+                 .undo_head = 1,
+                 .open_count = 1,
+                 .open = {2}},
+        .done = {.number = 1,
+                 .kind = RV_KIND_CALL,
+                 .state = RV_STEP_PROCESSED,
+                 .direction = RV_FORWARD,
+                 .effect = RV_EFFECT_DONE,
+                 .chained = true,
+                 .attempt = 1,
+                 .attempt_state = RV_ATTEMPT_DONE,
+                 .attempt_ended_at = NOW - 10,
+                 .fence = 8,
+                 .complete_by = NOW,
+                 .ended_at = NOW - 10,
+                 .agent = RV_STR("inventory")},
+        .given = 2,
+    };
+    rows.out = rows.done;
+    rows.out.number = 2;
+    rows.out.state = RV_STEP_PROCESSING;
+    rows.out.effect = RV_EFFECT_NONE;
+    rows.out.chained = false;
+    rows.out.attempt_state = RV_ATTEMPT_OPEN;
+    rows.out.attempt_ended_at = 0;
+    rows.out.ended_at = 0;
+    rows.out.fence = 9;
+    rows.out.complete_by = NOW + 30000;
+    rows.out.lease_until = NOW + 5000;
+    rows.out.wake_at = NOW + 5000;
+    rows.out.frames = RV_STR("[]");
+    return rows;
+}
+
+static const char *broken(const struct rows *rows)
+{
+    const struct rv_step *steps[] = {&rows->out, &rows->done};
+    return rv_view_broken(&rows->task, steps, rows->given);
+}
+
+/* Breaks one rule and no other that is looked at before it. */
+#define BREAKS(sentence, ...)                                                                      \
+    do {                                                                                           \
+        struct rows rows = rows_good();                                                            \
+        struct rv_task *task = &rows.task;                                                         \
+        struct rv_step *out = &rows.out;                                                           \
+        struct rv_step *done = &rows.done;                                                         \
+        (void)task, (void)out, (void)done;                                                         \
+        __VA_ARGS__;                                                                               \
+        const char *told = broken(&rows);                                                          \
+        assert_non_null(told);                                                                     \
+        assert_string_equal(told, sentence);                                                       \
+    } while (0)
+
+static void good_rows_break_nothing(void **state)
+{
+    (void)state;
+    struct rows rows = rows_good();
+    assert_null(broken(&rows));
+}
+
+static void a_task_that_breaks_a_rule_is_told(void **state)
+{
+    (void)state;
+    BREAKS("a task that has ended has no open steps", task->state = RV_TASK_PROCESSED,
+           task->ended_at = NOW);
+    BREAKS("a task has an end exactly when it has ended", task->ended_at = NOW);
+    BREAKS("a task has an end exactly when it has ended", task->state = RV_TASK_PROCESSED,
+           task->open_count = 0);
+    BREAKS("a pending task waits at a step", task->state = RV_TASK_PENDING, task->open_count = 0);
+    BREAKS("a task in processing stands at a step", task->open_count = 0);
+    BREAKS("a task that is undone goes in the direction undo", task->state = RV_TASK_COMPENSATING);
+    BREAKS("a task that is undone does not say that it goes forward", task->direction = RV_UNDO);
+    BREAKS("a compensated task has nothing left to undo", task->state = RV_TASK_COMPENSATED,
+           task->direction = RV_UNDO, task->open_count = 0, task->ended_at = NOW);
+    BREAKS("the undo chain names steps of the task", task->undo_head = 3);
+    BREAKS("the undo chain names steps of the task", task->undo_blocker = 3);
+    BREAKS("every open step is there", task->open[0] = 7);
+    BREAKS("every open step is there", rows.given = 0);
+}
+
+static void an_open_step_that_breaks_a_rule_is_told(void **state)
+{
+    (void)state;
+    BREAKS("control stands at steps that are open, or parked with their task",
+           out->state = RV_STEP_PROCESSED);
+    BREAKS("control stands at steps that are open, or parked with their task",
+           out->state = RV_STEP_ERROR);
+    BREAKS("where control stands there are frames", out->frames = RV_STR_NONE);
+    BREAKS("a pending task has no step in processing", task->state = RV_TASK_PENDING);
+    BREAKS("while a task is undone no forward step is open but for revoked attempts",
+           task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO);
+    BREAKS("compensations are open only while a task is undone", out->direction = RV_UNDO,
+           out->undoes = 1);
+    BREAKS("an open timer has an instant", out->kind = RV_KIND_WAIT, out->wake_at = 0,
+           out->attempt_state = RV_ATTEMPT_NONE);
+    /* The forward attempt may still have its effect while another is undone. */
+    BREAKS("no compensation is open beside a live forward attempt",
+           task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO, task->open_count = 2,
+           task->open[1] = 1, out->attempt_state = RV_ATTEMPT_REVOKED,
+           done->state = RV_STEP_PENDING, done->direction = RV_UNDO, done->undoes = 1,
+           done->frames = RV_STR("[]"));
+}
+
+static void a_step_that_breaks_a_rule_is_told(void **state)
+{
+    (void)state;
+    BREAKS("a step's number is within what the task has given out", done->number = 3);
+    BREAKS("a step's number is within what the task has given out", done->number = 0);
+    BREAKS("a step that undoes names the step that it undoes, and no other does",
+           done->undoes = 2);
+    BREAKS("a step that undoes names the step that it undoes, and no other does",
+           done->direction = RV_UNDO);
+    BREAKS("a call names its agent", out->agent = RV_STR_NONE);
+    BREAKS("a live attempt has a complete-by and a lease", out->complete_by = 0);
+    BREAKS("a live attempt has a complete-by and a lease", out->lease_until = 0);
+    BREAKS("a lease never outlives complete-by", out->lease_until = out->complete_by + 1);
+    BREAKS("an attempt has an end exactly when it has ended", out->attempt_ended_at = NOW);
+    BREAKS("an attempt has an end exactly when it has ended", done->attempt_ended_at = 0);
+    BREAKS("a live attempt belongs to a step in processing", out->state = RV_STEP_PENDING);
+    BREAKS("a call in processing has a live attempt", out->attempt_state = RV_ATTEMPT_FAILED,
+           out->attempt_ended_at = NOW);
+    BREAKS("a processed call has had its effect", done->effect = RV_EFFECT_UNKNOWN);
+    BREAKS("a step's fence is not above its task's", out->fence = 10);
+    BREAKS("an attempt is revoked only by an undo", out->attempt_state = RV_ATTEMPT_REVOKED);
+}
+
+static int64_t wake_at(const struct rows *rows)
+{
+    const struct rv_step *steps[] = {&rows->out, &rows->done};
+    return rv_view_wake_at(&rows->task, steps, rows->given, NOW);
+}
+
+/* DESIGN 4.4: every open step has a next instant, or waits for a named event. */
+static void a_task_is_looked_at_when_its_next_instant_comes(void **state)
+{
+    (void)state;
+    struct rows rows = rows_good();
+    assert_int_equal(wake_at(&rows), NOW + 5000);
+    rows.out.deadline = NOW + 4000;
+    assert_int_equal(wake_at(&rows), NOW + 4000);
+    rows = rows_good();
+    rows.out.state = RV_STEP_PENDING;
+    rows.out.ready_at = NOW + 1000;
+    assert_int_equal(wake_at(&rows), NOW + 1000);
+    rows.out.ready_at = NOW; /* ready: it waits for an agent until its alert */
+    assert_int_equal(wake_at(&rows), NOW + 5000);
+}
+
+static void a_parked_or_ended_task_waits_for_its_operator(void **state)
+{
+    (void)state;
+    struct rows rows = rows_good();
+    rows.task.state = RV_TASK_ERROR;
+    assert_int_equal(wake_at(&rows), 0);
+    rows.task.state = RV_TASK_PROCESSED;
+    assert_int_equal(wake_at(&rows), 0);
+}
+
+/* A long undo goes on in pieces: between two of them no step is open, and it is due at once. */
+static void an_undo_between_two_steps_is_due_at_once(void **state)
+{
+    (void)state;
+    struct rows rows = rows_good();
+    rows.task.state = RV_TASK_COMPENSATING;
+    rows.task.direction = RV_UNDO;
+    rows.task.open_count = 0;
+    assert_int_equal(wake_at(&rows), NOW);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_rows_break_nothing),
+        cmocka_unit_test(a_task_that_breaks_a_rule_is_told),
+        cmocka_unit_test(an_open_step_that_breaks_a_rule_is_told),
+        cmocka_unit_test(a_step_that_breaks_a_rule_is_told),
+        cmocka_unit_test(a_task_is_looked_at_when_its_next_instant_comes),
+        cmocka_unit_test(a_parked_or_ended_task_waits_for_its_operator),
+        cmocka_unit_test(an_undo_between_two_steps_is_due_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
