@@ -259,7 +259,7 @@ static void test_random_definitions(void **state)
     const char *given = getenv("REEVE_SEED");
     uint64_t first = given != NULL ? strtoull(given, NULL, 10) : 1;
     const char *count = getenv("REEVE_SEEDS");
-    uint64_t seeds = count != NULL ? strtoull(count, NULL, 10) : given != NULL ? 1 : 400;
+    uint64_t seeds = count != NULL ? strtoull(count, NULL, 10) : given != NULL ? 1 : 200;
     struct generator g;
     rv_buf_init(&g.yaml, RV_DEFINITION_BYTES_MAX);
     print_message("# seeds %llu to %llu; REEVE_SEED runs one\n", (unsigned long long)first,
@@ -268,7 +268,7 @@ static void test_random_definitions(void **state)
         check_seed(&g, seed);
     rv_buf_done(&g.yaml);
     /* Runs of every kind must have happened, or the property says little. */
-    if (seeds >= 400) {
+    if (seeds >= 200) {
         assert_in_range(ends[RV_FLOW_DONE], seeds / 8, seeds);
         assert_in_range(ends[RV_FLOW_RAISED], seeds / 8, seeds);
     }
