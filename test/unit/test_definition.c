@@ -141,6 +141,46 @@ static const struct bad bad_documents[] = {
      HEAD CALL("{compensate: [{b: {call: y, metadata: {reeve: {failures: {then: error}}}}}]}")},
     {"3:37", "only a call has metadata.reeve",
      HEAD "do:\n- a: {wait: PT1S, metadata: {reeve: {}}}\n"},
+    {"2:18", "mode must be strict or loose", HEAD "evaluate: {mode: lax}\ndo: []\n"},
+    {"3:3", "a task's name has 1 to 128 bytes", HEAD "do:\n- '': {call: x}\n"},
+    {"4:18", "a timeout is an object with `after`, or a name of use.timeouts",
+     HEAD "do:\n- a:\n    timeout:     5\n    call: x\n"},
+    {"3:34", "a timeout must be longer than nothing",
+     HEAD "do:\n- a: {call: x, timeout: {after:  PT0S}}\n"},
+    {"2:24", "a timeout is an object with `after`", HEAD "use: {timeouts: {soon: PT1S}}\ndo: []\n"},
+    {"5:7", "a case is a name with `when` and `then`",
+     HEAD "do:\n- a:\n    switch:\n    - one\n"},
+    {"6:7", "two cases in one item; begin each with a dash of its own",
+     HEAD "do:\n- a:\n    switch:\n    - one: {then: end}\n      two: {then: end}\n"},
+    {"5:12", "a case is an object with `when` and `then`",
+     HEAD "do:\n- a:\n    switch:\n    - one: end\n"},
+    {"3:14", "raise needs `error`", HEAD "do:\n- a: {raise: {}}\n"},
+    {"3:14", "raise must be an object, not a string", HEAD "do:\n- a: {raise: x}\n"},
+    {"3:22", "an error is an object with type and status, or a name of use.errors",
+     HEAD "do:\n- a: {raise: {error: 5}}\n"},
+    {"3:15", "switch must be a list, not null", HEAD "do:\n- a: {switch: null}\n"},
+    {"3:11", "do must be a list, not true or false", HEAD "do:\n- a: {do: true}\n"},
+    {"5:17", "as names a variable: letters, digits and _, without the $",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {as: $e}\n"},
+    {"5:17", "as names a variable: letters, digits and _, without the $",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {as: 1e}\n"},
+    {"5:43", "parameters of linear are not supported yet",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
+          "    catch: {retry: {backoff:     {linear: {by: 2}}}}\n"},
+    {"5:29", "jitter needs both `from` and `to`",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {retry: {jitter: {from: PT1S}}}\n"},
+    {"5:29", "jitter.from is longer than jitter.to",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
+          "    catch: {retry: {jitter: {from: PT2S, to: PT1S}}}\n"},
+    {"3:13", "a duration is at most 100 years",
+     HEAD "do:\n- a: {wait: {days: 36500, hours: 100000}}\n"},
+    {"6:22", "lease must be longer than nothing; leave it out for the default",
+     HEAD CALL("{lease: PT0S}")},
+    {"3:29", "as must be an expression or an object",
+     HEAD "do:\n- a: {call: x, output: {as: [1]}}\n"},
+    {"3:31", "the expression does not compile: unexpected \";\"",
+     HEAD "do:\n- a: {set: {b: '${ $context | ; $input }'}}\n"},
+    {"3:20", "$__loc__ is not supported", HEAD "do:\n- a: {set: {b: '${ $__loc__ }'}}\n"},
     {"2:1", "not tabs", "do:\n\t- a\n"},
 };
 
@@ -167,6 +207,19 @@ static void test_bad_documents(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* A bit of everything that takes memory, with a target that does not exist. */
+static const char *const everything =
+    "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"a\",\"name\":\"b\",\"version\":\"1.0.0\"},"
+    "\"use\":{\"retries\":{\"fast\":{\"delay\":\"PT1S\"}},"
+    "\"timeouts\":{\"soon\":{\"after\":\"PT9S\"}}},"
+    "\"do\":[{\"a\":{\"set\":{\"b\":\"${ .x + 1 }\","
+    "\"c\":[1,\"${ .y }\"]},\"output\":{\"as\":\".b|.c\"}}},"
+    "{\"d\":{\"switch\":[{\"e\":{\"when\":\".x\",\"then\":\"a\"}},{\"f\":{\"then\":\"exit\"}}]}},"
+    "{\"g\":{\"timeout\":\"soon\",\"try\":[{\"h\":{\"call\":\"x\"}}],\"catch\":{\"retry\":\"fast\","
+    "\"when\":\"$task.name\","
+    "\"do\":[{\"i\":{\"raise\":{\"error\":{\"type\":\"${ $error.type }\",\"status\":"
+    "400}}}}]}}},{\"j\":{\"call\":\"y\",\"then\":\"zzz\"}}]}";
+
 /* A document deeper, longer or more nested than may be is refused, whatever the memory. */
 static void test_limits(void **state)
 {
@@ -181,7 +234,9 @@ static void test_limits(void **state)
     kit_new(&kit, text.at);
     assert_int_equal(rv_definition_nodes(kit.definition), 12000);
     kit_done(&kit);
-    for (size_t cap = 1000; cap < 40000; cap += 997) {
+    size_t refused = 0;
+    size_t told = 0; /* there was memory enough to see what is wrong */
+    for (size_t cap = 100; cap < 40000; cap += cap / 64 + 16) {
         struct rv_arena arena;
         struct rv_arena parsed;
         rv_arena_init(&arena, cap);
@@ -189,15 +244,45 @@ static void test_limits(void **state)
         struct rv_json document;
         const struct rv_definition *definition;
         struct rv_definition_fault fault;
-        struct rv_str json = RV_STR("{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"a\",\"name\":"
-                                    "\"b\",\"version\":\"1.0.0\"},\"do\":[{\"a\":{\"set\":{\"b\":"
-                                    "\"${ .x + 1 }\"},\"output\":{\"as\":\".b | .c\"}}}]}");
-        assert_int_equal(rv_json_parse(&parsed, json, 64, &document, NULL), RV_OK);
+        assert_int_equal(rv_json_parse(&parsed, rv_str_of(everything), 64, &document, NULL), RV_OK);
         enum rv_err err = rv_definition_load(&arena, &document, &definition, &fault);
-        assert_true(err == RV_OK || err == RV_ERR_LIMIT);
+        assert_true(err == RV_ERR_LIMIT || err == RV_ERR_INVALID);
+        refused += err == RV_ERR_LIMIT;
+        told += err == RV_ERR_INVALID;
         rv_arena_done(&arena);
         rv_arena_done(&parsed);
     }
+    assert_true(refused > 20 && told > 20);
+    rv_buf_done(&text);
+}
+
+/* `levels` tasks, each inside of the one before. */
+static void nest(struct rv_buf *text, int levels)
+{
+    rv_buf_reset(text);
+    rv_buf_lit(text, HEAD "do: ");
+    for (int i = 0; i < levels - 1; i++)
+        rv_buf_lit(text, "[{a: {do: ");
+    rv_buf_lit(text, "[{b: {call: x}}]");
+    for (int i = 0; i < levels - 1; i++)
+        rv_buf_lit(text, "}}]");
+    rv_buf_lit(text, "\n");
+    rv_buf_add_char(text, '\0');
+}
+
+static void test_nesting(void **state)
+{
+    (void)state;
+    static struct kit kit;
+    struct rv_buf text;
+    rv_buf_init(&text, 1 << 20);
+    nest(&text, 16);
+    kit_new(&kit, text.at);
+    kit_done(&kit);
+    nest(&text, RV_SCOPE_DEPTH_MAX + 1);
+    assert_false(kit_load(&kit, text.at));
+    assert_non_null(strstr(kit_text(&kit, kit.fault.message), "deep"));
+    kit_done(&kit);
     rv_buf_done(&text);
 }
 
@@ -249,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_documents),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_nesting),
         cmocka_unit_test(test_member_order),
         cmocka_unit_test(test_document_policy),
     };

@@ -556,6 +556,114 @@ static void test_no_memory(void **state)
     kit_done(&kit);
 }
 
+/* All that an expression may ask for, in a try that is left while a call of it is under way. */
+static const char *const asks_all = HEAD
+    "timeout: { after: PT1H }\n"
+    "input: { from: '{ n: .n, w: $workflow.input.n, id: $workflow.id }' }\n"
+    "output: { as: '{ last: ., r: $runtime.name }' }\n"
+    "do:\n"
+    "- prepare:\n"
+    "    input: { from: { kept: '${ .n }', fixed: [1, two] } }\n"
+    "    set: { a: '${ .kept }', b: ['${ $workflow.definition.document.name }'] }\n"
+    "    export: { as: '$context + {t: $task.name, out: $output.a}' }\n"
+    "- choose:\n"
+    "    switch: [ { no: { when: '.a == 0', then: end } }, { yes: { then: attempt } } ]\n"
+    "- attempt:\n"
+    "    try:\n"
+    "    - ask: { call: agent, with: { context: '${ $context }', id: '${ $workflow.id }' } }\n"
+    "    catch:\n"
+    "      as: e\n"
+    "      when: '$e.status == 500 and $task.name == \"attempt\"'\n"
+    "      retry: { when: '$e.status == 501', limit: { attempt: { count: 1 } } }\n"
+    "      do:\n"
+    "      - tell: { call: agent, with: { failed: '${ $e.title }' } }\n"
+    "- fail:\n"
+    "    if: '.again'\n"
+    "    raise: { error: { type: 'https://x.y/${ 1 }', status: 409, title: '${ .t }' } }\n";
+
+static void test_all_that_may_be_asked(void **state)
+{
+    (void)state;
+    struct kit kit;
+    const char *const *script = SCRIPT("ask!{\"type\":\"t\",\"status\":500,\"title\":\"no\"}",
+                                       "tell={\"again\":false}");
+    run(&kit, asks_all, "{\"n\":7}", script);
+    kit_expect_output(&kit, "{\"last\":{\"again\":false},\"r\":\"Reeve\"}");
+    assert_non_null(strstr(kit.trace, "{\"context\":{\"t\":\"prepare\",\"out\":7}"));
+    assert_non_null(strstr(kit.trace, "{\"failed\":\"no\"}"));
+    /* Whatever memory is out, it is told, and nothing is half done. */
+    bool ended = false;
+    for (size_t bytes = 1; !ended; bytes += bytes / 64 + 8) {
+        kit.arena_bytes = bytes;
+        const char *const *again = script;
+        kit.agent_context = &again;
+        kit_run(&kit, "{\"n\":7}");
+        assert_true(kit.err == RV_OK || kit.err == RV_ERR_LIMIT);
+        ended = kit.err == RV_OK;
+    }
+    kit_expect_output(&kit, "{\"last\":{\"again\":false},\"r\":\"Reeve\"}");
+    kit_done(&kit);
+}
+
+/* DSL reference, Errors: an expression that fails raises `expression`, wherever it stands. */
+static void test_expressions_that_fail(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "- a: { if: '.a.b', call: x }\n",
+        "- a: { switch: [ { one: { when: '.a.b', then: end } } ] }\n",
+        "- a: { set: { b: '${ .a.b }' } }\n",
+        "- a: { call: x, with: { b: '${ .a.b }' } }\n",
+        "- a: { input: { from: '.a.b' }, set: { b: 1 } }\n",
+        "- a: { set: { b: 1 }, output: { as: '.b.c' } }\n",
+        "- a: { set: { b: 1 }, export: { as: '.b.c' } }\n",
+        "- a: { raise: { error: { type: '${ .a.b }', status: 400 } } }\n",
+        "- a: { raise: { error: { type: x, title: '${ .a.b }', status: 400 } } }\n",
+        "- a: { raise: { error: { type: x, detail: '${ .a.b }', status: 400 } } }\n",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct kit kit;
+        char yaml[400];
+        snprintf(yaml, sizeof yaml, HEAD "do:\n%s", bad[i]);
+        run(&kit, yaml, "{\"a\":\"text\"}", SCRIPT(NULL));
+        if (kit.stop.kind != RV_FLOW_RAISED)
+            print_error("%s\n", bad[i]);
+        kit_expect_error(&kit, "{\"status\":400,\"type\":\"https://open-workflow-specification.org/"
+                               "spec/1.0.0/errors/expression\"}");
+        kit_done(&kit);
+    }
+}
+
+/* DESIGN 4.11: what the scopes around a call keep has a limit; over it the error says so, and no
+ * catch takes it. */
+static void test_scopes_that_keep_too_much(void **state)
+{
+    (void)state;
+    enum { INPUT_BYTES = 1000 * 1000, LEVELS = 6 };
+    struct kit kit;
+    char *input = malloc(INPUT_BYTES + 16);
+    assert_non_null(input);
+    memset(input, 'x', INPUT_BYTES + 15);
+    memcpy(input, "{\"a\":\"", 6);
+    memcpy(input + INPUT_BYTES, "\"}", 3);
+    struct rv_buf yaml;
+    rv_buf_init(&yaml, 10000);
+    rv_buf_lit(&yaml, HEAD "do: ");
+    for (int i = 1; i <= LEVELS; i++)
+        rv_buf_printf(&yaml, "[{t%d: {input: {from: '{a: (.a + \"%d\")}'}, try: ", i, i);
+    rv_buf_lit(&yaml, "[{call: {call: x}}]");
+    for (int i = 1; i <= LEVELS; i++)
+        rv_buf_lit(&yaml, ", catch: {retry: {}}}}]");
+    rv_buf_add_char(&yaml, '\0');
+    kit_new(&kit, yaml.at);
+    kit.agent = NULL;
+    kit_run(&kit, input);
+    kit_expect_error(&kit, "{\"title\":\"The open scopes keep more than 4 MiB of inputs\"}");
+    kit_done(&kit);
+    rv_buf_done(&yaml);
+    free(input);
+}
+
 static void test_hostile_frames(void **state)
 {
     (void)state;
@@ -622,7 +730,9 @@ int main(void)
         cmocka_unit_test(test_timeouts),       cmocka_unit_test(test_attempt_duration),
         cmocka_unit_test(test_runs_away),      cmocka_unit_test(test_limits),
         cmocka_unit_test(test_fuel),           cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_hostile_frames),
+        cmocka_unit_test(test_hostile_frames), cmocka_unit_test(test_all_that_may_be_asked),
+        cmocka_unit_test(test_expressions_that_fail),
+        cmocka_unit_test(test_scopes_that_keep_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
