@@ -471,6 +471,54 @@ static struct pending *pending_new(struct rv_call *call)
     return p;
 }
 
+static size_t call_commands(const struct rv_call *call)
+{
+    switch (call->kind) {
+    case RV_CALL_SUBMIT:
+        return call->u.submit.count;
+    case RV_CALL_REPLIES:
+        return call->u.replies.count;
+    case RV_CALL_LEASES:
+        return call->u.leases.count;
+    case RV_CALL_PUBLISH:
+    case RV_CALL_POLL:
+    case RV_CALL_OPERATE:
+    case RV_CALL_ACK:
+    case RV_CALL_SHOW:
+    case RV_CALL_STEPS:
+    case RV_CALL_ATTEMPTS:
+    case RV_CALL_LATE:
+    case RV_CALL_TASKS:
+    case RV_CALL_ALERTS:
+    case RV_CALL_WORKFLOWS:
+    case RV_CALL_AGENTS:
+    case RV_CALL_GONE:
+    case RV_CALL_UNDELIVERED:
+        break;
+    }
+    return 1;
+}
+
+/* A call may bring a thousand commands, and a batch many such calls: submissions beyond the bound
+ * wait for the next batch. Replies and renewals never wait, or their attempts would expire before
+ * they are decided. Gives the number of calls that stay. */
+static size_t batch_bound(struct rv_scheduler *s)
+{
+    size_t commands = 0, calls = 0;
+    struct pending *next;
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
+        next = p->next;
+        if (p->call->kind == RV_CALL_SUBMIT && commands >= RV_BATCH_COMMANDS_MAX) {
+            pending_unlink(&s->batch.calls, p);
+            pending_append(&s->carried, p);
+            continue;
+        }
+        commands += call_commands(p->call);
+        calls++;
+    }
+    return calls;
+}
+
 static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t count,
                         int64_t mono_now)
 {
@@ -500,9 +548,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
         calls[i]->message = rv_str_of(rv_err_text(RV_ERR_MEMORY));
         calls[i]->finish(calls[i]);
     }
-    size_t all = 0;
-    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
-        all++;
+    size_t all = batch_bound(s);
     s->batch.publishes = RV_NEW_ARRAY(s->batch.arena, struct rv_workflow_row, all + 1);
     s->batch.acks = RV_NEW_ARRAY(s->batch.arena, struct rv_ack, all + 1);
 }

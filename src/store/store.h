@@ -130,7 +130,8 @@ struct rv_store_ops {
                                  struct rv_str space, struct rv_str name, struct rv_str version,
                                  const struct rv_workflow_row **ret_row);
 
-    /* Open tasks by ascending id, for start and repair scan: at most `limit` after `after`. */
+    /* Open tasks by ascending id, for start and repair scan: at most `limit` after `after`, fewer
+     * when their payloads are large. None: there are no more. */
     enum rv_err (*scan_open)(struct rv_store *store, struct rv_arena *arena,
                              struct rv_task_id after, size_t limit,
                              const struct rv_task **ret_tasks, size_t *ret_count);

@@ -68,22 +68,32 @@ void rv_supervisor_walk(struct rv_supervisor *supervisor)
     supervisor->scan_next_at = 0;
 }
 
+static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena *arena,
+                              const struct rv_task **ret_tasks, size_t *ret_count)
+{
+    enum rv_err err = supervisor->store->ops->scan_open(
+        supervisor->store, arena, supervisor->scan_after, RV_SCAN_ROWS_MAX, ret_tasks, ret_count);
+    if (err == RV_OK && *ret_count > 0)
+        supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
+    return err;
+}
+
 enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
                                int64_t now, const struct rv_task **ret_tasks, size_t *ret_count)
 {
     *ret_count = 0;
     if (now < supervisor->scan_next_at)
         return RV_OK;
-    enum rv_err err = supervisor->store->ops->scan_open(
-        supervisor->store, arena, supervisor->scan_after, RV_SCAN_ROWS_MAX, ret_tasks, ret_count);
-    if (err != RV_OK)
-        return err;
-    if (*ret_count < RV_SCAN_ROWS_MAX) {
+    enum rv_err err = scan_piece(supervisor, arena, ret_tasks, ret_count);
+    if (err == RV_OK && *ret_count == 0) {
+        bool again = supervisor->scan_after.value != 0 && !supervisor->scan_first;
         supervisor->scan_after = (struct rv_task_id){0};
         supervisor->scan_first = false;
-    } else {
-        supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
+        if (again) /* from the first open task on */
+            err = scan_piece(supervisor, arena, ret_tasks, ret_count);
     }
+    if (err != RV_OK)
+        return err;
     /* The walk after a start goes on without a pause; later ones take a piece per interval. */
     supervisor->scan_next_at = supervisor->scan_first
                                    ? now

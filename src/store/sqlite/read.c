@@ -132,6 +132,9 @@ enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *aren
     return err;
 }
 
+/* A piece of the walk over the open tasks holds no more than this and one row. */
+enum { SCAN_BYTES_MAX = 4 * 1024 * 1024 };
+
 enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
                                 struct rv_task_id after, size_t limit,
                                 const struct rv_task **ret_tasks, size_t *ret_count)
@@ -145,7 +148,8 @@ enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
     sqlite3_bind_int64(statement, 2, (int64_t)limit);
     size_t count = 0;
     bool there = true;
-    while (there && count < limit) {
+    size_t before = arena->bytes_taken;
+    while (there && count < limit && arena->bytes_taken - before < SCAN_BYTES_MAX) {
         err = rv_sqlite_next(store, statement, &there);
         void *row = NULL;
         if (there)
