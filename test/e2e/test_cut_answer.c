@@ -1,4 +1,4 @@
-/* libreeve against a server whose connection ends anywhere in its answer: half an answer is none. */
+/* libreeve against a server whose connection ends anywhere in its answer: half of one is none. */
 #include "reeve.h"
 
 #include <setjmp.h>
