@@ -31,6 +31,7 @@ struct pending_list {
 struct delivery {
     char *poll; /* owned, terminated */
     int64_t answered_at;
+    uint32_t answers; /* that carried requests: a repeated poll has several */
     bool confirmed;
     uint32_t held_count;
     struct delivery *next;
@@ -49,10 +50,15 @@ struct held {
     struct held *prev;
 };
 
+/* Boot ids of an instance that are remembered as gone: a poll that was under way for long must not
+ * end what the next process has taken. */
+enum { BOOTS_LEFT = 4 };
+
 struct agent_instance {
-    char *name;              /* owned, terminated */
-    uint64_t boot;           /* hash of the boot id that polled last; 0: none yet */
-    struct agent_kind *kind; /* borrowed */
+    char *name;                      /* owned, terminated */
+    uint64_t boot;                   /* hash of the boot id that polled last; 0: none yet */
+    uint64_t boots_left[BOOTS_LEFT]; /* those before it, the newest first */
+    struct agent_kind *kind;         /* borrowed */
     int64_t seen_at;
     bool overlaps; /* has had two polls out at once */
     uint32_t held_count;

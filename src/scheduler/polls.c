@@ -29,6 +29,21 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
     return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
 }
 
+static bool boot_was_left(const struct agent_instance *instance, uint64_t boot)
+{
+    for (size_t i = 0; i < BOOTS_LEFT; i++)
+        if (boot != instance->boot && instance->boots_left[i] == boot)
+            return true;
+    return false;
+}
+
+static void boot_leave(struct agent_instance *instance)
+{
+    memmove(instance->boots_left + 1, instance->boots_left,
+            (BOOTS_LEFT - 1) * sizeof instance->boots_left[0]);
+    instance->boots_left[0] = instance->boot;
+}
+
 /* A new boot id: the process that held these attempts is no more. Each attempt is asked for the
  * boot
  * that took it, since a batch that noted the new one may have been refused. */
@@ -36,6 +51,8 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
 {
     struct agent_instance *instance = p->instance;
     p->boot = rv_hash(s->agents.hash_key, p->poll->boot);
+    if (boot_was_left(instance, p->boot))
+        return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
         if (h->boot == p->boot)
             continue;
@@ -43,8 +60,10 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
         if (err != RV_OK)
             return err;
     }
-    if (instance->boot != p->boot)
+    if (instance->boot != p->boot) {
         instance->overlaps = false;
+        boot_leave(instance);
+    }
     instance->boot = p->boot;
     return RV_OK;
 }
@@ -134,9 +153,11 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     if (s->agents.recovering)
         return RV_OK;
     enum rv_err err = poll_boot(s, p);
-    if (err == RV_OK)
+    bool newest = p->boot ==
+                  p->instance->boot; /* else it comes late, from a process that is gone */
+    if (err == RV_OK && newest)
         err = poll_confirm(s, p);
-    if (err == RV_OK)
+    if (err == RV_OK && newest)
         err = poll_repeat(s, p);
     p->admitted = err == RV_OK;
     return err;
@@ -148,7 +169,9 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
     struct agent_kind *kind = agents_kind_find(&s->agents, u->agent);
     struct agent_instance *instance = kind ? agents_instance_find(kind, u->instance) : NULL;
     struct delivery *delivery = instance ? delivery_find(instance, u->poll) : NULL;
-    if (delivery == NULL || delivery->confirmed)
+    /* Where the poll was repeated, another answer may have carried the same requests: then only
+     * what the instance confirms tells. */
+    if (delivery == NULL || delivery->confirmed || delivery->answers > 1)
         return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
         if (h->delivery != delivery)
@@ -314,8 +337,10 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     if (p->instance->cancels > 0)
         cancels_fill(p);
     struct delivery *delivery = delivery_find(p->instance, poll->poll);
-    if (delivery != NULL)
+    if (delivery != NULL) {
         delivery->answered_at = s->batch.now;
+        delivery->answers += poll->requests_count > 0;
+    }
     return poll->requests_count > 0 || poll->cancels_count > 0;
 }
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 
 enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
+/* A refused batch is tried again after this part of the scan interval. */
+enum { REFUSED_REST_PART = 4 };
 /* A look at the clock that comes so much later than it should have is an absence. */
 enum { ABSENCE_SLACK_MS = 500 };
 /* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
@@ -417,7 +419,7 @@ static void batch_act(struct rv_scheduler *s)
  * of the walk, the role) was not written: all of it is looked at again. */
 static void again_soon(struct rv_scheduler *s)
 {
-    int64_t soon = s->batch.now + s->options.scan_interval_ms / 4;
+    int64_t soon = s->batch.now + s->options.scan_interval_ms / REFUSED_REST_PART;
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < s->batch.due_count; i++)
         err = rv_supervisor_note(&s->supervisor, s->batch.due[i], soon);
@@ -604,15 +606,19 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
     workflow_cache_trim(s);
     agents_forget(&s->agents, s->batch.now);
     finished_flush(s);
+    s->refused = err != RV_OK || s->full;
     return err == RV_OK && s->full ? RV_ERR_FULL : err;
 }
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
 {
-    if (s->more_due || s->carried.first != NULL)
+    if (!s->refused && (s->more_due || s->carried.first != NULL))
         return 0;
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - gone;
+    /* What the store has just refused it would refuse again: not at once, and not for ever. */
+    if (s->refused)
+        wait = s->options.scan_interval_ms / REFUSED_REST_PART - gone;
     const struct rv_heap_entry *first = rv_heap_first(&s->parked_until);
     if (first != NULL && first->at - mono_now < wait)
         wait = first->at - mono_now;

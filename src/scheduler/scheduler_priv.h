@@ -147,6 +147,7 @@ struct rv_scheduler {
     struct rv_call *finished_last;
     struct pending_list carried; /* to be decided again in the next batch */
     bool more_due;               /* the next batch has work already */
+    bool refused; /* the store refused the last batch */
     bool draining;
 };
 

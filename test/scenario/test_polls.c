@@ -189,6 +189,44 @@ static void an_answer_that_never_left_had_no_effect(void **state)
     assert_int_equal(requests(poll_as(w, "i2", "b1", "p1", true, NULL, 0)), 1);
 }
 
+static void undelivered(struct world *w, const char *instance, const char *poll)
+{
+    struct rv_call *call = world_call(w, RV_CALL_UNDELIVERED);
+    call->u.undelivered.agent = RV_STR("inventory");
+    call->u.undelivered.instance = rv_str_of(instance);
+    call->u.undelivered.poll = rv_str_of(poll);
+    assert_true(world_run(w, call));
+}
+
+/* The poll came twice and both answers carried the request: that one of them never left tells
+ * nothing about the other. */
+static void one_of_two_answers_that_never_left_ends_nothing(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 1);
+    struct rv_call *again = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(again), 1);
+    undelivered(w, "i1", "p1");
+    assert_step(w, task, 1, "processing");
+    assert_int_equal(world_done(w, again->u.poll.requests[0], "1"), 200);
+}
+
+/* It was on its way while the process that sent it died and the next one took work. */
+static void a_late_poll_of_an_earlier_boot_ends_nothing(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 0);
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *taken = poll_as(w, "i1", "b2", "p2", true, NULL, 0);
+    assert_int_equal(requests(taken), 1);
+    (void)world_submit(w, "order", "{}");
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p3", true, "p1", 0)), 0);
+    assert_step(w, task, 1, "processing");
+    assert_int_equal(world_done(w, taken->u.poll.requests[0], "1"), 200);
+    assert_int_equal(requests(poll_as(w, "i1", "b2", "p4", true, "p2", 0)), 1);
+}
+
 static struct rv_lease_item *renew(struct world *w, struct rv_request request)
 {
     struct rv_call *call = world_call(w, RV_CALL_LEASES);
@@ -367,6 +405,8 @@ int main(void)
         SCENARIO(a_parked_poll_ends_empty_at_its_time),
         SCENARIO(a_caller_that_left_takes_nothing),
         SCENARIO(an_answer_that_never_left_had_no_effect),
+        SCENARIO(one_of_two_answers_that_never_left_ends_nothing),
+        SCENARIO(a_late_poll_of_an_earlier_boot_ends_nothing),
         SCENARIO(a_lease_is_renewed_but_never_beyond_complete_by),
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
         SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
