@@ -50,9 +50,8 @@ static void check_not_beside(const struct transition *t)
 }
 
 /* I-13: what is compensated may have had an effect and was not undone before; and before a step
- * that
- * completed is undone, everything that began after it has been. (A step that failed and that a DSL
- * retry kept for later ends when the flow gives it up, which may be after steps that began later.)
+ * that completed is undone, everything that began after it has been. (A step that failed and that a
+ * DSL retry kept for later ends when the flow gives it up, perhaps after steps that began later.)
  */
 static void check_order(const struct transition *t, const struct rv_step *step)
 {

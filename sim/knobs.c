@@ -51,6 +51,8 @@ static void draw_server(struct world *w, struct knobs *k)
     k->scan_ms = draw(w, 0, 1) ? 1000 : draw(w, 100, 3000);
     k->role_ms = draw(w, 0, 1) ? 5000 : draw(w, 500, 10000);
     k->clock_jump = swarm(w, 50);
+    k->full = swarm(w, 50);
+    k->server_stop = swarm(w, 50);
 }
 
 static void draw_agents(struct world *w, struct knobs *k)
@@ -87,11 +89,11 @@ void knobs_say(struct world *w)
     world_say(w, "world", "net: loss %u duplicate %u delay %lld ms tail %u silence %u", k->loss,
               k->duplicate, (long long)k->delay_ms, k->tail, k->silence);
     world_say(w, "world",
-              "server: kill before %u after %u idle %u unknown %u busy %u pause %u clock %u batch "
-              "%u scan %lld role %lld down %lld",
-              k->kill_before, k->kill_after, k->kill_idle, k->unknown, k->busy, k->server_pause,
-              k->clock_jump, k->batch_max, (long long)k->scan_ms, (long long)k->role_ms,
-              (long long)k->down_ms);
+              "server: kill before %u after %u idle %u unknown %u busy %u full %u pause %u stop "
+              "%u clock %u batch %u scan %lld role %lld down %lld",
+              k->kill_before, k->kill_after, k->kill_idle, k->unknown, k->busy, k->full,
+              k->server_pause, k->server_stop, k->clock_jump, k->batch_max, (long long)k->scan_ms,
+              (long long)k->role_ms, (long long)k->down_ms);
     world_say(w, "world",
               "agents: crash %u pause %u work %lld ms slow %u hang %u zombie %u fail %u/%u refuse "
               "%u break %u twice %u circuit %u drift %d ppm",

@@ -36,8 +36,10 @@ struct knobs {
     uint32_t kill_idle; /* per look, once a second */
     uint32_t unknown;   /* the commit's outcome is not known, but can be asked */
     uint32_t busy;
+    uint32_t full; /* the disk is full for some seconds */
     uint32_t server_pause;
-    int64_t down_ms; /* mean of a downtime */
+    uint32_t server_stop; /* a clean stop, with its drain */
+    int64_t down_ms;      /* mean of a downtime */
     uint32_t batch_max;
     int64_t scan_ms;
     int64_t role_ms;

@@ -72,6 +72,7 @@ struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32
         ghost->number = own;
         ghost->peer = PEER_NOBODY;
         ghost->waits = false;
+        ghost->left = befalls(w, 500); /* that connection was given up before its answer left */
         world_at(w, w->now + delay(w), EVENT_ARRIVE, 0, own);
     }
     if (x->waits)

@@ -332,6 +332,18 @@ void server_kill(struct world *w, const char *why)
     world_at(w, w->now + ms, EVENT_START, 0, 0);
 }
 
+/* SIGTERM: what is parked is answered, what came in is decided, then it ends. */
+static void server_stop(struct world *w)
+{
+    struct server *s = w->server;
+    if (!s->up || w->now < s->paused_until)
+        return;
+    world_say(w, "server", "stops cleanly");
+    rv_scheduler_drain(s->scheduler);
+    server_turn(w);
+    server_kill(w, "has stopped");
+}
+
 void server_outage(struct world *w)
 {
     struct server *s = w->server;
@@ -343,6 +355,10 @@ void server_outage(struct world *w)
         int64_t ms = (int64_t)world_roll(w, STREAM_SERVER, (uint64_t)(5 * w->knobs.role_ms));
         world_say(w, "server", "stops for %lld ms", (long long)ms);
         s->paused_until = w->now + ms;
+    } else if (world_chance(w, STREAM_SERVER, w->knobs.full)) {
+        tap_fill(w, (int64_t)world_roll(w, STREAM_SERVER, 10000));
+    } else if (world_chance(w, STREAM_SERVER, w->knobs.server_stop)) {
+        server_stop(w);
     }
     world_at(w, w->now + 1000, EVENT_OUTAGE, 0, 0);
 }

@@ -13,6 +13,7 @@
 enum fate {
     FATE_NONE,
     FATE_BUSY,
+    FATE_FULL,
     FATE_DIES_BEFORE,
     FATE_DIES_AFTER,
     FATE_UNKNOWN_NO,
@@ -26,6 +27,7 @@ struct tap {
     enum fate fate;       /* of the next commit */
     bool dead;            /* the process dies in this commit: nothing can be asked any more */
     int64_t now;          /* of the open transaction */
+    int64_t full_until;   /* virtual time */
     int64_t committed_at; /* the highest of the transactions that were committed */
 };
 
@@ -82,6 +84,10 @@ static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
         tap->inner->ops->rollback(tap->inner);
         world_say(tap->world, "store", "refuses a commit: busy");
         return RV_ERR_BUSY;
+    case FATE_FULL:
+        tap->inner->ops->rollback(tap->inner);
+        world_say(tap->world, "store", "refuses a commit: the disk is full");
+        return RV_ERR_FULL;
     case FATE_DIES_BEFORE:
         tap->inner->ops->rollback(tap->inner);
         tap->dead = true;
@@ -278,7 +284,9 @@ void tap_plan(struct world *w)
     tap->fate = FATE_NONE;
     if (w->healed)
         return;
-    if (world_chance(w, STREAM_STORE, k->kill_before))
+    if (w->now < tap->full_until)
+        tap->fate = FATE_FULL;
+    else if (world_chance(w, STREAM_STORE, k->kill_before))
         tap->fate = FATE_DIES_BEFORE;
     else if (world_chance(w, STREAM_STORE, k->kill_after))
         tap->fate = FATE_DIES_AFTER;
@@ -286,4 +294,10 @@ void tap_plan(struct world *w)
         tap->fate = FATE_BUSY;
     else if (world_chance(w, STREAM_STORE, k->unknown))
         tap->fate = world_chance(w, STREAM_STORE, 500) ? FATE_UNKNOWN : FATE_UNKNOWN_NO;
+}
+
+void tap_fill(struct world *w, int64_t ms)
+{
+    w->server->tap->full_until = w->now + ms;
+    world_say(w, "store", "its disk is full for %lld ms", (long long)ms);
 }

@@ -4,6 +4,8 @@
 
 #include "store/store.h"
 
+#include <stdint.h>
+
 struct world;
 struct tap;
 
@@ -13,6 +15,8 @@ void tap_free(struct tap *tap);
 struct rv_store *tap_open(struct world *w, struct rv_store *inner);
 /* A crash: an open transaction is lost. */
 void tap_close(struct world *w);
+/* The disk is full for so long. */
+void tap_fill(struct world *w, int64_t ms);
 /* Draws what befalls the commits of the next batch. */
 void tap_plan(struct world *w);
 
