@@ -1,0 +1,209 @@
+/* Much at once: limits are told, and what is within them comes to its end (DESIGN 2, 4.11). */
+#include "../lib/world.h"
+#include "base/limits.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const char *const waits = DOCUMENT("waits") "do:\n  - pause: {wait: PT5S}\n";
+
+/* Two thousand steps without an agent. */
+static const char *const counts =
+    DOCUMENT("counts") "do:\n"
+                       "  - first: {set: {n: 1}}\n"
+                       "  - add: {set: {n: '${ .n + 1 }'}}\n"
+                       "  - again: {switch: [{more: {when: '.n < 1000', then: add}}]}\n";
+
+static int open_world(void **state)
+{
+    static struct world w;
+    world_open(&w);
+    world_publish(&w, ORDER);
+    world_publish(&w, waits);
+    world_publish(&w, counts);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static struct rv_call *submit_many(struct world *w, const char *workflow, size_t count)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, count);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct rv_submission){.space = RV_STR("shop"), .name = rv_str_of(workflow)};
+    call->u.submit.items = items;
+    call->u.submit.count = count;
+    call->u.submit.batch = true;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(items[i].err, RV_OK);
+    return call;
+}
+
+static void two_thousand_timers_of_one_instant_all_come(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *calls[2];
+    for (int i = 0; i < 2; i++)
+        calls[i] = submit_many(w, "waits", RV_CALL_ITEMS_MAX);
+    world_pass(w, 4999);
+    for (int i = 0; i < 2; i++)
+        assert_state(w, calls[i]->u.submit.items[0].task, "processing");
+    world_pass(w, 1);
+    for (int i = 0; i < 2; i++)
+        for (size_t n = 0; n < RV_CALL_ITEMS_MAX; n += 37)
+            assert_state(w, calls[i]->u.submit.items[n].task, "processed");
+}
+
+/* Each takes several batches, and a batch takes only a few of them: all are answered, and a poll
+ * that comes meanwhile is as well. */
+static void heavy_tasks_take_turns(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *call = submit_many(w, "counts", 20);
+    struct rv_task_id order = world_submit(w, "order", "{}");
+    assert_int_equal(world_take(w, "inventory", "i1").step.task.value, order.value);
+    world_settle(w);
+    for (size_t i = 0; i < 20; i++) {
+        const struct rv_task *task = world_task(w, call->u.submit.items[i].task);
+        assert_int_equal(task->state, RV_TASK_PROCESSED);
+        assert_string_equal(task->output.at, "{\"n\":1000}");
+    }
+}
+
+/* More definitions than are kept compiled. */
+static void hundreds_of_workflows_run_side_by_side(void **state)
+{
+    enum { WORKFLOWS = 300 };
+    struct world *w = *state;
+    struct rv_task_id tasks[WORKFLOWS];
+    for (int i = 0; i < WORKFLOWS; i++) {
+        char yaml[200], name[16];
+        snprintf(yaml, sizeof yaml, DOCUMENT("w%d") "do: [{a: {call: agent, with: {n: %d}}}]\n", i,
+                 i);
+        snprintf(name, sizeof name, "w%d", i);
+        world_publish(w, yaml);
+        tasks[i] = world_submit(w, name, "{}");
+    }
+    for (int i = 0; i < WORKFLOWS; i++) {
+        struct rv_request request = world_take(w, "agent", "i1");
+        char expected[32];
+        snprintf(expected, sizeof expected, "{\"n\":%d}", i);
+        assert_int_equal(request.step.task.value, tasks[i].value);
+        assert_string_equal(request.input.at, expected);
+        assert_int_equal(world_done(w, request, "{}"), 200);
+    }
+    for (int i = 0; i < WORKFLOWS; i += 23)
+        assert_state(w, tasks[i], "processed");
+}
+
+/* DESIGN 5: waitMs is at most 50 s, whatever was asked for. */
+static void a_poll_waits_fifty_seconds_at_most(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("b1"),
+                                    .poll = RV_STR("p1"),
+                                    .max = 1,
+                                    .wait_ms = 3600 * 1000};
+    assert_false(world_run(w, call));
+    world_pass(w, RV_WAIT_MS_MAX - 1);
+    assert_false(world_finished(call));
+    world_pass(w, 1);
+    assert_true(world_finished(call));
+    assert_int_equal(call->err, RV_OK);
+}
+
+static void parked_finish(struct rv_call *call)
+{
+    call->owner = NULL;
+}
+
+/* As many polls as may be parked; each of a hundred kinds of agents has its share. */
+static struct rv_call *park_all(struct world *w, char (*names)[16])
+{
+    struct rv_call *parked = calloc(RV_POLLS_PARKED_MAX, sizeof *parked);
+    static struct rv_call *batch[RV_BATCH_COMMANDS_MAX];
+    assert_non_null(parked);
+    for (size_t i = 0; i < RV_POLLS_PARKED_MAX; i++) {
+        struct rv_call *call = &parked[i];
+        snprintf(names[i], sizeof names[i], "%zu", i);
+        *call = (struct rv_call){.kind = RV_CALL_POLL,
+                                 .serial = 1000000 + i,
+                                 .mono_at = w->mono,
+                                 .finish = parked_finish,
+                                 .owner = w};
+        rv_arena_init(&call->arena, 0);
+        call->u.poll = (struct rv_poll){.agent = rv_str_of(names[i % 100]),
+                                        .instance = rv_str_of(names[i]),
+                                        .boot = RV_STR("b"),
+                                        .poll = RV_STR("p"),
+                                        .max = 1,
+                                        .wait_ms = 20000};
+        batch[i % RV_BATCH_COMMANDS_MAX] = call;
+        if (i % RV_BATCH_COMMANDS_MAX == RV_BATCH_COMMANDS_MAX - 1)
+            assert_int_equal(rv_scheduler_run_batch(w->scheduler, batch, RV_BATCH_COMMANDS_MAX,
+                                                    w->mono),
+                             RV_OK);
+    }
+    return parked;
+}
+
+static void one_parked_poll_too_many_is_told_so(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    static char names[RV_POLLS_PARKED_MAX][16];
+    struct rv_call *parked = park_all(w, names);
+    for (size_t i = 0; i < RV_POLLS_PARKED_MAX; i++)
+        assert_ptr_equal(parked[i].owner, w);
+    struct rv_call *more = world_call(w, RV_CALL_POLL);
+    more->u.poll = parked[0].u.poll;
+    more->u.poll.instance = RV_STR("one more");
+    assert_true(world_run(w, more));
+    assert_int_equal(more->err, RV_ERR_BUSY);
+    assert_int_equal(strncmp(more->message.at, "too many parked polls", 21), 0);
+    /* Who only waits to see a change is answered as it stands. */
+    struct rv_call *show = world_call(w, RV_CALL_SHOW);
+    show->u.show.task = task;
+    show->u.show.wait_ms = 20000;
+    show->u.show.after_revision = INT64_MAX;
+    assert_true(world_run(w, show));
+    assert_int_equal(show->err, RV_OK);
+    assert_int_equal(show->u.show.found->state, RV_TASK_PENDING);
+    world_pass(w, 20000);
+    for (size_t i = 0; i < RV_POLLS_PARKED_MAX; i++) {
+        assert_null(parked[i].owner);
+        rv_arena_done(&parked[i].arena);
+    }
+    free(parked);
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(two_thousand_timers_of_one_instant_all_come),
+        SCENARIO(heavy_tasks_take_turns),
+        SCENARIO(hundreds_of_workflows_run_side_by_side),
+        SCENARIO(a_poll_waits_fifty_seconds_at_most),
+        SCENARIO(one_parked_poll_too_many_is_told_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

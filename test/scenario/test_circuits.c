@@ -1,0 +1,181 @@
+/* Open circuits: per agent and target, one probe, no failure counted, nothing kept for ever
+ * (DESIGN 4.5). */
+#include "../lib/store_faults.h"
+#include "../lib/world.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct store_faults faults;
+
+static int open_world(void **state)
+{
+    static struct world w;
+    faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
+    world_open_faulty(&w, &faults);
+    world_publish(&w, ORDER);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+/* The agent's word that `target` does not answer; NULL: the whole agent does not. */
+static void open_circuit(struct world *w, struct rv_request request, const char *target,
+                         int64_t retry_after_ms)
+{
+    struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
+                            .transient = true,
+                            .circuit_open = true,
+                            .target = rv_str_of(target),
+                            .retry_after_ms = retry_after_ms};
+    assert_int_equal(world_reply(w, request, open), 200);
+}
+
+static struct rv_agent_kind_row kind_row(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_AGENTS);
+    assert_true(world_run(w, call));
+    for (size_t i = 0; i < call->u.agents.kinds_count; i++)
+        if (rv_str_is(call->u.agents.kinds[i].agent, "inventory"))
+            return call->u.agents.kinds[i];
+    fail_msg("no agent \"inventory\" is known");
+    return (struct rv_agent_kind_row){.instances = 0};
+}
+
+static size_t handed_out(struct world *w)
+{
+    return world_poll(w, "inventory", "i1", 8)->u.poll.requests_count;
+}
+
+static void a_circuit_stops_the_steps_of_its_own_target(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id a = world_submit(w, "order", "{}");
+    struct rv_task_id b = world_submit(w, "order", "{}");
+    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_request second = world_take(w, "inventory", "i1");
+    open_circuit(w, first, "north", 5000);
+    open_circuit(w, second, "south", 5000);
+    (void)world_submit(w, "order", "{}"); /* nobody knows yet where this one goes */
+    assert_int_equal(handed_out(w), 1);
+    world_pass(w, 5000);
+    assert_int_equal(handed_out(w), 2); /* a probe for each target */
+    assert_int_equal(world_step(w, a, 1)->failure_count, 0);
+    assert_int_equal(world_step(w, b, 1)->failure_count, 0);
+}
+
+/* Both came back from the same target: the later instant counts, and only one of them asks. */
+static void a_target_is_asked_by_one_probe(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    (void)world_submit(w, "order", "{}");
+    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_request second = world_take(w, "inventory", "i1");
+    open_circuit(w, first, "north", 5000);
+    open_circuit(w, second, "north", 8000);
+    struct rv_agent_kind_row row = kind_row(w);
+    assert_true(rv_str_is(row.circuit_target, "north"));
+    assert_int_equal(row.circuit_until, w->now + 8000);
+    world_pass(w, 5000);
+    assert_int_equal(handed_out(w), 0);
+    world_pass(w, 3000);
+    struct rv_call *probe = world_poll(w, "inventory", "i1", 8);
+    assert_int_equal(probe->u.poll.requests_count, 1);
+    assert_int_equal(handed_out(w), 0);
+    assert_int_equal(world_done(w, probe->u.poll.requests[0], "1"), 200);
+    assert_int_equal(handed_out(w), 1);
+    assert_int_equal(kind_row(w).circuit_until, 0);
+}
+
+static void a_probe_that_finds_it_open_opens_it_anew(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id a = world_submit(w, "order", "{}");
+    (void)world_submit(w, "order", "{}");
+    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_request second = world_take(w, "inventory", "i1");
+    open_circuit(w, first, "north", 5000);
+    open_circuit(w, second, "north", 5000);
+    for (int i = 0; i < 5; i++) {
+        world_pass(w, 5000);
+        struct rv_call *probe = world_poll(w, "inventory", "i1", 8);
+        assert_int_equal(probe->u.poll.requests_count, 1);
+        open_circuit(w, probe->u.poll.requests[0], "north", 5000);
+        assert_int_equal(handed_out(w), 0);
+        assert_int_equal(kind_row(w).circuit_until, w->now + 5000);
+    }
+    assert_int_equal(world_step(w, a, 1)->failure_count, 0);
+    assert_int_equal(world_step(w, a, 1)->round, 0);
+}
+
+static void a_circuit_is_known_again_after_a_restart(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    (void)world_submit(w, "order", "{}");
+    open_circuit(w, world_take(w, "inventory", "i1"), NULL, 8000);
+    world_restart(w, 1000);
+    assert_int_equal(handed_out(w), 0);
+    world_pass(w, 7000);
+    assert_int_equal(handed_out(w), 1);
+}
+
+static void a_circuit_that_nobody_waits_for_is_forgotten(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    open_circuit(w, world_take(w, "inventory", "i1"), NULL, 5000);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_state(w, task, "cancelled");
+    assert_int_not_equal(kind_row(w).circuit_until, 0);
+    world_pass(w, 15 * 60 * 1000);
+    struct rv_call *call = world_call(w, RV_CALL_AGENTS);
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.agents.kinds_count, 0);
+}
+
+/* The batch that would have sent the probe was not written: the next one sends it. */
+static void a_probe_that_did_not_leave_is_sent_again(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    open_circuit(w, world_take(w, "inventory", "i1"), NULL, 5000);
+    world_pass(w, 5000);
+    struct rv_call *poll = world_call(w, RV_CALL_POLL);
+    poll->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("boot-1"),
+                                    .poll = RV_STR("refused"),
+                                    .max = 8};
+    faults.fail_commit = true;
+    assert_true(world_run(w, poll));
+    assert_int_equal(poll->err, RV_ERR_BUSY);
+    assert_int_equal(poll->u.poll.requests_count, 0);
+    world_pass(w, 1000);
+    assert_int_equal(handed_out(w), 1);
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(a_circuit_stops_the_steps_of_its_own_target),
+        SCENARIO(a_target_is_asked_by_one_probe),
+        SCENARIO(a_probe_that_finds_it_open_opens_it_anew),
+        SCENARIO(a_circuit_is_known_again_after_a_restart),
+        SCENARIO(a_circuit_that_nobody_waits_for_is_forgotten),
+        SCENARIO(a_probe_that_did_not_leave_is_sent_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

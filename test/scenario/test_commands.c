@@ -1,0 +1,412 @@
+/* What applications, operators and authors ask for: publication, submission, resubmission, pages;
+ * and what they hear when the store or the definition does not let them (DESIGN 1, 4.6, 5). */
+#include "../lib/store_faults.h"
+#include "../lib/world.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct store_faults faults;
+
+/* The second compensation fails outside of a call, if the first one says so. */
+static const char *const fragile =
+    DOCUMENT("fragile") "do:\n"
+                        "  - a:\n"
+                        "      call: one\n"
+                        "      metadata: {reeve: {failures: {threshold: 1, rounds: 0},\n"
+                        "        compensate: [{undoA: {call: one, with: {undo: a}}},\n"
+                        "          {check: {if: '.bad', raise: {error:"
+                        " {type: x, status: 409, title: undone badly}}}}]}}\n"
+                        "  - b: {call: two, metadata: {reeve: {compensate: none}}}\n";
+
+/* Forty calls that need no undo, one after the other. */
+static const char *const chain =
+    DOCUMENT("chain") "do:\n"
+                      "  - first: {set: {n: 1}}\n"
+                      "  - work:\n"
+                      "      call: one\n"
+                      "      input: {from: '{n: .n}'}\n"
+                      "      output: {as: '{n: ($input.n + 1)}'}\n"
+                      "      metadata: {reeve: {compensate: none}}\n"
+                      "  - again: {switch: [{more: {when: '.n <= 40', then: work}}]}\n"
+                      "  - last: {call: two, metadata: {reeve: {compensate: none}}}\n";
+
+/* The delay doubles, but never beyond the cool-down. */
+static const char *const patient =
+    DOCUMENT("patient") "do:\n"
+                        "  - a: {call: one, metadata: {reeve: {failures:"
+                        " {threshold: 5, delay: PT4S, cooldown: PT10S, rounds: 0}}}}\n";
+
+static const char *const remembers =
+    DOCUMENT("remembers") "do:\n"
+                          "  - a: {call: one, export: {as: '{seen: .n}'}}\n"
+                          "  - b: {call: two, with: {context: '${ $context.seen }'}}\n";
+
+static int open_world(void **state)
+{
+    static struct world w;
+    faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
+    world_open_faulty(&w, &faults);
+    world_publish(&w, ORDER);
+    world_publish(&w, fragile);
+    world_publish(&w, chain);
+    world_publish(&w, patient);
+    world_publish(&w, remembers);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    faults.offender = (struct rv_task_id){0};
+    faults.drops_per_1000 = 0;
+    world_close(*state);
+    return 0;
+}
+
+/* ---- publication ---- */
+
+static struct rv_call *publication(struct world *w, const char *hash)
+{
+    struct rv_call *call = world_call(w, RV_CALL_PUBLISH);
+    call->u.publish.row = (struct rv_workflow_row){.space = RV_STR("shop"),
+                                                   .name = RV_STR("new"),
+                                                   .version = RV_STR("1.0.0"),
+                                                   .hash = rv_str_of(hash),
+                                                   .source = RV_STR("{}")};
+    return call;
+}
+
+static void a_published_version_never_changes(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *first = publication(w, "aa");
+    assert_true(world_run(w, first));
+    assert_int_equal(first->err, RV_OK);
+    assert_false(first->u.publish.known);
+    struct rv_call *same = publication(w, "aa");
+    assert_true(world_run(w, same));
+    assert_int_equal(same->err, RV_OK);
+    assert_true(same->u.publish.known);
+    assert_int_equal(same->u.publish.row.id, first->u.publish.row.id);
+    struct rv_call *other = publication(w, "bb");
+    assert_true(world_run(w, other));
+    assert_int_equal(other->err, RV_ERR_DUPLICATE);
+    assert_non_null(strstr(other->message.at, "raise document.version"));
+}
+
+static void two_publications_of_one_batch_are_one(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *calls[] = {publication(w, "aa"), publication(w, "aa"), publication(w, "bb")};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 3, w->mono), RV_OK);
+    assert_false(calls[0]->u.publish.known);
+    assert_true(calls[1]->u.publish.known);
+    assert_int_equal(calls[1]->u.publish.row.id, calls[0]->u.publish.row.id);
+    assert_int_equal(calls[2]->err, RV_ERR_DUPLICATE);
+}
+
+/* ---- submission ---- */
+
+static struct rv_call *submission(struct world *w, const char *workflow, const char *key,
+                                  int64_t wait_ms)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission *item = RV_NEW(&call->arena, struct rv_submission);
+    *item = (struct rv_submission){.space = RV_STR("shop"), .name = rv_str_of(workflow)};
+    if (key != NULL) {
+        item->key = rv_str_of(key);
+        item->body_hash = RV_STR("h");
+    }
+    call->u.submit.items = item;
+    call->u.submit.count = 1;
+    call->u.submit.wait_ms = wait_ms;
+    return call;
+}
+
+static void a_definition_that_cannot_be_read_starts_nothing(void **state)
+{
+    struct world *w = *state;
+    assert_true(world_run(w, publication(w, "aa"))); /* "{}" is no definition */
+    struct rv_call *call = submission(w, "new", NULL, 0);
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.submit.items[0].err, RV_ERR_CORRUPT);
+    assert_int_equal(call->u.submit.items[0].task.value, 0);
+    (void)world_submit(w, "order", "{}");
+}
+
+static void the_same_key_waits_for_the_same_task(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *first = submission(w, "patient", "k", 0);
+    assert_true(world_run(w, first));
+    struct rv_call *again = submission(w, "patient", "k", 20000);
+    assert_false(world_run(w, again));
+    assert_true(again->u.submit.items[0].known);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "5"), 200);
+    assert_true(world_finished(again));
+    assert_int_equal(again->u.submit.items[0].task.value, first->u.submit.items[0].task.value);
+    assert_int_equal(again->u.submit.task->state, RV_TASK_PROCESSED);
+    struct rv_call *late = submission(w, "patient", "k", 20000);
+    assert_true(world_run(w, late));
+    assert_int_equal(late->u.submit.task->state, RV_TASK_PROCESSED);
+}
+
+/* Ids of one instant count up: the next task's is known before it is there. */
+static void a_submission_that_the_store_refuses_is_told(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id last = world_submit(w, "order", "{}");
+    faults.offender = (struct rv_task_id){last.value + 1};
+    struct rv_call *call = submission(w, "order", NULL, 0);
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.submit.items[0].err, RV_ERR_INVALID);
+    assert_int_equal(call->u.submit.items[0].task.value, 0);
+    faults.offender = (struct rv_task_id){0};
+    (void)world_submit(w, "order", "{}");
+    assert_state(w, last, "pending");
+}
+
+/* Another submitter took the key between the look and the commit: the same body, the same task. */
+static void a_change_that_does_not_pass_is_decided_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *call = submission(w, "order", "k", 0);
+    faults.drops_per_1000 = 1000;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &call, 1, w->mono), RV_OK);
+    assert_false(world_finished(call));
+    faults.drops_per_1000 = 0;
+    world_settle(w);
+    assert_true(world_finished(call));
+    assert_int_equal(call->u.submit.items[0].err, RV_OK);
+    assert_state(w, call->u.submit.items[0].task, "pending");
+}
+
+/* A call that would have been decided again when the server stops was not done, and hears so. */
+static void a_stop_answers_what_it_did_not_decide(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *call = submission(w, "order", "k", 0);
+    faults.drops_per_1000 = 1000;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &call, 1, w->mono), RV_OK);
+    faults.drops_per_1000 = 0;
+    world_restart(w, 100);
+    assert_true(world_finished(call));
+    assert_int_equal(call->err, RV_ERR_BUSY);
+    assert_non_null(strstr(call->message.at, "stopping"));
+    struct rv_call *again = submission(w, "order", "k", 0);
+    assert_true(world_run(w, again));
+    assert_false(again->u.submit.items[0].known);
+}
+
+/* ---- leases and findings that the store does not take ---- */
+
+static struct rv_call *renewal(struct world *w, struct rv_request request)
+{
+    struct rv_call *call = world_call(w, RV_CALL_LEASES);
+    struct rv_lease_item *item = RV_NEW(&call->arena, struct rv_lease_item);
+    *item = (struct rv_lease_item){.step = request.step, .token = request.token};
+    call->u.leases.items = item;
+    call->u.leases.count = 1;
+    return call;
+}
+
+static void a_renewal_that_does_not_pass_is_decided_again(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_call *call = renewal(w, request);
+    faults.drops_per_1000 = 1000;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &call, 1, w->mono), RV_OK);
+    assert_false(world_finished(call));
+    faults.drops_per_1000 = 0;
+    world_settle(w);
+    assert_true(world_finished(call));
+    assert_int_equal(call->u.leases.items[0].status, 200);
+    assert_false(call->u.leases.items[0].cancel);
+    assert_int_equal(call->u.leases.items[0].complete_by, request.complete_by);
+}
+
+static void a_renewal_of_an_offender_is_answered(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    struct rv_call *call = renewal(w, world_take(w, "inventory", "i1"));
+    faults.offender = bad;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_ERR_BUSY);
+    assert_state(w, bad, "error");
+}
+
+/* A second refusal finds the task parked already: it stays as it is, and its operator hears so. */
+static void an_offender_that_is_parked_stays_parked(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "patient", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_state(w, bad, "error");
+    int64_t revision = world_task(w, bad)->revision;
+    faults.offender = bad;
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, bad), RV_ERR_REFUSED);
+    assert_state(w, bad, "error");
+    assert_int_equal(world_task(w, bad)->revision, revision);
+    assert_int_equal(world_count_alerts(w, bad, RV_ALERT_OFFENDER), 0);
+    faults.offender = (struct rv_task_id){0};
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, bad), RV_OK);
+}
+
+/* DESIGN 4.8: what a deposed supervisor found is refused, and counts once when found again. */
+static void a_finding_of_a_deposed_supervisor_counts_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "i1");
+    world_pass(w, 9999);
+    w->now += 1;
+    w->mono += 1;
+    faults.drops = 2; /* the third outcome: DEPOSED */
+    faults.drops_per_1000 = 1000;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_OK);
+    assert_int_equal(faults.drops, 3);
+    faults.drops_per_1000 = 0;
+    assert_step(w, task, 1, "processing");
+    world_settle(w);
+    assert_step(w, task, 1, "pending");
+    assert_int_equal(world_step(w, task, 1)->failure_count, 1);
+    world_pass(w, 1300);
+    assert_int_equal(world_take(w, "inventory", "i1").attempt, 2);
+}
+
+/* ---- undo and ladder ---- */
+
+static void a_compensation_that_fails_outside_of_a_call_starts_over(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "fragile", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_NONE);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{\"bad\":true}"), 200);
+    assert_state(w, task, "error");
+    assert_int_equal(world_task(w, task)->direction, RV_UNDO);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNDO_FAILED), 1);
+    assert_false(world_step(w, task, 1)->undone);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    struct rv_request again = world_take(w, "one", "i1");
+    assert_string_equal(again.input.at, "{\"undo\":\"a\"}");
+    assert_int_equal(world_done(w, again, "{\"bad\":false}"), 200);
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 1)->undone);
+}
+
+static void a_long_undo_goes_on_by_itself(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "chain", "{}");
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_NONE);
+    world_settle(w);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_task(w, task)->undo_head, 0);
+}
+
+static void the_delay_doubles_up_to_the_cool_down(void **state)
+{
+    struct world *w = *state;
+    static const int64_t delays[] = {4000, 8000, 10000, 10000};
+    struct rv_task_id task = world_submit(w, "patient", "{}");
+    for (size_t i = 0; i < 4; i++) {
+        world_fail(w, world_take(w, "one", "i1"), true, RV_EFFECT_NONE);
+        int64_t wait = world_step(w, task, 1)->ready_at - w->now;
+        assert_in_range(wait, delays[i], delays[i] + delays[i] / 4);
+        world_pass(w, wait);
+    }
+}
+
+static void what_a_step_exports_later_steps_see(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "remembers", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{\"n\":12}"), 200);
+    assert_string_equal(world_task(w, task)->context.at, "{\"seen\":12}");
+    world_restart(w, 100);
+    assert_string_equal(world_take(w, "two", "i1").input.at, "{\"context\":12}");
+}
+
+/* ---- pages, and answers that never left ---- */
+
+static void the_attempts_of_one_step_are_a_page_of_their_own(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    world_fail(w, world_take(w, "inventory", "i1"), true, RV_EFFECT_NONE);
+    world_pass(w, 1300);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    (void)world_take(w, "payment", "p1");
+    struct rv_call *call = world_call(w, RV_CALL_ATTEMPTS);
+    call->u.list.task = task;
+    call->u.list.step = 1;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.list.count, 1); /* the one that has ended without its result ... */
+    assert_int_equal(call->u.list.attempts[0].step.number, 1);
+    assert_int_equal(call->u.list.attempts[0].number, 1);
+    assert_int_equal(call->u.list.steps_count, 1); /* ... and the newest, in the step's row */
+    assert_int_equal(call->u.list.steps[0].number, 1);
+    assert_int_equal(call->u.list.steps[0].attempt, 2);
+}
+
+static void only_the_answer_that_did_not_leave_is_taken_back(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id a = world_submit(w, "order", "{}");
+    struct rv_task_id b = world_submit(w, "order", "{}");
+    (void)world_poll(w, "inventory", "i1", 1);
+    struct rv_call *second = world_poll(w, "inventory", "i1", 1);
+    struct rv_call *call = world_call(w, RV_CALL_UNDELIVERED);
+    call->u.undelivered.agent = RV_STR("inventory");
+    call->u.undelivered.instance = RV_STR("i1");
+    call->u.undelivered.poll = RV_STR("never sent");
+    assert_true(world_run(w, call));
+    assert_step(w, a, 1, "processing");
+    assert_step(w, b, 1, "processing");
+    call = world_call(w, RV_CALL_UNDELIVERED);
+    call->u.undelivered.agent = RV_STR("inventory");
+    call->u.undelivered.instance = RV_STR("i1");
+    call->u.undelivered.poll = second->u.poll.poll;
+    assert_true(world_run(w, call));
+    assert_step(w, a, 1, "processing");
+    assert_step(w, b, 1, "pending");
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(a_published_version_never_changes),
+        SCENARIO(two_publications_of_one_batch_are_one),
+        SCENARIO(a_definition_that_cannot_be_read_starts_nothing),
+        SCENARIO(the_same_key_waits_for_the_same_task),
+        SCENARIO(a_submission_that_the_store_refuses_is_told),
+        SCENARIO(a_change_that_does_not_pass_is_decided_again),
+        SCENARIO(a_stop_answers_what_it_did_not_decide),
+        SCENARIO(a_renewal_that_does_not_pass_is_decided_again),
+        SCENARIO(a_renewal_of_an_offender_is_answered),
+        SCENARIO(an_offender_that_is_parked_stays_parked),
+        SCENARIO(a_finding_of_a_deposed_supervisor_counts_once),
+        SCENARIO(a_compensation_that_fails_outside_of_a_call_starts_over),
+        SCENARIO(a_long_undo_goes_on_by_itself),
+        SCENARIO(the_delay_doubles_up_to_the_cool_down),
+        SCENARIO(what_a_step_exports_later_steps_see),
+        SCENARIO(the_attempts_of_one_step_are_a_page_of_their_own),
+        SCENARIO(only_the_answer_that_did_not_leave_is_taken_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
