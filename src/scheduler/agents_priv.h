@@ -50,15 +50,23 @@ struct held {
     struct held *prev;
 };
 
-/* Boot ids of an instance that are remembered as gone: a poll that was under way for long must not
- * end what the next process has taken. */
-enum { BOOTS_LEFT = 4 };
+/* A boot id of an instance that another one has followed. A poll of it that was under way for long
+ * must not end what the next process has taken; but the second different one says that the process
+ * lives, and that it was the other whose poll came late. */
+struct boot_left {
+    uint64_t boot;
+    uint64_t poll; /* hash of the poll that came since; 0: none did */
+};
+
+enum { BOOTS_LEFT = 4, POLLS_SEEN = 16 };
 
 struct agent_instance {
-    char *name;                      /* owned, terminated */
-    uint64_t boot;                   /* hash of the boot id that polled last; 0: none yet */
-    uint64_t boots_left[BOOTS_LEFT]; /* those before it, the newest first */
-    struct agent_kind *kind;         /* borrowed */
+    char *name;                              /* owned, terminated */
+    uint64_t boot;                           /* hash of the boot id that polled last; 0: none yet */
+    struct boot_left boots_left[BOOTS_LEFT]; /* the newest first */
+    uint64_t polls_seen[POLLS_SEEN];         /* hashes of its last polls, a ring */
+    size_t polls_next;
+    struct agent_kind *kind; /* borrowed */
     int64_t seen_at;
     bool overlaps; /* has had two polls out at once */
     uint32_t held_count;

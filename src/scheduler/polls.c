@@ -29,11 +29,20 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
     return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
 }
 
-static bool boot_was_left(const struct agent_instance *instance, uint64_t boot)
+/* Is this a late poll of a process that is gone? */
+static bool boot_is_gone(struct agent_instance *instance, uint64_t boot, uint64_t poll)
 {
-    for (size_t i = 0; i < BOOTS_LEFT; i++)
-        if (boot != instance->boot && instance->boots_left[i] == boot)
+    for (size_t i = 0; boot != instance->boot && i < BOOTS_LEFT; i++) {
+        struct boot_left *left = &instance->boots_left[i];
+        if (left->boot != boot)
+            continue;
+        if (left->poll == 0)
+            left->poll = poll;
+        if (left->poll == poll)
             return true;
+        left->boot = 0;
+        return false;
+    }
     return false;
 }
 
@@ -41,7 +50,7 @@ static void boot_leave(struct agent_instance *instance)
 {
     memmove(instance->boots_left + 1, instance->boots_left,
             (BOOTS_LEFT - 1) * sizeof instance->boots_left[0]);
-    instance->boots_left[0] = instance->boot;
+    instance->boots_left[0] = (struct boot_left){.boot = instance->boot};
 }
 
 /* A new boot id: the process that held these attempts is no more. Each attempt is asked for the
@@ -51,7 +60,7 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
 {
     struct agent_instance *instance = p->instance;
     p->boot = rv_hash(s->agents.hash_key, p->poll->boot);
-    if (boot_was_left(instance, p->boot))
+    if (boot_is_gone(instance, p->boot, rv_hash(s->agents.hash_key, p->poll->poll)))
         return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
         if (h->boot == p->boot)
@@ -66,6 +75,21 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
     }
     instance->boot = p->boot;
     return RV_OK;
+}
+
+/* Is it an earlier poll once more, come after a later one? Then what it does not confirm tells
+ * nothing: the answers to later polls it cannot know. */
+static bool poll_is_overtaken(struct agent_instance *instance, uint64_t poll)
+{
+    size_t newest = (instance->polls_next + POLLS_SEEN - 1) % POLLS_SEEN;
+    if (instance->polls_seen[newest] == poll)
+        return false;
+    for (size_t i = 0; i < POLLS_SEEN; i++)
+        if (instance->polls_seen[i] == poll)
+            return true;
+    instance->polls_seen[instance->polls_next] = poll;
+    instance->polls_next = (instance->polls_next + 1) % POLLS_SEEN;
+    return false;
 }
 
 /* What this poll confirms; and what it does not, though it should: those answers were lost. */
@@ -155,7 +179,8 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     enum rv_err err = poll_boot(s, p);
     bool newest = p->boot ==
                   p->instance->boot; /* else it comes late, from a process that is gone */
-    if (err == RV_OK && newest)
+    uint64_t poll = rv_hash(s->agents.hash_key, p->poll->poll);
+    if (err == RV_OK && newest && !poll_is_overtaken(p->instance, poll))
         err = poll_confirm(s, p);
     if (err == RV_OK && newest)
         err = poll_repeat(s, p);

@@ -225,6 +225,23 @@ static void a_late_poll_of_an_earlier_boot_ends_nothing(void **state)
     assert_step(w, task, 1, "processing");
     assert_int_equal(world_done(w, taken->u.poll.requests[0], "1"), 200);
     assert_int_equal(requests(poll_as(w, "i1", "b2", "p4", true, "p2", 0)), 1);
+    /* One that goes on polling is alive all the same. */
+    (void)world_submit(w, "order", "{}");
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p3", true, "p1", 0)), 0);
+    assert_true(requests(poll_as(w, "i1", "b1", "p5", true, "p3", 0)) > 0);
+}
+
+/* A poll that came twice, the second time after a later one had taken work. */
+static void a_repeated_poll_that_was_overtaken_ends_nothing(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 0);
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *taken = poll_as(w, "i1", "b1", "p2", true, "p1", 0);
+    assert_int_equal(requests(taken), 1);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 0);
+    assert_step(w, task, 1, "processing");
+    assert_int_equal(world_done(w, taken->u.poll.requests[0], "1"), 200);
 }
 
 static struct rv_lease_item *renew(struct world *w, struct rv_request request)
@@ -407,6 +424,7 @@ int main(void)
         SCENARIO(an_answer_that_never_left_had_no_effect),
         SCENARIO(one_of_two_answers_that_never_left_ends_nothing),
         SCENARIO(a_late_poll_of_an_earlier_boot_ends_nothing),
+        SCENARIO(a_repeated_poll_that_was_overtaken_ends_nothing),
         SCENARIO(a_lease_is_renewed_but_never_beyond_complete_by),
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
         SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
