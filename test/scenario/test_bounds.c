@@ -85,6 +85,44 @@ static void heavy_tasks_take_turns(void **state)
     }
 }
 
+/* A call with many replies, each of which starts a heavy run, and the next poll with them: all are
+ * answered once, with all that they took. */
+static void heavy_replies_take_turns(void **state)
+{
+    enum { REPLIES = 12 };
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("then-counts") "do:\n"
+                     "  - ask: {call: agent}\n"
+                     "  - first: {set: {n: 1}}\n"
+                     "  - add: {set: {n: '${ .n + 1 }'}}\n"
+                     "  - again: {switch: [{more: {when: '.n < 1000', then: add}}]}\n");
+    struct rv_call *tasks = submit_many(w, "then-counts", REPLIES);
+    struct rv_call *poll = world_poll(w, "agent", "i1", REPLIES);
+    assert_int_equal(poll->u.poll.requests_count, REPLIES);
+    struct rv_task_id next = world_submit(w, "then-counts", "{}");
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item items[REPLIES];
+    for (size_t i = 0; i < REPLIES; i++)
+        items[i] = (struct rv_reply_item){.step = poll->u.poll.requests[i].step,
+                                          .token = poll->u.poll.requests[i].token,
+                                          .reply = {.output = RV_STR("{}")}};
+    call->u.replies.items = items;
+    call->u.replies.count = REPLIES;
+    call->u.replies.has_next = true;
+    call->u.replies.next = poll->u.poll;
+    call->u.replies.next.poll = RV_STR("next");
+    call->u.replies.next.requests = NULL;
+    call->u.replies.next.requests_count = 0;
+    assert_true(world_run(w, call));
+    world_settle(w);
+    for (size_t i = 0; i < REPLIES; i++) {
+        assert_int_equal(items[i].status, 200);
+        assert_state(w, tasks->u.submit.items[i].task, "processed");
+    }
+    assert_int_equal(call->u.replies.next.requests_count, 1);
+    assert_int_equal(call->u.replies.next.requests[0].step.task.value, next.value);
+}
+
 /* More definitions than are kept compiled. */
 static void hundreds_of_workflows_run_side_by_side(void **state)
 {
@@ -201,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENARIO(two_thousand_timers_of_one_instant_all_come),
         SCENARIO(heavy_tasks_take_turns),
+        SCENARIO(heavy_replies_take_turns),
         SCENARIO(hundreds_of_workflows_run_side_by_side),
         SCENARIO(a_poll_waits_fifty_seconds_at_most),
         SCENARIO(one_parked_poll_too_many_is_told_so),

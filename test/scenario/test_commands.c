@@ -206,7 +206,7 @@ static void a_stop_answers_what_it_did_not_decide(void **state)
     assert_false(again->u.submit.items[0].known);
 }
 
-/* ---- leases and findings that the store does not take ---- */
+/* ---- what is not there, or cannot be read ---- */
 
 static struct rv_call *renewal(struct world *w, struct rv_request request)
 {
@@ -217,6 +217,105 @@ static struct rv_call *renewal(struct world *w, struct rv_request request)
     call->u.leases.count = 1;
     return call;
 }
+
+static enum rv_err page_of(struct world *w, enum rv_call_kind kind, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, kind);
+    if (kind == RV_CALL_SHOW)
+        call->u.show.task = task;
+    else
+        call->u.list.task = task;
+    assert_true(world_run(w, call));
+    assert_true(call->err == RV_OK || strstr(call->message.at, "no such task") != NULL);
+    return call->err;
+}
+
+static void what_is_not_there_is_told(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_task_id none = {task.value + 77};
+    static const enum rv_call_kind pages[] = {RV_CALL_SHOW, RV_CALL_STEPS, RV_CALL_ATTEMPTS,
+                                              RV_CALL_LATE};
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        assert_int_equal(page_of(w, pages[i], task), RV_OK);
+        assert_int_equal(page_of(w, pages[i], none), RV_ERR_NOT_FOUND);
+    }
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, none), RV_ERR_NOT_FOUND);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, none), RV_ERR_NOT_FOUND);
+    struct rv_call *ack = world_call(w, RV_CALL_ACK);
+    ack->u.ack.alert = 77;
+    assert_true(world_run(w, ack));
+    assert_int_equal(ack->err, RV_ERR_NOT_FOUND);
+    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_request stranger = request;
+    stranger.step.task = none;
+    assert_int_equal(world_done(w, stranger, "1"), 409);
+    struct rv_call *lease = renewal(w, stranger);
+    assert_true(world_run(w, lease));
+    assert_int_equal(lease->u.leases.items[0].status, 409);
+    assert_true(lease->u.leases.items[0].cancel); /* the agent stops working on it */
+    assert_int_equal(world_done(w, request, "1"), 200);
+}
+
+/* Somebody has edited the file by hand: the task's definition is now one that cannot be read. */
+static void spoil_definition(struct world *w, struct rv_task_id task, int64_t workflow)
+{
+    struct rv_arena arena;
+    int64_t now;
+    const struct rv_task *row;
+    rv_arena_init(&arena, 0);
+    assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
+    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, &task, 1, &row), RV_OK);
+    struct rv_task after = *row;
+    after.workflow = workflow;
+    after.revision++;
+    struct rv_change change = {.task = &after, .revision_before = row->revision};
+    struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
+    assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
+    assert_int_equal(change.outcome, RV_OK);
+    rv_arena_done(&arena);
+}
+
+/* DESIGN 4.6: it is parked with an alert; the others go on. */
+static void a_task_whose_definition_cannot_be_read_is_parked(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *unreadable = publication(w, "aa");
+    assert_true(world_run(w, unreadable));
+    int64_t workflow = unreadable->u.publish.row.id;
+    struct rv_task_id waiting = world_submit(w, "order", "{}");
+    struct rv_task_id good = world_submit(w, "order", "{}");
+    spoil_definition(w, waiting, workflow);
+    assert_int_equal(world_take(w, "inventory", "i1").step.task.value, good.value);
+    assert_state(w, waiting, "error");
+    assert_int_equal(world_count_alerts(w, waiting, RV_ALERT_UNREADABLE), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, waiting), RV_ERR_CORRUPT);
+    assert_int_equal(world_count_alerts(w, waiting, RV_ALERT_UNREADABLE), 1);
+}
+
+/* Its agent is not told that the result was taken: it asks again until its complete-by. */
+static void a_result_that_cannot_be_taken_is_not_acknowledged(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *unreadable = publication(w, "aa");
+    assert_true(world_run(w, unreadable));
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    spoil_definition(w, task, unreadable->u.publish.row.id);
+    struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item item = {
+        .step = request.step, .token = request.token, .reply = {.output = RV_STR("1")}};
+    reply->u.replies.items = &item;
+    reply->u.replies.count = 1;
+    assert_true(world_run(w, reply));
+    assert_int_equal(reply->err, RV_ERR_BUSY);
+    assert_int_not_equal(item.status, 200);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 1);
+}
+
+/* ---- leases and findings that the store does not take ---- */
 
 static void a_renewal_that_does_not_pass_is_decided_again(void **state)
 {
@@ -397,6 +496,9 @@ int main(void)
         SCENARIO(a_submission_that_the_store_refuses_is_told),
         SCENARIO(a_change_that_does_not_pass_is_decided_again),
         SCENARIO(a_stop_answers_what_it_did_not_decide),
+        SCENARIO(what_is_not_there_is_told),
+        SCENARIO(a_task_whose_definition_cannot_be_read_is_parked),
+        SCENARIO(a_result_that_cannot_be_taken_is_not_acknowledged),
         SCENARIO(a_renewal_that_does_not_pass_is_decided_again),
         SCENARIO(a_renewal_of_an_offender_is_answered),
         SCENARIO(an_offender_that_is_parked_stays_parked),
