@@ -26,6 +26,18 @@ static bool name_valid(const char *name, size_t len)
     return len > 0;
 }
 
+/* libmicrohttpd also ends a line at a CR or LF alone, and joins a folded line with the one before;
+ * the reader in front of us may not. It cuts its buffer into texts by putting NULs over the end of
+ * each line, so after one that ended as it should there are two. A joined text is a copy that ends
+ * in one, followed by what lies there in the pool: it is refused, or else is the blank that RFC
+ * 9112, 5.2 takes it for. */
+static bool line_ended(const char *end)
+{
+    return end[0] == '\0' && end[1] == '\0';
+}
+
+#define LINES_WRONG "a line of the head is folded or does not end with CR and LF; send each whole"
+
 static bool name_is(const char *name, size_t len, const char *wanted)
 {
     return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
@@ -40,6 +52,10 @@ static enum MHD_Result header_look(void *self, enum MHD_ValueKind kind, const ch
     if (!name_valid(name, name_len) ||
         (text.len > 0 && (memchr(text.at, '\0', text.len) || memchr(text.at, '\r', text.len)))) {
         head->good = rv_refuse_http(head->parser, 400, "a header holds bytes that none may have");
+        return MHD_NO;
+    }
+    if (value != NULL && !line_ended(value + value_len)) {
+        head->good = rv_refuse_http(head->parser, 400, LINES_WRONG);
         return MHD_NO;
     }
     if (name_is(name, name_len, "content-length")) {
@@ -89,6 +105,8 @@ bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
      * between them was cut off by a NUL. */
     if (exchange->target_at + exchange->target.len + 1 != version)
         return rv_refuse_http(parser, 400, "the address holds a NUL byte; remove it");
+    if (!line_ended(version + strlen(version)))
+        return rv_refuse_http(parser, 400, LINES_WRONG);
     MHD_get_connection_values_n(exchange->http, MHD_HEADER_KIND, header_look, &head);
     if (!head.good || !lengths_check(parser, &head))
         return false;

@@ -19,6 +19,7 @@ enum {
     CALL_BYTES_MAX = 512 * 1024 * 1024, /* of one call's arena: all requests of the largest poll */
     CALL_BYTES_KEPT = 64 * 1024,        /* a larger arena is given back after its call */
     BODIES_BYTES_MAX = 256 * 1024 * 1024, /* of all bodies that are being received */
+    BODY_BYTES_SMALL = 16 * 1024,         /* has room also when large ones have taken all of that */
     EXCHANGES_KEPT = 256,
     CONNECTIONS_MAX = 20000,
     POOL_BYTES = 16 * 1024 /* of one connection: head of the request and of the answer */
@@ -435,7 +436,8 @@ static enum MHD_Result body_add(struct rv_api *api, struct exchange *exchange, c
                                 size_t len)
 {
     struct rv_parser *parser = &api->parser;
-    bool room = api->bodies_bytes + len <= BODIES_BYTES_MAX;
+    bool small = exchange->body.len + len <= BODY_BYTES_SMALL;
+    bool room = small || api->bodies_bytes + len <= BODIES_BYTES_MAX;
     if (room)
         rv_buf_add(&exchange->body, bytes, len);
     if (room && exchange->body.failed == RV_OK) {

@@ -4,6 +4,7 @@
 
 static const char *const no_query[] = {NULL};
 static const char *const operate_names[] = {"by", "reason", NULL};
+static const char *const cancel_names[] = {"by", "reason", "abandon", NULL};
 static const char *const ack_names[] = {"by", NULL};
 
 enum { REASON_BYTES_MAX = 1000 };
@@ -32,9 +33,12 @@ static bool operate_read(struct rv_parser *parser, const struct rv_request_line 
     operate->verb = verb;
     return rv_args_only(parser, request, no_query) &&
            task_read(parser, request->params[0], &operate->task) &&
-           rv_body_read(parser, request->body, true, operate_names, &body) &&
+           rv_body_read(parser, request->body, true,
+                        verb == RV_COMMAND_CANCEL ? cancel_names : operate_names, &body) &&
            rv_body_text(parser, &body, "by", RV_NAME_BYTES_MAX, &operate->by) &&
-           rv_body_text(parser, &body, "reason", REASON_BYTES_MAX, &operate->reason);
+           rv_body_text(parser, &body, "reason", REASON_BYTES_MAX, &operate->reason) &&
+           rv_body_bool(parser, &body, "abandon", &operate->abandon) &&
+           (!operate->abandon || rv_body_need(parser, &body, "reason", operate->reason));
 }
 
 bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *request,

@@ -24,6 +24,8 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
     member_add(&body, "by", by ? by : getenv("USER"));
     if (reasoned)
         member_add(&body, "reason", cli_value(cli, CLI_OPTION_REASON));
+    if (cli_has(cli, CLI_OPTION_ABANDON))
+        rv_buf_printf(&body, "%s\"abandon\":true", body.len > 1 ? "," : "");
     rv_buf_lit(&body, "}");
     struct cli_call call = {.path = cli_path_end(path, &cli->arena), .body = rv_buf_str(&body)};
     int code = body.failed == RV_OK ? cli_ask(cli, &call, ret_answer)

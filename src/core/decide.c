@@ -124,7 +124,8 @@ static enum rv_verdict decide(struct draft *d)
 {
     enum rv_command_kind kind = d->command->kind;
     bool reads_only = kind == RV_COMMAND_REPLY || kind == RV_COMMAND_RENEW ||
-                      kind == RV_COMMAND_PARK;
+                      kind == RV_COMMAND_PARK ||
+                      (kind == RV_COMMAND_CANCEL && d->command->u.operate.abandon);
     if (d->view->definition == NULL && !reads_only)
         return RV_UNREADABLE;
     switch (kind) {

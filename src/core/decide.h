@@ -68,6 +68,7 @@ struct rv_command {
         } park;
         struct {
             struct rv_str by, reason;
+            bool abandon; /* CANCEL: what was done stays done */
         } operate;
     } u;
 };

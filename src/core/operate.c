@@ -51,6 +51,9 @@ enum rv_verdict operate_resubmit(struct draft *d)
         step->round = 0;
         step->deaths = 0;
         step->ended_at = 0;
+        /* The operator's word is above a DSL timeout that has passed. */
+        if (step->deadline <= d->command->now)
+            step->deadline = 0;
         ladder_repeat(d, step, d->command->now);
     }
     return undo_next(d);
@@ -64,10 +67,12 @@ enum rv_verdict operate_undo(struct draft *d)
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
         return refuse_state(d, "undone", "nothing of it is left");
     if (task->direction == RV_UNDO)
-        return refuse_state(d, "undone", "its undo is parked, resubmit it to go on");
+        return refuse_state(d, "undone", "its undo is parked, resubmit it to go on, or "
+                                         "cancel it with abandon to leave what was done");
     if (task->pivot != 0)
         return refuse(d, RV_STR("the task has passed its point of no return (pivot): it can only "
-                                "go forward, resubmit it if it is in error"));
+                                "go forward, resubmit it if it is in error, or cancel it with "
+                                "abandon to leave what was done"));
     return undo_begin(d);
 }
 
@@ -76,8 +81,9 @@ static struct rv_str error_cancelled(struct draft *d)
 {
     struct rv_buf text;
     rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_lit(&text, "{\"type\":\"cancelled\",\"status\":409,"
-                      "\"title\":\"The task was cancelled\"");
+    rv_buf_printf(&text, "{\"type\":\"cancelled\",\"status\":409,\"title\":\"The task was %s\"",
+                  d->command->u.operate.abandon ? "abandoned: what was done stays done"
+                                                : "cancelled");
     if (d->command->u.operate.by.len > 0) {
         rv_buf_lit(&text, ",\"by\":");
         rv_json_write_string(&text, d->command->u.operate.by);
@@ -93,6 +99,42 @@ static struct rv_str error_cancelled(struct draft *d)
     return made;
 }
 
+static enum rv_verdict step_abandon(struct draft *d, uint32_t number)
+{
+    struct rv_step *step;
+    RV_TRY(draft_step(d, number, &step));
+    if (rv_attempt_state_live(step->attempt_state)) {
+        attempt_close(d, step, RV_ATTEMPT_LOST);
+        if (step->effect == RV_EFFECT_NONE)
+            step->effect = RV_EFFECT_UNKNOWN;
+    }
+    if (rv_step_may_move(step->state, RV_STEP_CANCELLED))
+        rv_step_move(&step->state, RV_STEP_CANCELLED);
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    draft_open_remove(d, number);
+    return RV_DECIDED;
+}
+
+/* The way out that is always there: the task ends where it stands, its effects are left (4.7). */
+static enum rv_verdict operate_abandon(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    uint32_t open[RV_OPEN_STEPS_MAX];
+    uint32_t count = task->open_count;
+    memcpy(open, task->open, sizeof open);
+    for (uint32_t i = 0; i < count; i++)
+        RV_TRY(step_abandon(d, open[i]));
+    task->error = error_cancelled(d);
+    if (task->error.at == NULL)
+        return RV_NO_ROOM;
+    rv_task_move(&task->state, RV_TASK_CANCELLED);
+    task->ended_at = d->command->now;
+    d->plan->close_alerts = true;
+    d->plan->changed = true;
+    return RV_DECIDED;
+}
+
 enum rv_verdict operate_cancel(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
@@ -100,6 +142,8 @@ enum rv_verdict operate_cancel(struct draft *d)
         return RV_DECIDED;
     if (!rv_task_state_open(task->state))
         return refuse_state(d, "cancelled", "it has ended; a processed task can be undone");
+    if (d->command->u.operate.abandon)
+        return operate_abandon(d);
     if (task->state == RV_TASK_COMPENSATING)
         return RV_DECIDED; /* it is being undone already */
     if (task->direction == RV_UNDO || task->pivot != 0)

@@ -137,6 +137,7 @@ struct rv_call_operate {
     struct rv_task_id task;
     struct rv_str by;
     struct rv_str reason;
+    bool abandon; /* CANCEL: what was done stays done */
     const struct rv_task *after; /* out */
 };
 

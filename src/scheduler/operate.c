@@ -22,6 +22,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     struct rv_command command = {.kind = operate->verb, .seed = call->seed};
     command.u.operate.by = operate->by;
     command.u.operate.reason = operate->reason;
+    command.u.operate.abandon = operate->abandon;
     struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
     if (plan == NULL)
         return RV_ERR_MEMORY;

@@ -54,8 +54,7 @@ static void boot_leave(struct agent_instance *instance)
 }
 
 /* A new boot id: the process that held these attempts is no more. Each attempt is asked for the
- * boot
- * that took it, since a batch that noted the new one may have been refused. */
+ * boot that took it, since a batch that noted the new one may have been refused. */
 static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
 {
     struct agent_instance *instance = p->instance;

@@ -16,6 +16,8 @@ enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
 enum { REFUSED_REST_PART = 4 };
 /* A look at the clock that comes so much later than it should have is an absence. */
 enum { ABSENCE_SLACK_MS = 500 };
+/* The store's clock stands while the wall clock is behind it: no use in looking all the time. */
+enum { CLOCK_STANDS_MS = 20 };
 /* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
 enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
 
@@ -122,6 +124,8 @@ static void absence_note(struct rv_scheduler *s)
     if (s->last_now != 0 && gone > 0 && (!s->looked || late))
         absence_log(s, gone);
     s->looked = true;
+    if (now > s->last_now)
+        s->moved_mono = s->batch.mono_now;
     if (!s->full)
         s->full_from = s->last_now;
     s->last_now = now;
@@ -339,6 +343,9 @@ static void remember(struct rv_scheduler *s, struct work *work)
             err = agents_see(&s->agents, work->task, steps[i], s->batch.now);
     }
     int64_t wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
+    bool readable = work->workflow != NULL && work->workflow->definition != NULL;
+    if (!readable && rv_task_state_open(work->task->state) && work->task->state != RV_TASK_ERROR)
+        wake_at = s->batch.now; /* to be parked */
     if (err == RV_OK)
         err = rv_supervisor_note(&s->supervisor, work->id, wake_at);
     if (err != RV_OK)
@@ -616,6 +623,8 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
         return 0;
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - gone;
+    if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
+        wait = CLOCK_STANDS_MS;
     /* What the store has just refused it would refuse again: not at once, and not for ever. */
     if (s->refused)
         wait = s->options.scan_interval_ms / REFUSED_REST_PART - gone;

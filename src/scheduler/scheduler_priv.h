@@ -37,6 +37,7 @@ struct work {
     struct rv_task_id id;
     const struct rv_task *task; /* NULL: there is no such task (yet) */
     int64_t revision_before;
+    bool broken; /* the rows as loaded break a rule: it can only be parked or abandoned */
     bool changed;
     bool dropped; /* its change did not pass; its decisions are void */
     struct work_step *steps;
@@ -133,6 +134,7 @@ struct rv_scheduler {
     int64_t batch_number;
     int64_t last_now;  /* the store's clock at the last look */
     bool looked;       /* this process has looked at it */
+    int64_t moved_mono; /* when it was seen to move, by the monotonic clock */
     bool full;         /* the newest write found the disk full */
     int64_t full_from; /* the last look before that */
     struct absence absences[ABSENCES_MAX];

@@ -135,6 +135,44 @@ static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, con
     return err;
 }
 
+static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint32_t step,
+                           struct rv_view *ret_view)
+{
+    const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                                work->steps_count + 1);
+    if (steps == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < work->steps_count; i++)
+        steps[i] = work->steps[i].row;
+    *ret_view = (struct rv_view){
+        .task = work->task,
+        .steps = steps,
+        .steps_count = work->steps_count,
+        .attempts = work->ended,
+        .attempts_count = work->ended_count,
+        .attempts_loaded = step != 0 && work->ended_of == step,
+        .definition = work->workflow ? work->workflow->definition : NULL,
+    };
+    return RV_OK;
+}
+
+/* What the disk gave may be anything. A task whose rows break a rule is treated like one without a
+ * readable definition: it is parked, and the others go on (DESIGN 4.6). */
+static enum rv_err prefetch_check(struct rv_scheduler *s, struct work *works,
+                                  const struct work *end)
+{
+    for (struct work *w = works; w != end; w = w->next) {
+        struct rv_view view;
+        enum rv_err err = view_of(s, w, 0, &view);
+        if (err != RV_OK)
+            return err;
+        w->broken = w->task != NULL && rv_view_broken(w->task, view.steps, view.steps_count);
+        if (w->broken)
+            w->workflow = NULL;
+    }
+    return RV_OK;
+}
+
 enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
 {
     struct work *end = s->batch.works;
@@ -161,7 +199,8 @@ enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, 
         err = work_attach(s, work_find(s, wanted[i]), tasks[i]);
     if (err != RV_OK)
         return err;
-    return prefetch_open(s, s->batch.works, end);
+    err = prefetch_open(s, s->batch.works, end);
+    return err == RV_OK ? prefetch_check(s, s->batch.works, end) : err;
 }
 
 static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
@@ -256,27 +295,6 @@ static enum rv_err work_attempts_load(struct rv_scheduler *s, struct work *work,
     work->ended = attempts;
     work->ended_count = all;
     work->ended_of = step;
-    return RV_OK;
-}
-
-static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint32_t step,
-                           struct rv_view *ret_view)
-{
-    const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
-                                                work->steps_count + 1);
-    if (steps == NULL)
-        return RV_ERR_MEMORY;
-    for (size_t i = 0; i < work->steps_count; i++)
-        steps[i] = work->steps[i].row;
-    *ret_view = (struct rv_view){
-        .task = work->task,
-        .steps = steps,
-        .steps_count = work->steps_count,
-        .attempts = work->ended,
-        .attempts_count = work->ended_count,
-        .attempts_loaded = step != 0 && work->ended_of == step,
-        .definition = work->workflow ? work->workflow->definition : NULL,
-    };
     return RV_OK;
 }
 

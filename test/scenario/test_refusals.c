@@ -173,6 +173,55 @@ static void a_publication_beside_an_offender_is_written(void **state)
     faults.offender = (struct rv_task_id){0};
 }
 
+/* Somebody has edited the file by hand. */
+static void break_row(struct world *w, struct rv_task_id task)
+{
+    struct rv_arena arena;
+    int64_t now;
+    const struct rv_task *row;
+    const struct rv_step *steps[1];
+    struct rv_step_id id = {task, 1};
+    rv_arena_init(&arena, 0);
+    assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
+    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, &task, 1, &row), RV_OK);
+    assert_int_equal(w->store->ops->load_steps(w->store, &arena, &id, 1, steps), RV_OK);
+    struct rv_step step = *steps[0];
+    struct rv_task after = *row;
+    step.undoes = 7;
+    after.revision++;
+    const struct rv_step *changed[] = {&step};
+    bool fresh[] = {false};
+    struct rv_change change = {.task = &after,
+                               .revision_before = row->revision,
+                               .steps = changed,
+                               .steps_new = fresh,
+                               .steps_count = 1};
+    struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
+    assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
+    assert_int_equal(change.outcome, RV_OK);
+    rv_arena_done(&arena);
+}
+
+static void a_task_whose_rows_break_a_rule_is_parked(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    struct rv_task_id good = world_submit(w, "order", "{}");
+    break_row(w, bad);
+    world_restart(w, 100);
+    assert_state(w, bad, "error");
+    struct rv_call *poll = world_poll(w, "inventory", "i1", 8);
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    assert_int_equal(poll->u.poll.requests[0].step.task.value, good.value);
+    assert_int_equal(world_count_alerts(w, bad, RV_ALERT_UNREADABLE), 1);
+    assert_int_not_equal(world_operate(w, RV_COMMAND_RESUBMIT, bad), RV_OK);
+    struct rv_call *call = operate_call(w, RV_COMMAND_CANCEL, bad);
+    call->u.operate.abandon = true;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    assert_state(w, bad, "cancelled");
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -183,6 +232,7 @@ int main(void)
         SCENARIO(an_offender_is_parked_and_its_reply_answered),
         SCENARIO(an_operators_command_on_an_offender_is_answered),
         SCENARIO(a_publication_beside_an_offender_is_written),
+        SCENARIO(a_task_whose_rows_break_a_rule_is_parked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

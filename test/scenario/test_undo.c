@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -309,6 +310,126 @@ static void undo_survives_a_restart_at_every_step(void **state)
     assert_state(w, task, "compensated");
 }
 
+static struct rv_call *poll_of(struct world *w, const char *boot, const char *poll, bool confirms)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = rv_str_of(boot),
+                                    .poll = rv_str_of(poll),
+                                    .max = 8,
+                                    .confirms = confirms};
+    assert_true(world_run(w, call));
+    return call;
+}
+
+/* An answer that was lost may have reached its agent all the same. */
+static void an_undelivered_attempt_holds_the_undo_like_an_open_one(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
+    struct rv_call *undelivered = world_call(w, RV_CALL_POLL);
+    undelivered->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                           .instance = RV_STR("i1"),
+                                           .boot = RV_STR("b1"),
+                                           .poll = RV_STR("p2"),
+                                           .max = 0,
+                                           .confirms = true};
+    assert_true(world_run(w, undelivered));
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_UNDELIVERED);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_state(w, task, "compensating");
+    world_pass(w, 5000);
+    assert_int_equal(poll_of(w, "b1", "p3", true)->u.poll.requests_count, 0);
+    assert_int_equal(world_done(w, first, "{\"r\":1}"), 410);
+    struct rv_call *release = poll_of(w, "b1", "p4", true);
+    assert_int_equal(release->u.poll.requests_count, 1);
+    assert_non_null(strstr(release->u.poll.requests[0].input.at, "\"was\":{\"r\":1}"));
+}
+
+static void a_revoked_attempt_ends_with_its_process(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    (void)poll_of(w, "b1", "p1", false);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    struct rv_call *fresh = poll_of(w, "b2", "p2", false);
+    assert_int_equal(fresh->u.poll.requests_count, 1);
+    assert_non_null(strstr(fresh->u.poll.requests[0].input.at, "\"outcome\":\"unknown\""));
+    assert_state(w, task, "compensating");
+}
+
+/* The lease ended, the step waits for its next attempt, the task is cancelled, and then the first
+ * agent says that it has done it. */
+static void a_late_done_during_the_undo_reaches_the_compensation(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request reserve = world_take(w, "inventory", "i1");
+    world_pass(w, 12000);
+    struct rv_request second = world_take(w, "inventory", "i2");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_int_equal(world_done(w, reserve, "{\"r\":5}"), 410);
+    assert_int_equal(world_fail(w, second, false, RV_EFFECT_NONE), 410);
+    struct rv_request release = world_take(w, "inventory", "i1");
+    assert_non_null(strstr(release.input.at, "\"was\":{\"r\":5}"));
+    assert_int_equal(world_done(w, release, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+static enum rv_err abandon(struct world *w, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = RV_COMMAND_CANCEL;
+    call->u.operate.task = task;
+    call->u.operate.by = RV_STR("ann");
+    call->u.operate.reason = RV_STR("undone by hand");
+    call->u.operate.abandon = true;
+    assert_true(world_run(w, call));
+    return call->err;
+}
+
+/* Whatever state a task is in, an operator can end it. */
+static void abandon_is_the_way_out_of_everything(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id pending = world_submit(w, "order", "{}");
+    assert_int_equal(abandon(w, pending), RV_OK);
+    assert_state(w, pending, "cancelled");
+    /* At work: the reply comes too late and is kept. */
+    struct rv_task_id busy = world_submit(w, "order", "{}");
+    struct rv_request reserve = world_take(w, "inventory", "i1");
+    assert_int_equal(abandon(w, busy), RV_OK);
+    assert_state(w, busy, "cancelled");
+    assert_non_null(strstr(world_task(w, busy)->error.at, "undone by hand"));
+    assert_int_equal(world_step(w, busy, 1)->effect, RV_EFFECT_UNKNOWN);
+    assert_int_equal(world_done(w, reserve, "{}"), 410);
+    assert_int_equal(world_count_late(w, busy), 1);
+    /* Revoked. */
+    struct rv_task_id revoked = world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, revoked), RV_OK);
+    assert_state(w, revoked, "compensating");
+    assert_int_equal(abandon(w, revoked), RV_OK);
+    assert_state(w, revoked, "cancelled");
+    /* Stuck at a step that nobody can undo. */
+    struct rv_task_id stuck = world_submit(w, "mixed", "{}");
+    for (int i = 0; i < 3; i++)
+        expect_one(w, "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_OK);
+    assert_state(w, stuck, "error");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, stuck), RV_ERR_REFUSED);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_ERR_REFUSED);
+    assert_int_equal(abandon(w, stuck), RV_OK);
+    assert_state(w, stuck, "cancelled");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);
+    world_pass(w, 10 * 60 * 1000);
+    assert_state(w, stuck, "cancelled");
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -326,6 +447,10 @@ int main(void)
         SCENARIO(a_processed_task_can_be_undone),
         SCENARIO(a_late_done_supplies_the_output),
         SCENARIO(undo_survives_a_restart_at_every_step),
+        SCENARIO(an_undelivered_attempt_holds_the_undo_like_an_open_one),
+        SCENARIO(a_revoked_attempt_ends_with_its_process),
+        SCENARIO(a_late_done_during_the_undo_reaches_the_compensation),
+        SCENARIO(abandon_is_the_way_out_of_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

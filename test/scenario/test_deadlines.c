@@ -1,0 +1,179 @@
+/* The DSL's own timeouts and retries, and what they leave behind (DESIGN 4.5, 4.6). */
+#include "../lib/world.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define QUICK "completeBy: PT10S, failures: {threshold: 1, rounds: 0}"
+
+/* The timeout stands on the scope around the call. */
+static const char *const scoped =
+    DOCUMENT("scoped") "do:\n"
+                       "  - outer:\n"
+                       "      timeout: {after: PT5S}\n"
+                       "      do:\n"
+                       "        - a:\n"
+                       "            call: one\n"
+                       "            metadata: {reeve: {" QUICK
+                       ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n";
+
+/* The timeout stands on the workflow. */
+static const char *const whole =
+    DOCUMENT("whole") "timeout: {after: PT5S}\n"
+                      "do:\n"
+                      "  - a:\n"
+                      "      call: one\n"
+                      "      metadata: {reeve: {" QUICK
+                      ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n";
+
+/* On the call itself; an operator decides. */
+static const char *const own =
+    DOCUMENT("own") "do:\n"
+                    "  - a:\n"
+                    "      call: one\n"
+                    "      timeout: {after: PT5S}\n"
+                    "      metadata: {reeve: {completeBy: PT10S,"
+                    " failures: {threshold: 1, rounds: 0, then: error}}}\n";
+
+/* The error is taken and tried again, and what it left is undone later. */
+static const char *const retried =
+    DOCUMENT("retried") "do:\n"
+                        "  - t:\n"
+                        "      try:\n"
+                        "        - a:\n"
+                        "            call: one\n"
+                        "            metadata: {reeve: {" QUICK
+                        ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
+                        "        - b:\n"
+                        "            call: two\n"
+                        "            metadata: {reeve: {" QUICK ", compensate: none}}\n"
+                        "      catch:\n"
+                        "        errors: {with: {status: 500}}\n"
+                        "        retry: {delay: PT3S, limit: {attempt: {count: 1}}}\n";
+
+static int open_world(void **state)
+{
+    static struct world w;
+    world_open(&w);
+    world_publish(&w, ORDER);
+    world_publish(&w, scoped);
+    world_publish(&w, whole);
+    world_publish(&w, own);
+    world_publish(&w, retried);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static void an_attempt_ended_by_an_outer_timeout_is_undone(void **state)
+{
+    struct world *w = *state;
+    const char *const names[] = {"scoped", "whole"};
+    for (int i = 0; i < 2; i++) {
+        struct rv_task_id task = world_submit(w, names[i], "{}");
+        struct rv_request request = world_take(w, "one", "i1");
+        world_pass(w, 5000);
+        assert_int_equal(world_step(w, task, request.step.number)->effect, RV_EFFECT_UNKNOWN);
+        assert_state(w, task, "compensating");
+        struct rv_request undo = world_take(w, "one", "i1");
+        assert_string_equal(undo.input.at, "{\"undo\":\"a\"}");
+        assert_int_equal(world_done(w, undo, "{}"), 200);
+        assert_state(w, task, "compensated");
+    }
+}
+
+static void a_timeout_before_any_attempt_had_no_effect(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "whole", "{}");
+    world_pass(w, 5000);
+    assert_state(w, task, "compensated");
+}
+
+static void a_step_resubmitted_after_its_timeout_has_time_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "own", "{}");
+    (void)world_take(w, "one", "i1");
+    world_pass(w, 5000);
+    assert_state(w, task, "error");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_state(w, task, "processing");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
+static void a_cancel_between_the_attempts_of_a_try_undoes_what_they_left(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "retried", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    assert_int_equal(world_done(w, first, "{}"), 200);
+    world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "processing"); /* waits for the retry */
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, first.step.number)->undone);
+}
+
+static void a_retried_try_undoes_both_visits(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "retried", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_UNKNOWN);
+    world_pass(w, 3000);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    struct rv_request again = world_take(w, "two", "i1");
+    assert_int_equal(again.attempt, 2); /* the step that had not completed keeps its identity */
+    /* This one the catch does not take. */
+    struct rv_reply other = {.error = RV_STR("{\"type\":\"other\",\"status\":418}")};
+    assert_int_equal(world_reply(w, again, other), 200);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+/* The clock stands: the server does not wake again and again for an instant that does not come. */
+static void a_clock_that_stands_is_not_watched_all_the_time(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "i1");
+    world_pass(w, 9999 - 9999 % 7);
+    int64_t wakes = 0;
+    for (int64_t passed = 0; passed < 10000;) {
+        int64_t wait = rv_scheduler_next_wake(w->scheduler, w->mono);
+        w->mono += wait;
+        passed += wait;
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_OK);
+        assert_true(++wakes < 1000);
+    }
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(an_attempt_ended_by_an_outer_timeout_is_undone),
+        SCENARIO(a_timeout_before_any_attempt_had_no_effect),
+        SCENARIO(a_step_resubmitted_after_its_timeout_has_time_again),
+        SCENARIO(a_cancel_between_the_attempts_of_a_try_undoes_what_they_left),
+        SCENARIO(a_retried_try_undoes_both_visits),
+        SCENARIO(a_clock_that_stands_is_not_watched_all_the_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
