@@ -220,6 +220,11 @@ inline reply_late(number, which)
 
 #define NEWEST(n, r) (draft.step[n].attempt == ATTEMPT_OF(r))
 
+/* reply_recorded: it is what counted. */
+#define RECORDED(n, r) \
+    (reply[r].done && draft.step[n].state == STEP_PROCESSED || \
+     !reply[r].done && draft.step[n].attempt_state == ATTEMPT_FAILED)
+
 inline attempt_reply(number, which)
 {
     if
@@ -229,8 +234,7 @@ inline attempt_reply(number, which)
         reply_late(number, which);
         draft.step[number].attempt_state = (reply[which].done -> ATTEMPT_DONE : ATTEMPT_FAILED);
         undo_settle();
-    :: NEWEST(number, which) && (draft.step[number].attempt_state == ATTEMPT_DONE ||
-                        draft.step[number].attempt_state == ATTEMPT_FAILED) ->
+    :: NEWEST(number, which) && !LIVE(draft.step[number]) && RECORDED(number, which) ->
         answer_200 = 1; /* the same reply once more */
     :: else -> reply_late(number, which);
     fi

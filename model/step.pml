@@ -394,6 +394,10 @@ inline late_effect(n)
 #define COUNTS(s) (draft.step[s].attempt_state == ATTEMPT_OPEN)
 #endif
 
+#define RECORDED(n) \
+    (asked.reply == REPLY_DONE && draft.step[n].state == STEP_PROCESSED || \
+     asked.reply != REPLY_DONE && draft.step[n].attempt_state == ATTEMPT_FAILED)
+
 inline attempt_reply(n)
 {
     if
@@ -408,9 +412,8 @@ inline attempt_reply(n)
         :: NEWEST(n) && draft.step[n].attempt_state == ATTEMPT_REVOKED && IN_TIME ->
             changed = 1;
             reply_revoked(n);
-        :: NEWEST(n) && (draft.step[n].attempt_state == ATTEMPT_DONE ||
-                         draft.step[n].attempt_state == ATTEMPT_FAILED) ->
-            skip; /* the same reply once more: it was recorded */
+        :: NEWEST(n) && !LIVE(draft.step[n]) && RECORDED(n) ->
+            skip; /* the same reply once more: it was recorded (reply_recorded) */
         :: else -> late_effect(n);
         fi
     fi
