@@ -1,5 +1,6 @@
 #include "sim/check.h"
 
+#include "examples/orders/stand.h"
 #include "sim/server.h"
 #include "sim/workload.h"
 #include "sim/world.h"
@@ -28,27 +29,47 @@ void check_undo_beside_work(struct world *w, const struct effect *effect)
         world_violate(w, "I-14", "%s is undone while an agent is at work on it", effect->key);
 }
 
+/* The ledger's own words, as the shop's proof reads them. */
+static struct shop_stand stand_of(const struct effect *effect)
+{
+    if (effect == NULL)
+        return (struct shop_stand){0};
+    return (struct shop_stand){.done = effect->applied,
+                               .undone = effect->applied && effect->undone,
+                               .barred = !effect->applied && effect->undone};
+}
+
+static enum shop_end end_of(const struct task_past *past, const struct step_past *step)
+{
+    if (past->row.state == RV_TASK_PROCESSED && step->row.state == RV_STEP_PROCESSED)
+        return SHOP_PROCESSED;
+    bool undone = past->row.state == RV_TASK_COMPENSATED || past->row.state == RV_TASK_CANCELLED;
+    return undone ? SHOP_COMPENSATED : SHOP_ERROR;
+}
+
 /* P3, P4, I-16 against the services' own books: a processed step had its effect, and keeps it; a
- * step that says it had none, had none; nothing of a task that was undone is left. */
+ * step that says it had none, had none; nothing of a task that was undone is left. The shop's real
+ * ledgers are held against the same rule (stand.h). */
 static void check_step_effect(struct world *w, const struct task_past *past,
                               const struct step_past *step)
 {
     char text[RV_STEP_TEXT_BYTES];
     struct rv_str key = rv_step_text((struct rv_step_id){past->row.id, step->row.number}, text);
     const struct effect *effect = ledger_find(w, key);
-    bool left = effect != NULL && effect->applied && !effect->undone;
-    bool over = past->row.state == RV_TASK_COMPENSATED || past->row.state == RV_TASK_CANCELLED;
+    struct shop_stand stand = stand_of(effect);
     enum rv_undo_way way = rv_definition_undo_way(past->definition, step->row.node);
-    if (step->row.state == RV_STEP_PROCESSED && (effect == NULL || !effect->applied))
+    enum shop_end end = end_of(past, step);
+    const char *wrong = end == SHOP_COMPENSATED && way == RV_UNDO_NOTHING
+                            ? NULL
+                            : shop_stand_wrong(end, &stand);
+    if (wrong != NULL)
+        world_violate(w, end == SHOP_COMPENSATED ? "P-04" : "P-03", "%s, of a task that is %s, %s",
+                      text, rv_task_state_text(past->row.state), wrong);
+    if (step->row.state == RV_STEP_PROCESSED && stand.done == 0)
         world_violate(w, "P-03", "%s is processed and never had its effect", text);
-    if (past->row.state == RV_TASK_PROCESSED && step->row.state == RV_STEP_PROCESSED && !left)
-        world_violate(w, "P-03", "%s is processed, but was undone", text);
-    if (step->row.effect == RV_EFFECT_NONE && effect != NULL && effect->applied)
+    if (step->row.effect == RV_EFFECT_NONE && stand.done != 0)
         world_violate(w, "I-16", "%s had an effect, but its row says none", text);
-    if (over && left && way != RV_UNDO_NOTHING)
-        world_violate(w, "P-04", "the task is %s, but the effect of %s stays",
-                      rv_task_state_text(past->row.state), text);
-    if (step->row.undone && way == RV_UNDO_STEPS && (effect == NULL || !effect->undone))
+    if (step->row.undone && way == RV_UNDO_STEPS && stand.undone + stand.barred == 0)
         world_violate(w, "P-04", "%s counts as undone, but no service undid it", text);
 }
 

@@ -7,6 +7,7 @@
  * what Reeve says is believed. Exit code 0: all holds; 1: it does not (the first 20 violations have
  * a line each); 2: the input cannot be read. */
 #include "ledger.h"
+#include "stand.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,23 +26,18 @@ static const struct {
     {"shipping", "ship", "cancel", "shipped", "called back"},
 };
 
-enum end { END_PROCESSED, END_COMPENSATED, END_ERROR, END_OTHER, END_COUNT };
-
 struct order {
     char name[SHOP_TEXT_BYTES];
     char end_text[24];
-    enum end end;
-    /* From the ledgers, for each service: effects, effects undone, undos that found nothing. */
-    unsigned done[SERVICES];
-    unsigned undone[SERVICES];
-    unsigned barred[SERVICES];
+    enum shop_end end;
+    struct shop_stand stands[SERVICES]; /* from the ledgers */
 };
 
 struct proof {
     struct shop_ledger ledgers[SERVICES];
     struct order *orders; /* owned */
     size_t count;
-    unsigned ends[END_COUNT];
+    unsigned ends[SHOP_END_COUNT];
     unsigned turned_away;
     unsigned violations;
 };
@@ -61,13 +57,13 @@ static void violation(struct proof *proof, const char *format, ...)
     va_end(args);
 }
 
-static enum end end_of(const char *text)
+static enum shop_end end_of(const char *text)
 {
     if (!strcmp(text, "processed"))
-        return END_PROCESSED;
+        return SHOP_PROCESSED;
     if (!strcmp(text, "compensated"))
-        return END_COMPENSATED;
-    return !strcmp(text, "error") ? END_ERROR : END_OTHER;
+        return SHOP_COMPENSATED;
+    return !strcmp(text, "error") ? SHOP_ERROR : SHOP_OTHER;
 }
 
 static struct order *find_order(const struct proof *proof, const char *name)
@@ -138,14 +134,14 @@ static void count_line(struct proof *proof, unsigned s, size_t line)
         violation(proof, "%s: %s twice with one key (%s)", e->order, e->verb, e->key);
     const struct shop_entry *forward = shop_ledger_find(ledger, services[s].verb, e->key, "done");
     if (!undo) {
-        order->done[s]++;
+        order->stands[s].done++;
     } else if (!strcmp(e->outcome, "void")) {
-        order->barred[s]++;
+        order->stands[s].barred++;
         if (forward != NULL)
             violation(proof, "%s: %s had its effect although its key was barred", e->order,
                       services[s].verb);
     } else {
-        order->undone[s]++;
+        order->stands[s].undone++;
         if (forward == NULL || forward > e || strcmp(forward->order, e->order) != 0 ||
             forward->amount != e->amount)
             violation(proof, "%s: the %s does not match a %s", e->order, e->verb, services[s].verb);
@@ -154,30 +150,24 @@ static void count_line(struct proof *proof, unsigned s, size_t line)
 
 static void check_order(struct proof *proof, const struct order *order)
 {
-    for (unsigned s = 0; s < SERVICES; s++) {
-        unsigned done = order->done[s];
-        unsigned undone = order->undone[s];
-        if (order->end == END_PROCESSED && (done != 1 || undone != 0))
-            violation(proof, "%s was processed, but %s %u times, %s %u times", order->name,
-                      services[s].done, done, services[s].undone, undone);
-        if (order->end == END_COMPENSATED && done != undone)
-            violation(proof, "%s was undone, but %s %u times, %s %u times", order->name,
-                      services[s].done, done, services[s].undone, undone);
-        if (done > 1 || undone > 1)
-            violation(proof, "%s: %s %u times, %s %u times", order->name, services[s].done, done,
-                      services[s].undone, undone);
-    }
-    if (order->end == END_OTHER)
+    if (order->end == SHOP_OTHER)
         violation(proof, "%s has no end: Reeve says \"%s\"", order->name, order->end_text);
+    for (unsigned s = 0; s < SERVICES && order->end != SHOP_OTHER; s++) {
+        const struct shop_stand *stand = &order->stands[s];
+        const char *wrong = shop_stand_wrong(order->end, stand);
+        if (wrong != NULL)
+            violation(proof, "%s: %s %s (%s %u times, %s %u times)", order->name, services[s].verb,
+                      wrong, services[s].done, stand->done, services[s].undone, stand->undone);
+    }
 }
 
-static unsigned total(const struct proof *proof, enum end end, unsigned s, bool undone)
+static unsigned total(const struct proof *proof, enum shop_end end, unsigned s, bool undone)
 {
     unsigned sum = 0;
     for (size_t i = 0; i < proof->count; i++) {
         const struct order *order = &proof->orders[i];
         if (order->end == end)
-            sum += undone ? order->undone[s] : order->done[s];
+            sum += undone ? order->stands[s].undone : order->stands[s].done;
     }
     return sum;
 }
@@ -188,9 +178,10 @@ static void stand_text(const struct order *order, char text[static STAND_BYTES])
     size_t len = 0;
     snprintf(text, STAND_BYTES, "nothing done");
     for (unsigned s = 0; s < SERVICES; s++) {
-        if (order->done[s] > 0)
+        if (order->stands[s].done > 0)
             len += (size_t)snprintf(text + len, STAND_BYTES - len, "%s%s", len ? ", " : "",
-                                    order->undone[s] ? services[s].undone : services[s].done);
+                                    order->stands[s].undone ? services[s].undone
+                                                            : services[s].done);
     }
 }
 
@@ -200,13 +191,13 @@ static void print_error_orders(const struct proof *proof)
     for (size_t i = 0; i < proof->count; i++) {
         char stand[STAND_BYTES];
         unsigned alike = 0;
-        if (proof->orders[i].end != END_ERROR)
+        if (proof->orders[i].end != SHOP_ERROR)
             continue;
         stand_text(&proof->orders[i], stand);
         for (size_t j = 0; j < proof->count; j++) {
             char other[STAND_BYTES];
             stand_text(&proof->orders[j], other);
-            if (proof->orders[j].end != END_ERROR || strcmp(stand, other) != 0)
+            if (proof->orders[j].end != SHOP_ERROR || strcmp(stand, other) != 0)
                 continue;
             if (j < i)
                 break; /* printed with an earlier one */
@@ -224,19 +215,19 @@ static void print_proof(const struct proof *proof)
     unsigned barred = 0;
     for (size_t i = 0; i < proof->count; i++) {
         for (unsigned s = 0; s < SERVICES; s++)
-            barred += proof->orders[i].barred[s];
+            barred += proof->orders[i].stands[s].barred;
     }
     printf("  processed    %4u orders: reserved %u, charged %u, shipped %u times\n",
-           proof->ends[END_PROCESSED], total(proof, END_PROCESSED, 0, false),
-           total(proof, END_PROCESSED, 1, false), total(proof, END_PROCESSED, 2, false));
+           proof->ends[SHOP_PROCESSED], total(proof, SHOP_PROCESSED, 0, false),
+           total(proof, SHOP_PROCESSED, 1, false), total(proof, SHOP_PROCESSED, 2, false));
     printf(
         "  undone       %4u orders: stock back %u of %u, refunded %u of %u, called back %u of %u\n",
-        proof->ends[END_COMPENSATED], total(proof, END_COMPENSATED, 0, true),
-        total(proof, END_COMPENSATED, 0, false), total(proof, END_COMPENSATED, 1, true),
-        total(proof, END_COMPENSATED, 1, false), total(proof, END_COMPENSATED, 2, true),
-        total(proof, END_COMPENSATED, 2, false));
+        proof->ends[SHOP_COMPENSATED], total(proof, SHOP_COMPENSATED, 0, true),
+        total(proof, SHOP_COMPENSATED, 0, false), total(proof, SHOP_COMPENSATED, 1, true),
+        total(proof, SHOP_COMPENSATED, 1, false), total(proof, SHOP_COMPENSATED, 2, true),
+        total(proof, SHOP_COMPENSATED, 2, false));
     printf("  in error     %4u orders wait for an operator, and this is how they stand:\n",
-           proof->ends[END_ERROR]);
+           proof->ends[SHOP_ERROR]);
     print_error_orders(proof);
     printf("  late writers %4u turned away by their fence or by a barred key; %u keys barred\n",
            proof->turned_away, barred);
