@@ -23,6 +23,7 @@ static void task_put(struct rv_buf *buf, const struct rv_task *task,
     rv_put_instant_if(buf, "createdAt", task->created_at);
     rv_put_instant_if(buf, "startedAt", task->started_at);
     rv_put_instant_if(buf, "endedAt", task->ended_at);
+    rv_put_instant_if(buf, "quietAt", task->quiet_at);
     if (whole) {
         rv_put_raw_if(buf, "input", task->input);
         rv_put_raw_if(buf, "context", task->context);

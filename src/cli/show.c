@@ -45,8 +45,9 @@ static void instant_print(struct cli *cli, const struct rv_json *task, const cha
 }
 
 /* What the state alone does not say. */
-static struct rv_str state_note(struct rv_arena *arena, const struct rv_json *task)
+static struct rv_str state_note(struct cli *cli, const struct rv_json *task)
 {
+    struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_str(task, "state");
     bool undo = rv_str_is(cli_str(task, "direction"), "undo");
     int64_t created = cli_instant(task, "createdAt");
@@ -54,6 +55,12 @@ static struct rv_str state_note(struct rv_arena *arena, const struct rv_json *ta
     if (rv_str_is(state, "error"))
         return undo ? RV_STR("its undo stopped; it waits for an operator")
                     : RV_STR("it stopped on its way forward; it waits for an operator");
+    int64_t quiet = cli_instant(task, "quietAt");
+    if (rv_str_is(state, "compensating") && quiet > cli->now)
+        return rv_arena_printf(arena,
+                               "nothing is undone before %.*s: until then an agent that was not "
+                               "heard of may be at work",
+                               RV_STR_FMT(cli_text_instant(arena, quiet, cli->now)));
     if (cli_bool(task, "cancelling") && ended == 0)
         return RV_STR("it is being cancelled");
     if (ended != 0)
@@ -66,7 +73,7 @@ static void task_print(struct cli *cli, const struct rv_json *task)
 {
     struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_text_clean(arena, cli_str(task, "state"));
-    struct rv_str note = state_note(arena, task);
+    struct rv_str note = state_note(cli, task);
     printf("%s%.*s%s  %s%.*s%s%s%.*s\n", cli_colour_begin(CLI_BOLD, cli->colour),
            RV_STR_FMT(cli_text_clean(arena, cli_str(task, "task"))), cli_colour_end(cli->colour),
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),

@@ -30,6 +30,16 @@ void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state 
     step->attempt_ended_at = d->command->now;
 }
 
+/* Nobody has heard of how the attempt went: an answer that counts as lost may have arrived, a
+ * process that counts as gone may live. But whoever has it stops at the end of its lease, which is
+ * renewed no more. */
+static void attempt_unheard(struct draft *d, const struct rv_step *step)
+{
+    struct rv_task *task = &d->plan->task;
+    if (step->direction == RV_FORWARD && task->quiet_at < step->lease_until)
+        task->quiet_at = step->lease_until;
+}
+
 enum rv_verdict attempt_assign(struct draft *d)
 {
     const struct rv_command *command = d->command;
@@ -293,13 +303,14 @@ enum rv_verdict attempt_end(struct draft *d)
     RV_TRY(draft_step(d, command->step, &step));
     enum rv_attempt_state how = command->u.end.how;
     enum rv_effect effect = command->u.end.effect;
-    if (step->attempt_state == RV_ATTEMPT_REVOKED) {
-        if (how == RV_ATTEMPT_UNDELIVERED && effect != RV_EFFECT_NONE)
-            return RV_DECIDED; /* perhaps it was delivered: its complete-by decides */
-        attempt_close(d, step, how);
-        return undo_settle(d, step, effect);
-    }
+    bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
+    if (revoked && how == RV_ATTEMPT_UNDELIVERED && effect != RV_EFFECT_NONE)
+        return RV_DECIDED; /* perhaps it was delivered: its reply or its complete-by decides */
     attempt_close(d, step, how);
+    if (effect != RV_EFFECT_NONE)
+        attempt_unheard(d, step);
+    if (revoked)
+        return undo_settle(d, step, effect);
     step->effect = effect_max(step->effect, effect);
     if (how == RV_ATTEMPT_UNDELIVERED) {
         ladder_repeat(d, step, command->now);

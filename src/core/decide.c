@@ -104,11 +104,7 @@ static enum rv_verdict decide_wake(struct draft *d)
     for (uint32_t i = 0; i < count; i++)
         if (draft_open_has(d, open[i]))
             RV_TRY(wake_step(d, open[i]));
-    if (task->state == RV_TASK_COMPENSATING && task->open_count == 0) {
-        d->plan->changed = true;
-        return undo_next(d);
-    }
-    return RV_DECIDED;
+    return undo_next(d);
 }
 
 static enum rv_verdict decide_park(struct draft *d)

@@ -36,6 +36,7 @@ struct rv_task {
     int64_t created_at;
     int64_t started_at; /* first attempt recorded */
     int64_t ended_at;
+    int64_t quiet_at;  /* until then a forward attempt that ended unheard may be at work */
     struct rv_str key; /* the submitter's */
     struct rv_str correlation;
     struct rv_str input;   /* as submitted */

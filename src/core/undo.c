@@ -5,8 +5,9 @@
  * have a chain that is joined where they join.
  *
  * First everything that is under way is revoked. Nothing is compensated until each revoked attempt
- * has replied or its complete-by has passed. A step leaves the chain when its compensation starts.
- * */
+ * has replied or its complete-by has passed, and until the task's quiet_at: an attempt that ended
+ * unheard may be at work until then, also one that a later attempt has taken the place of. A step
+ * leaves the chain when its compensation starts. */
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
@@ -103,21 +104,11 @@ static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
     RV_TRY(draft_step(d, number, &step));
     RV_TRY(chain_unfinished(d, step));
     bool live = step->state == RV_STEP_PROCESSING && step->attempt_state == RV_ATTEMPT_OPEN;
-    /* An answer that was lost may yet have reached its agent. */
-    bool perhaps = step->attempt_state == RV_ATTEMPT_UNDELIVERED &&
-                   step->effect != RV_EFFECT_NONE && d->command->now < step->complete_by;
-    if (!live && !perhaps) {
-        step_leave(d, step);
-        return RV_DECIDED;
-    }
-    if (step->state == RV_STEP_PENDING)
-        rv_step_move(&step->state, RV_STEP_PROCESSING);
-    if (step->state == RV_STEP_ERROR) {
+    if (!live) {
         step_leave(d, step);
         return RV_DECIDED;
     }
     step->attempt_state = RV_ATTEMPT_REVOKED;
-    step->attempt_ended_at = 0;
     step->wake_at = step->complete_by;
     return RV_DECIDED;
 }
@@ -150,6 +141,7 @@ enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effec
 static void undo_finish(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
+    d->plan->changed = true;
     rv_task_move(&task->state, task->cancelling ? RV_TASK_CANCELLED : RV_TASK_COMPENSATED);
     task->ended_at = d->command->now;
     d->plan->close_alerts = true;
@@ -179,9 +171,13 @@ enum rv_verdict undo_next(struct draft *d)
             undo_finish(d);
             return RV_DECIDED;
         }
+        const struct rv_step *head;
         struct rv_step *step;
-        RV_TRY(draft_step(d, task->undo_head, &step));
-        enum rv_undo_way way = rv_definition_undo_way(d->view->definition, step->node);
+        RV_TRY(draft_look(d, task->undo_head, &head));
+        enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
+        if (way == RV_UNDO_STEPS && d->command->now < task->quiet_at)
+            return RV_DECIDED;
+        RV_TRY(draft_step(d, head->number, &step));
         switch (way) {
         case RV_UNDO_UNDECLARED:
         case RV_UNDO_PIVOT:
@@ -201,7 +197,7 @@ enum rv_verdict undo_next(struct draft *d)
         RV_TRY(advance_error(rv_flow_start_undo(&env, step->node, step->data, &stop)));
         return advance(d, RV_UNDO, step->number, NULL, &stop);
     }
-    return RV_DECIDED; /* rv_view_wake_at says "at once" */
+    return RV_DECIDED; /* rv_view_wake_at says when */
 }
 
 enum rv_verdict undo_ended(struct draft *d, uint32_t number)

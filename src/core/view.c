@@ -18,6 +18,8 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         return "a step's number is within what the task has given out";
     if ((step->direction == RV_UNDO) != (step->undoes != 0))
         return "a step that undoes names the step that it undoes, and no other does";
+    if (step->direction == RV_UNDO && step->created_at < task->quiet_at)
+        return "a compensation begins when every attempt that ended unheard is over";
     if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
         return "a call names its agent";
     bool live = rv_attempt_state_live(step->attempt_state);
@@ -125,7 +127,7 @@ int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const 
     if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
         return 0;
     if (task->state == RV_TASK_COMPENSATING && task->open_count == 0)
-        return now;
+        return task->quiet_at > now ? task->quiet_at : now;
     int64_t at = 0;
     for (uint32_t i = 0; i < task->open_count; i++) {
         const struct rv_step *step = steps_find(steps, steps_count, task->open[i]);

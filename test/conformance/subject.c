@@ -203,6 +203,7 @@ struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_
         .created_at = INSTANT(),
         .started_at = INSTANT(),
         .ended_at = INSTANT(),
+        .quiet_at = INSTANT(),
         .key = TEXT(),
         .correlation = TEXT(),
         .input = TEXT(),
@@ -353,6 +354,7 @@ void dump_task(struct rv_buf *out, const struct rv_task *task)
     PUT_INT(task, created_at);
     PUT_INT(task, started_at);
     PUT_INT(task, ended_at);
+    PUT_INT(task, quiet_at);
     PUT_STR(task, key);
     PUT_STR(task, correlation);
     PUT_STR(task, input);

@@ -137,7 +137,32 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program knows versions up to 1", 0);
+                   "has schema version 4711, and this program knows versions up to 2", 0);
+}
+
+/* A store of the first version opens with its tasks, is brought to the newest, and takes what the
+ * newest knows. */
+static void an_older_schema_is_brought_up(void **state)
+{
+    struct subject *s = *state;
+    char ignored[64];
+    bear(s, TASK_BASE);
+    subject_close(s);
+    sql(s, "ALTER TABLE task DROP COLUMN quiet_at", ignored);
+    sql(s, "DELETE FROM schema_version WHERE version > 1", ignored);
+    subject_open(s);
+    assert_int_equal(s->enlistment.open_tasks, 1);
+    assert_int_equal(load(s, TASK_BASE)->quiet_at, 0);
+    assert_non_null(load_step(s, TASK_BASE, 1));
+    struct rv_task task = *load(s, TASK_BASE);
+    struct rv_change change = {.task = &task, .revision_before = task.revision};
+    task.revision++;
+    task.quiet_at = 4711;
+    subject_commit_all(s, &change, 1);
+    subject_restart(s);
+    assert_int_equal(load(s, TASK_BASE)->quiet_at, 4711);
+    subject_close(s);
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2");
 }
 
 static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
@@ -204,7 +229,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT version FROM schema_version", "1");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2");
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 
@@ -414,6 +439,7 @@ int main(void)
         ON_A_STORE(another_name_of_the_file_does_not_help),
         ON_A_STORE(the_file_is_its_owners_alone),
         ON_A_STORE(a_newer_schema_is_refused),
+        ON_A_STORE(an_older_schema_is_brought_up),
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),
         ON_A_STORE(a_row_that_none_of_ours_can_be_is_corrupt),

@@ -199,6 +199,16 @@ run watch "$task"
 gives "watch a cancelled task" 1 "$task cancelled"
 run show "$task"
 gives "show: why it was cancelled" 0 'cancelled*not wanted'
+# A process takes it, and the next one polls under its name: nobody knows what the first has done.
+run submit test/two:1.0.0 --input '{"second":"charge"}'
+task=$out
+for boot in one two; do
+    curl -s -d '{"instance":"b","boot":"'$boot'","max":1,"waitMs":0,"poll":"'$boot'"}' \
+        "$REEVE_URL/v1/agents/shop/requests" >/dev/null
+done
+run cancel "$task"
+run show "$task"
+gives "show: until when nothing is undone" 0 'compensating*nothing is undone before * UTC, in *s: '
 
 # ---- with an agent ----
 serve_agent &

@@ -60,12 +60,21 @@ static const char *const kept = DOCUMENT(
             "        - b: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n"
             "      catch: {errors: {with: {status: 503}}, retry: {delay: PT1S}}\n";
 
+static const char *const leased =
+    DOCUMENT("leased") "do:\n"
+                       "  - a:\n"
+                       "      call: inventory\n"
+                       "      metadata: {reeve: {completeBy: PT60S, lease: PT2S,"
+                       " failures: {threshold: 1, rounds: 0}, compensate: [{undoA: {call:"
+                       " inventory, with: {was: '${ $undo.outcome }'}}}]}}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
     world_publish(&w, ORDER);
     world_publish(&w, kept);
+    world_publish(&w, leased);
     world_publish(&w, cut_short);
     world_publish(&w, mixed);
     world_publish(&w, pivot);
@@ -323,41 +332,140 @@ static struct rv_call *poll_of(struct world *w, const char *boot, const char *po
     return call;
 }
 
+/* The requests that the poll brings. */
+static size_t brings(struct world *w, const char *boot, const char *poll)
+{
+    return poll_of(w, boot, poll, true)->u.poll.requests_count;
+}
+
+/* Takes nothing, and tells that what was answered before has not arrived. */
+static void answer_is_missed(struct world *w, const char *poll)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("b1"),
+                                    .poll = rv_str_of(poll),
+                                    .max = 0,
+                                    .confirms = true};
+    assert_true(world_run(w, call));
+}
+
 /* An answer that was lost may have reached its agent all the same. */
 static void an_undelivered_attempt_holds_the_undo_like_an_open_one(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
     struct rv_request first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
-    struct rv_call *undelivered = world_call(w, RV_CALL_POLL);
-    undelivered->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
-                                           .instance = RV_STR("i1"),
-                                           .boot = RV_STR("b1"),
-                                           .poll = RV_STR("p2"),
-                                           .max = 0,
-                                           .confirms = true};
-    assert_true(world_run(w, undelivered));
+    answer_is_missed(w, "p2");
     assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_UNDELIVERED);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_state(w, task, "compensating");
     world_pass(w, 5000);
-    assert_int_equal(poll_of(w, "b1", "p3", true)->u.poll.requests_count, 0);
+    assert_int_equal(brings(w, "b1", "p3"), 0);
     assert_int_equal(world_done(w, first, "{\"r\":1}"), 410);
-    struct rv_call *release = poll_of(w, "b1", "p4", true);
+    world_pass(w, 4999);
+    assert_int_equal(brings(w, "b1", "p4"), 0);
+    world_pass(w, 1);
+    struct rv_call *release = poll_of(w, "b1", "p5", true);
     assert_int_equal(release->u.poll.requests_count, 1);
     assert_non_null(strstr(release->u.poll.requests[0].input.at, "\"was\":{\"r\":1}"));
+    assert_int_equal(world_done(w, release->u.poll.requests[0], "{}"), 200);
+    assert_state(w, task, "compensated");
 }
 
-static void a_revoked_attempt_ends_with_its_process(void **state)
+/* The answer to p1 was not lost: its agent is at work while another attempt completes the step. The
+ * undo waits for the one of which nobody has heard, over a restart too. */
+static void an_older_attempt_that_ended_unheard_holds_the_undo(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
+    world_pass(w, 2000);
+    struct rv_call *again = poll_of(w, "b1", "p2", true);
+    assert_int_equal(again->u.poll.requests[0].attempt, 2);
+    assert_int_equal(world_task(w, task)->quiet_at, first.lease_until);
+    assert_int_equal(world_done(w, again->u.poll.requests[0], "{\"r\":2}"), 200);
+    assert_int_equal(world_fail(w, world_take(w, "payment", "p1"), false, RV_EFFECT_NONE), 200);
+    assert_state(w, task, "compensating");
+    assert_int_equal(brings(w, "b1", "p3"), 0);
+    world_restart(w, 100);
+    world_pass(w, 7899);
+    assert_int_equal(brings(w, "b1", "p4"), 0);
+    world_pass(w, 1);
+    struct rv_call *release = poll_of(w, "b1", "p5", true);
+    assert_int_equal(release->u.poll.requests_count, 1);
+    assert_non_null(strstr(release->u.poll.requests[0].input.at, "\"was\":{\"r\":2}"));
+    assert_int_equal(world_done(w, release->u.poll.requests[0], "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+/* The same for a task that is processed by then. */
+static void an_undo_of_a_processed_task_waits_for_the_unheard_too(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(brings(w, "b1", "p1"), 1);
+    struct rv_call *again = poll_of(w, "b1", "p2", true);
+    assert_int_equal(world_done(w, again->u.poll.requests[0], "1"), 200);
+    assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "2"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_poll(w, "payment", "p1", 1)->u.poll.requests_count, 0);
+    world_pass(w, 10000);
+    assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "{}"), 200);
+    assert_int_equal(brings(w, "b1", "p3"), 1);
+}
+
+/* Whoever has an attempt stops at the end of its lease, which is renewed no more once the attempt
+ * has ended; complete-by may be far off. */
+static void the_unheard_hold_the_undo_no_longer_than_their_lease(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "leased", "{}");
+    struct rv_request first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
+    assert_int_equal(first.lease_until + 58000, first.complete_by);
+    answer_is_missed(w, "p2");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_pass(w, 1999);
+    assert_int_equal(brings(w, "b1", "p3"), 0);
+    world_pass(w, 1);
+    assert_int_equal(brings(w, "b1", "p4"), 1);
+}
+
+/* A new boot id ends a revoked attempt at once. But it may be a late poll of a process before: the
+ * one that has the attempt stops with its lease. */
+static void a_revoked_attempt_ends_with_its_process(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "leased", "{}");
     (void)poll_of(w, "b1", "p1", false);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    struct rv_call *fresh = poll_of(w, "b2", "p2", false);
+    assert_int_equal(brings(w, "b2", "p2"), 0);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
+    world_pass(w, 2000);
+    struct rv_call *fresh = poll_of(w, "b2", "p3", false);
     assert_int_equal(fresh->u.poll.requests_count, 1);
-    assert_non_null(strstr(fresh->u.poll.requests[0].input.at, "\"outcome\":\"unknown\""));
+    assert_non_null(strstr(fresh->u.poll.requests[0].input.at, "unknown"));
     assert_state(w, task, "compensating");
+}
+
+/* After a restart nobody knows any more that boot b1 was before b2: its poll, on its way for long,
+ * ends the attempt of b2, which is at work. */
+static void a_late_poll_of_a_process_that_is_gone_lets_nothing_be_undone_beside_work(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "leased", "{}");
+    (void)poll_of(w, "b2", "p1", true);
+    world_restart(w, 100);
+    assert_int_equal(brings(w, "b1", "p0"), 0);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
+    assert_state(w, task, "compensating");
+    world_pass(w, 1800);
+    assert_int_equal(brings(w, "b1", "p3"), 0);
+    world_pass(w, 200);
+    assert_int_equal(brings(w, "b1", "p4"), 1);
 }
 
 /* The lease ended, the step waits for its next attempt, the task is cancelled, and then the first
@@ -448,7 +556,11 @@ int main(void)
         SCENARIO(a_late_done_supplies_the_output),
         SCENARIO(undo_survives_a_restart_at_every_step),
         SCENARIO(an_undelivered_attempt_holds_the_undo_like_an_open_one),
+        SCENARIO(an_older_attempt_that_ended_unheard_holds_the_undo),
+        SCENARIO(an_undo_of_a_processed_task_waits_for_the_unheard_too),
+        SCENARIO(the_unheard_hold_the_undo_no_longer_than_their_lease),
         SCENARIO(a_revoked_attempt_ends_with_its_process),
+        SCENARIO(a_late_poll_of_a_process_that_is_gone_lets_nothing_be_undone_beside_work),
         SCENARIO(a_late_done_during_the_undo_reaches_the_compensation),
         SCENARIO(abandon_is_the_way_out_of_everything),
     };

@@ -142,6 +142,9 @@ static void a_step_that_breaks_a_rule_is_told(void **state)
            done->undoes = 2);
     BREAKS("a step that undoes names the step that it undoes, and no other does",
            done->direction = RV_UNDO);
+    BREAKS("a compensation begins when every attempt that ended unheard is over",
+           task->quiet_at = NOW, task->state = RV_TASK_ERROR, task->direction = RV_UNDO,
+           done->direction = RV_UNDO, done->undoes = 1, done->created_at = NOW - 1);
     BREAKS("a call names its agent", out->agent = RV_STR_NONE);
     BREAKS("a live attempt has a complete-by and a lease", out->complete_by = 0);
     BREAKS("a live attempt has a complete-by and a lease", out->lease_until = 0);
@@ -197,6 +200,20 @@ static void an_undo_between_two_steps_is_due_at_once(void **state)
     rows.task.direction = RV_UNDO;
     rows.task.open_count = 0;
     assert_int_equal(wake_at(&rows), NOW);
+    rows.task.quiet_at = NOW;
+    assert_int_equal(wake_at(&rows), NOW);
+}
+
+/* An attempt that ended unheard may be at work until then. */
+static void an_undo_waits_until_nothing_can_be_at_work(void **state)
+{
+    (void)state;
+    struct rows rows = rows_good();
+    rows.task.state = RV_TASK_COMPENSATING;
+    rows.task.direction = RV_UNDO;
+    rows.task.open_count = 0;
+    rows.task.quiet_at = NOW + 700;
+    assert_int_equal(wake_at(&rows), NOW + 700);
 }
 
 int main(void)
@@ -209,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_task_is_looked_at_when_its_next_instant_comes),
         cmocka_unit_test(a_parked_or_ended_task_waits_for_its_operator),
         cmocka_unit_test(an_undo_between_two_steps_is_due_at_once),
+        cmocka_unit_test(an_undo_waits_until_nothing_can_be_at_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,7 @@ static const struct rv_column task_columns[] = {
     INSTANT(created_at),
     INSTANT(started_at),
     INSTANT(ended_at),
+    INSTANT(quiet_at),
     STR(key, "submission_key"),
     STR(correlation, "correlation_id"),
     STR(input, "input"),
