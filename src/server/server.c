@@ -145,8 +145,8 @@ static void boot_make(struct server *server)
 static int store_open(struct server *server, const char *path)
 {
     struct rv_store_sqlite_fault fault = {.pid = 0};
-    struct rv_wall_clock clock = {.now = wall_now};
-    enum rv_err err = rv_store_sqlite_open(path, clock, &server->store, &fault);
+    struct rv_store_sqlite_options options = {.path = path, .clock = {.now = wall_now}};
+    enum rv_err err = rv_store_sqlite_open(&options, &server->store, &fault);
     if (err == RV_OK)
         return 0;
     fprintf(stderr, "reeve serve: %s\n", fault.message[0] ? fault.message : rv_err_text(err));

@@ -111,8 +111,11 @@ static struct rv_call *replies(const struct rv_call *before, size_t *ret_count)
         r->items[i].reply.output = RV_STR("{\"ok\":true,\"step\":\"06DWX3T9H2K4Q-3\"}");
     }
     r->has_next = true;
-    r->next = (struct rv_poll){.agent = RV_STR("bench"), .instance = RV_STR("i"),
-                               .boot = RV_STR("b"), .max = POLL_MAX, .confirms = true};
+    r->next = (struct rv_poll){.agent = RV_STR("bench"),
+                               .instance = RV_STR("i"),
+                               .boot = RV_STR("b"),
+                               .max = POLL_MAX,
+                               .confirms = true};
     r->next.poll = rv_arena_printf(&call->arena, "p%llu", (unsigned long long)serial);
     if (before != NULL) {
         r->next.confirm = RV_NEW(&call->arena, struct rv_str);
@@ -129,12 +132,13 @@ int main(void)
     struct rv_store *store;
     struct rv_store_sqlite_fault fault;
     unlink(path);
-    if (rv_store_sqlite_open(path, (struct rv_wall_clock){wall, NULL}, &store, &fault) != RV_OK) {
+    struct rv_store_sqlite_options file = {.path = path, .clock = {wall, NULL}};
+    if (rv_store_sqlite_open(&file, &store, &fault) != RV_OK) {
         fprintf(stderr, "%s\n", fault.message);
         return 1;
     }
-    struct rv_scheduler_options options = {.store = store, .boot = RV_STR("bench"), .pid = 1,
-                                           .seed = 9};
+    struct rv_scheduler_options options = {
+        .store = store, .boot = RV_STR("bench"), .pid = 1, .seed = 9};
     if (rv_scheduler_open(&options, &scheduler) != RV_OK)
         return 1;
     run(NULL, 0);

@@ -182,8 +182,8 @@ static struct rv_store *open_store(const char *path, struct rv_enlistment *ret_e
 {
     struct rv_store *store = NULL;
     struct rv_store_sqlite_fault fault;
-    enum rv_err err = rv_store_sqlite_open(path, (struct rv_wall_clock){wall_now, NULL}, &store,
-                                           &fault);
+    struct rv_store_sqlite_options options = {.path = path, .clock = {wall_now, NULL}};
+    enum rv_err err = rv_store_sqlite_open(&options, &store, &fault);
     if (err != RV_OK) {
         fprintf(stderr, "%s\n", fault.message);
         exit(1);

@@ -60,8 +60,8 @@ static void assert_refused(const char *path, enum rv_err wanted, const char *tex
 {
     struct rv_store *store = NULL;
     struct rv_store_sqlite_fault fault;
-    enum rv_err err = rv_store_sqlite_open(path, (struct rv_wall_clock){no_clock, NULL}, &store,
-                                           &fault);
+    struct rv_store_sqlite_options options = {.path = path, .clock = {no_clock, NULL}};
+    enum rv_err err = rv_store_sqlite_open(&options, &store, &fault);
     assert_int_equal(err, wanted);
     assert_null(store);
     assert_memory_equal(fault.message, path, strlen(path));

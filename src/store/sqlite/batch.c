@@ -4,10 +4,6 @@
 
 #include "base/assert.h"
 
-/* The log is copied into the database when it has this many pages, 8 MiB. Measured: from 1,000 to
- * 8,000 the rate is the same within the noise, so what the next start has to read decides. */
-enum { CHECKPOINT_FRAMES = 2000 };
-
 struct commit {
     struct rv_sqlite *store;
     int64_t now;
@@ -90,7 +86,7 @@ enum rv_err rv_sqlite_end(struct rv_sqlite *store)
     err = rv_sqlite_run(store, statement);
     if (err == RV_OK) {
         store->in_transaction = false;
-        return store->frames >= CHECKPOINT_FRAMES ? log_checkpoint(store) : RV_OK;
+        return store->frames >= store->checkpoint_pages ? log_checkpoint(store) : RV_OK;
     }
     /* Only a full disk is known to have left nothing: the commit's own frame is the last write.
      * Everything else, also a lack of memory for the log's index, may come after it. */

@@ -4,9 +4,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 
-#include <unistd.h>
-
-enum { INSTANCE_MAX = 255, HOST_BYTES = 256 };
+enum { INSTANCE_MAX = 255 };
 
 /* The numbers go round, so that the ids of this process differ from those that the one before made
  * in the same millisecond. */
@@ -32,14 +30,11 @@ static enum rv_err instance_write(struct rv_sqlite *store, int64_t number, int64
     enum rv_err err = rv_sqlite_statement(store, RV_SQL_INSTANCE_REPLACE, &statement);
     if (err != RV_OK)
         return err;
-    char host[HOST_BYTES] = "";
-    if (gethostname(host, sizeof host - 1) != 0)
-        host[0] = '\0';
     sqlite3_bind_int64(statement, 1, number);
     sqlite3_bind_int64(statement, 2, enlistment);
     rv_sqlite_bind_str(statement, 3, boot);
     sqlite3_bind_int64(statement, 4, pid);
-    rv_sqlite_bind_str(statement, 5, rv_str_of(host));
+    rv_sqlite_bind_str(statement, 5, rv_str_of(store->host));
     sqlite3_bind_int64(statement, 6, now);
     return rv_sqlite_run(store, statement);
 }

@@ -13,6 +13,15 @@ struct rv_store_sqlite_fault {
     char message[1024];
 };
 
+struct rv_store_sqlite_options {
+    const char *path;
+    struct rv_wall_clock clock;
+    /* NULL: files of the system. Else a VFS that SQLite knows by this name: its files are seen by
+     * this process alone, so there is no lock file, and its name stands for the host's. */
+    const char *vfs;
+    int checkpoint_pages; /* the log is copied into the file when it has so many; 0: 2,000 */
+};
+
 /* Opens the store at `path`, or creates it (mode 0600) with the newest schema; brings an older
  * schema up to date. `path`.lock beside it holds the pid of the server that uses it and stays
  * behind. Errors: IN_USE (another server has it), VERSION (written by a newer program), CORRUPT (no
@@ -24,7 +33,7 @@ struct rv_store_sqlite_fault {
  * close leaves the file as it is. The next start decides from it. CORRUPT from any call: exit too.
  * All others can be lived with: FULL leaves nothing written, and the same store works again as soon
  * as there is space; IO from a read says that this read failed. */
-RV_CHECK enum rv_err rv_store_sqlite_open(const char *path, struct rv_wall_clock clock,
+RV_CHECK enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
                                           struct rv_store **ret_store,
                                           struct rv_store_sqlite_fault *ret_fault);
 

@@ -35,8 +35,8 @@ bool rv_sqlite_state_rare(enum rv_task_state state);
 /* ---- columns.c: rows as values and as columns ---- */
 
 enum rv_column_kind {
-    RV_COLUMN_GIVEN,   /* not in the row's struct: the caller binds and reads it */
-    RV_COLUMN_INT64,   /* int64_t, uint64_t as the same bits */
+    RV_COLUMN_GIVEN, /* not in the row's struct: the caller binds and reads it */
+    RV_COLUMN_INT64, /* int64_t, uint64_t as the same bits */
     RV_COLUMN_UINT32,
     RV_COLUMN_UINT8,
     RV_COLUMN_BOOL,
@@ -82,8 +82,8 @@ enum rv_sqlite_sql {
     RV_SQL_ROLLBACK,
     RV_SQL_TASK_GUARD,
     RV_SQL_TASK_INSERT,
-    RV_SQL_TASK_UPDATE,       /* all columns but process_state: no index is touched */
-    RV_SQL_TASK_MOVE,         /* all columns */
+    RV_SQL_TASK_UPDATE, /* all columns but process_state: no index is touched */
+    RV_SQL_TASK_MOVE,   /* all columns */
     RV_SQL_TASK_LOAD,
     RV_SQL_TASK_OPEN,
     RV_SQL_TASK_OPEN_COUNT,
@@ -111,7 +111,7 @@ enum rv_sqlite_sql {
     RV_SQL_WORKFLOW_FIND_NEWEST,
     RV_SQL_WORKFLOW_LIST,
     RV_SQL_WORKFLOW_IDS,
-    RV_SQL_WALK_ALL,          /* ids and states of tasks, newest first, below an id */
+    RV_SQL_WALK_ALL, /* ids and states of tasks, newest first, below an id */
     RV_SQL_WALK_OPEN,
     RV_SQL_WALK_RARE,
     RV_SQL_WALK_WORKFLOW,
@@ -125,10 +125,13 @@ enum rv_sqlite_sql {
     RV_SQL_COUNT
 };
 
+enum { RV_HOST_BYTES = 256 };
+
 struct rv_sqlite {
     struct rv_store store; /* first: what the callers hold */
     sqlite3 *db;           /* owned */
     struct rv_wall_clock clock;
+    int checkpoint_pages;
     int64_t clock_floor; /* no instant below was ever given out with a committed batch */
     int64_t last_alive_at;
     uint8_t instance; /* 0 before enlist */
@@ -136,7 +139,8 @@ struct rv_sqlite {
     bool in_transaction;
     bool broken; /* a write or sync failed: nothing is known of the file until the next start */
     int frames;  /* in the write-ahead log after the last commit */
-    int lock_fd;
+    int lock_fd; /* -1: none */
+    char host[RV_HOST_BYTES];
     sqlite3_stmt *statements[RV_SQL_COUNT]; /* owned */
     char open_text[RV_OPEN_TEXT_BYTES];
 };
@@ -192,8 +196,8 @@ enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
 enum rv_err rv_sqlite_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,
                                     const struct rv_workflow_row **ret_row);
 enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *arena,
-                                    struct rv_str space, struct rv_str name,
-                                    struct rv_str version, const struct rv_workflow_row **ret_row);
+                                    struct rv_str space, struct rv_str name, struct rv_str version,
+                                    const struct rv_workflow_row **ret_row);
 enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
                                 struct rv_task_id after, size_t limit,
                                 const struct rv_task **ret_tasks, size_t *ret_count);

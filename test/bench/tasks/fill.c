@@ -81,8 +81,8 @@ int main(int argc, char **argv)
     struct rv_store *store;
     struct rv_store_sqlite_fault fault;
     struct rv_enlistment enlistment;
-    if (rv_store_sqlite_open(argv[1], (struct rv_wall_clock){wall, NULL}, &store, &fault) !=
-            RV_OK ||
+    struct rv_store_sqlite_options options = {.path = argv[1], .clock = {wall, NULL}};
+    if (rv_store_sqlite_open(&options, &store, &fault) != RV_OK ||
         store->ops->enlist(store, RV_STR("fill"), 1, &enlistment) != RV_OK)
         return 1;
     static struct filled filled[BATCH];
