@@ -117,7 +117,7 @@ static void *arena_cut(struct rv_arena *arena, size_t bytes, size_t align)
         arena->exhausted = true;
         return NULL;
     }
-    size_t pad = (align - (uintptr_t)arena->next % align) % align;
+    size_t pad = -(uintptr_t)arena->next & (align - 1); /* align is a power of two */
     if (arena->next == NULL || (size_t)(arena->end - arena->next) < bytes + pad) {
         if (!arena_grow(arena, bytes)) {
             arena->exhausted = true;

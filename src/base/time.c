@@ -56,6 +56,18 @@ static struct rv_str text_done(char *text, int len)
     return (struct rv_str){text, (size_t)len};
 }
 
+/* Exactly so many digits, then the mark; gives the place after it. Every request that leaves has an
+ * instant in it, and printf takes ten times as long. */
+static char *put_part(char *to, int number, int digits, char mark)
+{
+    for (int i = digits - 1; i >= 0; i--) {
+        to[i] = (char)('0' + number % 10);
+        number /= 10;
+    }
+    to[digits] = mark;
+    return to + digits + 1;
+}
+
 struct rv_str rv_instant_text(int64_t at, char text[static RV_INSTANT_TEXT_BYTES])
 {
     if (at < INSTANT_MIN)
@@ -70,10 +82,15 @@ struct rv_str rv_instant_text(int64_t at, char text[static RV_INSTANT_TEXT_BYTES
     }
     struct date date = date_of_day(day);
     int ms = (int)rest;
-    int len = snprintf(text, RV_INSTANT_TEXT_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ",
-                       date.year, date.month, date.day, ms / 3600000, ms / 60000 % 60,
-                       ms / 1000 % 60, ms % 1000);
-    return text_done(text, len);
+    char *to = put_part(text, date.year, 4, '-');
+    to = put_part(to, date.month, 2, '-');
+    to = put_part(to, date.day, 2, 'T');
+    to = put_part(to, ms / 3600000, 2, ':');
+    to = put_part(to, ms / 60000 % 60, 2, ':');
+    to = put_part(to, ms / 1000 % 60, 2, '.');
+    to = put_part(to, ms % 1000, 3, 'Z');
+    *to = '\0';
+    return text_done(text, (int)(to - text));
 }
 
 /* What is left to read. Every take_ either moves past what it wants or says false. */

@@ -19,10 +19,18 @@ static void fetch_write(struct rv_session *session, struct rv_buf *body)
 {
     rv_buf_lit(body, "\"instance\":");
     rv_json_write_string(body, session->instance);
-    rv_buf_printf(body, ",\"boot\":\"%s\",\"max\":%u,\"poll\":\"%s\",\"confirm\":[", session->boot,
-                  session->fetch.max, session->fetch.id);
-    if (session->confirm[0] != '\0')
-        rv_buf_printf(body, "\"%s\"", session->confirm);
+    rv_buf_lit(body, ",\"boot\":\"");
+    rv_buf_add_str(body, rv_str_of(session->boot));
+    rv_buf_lit(body, "\",\"max\":");
+    rv_buf_add_int(body, session->fetch.max);
+    rv_buf_lit(body, ",\"poll\":\"");
+    rv_buf_add_str(body, rv_str_of(session->fetch.id));
+    rv_buf_lit(body, "\",\"confirm\":[");
+    if (session->confirm[0] != '\0') {
+        rv_buf_lit(body, "\"");
+        rv_buf_add_str(body, rv_str_of(session->confirm));
+        rv_buf_lit(body, "\"");
+    }
     rv_buf_lit(body, "]");
 }
 

@@ -175,12 +175,13 @@ static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t
     return count;
 }
 
-/* Everything that the batch names, in one load; what decisions ask for later comes one by one. */
+/* Everything that the batch names, in one load; what decisions ask for later comes one by one. Here
+ * as below, room for the largest batch is taken and not zeroed: most batches are small. */
 static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *due,
                               size_t due_count)
 {
     enum { WANTS_MAX = 4 * RV_BATCH_COMMANDS_MAX };
-    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, WANTS_MAX);
+    struct rv_step_id *ids = rv_arena_take(s->batch.arena, WANTS_MAX * sizeof *ids);
     if (ids == NULL)
         return RV_ERR_MEMORY;
     size_t count = 0;
@@ -195,9 +196,9 @@ static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *d
  * anything else that the batch touches. The first walk after a start loads all. */
 static enum rv_err batch_scan(struct rv_scheduler *s)
 {
-    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *,
-                                                RV_SCAN_ROWS_MAX);
-    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, RV_SCAN_ROWS_MAX);
+    const struct rv_task **tasks = rv_arena_take(s->batch.arena,
+                                                 RV_SCAN_ROWS_MAX * sizeof(struct rv_task *));
+    struct rv_step_id *ids = rv_arena_take(s->batch.arena, RV_SCAN_ROWS_MAX * sizeof *ids);
     if (tasks == NULL || ids == NULL)
         return RV_ERR_MEMORY;
     bool all = s->supervisor.scan_first;
@@ -564,7 +565,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
 
 static enum rv_err batch_run(struct rv_scheduler *s)
 {
-    struct rv_task_id *due = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, RV_FINDINGS_MAX);
+    struct rv_task_id *due = rv_arena_take(s->batch.arena, RV_FINDINGS_MAX * sizeof *due);
     s->batch.due = due;
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL)
         return RV_ERR_MEMORY;
