@@ -18,7 +18,7 @@ void check_submitted(struct world *w, struct rv_str task, const char *client);
 /* The bodies of a reply call and of its answer. */
 void check_replied(struct world *w, struct rv_str request, struct rv_str answer);
 void check_operated(struct world *w, struct rv_str verb, struct rv_task_id task);
-void check_all_there(struct world *w);
+void check_all_there(struct world *w, struct rv_store *store);
 
 /* check_effect.c: what was done outside fits. */
 void check_effect_after_undo(struct world *w, const struct effect *effect, bool zombie);

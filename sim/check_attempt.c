@@ -1,7 +1,7 @@
 #include "sim/check.h"
 
 #include "base/time.h"
-#include "sim/server.h"
+#include "sim/database.h"
 #include "sim/world.h"
 
 static const struct step_past nothing;
@@ -134,7 +134,7 @@ static void check_absence(const struct transition *t, const struct step_past *pa
     int64_t at = rv_time_earlier(past->row.lease_until, past->row.complete_by);
     bool counted = step->failure_count > past->row.failure_count || step->round > past->row.round ||
                    step->state == RV_STEP_ERROR;
-    if (counted && server_was_absent(t->w, at))
+    if (counted && database_was_alone(t->w, at))
         world_violate(t->w, "P-09",
                       "step %u: attempt %u ended at %lld, in the server's absence, and was "
                       "counted as a failure at %lld",

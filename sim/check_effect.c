@@ -1,7 +1,6 @@
 #include "sim/check.h"
 
 #include "examples/orders/stand.h"
-#include "sim/server.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 

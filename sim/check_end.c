@@ -21,7 +21,7 @@ bool check_all_settled(struct world *w)
 /* P2: a task that is parked calls for an operator until it goes on. */
 static void check_alerts(struct world *w)
 {
-    struct rv_store *store = w->server->store;
+    struct rv_store *store = servers_store(w);
     struct rv_alert alert;
     for (size_t i = 0; i < w->history->count; i++) {
         const struct rv_task *task = &w->history->all[i]->row;
@@ -48,7 +48,7 @@ static void check_task_count(struct world *w)
 
 void check_end(struct world *w)
 {
-    check_all_there(w);
+    check_all_there(w, servers_store(w));
     check_task_count(w);
     check_alerts(w);
     check_ledger(w);

@@ -2,7 +2,6 @@
 
 #include "base/limits.h"
 #include "json/json.h"
-#include "sim/server.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -112,10 +111,9 @@ void check_operated(struct world *w, struct rv_str verb, struct rv_task_id task)
 }
 
 /* I-01, I-03: after a restart every task is there, as its last commit left it. */
-void check_all_there(struct world *w)
+void check_all_there(struct world *w, struct rv_store *store)
 {
     struct history *h = w->history;
-    struct rv_store *store = w->server->store;
     rv_arena_reset(&h->scratch);
     for (size_t i = 0; i < h->count; i++) {
         const struct rv_task *task;

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "sim/check.h"
-#include "sim/server.h"
+#include "sim/database.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -247,12 +247,12 @@ void history_claimed(struct world *w, int64_t epoch)
 
 /* ---- the server's side ---- */
 
-void history_started(struct world *w, int64_t open_tasks)
+void history_started(struct world *w, struct rv_store *store, int64_t open_tasks)
 {
     if (open_tasks != w->history->open)
         world_violate(w, "I-25", "the store counts %lld open tasks, there are %lld",
                       (long long)open_tasks, (long long)w->history->open);
-    check_all_there(w);
+    check_all_there(w, store);
 }
 
 static void told_done(struct world *w, uint64_t token, struct rv_str output)
@@ -268,7 +268,7 @@ static void told_done(struct world *w, uint64_t token, struct rv_str output)
         rv_assert(err == RV_OK);
     }
     if (told->done_at == 0)
-        told->done_at = server_wall(w);
+        told->done_at = database_wall(w);
     if (told->outputs_count < 4)
         told->outputs[told->outputs_count++] = history_hash(output);
 }

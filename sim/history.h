@@ -73,7 +73,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
                        int64_t now);
 void history_claimed(struct world *w, int64_t epoch);
 /* The server's. */
-void history_started(struct world *w, int64_t open_tasks);
+void history_started(struct world *w, struct rv_store *store, int64_t open_tasks);
 void history_arrived(struct world *w, const struct rv_call *call);
 void history_handed_out(struct world *w, const struct rv_poll *poll);
 

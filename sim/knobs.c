@@ -74,6 +74,7 @@ static void draw_agents(struct world *w, struct knobs *k)
 
 void knobs_draw(struct world *w)
 {
+    w->knobs.servers = 1;
     draw_people(w, &w->knobs);
     draw_net(w, &w->knobs);
     draw_server(w, &w->knobs);

@@ -15,6 +15,7 @@ enum {
 
 /* Rates are per mille of the occasions. 0: this class of faults is off in this world. */
 struct knobs {
+    uint32_t servers;
     uint32_t kinds;
     uint32_t agents;
     uint32_t clients;

@@ -16,11 +16,12 @@ enum peer { PEER_AGENT, PEER_CLIENT, PEER_OPERATOR, PEER_NOBODY };
 /* One request and its answer. Lives as long as the world. */
 struct exchange {
     enum peer peer;
-    uint32_t actor; /* which agent or client */
-    uint32_t life;  /* of the actor when it asked: an answer to an earlier life reaches nobody */
-    uint32_t tag;   /* the actor's own */
-    bool waits;     /* the peer still waits for the answer */
-    bool left;      /* the server has seen that the peer has gone */
+    uint32_t actor;  /* which agent or client */
+    uint32_t life;   /* of the actor when it asked: an answer to an earlier life reaches nobody */
+    uint32_t tag;    /* the actor's own */
+    uint32_t server; /* which one it goes to */
+    bool waits;      /* the peer still waits for the answer */
+    bool left;       /* the server has seen that the peer has gone */
     uint64_t number;
     struct served *served; /* while the server has it; else NULL */
     struct rv_str method;

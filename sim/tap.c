@@ -247,12 +247,12 @@ static const struct rv_store_ops ops = {
     .list_workflows = tap_op_list_workflows,
 };
 
-struct tap *tap_new(struct world *w)
+struct tap *tap_new(struct server *s)
 {
     struct tap *tap = calloc(1, sizeof *tap);
     rv_assert(tap != NULL);
     tap->store.ops = &ops;
-    tap->world = w;
+    tap->world = s->world;
     return tap;
 }
 
@@ -261,25 +261,26 @@ void tap_free(struct tap *tap)
     free(tap);
 }
 
-struct rv_store *tap_open(struct world *w, struct rv_store *inner)
+struct rv_store *tap_open(struct server *s, struct rv_store *inner)
 {
-    struct tap *tap = w->server->tap;
+    struct tap *tap = s->tap;
     tap->inner = inner;
     tap->fate = FATE_NONE;
     tap->dead = false;
     return &tap->store;
 }
 
-void tap_close(struct world *w)
+void tap_close(struct server *s)
 {
-    struct tap *tap = w->server->tap;
+    struct tap *tap = s->tap;
     tap->inner->ops->close(tap->inner);
     tap->inner = NULL;
 }
 
-void tap_plan(struct world *w)
+void tap_plan(struct server *s)
 {
-    struct tap *tap = w->server->tap;
+    struct tap *tap = s->tap;
+    struct world *w = tap->world;
     const struct knobs *k = &w->knobs;
     tap->fate = FATE_NONE;
     if (w->healed)
@@ -296,8 +297,8 @@ void tap_plan(struct world *w)
         tap->fate = world_chance(w, STREAM_STORE, 500) ? FATE_UNKNOWN : FATE_UNKNOWN_NO;
 }
 
-void tap_fill(struct world *w, int64_t ms)
+void tap_fill(struct server *s, int64_t ms)
 {
-    w->server->tap->full_until = w->now + ms;
-    world_say(w, "store", "its disk is full for %lld ms", (long long)ms);
+    s->tap->full_until = s->world->now + ms;
+    world_say(s->world, "store", "its disk is full for %lld ms", (long long)ms);
 }

@@ -6,18 +6,18 @@
 
 #include <stdint.h>
 
-struct world;
+struct server;
 struct tap;
 
-struct tap *tap_new(struct world *w);
+struct tap *tap_new(struct server *s);
 void tap_free(struct tap *tap);
 /* The store as the scheduler gets it. */
-struct rv_store *tap_open(struct world *w, struct rv_store *inner);
+struct rv_store *tap_open(struct server *s, struct rv_store *inner);
 /* A crash: an open transaction is lost. */
-void tap_close(struct world *w);
+void tap_close(struct server *s);
 /* The disk is full for so long. */
-void tap_fill(struct world *w, int64_t ms);
+void tap_fill(struct server *s, int64_t ms);
 /* Draws what befalls the commits of the next batch. */
-void tap_plan(struct world *w);
+void tap_plan(struct server *s);
 
 #endif

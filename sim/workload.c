@@ -48,7 +48,7 @@ void workload_new(struct world *w)
         world_say(w, "world", "workflow %.*s", RV_STR_FMT(workflow->source));
         workflow_load(w, workflow);
         if (w->violated == NULL)
-            server_publish(w, workflow->source);
+            server_publish(&w->servers[0], workflow->source);
     }
 }
 

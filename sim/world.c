@@ -5,6 +5,7 @@
 #include "sim/agent.h"
 #include "sim/check.h"
 #include "sim/client.h"
+#include "sim/database.h"
 #include "sim/net.h"
 #include "sim/operator.h"
 #include "sim/server.h"
@@ -98,14 +99,14 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
         net_left(w, entry->detail);
         return;
     case EVENT_SERVER:
-        if (actor == w->server->starts && entry->at == w->server->run_at)
-            server_turn(w);
+        if (entry->detail == w->servers[actor].starts && entry->at == w->servers[actor].run_at)
+            server_turn(&w->servers[actor]);
         return;
     case EVENT_START:
-        server_start(w);
+        server_start(&w->servers[actor]);
         return;
     case EVENT_CLOCK:
-        server_clock(w);
+        database_clock(w);
         return;
     case EVENT_AGENT:
         agent_turn(w, actor, entry->detail);
@@ -123,7 +124,7 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
         operator_turn(w);
         return;
     case EVENT_OUTAGE:
-        server_outage(w);
+        server_outage(&w->servers[actor]);
         return;
     }
 }
@@ -154,7 +155,8 @@ static void events_run(struct world *w, int64_t until, bool (*stop)(struct world
 /* Safety: faults of every kind until all is submitted or the time is over. */
 static void phase_safety(struct world *w)
 {
-    world_at(w, w->now + 1000, EVENT_OUTAGE, 0, 0);
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        world_at(w, w->now + 1000, EVENT_OUTAGE, i, 0);
     world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
     events_run(w, w->now + w->knobs.safety_ms, NULL);
 }
@@ -165,7 +167,8 @@ static void phase_liveness(struct world *w)
     world_say(w, "world", "faults stop");
     w->healed = true;
     w->healed_at = w->now;
-    server_heal(w);
+    database_heal(w);
+    servers_heal(w);
     agents_heal(w);
     events_run(w, w->now + SETTLE_MS, check_all_settled);
     if (w->violated == NULL && !check_all_settled(w))
@@ -203,9 +206,11 @@ void world_run(struct world *w, uint64_t seed, bool verbose, bool canary)
     world_init(w, seed, verbose);
     ledger_new(w);
     history_new(w);
-    server_new(w);
+    database_new(w);
+    servers_new(w);
     w->healed = true; /* the workflows are published undisturbed */
-    server_start(w);
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        server_start(&w->servers[i]);
     workload_new(w);
     if (w->violated == NULL)
         events_run(w, w->now + 100, NULL);
@@ -228,7 +233,8 @@ void world_run(struct world *w, uint64_t seed, bool verbose, bool canary)
 
 void world_free(struct world *w)
 {
-    server_free(w);
+    servers_free(w);
+    database_free(w);
     agents_free(w);
     clients_free(w);
     history_free(w);

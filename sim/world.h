@@ -1,4 +1,4 @@
-/* world.h - one simulated world: a server, agents, clients and an operator in virtual time. */
+/* world.h - one simulated world: servers, agents, clients and an operator in virtual time. */
 #ifndef RV_SIM_WORLD_H
 #define RV_SIM_WORLD_H
 
@@ -22,15 +22,15 @@ enum event_kind {
     EVENT_ANSWER,   /* detail: exchange: its answer reaches the peer */
     EVENT_LOST,     /* detail: exchange: the peer learns that no answer comes */
     EVENT_LEFT,     /* detail: exchange: the server learns that the peer has gone */
-    EVENT_SERVER,   /* the server's next batch */
-    EVENT_START,    /* the server starts again */
-    EVENT_CLOCK,    /* the server's wall clock jumps */
+    EVENT_SERVER,   /* actor: server: its next batch */
+    EVENT_START,    /* actor: server: it starts again */
+    EVENT_CLOCK,    /* the store's wall clock jumps */
     EVENT_AGENT,    /* actor: agent: its session or a handler wants to be looked at */
     EVENT_REVIVE,   /* actor: agent: it starts again, or goes on after a pause */
     EVENT_TROUBLE,  /* actor: agent: something befalls it */
     EVENT_CLIENT,   /* actor: client */
     EVENT_OPERATOR, /* the operator looks at something */
-    EVENT_OUTAGE    /* something befalls the server between two batches */
+    EVENT_OUTAGE    /* actor: server: something befalls it between two batches */
 };
 
 enum stream {
@@ -46,6 +46,7 @@ enum stream {
     STREAM_COUNT = STREAM_AGENT + SIM_AGENTS_MAX
 };
 
+struct database;
 struct server;
 struct agent;
 struct client;
@@ -67,7 +68,8 @@ struct world {
     uint64_t trace;        /* hash of everything that happened */
     struct rv_arena arena; /* lives as long as the world */
     struct rv_prng dice[STREAM_COUNT];
-    struct server *server; /* all owned */
+    struct database *database; /* all owned */
+    struct server *servers;
     struct agent *agents;
     struct client *clients;
     struct operator_ *operator_;

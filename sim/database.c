@@ -1,0 +1,98 @@
+#include "sim/database.h"
+
+#include "base/assert.h"
+#include "sim/world.h"
+
+#include <stdlib.h>
+
+enum { WALL_START_MS = 1000000000, CLOCK_JUMP_MS = 3600 * 1000 };
+
+int64_t database_wall(const struct world *w)
+{
+    return w->now + w->database->wall_ahead;
+}
+
+static int64_t wall_now(void *self)
+{
+    return database_wall(self);
+}
+
+void database_new(struct world *w)
+{
+    struct database *d = calloc(1, sizeof *d);
+    rv_assert(d != NULL);
+    w->database = d;
+    d->wall_ahead = WALL_START_MS;
+    d->clock = (struct rv_wall_clock){wall_now, w};
+    d->absences = calloc(ABSENCES_KEPT, sizeof *d->absences);
+    enum rv_err err = rv_store_memory_data_new(&d->data);
+    rv_assert(err == RV_OK && d->absences != NULL);
+}
+
+void database_free(struct world *w)
+{
+    struct database *d = w->database;
+    if (d == NULL)
+        return;
+    rv_store_memory_data_free(d->data);
+    free(d->absences);
+    free(d);
+}
+
+bool database_was_alone(const struct world *w, int64_t at)
+{
+    const struct database *d = w->database;
+    for (size_t i = 0; i < d->absences_count; i++)
+        if (at > d->absences[i].from && at <= d->absences[i].until)
+            return true;
+    return false;
+}
+
+static void absence_add(struct database *d, int64_t from, int64_t until)
+{
+    if (d->absences_count < ABSENCES_KEPT)
+        d->absences[d->absences_count++] = (struct absence_seen){from, until};
+}
+
+/* Only what is an absence beyond doubt: checkers want to be sure. */
+void database_look(struct world *w, int64_t slack_ms)
+{
+    struct database *d = w->database;
+    int64_t now = database_wall(w);
+    if (d->looked_at != 0 && now - d->looked_at > slack_ms)
+        absence_add(d, d->looked_at, now);
+    if (now > d->looked_at)
+        d->looked_at = now;
+}
+
+void database_found(struct world *w, int64_t alive_at)
+{
+    struct database *d = w->database;
+    int64_t now = database_wall(w);
+    if (alive_at != 0 && now > alive_at)
+        absence_add(d, alive_at, now);
+    if (now > d->looked_at)
+        d->looked_at = now;
+}
+
+void database_clock(struct world *w)
+{
+    if (w->healed)
+        return;
+    if (world_chance(w, STREAM_CLOCK, w->knobs.clock_jump)) {
+        int64_t reach = world_chance(w, STREAM_CLOCK, 500) ? 3000 : CLOCK_JUMP_MS;
+        int64_t jump = (int64_t)world_roll(w, STREAM_CLOCK, (uint64_t)(2 * reach)) - reach;
+        w->database->wall_ahead += jump;
+        world_say(w, "store", "its clock jumps by %lld ms", (long long)jump);
+    }
+    world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
+}
+
+/* A clock that was set back makes the store's stand still until it has caught up (DESIGN 4.9): the
+ * operator sets it right, else nothing is owed within any bound. */
+void database_heal(struct world *w)
+{
+    struct database *d = w->database;
+    if (database_wall(w) < d->looked_at)
+        d->wall_ahead = d->looked_at - w->now;
+}

@@ -1,0 +1,44 @@
+/* database.h - what all servers share and no crash of theirs takes: the store's data, its clock. */
+#ifndef RV_SIM_DATABASE_H
+#define RV_SIM_DATABASE_H
+
+#include "store/memory/memory.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct world;
+
+enum { ABSENCES_KEPT = 4096 };
+
+/* A time in which no server looked at the clock. */
+struct absence_seen {
+    int64_t from; /* on the wall clock */
+    int64_t until;
+};
+
+struct database {
+    struct rv_store_memory_data *data; /* owned */
+    struct rv_wall_clock clock;
+    int64_t wall_ahead; /* of the virtual time */
+    int64_t looked_at;  /* wall clock of the last look of any server */
+    struct absence_seen *absences; /* owned */
+    size_t absences_count;
+};
+
+void database_new(struct world *w);
+void database_free(struct world *w);
+
+int64_t database_wall(const struct world *w);
+/* A server looks at the clock; `slack_ms`: so much later than the last look is no absence yet. */
+void database_look(struct world *w, int64_t slack_ms);
+/* A server starts and finds the store last used at `alive_at`. */
+void database_found(struct world *w, int64_t alive_at);
+/* True when the instant (wall clock) passed while no server looked. */
+bool database_was_alone(const struct world *w, int64_t at);
+/* Once a second: its clock may jump. */
+void database_clock(struct world *w);
+void database_heal(struct world *w);
+
+#endif
