@@ -13,7 +13,8 @@
  * - Faults have budgets, so every run ends: a run that goes round in a circle is an error too. */
 
 #ifndef FAULTS
-#define FAULTS 1 /* of any kind: a message lost or copied, an agent crashed or paused */
+/* Of any kind: a message lost or copied, an agent crashed or paused, an answer taken for lost. */
+#define FAULTS 1
 #endif
 #ifndef THRESHOLD
 #define THRESHOLD(n) (1 + (n) % 2) /* failures until a step raises: 1 and 3 get a second attempt */
@@ -85,6 +86,7 @@ typedef task_rows {
     bit undoing;              /* direction */
     unsigned open : 3;        /* 1 + the step where control stands, or 0 */
     unsigned fence : 4;
+    unsigned unheard : 2;     /* newest attempt of step 0 that ended so, for quiet_at */
     unsigned chain_count : 2; /* what must be undone, the newest last */
     byte chain[FORWARD_STEPS];
     step_row step[STEPS]
@@ -134,6 +136,7 @@ inline copy_rows(into, from)
     into.undoing = from.undoing;
     into.open = from.open;
     into.fence = from.fence;
+    into.unheard = from.unheard;
     into.chain_count = from.chain_count;
     into.chain[0] = from.chain[0];
     into.chain[1] = from.chain[1];
@@ -186,6 +189,11 @@ inline advance_call(n)
 #else
 #define SETTLED (draft.open == 0)
 #endif
+#ifdef WITHOUT_QUIET
+#define QUIET(rows) 1
+#else
+#define QUIET(rows) (passed[0] >= rows.unheard)
+#endif
 
 inline undo_next()
 {
@@ -194,7 +202,7 @@ inline undo_next()
         if
         :: draft.chain_count == 0 && draft.open == 0 ->
             draft.state = TASK_COMPENSATED;
-        :: draft.chain_count != 0 ->
+        :: draft.chain_count != 0 && QUIET(draft) ->
             draft.chain_count--;
 #ifdef WITHOUT_REVERSE_ORDER
             i = draft.chain[0];
@@ -221,10 +229,6 @@ inline step_leave(n)
     fi
 }
 
-/* An answer that was lost may yet have reached its agent. */
-#define PERHAPS(n) \
-    (draft.step[n].attempt_state == ATTEMPT_UNDELIVERED && passed[n] < draft.step[n].attempt)
-
 inline step_revoke(n)
 {
     if
@@ -234,9 +238,8 @@ inline step_revoke(n)
         draft.step[n].effect = EFFECT_UNKNOWN;
         step_leave(n);
 #else
-    :: draft.step[n].attempt_state == ATTEMPT_OPEN || PERHAPS(n) ->
+    :: draft.step[n].attempt_state == ATTEMPT_OPEN ->
         draft.step[n].attempt_state = ATTEMPT_REVOKED;
-        draft.step[n].state = STEP_PROCESSING;
 #endif
     :: else -> step_leave(n);
     fi
@@ -442,6 +445,9 @@ inline attempt_expire(n)
 /* ---- core: decide.c, operate.c ---- */
 
 #define DUE(rows, s) (LIVE(rows.step[s]) && passed[s] >= rows.step[s].attempt)
+/* The undo waited for what had ended unheard, and need not any more. */
+#define UNDO_DUE(rows) \
+    (rows.state == TASK_COMPENSATING && rows.open == 0 && rows.chain_count != 0 && QUIET(rows))
 
 inline decide()
 {
@@ -460,6 +466,9 @@ inline decide()
         if
         :: draft.state < TASK_PARKED && draft.open == asked.step + 1 && DUE(draft, asked.step) ->
             attempt_expire(asked.step);
+        :: UNDO_DUE(draft) ->
+            changed = 1;
+            undo_next();
         :: else -> skip;
         fi
     :: asked.kind == UNDO ->
@@ -557,8 +566,8 @@ inline time_forget()
 {
     for (i : 0 .. STEPS - 1) {
         if
-        :: store.step[i].attempt_state == ATTEMPT_DONE ||
-           store.step[i].attempt_state == ATTEMPT_FAILED ->
+        :: (store.step[i].attempt_state == ATTEMPT_DONE ||
+            store.step[i].attempt_state == ATTEMPT_FAILED) && (i != 0 || QUIET(store)) ->
             passed[i] = store.step[i].attempt;
         :: else -> skip;
         fi
@@ -571,9 +580,7 @@ inline commit()
     :: changed ->
         check_commit();
         copy_rows(store, draft);
-#ifndef LIMIT_UNDELIVERED
         time_forget();
-#endif
     :: else -> skip;
     fi
 }
@@ -615,6 +622,7 @@ inline take_command(free)
     :: free && nempty(replies[1]) -> take_reply(1);
     :: free && nempty(replies[1]) && faults != 0 -> take_copy(1);
     :: free && EXPIRY -> d_step { command_is(WAKE, store.open - 1, 0, 0, 0); }
+    :: free && UNDO_DUE(store) -> d_step { command_is(WAKE, 0, 0, 0, 0); }
     :: free && undos != 0 ->
         d_step { undos--; command_is(UNDO, 0, 0, 0, 0); }
     fi
@@ -806,35 +814,40 @@ end:
 
 /* Only for who may be at work: a live attempt has not been answered. */
 #define PASSES(n) \
-    ((LIVE(store.step[n]) || store.step[n].attempt_state == ATTEMPT_UNDELIVERED) && \
-     passed[n] < store.step[n].attempt)
+    (LIVE(store.step[n]) && passed[n] < store.step[n].attempt)
 
 active proctype time()
 {
 end:
     do
-    :: d_step { PASSES(0) -> passed[0]++; }
+    :: d_step { PASSES(0) || !QUIET(store) -> passed[0]++; }
     :: d_step { PASSES(1) -> passed[1]++; }
     :: d_step { PASSES(2) -> passed[2]++; }
     :: d_step { PASSES(3) -> passed[3]++; }
     od
 }
 
-#ifdef LIMIT_UNDELIVERED
-/* An answer is taken for lost although it is on its way (decision 006: an instance with two polls
- * out at once, whose answer took longer than a second): attempt_end, `undelivered`. */
+/* The answer that brought the first step is taken for lost although it has come (decision 006):
+ * attempt_end, `undelivered`. The step is handed out again beside work that goes on. */
+#define JUDGED_LOST \
+    (store.open == 1 && store.step[0].attempt_state == ATTEMPT_OPEN && \
+     empty(requests[0]) && empty(requests[1]))
+
 active proctype judgement()
 {
 end:
-    d_step {
-        store.step[0].attempt_state == ATTEMPT_OPEN ->
-        store.step[0].attempt_state = ATTEMPT_UNDELIVERED;
-        store.step[0].effect = EFFECT_UNKNOWN;
-        store.step[0].state = STEP_PENDING;
-        stale = (held.kind != NOTHING);
-    }
+    do
+    :: d_step {
+            faults != 0 && JUDGED_LOST ->
+            faults--;
+            store.step[0].attempt_state = ATTEMPT_UNDELIVERED;
+            store.unheard = store.step[0].attempt;
+            store.step[0].effect = EFFECT_UNKNOWN;
+            store.step[0].state = STEP_PENDING;
+            stale = (held.kind != NOTHING);
+        }
+    od
 }
-#endif
 
 /* When nothing moves any more the task has ended, or an operator has been called. */
 active proctype owner()
