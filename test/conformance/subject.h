@@ -40,6 +40,7 @@ struct subject {
     struct rv_store_memory_data *memory_data; /* owned; of the memory store */
     char directory[SUBJECT_PATH_BYTES];       /* of the SQLite store */
     char path[SUBJECT_PATH_BYTES + 16];
+    const char *vfs; /* NULL: the system's files */
 };
 
 void subject_init(struct subject *subject, const struct factory *factory);
@@ -100,7 +101,10 @@ struct suite_case {
     const char *name;
     CMUnitTestFunction run;
 };
-#define SUITE_CASE(function) {#function, function}
+#define SUITE_CASE(function)                                                                       \
+    {                                                                                              \
+#function, function                                                                        \
+    }
 int suite_run(const char *name, const struct suite_case *cases, size_t cases_count);
 
 /* REEVE_SEED repeats a run. */

@@ -1,7 +1,8 @@
 /* What is true of the SQLite store alone: who may open which file, disks that fail, crashes. */
-#include "faulty_vfs.h"
 #include "subject.h"
 
+#include "sim/disk.h"
+#include "sim/vfs.h"
 #include "store/sqlite/sqlite.h"
 
 #include <fcntl.h>
@@ -37,10 +38,59 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    faulty_vfs_arm(FAULTY_NONE, 0);
     subject_done(*state);
     free(*state);
     return 0;
+}
+
+/* The store on a disk that fails when a test says so. */
+struct on_disk {
+    struct subject subject; /* first: what the suite knows */
+    struct disk *disk;
+    struct vfs *vfs;
+};
+
+static struct disk *disk_of(struct subject *s)
+{
+    return ((struct on_disk *)s)->disk;
+}
+
+static void disk_create(struct subject *s)
+{
+    struct on_disk *mine = (struct on_disk *)s;
+    mine->disk = disk_new(seed_of_run());
+    mine->vfs = vfs_new(mine->disk, "disk", 0);
+    s->vfs = "disk";
+    snprintf(s->path, sizeof s->path, "reeve.db");
+}
+
+static void disk_destroy(struct subject *s)
+{
+    struct on_disk *mine = (struct on_disk *)s;
+    vfs_free(mine->vfs);
+    disk_free(mine->disk);
+}
+
+static void disk_subject_open(struct subject *s)
+{
+    sqlite_factory()->open(s);
+}
+
+static int setup_on_disk(void **state)
+{
+    static const struct factory factory = {"sqlite on a disk", disk_create, disk_subject_open,
+                                           disk_destroy};
+    struct on_disk *mine = calloc(1, sizeof *mine);
+    assert_non_null(mine);
+    subject_init(&mine->subject, &factory);
+    *state = mine;
+    return 0;
+}
+
+static int teardown_on_disk(void **state)
+{
+    disk_arm(disk_of(*state), DISK_SOUND, 0, false);
+    return teardown(state);
 }
 
 static void subject_close(struct subject *s)
@@ -77,8 +127,10 @@ static void sql(struct subject *s, const char *text, char result[static 64])
     sqlite3_stmt *statement = NULL;
     result[0] = '\0';
     assert_int_equal(
-        sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "unix"),
+        sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, s->vfs),
         SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL),
+                     SQLITE_OK); /* a disk of ours has no shared memory */
     assert_int_equal(sqlite3_prepare_v2(db, text, -1, &statement, NULL), SQLITE_OK);
     int code = sqlite3_step(statement);
     for (; code == SQLITE_ROW; code = sqlite3_step(statement))
@@ -254,16 +306,16 @@ static size_t births_there(struct subject *s, int64_t first)
 }
 
 /* A disk that is full from the n-th write on, for every n that a batch has. */
-static void full_at_every_write(struct subject *s, enum faulty_kind kind)
+static void full_at_every_write(struct subject *s, enum disk_fault fault)
 {
     int strikes = 0;
     for (int n = 0; n < WRITES_MAX; n++) {
         int64_t first = TASK_BASE + n * 1000;
         struct rv_change *changes = many_births(s, first);
-        faulty_vfs_arm(kind, n);
+        disk_arm(disk_of(s), fault, (uint64_t)n, true);
         enum rv_err err = subject_commit(s, changes, BATCH);
-        bool struck = faulty_vfs_struck();
-        faulty_vfs_arm(FAULTY_NONE, 0);
+        bool struck = disk_struck(disk_of(s));
+        disk_arm(disk_of(s), DISK_SOUND, 0, false);
         assert_int_equal(err, struck ? RV_ERR_FULL : RV_OK);
         assert_int_equal(births_there(s, first), struck ? 0 : BATCH);
         strikes += struck;
@@ -282,23 +334,23 @@ static void full_at_every_write(struct subject *s, enum faulty_kind kind)
 
 static void a_full_disk_is_survived(void **state)
 {
-    full_at_every_write(*state, FAULTY_FULL);
+    full_at_every_write(*state, DISK_FULL);
 }
 
 static void a_used_up_quota_is_a_full_disk(void **state)
 {
-    full_at_every_write(*state, FAULTY_QUOTA);
+    full_at_every_write(*state, DISK_QUOTA);
 }
 
 /* Nobody may be answered; the restart finds all of the batch or nothing of it. */
-static void assert_never_again(struct subject *s, enum faulty_kind kind, int n, int *ret_all)
+static void assert_never_again(struct subject *s, enum disk_fault fault, int n, int *ret_all)
 {
     int64_t first = TASK_BASE + 1000000 + n * 1000;
     int64_t now;
     bool committed;
-    faulty_vfs_arm(kind, n);
+    disk_arm(disk_of(s), fault, (uint64_t)n, true);
     assert_int_equal(subject_commit(s, many_births(s, first), BATCH), RV_ERR_COMMIT_UNKNOWN);
-    faulty_vfs_arm(FAULTY_NONE, 0); /* a disk that works again changes nothing */
+    disk_arm(disk_of(s), DISK_SOUND, 0, false); /* a disk that works again changes nothing */
     assert_int_equal(s->ops->committed(s->store, s->number, &committed), RV_ERR_IO);
     assert_int_equal(s->ops->begin(s->store, &now), RV_ERR_IO);
     subject_restart(s);
@@ -313,9 +365,9 @@ static void a_failed_write_or_sync_ends_the_store(void **state)
     struct subject *s = *state;
     int all = 0;
     for (int n = 0; n < 6; n++)
-        assert_never_again(s, FAULTY_WRITE, n, &all);
+        assert_never_again(s, DISK_WRITE, n, &all);
     assert_int_equal(all, 0);
-    assert_never_again(s, FAULTY_SYNC, 0, &all);
+    assert_never_again(s, DISK_SYNC, 0, &all);
     subject_close(s);
     assert_sql(s, "PRAGMA integrity_check", "ok");
 }
@@ -335,7 +387,8 @@ static void a_failed_checkpoint_ends_the_store(void **state)
             task->input = (struct rv_str){rv_arena_zero(&s->arena, 1, 40000), 40000};
             changes[i].task = task;
         }
-        faulty_vfs_arm(FAULTY_SYNC, 1); /* a commit has one sync; a second is a checkpoint's */
+        disk_arm(disk_of(s), DISK_SYNC, 1,
+                 true); /* a commit has one sync; a second is a checkpoint's */
         err = subject_commit(s, changes, BATCH);
         batches++;
         assert_true(batches < 100);
@@ -343,9 +396,60 @@ static void a_failed_checkpoint_ends_the_store(void **state)
     }
     assert_true(batches > 1);
     assert_int_equal(err, RV_ERR_COMMIT_UNKNOWN);
-    faulty_vfs_arm(FAULTY_NONE, 0);
+    disk_arm(disk_of(s), DISK_SOUND, 0, false);
     subject_restart(s);
     assert_int_equal(s->enlistment.open_tasks, batches * BATCH);
+    subject_close(s);
+    assert_sql(s, "PRAGMA integrity_check", "ok");
+}
+
+/* ---- power ---- */
+
+/* The process dies, with the power or without; the next one starts. */
+static void subject_crash(struct subject *s, bool power, uint32_t keep)
+{
+    disk_die(disk_of(s));
+    subject_close(s);
+    disk_restart(disk_of(s), power, keep);
+    subject_open(s);
+}
+
+static void what_was_acknowledged_survives_the_power(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, seed_of_run());
+    int64_t acked = 0;
+    for (int i = 0; i < 100; i++) {
+        size_t batches = rv_prng_below(&prng, 8);
+        for (size_t b = 0; b < batches; b++)
+            subject_commit_all(s, many_births(s, TASK_BASE + 1000 * acked++), BATCH);
+        rv_arena_reset(&s->arena);
+        subject_crash(s, true, (uint32_t)rv_prng_below(&prng, 1001));
+        assert_int_equal(s->enlistment.open_tasks, acked * BATCH);
+    }
+    assert_true(acked > 0);
+    subject_close(s);
+    assert_sql(s, "PRAGMA integrity_check", "ok");
+}
+
+/* The system forgets what it could not sync, but goes on showing it: the next process must not
+ * build on what only the cache has. */
+static void a_failed_sync_leaves_no_hole(void **state)
+{
+    struct subject *s = *state;
+    for (int64_t i = 0; i < 20; i++) {
+        int64_t first = TASK_BASE + i * 10000;
+        disk_arm(disk_of(s), DISK_SYNC, 0, false);
+        assert_int_equal(subject_commit(s, many_births(s, first), BATCH), RV_ERR_COMMIT_UNKNOWN);
+        subject_crash(s, false, 0);
+        size_t seen = births_there(s, first);
+        subject_commit_all(s, many_births(s, first + 1000), BATCH);
+        subject_crash(s, true, 0);
+        assert_int_equal(births_there(s, first), seen);
+        assert_int_equal(births_there(s, first + 1000), BATCH);
+        rv_arena_reset(&s->arena);
+    }
     subject_close(s);
     assert_sql(s, "PRAGMA integrity_check", "ok");
 }
@@ -431,6 +535,8 @@ static void what_was_acknowledged_survives_kill_9(void **state)
 }
 
 #define ON_A_STORE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define ON_A_DISK(function)                                                                        \
+    cmocka_unit_test_setup_teardown(function, setup_on_disk, teardown_on_disk)
 
 int main(void)
 {
@@ -444,12 +550,13 @@ int main(void)
         ON_A_STORE(a_damaged_store_is_refused),
         ON_A_STORE(a_row_that_none_of_ours_can_be_is_corrupt),
         ON_A_STORE(an_operator_reads_the_patterns_own_words),
-        ON_A_STORE(a_full_disk_is_survived),
-        ON_A_STORE(a_used_up_quota_is_a_full_disk),
-        ON_A_STORE(a_failed_write_or_sync_ends_the_store),
-        ON_A_STORE(a_failed_checkpoint_ends_the_store),
+        ON_A_DISK(a_full_disk_is_survived),
+        ON_A_DISK(a_used_up_quota_is_a_full_disk),
+        ON_A_DISK(a_failed_write_or_sync_ends_the_store),
+        ON_A_DISK(a_failed_checkpoint_ends_the_store),
+        ON_A_DISK(what_was_acknowledged_survives_the_power),
+        ON_A_DISK(a_failed_sync_leaves_no_hole),
         ON_A_STORE(what_was_acknowledged_survives_kill_9),
     };
-    faulty_vfs_arm(FAULTY_NONE, 0); /* before any store is open */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

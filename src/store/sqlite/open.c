@@ -190,6 +190,37 @@ static enum rv_err database_configure(const struct opening *opening)
     return RV_OK;
 }
 
+static int log_write_again(sqlite3_file *log)
+{
+    unsigned char piece[PAGE_BYTES];
+    sqlite3_int64 bytes = 0;
+    int code = log->pMethods->xFileSize(log, &bytes);
+    for (sqlite3_int64 at = 0; code == SQLITE_OK && at < bytes; at += PAGE_BYTES) {
+        int count = bytes - at < PAGE_BYTES ? (int)(bytes - at) : PAGE_BYTES;
+        code = log->pMethods->xRead(log, piece, count, at);
+        if (code == SQLITE_OK)
+            code = log->pMethods->xWrite(log, piece, count, at);
+    }
+    return code == SQLITE_OK && bytes > 0 ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) : code;
+}
+
+/* A log that is there was left by a process that died, perhaps because a sync had failed. What the
+ * system could not write it then takes for written, and goes on showing it: the disk has a hole
+ * there that no later sync fills, and everything after it would be lost with the power. So what is
+ * about to be built on is written again, before anything is added. */
+static enum rv_err log_secure(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    sqlite3_file *log = NULL;
+    int code = sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (code == SQLITE_OK && log != NULL && log->pMethods != NULL)
+        code = log_write_again(log);
+    enum rv_err err = rv_sqlite_err(store, code);
+    if (err == RV_OK)
+        return RV_OK;
+    return fail(opening, err, "has a log that cannot be written again: %s", sqlite3_errstr(code));
+}
+
 static enum rv_err schema_prepare(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
@@ -239,6 +270,8 @@ static enum rv_err database_open(const struct opening *opening)
         err = fail_sqlite(opening, err);
     if (err == RV_OK)
         err = database_configure(opening);
+    if (err == RV_OK)
+        err = log_secure(opening);
     if (err == RV_OK)
         err = schema_prepare(opening);
     if (err == RV_OK)
