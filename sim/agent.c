@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "json/json.h"
 #include "sim/check.h"
+#include "sim/fault.h"
 #include "sim/ledger.h"
 #include "sim/workload.h"
 #include "sim/world.h"
@@ -101,10 +102,7 @@ static void agent_start(struct world *w, struct agent *a)
     a->paused = false;
     a->clock_from = w->now;
     a->clock_base = (int64_t)world_roll(w, stream, 1000000);
-    a->drift_ppm = k->drift_ppm == 0
-                       ? 0
-                       : (int32_t)world_roll(w, stream, (uint64_t)(2 * k->drift_ppm)) -
-                             k->drift_ppm;
+    a->drift_ppm = (int32_t)world_roll(w, stream, 2 * k->drift_ppm + 1) - (int32_t)k->drift_ppm;
     a->turn_at = INT64_MAX;
     memset(a->lanes, 0, sizeof a->lanes);
     memset(a->jobs, 0, sizeof a->jobs);
@@ -142,22 +140,24 @@ static void job_uncount(struct world *w, struct job *job)
     ledger_get(w, rv_str_of(job->key))->working--;
 }
 
-static enum deed deed_draw(struct world *w, unsigned stream)
+/* Each might happen on each try: what was drawn for one does not depend on the others. */
+static enum deed deed_draw(struct world *w, uint32_t agent)
 {
-    const struct knobs *k = &w->knobs;
-    if (w->healed)
-        return DEED_DONE;
-    if (world_chance(w, stream, k->hang))
-        return DEED_HANG;
-    if (world_chance(w, stream, k->fail_before))
-        return DEED_FAIL_BEFORE;
-    if (world_chance(w, stream, k->fail_after))
-        return DEED_FAIL_AFTER;
-    if (world_chance(w, stream, k->refuse))
-        return DEED_REFUSE;
-    if (world_chance(w, stream, k->break_after))
-        return DEED_BREAK_AFTER;
-    return DEED_DONE;
+    static const struct {
+        enum fault fault;
+        enum deed deed;
+    } faults[] = {
+        {FAULT_HANG, DEED_HANG},
+        {FAULT_FAIL_BEFORE, DEED_FAIL_BEFORE},
+        {FAULT_REFUSE, DEED_REFUSE},
+        {FAULT_FAIL_AFTER, DEED_FAIL_AFTER},
+        {FAULT_BREAK_AFTER, DEED_BREAK_AFTER},
+    };
+    enum deed deed = DEED_DONE;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        if (fault_strikes(w, faults[i].fault, agent) && deed == DEED_DONE)
+            deed = faults[i].deed;
+    return deed;
 }
 
 static void text_take(char *room, size_t bytes, struct rv_str text)
@@ -190,6 +190,7 @@ static void job_read(struct world *w, struct job *job, const struct rv_held_atte
 static void job_start(struct world *w, struct agent *a, rv_place place)
 {
     unsigned stream = stream_of(w, a);
+    uint32_t number = ACTOR_AGENT + (uint32_t)(a - w->agents);
     struct job *job = &a->jobs[place];
     const struct rv_held_attempt *attempt = rv_session_attempt(rv_runtime_session(a->runtime),
                                                                place);
@@ -197,11 +198,11 @@ static void job_start(struct world *w, struct agent *a, rv_place place)
     rv_assert(!job->used);
     *job = (struct job){.used = true, .stop_at = rv_held_stop_at(attempt)};
     job_read(w, job, attempt);
-    job->deed = deed_draw(w, stream);
-    job->zombie = !w->healed && world_chance(w, stream, w->knobs.zombie);
+    job->deed = deed_draw(w, number);
+    job->zombie = fault_strikes(w, FAULT_ZOMBIE, number);
     int64_t lasts = world_spread(w, stream, w->healed ? 10 : w->knobs.work_ms);
-    if (!w->healed && world_chance(w, stream, w->knobs.slow))
-        lasts += (int64_t)world_roll(w, stream, 5000);
+    if (fault_strikes(w, FAULT_SLOW, number))
+        lasts += (int64_t)fault_roll(w, 5000);
     job->effect_at = now + (int64_t)world_roll(w, stream, (uint64_t)lasts + 1);
     job->end_at = now + lasts;
     if (job->deed == DEED_HANG)
@@ -290,7 +291,7 @@ static void job_end(struct world *w, struct agent *a, rv_place place)
     /* Not after a failure that the runtime may try again: this one is at work no more. */
     bool over = ended.deed == DEED_DONE || ended.deed == DEED_REFUSE ||
                 ended.deed == DEED_BREAK_AFTER;
-    if (!late && over && world_chance(w, stream_of(w, a), w->knobs.twice))
+    if (!late && over && fault_strikes(w, FAULT_TWICE, ACTOR_AGENT + (uint32_t)(a - w->agents)))
         reply_raw(w, a, &ended, ended.deed == DEED_BREAK_AFTER);
 }
 
@@ -450,17 +451,17 @@ static void agent_crash(struct world *w, struct agent *a)
 void agent_trouble(struct world *w, uint32_t agent)
 {
     struct agent *a = &w->agents[agent];
-    unsigned stream = STREAM_AGENT + agent;
     if (w->healed)
         return;
     world_at(w, w->now + 1000, EVENT_TROUBLE, agent, 0);
     if (a->runtime == NULL || a->paused)
         return;
-    if (world_chance(w, stream, w->knobs.agent_crash)) {
+    if (fault_strikes(w, FAULT_AGENT_CRASH, ACTOR_AGENT + agent)) {
+        int64_t ms = fault_spread(w, 2000);
         agent_crash(w, a);
-        world_at(w, w->now + world_spread(w, stream, 2000), EVENT_REVIVE, agent, 0);
-    } else if (world_chance(w, stream, w->knobs.agent_pause)) {
-        int64_t ms = (int64_t)world_roll(w, stream, 10000);
+        world_at(w, w->now + ms, EVENT_REVIVE, agent, 0);
+    } else if (fault_strikes(w, FAULT_AGENT_PAUSE, ACTOR_AGENT + agent)) {
+        int64_t ms = (int64_t)fault_roll(w, 10000);
         world_say(w, a->name, "stops for %lld ms", (long long)ms);
         a->paused = true;
         /* Frozen, it cannot look at its clock: what it does next nobody can answer for. */

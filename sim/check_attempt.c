@@ -2,6 +2,7 @@
 
 #include "base/time.h"
 #include "sim/database.h"
+#include "sim/fault.h"
 #include "sim/world.h"
 
 static const struct step_past nothing;
@@ -103,7 +104,7 @@ static void check_result_newest(const struct transition *t, const struct step_pa
         said |= told->outputs[i] == history_hash(step->output);
     if (!said)
         world_violate(t->w, "I-28", "step %u has an output that no agent sent", step->number);
-    if (said && t->w->knobs.clock_jump == 0 && told->done_at >= past->row.complete_by)
+    if (said && !fault_happened(t->w, FAULT_CLOCK_JUMP) && told->done_at >= past->row.complete_by)
         world_violate(t->w, "I-06", "step %u: a result was taken %lld ms after complete-by",
                       step->number, (long long)(told->done_at - past->row.complete_by));
 }

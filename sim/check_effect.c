@@ -1,14 +1,15 @@
 #include "sim/check.h"
 
+#include "sim/fault.h"
 #include "examples/orders/stand.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
-/* Where the server's clock jumps, complete-by may pass early for the agents, and where they
+/* Where the server's clock has jumped, complete-by may pass early for the agents, and where they
  * outlive their deadlines on purpose nobody can help it: tombstones and fences are for that. */
 static bool clocks_are_good(const struct world *w)
 {
-    return w->knobs.clock_jump == 0;
+    return !fault_happened(w, FAULT_CLOCK_JUMP);
 }
 
 /* I-15: an agent that keeps its deadline never meets a step that is undone already. */

@@ -41,8 +41,8 @@ static void check_alerts(struct world *w)
 /* I-24: one task per key, whatever was sent how often. */
 static void check_task_count(struct world *w)
 {
-    if (w->history->count != w->knobs.tasks)
-        world_violate(w, "I-24", "%u tasks were submitted, there are %zu", w->knobs.tasks,
+    if (w->history->count != w->orders)
+        world_violate(w, "I-24", "%u tasks were submitted, there are %zu", w->orders,
                       w->history->count);
 }
 

@@ -14,9 +14,11 @@ void check_handed_out(struct world *w, const struct rv_request *request)
                                           request->step.number);
     if (step == NULL || step->row.token != request->token ||
         step->row.attempt != request->attempt || step->row.fence != request->fence ||
-        step->row.attempt_state != RV_ATTEMPT_OPEN)
+        step->row.attempt_state != RV_ATTEMPT_OPEN) {
+        w->concerned = request->step.task;
         world_violate(w, "I-26", "attempt %u of step %u was handed out, but is not on record",
                       request->attempt, request->step.number);
+    }
 }
 
 /* I-01: a submission that was acknowledged is in the store. */

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "client/submit.h"
 #include "sim/check.h"
+#include "sim/fault.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -17,6 +18,7 @@ enum { ANSWER_WITHIN_MS = 10000, PACE_MS = 400, AGAIN_MS = 500 };
 enum tag { TAG_FIRST, TAG_SAME, TAG_OTHER };
 
 struct submission {
+    bool wanted;
     bool acked;
     struct rv_task_id task;
 };
@@ -31,6 +33,13 @@ struct client {
     bool busy;
 };
 
+/* On to the next submission that there is to be in this world. */
+static void go_past(struct client *c)
+{
+    while (c->next < c->until && !c->submissions[c->next - c->from].wanted)
+        c->next++;
+}
+
 void clients_new(struct world *w)
 {
     w->clients = calloc(w->knobs.clients, sizeof *w->clients);
@@ -42,6 +51,11 @@ void clients_new(struct world *w)
         c->until = w->knobs.tasks * (i + 1) / w->knobs.clients;
         c->submissions = calloc(c->until - c->from + 1, sizeof *c->submissions);
         rv_assert(c->submissions != NULL);
+        for (uint32_t n = c->from; n < c->until; n++) {
+            c->submissions[n - c->from].wanted = part_stays(w, PART_ORDER, 0, n);
+            w->orders += c->submissions[n - c->from].wanted;
+        }
+        go_past(c);
         world_at(w, w->now + 1 + (int64_t)i, EVENT_CLIENT, i, 0);
     }
 }
@@ -82,11 +96,12 @@ void client_turn(struct world *w, uint32_t client)
         return;
     if (c->next > c->from && !w->healed) {
         uint32_t number = c->from + (uint32_t)world_roll(w, stream, c->next - c->from);
-        if (world_chance(w, stream, w->knobs.repeat)) {
+        bool sent = c->submissions[number - c->from].acked;
+        if (sent && fault_strikes(w, FAULT_REPEAT, ACTOR_CLIENT + client)) {
             submit(w, client, number, TAG_SAME);
             return;
         }
-        if (world_chance(w, stream, w->knobs.other_body)) {
+        if (sent && fault_strikes(w, FAULT_OTHER_BODY, ACTOR_CLIENT + client)) {
             submit(w, client, number, TAG_OTHER);
             return;
         }
@@ -125,8 +140,10 @@ static void check_receipt(struct world *w, struct client *c, struct exchange *x,
                       RV_STR_FMT(receipt->task));
     s->acked = true;
     s->task = task;
-    if (x->tag == TAG_FIRST)
+    if (x->tag == TAG_FIRST) {
         c->next++;
+        go_past(c);
+    }
 }
 
 void client_answered(struct world *w, struct exchange *x)

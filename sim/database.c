@@ -1,4 +1,5 @@
 #include "sim/database.h"
+#include "sim/fault.h"
 
 #include "base/assert.h"
 #include "sim/world.h"
@@ -79,9 +80,9 @@ void database_clock(struct world *w)
 {
     if (w->healed)
         return;
-    if (world_chance(w, STREAM_CLOCK, w->knobs.clock_jump)) {
-        int64_t reach = world_chance(w, STREAM_CLOCK, 500) ? 3000 : CLOCK_JUMP_MS;
-        int64_t jump = (int64_t)world_roll(w, STREAM_CLOCK, (uint64_t)(2 * reach)) - reach;
+    if (fault_strikes(w, FAULT_CLOCK_JUMP, ACTOR_SERVER)) {
+        int64_t reach = fault_roll(w, 2) == 0 ? 3000 : CLOCK_JUMP_MS;
+        int64_t jump = (int64_t)fault_roll(w, (uint64_t)(2 * reach)) - reach;
         w->database->wall_ahead += jump;
         world_say(w, "store", "its clock jumps by %lld ms", (long long)jump);
     }

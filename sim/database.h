@@ -21,8 +21,8 @@ struct absence_seen {
 struct database {
     struct rv_store_memory_data *data; /* owned */
     struct rv_wall_clock clock;
-    int64_t wall_ahead; /* of the virtual time */
-    int64_t looked_at;  /* wall clock of the last look of any server */
+    int64_t wall_ahead;            /* of the virtual time */
+    int64_t looked_at;             /* wall clock of the last look of any server */
     struct absence_seen *absences; /* owned */
     size_t absences_count;
 };

@@ -190,7 +190,7 @@ static void transition_take(struct transition *t)
 static void transition_say(const struct transition *t)
 {
     struct world *w = t->w;
-    if (!w->verbose)
+    if (w->transcript == NULL)
         return;
     char text[RV_ID_TEXT_BYTES];
     world_say(w, "store", "task %s revision %lld: %s%s", rv_task_text(t->task->id, text).at,
@@ -198,14 +198,15 @@ static void transition_say(const struct transition *t)
               t->task->cancelling ? ", cancelling" : "");
     for (size_t i = 0; i < t->change->steps_count; i++) {
         const struct rv_step *s = t->change->steps[i];
-        world_say(w, "store", "  step %u %.*s %s%s: %s, attempt %u %s, effect %s, failures %u/%u",
-                  s->number, RV_STR_FMT(s->reference), s->direction == RV_UNDO ? "undo " : "",
+        world_say(w, "store", "step %s-%u %.*s %s%s: %s, attempt %u %s, effect %s, failures %u/%u",
+                  text, s->number, RV_STR_FMT(s->reference), s->direction == RV_UNDO ? "undo " : "",
                   rv_step_kind_text(s->kind), rv_step_state_text(s->state), s->attempt,
                   rv_attempt_state_text(s->attempt_state), rv_effect_text(s->effect),
                   s->failure_count, s->round);
     }
     for (size_t i = 0; i < t->change->alerts_count; i++)
-        world_say(w, "store", "  alert %s: %.*s", rv_alert_kind_text(t->change->alerts[i].kind),
+        world_say(w, "store", "task %s alert %s: %.*s", text,
+                  rv_alert_kind_text(t->change->alerts[i].kind),
                   RV_STR_FMT(t->change->alerts[i].message));
 }
 
@@ -215,6 +216,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
     struct history *h = w->history;
     if (w->violated != NULL)
         return;
+    w->concerned = change->task->id;
     rv_arena_reset(&h->scratch);
     struct transition t = {.w = w, .change = change, .now = now};
     t.past = history_task(w, change->task->id);
@@ -233,6 +235,8 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
     transition_say(&t);
     check_transition(&t);
     transition_take(&t);
+    if (w->violated == NULL)
+        w->concerned = (struct rv_task_id){0};
 }
 
 void history_claimed(struct world *w, int64_t epoch)

@@ -1,104 +1,127 @@
 #include "sim/knobs.h"
 
-#include "sim/world.h"
+#include "base/assert.h"
+#include "base/hash.h"
+#include "base/prng.h"
 
-static uint32_t draw(struct world *w, uint32_t low, uint32_t high)
+#include <assert.h>
+
+enum { RATE_MAX = 1000 };
+
+struct range {
+    uint32_t low;
+    uint32_t high;
+};
+
+/* In `share` per mille of the worlds a value from `often`, else one from `seldom`. */
+struct row {
+    const char *name;
+    struct range bounds;
+    uint32_t share;
+    struct range often;
+    struct range seldom;
+};
+
+/* Swarm testing: each class of faults is off in half of the worlds, so that the others have room.
+ */
+static const struct row table[] = {
+#define SIM_FAULT(name, text, rate, what) {text, {0, RATE_MAX}, 500, {1, rate}, {0, 0}},
+#include "sim/fault.def"
+#undef SIM_FAULT
+#define SIM_KNOB(name, low, high, share, a, b, c, d) {#name, {low, high}, share, {a, b}, {c, d}},
+#include "sim/knob.def"
+#undef SIM_KNOB
+};
+
+static_assert(sizeof table / sizeof table[0] == KNOBS_COUNT, "the table has every knob");
+
+static const char *const names[] = {
+#define SIM_FAULT(name, text, rate, what) text,
+#include "sim/fault.def"
+#undef SIM_FAULT
+#define SIM_KNOB(name, low, high, share, a, b, c, d) #name,
+#include "sim/knob.def"
+#undef SIM_KNOB
+    NULL,
+};
+
+static const size_t places[] = {
+#define SIM_KNOB(name, low, high, share, a, b, c, d) offsetof(struct knobs, name),
+#include "sim/knob.def"
+#undef SIM_KNOB
+};
+
+uint32_t knob_get(const struct knobs *knobs, size_t knob)
 {
-    return low + (uint32_t)world_roll(w, STREAM_KNOBS, (uint64_t)(high - low) + 1);
+    if (knob < FAULT_COUNT)
+        return knobs->rates[knob];
+    return *(const uint32_t *)((const char *)knobs + places[knob - FAULT_COUNT]);
 }
 
-/* Swarm testing: each class is off in half of the worlds, so that the others have room. */
-static uint32_t swarm(struct world *w, uint32_t high)
+void knob_set(struct knobs *knobs, size_t knob, uint32_t value)
 {
-    uint32_t on = draw(w, 0, 1);
-    uint32_t rate = draw(w, 1, high);
-    return on ? rate : 0;
+    rv_assert(value >= knob_low(knob) && value <= knob_high(knob));
+    if (knob < FAULT_COUNT)
+        knobs->rates[knob] = value;
+    else
+        *(uint32_t *)((char *)knobs + places[knob - FAULT_COUNT]) = value;
 }
 
-static void draw_people(struct world *w, struct knobs *k)
+size_t knob_find(struct rv_str name)
 {
-    k->kinds = draw(w, 1, SIM_KINDS_MAX);
-    k->agents = draw(w, k->kinds, SIM_AGENTS_MAX);
-    k->clients = draw(w, 1, SIM_CLIENTS_MAX);
-    k->tasks = draw(w, 0, 9) == 0 ? draw(w, 100, SIM_TASKS_MAX) : draw(w, 20, 60);
-    k->workflows = draw(w, 1, SIM_WORKFLOWS_MAX);
-    k->operator_there = draw(w, 0, 2) > 0;
-    k->safety_ms = draw(w, 5, 60) * 1000;
-    k->repeat = swarm(w, 300);
-    k->other_body = swarm(w, 100);
-    k->operator_acts = k->operator_there ? swarm(w, 600) : 0;
+    size_t knob = 0;
+    while (knob < KNOBS_COUNT && !rv_str_is(name, table[knob].name))
+        knob++;
+    return knob;
 }
 
-static void draw_net(struct world *w, struct knobs *k)
+const char *knob_name(size_t knob)
 {
-    k->loss = swarm(w, 300);
-    k->duplicate = swarm(w, 300);
-    k->delay_ms = draw(w, 0, 1) ? draw(w, 1, 10) : draw(w, 1, 500);
-    k->tail = swarm(w, 20);
-    k->silence = swarm(w, 500);
+    return table[knob].name;
 }
 
-static void draw_server(struct world *w, struct knobs *k)
+const char *const *knob_names(void)
 {
-    k->kill_before = swarm(w, 20);
-    k->kill_after = swarm(w, 20);
-    k->kill_idle = swarm(w, 100);
-    k->unknown = swarm(w, 100);
-    k->busy = swarm(w, 100);
-    k->server_pause = swarm(w, 50);
-    k->down_ms = draw(w, 0, 1) ? draw(w, 1, 300) : draw(w, 300, 10000);
-    k->batch_max = draw(w, 0, 1) ? 1000 : draw(w, 1, 8);
-    k->scan_ms = draw(w, 0, 1) ? 1000 : draw(w, 100, 3000);
-    k->role_ms = draw(w, 0, 1) ? 5000 : draw(w, 500, 10000);
-    k->clock_jump = swarm(w, 50);
-    k->full = swarm(w, 50);
-    k->server_stop = swarm(w, 50);
+    return names;
 }
 
-static void draw_agents(struct world *w, struct knobs *k)
+uint32_t knob_low(size_t knob)
 {
-    k->agent_crash = swarm(w, 100);
-    k->agent_pause = swarm(w, 100);
-    k->work_ms = draw(w, 0, 1) ? draw(w, 1, 20) : draw(w, 20, 600);
-    k->slow = swarm(w, 200);
-    k->hang = swarm(w, 60);
-    k->zombie = swarm(w, 300);
-    k->fail_before = swarm(w, 300);
-    k->fail_after = swarm(w, 300);
-    k->refuse = swarm(w, 150);
-    k->break_after = swarm(w, 100);
-    k->twice = swarm(w, 100);
-    k->circuit = draw(w, 0, 1) ? draw(w, 1, 5) : 0;
-    k->drift_ppm = (int32_t)swarm(w, 400);
+    return table[knob].bounds.low;
 }
 
-void knobs_draw(struct world *w)
+uint32_t knob_high(size_t knob)
 {
-    w->knobs.servers = 1;
-    draw_people(w, &w->knobs);
-    draw_net(w, &w->knobs);
-    draw_server(w, &w->knobs);
-    draw_agents(w, &w->knobs);
+    return table[knob].bounds.high;
 }
 
-void knobs_say(struct world *w)
+static uint32_t range_draw(struct rv_prng *dice, const struct range *range)
 {
-    const struct knobs *k = &w->knobs;
-    world_say(w, "world", "%u agents of %u kinds, %u clients, %u tasks of %u workflows%s",
-              k->agents, k->kinds, k->clients, k->tasks, k->workflows,
-              k->operator_there ? ", an operator" : "");
-    world_say(w, "world", "net: loss %u duplicate %u delay %lld ms tail %u silence %u", k->loss,
-              k->duplicate, (long long)k->delay_ms, k->tail, k->silence);
-    world_say(w, "world",
-              "server: kill before %u after %u idle %u unknown %u busy %u full %u pause %u stop "
-              "%u clock %u batch %u scan %lld role %lld down %lld",
-              k->kill_before, k->kill_after, k->kill_idle, k->unknown, k->busy, k->full,
-              k->server_pause, k->server_stop, k->clock_jump, k->batch_max, (long long)k->scan_ms,
-              (long long)k->role_ms, (long long)k->down_ms);
-    world_say(w, "world",
-              "agents: crash %u pause %u work %lld ms slow %u hang %u zombie %u fail %u/%u refuse "
-              "%u break %u twice %u circuit %u drift %d ppm",
-              k->agent_crash, k->agent_pause, (long long)k->work_ms, k->slow, k->hang, k->zombie,
-              k->fail_before, k->fail_after, k->refuse, k->break_after, k->twice, k->circuit,
-              k->drift_ppm);
+    return range->low + (uint32_t)rv_prng_below(dice, (uint64_t)(range->high - range->low) + 1);
+}
+
+void knobs_draw(struct knobs *knobs, uint64_t seed)
+{
+    for (size_t i = 0; i < KNOBS_COUNT; i++) {
+        struct rv_prng dice;
+        rv_prng_init(&dice, rv_hash((struct rv_hash_key){seed, 1}, rv_str_of(table[i].name)));
+        bool often = rv_prng_below(&dice, 1000) < table[i].share;
+        knob_set(knobs, i, range_draw(&dice, often ? &table[i].often : &table[i].seldom));
+    }
+    if (knobs->agents < knobs->kinds)
+        knobs->agents = knobs->kinds;
+}
+
+void knobs_fit(struct knobs *knobs)
+{
+    if (knobs->kinds > knobs->agents)
+        knobs->kinds = knobs->agents;
+}
+
+void knobs_say(const struct knobs *knobs, struct rv_buf *out)
+{
+    for (size_t i = 0; i < KNOBS_COUNT; i++)
+        if (i >= FAULT_COUNT || knobs->rates[i] != 0)
+            rv_buf_printf(out, "%s%s=%u", out->len > 0 ? " " : "", table[i].name,
+                          knob_get(knobs, i));
 }

@@ -2,7 +2,11 @@
 #ifndef RV_SIM_KNOBS_H
 #define RV_SIM_KNOBS_H
 
+#include "base/buf.h"
+#include "base/str.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -13,63 +17,43 @@ enum {
     SIM_TASKS_MAX = 300
 };
 
-/* Rates are per mille of the occasions. 0: this class of faults is off in this world. */
-struct knobs {
-    uint32_t servers;
-    uint32_t kinds;
-    uint32_t agents;
-    uint32_t clients;
-    uint32_t tasks; /* in all */
-    uint32_t workflows;
-    bool operator_there;
-    int64_t safety_ms; /* faults stop then at the latest */
-
-    /* messages */
-    uint32_t loss;
-    uint32_t duplicate;
-    int64_t delay_ms; /* mean */
-    uint32_t tail;    /* delays of 1 to 60 s */
-    uint32_t silence; /* a connection that breaks without anybody being told */
-
-    /* server */
-    uint32_t kill_before; /* of the batches: dies before the commit, after it, between two */
-    uint32_t kill_after;
-    uint32_t kill_idle; /* per look, once a second */
-    uint32_t unknown;   /* the commit's outcome is not known, but can be asked */
-    uint32_t busy;
-    uint32_t full; /* the disk is full for some seconds */
-    uint32_t server_pause;
-    uint32_t server_stop; /* a clean stop, with its drain */
-    int64_t down_ms;      /* mean of a downtime */
-    uint32_t batch_max;
-    int64_t scan_ms;
-    int64_t role_ms;
-    uint32_t clock_jump; /* per look, once a second */
-
-    /* agents */
-    uint32_t agent_crash; /* per look, once a second */
-    uint32_t agent_pause;
-    int64_t work_ms; /* mean of a try that works */
-    uint32_t slow;   /* longer than its complete-by, perhaps */
-    uint32_t hang;
-    uint32_t zombie;      /* has its effect although its deadline has passed, and says so */
-    uint32_t fail_before; /* transient, nothing was done */
-    uint32_t fail_after;  /* transient, it was done */
-    uint32_t refuse;      /* permanent, nothing was done */
-    uint32_t break_after; /* permanent, it was done: effect unknown */
-    uint32_t twice;       /* contradicts itself in a second reply */
-    uint32_t circuit;     /* failures that open an agent's circuit; 0: it has none */
-    int32_t drift_ppm;    /* of the agents' clocks, at most */
-
-    /* people */
-    uint32_t repeat;        /* a client submits again what was acknowledged */
-    uint32_t other_body;    /* ... with another body */
-    uint32_t operator_acts; /* per look, once a second */
+enum fault {
+#define SIM_FAULT(name, text, rate, what) FAULT_##name,
+#include "sim/fault.def"
+#undef SIM_FAULT
+    FAULT_COUNT
 };
 
-struct world;
-void knobs_draw(struct world *w);
-/* One line for the transcript. */
-void knobs_say(struct world *w);
+struct knobs {
+    uint32_t rates[FAULT_COUNT]; /* per mille; 0: this class is off in this world */
+#define SIM_KNOB(name, low, high, share, a, b, c, d) uint32_t name;
+#include "sim/knob.def"
+#undef SIM_KNOB
+};
+
+/* Each is drawn from the seed and its own name, so that a new one does not change the others. */
+void knobs_draw(struct knobs *knobs, uint64_t seed);
+/* After some were set by hand: nobody waits for an agent of a kind that has none. */
+void knobs_fit(struct knobs *knobs);
+/* All that are not off, as text. */
+void knobs_say(const struct knobs *knobs, struct rv_buf *out);
+
+/* All by name, rates first. */
+enum {
+    KNOBS_COUNT = FAULT_COUNT
+#define SIM_KNOB(name, low, high, share, a, b, c, d) +1
+#include "sim/knob.def"
+#undef SIM_KNOB
+};
+
+/* The index of a knob; KNOBS_COUNT: there is none of this name. */
+size_t knob_find(struct rv_str name);
+const char *knob_name(size_t knob);
+/* Names of all, ended by NULL, for suggestions. */
+const char *const *knob_names(void);
+uint32_t knob_low(size_t knob);
+uint32_t knob_high(size_t knob);
+uint32_t knob_get(const struct knobs *knobs, size_t knob);
+void knob_set(struct knobs *knobs, size_t knob, uint32_t value);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "sim/agent.h"
 #include "sim/client.h"
+#include "sim/fault.h"
 #include "sim/operator.h"
 #include "sim/server.h"
 #include "sim/world.h"
@@ -14,20 +15,45 @@
 
 enum { HEALED_DELAY_MS = 3 }; /* shorter than the shortest lease */
 
-static int64_t delay(struct world *w)
+/* Whose a message is, for its faults and its dice. */
+static uint32_t owner(const struct exchange *x)
 {
-    const struct knobs *k = &w->knobs;
+    switch (x->peer) {
+    case PEER_AGENT:
+        return ACTOR_AGENT + x->actor;
+    case PEER_CLIENT:
+        return ACTOR_CLIENT + x->actor;
+    case PEER_OPERATOR:
+        return ACTOR_OPERATOR;
+    case PEER_NOBODY:
+        break;
+    }
+    return ACTOR_NOBODY;
+}
+
+static int64_t delay(struct world *w, const struct exchange *x)
+{
+    unsigned stream = STREAM_NET + owner(x);
     if (w->healed)
-        return 1 + world_spread(w, STREAM_NET, HEALED_DELAY_MS);
-    int64_t ms = 1 + world_spread(w, STREAM_NET, k->delay_ms);
-    if (world_chance(w, STREAM_NET, k->tail))
-        ms += 1000 + (int64_t)world_roll(w, STREAM_NET, 60000);
+        return 1 + world_spread(w, stream, HEALED_DELAY_MS);
+    int64_t ms = 1 + world_spread(w, stream, w->knobs.delay_ms);
+    if (fault_strikes(w, FAULT_TAIL, owner(x)))
+        ms += 1000 + (int64_t)fault_roll(w, 60000);
     return ms;
 }
 
-static bool befalls(struct world *w, uint32_t permille)
+static void plan(struct world *w, const struct exchange *x, enum event_kind kind)
 {
-    return !w->healed && world_chance(w, STREAM_NET, permille);
+    world_at(w, w->now + delay(w, x), kind, 0, x->number);
+}
+
+/* The message itself, or the news that it is lost, or nothing at all. */
+static void travel(struct world *w, const struct exchange *x, enum event_kind kind)
+{
+    if (!fault_strikes(w, FAULT_LOSS, owner(x)))
+        plan(w, x, kind);
+    else if (!fault_strikes(w, FAULT_SILENCE, owner(x)))
+        plan(w, x, EVENT_LOST);
 }
 
 static struct exchange *exchange_new(struct world *w)
@@ -60,11 +86,9 @@ struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32
     x->method = rv_str_of(method);
     x->target = rv_arena_str(&w->arena, target);
     x->body = rv_arena_str(&w->arena, body);
-    if (!befalls(w, w->knobs.loss))
-        world_at(w, w->now + delay(w), EVENT_ARRIVE, 0, x->number);
-    else if (!befalls(w, w->knobs.silence))
-        world_at(w, w->now + delay(w), EVENT_LOST, 0, x->number);
-    if (befalls(w, w->knobs.duplicate)) {
+    world_trace(w, body.len);
+    travel(w, x, EVENT_ARRIVE);
+    if (fault_strikes(w, FAULT_DUPLICATE, owner(x))) {
         /* A proxy or a library repeats the request on another connection. */
         struct exchange *ghost = exchange_new(w);
         uint64_t own = ghost->number;
@@ -72,8 +96,8 @@ struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32
         ghost->number = own;
         ghost->peer = PEER_NOBODY;
         ghost->waits = false;
-        ghost->left = befalls(w, 500); /* that connection was given up before its answer left */
-        world_at(w, w->now + delay(w), EVENT_ARRIVE, 0, own);
+        ghost->left = fault_roll(w, 2) == 0; /* given up before its answer left */
+        plan(w, ghost, EVENT_ARRIVE);
     }
     if (x->waits)
         world_at(w, w->now + timeout_ms, EVENT_LOST, 1, x->number);
@@ -93,16 +117,14 @@ void net_answer(struct world *w, struct exchange *x, int status, int64_t retry_a
     x->status = status;
     x->retry_after_ms = retry_after_ms;
     x->answer = rv_arena_str(&w->arena, body);
-    if (!befalls(w, w->knobs.loss))
-        world_at(w, w->now + delay(w), EVENT_ANSWER, 0, x->number);
-    else if (!befalls(w, w->knobs.silence))
-        world_at(w, w->now + delay(w), EVENT_LOST, 0, x->number);
+    world_trace(w, (uint64_t)status << 32 ^ body.len);
+    travel(w, x, EVENT_ANSWER);
 }
 
 void net_reset(struct world *w, struct exchange *x)
 {
-    if (x->waits && !befalls(w, w->knobs.silence))
-        world_at(w, w->now + delay(w), EVENT_LOST, 0, x->number);
+    if (x->waits && !fault_strikes(w, FAULT_SILENCE, owner(x)))
+        plan(w, x, EVENT_LOST);
 }
 
 void net_leave(struct world *w, struct exchange *x)
@@ -110,8 +132,8 @@ void net_leave(struct world *w, struct exchange *x)
     if (!x->waits)
         return;
     x->waits = false;
-    if (!befalls(w, w->knobs.silence))
-        world_at(w, w->now + delay(w), EVENT_LEFT, 0, x->number);
+    if (!fault_strikes(w, FAULT_SILENCE, owner(x)))
+        plan(w, x, EVENT_LEFT);
 }
 
 void net_answered(struct world *w, uint64_t exchange)

@@ -4,6 +4,7 @@
 #include "base/id.h"
 #include "sim/check.h"
 #include "sim/client.h"
+#include "sim/fault.h"
 #include "sim/world.h"
 
 #include <stdio.h>
@@ -15,7 +16,7 @@ static const char *const verbs[VERBS] = {"resubmit", "undo", "cancel"};
 
 void operator_new(struct world *w)
 {
-    if (w->knobs.operator_there)
+    if (w->knobs.operators > 0)
         world_at(w, w->now + 1000, EVENT_OPERATOR, 0, 0);
 }
 
@@ -38,8 +39,8 @@ void operator_turn(struct world *w)
             command(w, task->id, 0);
     }
     struct rv_task_id any = clients_any_task(w, STREAM_OPERATOR);
-    if (any.value != 0 && !w->healed && world_chance(w, STREAM_OPERATOR, w->knobs.operator_acts))
-        command(w, any, (uint32_t)world_roll(w, STREAM_OPERATOR, VERBS));
+    if (any.value != 0 && fault_strikes(w, FAULT_OPERATOR_ACTS, ACTOR_OPERATOR))
+        command(w, any, (uint32_t)fault_roll(w, VERBS));
 }
 
 void operator_answered(struct world *w, struct exchange *x)

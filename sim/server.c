@@ -6,6 +6,7 @@
 #include "api/parse.h"
 #include "base/assert.h"
 #include "sim/database.h"
+#include "sim/fault.h"
 #include "sim/history.h"
 #include "sim/tap.h"
 #include "sim/world.h"
@@ -286,8 +287,8 @@ void server_kill(struct server *s, const char *why)
     if (!s->up)
         return;
     world_say(w, s->name, "%s", why);
+    int64_t ms = w->healed ? 0 : fault_spread(w, w->knobs.down_ms);
     down(s);
-    int64_t ms = w->healed ? 0 : world_spread(w, STREAM_SERVER, w->knobs.down_ms);
     world_at(w, w->now + ms, EVENT_START, s->number, 0);
 }
 
@@ -307,15 +308,16 @@ void server_outage(struct server *s)
     struct world *w = s->world;
     if (w->healed)
         return;
-    if (world_chance(w, STREAM_SERVER, w->knobs.kill_idle)) {
+    uint32_t actor = ACTOR_SERVER + s->number;
+    if (fault_strikes(w, FAULT_KILL_IDLE, actor)) {
         server_kill(s, "killed between two batches");
-    } else if (world_chance(w, STREAM_SERVER, w->knobs.server_pause)) {
-        int64_t ms = (int64_t)world_roll(w, STREAM_SERVER, (uint64_t)(5 * w->knobs.role_ms));
+    } else if (fault_strikes(w, FAULT_SERVER_PAUSE, actor)) {
+        int64_t ms = (int64_t)fault_roll(w, 5 * w->knobs.role_ms);
         world_say(w, s->name, "stops for %lld ms", (long long)ms);
         s->paused_until = w->now + ms;
-    } else if (world_chance(w, STREAM_SERVER, w->knobs.full)) {
-        tap_fill(s, (int64_t)world_roll(w, STREAM_SERVER, 10000));
-    } else if (world_chance(w, STREAM_SERVER, w->knobs.server_stop)) {
+    } else if (fault_strikes(w, FAULT_FULL, actor)) {
+        tap_fill(s, (int64_t)fault_roll(w, 10000));
+    } else if (fault_strikes(w, FAULT_SERVER_STOP, actor)) {
         server_stop(s);
     }
     world_at(w, w->now + 1000, EVENT_OUTAGE, s->number, 0);

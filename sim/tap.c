@@ -4,6 +4,7 @@
 #include "sim/tap.h"
 
 #include "base/assert.h"
+#include "sim/fault.h"
 #include "sim/history.h"
 #include "sim/server.h"
 #include "sim/world.h"
@@ -281,20 +282,24 @@ void tap_plan(struct server *s)
 {
     struct tap *tap = s->tap;
     struct world *w = tap->world;
-    const struct knobs *k = &w->knobs;
+    static const struct {
+        enum fault fault;
+        enum fate fate;
+    } fates[] = {
+        {FAULT_KILL_BEFORE, FATE_DIES_BEFORE},
+        {FAULT_KILL_AFTER, FATE_DIES_AFTER},
+        {FAULT_BUSY, FATE_BUSY},
+        {FAULT_UNKNOWN_DONE, FATE_UNKNOWN},
+        {FAULT_UNKNOWN_LOST, FATE_UNKNOWN_NO},
+    };
     tap->fate = FATE_NONE;
     if (w->healed)
         return;
+    for (size_t i = 0; i < sizeof fates / sizeof fates[0]; i++)
+        if (fault_strikes(w, fates[i].fault, ACTOR_SERVER + s->number) && tap->fate == FATE_NONE)
+            tap->fate = fates[i].fate;
     if (w->now < tap->full_until)
         tap->fate = FATE_FULL;
-    else if (world_chance(w, STREAM_STORE, k->kill_before))
-        tap->fate = FATE_DIES_BEFORE;
-    else if (world_chance(w, STREAM_STORE, k->kill_after))
-        tap->fate = FATE_DIES_AFTER;
-    else if (world_chance(w, STREAM_STORE, k->busy))
-        tap->fate = FATE_BUSY;
-    else if (world_chance(w, STREAM_STORE, k->unknown))
-        tap->fate = world_chance(w, STREAM_STORE, 500) ? FATE_UNKNOWN : FATE_UNKNOWN_NO;
 }
 
 void tap_fill(struct server *s, int64_t ms)

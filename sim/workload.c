@@ -28,6 +28,15 @@ static void workflow_load(struct world *w, struct workload_workflow *workflow)
                       RV_STR_FMT(workflow->source));
 }
 
+void workload_step_end(struct world *w, struct rv_buf *out, size_t from, uint32_t workflow,
+                       uint32_t step)
+{
+    if (part_stays(w, PART_STEP, workflow, step))
+        return;
+    out->len = from;
+    rv_buf_lit(out, "\"set\":{\"without\":true}");
+}
+
 void workload_new(struct world *w)
 {
     w->workload = RV_NEW(&w->arena, struct workload);
@@ -39,9 +48,9 @@ void workload_new(struct world *w)
         rv_buf_init(&out, RV_DEFINITION_BYTES_MAX);
         workflow->name = rv_arena_printf(&w->arena, "w%u", i);
         if (world_chance(w, STREAM_WORKLOAD, 300))
-            workload_order(w, &out, workflow->name.at);
+            workload_order(w, &out, i);
         else
-            workload_random(w, &out, workflow->name.at);
+            workload_random(w, &out, i);
         workflow->source = rv_arena_str(&w->arena, rv_buf_str(&out));
         rv_assert(out.failed == RV_OK && workflow->source.at != NULL);
         rv_buf_done(&out);

@@ -29,7 +29,11 @@ void workload_submission(struct world *w, struct rv_buf *body, uint32_t number);
 const char *workload_agent(uint32_t kind);
 
 /* The two generators: each writes a definition. */
-void workload_random(struct world *w, struct rv_buf *out, const char *name);
-void workload_order(struct world *w, struct rv_buf *out, const char *name);
+void workload_random(struct world *w, struct rv_buf *out, uint32_t workflow);
+void workload_order(struct world *w, struct rv_buf *out, uint32_t workflow);
+/* Ends the body of step number `step`, which began at `from`: where this world is to be without
+ * that step, one that does nothing stands in its place. */
+void workload_step_end(struct world *w, struct rv_buf *out, size_t from, uint32_t workflow,
+                       uint32_t step);
 
 #endif

@@ -3,30 +3,32 @@
 
 #include "sim/world.h"
 
-static void step(struct world *w, struct rv_buf *out, uint32_t kind, const char *name,
-                 const char *undo)
+static void step(struct world *w, struct rv_buf *out, uint32_t workflow, uint32_t number,
+                 const char *name, const char *undo)
 {
-    const char *agent = workload_agent(kind % w->knobs.kinds);
+    const char *agent = workload_agent((number - 1) % w->knobs.kinds);
+    rv_buf_printf(out, "%s{\"%s\":{", number > 1 ? "," : "", name);
+    size_t from = out->len;
     rv_buf_printf(out,
-                  "{\"%s\":{\"call\":\"%s\",\"with\":{\"operation\":\"%s\",\"order\":\"${ "
+                  "\"call\":\"%s\",\"with\":{\"operation\":\"%s\",\"order\":\"${ "
                   "$workflow.input.number }\"},\"metadata\":{\"reeve\":{\"completeBy\":\"PT0.8S\","
                   "\"compensate\":[{\"%s\":{\"call\":\"%s\",\"with\":{\"key\":\"${ "
-                  "$undo.idempotencyKey }\",\"outcome\":\"${ $undo.outcome }\"}}}]}}}}",
-                  name, agent, name, undo, agent);
+                  "$undo.idempotencyKey }\",\"outcome\":\"${ $undo.outcome }\"}}}]}}",
+                  agent, name, undo, agent);
+    workload_step_end(w, out, from, workflow, number);
+    rv_buf_lit(out, "}}");
 }
 
-void workload_order(struct world *w, struct rv_buf *out, const char *name)
+void workload_order(struct world *w, struct rv_buf *out, uint32_t workflow)
 {
     rv_buf_printf(out,
-                  "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"sim\",\"name\":\"%s\","
+                  "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"sim\",\"name\":\"w%u\","
                   "\"version\":\"1.0.0\",\"metadata\":{\"reeve\":{\"completeBy\":\"PT0.8S\","
                   "\"failures\":{\"threshold\":2,\"delay\":\"PT0.1S\",\"cooldown\":\"PT1S\","
                   "\"rounds\":1,\"then\":\"compensate\"}}}},\"do\":[",
-                  name);
-    step(w, out, 0, "reserve", "release");
-    rv_buf_lit(out, ",");
-    step(w, out, 1, "charge", "refund");
-    rv_buf_lit(out, ",");
-    step(w, out, 2, "ship", "cancel");
+                  workflow);
+    step(w, out, workflow, 1, "reserve", "release");
+    step(w, out, workflow, 2, "charge", "refund");
+    step(w, out, workflow, 3, "ship", "cancel");
     rv_buf_lit(out, "]}");
 }

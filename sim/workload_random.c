@@ -12,6 +12,7 @@ enum { DEPTH_MAX = 3, CALLS_MAX = 8 };
 struct draft {
     struct world *w;
     struct rv_buf *out;
+    uint32_t workflow;
     uint32_t names; /* given out so far */
     uint32_t calls;
     uint32_t depth;
@@ -180,20 +181,22 @@ static void write_block(struct draft *d)
     for (uint32_t i = 0; i < count; i++) {
         bool may_skip = i + 2 < count && roll(d, 2) == 0;
         rv_buf_printf(d->out, "%s{\"s%u\":{", i ? "," : "", first + i);
+        size_t from = d->out->len;
         write_task(d, may_skip ? first + count - 1 : 0);
+        workload_step_end(d->w, d->out, from, d->workflow, first + i);
         rv_buf_lit(d->out, "}}");
     }
     rv_buf_lit(d->out, "]");
     d->depth--;
 }
 
-void workload_random(struct world *w, struct rv_buf *out, const char *name)
+void workload_random(struct world *w, struct rv_buf *out, uint32_t workflow)
 {
-    struct draft d = {.w = w, .out = out, .names = 1};
+    struct draft d = {.w = w, .out = out, .workflow = workflow, .names = 1};
     rv_buf_printf(out,
-                  "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"sim\",\"name\":\"%s\","
+                  "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"sim\",\"name\":\"w%u\","
                   "\"version\":\"1.0.0\",\"metadata\":{\"reeve\":{",
-                  name);
+                  workflow);
     write_policy(&d, false);
     rv_buf_lit(out, "}}},\"do\":");
     write_block(&d);

@@ -9,11 +9,13 @@
 #include "sim/net.h"
 #include "sim/operator.h"
 #include "sim/server.h"
+#include "sim/with.h"
 #include "sim/workload.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     EVENTS_MAX = 5000000,
@@ -40,25 +42,31 @@ bool world_chance(struct world *w, unsigned stream, uint32_t permille)
 }
 
 /* The sum of geometric steps needs no logarithm, and so no library's rounding. */
-int64_t world_spread(struct world *w, unsigned stream, int64_t mean_ms)
+int64_t spread(struct rv_prng *dice, int64_t mean_ms)
 {
     if (mean_ms <= 0)
         return 0;
     int64_t whole = 0;
-    while (whole < 8 && rv_prng_below(&w->dice[stream], 1000) < 368)
+    while (whole < 8 && rv_prng_below(dice, 1000) < 368)
         whole++;
-    return whole * mean_ms + (int64_t)rv_prng_below(&w->dice[stream], (uint64_t)mean_ms);
+    return whole * mean_ms + (int64_t)rv_prng_below(dice, (uint64_t)mean_ms);
+}
+
+int64_t world_spread(struct world *w, unsigned stream, int64_t mean_ms)
+{
+    return spread(&w->dice[stream], mean_ms);
 }
 
 void world_say(struct world *w, const char *actor, const char *format, ...)
 {
-    if (!w->verbose)
+    if (w->transcript == NULL)
         return;
     va_list args;
     va_start(args, format);
-    printf("%9lld.%03lld %-10s ", (long long)(w->now / 1000), (long long)(w->now % 1000), actor);
-    vprintf(format, args);
-    putchar('\n');
+    fprintf(w->transcript, "%9lld.%03lld %-10s ", (long long)(w->now / 1000),
+            (long long)(w->now % 1000), actor);
+    vfprintf(w->transcript, format, args);
+    fputc('\n', w->transcript);
     va_end(args);
 }
 
@@ -76,6 +84,12 @@ void world_violate(struct world *w, const char *invariant, const char *format, .
     vsnprintf(w->detail, sizeof w->detail, format, args);
     va_end(args);
     w->violated = invariant;
+    for (const char *at = w->detail; w->concerned.value == 0 && *at != '\0'; at++) {
+        size_t word = strspn(at, "0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+        if (word == RV_ID_TEXT_BYTES - 1)
+            (void)!rv_task_parse((struct rv_str){at, word}, &w->concerned);
+        at += word > 0 ? word - 1 : 0;
+    }
     world_say(w, "VIOLATED", "%s: %s", invariant, w->detail);
 }
 
@@ -141,6 +155,7 @@ static void events_run(struct world *w, int64_t until, bool (*stop)(struct world
         w->now = entry.at;
         world_trace(w, (uint64_t)entry.at);
         world_trace(w, entry.value ^ entry.detail << 32);
+        w->concerned = (struct rv_task_id){0};
         event_run(w, &entry);
         if (++w->events_done > EVENTS_MAX)
             world_violate(w, "I-32", "%d events and no end", EVENTS_MAX);
@@ -182,28 +197,46 @@ static void phase_quiet(struct world *w)
     uint64_t before = w->commits;
     events_run(w, w->now + QUIET_MS, NULL);
     uint64_t allowed = (uint64_t)(2 * QUIET_MS / w->knobs.role_ms) + 10;
-    if (w->violated == NULL && !w->knobs.operator_there && w->commits - before > allowed)
+    if (w->violated == NULL && w->knobs.operators == 0 && w->commits - before > allowed)
         world_violate(w, "I-32", "%llu commits in a minute in which nothing happens",
                       (unsigned long long)(w->commits - before));
 }
 
-static void world_init(struct world *w, uint64_t seed, bool verbose)
+/* One line that names the world, and one that shows what it is made of. */
+static void world_introduce(struct world *w, const struct with *with)
 {
-    *w = (struct world){.seed = seed, .verbose = verbose};
+    struct rv_buf text;
+    rv_buf_init(&text, WITH_BYTES_MAX);
+    if (with != NULL)
+        with_write(with, &text);
+    world_say(w, "world", "seed %llu%s%.*s", (unsigned long long)w->seed,
+              text.len > 0 ? " with " : "", RV_STR_FMT(rv_buf_str(&text)));
+    rv_buf_reset(&text);
+    knobs_say(&w->knobs, &text);
+    world_say(w, "world", "%.*s", RV_STR_FMT(rv_buf_str(&text)));
+    rv_buf_done(&text);
+}
+
+static void world_init(struct world *w, const struct world_setup *setup)
+{
+    *w = (struct world){.seed = setup->seed, .transcript = setup->transcript};
     rv_heap_init(&w->events);
     rv_arena_init(&w->arena, 0);
     for (unsigned i = 0; i < STREAM_COUNT; i++)
-        rv_prng_init(&w->dice[i], rv_hash_int(seed * 1000 + i + 1));
+        rv_prng_init(&w->dice[i], rv_hash_int(w->seed * 1000 + i + 1));
     w->net = calloc(1, sizeof *w->net);
     rv_assert(w->net != NULL);
-    knobs_draw(w);
-    world_say(w, "world", "seed %llu", (unsigned long long)seed);
-    knobs_say(w);
+    knobs_draw(&w->knobs, w->seed);
+    if (setup->with != NULL)
+        with_apply(setup->with, &w->knobs);
+    faults_new(w, setup->with && setup->with->chosen ? &setup->with->only : NULL, setup->record);
+    if (w->transcript != NULL)
+        world_introduce(w, setup->with);
 }
 
-void world_run(struct world *w, uint64_t seed, bool verbose, bool canary)
+void world_run(struct world *w, const struct world_setup *setup)
 {
-    world_init(w, seed, verbose);
+    world_init(w, setup);
     ledger_new(w);
     history_new(w);
     database_new(w);
@@ -225,7 +258,7 @@ void world_run(struct world *w, uint64_t seed, bool verbose, bool canary)
         phase_liveness(w);
     if (w->violated == NULL)
         phase_quiet(w);
-    if (w->violated == NULL && canary)
+    if (w->violated == NULL && w->knobs.canary)
         ledger_forget(w);
     if (w->violated == NULL)
         check_end(w);
@@ -239,6 +272,7 @@ void world_free(struct world *w)
     clients_free(w);
     history_free(w);
     ledger_free(w);
+    faults_free(w);
     free(w->net->all);
     free(w->net);
     rv_heap_done(&w->events);

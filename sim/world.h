@@ -4,18 +4,21 @@
 
 #include "base/arena.h"
 #include "base/heap.h"
+#include "base/id.h"
 #include "base/map.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "sim/fault.h"
 #include "sim/knobs.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Everything that happens is an event in one heap, ordered by virtual time and, within a
- * millisecond, by arrival. All chance comes from streams that are derived from the seed, one per
- * actor and class of fault: what one draws does not shift what another draws. So a seed replays to
- * the letter, and the trace hash says whether it did. */
+ * millisecond, by arrival. All chance comes from the seed: faults have dice for each occasion
+ * (fault.h), everything else has a stream for each actor; what one draws does not shift what
+ * another draws. So a seed replays to the letter, and the trace hash says whether it did. */
 
 enum event_kind {
     EVENT_ARRIVE,   /* detail: exchange: its request reaches the server */
@@ -34,15 +37,12 @@ enum event_kind {
 };
 
 enum stream {
-    STREAM_KNOBS,
     STREAM_WORKLOAD,
-    STREAM_NET,
     STREAM_SERVER,
-    STREAM_STORE,
     STREAM_OPERATOR,
-    STREAM_CLOCK,
     STREAM_CLIENT,
-    STREAM_AGENT = STREAM_CLIENT + SIM_CLIENTS_MAX,
+    STREAM_NET = STREAM_CLIENT + SIM_CLIENTS_MAX,
+    STREAM_AGENT = STREAM_NET + ACTORS_MAX,
     STREAM_COUNT = STREAM_AGENT + SIM_AGENTS_MAX
 };
 
@@ -55,6 +55,15 @@ struct net;
 struct ledger;
 struct history;
 struct workload;
+struct with;
+
+/* What makes a world: the seed, and what is to be otherwise than the seed says. */
+struct world_setup {
+    uint64_t seed;
+    const struct with *with; /* NULL: nothing */
+    FILE *transcript;        /* NULL: nobody reads it */
+    struct parts *record;    /* gets the parts of the world; NULL: nobody asks */
+};
 
 struct world {
     uint64_t seed;
@@ -77,13 +86,16 @@ struct world {
     struct ledger *ledger;
     struct history *history;
     struct workload *workload;
-    bool verbose;         /* the transcript goes to stdout */
+    struct faults *faults;
+    uint32_t orders;      /* to be submitted, by all clients */
+    FILE *transcript;     /* borrowed; NULL: nobody reads it */
     const char *violated; /* the invariant, or NULL */
     char detail[512];
+    struct rv_task_id concerned; /* the task that is looked at; 0: none in particular */
 };
 
-/* Runs the seed's world to its end; afterwards `violated` says how it went. */
-void world_run(struct world *w, uint64_t seed, bool verbose, bool canary);
+/* Runs the world to its end; afterwards `violated` says how it went. */
+void world_run(struct world *w, const struct world_setup *setup);
 void world_free(struct world *w);
 
 /* ---- what actors use ---- */
@@ -93,6 +105,7 @@ uint64_t world_roll(struct world *w, unsigned stream, uint64_t bound); /* 0 .. b
 bool world_chance(struct world *w, unsigned stream, uint32_t permille);
 /* Mostly small, sometimes large: exponential with this mean. */
 int64_t world_spread(struct world *w, unsigned stream, int64_t mean_ms);
+int64_t spread(struct rv_prng *dice, int64_t mean_ms);
 
 /* A line of the transcript. */
 void world_say(struct world *w, const char *actor, const char *format, ...)

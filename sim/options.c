@@ -1,0 +1,135 @@
+#include "sim/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: reeve-sim --seed N             replays one world, with its transcript\n"
+    "       reeve-sim --seeds N            runs N worlds from seed --start S (1) on, --jobs J (2)\n"
+    "                                      at a time\n"
+    "       reeve-sim --canary             worlds that must fail; exit 0 when they do\n"
+    "options: --with NAME=NUMBER,...       what is to be otherwise than the seed says; its names\n"
+    "                                      are in the second line of each transcript;\n"
+    "                                      only=PART+PART leaves everything else out\n"
+    "         --expect HASH                with --seed: the trace hash that must come out\n"
+    "         --transcript FILE            with --seed: what --seed printed, and must again\n"
+    "         --quiet                      no progress line, no transcript\n"
+    "         --tap                        results in TAP\n";
+
+static void complain(const char *before, const char *what, const char *after)
+{
+    fprintf(stderr, "reeve-sim: %s%s%s\n%s", before, what, after, usage);
+    exit(EXIT_USAGE);
+}
+
+static const char *value_of(const char *option, const char *text)
+{
+    if (text == NULL)
+        complain("", option, " needs a value");
+    return text;
+}
+
+static uint64_t number_of(const char *option, const char *text)
+{
+    char *end;
+    if (text == NULL)
+        complain("", option, " needs a number");
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
+        complain("\"", text, "\" is no whole number");
+    return number;
+}
+
+static uint64_t hash_of(const char *text)
+{
+    char *end;
+    unsigned long long hash = strtoull(text, &end, 16);
+    if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16 || *end != '\0')
+        complain("\"", text, "\" is no trace hash; a result line ends with one");
+    return hash;
+}
+
+static void with_of(struct with *with, const char *text)
+{
+    struct rv_buf why;
+    rv_buf_init(&why, WITH_BYTES_MAX);
+    if (!with_read(with, rv_str_of(text), &why)) {
+        rv_buf_add_char(&why, '\0');
+        complain("--with: ", why.at, "");
+    }
+    rv_buf_done(&why);
+}
+
+/* Takes one option with its value; gives how many words that were. */
+static int option_take(struct options *o, const char *option, const char *value)
+{
+    if (strcmp(option, "--seed") == 0) {
+        o->seed = number_of(option, value);
+        o->one = true;
+    } else if (strcmp(option, "--seeds") == 0) {
+        o->seeds = number_of(option, value);
+        o->many = true;
+    } else if (strcmp(option, "--start") == 0) {
+        o->start = number_of(option, value);
+    } else if (strcmp(option, "--jobs") == 0) {
+        o->jobs = number_of(option, value);
+    } else if (strcmp(option, "--with") == 0) {
+        with_of(&o->with, value_of(option, value));
+    } else if (strcmp(option, "--expect") == 0) {
+        o->expected = hash_of(value_of(option, value));
+        o->expects = true;
+    } else if (strcmp(option, "--transcript") == 0) {
+        o->transcript = value_of(option, value);
+    } else {
+        return 0;
+    }
+    return 2;
+}
+
+static int flag_take(struct options *o, const char *option)
+{
+    if (strcmp(option, "--canary") == 0) {
+        o->canary = true;
+    } else if (strcmp(option, "--quiet") == 0) {
+        o->quiet = true;
+    } else if (strcmp(option, "--tap") == 0) {
+        o->tap = o->quiet = true;
+    } else if (strcmp(option, "--help") == 0) {
+        fputs(usage, stdout);
+        exit(0);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+struct options options_read(char **argv)
+{
+    struct options o = {.start = 1, .jobs = 2};
+    with_init(&o.with);
+    for (int i = 1; argv[i] != NULL;) {
+        int taken = option_take(&o, argv[i], argv[i + 1]);
+        if (taken == 0)
+            taken = flag_take(&o, argv[i]);
+        if (taken == 0)
+            complain("unknown option \"", argv[i], "\"");
+        i += taken;
+    }
+    if (o.one + o.many + o.canary != 1)
+        complain("give one of ", "--seed, --seeds and --canary", "");
+    if (o.many && o.seeds == 0)
+        complain("--seeds", " is at least 1", "");
+    if (o.jobs < 1 || o.jobs > JOBS_MAX)
+        complain("--jobs", " is from 1 to 64", "");
+    if (!o.one && (o.expects || o.transcript != NULL))
+        complain("--expect and --transcript", " go with --seed", "");
+    return o;
+}
+
+void options_done(struct options *options)
+{
+    with_done(&options->with);
+}

@@ -1,0 +1,32 @@
+/* options.h - the command line of reeve-sim. */
+#ifndef RV_SIM_OPTIONS_H
+#define RV_SIM_OPTIONS_H
+
+#include "sim/with.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { JOBS_MAX = 64, EXIT_USAGE = 2 };
+
+struct options {
+    bool one;    /* --seed */
+    bool many;   /* --seeds */
+    bool canary; /* --canary */
+    uint64_t seed;
+    uint64_t seeds;
+    uint64_t start;
+    uint64_t jobs;
+    bool expects; /* the trace hash that the world must have */
+    uint64_t expected;
+    const char *transcript; /* a file with the transcript that the world must have; NULL: none */
+    bool quiet;
+    bool tap;
+    struct with with; /* owned */
+};
+
+/* Ends the program where the line is wrong, or asks for help. */
+struct options options_read(char **argv);
+void options_done(struct options *options);
+
+#endif
