@@ -1,5 +1,7 @@
 /* The commit of a batch. A batch that the store refuses as a whole is halved until the offender
- * stands alone: its task is parked with an alert, all others go through (DESIGN 2). */
+ * stands alone: its task is parked with an alert, all others go through (DESIGN 2). What is written
+ * is answered as written, also where the store refuses another piece of the same batch for now, or
+ * turns out not to have taken it: only that piece is decided again. */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/assert.h"
@@ -41,12 +43,20 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
     return RV_OK;
 }
 
+/* Nobody may be answered: what is in the store is known only after the next start. */
+static bool ends_the_process(enum rv_err err)
+{
+    return err == RV_ERR_COMMIT_UNKNOWN || rv_err_family(err) == RV_FAMILY_STOP;
+}
+
 /* Errors that concern the store as it is now, not what is in the batch. */
 static bool passing(enum rv_err err)
 {
-    return rv_err_family(err) == RV_FAMILY_RETRY || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED;
+    enum rv_err_family family = rv_err_family(err);
+    return family == RV_FAMILY_RETRY || family == RV_FAMILY_RELOAD;
 }
 
+/* CONFLICT: the outcome was not known, and nothing of it is in the store. */
 static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes, size_t count,
                                bool first)
 {
@@ -59,37 +69,44 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.acks_count = s->batch.acks_count;
     }
     enum rv_err err = s->store->ops->commit(s->store, &batch);
-    s->batch.wrote = s->batch.wrote || err == RV_OK;
     if (err == RV_ERR_IO)
         return RV_ERR_COMMIT_UNKNOWN; /* and cannot be asked: the process ends (store.h, commit) */
-    if (err != RV_ERR_COMMIT_UNKNOWN)
-        return err;
-    bool committed;
-    if (s->store->ops->committed(s->store, batch.number, &committed) != RV_OK)
-        return RV_ERR_COMMIT_UNKNOWN;
-    return committed ? RV_OK : RV_ERR_BUSY;
+    if (err == RV_ERR_COMMIT_UNKNOWN) {
+        bool committed;
+        if (s->store->ops->committed(s->store, batch.number, &committed) != RV_OK)
+            return RV_ERR_COMMIT_UNKNOWN;
+        err = committed ? RV_OK : RV_ERR_CONFLICT;
+    }
+    s->batch.wrote = s->batch.wrote || err == RV_OK;
+    return err;
 }
 
-static enum rv_err commit_halves(struct rv_scheduler *s, struct rv_change *changes, size_t count);
+static void piece_refused(struct rv_change *changes, size_t count, enum rv_err err)
+{
+    for (size_t i = 0; i < count; i++)
+        changes[i].outcome = err;
+}
 
-static enum rv_err commit_next(struct rv_scheduler *s, struct rv_change *changes, size_t count)
+/* What of the piece is written is written, whatever becomes of the rest: each change has its
+ * outcome. */
+static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *changes, size_t count)
 {
     int64_t now;
-    enum rv_err err = count > 0 ? s->store->ops->begin(s->store, &now) : RV_OK;
-    return err == RV_OK && count > 0 ? commit_halves(s, changes, count) : err;
-}
-
-static enum rv_err commit_halves(struct rv_scheduler *s, struct rv_change *changes, size_t count)
-{
-    enum rv_err err = commit_once(s, changes, count, false);
-    if (err == RV_OK || passing(err) || err == RV_ERR_COMMIT_UNKNOWN)
+    if (count == 0)
+        return RV_OK;
+    enum rv_err err = s->store->ops->begin(s->store, &now);
+    if (err == RV_OK)
+        err = commit_once(s, changes, count, false);
+    if (err == RV_OK || ends_the_process(err))
         return err;
-    if (count == 1) {
-        changes[0].outcome = err;
+    if (passing(err))
+        s->batch.refused = err;
+    if (passing(err) || count == 1) {
+        piece_refused(changes, count, err);
         return RV_OK;
     }
-    err = commit_next(s, changes, count / 2);
-    return err == RV_OK ? commit_next(s, changes + count / 2, count - count / 2) : err;
+    err = commit_piece(s, changes, count / 2);
+    return err == RV_OK ? commit_piece(s, changes + count / 2, count - count / 2) : err;
 }
 
 /* What belongs to no task is written by itself once the batch was refused. */
@@ -101,16 +118,26 @@ static enum rv_err commit_taskless(struct rv_scheduler *s)
     enum rv_err err = s->store->ops->begin(s->store, &now);
     if (err == RV_OK)
         err = commit_once(s, NULL, 0, true);
-    return rv_err_family(err) == RV_FAMILY_TELL ? RV_ERR_BUSY : err;
+    if (ends_the_process(err))
+        return err;
+    s->batch.taskless = err;
+    return RV_OK;
 }
 
 static enum rv_err commit_all(struct rv_scheduler *s, struct rv_change *changes, size_t count)
 {
     enum rv_err err = commit_once(s, changes, count, true);
-    if (err == RV_OK || passing(err) || err == RV_ERR_COMMIT_UNKNOWN)
+    if (err == RV_OK || ends_the_process(err) || rv_err_family(err) == RV_FAMILY_RETRY)
         return err;
+    if (s->batch.must_commit)
+        rv_supervisor_unclaim(&s->supervisor); /* the claim went with the batch */
+    if (passing(err)) {
+        piece_refused(changes, count, err);
+        s->batch.taskless = err;
+        return RV_OK;
+    }
     err = commit_taskless(s);
-    return err == RV_OK ? commit_next(s, changes, count) : err;
+    return err == RV_OK ? commit_piece(s, changes, count) : err;
 }
 
 /* The offender's task waits for an operator from the next batch on. */
@@ -144,9 +171,7 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
                                .revision_before = before->revision,
                                .alerts = plan->alerts,
                                .alerts_count = plan->alerts_count};
-    err = commit_once(s, &change, 1, false);
-    /* Refused even so: the task stays as it was, and is left alone for a while. */
-    return rv_err_family(err) == RV_FAMILY_TELL ? RV_OK : err;
+    return commit_once(s, &change, 1, false);
 }
 
 static size_t changes_count(const struct rv_scheduler *s)
@@ -194,11 +219,10 @@ enum rv_err batch_commit(struct rv_scheduler *s)
             continue;
         w->outcome = changes[--i].outcome;
         w->dropped = w->outcome != RV_OK;
-        bool offends = w->dropped && rv_err_family(w->outcome) != RV_FAMILY_RELOAD &&
-                       w->outcome != RV_ERR_DUPLICATE;
-        if (offends)
+        /* Refused even so: the task stays as it was, and is left alone for a while. */
+        if (w->dropped && !work_again(w))
             err = park_offender(s, w);
-        if (err != RV_OK)
+        if (ends_the_process(err))
             return err;
     }
     return RV_OK;

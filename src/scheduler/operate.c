@@ -40,7 +40,8 @@ void operate_act(struct rv_scheduler *s, struct pending *p)
     pending_unlink(&s->batch.calls, p);
     if (work != NULL && work_again(work)) {
         p->call->err = RV_OK;
-        pending_append(&s->carried, p);
+        if (!carry_again(s, p))
+            finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
         return;
     }
     if (work != NULL && work->dropped) {
@@ -79,6 +80,7 @@ static bool same_name(const struct rv_workflow_row *a, const struct rv_workflow_
 enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_workflow_row *row = &p->call->u.publish.row;
+    p->call->u.publish.known = false;
     for (size_t i = 0; i < s->batch.publishes_count; i++) {
         if (same_name(&s->batch.publishes[i], row)) {
             publish_known(p, &s->batch.publishes[i]);
@@ -98,4 +100,18 @@ enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
     row->published_at = s->batch.now;
     s->batch.publishes[s->batch.publishes_count++] = *row;
     return RV_OK;
+}
+
+/* Where it was not written it is looked at anew: what it said of others in its batch is void too. */
+void taskless_act(struct rv_scheduler *s, struct pending *p)
+{
+    pending_unlink(&s->batch.calls, p);
+    if (s->batch.taskless == RV_OK) {
+        finish(s, p, p->call->err, p->call->message);
+        return;
+    }
+    p->call->err = RV_OK;
+    p->call->message = RV_STR_NONE;
+    if (!carry_again(s, p))
+        finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
 }

@@ -32,6 +32,15 @@ void pending_unlink(struct pending_list *list, struct pending *pending)
     pending->next = pending->prev = NULL;
 }
 
+bool carry_again(struct rv_scheduler *s, struct pending *p)
+{
+    enum { TRIES_MAX = 8 };
+    if (++p->tries > TRIES_MAX)
+        return false;
+    pending_append(&s->carried, p);
+    return true;
+}
+
 struct rv_str call_printf(struct rv_call *call, const char *format, ...)
 {
     va_list args;

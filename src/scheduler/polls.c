@@ -349,8 +349,10 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     for (size_t i = 0; i < p->matched_count && poll->requests != NULL; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);
-        if (m->work->dropped && !m->repeat)
+        if (m->work->dropped && !m->repeat) {
+            circuit_unprobe(p->kind, (struct rv_step_id){m->work->id, m->step});
             agents_ready_back(p->kind, (struct rv_step_id){m->work->id, m->step}, s->batch.now);
+        }
         if (m->work->dropped || step->attempt_state != RV_ATTEMPT_OPEN)
             continue;
         if (request_fill(&p->call->arena, m->work, m->step, &poll->requests[poll->requests_count]))

@@ -82,22 +82,26 @@ enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
 void replies_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_replies *replies = &p->call->u.replies;
-    bool again = false;
+    bool again = false, left = false;
     for (size_t i = 0; i < replies->count; i++) {
         if (p->works[i] != NULL && p->works[i]->dropped) {
             replies->items[i].status = 0;
+            again = again || work_again(p->works[i]);
             if (!work_again(p->works[i]))
                 p->call->err = RV_ERR_BUSY; /* the store does not take it: perhaps later */
         }
-        if (replies->items[i].status == 0 && p->call->err == RV_OK)
-            again = true;
+        left = left || replies->items[i].status == 0; /* by a heavy batch, too */
     }
     bool poll_waits = p->poll != NULL && !poll_fill(s, p) && !p->admitted && !s->draining;
     pending_unlink(&s->batch.calls, p);
-    if (again || poll_waits)
+    if (p->call->err == RV_OK && again) {
+        if (!carry_again(s, p))
+            finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+    } else if ((p->call->err == RV_OK && left) || poll_waits) {
         pending_append(&s->carried, p);
-    else
+    } else {
         finish(s, p, p->call->err, p->call->message);
+    }
 }
 
 static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_t i)
@@ -164,8 +168,10 @@ void leases_act(struct rv_scheduler *s, struct pending *p)
         item->complete_by = step->complete_by;
     }
     pending_unlink(&s->batch.calls, p);
-    if (again && p->call->err == RV_OK)
-        pending_append(&s->carried, p);
-    else
+    if (again && p->call->err == RV_OK) {
+        if (!carry_again(s, p))
+            finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+    } else {
         finish(s, p, p->call->err, p->call->message);
+    }
 }

@@ -376,6 +376,8 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
         return;
     case RV_CALL_PUBLISH:
     case RV_CALL_ACK:
+        taskless_act(s, p);
+        return;
     case RV_CALL_UNDELIVERED:
     case RV_CALL_GONE:
     case RV_CALL_STEPS:
@@ -413,7 +415,8 @@ static void batch_act(struct rv_scheduler *s)
         }
     }
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
-        if (p->call->kind == RV_CALL_ACK && s->batch.acks[ack++].outcome == RV_ERR_NOT_FOUND) {
+        bool acks = p->call->kind == RV_CALL_ACK && s->batch.taskless == RV_OK;
+        if (acks && s->batch.acks[ack++].outcome == RV_ERR_NOT_FOUND) {
             p->call->err = RV_ERR_NOT_FOUND;
             p->call->message = RV_STR("there is no such alert: see `reeve alerts`");
         }
@@ -538,6 +541,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.must_commit = s->batch.wrote = false;
+    s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.heavy = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
     s->agents.recovering = s->supervisor.scan_first;
@@ -587,7 +591,7 @@ static enum rv_err batch_run(struct rv_scheduler *s)
         return err;
     }
     err = batch_commit(s);
-    full_note(s, err);
+    full_note(s, err == RV_OK ? s->batch.refused : err);
     /* Where only the role was to be renewed, what was asked is answered. */
     if (err != RV_ERR_FULL || !batch_only_reads(s))
         return err;
@@ -614,7 +618,7 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
     workflow_cache_trim(s);
     agents_forget(&s->agents, s->batch.now);
     finished_flush(s);
-    s->refused = err != RV_OK || s->full;
+    s->refused = err != RV_OK || s->full || rv_err_family(s->batch.refused) == RV_FAMILY_RETRY;
     return err == RV_OK && s->full ? RV_ERR_FULL : err;
 }
 

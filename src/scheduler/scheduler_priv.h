@@ -85,6 +85,7 @@ struct pending {
     struct rv_arena_mark mark; /* parked for a task: before the newest answer that may leave */
     bool parked;
     bool admitted;        /* its boot, confirmations and repeats were looked at */
+    unsigned tries;       /* batches in which a decision of it did not pass */
     struct pending *next; /* in the batch, or among the parked of its kind or task */
     struct pending *prev;
 };
@@ -108,6 +109,8 @@ struct batch {
     size_t acks_count;
     bool must_commit; /* the role was renewed */
     bool wrote;       /* a transaction of it was committed */
+    enum rv_err refused;  /* OK, or with what the store has refused a piece of it for now */
+    enum rv_err taskless; /* OK, or why publishes and acks were not written */
     unsigned heavy;   /* decisions that used up their budget of inline steps */
 };
 
@@ -154,7 +157,8 @@ struct rv_scheduler {
 };
 
 /* work.c: the working set. */
-/* Its change did not pass since something else was faster: its calls are decided again. */
+/* Its change did not pass since something else was faster, or the store did not take it for now:
+ * its calls are decided again. */
 bool work_again(const struct work *work);
 /* The task's work in this batch, loaded when it is new; ->task NULL when there is none. */
 RV_CHECK enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work);
@@ -204,6 +208,8 @@ void leases_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p);
 void operate_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
+/* A publication or an acknowledgement. */
+void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
 
@@ -220,6 +226,12 @@ void poll_act(struct rv_scheduler *s, struct pending *p);
 void polls_act_parked(struct rv_scheduler *s);
 
 /* parking.c */
+/* The call is decided again in the next batch, since a decision of it did not pass; false: that was
+ * tried often enough. */
+bool carry_again(struct rv_scheduler *s, struct pending *p);
+#define NOT_TAKEN                                                                                  \
+    RV_STR("the state store did not take it, in several tries, and nothing of it was written: "    \
+           "send it again")
 RV_CHECK enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms);
 void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task,
                  int64_t wait_ms);

@@ -138,32 +138,56 @@ enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
-void submit_act(struct rv_scheduler *s, struct pending *p)
+/* Gives the items what came of the batch; true when one of them did not pass and is to be decided
+ * again. */
+static bool items_settle(struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
     bool again = false;
     for (size_t i = 0; i < submit->count; i++) {
         struct rv_submission *item = &submit->items[i];
-        struct work *work = p->works[i];
-        if (!item_over(item))
-            again = true; /* left over by a heavy batch */
+        const struct work *work = p->works[i];
         if (work == NULL || item->task.value == 0)
             continue;
         if (!work->dropped) {
             item->state = work->task->state;
-        } else if (work_again(work)) {
-            item->task.value = 0; /* somebody took the key meanwhile: look again */
-            again = true;
-        } else {
-            item->task.value = 0;
-            refuse(item, work->outcome, rv_str_of(rv_err_text(work->outcome)));
+            continue;
         }
+        item->task.value = 0;
+        if (work_again(work))
+            again = true; /* perhaps somebody took the key meanwhile: look again */
+        else
+            refuse(item, work->outcome, rv_str_of(rv_err_text(work->outcome)));
     }
+    return again;
+}
+
+/* True when the call goes into the next batch, with what is left of it. */
+static bool submit_goes_on(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    bool again = items_settle(p);
+    bool left = false; /* by a heavy batch, too */
+    for (size_t i = 0; i < submit->count; i++)
+        left = left || !item_over(&submit->items[i]);
     pending_unlink(&s->batch.calls, p);
-    if (again) {
+    if (again && carry_again(s, p))
+        return true;
+    if (!again && left) {
         pending_append(&s->carried, p);
-        return;
+        return true;
     }
+    for (size_t i = 0; i < submit->count; i++)
+        if (!item_over(&submit->items[i]))
+            refuse(&submit->items[i], RV_ERR_BUSY, NOT_TAKEN);
+    return false;
+}
+
+void submit_act(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    if (submit_goes_on(s, p))
+        return;
     struct rv_submission *one = submit->count == 1 ? &submit->items[0] : NULL;
     if (one == NULL || one->task.value == 0 || submit->wait_ms <= 0) {
         finish(s, p, RV_OK, RV_STR_NONE);

@@ -31,8 +31,9 @@ struct work *work_find(struct rv_scheduler *s, struct rv_task_id id)
 
 bool work_again(const struct work *work)
 {
-    return work->dropped &&
-           (rv_err_family(work->outcome) == RV_FAMILY_RELOAD || work->outcome == RV_ERR_DUPLICATE);
+    enum rv_err_family family = rv_err_family(work->outcome);
+    return work->dropped && (family == RV_FAMILY_RELOAD || family == RV_FAMILY_RETRY ||
+                             work->outcome == RV_ERR_DUPLICATE);
 }
 
 static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)

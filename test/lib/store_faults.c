@@ -108,8 +108,13 @@ static enum rv_err commit_passed(struct store_faults *faults, struct rv_batch *b
 static enum rv_err faults_commit(struct rv_store *store, struct rv_batch *batch)
 {
     struct store_faults *faults = of(store);
-    bool failing = fails(faults) || faults->fail_commit;
-    faults->fail_commit = false;
+    bool failing = fails(faults);
+    if (faults->fail_commits > 0 && faults->pass_commits > 0) {
+        faults->pass_commits--;
+    } else if (faults->fail_commits > 0) {
+        faults->fail_commits--;
+        failing = true;
+    }
     bool unknown = failing && faults->fail_with == RV_ERR_COMMIT_UNKNOWN;
     for (size_t i = 0; i < batch->changes_count; i++) {
         if (!offends(faults, &batch->changes[i]))

@@ -16,7 +16,8 @@ struct store_faults {
     enum rv_err fail_with;
     bool unknown_writes;
     bool failed;      /* it has */
-    bool fail_commit; /* the next commit fails, whatever its number */
+    uint32_t fail_commits; /* so many commits in a row fail, whatever their numbers, */
+    uint32_t pass_commits; /* after so many */
 
     /* Changes that do not pass although they should: each one with this probability. The outcomes
      * CONFLICT, DUPLICATE and DEPOSED are drawn in turn. */

@@ -158,7 +158,7 @@ static void a_probe_that_did_not_leave_is_sent_again(void **state)
                                     .boot = RV_STR("boot-1"),
                                     .poll = RV_STR("refused"),
                                     .max = 8};
-    faults.fail_commit = true;
+    faults.fail_commits = 1;
     assert_true(world_run(w, poll));
     assert_int_equal(poll->err, RV_ERR_BUSY);
     assert_int_equal(poll->u.poll.requests_count, 0);

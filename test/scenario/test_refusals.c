@@ -66,9 +66,9 @@ static struct rv_call *reply_call(struct world *w, struct rv_request request)
 /* All in one batch, whose commit fails. */
 static void fail_commit(struct world *w, struct rv_call **calls, size_t count)
 {
-    faults.fail_commit = true;
+    faults.fail_commits = 1;
     assert_int_not_equal(rv_scheduler_run_batch(w->scheduler, calls, count, w->mono), RV_OK);
-    assert_false(faults.fail_commit);
+    assert_int_equal(faults.fail_commits, 0);
     world_settle(w);
 }
 
@@ -173,6 +173,203 @@ static void a_publication_beside_an_offender_is_written(void **state)
     faults.offender = (struct rv_task_id){0};
 }
 
+/* A submission without a key. */
+static struct rv_call *submit_call(struct world *w, size_t count)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, count);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct rv_submission){.space = RV_STR("shop"),
+                                          .name = RV_STR("order"),
+                                          .input = RV_STR("{}"),
+                                          .priority = 5};
+    call->u.submit.items = items;
+    call->u.submit.count = count;
+    call->u.submit.batch = count > 1;
+    return call;
+}
+
+static struct rv_call *publish_call(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_PUBLISH);
+    call->u.publish.row = (struct rv_workflow_row){.space = RV_STR("shop"),
+                                                   .name = RV_STR("other"),
+                                                   .version = RV_STR("1.0.0"),
+                                                   .hash = RV_STR("1"),
+                                                   .source = RV_STR("{}")};
+    return call;
+}
+
+static void run_batch(struct world *w, struct rv_call **calls, size_t count)
+{
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, count, w->mono), RV_OK);
+}
+
+static size_t count_tasks(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_TASKS);
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    return call->u.list.count;
+}
+
+static size_t count_workflows(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_WORKFLOWS);
+    assert_true(world_run(w, call));
+    return call->u.list.count;
+}
+
+/* The batch is halved, its last piece is refused for now: the others hear at once of what is
+ * written, and the last is written a little later, once. */
+static void what_is_written_is_answered_and_the_rest_decided_again(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    struct rv_call *calls[] = {reply_call(w, world_take(w, "inventory", "i1")),
+                               operate_call(w, RV_COMMAND_CANCEL, bad), submit_call(w, 1)};
+    faults.offender = bad;
+    faults.pass_commits = 5; /* whole, whole, the reply, the other two, the offender */
+    faults.fail_commits = 1;
+    run_batch(w, calls, 3);
+    assert_int_equal(faults.fail_commits, 0);
+    assert_true(world_finished(calls[0]) && world_finished(calls[1]));
+    assert_int_equal(calls[0]->err, RV_OK);
+    assert_int_equal(calls[0]->u.replies.items[0].status, 200);
+    assert_int_equal(calls[1]->err, RV_ERR_REFUSED);
+    assert_false(world_finished(calls[2]));
+    faults.offender = (struct rv_task_id){0};
+    world_pass(w, 1000);
+    assert_true(world_finished(calls[2]));
+    assert_int_equal(calls[2]->u.submit.items[0].err, RV_OK);
+    assert_state(w, calls[2]->u.submit.items[0].task, "pending");
+    assert_int_equal(count_tasks(w), 3);
+}
+
+/* Of a call with many items too: those that are written stay as they are. */
+static void the_items_of_a_halved_call_are_written_once_each(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    int struck = 0;
+    for (uint32_t passed = 1; passed < 12; passed++) {
+        size_t before = count_tasks(w);
+        struct rv_call *calls[] = {operate_call(w, RV_COMMAND_CANCEL, bad), submit_call(w, 5)};
+        faults.offender = bad;
+        faults.pass_commits = passed;
+        faults.fail_commits = 1;
+        run_batch(w, calls, 2);
+        struck += faults.fail_commits == 0;
+        faults.fail_commits = 0;
+        faults.offender = (struct rv_task_id){0};
+        world_pass(w, 1000);
+        assert_true(world_finished(calls[0]) && world_finished(calls[1]));
+        for (size_t i = 0; i < 5; i++)
+            assert_int_equal(calls[1]->u.submit.items[i].err, RV_OK);
+        assert_int_equal(count_tasks(w), before + 5);
+        assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, bad), RV_OK);
+        bad = calls[1]->u.submit.items[0].task;
+    }
+    assert_true(struck > 4 && struck < 11);
+}
+
+/* The connection broke in the commit; the store says that nothing of it is there. */
+static void a_commit_that_is_found_absent_is_decided_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *calls[] = {submit_call(w, 1), operate_call(w, RV_COMMAND_CANCEL, task),
+                               publish_call(w), publish_call(w),
+                               poll_call(w, "inventory", "i1", "b1", "p1", 0)};
+    faults.fail_with = RV_ERR_COMMIT_UNKNOWN;
+    faults.fail_commits = 3;
+    run_batch(w, calls, 5);
+    assert_false(world_finished(calls[0]));
+    world_settle(w);
+    assert_int_equal(faults.fail_commits, 0);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(world_finished(calls[i]) && calls[i]->err == RV_OK);
+    assert_state(w, task, "cancelled");
+    assert_int_equal(count_tasks(w), 2);
+    assert_false(calls[2]->u.publish.known);
+    assert_true(calls[3]->u.publish.known);
+    assert_int_equal(count_workflows(w), 2);
+    /* The new task's hint was lost with the batch, and given again. */
+    struct rv_request request = world_take(w, "inventory", "i1");
+    assert_int_equal(request.step.task.value, calls[0]->u.submit.items[0].task.value);
+}
+
+/* Again and again: at some time the callers hear so, and what to do. */
+static void the_tries_are_bounded(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_call *lease = world_call(w, RV_CALL_LEASES);
+    struct rv_lease_item item = {.step = request.step, .token = request.token};
+    lease->u.leases.items = &item;
+    lease->u.leases.count = 1;
+    struct rv_call *calls[] = {lease, submit_call(w, 1), operate_call(w, RV_COMMAND_CANCEL, task),
+                               publish_call(w), reply_call(w, request)};
+    faults.fail_with = RV_ERR_COMMIT_UNKNOWN;
+    faults.fail_commits = 1000;
+    run_batch(w, calls, 5);
+    for (int i = 0; i < 20; i++)
+        run_batch(w, NULL, 0);
+    faults.fail_commits = 0;
+    for (size_t i = 0; i < 5; i++)
+        assert_true(world_finished(calls[i]));
+    assert_int_equal(calls[1]->u.submit.items[0].err, RV_ERR_BUSY);
+    assert_non_null(strstr(calls[1]->u.submit.items[0].message.at, "send it again"));
+    for (size_t i = 0; i < 5; i++)
+        assert_true(i == 1 || (calls[i]->err == RV_ERR_BUSY &&
+                               strstr(calls[i]->message.at, "send it again") != NULL));
+    world_settle(w);
+    assert_int_equal(count_tasks(w), 1);
+    assert_int_equal(count_workflows(w), 1);
+    assert_int_equal(world_done(w, request, "{}"), 200);
+}
+
+/* What belongs to no task stands in a piece of its own. */
+static void a_publication_that_is_refused_for_now_is_written_later(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    struct rv_call *calls[] = {operate_call(w, RV_COMMAND_CANCEL, bad), publish_call(w)};
+    faults.offender = bad;
+    faults.pass_commits = 1;
+    faults.fail_commits = 1;
+    run_batch(w, calls, 2);
+    assert_true(world_finished(calls[0]) && !world_finished(calls[1]));
+    assert_state(w, bad, "error");
+    assert_true(world_finished(calls[1]));
+    assert_int_equal(calls[1]->err, RV_OK);
+    assert_int_equal(count_workflows(w), 2);
+    faults.offender = (struct rv_task_id){0};
+}
+
+/* The offender cannot be parked now: the others are none the wiser. */
+static void an_offender_whose_parking_is_refused_is_parked_later(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    struct rv_call *calls[] = {reply_call(w, world_take(w, "inventory", "i1")),
+                               reply_call(w, world_take(w, "inventory", "i1"))};
+    faults.offender = bad;
+    faults.pass_commits = 4; /* whole, whole, the good one, the offender */
+    faults.fail_commits = 1;
+    run_batch(w, calls, 2);
+    assert_int_equal(faults.fail_commits, 0);
+    assert_int_equal(calls[0]->u.replies.items[0].status, 200);
+    assert_int_equal(calls[1]->err, RV_ERR_BUSY);
+    assert_state(w, bad, "processing");
+    world_pass(w, 60 * 1000);
+    assert_state(w, bad, "error");
+    faults.offender = (struct rv_task_id){0};
+}
+
 /* Somebody has edited the file by hand. */
 static void break_row(struct world *w, struct rv_task_id task)
 {
@@ -232,6 +429,12 @@ int main(void)
         SCENARIO(an_offender_is_parked_and_its_reply_answered),
         SCENARIO(an_operators_command_on_an_offender_is_answered),
         SCENARIO(a_publication_beside_an_offender_is_written),
+        SCENARIO(what_is_written_is_answered_and_the_rest_decided_again),
+        SCENARIO(the_items_of_a_halved_call_are_written_once_each),
+        SCENARIO(a_commit_that_is_found_absent_is_decided_again),
+        SCENARIO(the_tries_are_bounded),
+        SCENARIO(a_publication_that_is_refused_for_now_is_written_later),
+        SCENARIO(an_offender_whose_parking_is_refused_is_parked_later),
         SCENARIO(a_task_whose_rows_break_a_rule_is_parked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
