@@ -102,7 +102,7 @@ enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
-/* Where it was not written it is looked at anew: what it said of others in its batch is void too. */
+/* Where it was not written it is looked at anew: what it said of others in its batch is void. */
 void taskless_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
