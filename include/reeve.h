@@ -228,7 +228,8 @@ RV_PUBLIC void rv_agent_close(struct rv_agent *agent);
 RV_PUBLIC void rv_agent_count(struct rv_agent *agent, struct rv_agent_counts *ret_counts);
 
 /* What is asked. Texts live until the request is answered. One thread at a time per request, but
- * for rv_request_remaining_ms() and rv_request_stopped(), which any thread may call. */
+ * for rv_request_remaining_ms(), rv_request_complete_in_ms() and rv_request_stopped(), which any
+ * thread may call. */
 RV_PUBLIC const char *rv_request_input(const struct rv_request *request, size_t *ret_bytes);
 /* A string of the input by JSON pointer (RFC 6901: "/order/lines/0/sku"); NULL if there is none. */
 RV_PUBLIC const char *rv_request_string(struct rv_request *request, const char *pointer);
@@ -252,6 +253,11 @@ RV_PUBLIC const char *rv_request_traceparent(const struct rv_request *request);
 /* Until the deadline (the earlier of complete-by and lease), by a monotonic clock; never negative.
  * Give it to the remote call as its timeout. */
 RV_PUBLIC int64_t rv_request_remaining_ms(const struct rv_request *request);
+/* Until complete-by alone, for work that lasts longer than one lease: the runtime renews the lease
+ * meanwhile, so the deadline moves on up to here. */
+RV_PUBLIC int64_t rv_request_complete_in_ms(const struct rv_request *request);
+/* Complete-by as the server writes it, on its own clock: "2026-11-21T01:30:00.000Z"; or "". */
+RV_PUBLIC const char *rv_request_complete_by(const struct rv_request *request);
 
 enum rv_stop { RV_STOP_NO = 0, RV_STOP_CANCELLED = 1, RV_STOP_LATE = 2 };
 /* Whether to go on. CANCELLED: stop if that leaves a clear outcome, and answer with it. LATE: the
@@ -272,6 +278,7 @@ struct rv_failure {
     int transient;          /* nonzero: the same request may succeed later */
     enum rv_effect effect;
     int64_t retry_after_ms; /* the remote service asks for this pause; 0: none */
+    const char *detail;     /* more for people, up to 2048 bytes; may be NULL */
 };
 
 /* The request ends and is not the handler's any more; both copy what they are given.

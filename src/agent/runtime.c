@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE_BYTES = 256, TITLE_BYTES = 512 };
+enum { TYPE_BYTES = 256, TITLE_BYTES = 512, DETAIL_BYTES = 2048 };
 
 enum duty_state {
     DUTY_IDLE,
@@ -29,9 +29,10 @@ struct duty {
     uint32_t circuit;
     int64_t try_at;
     int64_t started_at;            /* of the running try */
-    struct rv_session_error error; /* of the last failed try; its texts are the two below */
+    struct rv_session_error error; /* of the last failed try; its texts are the three below */
     char type[TYPE_BYTES];
     char title[TITLE_BYTES];
+    char detail[DETAIL_BYTES];
 };
 
 struct event_list {
@@ -364,6 +365,7 @@ static void failure_keep(struct duty *duty, const struct rv_runtime_failure *fai
     duty->error = (struct rv_session_error){
         .type = text_keep(duty->type, TYPE_BYTES, failure->type),
         .title = text_keep(duty->title, TITLE_BYTES, failure->title),
+        .detail = text_keep(duty->detail, DETAIL_BYTES, failure->detail),
         .status = failure->status,
         .transient = failure->transient,
         .retry_after_ms = failure->retry_after_ms};

@@ -57,7 +57,8 @@ int64_t rv_runtime_wake_at(const struct rv_runtime *runtime);
 enum rv_runtime_effect { RV_RUNTIME_BY_KIND, RV_RUNTIME_NO_EFFECT, RV_RUNTIME_UNKNOWN_EFFECT };
 struct rv_runtime_failure {
     struct rv_str type;
-    struct rv_str title; /* may be absent */
+    struct rv_str title;  /* may be absent */
+    struct rv_str detail; /* may be absent */
     int status;
     bool transient;
     enum rv_runtime_effect effect; /* by kind: unknown if transient, else none */

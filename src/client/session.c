@@ -303,6 +303,10 @@ static void error_item(struct rv_session *session, rv_place place,
         rv_buf_lit(item, ",\"title\":");
         rv_json_write_string(item, error->title);
     }
+    if (error->detail.at != NULL) {
+        rv_buf_lit(item, ",\"detail\":");
+        rv_json_write_string(item, error->detail);
+    }
     if (error->target.at != NULL) {
         rv_buf_lit(item, ",\"target\":");
         rv_json_write_string(item, error->target);

@@ -49,6 +49,7 @@ struct rv_held_attempt {
     struct rv_str token;
     struct rv_str key;
     struct rv_str traceparent; /* may be empty */
+    struct rv_str complete_by; /* the instant as the server wrote it; may be empty */
     struct rv_str input;       /* JSON */
     int64_t number;
     int64_t fence;
@@ -105,6 +106,7 @@ int64_t rv_held_stop_at(const struct rv_held_attempt *attempt);
 struct rv_session_error {
     struct rv_str type;
     struct rv_str title;  /* may be absent */
+    struct rv_str detail; /* may be absent */
     struct rv_str target; /* may be absent */
     int status;           /* 0: none */
     bool transient;

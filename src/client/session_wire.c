@@ -178,16 +178,16 @@ static struct rv_str text_take(struct rv_buf *text, struct rv_str bytes, size_t 
 /* Copies a request's texts into the seat. Offsets first, pointers when the buffer has its place. */
 static bool seat_fill(struct seat *seat, const struct rv_json *request)
 {
-    enum { TEXTS = 6 };
+    enum { TEXTS = 7 };
     struct rv_held_attempt *attempt = &seat->attempt;
-    struct rv_str *const fields[TEXTS] = {&attempt->step,  &attempt->task, &attempt->reference,
-                                          &attempt->token, &attempt->key,  &attempt->traceparent};
-    const struct rv_str given[TEXTS] = {rv_json_str(MEMBER(request, "step")),
-                                        rv_json_str(MEMBER(request, "task")),
-                                        rv_json_str(MEMBER(request, "reference")),
-                                        rv_json_str(MEMBER(request, "token")),
-                                        rv_json_str(MEMBER(request, "idempotencyKey")),
-                                        rv_json_str(MEMBER(request, "traceparent"))};
+    struct rv_str *const fields[TEXTS] = {
+        &attempt->step, &attempt->task,        &attempt->reference,  &attempt->token,
+        &attempt->key,  &attempt->traceparent, &attempt->complete_by};
+    const struct rv_str given[TEXTS] = {
+        rv_json_str(MEMBER(request, "step")),           rv_json_str(MEMBER(request, "task")),
+        rv_json_str(MEMBER(request, "reference")),      rv_json_str(MEMBER(request, "token")),
+        rv_json_str(MEMBER(request, "idempotencyKey")), rv_json_str(MEMBER(request, "traceparent")),
+        rv_json_str(MEMBER(request, "completeBy"))};
     size_t offsets[TEXTS];
     rv_buf_reset(&seat->text);
     for (int i = 0; i < TEXTS; i++)

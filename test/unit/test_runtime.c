@@ -154,11 +154,14 @@ static void a_permanent_failure_is_told_at_once(void **state)
     give(f, 0, 60000);
     rv_place place = expect(f, 0, RV_RUNTIME_START);
     rv_runtime_failed(f->runtime, place, 5,
-                      &(struct rv_runtime_failure){
-                          .type = RV_STR("declined"), .title = RV_STR("no money"), .status = 402});
+                      &(struct rv_runtime_failure){.type = RV_STR("declined"),
+                                                   .title = RV_STR("no money"),
+                                                   .detail = RV_STR("since \"Monday\""),
+                                                   .status = 402});
     const struct rv_json *item = reply(f, 5);
     assert_true(error_is(item, "type", "declined"));
     assert_true(error_is(item, "title", "no money"));
+    assert_true(error_is(item, "detail", "since \"Monday\""));
     assert_true(error_is(item, "effect", "none"));
 }
 

@@ -169,6 +169,7 @@ static void a_request_is_handed_over_whole(void **state)
     assert_true(rv_str_is(attempt->token, "t1"));
     assert_true(rv_str_is(attempt->key, "K"));
     assert_true(rv_str_is(attempt->reference, "/do/0/reserve"));
+    assert_true(rv_str_is(attempt->complete_by, "2026-11-21T01:30:00.000Z"));
     assert_true(rv_str_is(attempt->input, "{\"sku\":\"x\",\"n\":10000000000000000001}"));
     assert_int_equal(attempt->number, 2);
     assert_int_equal(attempt->fence, 17);

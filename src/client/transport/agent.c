@@ -296,6 +296,7 @@ static void events_run(struct rv_agent *agent)
             break;
         case RV_RUNTIME_RENEWED:
             atomic_store(&request->stop_at, rv_held_stop_at(request->attempt));
+            atomic_store(&request->complete_at, request->attempt->complete_at);
             break;
         case RV_RUNTIME_OVER:
             rv_request_over(request);

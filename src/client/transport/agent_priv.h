@@ -14,7 +14,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { AGENT_THREADS_MAX = 256, FAILURE_TYPE_BYTES = 256, FAILURE_TITLE_BYTES = 512 };
+enum {
+    AGENT_THREADS_MAX = 256,
+    FAILURE_TYPE_BYTES = 256,
+    FAILURE_TITLE_BYTES = 512,
+    FAILURE_DETAIL_BYTES = 2048
+};
 
 /* One place of the session as handlers see it. The loop writes it before the handler is called; the
  * handler's thread owns it until it answers; the atomics are shared. */
@@ -24,6 +29,7 @@ struct rv_request {
     const struct rv_held_attempt *attempt; /* borrowed from the session; NULL: nothing here */
     uint32_t try_number;
     atomic_int_least64_t stop_at;
+    atomic_int_least64_t complete_at;
     atomic_int stopped; /* enum rv_stop */
     atomic_bool answered;
     struct rv_arena arena; /* of the parsed input */
@@ -34,6 +40,7 @@ struct rv_request {
     struct rv_runtime_failure failure;
     char failure_type[FAILURE_TYPE_BYTES];
     char failure_title[FAILURE_TITLE_BYTES];
+    char failure_detail[FAILURE_DETAIL_BYTES];
 };
 
 /* Threads that call the handler. */

@@ -17,6 +17,7 @@ struct rv_request *rv_request_ready(struct rv_agent *agent, rv_place place)
     request->attempt = rv_session_attempt(agent->session, place);
     request->parsed = false;
     atomic_store(&request->stop_at, rv_held_stop_at(request->attempt));
+    atomic_store(&request->complete_at, request->attempt->complete_at);
     atomic_store(&request->stopped, RV_STOP_NO);
     atomic_store(&request->answered, true); /* until the handler is called */
     return request;
@@ -115,10 +116,25 @@ const char *rv_request_traceparent(const struct rv_request *request)
     return request->attempt->traceparent.at;
 }
 
+const char *rv_request_complete_by(const struct rv_request *request)
+{
+    return request->attempt->complete_by.at;
+}
+
+static int64_t until_ms(int64_t at)
+{
+    int64_t left_ms = at - rv_clock_boot_ms();
+    return left_ms > 0 ? left_ms : 0;
+}
+
 int64_t rv_request_remaining_ms(const struct rv_request *request)
 {
-    int64_t left_ms = atomic_load(&request->stop_at) - rv_clock_boot_ms();
-    return left_ms > 0 ? left_ms : 0;
+    return until_ms(atomic_load(&request->stop_at));
+}
+
+int64_t rv_request_complete_in_ms(const struct rv_request *request)
+{
+    return until_ms(atomic_load(&request->complete_at));
 }
 
 enum rv_stop rv_request_stopped(const struct rv_request *request)
@@ -188,6 +204,7 @@ void rv_request_fail(struct rv_request *request, const struct rv_failure *failur
         .type = text_copy(request->failure_type, FAILURE_TYPE_BYTES,
                           failure->type ? failure->type : "failed"),
         .title = text_copy(request->failure_title, FAILURE_TITLE_BYTES, failure->title),
+        .detail = text_copy(request->failure_detail, FAILURE_DETAIL_BYTES, failure->detail),
         .status = failure->status,
         .transient = failure->transient != 0,
         .effect = effects[failure->effect],
