@@ -212,6 +212,9 @@ struct rv_agent_options {
     void (*on_cancel)(struct rv_request *request, void *user);
     /* NULL: to stderr. Called on the thread of rv_agent_run() and of rv_agent_open(). */
     void (*log)(enum rv_agent_log level, const char *message, void *user);
+    /* An agent with `max` requests in hand asks for no more, and so hears of a cancel only when it
+     * renews a lease. Each is renewed at least so often; 0: only as its length needs it. */
+    int64_t renew_ms;
 };
 #define RV_THREADS_NONE (-1)
 

@@ -36,6 +36,9 @@ struct rv_session_options {
     uint64_t seed;   /* of boot id, poll ids and jitter: from the system's random source */
     uint32_t max;    /* attempts in hand, 1 to RV_CALL_ITEMS_MAX */
     int64_t wait_ms; /* how long a poll parks */
+    /* An attempt in hand is renewed at least so often, even if its lease needs none: so the session
+     * hears of a cancel too while it has no poll under way. 0: only as leases need it. */
+    int64_t renew_ms;
     void (*log)(void *user, enum rv_log_level level, const char *message); /* may be NULL */
     void *log_user;
 };

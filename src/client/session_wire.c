@@ -208,6 +208,17 @@ static bool seat_fill(struct seat *seat, const struct rv_json *request)
     return true;
 }
 
+/* When the lease is to be renewed, counted from `from`. */
+static int64_t renew_next(const struct rv_session *session, const struct seat *seat, int64_t from)
+{
+    int64_t ms = INT64_MAX;
+    if (seat->attempt.lease_at < seat->attempt.complete_at)
+        ms = seat->lease_ms / 3;
+    if (session->options.renew_ms > 0 && session->options.renew_ms < ms)
+        ms = session->options.renew_ms;
+    return rv_time_add(from, ms);
+}
+
 static void seat_time(struct rv_session *session, struct seat *seat, int64_t base,
                       int64_t remaining_ms, int64_t lease_ms)
 {
@@ -215,9 +226,9 @@ static void seat_time(struct rv_session *session, struct seat *seat, int64_t bas
     attempt->complete_at = rv_time_add(base, remaining_ms);
     attempt->lease_at = rv_time_add(base, lease_ms);
     seat->lease_ms = lease_ms;
-    bool renewable = attempt->lease_at < attempt->complete_at;
-    seat->renew_at = renewable ? base + lease_ms / 3 : INT64_MAX;
-    int64_t due = renewable ? seat->renew_at : rv_held_stop_at(attempt);
+    seat->renew_at = renew_next(session, seat, base);
+    int64_t stop_at = rv_held_stop_at(attempt);
+    int64_t due = seat->renew_at < stop_at ? seat->renew_at : stop_at;
     if (due < session->timers_at)
         session->timers_at = due;
 }
@@ -407,7 +418,7 @@ bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t no
         if (!seat->renewing)
             continue; /* ended meanwhile; the place may hold another attempt by now */
         seat->renewing = false;
-        seat->renew_at = now + seat->lease_ms / 3;
+        seat->renew_at = renew_next(session, seat, now);
         if (seat->renew_at < session->timers_at)
             session->timers_at = seat->renew_at;
         if (seat->state == SEAT_OPEN)

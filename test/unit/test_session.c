@@ -30,7 +30,7 @@ static void log_keep(void *user, enum rv_log_level level, const char *message)
     snprintf(f->log, sizeof f->log, "%s", message);
 }
 
-static int fixture_open(void **state)
+static int fixture_open_renewing(void **state, int64_t renew_ms)
 {
     static struct fixture f;
     f = (struct fixture){.session = NULL};
@@ -40,11 +40,22 @@ static int fixture_open(void **state)
                                          .seed = 7,
                                          .max = MAX,
                                          .wait_ms = WAIT_MS,
+                                         .renew_ms = renew_ms,
                                          .log = log_keep,
                                          .log_user = &f};
     f.session = rv_session_new(&options);
     *state = &f;
     return f.session == NULL;
+}
+
+static int fixture_open(void **state)
+{
+    return fixture_open_renewing(state, 0);
+}
+
+static int fixture_open_listening(void **state)
+{
+    return fixture_open_renewing(state, 1000);
 }
 
 static int fixture_close(void **state)
@@ -356,6 +367,36 @@ static void a_lease_is_renewed_at_a_third(void **state)
     news_expect(f, 9001, RV_NEWS_EXPIRED);
 }
 
+/* Long and short leases alike, and those that last until complete-by. */
+static void leases_are_renewed_as_often_as_the_session_wants_to_hear(void **state)
+{
+    struct fixture *f = *state;
+    greet(f, 0);
+    call_expect(f, 0, RV_LANE_POLL);
+    answer(
+        f, RV_LANE_POLL, 0,
+        ANSWER(REQUEST("S-1", "t1", "60000", "60000") "," REQUEST("S-2", "t2", "60000", "9000")));
+    rv_place first = news_expect(f, 0, RV_NEWS_REQUEST);
+    news_expect(f, 0, RV_NEWS_REQUEST);
+    call_expect(f, 2, RV_LANE_POLL);
+    assert_false(call_take(f, 998));
+    for (int64_t now = 1000; now <= 3000; now += 1000) {
+        call_expect(f, now, RV_LANE_LEASE);
+        assert_true(has(f, "/leases/1"));
+        answer(f, RV_LANE_LEASE, now,
+               "{\"results\":[{\"step\":\"S-1\",\"leaseMs\":50000,\"remainingMs\":50000},"
+               "{\"step\":\"S-2\",\"leaseMs\":9000,\"remainingMs\":50000}]}");
+        news_expect(f, now, RV_NEWS_RENEWED);
+        news_expect(f, now, RV_NEWS_RENEWED);
+        assert_int_equal(rv_session_wake_at(f->session), now + 999);
+    }
+    call_expect(f, 4000, RV_LANE_LEASE);
+    answer(f, RV_LANE_LEASE, 4000,
+           "{\"results\":[{\"step\":\"S-1\",\"leaseMs\":40000,\"remainingMs\":40000,"
+           "\"cancel\":true},{\"step\":\"S-2\",\"leaseMs\":9000,\"remainingMs\":40000}]}");
+    assert_int_equal(news_expect(f, 4000, RV_NEWS_CANCEL | RV_NEWS_RENEWED), first);
+}
+
 static void the_deadline_counts_from_the_clock_offset_seen_so_far(void **state)
 {
     struct fixture *f = *state;
@@ -530,6 +571,8 @@ int main(void)
         WITH_SESSION(a_request_that_comes_again_is_known),
         WITH_SESSION(cancel_reaches_the_attempt_it_names),
         WITH_SESSION(a_lease_is_renewed_at_a_third),
+        cmocka_unit_test_setup_teardown(leases_are_renewed_as_often_as_the_session_wants_to_hear,
+                                        fixture_open_listening, fixture_close),
         WITH_SESSION(the_deadline_counts_from_the_clock_offset_seen_so_far),
         WITH_SESSION(a_clock_that_was_set_forward_is_not_believed),
         WITH_SESSION(retry_after_is_honoured),

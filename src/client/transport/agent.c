@@ -125,6 +125,7 @@ static bool runtime_make(struct rv_agent *agent)
                     .instance = rv_str_of(o->instance),
                     .max = (uint32_t)o->max,
                     .wait_ms = o->wait_ms,
+                    .renew_ms = o->renew_ms,
                     .log = session_said,
                     .log_user = agent},
         .tries_max = (uint32_t)o->tries_max,
