@@ -43,7 +43,8 @@ static enum shop_end end_of(const struct task_past *past, const struct step_past
 {
     if (past->row.state == RV_TASK_PROCESSED && step->row.state == RV_STEP_PROCESSED)
         return SHOP_PROCESSED;
-    bool undone = past->row.state == RV_TASK_COMPENSATED || past->row.state == RV_TASK_CANCELLED;
+    bool undone = past->row.state == RV_TASK_COMPENSATED ||
+                  (past->row.state == RV_TASK_CANCELLED && !past->abandoned);
     return undone ? SHOP_COMPENSATED : SHOP_ERROR;
 }
 

@@ -106,8 +106,11 @@ void check_replied(struct world *w, struct rv_str request, struct rv_str answer)
 void check_operated(struct world *w, struct rv_str verb, struct rv_task_id task)
 {
     const struct task_past *past = history_task(w, task);
-    bool undoes = rv_str_is(verb, "undo") || rv_str_is(verb, "cancel");
-    if (past == NULL || (undoes && past->row.direction != RV_UNDO))
+    bool undone = past != NULL && past->row.direction == RV_UNDO;
+    bool ended = past != NULL && past->row.state == RV_TASK_CANCELLED;
+    if (past == NULL || (rv_str_is(verb, "undo") && !undone) ||
+        (rv_str_is(verb, "cancel") && !undone && !past->abandoned) ||
+        (rv_str_is(verb, "abandon") && !ended))
         world_violate(w, "I-27", "%.*s was acknowledged and is not in the task's rows",
                       RV_STR_FMT(verb));
 }

@@ -32,7 +32,8 @@ static void check_task_edges(const struct transition *t)
     bool over = from == RV_TASK_COMPENSATED || from == RV_TASK_CANCELLED;
     bool undoing = t->past->row.direction == RV_UNDO;
     bool forward = to == RV_TASK_PENDING || to == RV_TASK_PROCESSING || to == RV_TASK_PROCESSED;
-    bool reopened = from == RV_TASK_PROCESSED && (forward || to == RV_TASK_CANCELLED);
+    bool cancelled = to == RV_TASK_CANCELLED && !history_abandons(t->task);
+    bool reopened = from == RV_TASK_PROCESSED && (forward || cancelled);
     if (over || to == RV_TASK_PENDING || (undoing && forward) || reopened)
         world_violate(t->w, "I-04", "a task went from %s to %s", rv_task_state_text(from),
                       rv_task_state_text(to));

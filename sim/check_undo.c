@@ -109,7 +109,7 @@ static void check_undone(const struct transition *t, const struct rv_step *forwa
 }
 
 /* I-16: a compensated task has undone every step that may have had an effect; a cancelled one had
- * none; a processed one was never compensated in any part. */
+ * none, if it was not given up on purpose; a processed one was never compensated in any part. */
 static void check_ends(const struct transition *t)
 {
     enum rv_task_state state = t->task->state;
@@ -121,7 +121,7 @@ static void check_ends(const struct transition *t)
         if (state == RV_TASK_COMPENSATED && effect && !step->undone)
             world_violate(t->w, "I-16", "the task is compensated, but step %u is not undone",
                           step->number);
-        if (state == RV_TASK_CANCELLED && effect)
+        if (state == RV_TASK_CANCELLED && effect && !history_abandons(t->task))
             world_violate(t->w, "I-16", "the task is cancelled, but step %u may have had an effect",
                           step->number);
         if (state == RV_TASK_PROCESSED && step->direction == RV_UNDO)

@@ -185,6 +185,11 @@ int64_t fault_spread(struct world *w, int64_t mean_ms)
     return spread(&w->faults->dice, mean_ms);
 }
 
+void fault_felt(struct world *w, enum fault fault)
+{
+    w->faults->struck_at[fault] = w->now;
+}
+
 bool fault_happened(const struct world *w, enum fault fault)
 {
     return w->faults->struck_at[fault] >= 0;

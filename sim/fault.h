@@ -54,7 +54,7 @@ void part_write(struct part part, struct rv_buf *out);
 
 struct faults {
     uint32_t occasions[FAULT_COUNT][ACTORS_MAX]; /* so far */
-    int64_t struck_at[FAULT_COUNT];              /* the last of each class; -1: none so far */
+    int64_t struck_at[FAULT_COUNT];              /* or was felt at last; -1: none so far */
     struct rv_prng dice;                         /* of the fault that struck last */
     bool chosen;                                 /* only parts in `kept` are in this world */
     struct rv_map kept;
@@ -69,6 +69,8 @@ bool fault_strikes(struct world *w, enum fault fault, uint32_t actor);
 /* The nature of the fault that has just struck: 0 .. bound-1; around a mean. */
 uint64_t fault_roll(struct world *w, uint64_t bound);
 int64_t fault_spread(struct world *w, int64_t mean_ms);
+/* One that lasts is still at work. */
+void fault_felt(struct world *w, enum fault fault);
 /* Whether a fault of the class has struck in this world. */
 bool fault_happened(const struct world *w, enum fault fault);
 /* False: this world is to be without that submission, or step. */

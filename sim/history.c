@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "sim/check.h"
+#include "sim/coverage.h"
 #include "sim/database.h"
 #include "sim/workload.h"
 #include "sim/world.h"
@@ -170,6 +171,13 @@ static void step_take(struct transition *t, const struct rv_step *step)
         step_room(t->past, step->undoes)->undo_begun = true;
 }
 
+/* The row says so in its error alone, in the words of the answer that the operator got. */
+bool history_abandons(const struct rv_task *task)
+{
+    return task->state == RV_TASK_CANCELLED && task->error.at != NULL &&
+           memmem(task->error.at, task->error.len, "abandoned", strlen("abandoned")) != NULL;
+}
+
 static void transition_take(struct transition *t)
 {
     struct task_past *past = t->past;
@@ -181,6 +189,8 @@ static void transition_take(struct transition *t)
         step_room(past, t->change->attempts[i].step.number)->ended++;
     for (size_t i = 0; i < t->change->late_replies_count; i++)
         step_room(past, t->change->late_replies[i].step.number)->late++;
+    past->abandoned = history_abandons(t->task);
+    t->w->history->moved = t->task->id;
     past->row = *t->task;
     past->row.key = past->row.correlation = past->row.input = past->row.context = RV_STR_NONE;
     past->row.output = past->row.error = RV_STR_NONE;
@@ -234,6 +244,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
     world_trace(w, (uint64_t)t.task->revision << 8 | t.task->state);
     transition_say(&t);
     check_transition(&t);
+    coverage_see(w->coverage, &t);
     transition_take(&t);
     if (w->violated == NULL)
         w->concerned = (struct rv_task_id){0};

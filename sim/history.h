@@ -33,6 +33,7 @@ struct task_past {
     uint32_t room;
     uint32_t commits;
     const struct rv_definition *definition; /* the workload's */
+    bool abandoned;                         /* cancelled, its effects are left */
 };
 
 /* What agents have said about one attempt, whether or not it counted. */
@@ -51,7 +52,8 @@ struct history {
     struct rv_map told;   /* token -> struct told *, on the world's arena */
     struct rv_arena scratch;
     int64_t epoch;
-    int64_t open; /* tasks */
+    int64_t open;            /* tasks */
+    struct rv_task_id moved; /* the task of the last commit; 0: there was none */
 };
 
 /* One committed change of one task, before and after. */
@@ -71,6 +73,8 @@ void history_free(struct world *w);
 /* The tap's. */
 void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
                        int64_t now);
+/* Whether the operator's word ended the task where it stood (DESIGN 4.7). */
+bool history_abandons(const struct rv_task *task);
 void history_claimed(struct world *w, int64_t epoch);
 /* The server's. */
 void history_started(struct world *w, struct rv_store *store, int64_t open_tasks);

@@ -10,9 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ANSWER_WITHIN_MS = 10000, VERBS = 3 };
+enum { ANSWER_WITHIN_MS = 10000, LOOKS_EVERY_MS = 1000 };
+enum { RESUBMIT, UNDO, CANCEL, ABANDON, VERBS };
 
-static const char *const verbs[VERBS] = {"resubmit", "undo", "cancel"};
+static const struct {
+    const char *name;
+    const char *route;
+    const char *body;
+} verbs[VERBS] = {
+    {"resubmit", "resubmit", "{\"by\":\"sim\"}"},
+    {"undo", "undo", "{\"by\":\"sim\"}"},
+    {"cancel", "cancel", "{\"by\":\"sim\"}"},
+    {"abandon", "cancel", "{\"by\":\"sim\",\"abandon\":true,\"reason\":\"no time\"}"},
+};
 
 void operator_new(struct world *w)
 {
@@ -23,33 +33,47 @@ void operator_new(struct world *w)
 static void command(struct world *w, struct rv_task_id task, uint32_t verb)
 {
     char id[RV_ID_TEXT_BYTES], target[64];
-    snprintf(target, sizeof target, "/v1/tasks/%s/%s", rv_task_text(task, id).at, verbs[verb]);
-    world_say(w, "operator", "%s %s", verbs[verb], id);
-    net_ask(w, PEER_OPERATOR, 0, 0, verb, "POST", rv_str_of(target), RV_STR("{\"by\":\"sim\"}"),
+    snprintf(target, sizeof target, "/v1/tasks/%s/%s", rv_task_text(task, id).at,
+             verbs[verb].route);
+    world_say(w, "operator", "%s %s", verbs[verb].name, id);
+    net_ask(w, PEER_OPERATOR, 0, 0, verb, "POST", rv_str_of(target), rv_str_of(verbs[verb].body),
             ANSWER_WITHIN_MS);
+}
+
+/* Half of the time the task that has just moved, so that commands meet what is under way. */
+static struct rv_task_id any_task(struct world *w)
+{
+    struct rv_task_id any = clients_any_task(w, STREAM_OPERATOR);
+    return world_roll(w, STREAM_OPERATOR, 2) == 0 ? any : w->history->moved;
 }
 
 /* Parked tasks are resubmitted; sometimes anything befalls any task. */
 void operator_turn(struct world *w)
 {
-    world_at(w, w->now + 1000, EVENT_OPERATOR, 0, 0);
+    int64_t rest = w->healed ? LOOKS_EVERY_MS
+                             : 100 + (int64_t)world_roll(w, STREAM_OPERATOR, LOOKS_EVERY_MS);
+    world_at(w, w->now + rest, EVENT_OPERATOR, 0, 0);
     for (size_t i = 0; i < w->history->count; i++) {
         const struct rv_task *task = &w->history->all[i]->row;
         if (task->state == RV_TASK_ERROR && world_chance(w, STREAM_OPERATOR, 200))
-            command(w, task->id, 0);
+            command(w, task->id, RESUBMIT);
     }
-    struct rv_task_id any = clients_any_task(w, STREAM_OPERATOR);
-    if (any.value != 0 && fault_strikes(w, FAULT_OPERATOR_ACTS, ACTOR_OPERATOR))
-        command(w, any, (uint32_t)fault_roll(w, VERBS));
+    struct rv_task_id any = any_task(w);
+    if (any.value == 0)
+        return;
+    if (fault_strikes(w, FAULT_OPERATOR_ACTS, ACTOR_OPERATOR))
+        command(w, any, (uint32_t)fault_roll(w, ABANDON));
+    if (fault_strikes(w, FAULT_ABANDON, ACTOR_OPERATOR))
+        command(w, any, ABANDON);
 }
 
 void operator_answered(struct world *w, struct exchange *x)
 {
     struct rv_str id = {x->target.at + sizeof "/v1/tasks/" - 1, RV_ID_TEXT_BYTES - 1};
     struct rv_task_id task;
-    world_say(w, "operator", "%s %.*s: %d", verbs[x->tag], RV_STR_FMT(id), x->status);
+    world_say(w, "operator", "%s %.*s: %d", verbs[x->tag].name, RV_STR_FMT(id), x->status);
     if (x->status == 200 && rv_task_parse(id, &task) == RV_OK)
-        check_operated(w, rv_str_of(verbs[x->tag]), task);
+        check_operated(w, rv_str_of(verbs[x->tag].name), task);
     else if (x->status != 409 && x->status != 503)
         world_violate(w, "W-02", "an operator's command got %d: %.*s", x->status,
                       RV_STR_FMT(x->answer));
@@ -57,5 +81,5 @@ void operator_answered(struct world *w, struct exchange *x)
 
 void operator_lost(struct world *w, struct exchange *x)
 {
-    world_say(w, "operator", "no answer to %s", verbs[x->tag]);
+    world_say(w, "operator", "no answer to %s", verbs[x->tag].name);
 }

@@ -15,6 +15,7 @@ static const char usage[] =
     "                                      only=PART+PART leaves everything else out\n"
     "         --expect HASH                with --seed: the trace hash that must come out\n"
     "         --transcript FILE            with --seed: what --seed printed, and must again\n"
+    "         --coverage                   with --seeds: lists what no world has met\n"
     "         --quiet                      no progress line, no transcript\n"
     "         --tap                        results in TAP\n";
 
@@ -93,6 +94,8 @@ static int flag_take(struct options *o, const char *option)
 {
     if (strcmp(option, "--canary") == 0) {
         o->canary = true;
+    } else if (strcmp(option, "--coverage") == 0) {
+        o->coverage = true;
     } else if (strcmp(option, "--quiet") == 0) {
         o->quiet = true;
     } else if (strcmp(option, "--tap") == 0) {
@@ -124,6 +127,8 @@ struct options options_read(char **argv)
         complain("--seeds", " is at least 1", "");
     if (o.jobs < 1 || o.jobs > JOBS_MAX)
         complain("--jobs", " is from 1 to 64", "");
+    if (!o.many && o.coverage)
+        complain("--coverage", " goes with --seeds", "");
     if (!o.one && (o.expects || o.transcript != NULL))
         complain("--expect and --transcript", " go with --seed", "");
     return o;

@@ -20,6 +20,7 @@ struct options {
     bool expects; /* the trace hash that the world must have */
     uint64_t expected;
     const char *transcript; /* a file with the transcript that the world must have; NULL: none */
+    bool coverage;          /* lists what was never met */
     bool quiet;
     bool tap;
     struct with with; /* owned */

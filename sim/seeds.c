@@ -3,7 +3,7 @@
  * puts a new process where one has died, past the seed that it died of. */
 #include "sim/seeds.h"
 
-#include "base/assert.h"
+#include "sim/coverage.h"
 #include "sim/run.h"
 #include "sim/transcript.h"
 
@@ -32,6 +32,7 @@ struct hand {
     uint64_t commits;
     uint64_t twice; /* worlds that were run twice */
     struct failure failures[FAILURES_TOLD];
+    struct coverage coverage;
 };
 
 struct crew {
@@ -64,7 +65,7 @@ static void failed(struct hand *hand, struct failure failure)
 
 static void world_do(const struct options *o, struct hand *hand, uint64_t seed)
 {
-    struct world_setup setup = {.seed = seed, .with = &o->with};
+    struct world_setup setup = {.seed = seed, .with = &o->with, .coverage = &hand->coverage};
     struct outcome outcome, again;
     run_here(&setup, &outcome);
     hand->events += outcome.events;
@@ -170,6 +171,13 @@ static void tell(struct crew *crew, struct failure failure)
     fflush(stdout);
 }
 
+static void coverage_of(const struct crew *crew, struct coverage *ret)
+{
+    *ret = (struct coverage){.edges = {0}};
+    for (uint64_t i = 0; i < crew->options->jobs; i++)
+        coverage_add(ret, &crew->hands[i].coverage);
+}
+
 static void progress(const struct crew *crew)
 {
     const struct options *o = crew->options;
@@ -180,9 +188,15 @@ static void progress(const struct crew *crew)
         bad += crew->hands[i].failed;
         events += crew->hands[i].events;
     }
-    fprintf(stderr, "\r%llu of %llu seeds, %.0f/s, %.1f M events, %llu failed ",
+    static struct coverage coverage; /* too large for the stack */
+    coverage_of(crew, &coverage);
+    struct coverage_sum sum = coverage_sum(&coverage);
+    fprintf(stderr,
+            "\r%llu of %llu seeds, %.0f/s, %.1f M events, %.0f %% of edges, %.1f %% of pairs, "
+            "%llu failed ",
             (unsigned long long)done, (unsigned long long)o->seeds, (double)done / seconds,
-            (double)events / 1e6, (unsigned long long)bad);
+            (double)events / 1e6, 100.0 * sum.edges_met / sum.edges,
+            100.0 * sum.pairs_met / sum.pairs, (unsigned long long)bad);
 }
 
 /* ---- the parent ---- */
@@ -248,6 +262,18 @@ static void crew_wait(struct crew *crew)
     }
 }
 
+static void coverage_say(const struct crew *crew)
+{
+    static struct coverage coverage;
+    coverage_of(crew, &coverage);
+    struct coverage_sum sum = coverage_sum(&coverage);
+    printf("%sedges %u of %u, pairs of an edge and a fault before it %u of %u (%.1f %%)\n",
+           crew->before, sum.edges_met, sum.edges, sum.pairs_met, sum.pairs,
+           100.0 * sum.pairs_met / sum.pairs);
+    if (crew->options->coverage)
+        coverage_missing(&coverage, crew->before, stdout);
+}
+
 static int crew_result(const struct crew *crew)
 {
     const struct options *o = crew->options;
@@ -260,6 +286,7 @@ static int crew_result(const struct crew *crew)
     printf("%s%llu seeds from %llu on, %llu of them run twice, in %.1f s\n", crew->before,
            (unsigned long long)o->seeds, (unsigned long long)o->start, (unsigned long long)twice,
            seconds_now() - crew->begun_at);
+    coverage_say(crew);
     if (o->tap)
         printf("1..1\n%sok 1 - %llu worlds from seed %llu on\n", bad ? "not " : "",
                (unsigned long long)o->seeds, (unsigned long long)o->start);

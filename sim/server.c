@@ -207,6 +207,9 @@ void server_turn(struct server *s)
         plan_run(s, s->paused_until);
         return;
     }
+    if (s->paused_until != 0 && !w->healed)
+        fault_felt(w, FAULT_SERVER_PAUSE);
+    s->paused_until = 0;
     size_t count = s->queue_count < w->knobs.batch_max ? s->queue_count : w->knobs.batch_max;
     database_look(w, w->knobs.scan_ms + 501);
     s->batches++;

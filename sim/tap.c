@@ -86,6 +86,7 @@ static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
         world_say(tap->world, "store", "refuses a commit: busy");
         return RV_ERR_BUSY;
     case FATE_FULL:
+        fault_felt(tap->world, FAULT_FULL);
         tap->inner->ops->rollback(tap->inner);
         world_say(tap->world, "store", "refuses a commit: the disk is full");
         return RV_ERR_FULL;

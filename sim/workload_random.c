@@ -18,6 +18,7 @@ struct draft {
     uint32_t depth;
 };
 
+/* Two rolls stand in two statements: a compiler may order the arguments of a call as it likes. */
 static uint32_t roll(struct draft *d, uint32_t bound)
 {
     return (uint32_t)world_roll(d->w, STREAM_WORKLOAD, bound);
@@ -36,8 +37,8 @@ static void write_policy(struct draft *d, bool undo)
         rv_buf_lit(d->out, ",");
         write_ms(d, "lease", 50 + roll(d, complete_by - 50));
     }
-    rv_buf_printf(d->out, ",\"failures\":{\"threshold\":%u,\"rounds\":%u,", 1 + roll(d, 3),
-                  roll(d, 3));
+    uint32_t threshold = 1 + roll(d, 3), rounds = roll(d, 3);
+    rv_buf_printf(d->out, ",\"failures\":{\"threshold\":%u,\"rounds\":%u,", threshold, rounds);
     write_ms(d, "delay", roll(d, 500));
     rv_buf_lit(d->out, ",");
     write_ms(d, "cooldown", 50 + roll(d, 2000));
@@ -90,7 +91,7 @@ static void write_timeout(struct draft *d)
     rv_buf_printf(d->out, ",\"timeout\":{\"after\":{\"milliseconds\":%u}}", 50 + roll(d, 4000));
 }
 
-static void write_call(struct draft *d)
+static void write_plain_call(struct draft *d)
 {
     d->calls++;
     rv_buf_printf(d->out,
@@ -100,6 +101,11 @@ static void write_call(struct draft *d)
     write_policy(d, false);
     write_compensate(d);
     rv_buf_lit(d->out, "}}");
+}
+
+static void write_call(struct draft *d)
+{
+    write_plain_call(d);
     if (roll(d, 10) == 0)
         write_timeout(d);
 }
@@ -117,11 +123,13 @@ static void write_try(struct draft *d)
         between = ",";
     }
     bool retries = roll(d, 2) == 0;
-    if (retries)
+    if (retries) {
+        uint32_t delay = roll(d, 600), count = 1 + roll(d, 2);
         rv_buf_printf(d->out,
                       "%s\"retry\":{\"delay\":{\"milliseconds\":%u},\"limit\":{\"attempt\":{"
                       "\"count\":%u}}}",
-                      between, roll(d, 600), 1 + roll(d, 2));
+                      between, delay, count);
+    }
     if (!retries || roll(d, 2) == 0) {
         rv_buf_printf(d->out, "%s\"do\":", retries ? "," : between);
         write_block(d);
@@ -155,10 +163,11 @@ static void write_task(struct draft *d, uint32_t later)
     } else if (kind < 79) {
         write_switch(d, later);
     } else if (kind < 82) {
+        uint32_t status = roll(d, 2) ? 503 : 400, on = roll(d, 10);
         rv_buf_printf(d->out,
                       "\"raise\":{\"error\":{\"type\":\"https://example.com/raised\",\"status\":%u,"
                       "\"title\":\"raised\"}},\"if\":\"$workflow.input.roll == %u\"",
-                      roll(d, 2) ? 503 : 400, roll(d, 10));
+                      status, on);
     } else if (kind < 94 && deeper) {
         write_try(d);
         if (roll(d, 6) == 0)
@@ -171,13 +180,12 @@ static void write_task(struct draft *d, uint32_t later)
     }
 }
 
-static void write_block(struct draft *d)
+static void write_steps(struct draft *d)
 {
     uint32_t count = 1 + roll(d, 3);
     uint32_t first = d->names;
     d->names += count;
     d->depth++;
-    rv_buf_lit(d->out, "[");
     for (uint32_t i = 0; i < count; i++) {
         bool may_skip = i + 2 < count && roll(d, 2) == 0;
         rv_buf_printf(d->out, "%s{\"s%u\":{", i ? "," : "", first + i);
@@ -186,8 +194,31 @@ static void write_block(struct draft *d)
         workload_step_end(d->w, d->out, from, d->workflow, first + i);
         rv_buf_lit(d->out, "}}");
     }
-    rv_buf_lit(d->out, "]");
     d->depth--;
+}
+
+static void write_block(struct draft *d)
+{
+    rv_buf_lit(d->out, "[");
+    write_steps(d);
+    rv_buf_lit(d->out, "]");
+}
+
+/* A call that nobody may take in time, and it does not matter: a task can end before it begins. */
+static void write_impatient(struct draft *d)
+{
+    uint32_t first = d->names, ms = 1 + roll(d, 300);
+    const char *then = roll(d, 2) ? "end" : "continue";
+    d->names += 3;
+    rv_buf_printf(d->out, "{\"s%u\":{\"try\":[{\"s%u\":{", first, first + 1);
+    size_t from = d->out->len;
+    write_plain_call(d);
+    rv_buf_printf(d->out, ",\"timeout\":{\"after\":{\"milliseconds\":%u}}", ms);
+    workload_step_end(d->w, d->out, from, d->workflow, first + 1);
+    rv_buf_printf(d->out,
+                  "}}],\"catch\":{\"errors\":{\"with\":{\"status\":408}},\"do\":[{\"s%u\":{"
+                  "\"set\":{\"late\":true}}}]},\"then\":\"%s\"}}",
+                  first + 2, then);
 }
 
 void workload_random(struct world *w, struct rv_buf *out, uint32_t workflow)
@@ -198,7 +229,11 @@ void workload_random(struct world *w, struct rv_buf *out, uint32_t workflow)
                   "\"version\":\"1.0.0\",\"metadata\":{\"reeve\":{",
                   workflow);
     write_policy(&d, false);
-    rv_buf_lit(out, "}}},\"do\":");
-    write_block(&d);
-    rv_buf_lit(out, "}");
+    rv_buf_lit(out, "}}},\"do\":[");
+    if (roll(&d, 6) == 0) {
+        write_impatient(&d);
+        rv_buf_lit(out, ",");
+    }
+    write_steps(&d);
+    rv_buf_lit(out, "]}");
 }

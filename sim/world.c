@@ -219,7 +219,8 @@ static void world_introduce(struct world *w, const struct with *with)
 
 static void world_init(struct world *w, const struct world_setup *setup)
 {
-    *w = (struct world){.seed = setup->seed, .transcript = setup->transcript};
+    *w = (struct world){
+        .seed = setup->seed, .transcript = setup->transcript, .coverage = setup->coverage};
     rv_heap_init(&w->events);
     rv_arena_init(&w->arena, 0);
     for (unsigned i = 0; i < STREAM_COUNT; i++)

@@ -56,13 +56,15 @@ struct ledger;
 struct history;
 struct workload;
 struct with;
+struct coverage;
 
 /* What makes a world: the seed, and what is to be otherwise than the seed says. */
 struct world_setup {
     uint64_t seed;
-    const struct with *with; /* NULL: nothing */
-    FILE *transcript;        /* NULL: nobody reads it */
-    struct parts *record;    /* gets the parts of the world; NULL: nobody asks */
+    const struct with *with;   /* NULL: nothing */
+    FILE *transcript;          /* NULL: nobody reads it */
+    struct parts *record;      /* gets the parts of the world; NULL: nobody asks */
+    struct coverage *coverage; /* is added to; NULL: nobody asks */
 };
 
 struct world {
@@ -87,9 +89,10 @@ struct world {
     struct history *history;
     struct workload *workload;
     struct faults *faults;
-    uint32_t orders;      /* to be submitted, by all clients */
-    FILE *transcript;     /* borrowed; NULL: nobody reads it */
-    const char *violated; /* the invariant, or NULL */
+    struct coverage *coverage; /* borrowed, or NULL */
+    uint32_t orders;           /* to be submitted, by all clients */
+    FILE *transcript;          /* borrowed; NULL: nobody reads it */
+    const char *violated;      /* the invariant, or NULL */
     char detail[512];
     struct rv_task_id concerned; /* the task that is looked at; 0: none in particular */
 };

@@ -25,8 +25,8 @@ static enum rv_effect effect_max(enum rv_effect a, enum rv_effect b)
 
 void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state how)
 {
-    rv_assert(rv_attempt_state_live(step->attempt_state) && !rv_attempt_state_live(how));
-    step->attempt_state = how;
+    rv_assert(!rv_attempt_state_live(how));
+    rv_attempt_move(&step->attempt_state, how);
     step->attempt_ended_at = d->command->now;
 }
 
@@ -50,12 +50,13 @@ enum rv_verdict attempt_assign(struct draft *d)
     rv_assert(step->ready_at <= command->now);
     if (step->attempt_state != RV_ATTEMPT_NONE)
         draft_archive(d, step);
+    step->attempt_state = RV_ATTEMPT_NONE;
     /* Its alert `no-agent` was raised (decide.c, wake_step); one of `poison` stands. */
     if (step->wake_at == 0 && step->deaths < RV_POISON_DEATHS)
         d->plan->close_alerts = true;
     const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
     step->attempt++;
-    step->attempt_state = RV_ATTEMPT_OPEN;
+    rv_attempt_move(&step->attempt_state, RV_ATTEMPT_OPEN);
     step->token = rv_prng_next(&d->prng);
     step->fence = ++task->fence;
     step->attempt_at = command->now;

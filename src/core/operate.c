@@ -67,8 +67,9 @@ enum rv_verdict operate_undo(struct draft *d)
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
         return refuse_state(d, "undone", "nothing of it is left");
     if (task->direction == RV_UNDO)
-        return refuse_state(d, "undone", "its undo is parked, resubmit it to go on, or "
-                                         "cancel it with abandon to leave what was done");
+        return refuse_state(d, "undone",
+                            "its undo is parked, resubmit it to go on, or "
+                            "cancel it with abandon to leave what was done");
     if (task->pivot != 0)
         return refuse(d, RV_STR("the task has passed its point of no return (pivot): it can only "
                                 "go forward, resubmit it if it is in error, or cancel it with "

@@ -69,9 +69,9 @@ struct rv_step {
     enum rv_attempt_state attempt_state;
     uint64_t token; /* of the newest attempt */
     uint32_t fence;
-    int64_t attempt_at;  /* recorded */
+    int64_t attempt_at;       /* recorded */
     int64_t attempt_ended_at; /* 0 while it is live */
-    int64_t complete_by; /* set when an attempt is recorded, kept to the next; 0 before */
+    int64_t complete_by;      /* set when an attempt is recorded, kept to the next; 0 before */
     int64_t lease_ms;
     int64_t lease_until; /* never later than complete_by */
     int64_t created_at;

@@ -46,15 +46,23 @@ static const unsigned step_state_moves[] = {
 };
 
 static const char *const attempt_state_texts[] = {
-#define RV_ATTEMPT_STATE(name, text, live) text,
+#define RV_ATTEMPT_STATE(name, text, live, moves) text,
 #include "core/tbl/attempt_state.def"
 #undef RV_ATTEMPT_STATE
 };
 
 static const bool attempt_state_live[] = {
-#define RV_ATTEMPT_STATE(name, text, live) live,
+#define RV_ATTEMPT_STATE(name, text, live, moves) live,
 #include "core/tbl/attempt_state.def"
 #undef RV_ATTEMPT_STATE
+};
+
+static const unsigned attempt_state_moves[] = {
+#define M(name) (1u << RV_ATTEMPT_##name)
+#define RV_ATTEMPT_STATE(name, text, live, moves) (moves),
+#include "core/tbl/attempt_state.def"
+#undef RV_ATTEMPT_STATE
+#undef M
 };
 
 static const char *const alert_kind_texts[] = {
@@ -179,6 +187,11 @@ bool rv_step_may_move(enum rv_step_state from, enum rv_step_state to)
     return (step_state_moves[from] >> to & 1u) != 0;
 }
 
+bool rv_attempt_may_move(enum rv_attempt_state from, enum rv_attempt_state to)
+{
+    return (attempt_state_moves[from] >> to & 1u) != 0;
+}
+
 void rv_task_move(enum rv_task_state *state, enum rv_task_state to)
 {
     rv_assert(rv_task_may_move(*state, to));
@@ -188,5 +201,11 @@ void rv_task_move(enum rv_task_state *state, enum rv_task_state to)
 void rv_step_move(enum rv_step_state *state, enum rv_step_state to)
 {
     rv_assert(rv_step_may_move(*state, to));
+    *state = to;
+}
+
+void rv_attempt_move(enum rv_attempt_state *state, enum rv_attempt_state to)
+{
+    rv_assert(rv_attempt_may_move(*state, to));
     *state = to;
 }

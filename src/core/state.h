@@ -22,7 +22,7 @@ enum rv_step_state {
 };
 
 enum rv_attempt_state {
-#define RV_ATTEMPT_STATE(name, text, live) RV_ATTEMPT_##name,
+#define RV_ATTEMPT_STATE(name, text, live, moves) RV_ATTEMPT_##name,
 #include "core/tbl/attempt_state.def"
 #undef RV_ATTEMPT_STATE
     RV_ATTEMPT_STATE_COUNT
@@ -81,8 +81,10 @@ bool rv_attempt_state_live(enum rv_attempt_state state);
 /* The one way in which a state changes: asserts that the table has the edge. */
 void rv_task_move(enum rv_task_state *state, enum rv_task_state to);
 void rv_step_move(enum rv_step_state *state, enum rv_step_state to);
+void rv_attempt_move(enum rv_attempt_state *state, enum rv_attempt_state to);
 /* Whether the table has the edge; staying is none. */
 bool rv_task_may_move(enum rv_task_state from, enum rv_task_state to);
 bool rv_step_may_move(enum rv_step_state from, enum rv_step_state to);
+bool rv_attempt_may_move(enum rv_attempt_state from, enum rv_attempt_state to);
 
 #endif

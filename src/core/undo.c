@@ -108,9 +108,18 @@ static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
         step_leave(d, step);
         return RV_DECIDED;
     }
-    step->attempt_state = RV_ATTEMPT_REVOKED;
+    rv_attempt_move(&step->attempt_state, RV_ATTEMPT_REVOKED);
     step->wake_at = step->complete_by;
     return RV_DECIDED;
+}
+
+static void undo_finish(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    d->plan->changed = true;
+    rv_task_move(&task->state, task->cancelling ? RV_TASK_CANCELLED : RV_TASK_COMPENSATED);
+    task->ended_at = d->command->now;
+    d->plan->close_alerts = true;
 }
 
 enum rv_verdict undo_begin(struct draft *d)
@@ -122,12 +131,17 @@ enum rv_verdict undo_begin(struct draft *d)
     task->direction = RV_UNDO;
     task->ended_at = 0;
     task->output = RV_STR_NONE;
-    rv_task_move(&task->state, RV_TASK_COMPENSATING);
     d->plan->close_alerts = true;
     d->plan->changed = true;
+    bool begun = task->state != RV_TASK_PENDING;
+    if (begun)
+        rv_task_move(&task->state, RV_TASK_COMPENSATING);
     for (uint32_t i = 0; i < count; i++)
         RV_TRY(step_revoke(d, open[i]));
-    return undo_next(d);
+    if (begun)
+        return undo_next(d);
+    undo_finish(d); /* nothing was handed out: there is nothing to wait for, and nothing to undo */
+    return RV_DECIDED;
 }
 
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect)
@@ -136,15 +150,6 @@ enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effec
         step->effect = effect;
     step_leave(d, step);
     return undo_next(d);
-}
-
-static void undo_finish(struct draft *d)
-{
-    struct rv_task *task = &d->plan->task;
-    d->plan->changed = true;
-    rv_task_move(&task->state, task->cancelling ? RV_TASK_CANCELLED : RV_TASK_COMPENSATED);
-    task->ended_at = d->command->now;
-    d->plan->close_alerts = true;
 }
 
 static void undo_pop(struct draft *d, struct rv_step *step)

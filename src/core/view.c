@@ -73,6 +73,8 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
         return "a task has an end exactly when it has ended";
     if (task->state == RV_TASK_PENDING && task->open_count == 0)
         return "a pending task waits at a step";
+    if (task->state == RV_TASK_PENDING && task->undo_head != 0)
+        return "a pending task has nothing to undo";
     if (task->state == RV_TASK_PROCESSING && task->open_count == 0)
         return "a task in processing stands at a step";
     if ((task->state == RV_TASK_COMPENSATING || task->state == RV_TASK_COMPENSATED) &&

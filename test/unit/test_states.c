@@ -266,6 +266,13 @@ static void ended_states_are_ends(void **state)
     }
     for (int to = 0; to < RV_STEP_STATE_COUNT; to++)
         assert_false(rv_step_may_move(RV_STEP_PROCESSED, (enum rv_step_state)to));
+    for (int from = 0; from < RV_ATTEMPT_STATE_COUNT; from++)
+        for (int to = 0; to < RV_ATTEMPT_STATE_COUNT; to++) {
+            bool begins = from == RV_ATTEMPT_NONE && to == RV_ATTEMPT_OPEN;
+            bool live = rv_attempt_state_live((enum rv_attempt_state)from);
+            if (rv_attempt_may_move((enum rv_attempt_state)from, (enum rv_attempt_state)to))
+                assert_true(begins || (live && to != RV_ATTEMPT_OPEN));
+        }
     enum rv_task_state parsed;
     for (int s = 0; s < RV_TASK_STATE_COUNT; s++) {
         assert_true(

@@ -99,6 +99,7 @@ static void a_task_that_breaks_a_rule_is_told(void **state)
     BREAKS("a task has an end exactly when it has ended", task->state = RV_TASK_PROCESSED,
            task->open_count = 0);
     BREAKS("a pending task waits at a step", task->state = RV_TASK_PENDING, task->open_count = 0);
+    BREAKS("a pending task has nothing to undo", task->state = RV_TASK_PENDING);
     BREAKS("a task in processing stands at a step", task->open_count = 0);
     BREAKS("a task that is undone goes in the direction undo", task->state = RV_TASK_COMPENSATING);
     BREAKS("a task that is undone does not say that it goes forward", task->direction = RV_UNDO);
@@ -118,7 +119,8 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
     BREAKS("control stands at steps that are open, or parked with their task",
            out->state = RV_STEP_ERROR);
     BREAKS("where control stands there are frames", out->frames = RV_STR_NONE);
-    BREAKS("a pending task has no step in processing", task->state = RV_TASK_PENDING);
+    BREAKS("a pending task has no step in processing", task->state = RV_TASK_PENDING,
+           task->undo_head = 0);
     BREAKS("while a task is undone no forward step is open but for revoked attempts",
            task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO);
     BREAKS("compensations are open only while a task is undone", out->direction = RV_UNDO,

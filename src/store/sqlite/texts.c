@@ -17,7 +17,7 @@ static const struct rv_str step_states[] = {
 #undef RV_STEP_STATE
 };
 static const struct rv_str attempt_states[] = {
-#define RV_ATTEMPT_STATE(name, text, live) {text, sizeof(text) - 1},
+#define RV_ATTEMPT_STATE(name, text, live, moves) {text, sizeof(text) - 1},
 #include "core/tbl/attempt_state.def"
 #undef RV_ATTEMPT_STATE
 };
