@@ -115,12 +115,43 @@ void check_operated(struct world *w, struct rv_str verb, struct rv_task_id task)
                       RV_STR_FMT(verb));
 }
 
+static bool step_as_it_was(const struct rv_step *step, const struct step_past *was)
+{
+    return was != NULL && step->state == was->row.state && step->attempt == was->row.attempt &&
+           step->token == was->row.token && step->attempt_state == was->row.attempt_state &&
+           step->effect == was->row.effect && history_hash(step->input) == was->input_hash &&
+           history_hash(step->output) == was->output_hash;
+}
+
+/* I-02, I-03: with its task each step is there, and so each result. */
+static void check_steps_there(struct world *w, struct rv_store *store, struct task_past *past)
+{
+    struct rv_step rows[RV_PAGE_ROWS_MAX];
+    uint32_t after = 0, there = 0;
+    size_t count = RV_PAGE_ROWS_MAX;
+    while (count == RV_PAGE_ROWS_MAX) {
+        enum rv_err err = store->ops->list_steps(store, &w->history->scratch, past->row.id, after,
+                                                 RV_PAGE_ROWS_MAX, rows, &count);
+        if (err != RV_OK)
+            count = 0;
+        for (size_t i = 0; i < count; i++) {
+            after = rows[i].number;
+            if (!step_as_it_was(&rows[i], history_step(past, after)))
+                world_violate(w, "I-02", "after a restart step %u is not there as it was", after);
+        }
+        there += (uint32_t)count;
+    }
+    if (there != past->row.last_number)
+        world_violate(w, "I-02", "after a restart a task has %u of %u steps", there,
+                      past->row.last_number);
+}
+
 /* I-01, I-03: after a restart every task is there, as its last commit left it. */
 void check_all_there(struct world *w, struct rv_store *store)
 {
     struct history *h = w->history;
-    rv_arena_reset(&h->scratch);
-    for (size_t i = 0; i < h->count; i++) {
+    for (size_t i = 0; i < h->count && w->violated == NULL; i++) {
+        rv_arena_reset(&h->scratch);
         const struct rv_task *task;
         const struct rv_task *was = &h->all[i]->row;
         if (was->revision == 0)
@@ -131,5 +162,6 @@ void check_all_there(struct world *w, struct rv_store *store)
             world_violate(w, "I-01", "after a restart a task is not there as it was");
             return;
         }
+        check_steps_there(w, store, h->all[i]);
     }
 }

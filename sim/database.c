@@ -2,6 +2,7 @@
 #include "sim/fault.h"
 
 #include "base/assert.h"
+#include "sim/storage.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -28,6 +29,14 @@ void database_new(struct world *w)
     d->absences = calloc(ABSENCES_KEPT, sizeof *d->absences);
     enum rv_err err = rv_store_memory_data_new(&d->data);
     rv_assert(err == RV_OK && d->absences != NULL);
+    storage_new(w);
+}
+
+enum rv_err database_open(struct world *w, struct rv_store **ret_store)
+{
+    if (w->storage != NULL)
+        return storage_open(w, w->database->clock, ret_store);
+    return rv_store_memory_open(w->database->data, w->database->clock, ret_store);
 }
 
 void database_free(struct world *w)
@@ -35,6 +44,7 @@ void database_free(struct world *w)
     struct database *d = w->database;
     if (d == NULL)
         return;
+    storage_free(w);
     rv_store_memory_data_free(d->data);
     free(d->absences);
     free(d);
@@ -96,4 +106,5 @@ void database_heal(struct world *w)
     struct database *d = w->database;
     if (database_wall(w) < d->looked_at)
         d->wall_ahead = d->looked_at - w->now;
+    storage_heal(w);
 }

@@ -29,6 +29,8 @@ struct database {
 
 void database_new(struct world *w);
 void database_free(struct world *w);
+/* A server opens the store. An error: it cannot now. */
+enum rv_err database_open(struct world *w, struct rv_store **ret_store);
 
 int64_t database_wall(const struct world *w);
 /* A server looks at the clock; `slack_ms`: so much later than the last look is no absence yet. */

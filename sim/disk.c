@@ -44,6 +44,7 @@ struct disk {
     bool in_place; /* what is overwritten needs no new space */
     bool lies;
     bool dead;
+    bool calm;
     uint64_t operations;
 };
 
@@ -289,6 +290,11 @@ bool disk_struck(const struct disk *disk)
     return disk->struck;
 }
 
+void disk_calm(struct disk *disk, bool calm)
+{
+    disk->calm = calm;
+}
+
 void disk_lie(struct disk *disk)
 {
     disk->lies = true;
@@ -344,7 +350,7 @@ bool disk_rot(struct disk *disk, const char *name)
 /* Counts an operation and says whether the armed fault strikes it. */
 static bool strikes(struct disk *disk, bool concerned)
 {
-    if (!concerned || (disk->struck && !disk->sticky))
+    if (!concerned || disk->calm || (disk->struck && !disk->sticky))
         return false;
     if (disk->left > 0) {
         disk->left--;
@@ -359,7 +365,7 @@ static bool strikes(struct disk *disk, bool concerned)
 /* What an operation comes to that fails the same way whatever it is: dead, or dying in it. */
 static bool dies(struct disk *disk)
 {
-    disk->operations++;
+    disk->operations += !disk->calm;
     return strikes(disk, disk->fault == DISK_DEATH);
 }
 
@@ -385,7 +391,6 @@ static int file_make(struct disk *disk, const char *name, struct disk_handle *ha
     if (error != 0)
         return error;
     handle->file = file_new();
-    handle->name_unsynced = name != NULL;
     if (name != NULL)
         name_set(&name_need(disk, name)->seen, handle->file);
     return 0;
@@ -419,7 +424,8 @@ int disk_read(struct disk_handle *handle, void *at, size_t bytes, uint64_t offse
 {
     struct disk *disk = handle->disk;
     const struct disk_file *file = handle->file;
-    if (disk->dead || dies(disk) || strikes(disk, disk->fault == DISK_READ))
+    bool gone = disk->dead && !disk->calm;
+    if (gone || dies(disk) || strikes(disk, disk->fault == DISK_READ))
         return failed(handle, EIO);
     uint64_t there = offset < file->seen_bytes ? file->seen_bytes - offset : 0;
     *ret_bytes = there < bytes ? (size_t)there : bytes;
@@ -477,9 +483,9 @@ int disk_sync(struct disk_handle *handle)
     if (disk->lies)
         return 0;
     file_sync(handle->file);
-    if (handle->name_unsynced)
+    if (handle->sync_names)
         names_sync(disk);
-    handle->name_unsynced = false;
+    handle->sync_names = false;
     return 0;
 }
 

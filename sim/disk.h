@@ -38,7 +38,7 @@ struct disk_handle {
     struct disk *disk;
     struct disk_file *file; /* owned in part: see disk_close */
     int error;              /* errno of the newest failure */
-    bool name_unsynced;     /* it was made by this opening: its first sync keeps its name too */
+    bool sync_names;        /* the next sync keeps all names too */
 };
 
 struct disk *disk_new(uint64_t seed);
@@ -54,6 +54,9 @@ struct disk *disk_copy(const struct disk *disk);
 void disk_arm(struct disk *disk, enum disk_fault fault, uint64_t after, bool sticky);
 /* Whether what was armed has struck. */
 bool disk_struck(const struct disk *disk);
+/* While it is calm nothing strikes and nothing counts, and what is there can be read even of a disk
+ * whose process is dead: for those who look on. */
+void disk_calm(struct disk *disk, bool calm);
 /* Syncs from now on say yes and do nothing: the canary. */
 void disk_lie(struct disk *disk);
 /* The process that uses it is dead: until disk_restart no operation does anything, all answer EIO.

@@ -6,6 +6,7 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/database.h"
+#include "sim/rows.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -241,7 +242,9 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
     if (w->violated != NULL)
         return;
     world_trace(w, (uint64_t)t.task->id.value);
-    world_trace(w, (uint64_t)t.task->revision << 8 | t.task->state);
+    world_trace(w, rows_task(t.task));
+    for (size_t i = 0; i < t.steps_count; i++)
+        world_trace(w, rows_step(&t.steps[i]));
     transition_say(&t);
     check_transition(&t);
     coverage_see(w->coverage, &t);
@@ -264,10 +267,10 @@ void history_claimed(struct world *w, int64_t epoch)
 
 void history_started(struct world *w, struct rv_store *store, int64_t open_tasks)
 {
+    check_all_there(w, store);
     if (open_tasks != w->history->open)
         world_violate(w, "I-25", "the store counts %lld open tasks, there are %lld",
                       (long long)open_tasks, (long long)w->history->open);
-    check_all_there(w, store);
 }
 
 static void told_done(struct world *w, uint64_t token, struct rv_str output)

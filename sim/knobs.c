@@ -1,5 +1,7 @@
 #include "sim/knobs.h"
 
+#include "sim/storage.h"
+
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/prng.h"
@@ -116,6 +118,11 @@ void knobs_fit(struct knobs *knobs)
 {
     if (knobs->kinds > knobs->agents)
         knobs->kinds = knobs->agents;
+    if (knobs->store == STORE_MEMORY)
+        return;
+    knobs->servers = 1;               /* SQLite's file has one */
+    if (knobs->store == STORE_SQLITE) /* it can never be asked for an outcome (store.h) */
+        knobs->rates[FAULT_UNKNOWN_DONE] = knobs->rates[FAULT_UNKNOWN_LOST] = 0;
 }
 
 void knobs_say(const struct knobs *knobs, struct rv_buf *out)

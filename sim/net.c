@@ -7,6 +7,7 @@
 #include "sim/agent.h"
 #include "sim/client.h"
 #include "sim/fault.h"
+#include "sim/history.h"
 #include "sim/operator.h"
 #include "sim/server.h"
 #include "sim/world.h"
@@ -117,6 +118,7 @@ void net_answer(struct world *w, struct exchange *x, int status, int64_t retry_a
     x->status = status;
     x->retry_after_ms = retry_after_ms;
     x->answer = rv_arena_str(&w->arena, body);
+    world_trace(w, (uint64_t)status ^ history_hash(body));
     world_trace(w, (uint64_t)status << 32 ^ body.len);
     travel(w, x, EVENT_ANSWER);
 }

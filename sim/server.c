@@ -8,6 +8,7 @@
 #include "sim/database.h"
 #include "sim/fault.h"
 #include "sim/history.h"
+#include "sim/storage.h"
 #include "sim/tap.h"
 #include "sim/world.h"
 
@@ -82,7 +83,7 @@ static void call_finished(struct rv_call *call)
 {
     struct served *served = (struct served *)call; /* its first member */
     struct server *s = served->server;
-    if (served->x != NULL && !s->dying)
+    if (served->x != NULL && !s->dying && !storage_dead(s->world))
         answer(s, served);
     else if (served->x != NULL)
         net_reset(s->world, served->x);
@@ -197,6 +198,11 @@ void server_left(struct world *w, struct exchange *x)
 
 /* ---- batches ---- */
 
+bool server_goes_on(enum rv_err err)
+{
+    return err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY;
+}
+
 void server_turn(struct server *s)
 {
     struct world *w = s->world;
@@ -214,14 +220,16 @@ void server_turn(struct server *s)
     database_look(w, w->knobs.scan_ms + 501);
     s->batches++;
     tap_plan(s);
+    storage_plan(w);
     struct rv_call *calls[1000];
     rv_assert(count <= 1000);
     memcpy(calls, s->queue, count * sizeof(struct rv_call *));
     s->queue_count -= count;
     memmove(s->queue, s->queue + count, s->queue_count * sizeof(struct rv_call *));
     enum rv_err err = rv_scheduler_run_batch(s->scheduler, calls, count, w->now);
-    if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT) {
-        server_kill(s, "died in the commit");
+    storage_check_batch(w, err);
+    if (storage_dead(w) || !server_goes_on(err)) {
+        server_kill(s, storage_dead(w) ? "dies at its disk" : rv_err_text(err));
         return;
     }
     if (w->violated != NULL)
@@ -237,6 +245,16 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
     world_say(s->world, s->name, "%s %.*s", event, RV_STR_FMT(fields));
 }
 
+/* Whoever looks after the server starts it again after a while. */
+static void start_failed(struct server *s)
+{
+    struct world *w = s->world;
+    world_say(w, s->name, "cannot start");
+    storage_ended(w);
+    world_at(w, w->now + 1 + world_spread(w, STREAM_SERVER, w->knobs.down_ms), EVENT_START,
+             s->number, 0);
+}
+
 void server_start(struct server *s)
 {
     struct world *w = s->world;
@@ -244,8 +262,10 @@ void server_start(struct server *s)
         return;
     char boot[32];
     snprintf(boot, sizeof boot, "%s-%u", s->name, ++s->starts);
-    enum rv_err err = rv_store_memory_open(w->database->data, w->database->clock, &s->store);
-    rv_assert(err == RV_OK);
+    if (database_open(w, &s->store) != RV_OK) {
+        start_failed(s);
+        return;
+    }
     struct rv_scheduler_options options = {
         .store = tap_open(s, s->store),
         .boot = rv_str_of(boot),
@@ -256,24 +276,36 @@ void server_start(struct server *s)
         .role_lease_ms = w->knobs.role_ms,
         .log = {log_write, s},
     };
-    err = rv_scheduler_open(&options, &s->scheduler);
-    rv_assert(err == RV_OK);
+    enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
+    storage_check_start(w, err);
+    if (err != RV_OK || storage_dead(w)) {
+        if (err == RV_OK)
+            rv_scheduler_close(s->scheduler);
+        tap_close(s);
+        start_failed(s);
+        return;
+    }
     s->up = true;
     s->dying = false;
     s->paused_until = 0;
     const struct rv_enlistment *enlistment = rv_scheduler_enlistment(s->scheduler);
     database_found(w, enlistment->last_alive_at);
     world_say(w, s->name, "starts, %lld open tasks", (long long)enlistment->open_tasks);
+    storage_look(w);
     history_started(w, s->store, enlistment->open_tasks);
+    storage_looked(w);
     plan_run(s, w->now);
 }
 
-static void down(struct server *s)
+static void down(struct server *s, bool cleanly)
 {
     s->up = false;
     s->dying = true;
+    if (!cleanly)
+        storage_die(s->world);
     rv_scheduler_close(s->scheduler);
     tap_close(s);
+    storage_ended(s->world);
     while (s->out != NULL) {
         struct exchange *x = s->out->x;
         served_free(s, s->out);
@@ -284,15 +316,20 @@ static void down(struct server *s)
     s->run_at = INT64_MAX;
 }
 
-void server_kill(struct server *s, const char *why)
+static void server_end(struct server *s, const char *why, bool cleanly)
 {
     struct world *w = s->world;
     if (!s->up)
         return;
     world_say(w, s->name, "%s", why);
     int64_t ms = w->healed ? 0 : fault_spread(w, w->knobs.down_ms);
-    down(s);
+    down(s, cleanly);
     world_at(w, w->now + ms, EVENT_START, s->number, 0);
+}
+
+void server_kill(struct server *s, const char *why)
+{
+    server_end(s, why, false);
 }
 
 /* SIGTERM: what is parked is answered, what came in is decided, then it ends. */
@@ -303,7 +340,7 @@ static void server_stop(struct server *s)
     world_say(s->world, s->name, "stops cleanly");
     rv_scheduler_drain(s->scheduler);
     server_turn(s);
-    server_kill(s, "has stopped");
+    server_end(s, "has stopped", true);
 }
 
 void server_outage(struct server *s)
@@ -338,6 +375,15 @@ void servers_heal(struct world *w)
     }
 }
 
+void servers_cut(struct world *w)
+{
+    storage_cut(w);
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        server_kill(&w->servers[i], "killed at the end");
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        server_start(&w->servers[i]);
+}
+
 struct rv_store *servers_store(struct world *w)
 {
     for (uint32_t i = 0; i < w->knobs.servers; i++)
@@ -366,7 +412,7 @@ void servers_free(struct world *w)
     for (uint32_t i = 0; w->servers != NULL && i < w->knobs.servers; i++) {
         struct server *s = &w->servers[i];
         if (s->up)
-            down(s);
+            down(s, false);
         while (s->pool != NULL) {
             struct served *next = s->pool->next;
             rv_arena_done(&s->pool->call.arena);

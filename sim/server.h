@@ -59,10 +59,15 @@ void server_start(struct server *s);
 void server_kill(struct server *s, const char *why);
 /* Once a second: what may befall it between two batches. */
 void server_outage(struct server *s);
+/* All of them die at once, with the power where their store has a disk, and start again. */
+void servers_cut(struct world *w);
 /* Everything mended: up, not paused. */
 void servers_heal(struct world *w);
 /* The store as one of the servers that are up has it open, past all faults. */
 struct rv_store *servers_store(struct world *w);
+
+/* Whether a server goes on with a store that gave this error (src/server/server.c). */
+bool server_goes_on(enum rv_err err);
 
 /* Publishes the definition without the net; before anything else happens. */
 void server_publish(struct server *s, struct rv_str source);

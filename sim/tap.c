@@ -7,6 +7,7 @@
 #include "sim/fault.h"
 #include "sim/history.h"
 #include "sim/server.h"
+#include "sim/storage.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -63,13 +64,17 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
 static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
 {
     enum rv_err err = tap->inner->ops->commit(tap->inner, batch);
+    if (err == RV_ERR_COMMIT_UNKNOWN || (err != RV_OK && storage_dead(tap->world)))
+        storage_unknown(tap->world, batch, tap->now);
     if (err != RV_OK)
         return err;
     tap->world->commits++;
     tap->committed_at = tap->now;
+    storage_look(tap->world);
     for (size_t i = 0; i < batch->changes_count; i++)
         if (batch->changes[i].outcome == RV_OK)
             history_committed(tap->world, tap->inner, &batch->changes[i], tap->now);
+    storage_looked(tap->world);
     return RV_OK;
 }
 
@@ -305,6 +310,8 @@ void tap_plan(struct server *s)
 
 void tap_fill(struct server *s, int64_t ms)
 {
+    if (storage_fill(s->world, ms))
+        return;
     s->tap->full_until = s->world->now + ms;
     world_say(s->world, "store", "its disk is full for %lld ms", (long long)ms);
 }

@@ -130,7 +130,7 @@ static struct disk *disk_of(sqlite3_vfs *vfs)
     return ((struct vfs *)vfs)->disk;
 }
 
-/* As on Unix, the name of a new database is synced by nobody but, in passing, by its first log. */
+/* As on Unix, a log syncs the folder with its first sync; nobody does so for the database. */
 static int vfs_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                     int *ret_flags)
 {
@@ -138,8 +138,8 @@ static int vfs_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file,
     mine->base.pMethods = NULL;
     if (disk_open(disk_of(vfs), name, (flags & SQLITE_OPEN_CREATE) != 0, &mine->handle) != 0)
         return SQLITE_CANTOPEN;
-    if (flags & SQLITE_OPEN_MAIN_DB)
-        mine->handle.name_unsynced = false;
+    mine->handle.sync_names = (flags & SQLITE_OPEN_CREATE) != 0 &&
+                              (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL)) != 0;
     mine->base.pMethods = &file_methods;
     if (ret_flags != NULL)
         *ret_flags = flags;

@@ -8,6 +8,7 @@
 #include "sim/database.h"
 #include "sim/net.h"
 #include "sim/operator.h"
+#include "sim/rows.h"
 #include "sim/server.h"
 #include "sim/with.h"
 #include "sim/workload.h"
@@ -259,10 +260,14 @@ void world_run(struct world *w, const struct world_setup *setup)
         phase_liveness(w);
     if (w->violated == NULL)
         phase_quiet(w);
+    if (w->violated == NULL)
+        servers_cut(w);
     if (w->violated == NULL && w->knobs.canary)
         ledger_forget(w);
     if (w->violated == NULL)
         check_end(w);
+    if (w->violated == NULL)
+        world_trace(w, rows_all(w, servers_store(w)));
 }
 
 void world_free(struct world *w)

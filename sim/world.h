@@ -47,6 +47,7 @@ enum stream {
 };
 
 struct database;
+struct storage;
 struct server;
 struct agent;
 struct client;
@@ -80,6 +81,7 @@ struct world {
     struct rv_arena arena; /* lives as long as the world */
     struct rv_prng dice[STREAM_COUNT];
     struct database *database; /* all owned */
+    struct storage *storage;   /* NULL: the store is in memory */
     struct server *servers;
     struct agent *agents;
     struct client *clients;

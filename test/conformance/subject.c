@@ -51,8 +51,10 @@ static void sqlite_create(struct subject *subject)
 static void sqlite_open(struct subject *subject)
 {
     struct rv_store_sqlite_fault fault;
-    struct rv_store_sqlite_options options = {
-        .path = subject->path, .clock = clock_of(subject), .vfs = subject->vfs};
+    struct rv_store_sqlite_options options = {.path = subject->path,
+                                              .clock = clock_of(subject),
+                                              .vfs = subject->vfs,
+                                              .checkpoint_pages = subject->checkpoint_pages};
     enum rv_err err = rv_store_sqlite_open(&options, &subject->store, &fault);
     if (err != RV_OK)
         fail_msg("%s", fault.message);

@@ -40,7 +40,8 @@ struct subject {
     struct rv_store_memory_data *memory_data; /* owned; of the memory store */
     char directory[SUBJECT_PATH_BYTES];       /* of the SQLite store */
     char path[SUBJECT_PATH_BYTES + 16];
-    const char *vfs; /* NULL: the system's files */
+    const char *vfs;      /* NULL: the system's files */
+    int checkpoint_pages; /* 0: as many as a store has by itself */
 };
 
 void subject_init(struct subject *subject, const struct factory *factory);

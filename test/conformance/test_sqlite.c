@@ -342,6 +342,45 @@ static void a_used_up_quota_is_a_full_disk(void **state)
     full_at_every_write(*state, DISK_QUOTA);
 }
 
+/* One more commit while the fault is armed from the n-th operation on. */
+static enum rv_err commit_under(struct subject *s, enum disk_fault fault, int n, bool *ret_struck)
+{
+    static int64_t first = TASK_BASE;
+    disk_arm(disk_of(s), fault, (uint64_t)n, true);
+    enum rv_err err = subject_commit(s, many_births(s, first += 1000), BATCH);
+    *ret_struck = disk_struck(disk_of(s));
+    disk_arm(disk_of(s), DISK_SOUND, 0, false);
+    rv_arena_reset(&s->arena);
+    return err;
+}
+
+/* A file goes on saying that its last failure was a quota, long after there was space again. */
+static void a_quota_of_old_excuses_no_failed_write(void **state)
+{
+    struct subject *s = *state;
+    bool struck = false;
+    s->checkpoint_pages = 1;
+    subject_restart(s);
+    enum rv_err err = RV_ERR_FULL;
+    int n = 0;
+    for (; n < WRITES_MAX && !(err == RV_OK && struck); n++) {
+        assert_int_equal(commit_under(s, DISK_SOUND, 0, &struck), RV_OK);
+        err = commit_under(s, DISK_QUOTA, 0, &struck);
+    }
+    assert_true(n < WRITES_MAX); /* in a checkpoint: the database has met the quota */
+    assert_int_equal(commit_under(s, DISK_WRITE, 0, &struck), RV_ERR_COMMIT_UNKNOWN);
+    for (n = 0; n < WRITES_MAX; n++) {
+        subject_restart(s);
+        subject_restart(s); /* from a clean stop: the log begins anew, and has to grow */
+        assert_int_equal(commit_under(s, DISK_QUOTA, 0, &struck), RV_ERR_FULL);
+        err = commit_under(s, DISK_WRITE, n, &struck);
+        assert_int_equal(err, struck ? RV_ERR_COMMIT_UNKNOWN : RV_OK);
+        if (!struck)
+            break;
+    }
+    assert_true(n > 5 && n < WRITES_MAX);
+}
+
 /* Nobody may be answered; the restart finds all of the batch or nothing of it. */
 static void assert_never_again(struct subject *s, enum disk_fault fault, int n, int *ret_all)
 {
@@ -552,6 +591,7 @@ int main(void)
         ON_A_STORE(an_operator_reads_the_patterns_own_words),
         ON_A_DISK(a_full_disk_is_survived),
         ON_A_DISK(a_used_up_quota_is_a_full_disk),
+        ON_A_DISK(a_quota_of_old_excuses_no_failed_write),
         ON_A_DISK(a_failed_write_or_sync_ends_the_store),
         ON_A_DISK(a_failed_checkpoint_ends_the_store),
         ON_A_DISK(what_was_acknowledged_survives_the_power),

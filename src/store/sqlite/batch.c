@@ -55,8 +55,10 @@ void rv_sqlite_rollback(struct rv_store *base)
  * written them. A full disk does no harm here: the log keeps everything. */
 static enum rv_err log_checkpoint(struct rv_sqlite *store)
 {
+    store->in_checkpoint = true;
     int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     enum rv_err err = rv_sqlite_err(store, code);
+    store->in_checkpoint = false;
     if (err == RV_OK)
         store->frames = 0;
     if (err != RV_ERR_IO && err != RV_ERR_CORRUPT)

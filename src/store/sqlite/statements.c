@@ -215,15 +215,19 @@ enum rv_err rv_sqlite_next(struct rv_sqlite *store, sqlite3_stmt *statement, boo
 }
 
 /* A used-up quota or limit on file sizes (ulimit -f) reaches SQLite as a failed write; to us it is
- * a full disk. Only the files themselves still know why: sqlite3_system_errno is not set by a
- * COMMIT. */
+ * a full disk. Only the files themselves still know why (sqlite3_system_errno is not set by a
+ * COMMIT), and each only of its own last failure, however old: the one that was being written is
+ * asked. A transaction writes the log, a checkpoint the database; while a store is being opened it
+ * may be either, but then neither is old. */
 static bool quota_used_up(struct rv_sqlite *store)
 {
     int of_database = 0;
     int of_log = 0;
     sqlite3_file *log = NULL;
-    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_LAST_ERRNO, &of_database);
-    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (!store->in_transaction)
+        sqlite3_file_control(store->db, "main", SQLITE_FCNTL_LAST_ERRNO, &of_database);
+    if (!store->in_checkpoint)
+        sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
     if (log != NULL && log->pMethods != NULL)
         log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &of_log);
     return of_database == EDQUOT || of_database == EFBIG || of_log == EDQUOT || of_log == EFBIG;
