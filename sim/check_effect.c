@@ -49,8 +49,8 @@ static enum shop_end end_of(const struct task_past *past, const struct step_past
 }
 
 /* P3, P4, I-16 against the services' own books: a processed step had its effect, and keeps it; a
- * step that says it had none, had none; nothing of a task that was undone is left. The shop's real
- * ledgers are held against the same rule (stand.h). */
+ * step whose last attempt has ended and that says it had none, had none; nothing of a task that was
+ * undone is left. The shop's real ledgers are held against the same rule (stand.h). */
 static void check_step_effect(struct world *w, const struct task_past *past,
                               const struct step_past *step)
 {
@@ -68,7 +68,8 @@ static void check_step_effect(struct world *w, const struct task_past *past,
                       text, rv_task_state_text(past->row.state), wrong);
     if (step->row.state == RV_STEP_PROCESSED && stand.done == 0)
         world_violate(w, "P-03", "%s is processed and never had its effect", text);
-    if (step->row.effect == RV_EFFECT_NONE && stand.done != 0)
+    bool ended = !rv_attempt_state_live(step->row.attempt_state);
+    if (step->row.effect == RV_EFFECT_NONE && ended && stand.done != 0)
         world_violate(w, "I-16", "%s had an effect, but its row says none", text);
     if (step->row.undone && way == RV_UNDO_STEPS && stand.undone + stand.barred == 0)
         world_violate(w, "P-04", "%s counts as undone, but no service undid it", text);

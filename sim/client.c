@@ -152,7 +152,8 @@ void client_answered(struct world *w, struct exchange *x)
     struct rv_arena *arena = &w->history->scratch;
     struct rv_submit_receipt receipt;
     rv_arena_reset(arena);
-    if (x->status == 503 || x->status == 429) {
+    bool misread = x->status == 500 && fault_happened(w, FAULT_UNREADABLE);
+    if (x->status == 503 || x->status == 429 || misread) {
         go_on(w, x->actor, AGAIN_MS);
         return;
     }

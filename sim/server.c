@@ -368,6 +368,8 @@ void servers_heal(struct world *w)
     for (uint32_t i = 0; i < w->knobs.servers; i++) {
         struct server *s = &w->servers[i];
         s->paused_until = 0;
+        if (s->up && tap_misread(s))
+            server_kill(s, "is restarted: it remembers what it has misread");
         if (!s->up)
             server_start(s);
         else

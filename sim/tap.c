@@ -27,6 +27,8 @@ struct tap {
     struct rv_store *inner;
     struct world *world;
     enum fate fate;       /* of the next commit */
+    uint32_t actor;       /* for its faults */
+    bool misread;         /* what the process has in memory is not what the store has */
     bool dead;            /* the process dies in this commit: nothing can be asked any more */
     int64_t now;          /* of the open transaction */
     int64_t full_until;   /* virtual time */
@@ -152,7 +154,18 @@ static enum rv_err tap_op_find_keys(struct rv_store *store, struct rv_arena *are
 static enum rv_err tap_op_load_workflow(struct rv_store *store, struct rv_arena *arena, int64_t id,
                                         const struct rv_workflow_row **ret_row)
 {
-    return inner_of(store)->ops->load_workflow(inner_of(store), arena, id, ret_row);
+    struct tap *tap = (struct tap *)store;
+    enum rv_err err = tap->inner->ops->load_workflow(tap->inner, arena, id, ret_row);
+    if (err != RV_OK || *ret_row == NULL ||
+        !fault_strikes(tap->world, FAULT_UNREADABLE, tap->actor))
+        return err;
+    struct rv_workflow_row *damaged = RV_NEW(arena, struct rv_workflow_row);
+    rv_assert(damaged != NULL);
+    *damaged = **ret_row;
+    damaged->source.len /= 2;
+    *ret_row = damaged;
+    tap->misread = true;
+    return RV_OK;
 }
 
 static enum rv_err tap_op_find_workflow(struct rv_store *store, struct rv_arena *arena,
@@ -260,6 +273,7 @@ struct tap *tap_new(struct server *s)
     rv_assert(tap != NULL);
     tap->store.ops = &ops;
     tap->world = s->world;
+    tap->actor = ACTOR_SERVER + s->number;
     return tap;
 }
 
@@ -273,7 +287,7 @@ struct rv_store *tap_open(struct server *s, struct rv_store *inner)
     struct tap *tap = s->tap;
     tap->inner = inner;
     tap->fate = FATE_NONE;
-    tap->dead = false;
+    tap->dead = tap->misread = false;
     return &tap->store;
 }
 
@@ -302,10 +316,15 @@ void tap_plan(struct server *s)
     if (w->healed)
         return;
     for (size_t i = 0; i < sizeof fates / sizeof fates[0]; i++)
-        if (fault_strikes(w, fates[i].fault, ACTOR_SERVER + s->number) && tap->fate == FATE_NONE)
+        if (fault_strikes(w, fates[i].fault, tap->actor) && tap->fate == FATE_NONE)
             tap->fate = fates[i].fate;
     if (w->now < tap->full_until)
         tap->fate = FATE_FULL;
+}
+
+bool tap_misread(const struct server *s)
+{
+    return s->tap->misread;
 }
 
 void tap_fill(struct server *s, int64_t ms)

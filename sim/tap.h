@@ -15,6 +15,8 @@ void tap_free(struct tap *tap);
 struct rv_store *tap_open(struct server *s, struct rv_store *inner);
 /* A crash: an open transaction is lost. */
 void tap_close(struct server *s);
+/* Since it was opened something was read damaged, and may be remembered so. */
+bool tap_misread(const struct server *s);
 /* The disk is full for so long. */
 void tap_fill(struct server *s, int64_t ms);
 /* Draws what befalls the commits of the next batch. */
