@@ -1,5 +1,7 @@
 #include "sim/options.h"
 
+#include "sim/storage.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,11 @@ static const char usage[] =
     "options: --with NAME=NUMBER,...       what is to be otherwise than the seed says; its names\n"
     "                                      are in the second line of each transcript;\n"
     "                                      only=PART+PART leaves everything else out\n"
+    "         --store memory|sqlite        where the server keeps its rows: in memory, or in "
+    "SQLite\n"
+    "                                      on a disk that fails\n"
+    "         --differential               each world on both stores, the disk sound: what was\n"
+    "                                      committed and answered has to be the same\n"
     "         --expect HASH                with --seed: the trace hash that must come out\n"
     "         --transcript FILE            with --seed: what --seed printed, and must again\n"
     "         --coverage                   with --seeds: lists what no world has met\n"
@@ -53,6 +60,30 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
+static void knob_of(struct options *o, const char *name, uint32_t value)
+{
+    with_set(&o->with, knob_find(rv_str_of(name)), value);
+    with_set(&o->twin, knob_find(rv_str_of(name)), value);
+}
+
+static void store_of(struct options *o, const char *text)
+{
+    if (strcmp(text, "memory") == 0)
+        knob_of(o, "store", STORE_MEMORY);
+    else if (strcmp(text, "sqlite") == 0)
+        knob_of(o, "store", STORE_SQLITE);
+    else
+        complain("--store is memory or sqlite, not \"", text, "\"");
+}
+
+/* The same world on the memory store and on SQLite's, which has one server. */
+static void differential_set(struct options *o)
+{
+    knob_of(o, "servers", 1);
+    knob_of(o, "store", STORE_MEMORY);
+    with_set(&o->twin, knob_find(RV_STR("store")), STORE_SQLITE_SOUND);
+}
+
 static void with_of(struct with *with, const char *text)
 {
     struct rv_buf why;
@@ -79,6 +110,9 @@ static int option_take(struct options *o, const char *option, const char *value)
         o->jobs = number_of(option, value);
     } else if (strcmp(option, "--with") == 0) {
         with_of(&o->with, value_of(option, value));
+        with_of(&o->twin, value);
+    } else if (strcmp(option, "--store") == 0) {
+        store_of(o, value_of(option, value));
     } else if (strcmp(option, "--expect") == 0) {
         o->expected = hash_of(value_of(option, value));
         o->expects = true;
@@ -96,6 +130,8 @@ static int flag_take(struct options *o, const char *option)
         o->canary = true;
     } else if (strcmp(option, "--coverage") == 0) {
         o->coverage = true;
+    } else if (strcmp(option, "--differential") == 0) {
+        o->differential = true;
     } else if (strcmp(option, "--quiet") == 0) {
         o->quiet = true;
     } else if (strcmp(option, "--tap") == 0) {
@@ -113,6 +149,7 @@ struct options options_read(char **argv)
 {
     struct options o = {.start = 1, .jobs = 2};
     with_init(&o.with);
+    with_init(&o.twin);
     for (int i = 1; argv[i] != NULL;) {
         int taken = option_take(&o, argv[i], argv[i + 1]);
         if (taken == 0)
@@ -131,10 +168,15 @@ struct options options_read(char **argv)
         complain("--coverage", " goes with --seeds", "");
     if (!o.one && (o.expects || o.transcript != NULL))
         complain("--expect and --transcript", " go with --seed", "");
+    if (o.differential && (o.canary || o.expects || o.transcript != NULL))
+        complain("--differential", " goes with --seed or --seeds alone", "");
+    if (o.differential)
+        differential_set(&o);
     return o;
 }
 
 void options_done(struct options *options)
 {
     with_done(&options->with);
+    with_done(&options->twin);
 }

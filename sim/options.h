@@ -21,9 +21,11 @@ struct options {
     uint64_t expected;
     const char *transcript; /* a file with the transcript that the world must have; NULL: none */
     bool coverage;          /* lists what was never met */
+    bool differential;      /* each world on both stores; they have to be the same */
     bool quiet;
     bool tap;
     struct with with; /* owned */
+    struct with twin; /* owned; differential: the other store's */
 };
 
 /* Ends the program where the line is wrong, or asks for help. */

@@ -20,7 +20,7 @@ enum { FAILURES_TOLD = 8, LINES_TOLD = 60, TWICE_EVERY = 100, HANGS_AFTER_S = 12
 
 struct failure {
     uint64_t seed;
-    bool twice; /* two runs of it differ */
+    bool twice; /* two runs of it differ: the same world again, or its twin on the other store */
 };
 
 /* One process of the crew. */
@@ -63,6 +63,11 @@ static void failed(struct hand *hand, struct failure failure)
     hand->failed++;
 }
 
+static const struct with *twin_of(const struct options *o)
+{
+    return o->differential ? &o->twin : &o->with;
+}
+
 static void world_do(const struct options *o, struct hand *hand, uint64_t seed)
 {
     struct world_setup setup = {.seed = seed, .with = &o->with, .coverage = &hand->coverage};
@@ -74,7 +79,8 @@ static void world_do(const struct options *o, struct hand *hand, uint64_t seed)
         failed(hand, (struct failure){.seed = seed});
         return;
     }
-    if (seed % TWICE_EVERY == 0) {
+    if (seed % TWICE_EVERY == 0 || o->differential) {
+        setup.with = twin_of(o);
         run_here(&setup, &again);
         hand->twice++;
         if (!outcome_same(&outcome, &again)) {
@@ -108,14 +114,14 @@ static void hand_start(struct crew *crew, uint64_t number)
 
 /* ---- telling ---- */
 
-static FILE *transcript_of(const struct options *o, uint64_t seed, struct outcome *ret)
+static FILE *transcript_of(const struct with *with, uint64_t seed, struct outcome *ret)
 {
     FILE *file = tmpfile();
     if (file == NULL) {
         perror("reeve-sim: a temporary file");
         exit(1);
     }
-    struct world_setup setup = {.seed = seed, .with = &o->with, .transcript = file};
+    struct world_setup setup = {.seed = seed, .with = with, .transcript = file};
     run_apart(&setup, ret);
     return file;
 }
@@ -133,11 +139,14 @@ static void replay_say(const struct crew *crew, uint64_t seed)
 static void tell_twice(const struct crew *crew, uint64_t seed)
 {
     struct outcome first, second;
-    FILE *a = transcript_of(crew->options, seed, &first);
-    FILE *b = transcript_of(crew->options, seed, &second);
-    printf("%sseed %llu FAILED D-01: two runs of it differ\n", crew->before,
-           (unsigned long long)seed);
-    if (transcript_same(a, b, crew->before, stdout))
+    const struct options *o = crew->options;
+    FILE *a = transcript_of(&o->with, seed, &first);
+    FILE *b = transcript_of(twin_of(o), seed, &second);
+    printf("%sseed %llu FAILED %s differ\n", crew->before, (unsigned long long)seed,
+           o->differential ? "D-02: the worlds of the two stores" : "D-01: two runs of it");
+    if (!second.passed)
+        printf("%s  the second one fails %s: %s\n", crew->before, second.invariant, second.detail);
+    if (transcript_same(a, b, o->differential ? TRANSCRIPT_HEAD : 0, crew->before, stdout))
         printf("%s  their transcripts do not\n", crew->before);
     fclose(a);
     fclose(b);
@@ -155,7 +164,7 @@ static void tell(struct crew *crew, struct failure failure)
     }
     char before[16];
     struct outcome outcome;
-    FILE *transcript = transcript_of(crew->options, failure.seed, &outcome);
+    FILE *transcript = transcript_of(&crew->options->with, failure.seed, &outcome);
     if (outcome.passed)
         printf("%sseed %llu FAILED D-01: and passed when it was run again\n", crew->before,
                (unsigned long long)failure.seed);
