@@ -9,8 +9,10 @@
 #include "base/limits.h"
 #include "json/json.h"
 #include "sim/check.h"
+#include "sim/crossing.h"
 #include "sim/fault.h"
 #include "sim/ledger.h"
+#include "sim/scenario.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -19,21 +21,14 @@
 #include <string.h>
 
 enum { PLACES_MAX = 16, TAG_RAW = 100, RAW_WITHIN_MS = 5000, TURNS_MAX = 10000 };
-
-enum deed {
-    DEED_DONE,        /* works, says so */
-    DEED_FAIL_BEFORE, /* transient, nothing was done */
-    DEED_FAIL_AFTER,  /* transient, it was done */
-    DEED_REFUSE,      /* permanent, nothing was done */
-    DEED_BREAK_AFTER, /* permanent, it was done */
-    DEED_HANG         /* neither does nor says anything */
-};
+enum { RESTARTS_IN_MS = 100 };
 
 /* A handler's try. */
 struct job {
     bool used;
     bool told_to_stop; /* expired or cancelled */
     bool zombie;       /* does not care about that */
+    bool deaf;         /* does not hear a cancel, but keeps its deadline */
     bool done_effect;
     bool counted; /* in its effect's `working` */
     enum deed deed;
@@ -53,6 +48,7 @@ struct agent {
     struct rv_runtime *runtime; /* owned; NULL: it is down */
     uint32_t life;
     bool paused;
+    bool doomed;        /* has died in the midst of something; the end of its turn buries it */
     int64_t clock_from; /* world time at which its clock showed clock_base */
     int64_t clock_base;
     int32_t drift_ppm;
@@ -96,6 +92,8 @@ static void agent_start(struct world *w, struct agent *a)
         .circuit_failures = k->circuit,
         .circuit_open_ms = 100 + (int64_t)world_roll(w, stream, 2000),
     };
+    if (w->scenario != NULL)
+        scenario_agent(w, &options);
     a->runtime = rv_runtime_new(&options);
     rv_assert(a->runtime != NULL);
     a->life++;
@@ -187,17 +185,10 @@ static void job_read(struct world *w, struct job *job, const struct rv_held_atte
     text_take(job->token, sizeof job->token, attempt->token);
 }
 
-static void job_start(struct world *w, struct agent *a, rv_place place)
+static void job_draw(struct world *w, struct agent *a, struct job *job, int64_t now)
 {
     unsigned stream = stream_of(w, a);
     uint32_t number = ACTOR_AGENT + (uint32_t)(a - w->agents);
-    struct job *job = &a->jobs[place];
-    const struct rv_held_attempt *attempt = rv_session_attempt(rv_runtime_session(a->runtime),
-                                                               place);
-    int64_t now = clock_of(w, a);
-    rv_assert(!job->used);
-    *job = (struct job){.used = true, .stop_at = rv_held_stop_at(attempt)};
-    job_read(w, job, attempt);
     job->deed = deed_draw(w, number);
     job->zombie = fault_strikes(w, FAULT_ZOMBIE, number);
     int64_t lasts = world_spread(w, stream, w->healed ? 10 : w->knobs.work_ms);
@@ -205,7 +196,43 @@ static void job_start(struct world *w, struct agent *a, rv_place place)
         lasts += (int64_t)fault_roll(w, 5000);
     job->effect_at = now + (int64_t)world_roll(w, stream, (uint64_t)lasts + 1);
     job->end_at = now + lasts;
-    if (job->deed == DEED_HANG)
+}
+
+/* As the scenario has it. */
+static void job_play(struct world *w, struct job *job, const struct rv_held_attempt *attempt,
+                     int64_t now)
+{
+    struct habit habit = scenario_habit(w, attempt->reference, rv_str_of(job->key), job->undo);
+    int64_t from = habit.manner == MANNER_ZOMBIE ? job->stop_at : now;
+    job->deed = habit.deed;
+    job->zombie = habit.manner == MANNER_ZOMBIE;
+    job->deaf = habit.manner == MANNER_DEAF;
+    job->effect_at = from + habit.lasts_ms / 2;
+    job->end_at = from + habit.lasts_ms;
+    if (habit.manner == MANNER_LAST_MOMENT)
+        job->end_at = job->stop_at - 1;
+}
+
+static void job_start(struct world *w, struct agent *a, rv_place place)
+{
+    if (crossing(w, BOUNDARY_WORK) == TWIST_BEFORE) {
+        a->doomed = true;
+        return;
+    }
+    struct job *job = &a->jobs[place];
+    const struct rv_held_attempt *attempt = rv_session_attempt(rv_runtime_session(a->runtime),
+                                                               place);
+    int64_t now = clock_of(w, a);
+    rv_assert(!job->used);
+    *job = (struct job){.used = true, .stop_at = rv_held_stop_at(attempt)};
+    job_read(w, job, attempt);
+    if (w->scenario != NULL)
+        job_play(w, job, attempt, now);
+    else
+        job_draw(w, a, job, now);
+    if (job->deed == DEED_DIE)
+        a->doomed = true;
+    if (job->deed == DEED_HANG || a->doomed)
         job->effect_at = job->end_at = INT64_MAX;
     /* A zombie may have its effect whenever it likes: it is not what the rules protect. */
     if (!job->undo && job->has_key && !job->zombie) {
@@ -226,6 +253,10 @@ static void job_effect(struct world *w, struct agent *a, struct job *job)
     bool late = clock_of(w, a) >= job->stop_at || job->told_to_stop;
     job->done_effect = true;
     if (!has_effect(job->deed) || !job->has_key)
+        return;
+    enum twist twist = crossing(w, BOUNDARY_EFFECT);
+    a->doomed = twist == TWIST_BEFORE || twist == TWIST_AFTER;
+    if (twist == TWIST_BEFORE)
         return;
     /* Between its last look at the clock and the effect a paused agent was frozen. */
     if (job->undo)
@@ -270,6 +301,7 @@ static void job_report(struct world *w, struct agent *a, rv_place place, enum de
     case DEED_REFUSE:
     case DEED_BREAK_AFTER:
     case DEED_HANG:
+    case DEED_DIE:
         failure.status = 400;
         failure.effect = deed == DEED_REFUSE ? RV_RUNTIME_NO_EFFECT : RV_RUNTIME_UNKNOWN_EFFECT;
         break;
@@ -279,12 +311,16 @@ static void job_report(struct world *w, struct agent *a, rv_place place, enum de
 
 static void job_end(struct world *w, struct agent *a, rv_place place)
 {
+    enum twist twist = crossing(w, BOUNDARY_REPORT);
+    a->doomed = twist == TWIST_BEFORE || twist == TWIST_AFTER;
+    if (twist == TWIST_BEFORE)
+        return;
     struct job ended = a->jobs[place];
     job_uncount(w, &a->jobs[place]);
     a->jobs[place].used = false;
     bool late = clock_of(w, a) >= ended.stop_at;
     job_report(w, a, place, ended.deed);
-    if (w->healed)
+    if (w->healed || a->doomed)
         return;
     if (late && ended.zombie && ended.deed == DEED_DONE)
         reply_raw(w, a, &ended, true);
@@ -300,6 +336,8 @@ static void job_stop(struct world *w, struct agent *a, rv_place place)
 {
     struct job *job = &a->jobs[place];
     if (!job->used)
+        return;
+    if (job->deaf && clock_of(w, a) < job->stop_at)
         return;
     job->told_to_stop = true;
     if (job->zombie)
@@ -319,11 +357,11 @@ static bool jobs_run(struct world *w, struct agent *a)
     bool ran = false;
     for (rv_place i = 0; i < PLACES_MAX * 2; i++) {
         struct job *job = &a->jobs[i];
-        if (job->used && !job->done_effect && job->effect_at <= now) {
+        if (job->used && !job->done_effect && job->effect_at <= now && !a->doomed) {
             job_effect(w, a, job);
             ran = true;
         }
-        if (job->used && job->end_at <= now) {
+        if (job->used && job->end_at <= now && !a->doomed) {
             job_end(w, a, i);
             ran = true;
         }
@@ -356,7 +394,11 @@ static void calls_send(struct world *w, struct agent *a)
 {
     struct rv_session *session = rv_runtime_session(a->runtime);
     struct rv_session_call call;
-    while (rv_session_next_call(session, clock_of(w, a), &call)) {
+    while (!a->doomed && rv_session_next_call(session, clock_of(w, a), &call)) {
+        enum twist twist = crossing(w, BOUNDARY_SEND);
+        a->doomed = twist == TWIST_BEFORE || twist == TWIST_AFTER;
+        if (twist == TWIST_BEFORE)
+            return;
         world_say(w, a->name, "sends %.*s %.*s", RV_STR_FMT(call.path), RV_STR_FMT(call.body));
         a->lanes[call.lane] = net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, call.lane,
                                       "POST", call.path, call.body, call.timeout_ms);
@@ -378,6 +420,22 @@ static int64_t next_at(const struct agent *a)
     return at;
 }
 
+static void agent_crash(struct world *w, struct agent *a)
+{
+    world_say(w, a->name, "crashes");
+    for (rv_place i = 0; i < PLACES_MAX * 2; i++)
+        if (a->jobs[i].used)
+            job_uncount(w, &a->jobs[i]);
+    for (int i = 0; i < RV_LANE_COUNT; i++)
+        if (a->lanes[i] != NULL)
+            net_leave(w, a->lanes[i]);
+    rv_runtime_free(a->runtime);
+    a->runtime = NULL;
+    if (a->doomed)
+        world_at(w, w->now + RESTARTS_IN_MS, EVENT_REVIVE, (uint32_t)(a - w->agents), 0);
+    a->doomed = false;
+}
+
 static void agent_drive(struct world *w, struct agent *a, bool jobs_first)
 {
     struct rv_runtime_event event;
@@ -385,11 +443,15 @@ static void agent_drive(struct world *w, struct agent *a, bool jobs_first)
         (void)jobs_run(w, a);
     int turns = 0;
     do {
-        while (rv_runtime_next_event(a->runtime, clock_of(w, a), &event))
+        while (!a->doomed && rv_runtime_next_event(a->runtime, clock_of(w, a), &event))
             event_handle(w, a, &event);
         calls_send(w, a);
         rv_assert(++turns < TURNS_MAX);
-    } while (jobs_run(w, a));
+    } while (jobs_run(w, a) && !a->doomed);
+    if (a->doomed) {
+        agent_crash(w, a);
+        return;
+    }
     int64_t at = next_at(a);
     if (at == INT64_MAX)
         return;
@@ -416,9 +478,20 @@ void agent_answered(struct world *w, struct exchange *x)
     if (a->life != x->life || a->runtime == NULL || raw)
         return;
     a->lanes[x->tag] = NULL;
+    enum twist twist = crossing(w, BOUNDARY_HEAR);
+    if (twist == TWIST_BEFORE) {
+        a->doomed = true;
+        agent_crash(w, a);
+        return;
+    }
     world_say(w, a->name, "gets %d %.*s", x->status, RV_STR_FMT(x->answer));
     rv_session_answered(rv_runtime_session(a->runtime), x->tag, clock_of(w, a), x->status,
                         x->retry_after_ms, x->answer);
+    if (twist == TWIST_AFTER) {
+        a->doomed = true;
+        agent_crash(w, a);
+        return;
+    }
     plan_turn(w, a, w->now);
 }
 
@@ -434,19 +507,6 @@ void agent_lost(struct world *w, struct exchange *x)
 }
 
 /* ---- troubles ---- */
-
-static void agent_crash(struct world *w, struct agent *a)
-{
-    world_say(w, a->name, "crashes");
-    for (rv_place i = 0; i < PLACES_MAX * 2; i++)
-        if (a->jobs[i].used)
-            job_uncount(w, &a->jobs[i]);
-    for (int i = 0; i < RV_LANE_COUNT; i++)
-        if (a->lanes[i] != NULL)
-            net_leave(w, a->lanes[i]);
-    rv_runtime_free(a->runtime);
-    a->runtime = NULL;
-}
 
 void agent_trouble(struct world *w, uint32_t agent)
 {

@@ -6,6 +6,17 @@
 
 struct world;
 
+/* What a handler makes of a try. */
+enum deed {
+    DEED_DONE,        /* works, says so */
+    DEED_FAIL_BEFORE, /* transient, nothing was done */
+    DEED_FAIL_AFTER,  /* transient, it was done */
+    DEED_REFUSE,      /* permanent, nothing was done */
+    DEED_BREAK_AFTER, /* permanent, it was done */
+    DEED_HANG,        /* neither does nor says anything */
+    DEED_DIE          /* takes its agent with it */
+};
+
 void agents_new(struct world *w);
 void agents_free(struct world *w);
 /* Something of the agent is due. */

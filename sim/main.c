@@ -1,4 +1,5 @@
 /* reeve-sim: worlds from seeds. */
+#include "sim/enumerate.h"
 #include "sim/options.h"
 #include "sim/run.h"
 #include "sim/seeds.h"
@@ -143,6 +144,8 @@ static int run_canaries(const struct options *o)
 int main(int argc, char **argv)
 {
     (void)argc;
+    if (enumerate_wants(argv))
+        return enumerate_main(argv);
     struct options o = options_read(argv);
     int code = o.canary ? run_canaries(&o) : o.one ? run_one(&o) : seeds_run(&o);
     options_done(&o);

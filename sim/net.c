@@ -6,9 +6,11 @@
 #include "base/assert.h"
 #include "sim/agent.h"
 #include "sim/client.h"
+#include "sim/crossing.h"
 #include "sim/fault.h"
 #include "sim/history.h"
 #include "sim/operator.h"
+#include "sim/scenario.h"
 #include "sim/server.h"
 #include "sim/world.h"
 
@@ -25,6 +27,7 @@ static uint32_t owner(const struct exchange *x)
     case PEER_CLIENT:
         return ACTOR_CLIENT + x->actor;
     case PEER_OPERATOR:
+    case PEER_SCRIPT:
         return ACTOR_OPERATOR;
     case PEER_NOBODY:
         break;
@@ -74,6 +77,21 @@ static struct exchange *exchange_new(struct world *w)
     return x;
 }
 
+/* A proxy or a library repeats the request on another connection; `left`: which was given up before
+ * its answer left. */
+static void request_repeat(struct world *w, const struct exchange *x, bool left)
+{
+    struct exchange *ghost = exchange_new(w);
+    uint64_t own = ghost->number;
+    *ghost = *x;
+    ghost->number = own;
+    ghost->peer = PEER_NOBODY;
+    ghost->served = NULL;
+    ghost->waits = false;
+    ghost->left = left;
+    plan(w, ghost, EVENT_ARRIVE);
+}
+
 struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32_t life,
                          uint32_t tag, const char *method, struct rv_str target, struct rv_str body,
                          int64_t timeout_ms)
@@ -89,17 +107,8 @@ struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32
     x->body = rv_arena_str(&w->arena, body);
     world_trace(w, body.len);
     travel(w, x, EVENT_ARRIVE);
-    if (fault_strikes(w, FAULT_DUPLICATE, owner(x))) {
-        /* A proxy or a library repeats the request on another connection. */
-        struct exchange *ghost = exchange_new(w);
-        uint64_t own = ghost->number;
-        *ghost = *x;
-        ghost->number = own;
-        ghost->peer = PEER_NOBODY;
-        ghost->waits = false;
-        ghost->left = fault_roll(w, 2) == 0; /* given up before its answer left */
-        plan(w, ghost, EVENT_ARRIVE);
-    }
+    if (fault_strikes(w, FAULT_DUPLICATE, owner(x)))
+        request_repeat(w, x, fault_roll(w, 2) == 0);
     if (x->waits)
         world_at(w, w->now + timeout_ms, EVENT_LOST, 1, x->number);
     return x;
@@ -107,7 +116,21 @@ struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32
 
 void net_arrive(struct world *w, uint64_t exchange)
 {
-    server_receive(w, w->net->all[exchange]);
+    struct exchange *x = w->net->all[exchange];
+    enum twist twist = crossing(w, BOUNDARY_ARRIVE);
+    if (twist == TWIST_UNKNOWN_NOT_DONE) {
+        net_reset(w, x);
+        return;
+    }
+    if (twist == TWIST_BEFORE)
+        server_kill(&w->servers[x->server], "dies before the request arrives");
+    server_receive(w, x);
+    if (twist == TWIST_AFTER)
+        crossing_die(&w->servers[x->server]);
+    if (twist == TWIST_UNKNOWN_DONE)
+        net_reset(w, x);
+    if (twist == TWIST_TWICE)
+        request_repeat(w, x, false);
 }
 
 void net_answer(struct world *w, struct exchange *x, int status, int64_t retry_after_ms,
@@ -115,6 +138,13 @@ void net_answer(struct world *w, struct exchange *x, int status, int64_t retry_a
 {
     if (!x->waits)
         return;
+    enum twist twist = crossing(w, BOUNDARY_ANSWER);
+    if (twist == TWIST_BEFORE || twist == TWIST_AFTER)
+        crossing_die(&w->servers[x->server]);
+    if (twist == TWIST_BEFORE || twist == TWIST_UNKNOWN_DONE) {
+        net_reset(w, x);
+        return;
+    }
     x->status = status;
     x->retry_after_ms = retry_after_ms;
     x->answer = rv_arena_str(&w->arena, body);
@@ -154,6 +184,9 @@ void net_answered(struct world *w, uint64_t exchange)
     case PEER_OPERATOR:
         operator_answered(w, x);
         return;
+    case PEER_SCRIPT:
+        script_answered(w, x);
+        return;
     case PEER_NOBODY:
         return;
     }
@@ -174,6 +207,9 @@ void net_lost(struct world *w, uint64_t exchange)
         return;
     case PEER_OPERATOR:
         operator_lost(w, x);
+        return;
+    case PEER_SCRIPT:
+        script_lost(w, x);
         return;
     case PEER_NOBODY:
         return;

@@ -11,7 +11,7 @@
 struct world;
 struct served;
 
-enum peer { PEER_AGENT, PEER_CLIENT, PEER_OPERATOR, PEER_NOBODY };
+enum peer { PEER_AGENT, PEER_CLIENT, PEER_OPERATOR, PEER_SCRIPT, PEER_NOBODY };
 
 /* One request and its answer. Lives as long as the world. */
 struct exchange {

@@ -1,5 +1,6 @@
 #include "sim/options.h"
 
+#include "sim/enumerate.h"
 #include "sim/storage.h"
 
 #include <errno.h>
@@ -138,6 +139,7 @@ static int flag_take(struct options *o, const char *option)
         o->tap = o->quiet = true;
     } else if (strcmp(option, "--help") == 0) {
         fputs(usage, stdout);
+        fputs(enumerate_usage, stdout);
         exit(0);
     } else {
         return 0;

@@ -5,6 +5,7 @@
 
 #include "api/parse.h"
 #include "base/assert.h"
+#include "sim/crossing.h"
 #include "sim/database.h"
 #include "sim/fault.h"
 #include "sim/history.h"
@@ -134,7 +135,8 @@ static void queue_add(struct server *s, struct rv_call *call)
         rv_assert(s->queue != NULL);
     }
     s->queue[s->queue_count++] = call;
-    plan_run(s, s->world->now + (int64_t)world_roll(s->world, STREAM_SERVER, 3));
+    int64_t soon = s->world->scenario != NULL ? 1 : (int64_t)world_roll(s->world, STREAM_SERVER, 3);
+    plan_run(s, s->world->now + soon);
 }
 
 static void undelivered(struct server *s, const struct rv_poll *poll)
@@ -236,6 +238,8 @@ void server_turn(struct server *s)
         return;
     int64_t wait = rv_scheduler_next_wake(s->scheduler, w->now);
     plan_run(s, w->now + (s->queue_count > 0 ? 0 : wait));
+    if (!crossing_dead(s) && crossing(w, BOUNDARY_BATCH) == TWIST_AFTER)
+        crossing_die(s);
 }
 
 static void log_write(void *self, enum rv_log_level level, const char *event, struct rv_str fields)
@@ -267,7 +271,7 @@ void server_start(struct server *s)
         return;
     }
     struct rv_scheduler_options options = {
-        .store = tap_open(s, s->store),
+        .store = crossing_open(s, tap_open(s, s->store)),
         .boot = rv_str_of(boot),
         .pid = s->starts,
         .seed = rv_prng_next(&w->dice[STREAM_SERVER]),
@@ -322,7 +326,11 @@ static void server_end(struct server *s, const char *why, bool cleanly)
     if (!s->up)
         return;
     world_say(w, s->name, "%s", why);
-    int64_t ms = w->healed ? 0 : fault_spread(w, w->knobs.down_ms);
+    int64_t ms = 0;
+    if (w->crossings != NULL)
+        ms = w->knobs.down_ms;
+    else if (!w->healed)
+        ms = fault_spread(w, w->knobs.down_ms);
     down(s, cleanly);
     world_at(w, w->now + ms, EVENT_START, s->number, 0);
 }

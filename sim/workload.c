@@ -37,27 +37,33 @@ void workload_step_end(struct world *w, struct rv_buf *out, size_t from, uint32_
     rv_buf_lit(out, "\"set\":{\"without\":true}");
 }
 
+void workload_add(struct world *w, struct rv_str name, struct rv_str source)
+{
+    if (w->workload == NULL)
+        w->workload = RV_NEW(&w->arena, struct workload);
+    rv_assert(w->workload != NULL && w->workload->count < SIM_WORKFLOWS_MAX);
+    struct workload_workflow *workflow = &w->workload->workflows[w->workload->count++];
+    workflow->name = name;
+    workflow->source = source;
+    world_say(w, "world", "workflow %.*s", RV_STR_FMT(workflow->source));
+    workflow_load(w, workflow);
+    if (w->violated == NULL)
+        server_publish(&w->servers[0], workflow->source);
+}
+
 void workload_new(struct world *w)
 {
-    w->workload = RV_NEW(&w->arena, struct workload);
-    rv_assert(w->workload != NULL);
-    w->workload->count = w->knobs.workflows;
-    for (uint32_t i = 0; i < w->workload->count && w->violated == NULL; i++) {
-        struct workload_workflow *workflow = &w->workload->workflows[i];
+    for (uint32_t i = 0; i < w->knobs.workflows && w->violated == NULL; i++) {
         struct rv_buf out;
         rv_buf_init(&out, RV_DEFINITION_BYTES_MAX);
-        workflow->name = rv_arena_printf(&w->arena, "w%u", i);
         if (world_chance(w, STREAM_WORKLOAD, 300))
             workload_order(w, &out, i);
         else
             workload_random(w, &out, i);
-        workflow->source = rv_arena_str(&w->arena, rv_buf_str(&out));
-        rv_assert(out.failed == RV_OK && workflow->source.at != NULL);
+        struct rv_str source = rv_arena_str(&w->arena, rv_buf_str(&out));
+        rv_assert(out.failed == RV_OK && source.at != NULL);
         rv_buf_done(&out);
-        world_say(w, "world", "workflow %.*s", RV_STR_FMT(workflow->source));
-        workflow_load(w, workflow);
-        if (w->violated == NULL)
-            server_publish(&w->servers[0], workflow->source);
+        workload_add(w, rv_arena_printf(&w->arena, "w%u", i), source);
     }
 }
 

@@ -22,6 +22,8 @@ struct workload {
 
 /* Draws and publishes the workflows. */
 void workload_new(struct world *w);
+/* Publishes one more. */
+void workload_add(struct world *w, struct rv_str name, struct rv_str source);
 const struct rv_definition *workload_definition(struct world *w, struct rv_str name);
 /* One submission's body without its key and closing brace. */
 void workload_submission(struct world *w, struct rv_buf *body, uint32_t number);

@@ -5,10 +5,12 @@
 #include "sim/agent.h"
 #include "sim/check.h"
 #include "sim/client.h"
+#include "sim/crossing.h"
 #include "sim/database.h"
 #include "sim/net.h"
 #include "sim/operator.h"
 #include "sim/rows.h"
+#include "sim/scenario.h"
 #include "sim/server.h"
 #include "sim/with.h"
 #include "sim/workload.h"
@@ -141,11 +143,13 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
     case EVENT_OUTAGE:
         server_outage(&w->servers[actor]);
         return;
+    case EVENT_SCRIPT:
+        script_turn(w);
+        return;
     }
 }
 
-/* Runs events up to `until`, or until `stop` says that it is enough. */
-static void events_run(struct world *w, int64_t until, bool (*stop)(struct world *w))
+void world_pass(struct world *w, int64_t until, bool (*stop)(struct world *w))
 {
     const struct rv_heap_entry *first;
     struct rv_heap_entry entry;
@@ -158,6 +162,7 @@ static void events_run(struct world *w, int64_t until, bool (*stop)(struct world
         world_trace(w, entry.value ^ entry.detail << 32);
         w->concerned = (struct rv_task_id){0};
         event_run(w, &entry);
+        crossing_settle(w);
         if (++w->events_done > EVENTS_MAX)
             world_violate(w, "I-32", "%d events and no end", EVENTS_MAX);
         if (stop != NULL && w->commits != commits && stop(w))
@@ -174,7 +179,7 @@ static void phase_safety(struct world *w)
     for (uint32_t i = 0; i < w->knobs.servers; i++)
         world_at(w, w->now + 1000, EVENT_OUTAGE, i, 0);
     world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
-    events_run(w, w->now + w->knobs.safety_ms, NULL);
+    world_pass(w, w->now + w->knobs.safety_ms, NULL);
 }
 
 /* Liveness: nothing fails any more, and every task has to come to its end. */
@@ -186,7 +191,7 @@ static void phase_liveness(struct world *w)
     database_heal(w);
     servers_heal(w);
     agents_heal(w);
-    events_run(w, w->now + SETTLE_MS, check_all_settled);
+    world_pass(w, w->now + SETTLE_MS, check_all_settled);
     if (w->violated == NULL && !check_all_settled(w))
         world_violate(w, "I-20", "%d s after the last fault not every task has ended or is parked",
                       SETTLE_MS / 1000);
@@ -196,7 +201,7 @@ static void phase_liveness(struct world *w)
 static void phase_quiet(struct world *w)
 {
     uint64_t before = w->commits;
-    events_run(w, w->now + QUIET_MS, NULL);
+    world_pass(w, w->now + QUIET_MS, NULL);
     uint64_t allowed = (uint64_t)(2 * QUIET_MS / w->knobs.role_ms) + 10;
     if (w->violated == NULL && w->knobs.operators == 0 && w->commits - before > allowed)
         world_violate(w, "I-32", "%llu commits in a minute in which nothing happens",
@@ -218,7 +223,7 @@ static void world_introduce(struct world *w, const struct with *with)
     rv_buf_done(&text);
 }
 
-static void world_init(struct world *w, const struct world_setup *setup)
+void world_init(struct world *w, const struct world_setup *setup)
 {
     *w = (struct world){
         .seed = setup->seed, .transcript = setup->transcript, .coverage = setup->coverage};
@@ -232,13 +237,13 @@ static void world_init(struct world *w, const struct world_setup *setup)
     if (setup->with != NULL)
         with_apply(setup->with, &w->knobs);
     faults_new(w, setup->with && setup->with->chosen ? &setup->with->only : NULL, setup->record);
-    if (w->transcript != NULL)
-        world_introduce(w, setup->with);
 }
 
 void world_run(struct world *w, const struct world_setup *setup)
 {
     world_init(w, setup);
+    if (w->transcript != NULL)
+        world_introduce(w, setup->with);
     ledger_new(w);
     history_new(w);
     database_new(w);
@@ -248,7 +253,7 @@ void world_run(struct world *w, const struct world_setup *setup)
         server_start(&w->servers[i]);
     workload_new(w);
     if (w->violated == NULL)
-        events_run(w, w->now + 100, NULL);
+        world_pass(w, w->now + 100, NULL);
     w->healed = false;
     if (w->violated == NULL) {
         agents_new(w);

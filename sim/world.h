@@ -33,7 +33,8 @@ enum event_kind {
     EVENT_TROUBLE,  /* actor: agent: something befalls it */
     EVENT_CLIENT,   /* actor: client */
     EVENT_OPERATOR, /* the operator looks at something */
-    EVENT_OUTAGE    /* actor: server: something befalls it between two batches */
+    EVENT_OUTAGE,   /* actor: server: something befalls it between two batches */
+    EVENT_SCRIPT    /* the people of a scenario look at what is to be done */
 };
 
 enum stream {
@@ -58,6 +59,9 @@ struct history;
 struct workload;
 struct with;
 struct coverage;
+struct scenario;
+struct script;
+struct crossings;
 
 /* What makes a world: the seed, and what is to be otherwise than the seed says. */
 struct world_setup {
@@ -91,10 +95,13 @@ struct world {
     struct history *history;
     struct workload *workload;
     struct faults *faults;
-    struct coverage *coverage; /* borrowed, or NULL */
-    uint32_t orders;           /* to be submitted, by all clients */
-    FILE *transcript;          /* borrowed; NULL: nobody reads it */
-    const char *violated;      /* the invariant, or NULL */
+    struct coverage *coverage;       /* borrowed, or NULL */
+    const struct scenario *scenario; /* NULL: a world from a seed; so are the next two */
+    struct script *script;           /* on the arena */
+    struct crossings *crossings;     /* borrowed */
+    uint32_t orders;                 /* to be submitted, by all clients */
+    FILE *transcript;                /* borrowed; NULL: nobody reads it */
+    const char *violated;            /* the invariant, or NULL */
     char detail[512];
     struct rv_task_id concerned; /* the task that is looked at; 0: none in particular */
 };
@@ -102,6 +109,12 @@ struct world {
 /* Runs the world to its end; afterwards `violated` says how it went. */
 void world_run(struct world *w, const struct world_setup *setup);
 void world_free(struct world *w);
+
+/* ---- what runs a world in another way uses ---- */
+
+void world_init(struct world *w, const struct world_setup *setup);
+/* Runs events up to `until`, or until a commit after which `stop` says that it is enough. */
+void world_pass(struct world *w, int64_t until, bool (*stop)(struct world *w));
 
 /* ---- what actors use ---- */
 
