@@ -89,6 +89,23 @@ static void file_reserve(struct disk_file *file, uint64_t bytes)
     file->sectors = has;
 }
 
+/* What programs see of it; nothing of that is kept. */
+static struct disk_file *file_twin(const struct disk_file *file)
+{
+    struct disk_file *twin = file_new();
+    twin->sectors = file->sectors;
+    twin->seen_bytes = file->seen_bytes;
+    twin->seen = calloc(twin->sectors + 1, DISK_SECTOR_BYTES);
+    twin->kept = calloc(twin->sectors + 1, DISK_SECTOR_BYTES);
+    twin->state = calloc(twin->sectors + 1, 1);
+    twin->unsynced = calloc(twin->sectors + 1, sizeof(size_t));
+    rv_assert(twin->seen != NULL && twin->kept != NULL && twin->state != NULL &&
+              twin->unsynced != NULL);
+    if (file->seen_bytes > 0)
+        memcpy(twin->seen, file->seen, (size_t)file->seen_bytes);
+    return twin;
+}
+
 static void sectors_touch(struct disk_file *file, uint64_t from, uint64_t until)
 {
     for (size_t s = (size_t)(from / DISK_SECTOR_BYTES); s * DISK_SECTOR_BYTES < until; s++) {
@@ -266,12 +283,8 @@ struct disk *disk_copy(const struct disk *disk)
         const struct disk_file *file = disk->names[i].seen;
         if (file == NULL)
             continue;
-        struct disk_file *twin = file_new();
-        file_write(twin, file->seen, (size_t)file->seen_bytes, 0);
-        file_sync(twin);
-        name_set(&name_need(copy, disk->names[i].text)->seen, twin);
+        name_set(&name_need(copy, disk->names[i].text)->seen, file_twin(file));
     }
-    names_sync(copy);
     return copy;
 }
 

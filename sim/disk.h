@@ -43,7 +43,7 @@ struct disk_handle {
 
 struct disk *disk_new(uint64_t seed);
 void disk_free(struct disk *disk);
-/* What programs see, on a disk that is sound. Nothing has it open. */
+/* What programs see, on a sound disk of its own, for looking at it: nothing of it is kept yet. */
 struct disk *disk_copy(const struct disk *disk);
 
 /* ---- what may befall it ---- */

@@ -167,7 +167,7 @@ void storage_ended(struct world *w)
     uint32_t keep = power ? (uint32_t)fault_roll(w, 1001) : 0;
     power = power || s->cut;
     s->cut = false;
-    if (power)
+    if (power && w->knobs.store == STORE_SQLITE)
         world_say(w, "disk", "the power fails: %u per mille of what was not synced stay", keep);
     disk_restart(s->disk, power, keep);
     if (disk_struck(s->disk) && (s->lasts == 0 || --s->lasts == 0))

@@ -271,8 +271,11 @@ void world_run(struct world *w, const struct world_setup *setup)
         ledger_forget(w);
     if (w->violated == NULL)
         check_end(w);
-    if (w->violated == NULL)
-        world_trace(w, rows_all(w, servers_store(w)));
+    if (w->violated == NULL) {
+        uint64_t rows = rows_all(w, servers_store(w));
+        world_say(w, "world", "ends with rows %016llx", (unsigned long long)rows);
+        world_trace(w, rows);
+    }
 }
 
 void world_free(struct world *w)
