@@ -1,5 +1,6 @@
 /* reeve-sim: worlds from seeds. */
 #include "sim/enumerate.h"
+#include "sim/mutants.h"
 #include "sim/options.h"
 #include "sim/run.h"
 #include "sim/seeds.h"
@@ -147,7 +148,10 @@ int main(int argc, char **argv)
     if (enumerate_wants(argv))
         return enumerate_main(argv);
     struct options o = options_read(argv);
-    int code = o.canary ? run_canaries(&o) : o.one ? run_one(&o) : seeds_run(&o);
+    int code = o.canary    ? run_canaries(&o)
+               : o.mutants ? mutants_run(&o)
+               : o.one     ? run_one(&o)
+                           : seeds_run(&o);
     options_done(&o);
     return code;
 }

@@ -22,6 +22,9 @@ struct options {
     const char *transcript; /* a file with the transcript that the world must have; NULL: none */
     bool coverage;          /* lists what was never met */
     bool differential;      /* each world on both stores; they have to be the same */
+    const char *mutant;     /* the planted mistake to make, or to find; NULL: none, or all */
+    bool mutants;           /* --mutants */
+    bool table;             /* as the page docs/mutants.md */
     bool quiet;
     bool tap;
     struct with with; /* owned */

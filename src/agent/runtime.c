@@ -2,6 +2,7 @@
 
 #include "agent/circuit.h"
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "base/prng.h"
 #include "client/jitter.h"
 
@@ -141,7 +142,8 @@ static void duty_reply_error(struct rv_runtime *runtime, rv_place place, int64_t
 {
     struct duty *duty = &runtime->duties[place];
     struct rv_session_error said = *error;
-    said.effect_unknown = said.effect_unknown || duty->effect_unknown;
+    if (!RV_MUTANT_ON(AGENT_FORGETS_EFFECT))
+        said.effect_unknown = said.effect_unknown || duty->effect_unknown;
     rv_session_fail(runtime->session, place, now, &said);
     duty_over(runtime, place);
 }

@@ -1,9 +1,19 @@
 #include "api/answer.h"
 #include "api/put.h"
+#include "base/mutant.h"
 
 static int64_t remaining(const struct rv_answer *answer, int64_t until)
 {
     return until > answer->now ? until - answer->now : 0;
+}
+
+/* A step keeps its name over all its attempts, so its name is its key. */
+static struct rv_step_id key_of(const struct rv_request *request)
+{
+    struct rv_step_id key = request->step;
+    if (RV_MUTANT_ON(KEY_SHARED) && key.number > 1)
+        key.number--;
+    return key;
 }
 
 static void request_put(struct rv_answer *answer, const struct rv_request *request)
@@ -16,8 +26,7 @@ static void request_put(struct rv_answer *answer, const struct rv_request *reque
     rv_put_int(buf, "attempt", request->attempt);
     rv_put_token(buf, "token", request->token);
     rv_put_int(buf, "fence", request->fence);
-    /* A step keeps its name over all its attempts, so its name is its key. */
-    rv_put_step(buf, "idempotencyKey", request->step);
+    rv_put_step(buf, "idempotencyKey", key_of(request));
     rv_put_instant_if(buf, "completeBy", request->complete_by);
     rv_put_int(buf, "remainingMs", remaining(answer, request->complete_by));
     rv_put_int(buf, "leaseMs", remaining(answer, request->lease_until));

@@ -8,6 +8,7 @@
 #include "client/session_priv.h"
 
 #include "base/assert.h"
+#include "base/mutant.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -152,7 +153,8 @@ const struct rv_session_counts *rv_session_counts(const struct rv_session *sessi
 
 int64_t rv_held_stop_at(const struct rv_held_attempt *attempt)
 {
-    return attempt->lease_at < attempt->complete_at ? attempt->lease_at : attempt->complete_at;
+    bool lease = attempt->lease_at < attempt->complete_at && !RV_MUTANT_ON(AGENT_IGNORES_LEASE);
+    return lease ? attempt->lease_at : attempt->complete_at;
 }
 
 const struct rv_held_attempt *rv_session_attempt(const struct rv_session *session, rv_place place)
@@ -675,6 +677,14 @@ static void lane_done(struct rv_session *session, enum rv_lane lane, int64_t now
     }
 }
 
+/* The mistake of a mutant: what was sent counts as taken. */
+static void replies_forget(struct rv_session *session)
+{
+    for (uint32_t i = 0; i < session->sent.count; i++)
+        rv_session_release(session, session->sent.at[i]);
+    session->sent.count = 0;
+}
+
 void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
                          int64_t retry_after_ms, struct rv_str body)
 {
@@ -685,6 +695,8 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
         lane_refused(session, lane, now, status, body);
         return;
     }
+    if (RV_MUTANT_ON(AGENT_TAKES_503) && lane == RV_LANE_REPLY && status == 503)
+        replies_forget(session);
     if (status != 200) {
         char why[32];
         snprintf(why, sizeof why, "status %d", status);

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/mutant.h"
 #include "base/time.h"
 #include "json/json.h"
 
@@ -151,7 +152,7 @@ static int64_t written_at(struct rv_session *session, int64_t sent_at, int64_t n
                           const struct rv_json *answer)
 {
     /* Both clocks show whole milliseconds, rounded down: either may be nearly 1 ms further. */
-    int64_t earliest = sent_at - 1;
+    int64_t earliest = RV_MUTANT_ON(AGENT_COUNTS_FROM_ARRIVAL) ? now : sent_at - 1;
     int64_t server_at;
     if (!server_time(answer, &server_at))
         return earliest;
@@ -175,6 +176,13 @@ static struct rv_str text_take(struct rv_buf *text, struct rv_str bytes, size_t 
     return (struct rv_str){NULL, bytes.len};
 }
 
+/* What the agent passes to the remote service: the same at each attempt of the step. */
+static struct rv_str key_of(const struct rv_json *request)
+{
+    return rv_json_str(RV_MUTANT_ON(AGENT_KEY_PER_ATTEMPT) ? MEMBER(request, "token")
+                                                           : MEMBER(request, "idempotencyKey"));
+}
+
 /* Copies a request's texts into the seat. Offsets first, pointers when the buffer has its place. */
 static bool seat_fill(struct seat *seat, const struct rv_json *request)
 {
@@ -183,11 +191,13 @@ static bool seat_fill(struct seat *seat, const struct rv_json *request)
     struct rv_str *const fields[TEXTS] = {
         &attempt->step, &attempt->task,        &attempt->reference,  &attempt->token,
         &attempt->key,  &attempt->traceparent, &attempt->complete_by};
-    const struct rv_str given[TEXTS] = {
-        rv_json_str(MEMBER(request, "step")),           rv_json_str(MEMBER(request, "task")),
-        rv_json_str(MEMBER(request, "reference")),      rv_json_str(MEMBER(request, "token")),
-        rv_json_str(MEMBER(request, "idempotencyKey")), rv_json_str(MEMBER(request, "traceparent")),
-        rv_json_str(MEMBER(request, "completeBy"))};
+    const struct rv_str given[TEXTS] = {rv_json_str(MEMBER(request, "step")),
+                                        rv_json_str(MEMBER(request, "task")),
+                                        rv_json_str(MEMBER(request, "reference")),
+                                        rv_json_str(MEMBER(request, "token")),
+                                        key_of(request),
+                                        rv_json_str(MEMBER(request, "traceparent")),
+                                        rv_json_str(MEMBER(request, "completeBy"))};
     size_t offsets[TEXTS];
     rv_buf_reset(&seat->text);
     for (int i = 0; i < TEXTS; i++)
@@ -242,7 +252,7 @@ static bool request_take(struct rv_session *session, int64_t base, const struct 
         rv_session_log(session, RV_LOG_ERROR, "a request without step, token or remainingMs");
         return true;
     }
-    if (token_known(session, token)) {
+    if (token_known(session, token) && !RV_MUTANT_ON(AGENT_TAKES_TWICE)) {
         session->counts.duplicates++;
         return true;
     }

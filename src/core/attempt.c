@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "base/time.h"
 
 #define ERROR_TYPE "https://open-workflow-specification.org/spec/1.0.0/errors/"
@@ -48,21 +49,26 @@ enum rv_verdict attempt_assign(struct draft *d)
     RV_TRY(draft_step(d, command->step, &step));
     rv_assert(step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING);
     rv_assert(step->ready_at <= command->now);
-    if (step->attempt_state != RV_ATTEMPT_NONE)
+    if (step->attempt_state != RV_ATTEMPT_NONE && !RV_MUTANT_ON(ATTEMPT_NOT_ARCHIVED))
         draft_archive(d, step);
     step->attempt_state = RV_ATTEMPT_NONE;
     /* Its alert `no-agent` was raised (decide.c, wake_step); one of `poison` stands. */
     if (step->wake_at == 0 && step->deaths < RV_POISON_DEATHS)
         d->plan->close_alerts = true;
     const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
-    step->attempt++;
+    if (step->attempt == 0 || !RV_MUTANT_ON(ATTEMPT_NOT_RAISED))
+        step->attempt++;
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_OPEN);
-    step->token = rv_prng_next(&d->prng);
-    step->fence = ++task->fence;
+    if (step->attempt == 1 || !RV_MUTANT_ON(TOKEN_REUSED))
+        step->token = rv_prng_next(&d->prng);
+    if (step->direction == RV_FORWARD || !RV_MUTANT_ON(UNDO_FENCE_NOT_RAISED))
+        task->fence++;
+    step->fence = task->fence;
     step->attempt_at = command->now;
     step->attempt_ended_at = 0;
-    step->complete_by = rv_time_earlier(rv_time_add(command->now, policy->complete_by_ms),
-                                        step->deadline);
+    step->complete_by = rv_time_add(command->now, policy->complete_by_ms);
+    if (!RV_MUTANT_ON(DEADLINE_IGNORED))
+        step->complete_by = rv_time_earlier(step->complete_by, step->deadline);
     step->lease_ms = lease_of(policy);
     step->lease_until = rv_time_earlier(rv_time_add(command->now, step->lease_ms),
                                         step->complete_by);
@@ -89,7 +95,7 @@ static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
     step->wake_at = 0;
     rv_step_move(&step->state, RV_STEP_PROCESSED);
     draft_open_remove(d, step->number);
-    if (step->direction == RV_FORWARD)
+    if (step->direction == RV_FORWARD && !RV_MUTANT_ON(DONE_NOT_CHAINED))
         undo_chain(d, step);
     struct rv_flow_env env;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
@@ -101,8 +107,9 @@ static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
 static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
 {
     const struct rv_reply *reply = &d->command->u.reply;
-    step->effect = effect_max(step->effect, reply->effect);
-    if (reply->circuit_open) {
+    if (!RV_MUTANT_ON(FAILED_EFFECT_FORGOTTEN))
+        step->effect = effect_max(step->effect, reply->effect);
+    if (reply->circuit_open && !RV_MUTANT_ON(CIRCUIT_COUNTED)) {
         int64_t wait = reply->retry_after_ms ? reply->retry_after_ms : CIRCUIT_RETRY_MS_DEFAULT;
         attempt_close(d, step, RV_ATTEMPT_PARKED);
         step->error = reply->error;
@@ -111,7 +118,7 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
         return RV_DECIDED;
     }
     attempt_close(d, step, RV_ATTEMPT_FAILED);
-    if (reply->transient)
+    if (reply->transient || RV_MUTANT_ON(PERMANENT_REPEATED))
         return ladder_fail(d, step, reply->error, reply->retry_after_ms);
     return ladder_raise(d, step, reply->error);
 }
@@ -121,7 +128,8 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
 static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
 {
     const struct rv_reply *reply = &d->command->u.reply;
-    if (reply->output.at == NULL || step->state == RV_STEP_PROCESSED || step->undone)
+    bool settled = step->state == RV_STEP_PROCESSED && !RV_MUTANT_ON(LATE_REPLACES_RESULT);
+    if (reply->output.at == NULL || settled || step->undone || RV_MUTANT_ON(LATE_DONE_IGNORED))
         return RV_DECIDED;
     step->effect = RV_EFFECT_DONE;
     step->output = reply->output;
@@ -141,7 +149,8 @@ static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_lat
     d->plan->status = 410;
     d->plan->message = rv_arena_printf(d->arena, "not counted: %s; stop working on this attempt",
                                        rv_late_reason_text(reason));
-    draft_late(d, step, attempt, reason);
+    if (!RV_MUTANT_ON(LATE_NOT_KEPT))
+        draft_late(d, step, attempt, reason);
     return late_effect(d, step);
 }
 
@@ -176,9 +185,23 @@ static enum rv_verdict reply_revoked(struct draft *d)
  * acknowledge it would be to promise what is not on record. */
 static bool reply_recorded(const struct rv_step *step, const struct rv_reply *reply)
 {
+    if (RV_MUTANT_ON(CONTRADICTION_TAKEN))
+        return true;
     if (reply->output.at != NULL)
         return step->state == RV_STEP_PROCESSED && rv_str_eq(step->output, reply->output);
     return step->attempt_state != RV_ATTEMPT_DONE && rv_str_eq(step->error, reply->error);
+}
+
+/* Does the token belong to the step's newest attempt? */
+static bool token_is_newest(const struct rv_step *step, uint64_t token)
+{
+    return step->attempt != 0 && (step->token == token || RV_MUTANT_ON(TOKEN_UNCHECKED));
+}
+
+/* Did the reply arrive before complete-by? */
+static bool reply_in_time(const struct rv_step *step, const struct rv_command *command)
+{
+    return command->arrived_at < step->complete_by || RV_MUTANT_ON(COMPLETE_BY_UNCHECKED);
 }
 
 enum rv_verdict attempt_reply(struct draft *d)
@@ -186,9 +209,9 @@ enum rv_verdict attempt_reply(struct draft *d)
     const struct rv_command *command = d->command;
     const struct rv_step *seen;
     RV_TRY(draft_look(d, command->step, &seen));
-    if (seen->attempt == 0 || seen->token != command->token)
+    if (!token_is_newest(seen, command->token))
         return reply_to_older(d);
-    bool in_time = command->arrived_at < seen->complete_by;
+    bool in_time = reply_in_time(seen, command);
     struct rv_step *step;
     switch (seen->attempt_state) {
     case RV_ATTEMPT_OPEN:
@@ -204,6 +227,10 @@ enum rv_verdict attempt_reply(struct draft *d)
             return reply_late(d, seen->attempt, RV_LATE_COMPLETE_BY);
         if (d->view->definition == NULL)
             return RV_UNREADABLE;
+        if (RV_MUTANT_ON(REVOKED_GOES_ON) && command->u.reply.output.at != NULL) {
+            RV_TRY(draft_step(d, command->step, &step));
+            return reply_done(d, step);
+        }
         return reply_revoked(d);
     case RV_ATTEMPT_DONE:
     case RV_ATTEMPT_FAILED:
@@ -231,17 +258,22 @@ enum rv_verdict attempt_renew(struct draft *d)
     const struct rv_command *command = d->command;
     const struct rv_step *seen;
     RV_TRY(draft_look(d, command->step, &seen));
-    bool newest = seen->attempt != 0 && seen->token == command->token;
-    bool in_time = command->arrived_at < seen->lease_until;
+    bool newest = seen->attempt != 0 &&
+                  (seen->token == command->token || RV_MUTANT_ON(RENEWED_BY_OLDER));
+    bool in_time = command->arrived_at < seen->lease_until || RV_MUTANT_ON(RENEWED_LATE);
+    bool open = seen->attempt_state == RV_ATTEMPT_OPEN ||
+                (seen->attempt_state == RV_ATTEMPT_REVOKED && RV_MUTANT_ON(RENEWED_REVOKED));
     d->plan->status = newest && in_time ? 200 : 410;
-    if (!newest || !in_time || seen->attempt_state != RV_ATTEMPT_OPEN) {
+    if (!newest || !in_time || !open) {
         if (!rv_attempt_state_live(seen->attempt_state))
             d->plan->status = 410;
         return RV_DECIDED;
     }
     struct rv_step *step;
     RV_TRY(draft_step(d, command->step, &step));
-    int64_t until = rv_time_earlier(rv_time_add(command->now, step->lease_ms), step->complete_by);
+    int64_t until = rv_time_add(command->now, step->lease_ms);
+    if (!RV_MUTANT_ON(LEASE_OUTLIVES))
+        until = rv_time_earlier(until, step->complete_by);
     if (until > step->lease_until)
         step->lease_until = until;
     step->wake_at = step->lease_until;
@@ -264,7 +296,10 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
 {
     const struct rv_command *command = d->command;
     bool lease = step->lease_until < step->complete_by;
-    step->effect = effect_max(step->effect, RV_EFFECT_UNKNOWN);
+    if (!RV_MUTANT_ON(EXPIRED_AS_NOT_DONE))
+        step->effect = effect_max(step->effect, RV_EFFECT_UNKNOWN);
+    if (RV_MUTANT_ON(EXPIRED_AS_DONE))
+        step->effect = RV_EFFECT_DONE;
     if (step->attempt_state == RV_ATTEMPT_REVOKED) {
         attempt_close(d, step, RV_ATTEMPT_EXPIRED);
         return undo_settle(d, step, RV_EFFECT_UNKNOWN);
@@ -308,7 +343,7 @@ enum rv_verdict attempt_end(struct draft *d)
     if (revoked && how == RV_ATTEMPT_UNDELIVERED && effect != RV_EFFECT_NONE)
         return RV_DECIDED; /* perhaps it was delivered: its reply or its complete-by decides */
     attempt_close(d, step, how);
-    if (effect != RV_EFFECT_NONE)
+    if (effect != RV_EFFECT_NONE && !RV_MUTANT_ON(UNHEARD_NOT_AWAITED))
         attempt_unheard(d, step);
     if (revoked)
         return undo_settle(d, step, effect);

@@ -4,16 +4,16 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "base/time.h"
 
 enum { DELAY_JITTER_PART = 4, COOLDOWN_JITTER_PART = 10 };
 
 void ladder_repeat(struct draft *d, struct rv_step *step, int64_t ready_at)
 {
-    (void)d;
     if (step->state != RV_STEP_PENDING)
         rv_step_move(&step->state, RV_STEP_PENDING);
-    step->ready_at = ready_at;
+    step->ready_at = RV_MUTANT_ON(RETRY_AT_IGNORED) ? d->command->now : ready_at;
     step->wake_at = rv_time_add(ready_at, RV_NO_AGENT_ALERT_MS);
 }
 
@@ -27,6 +27,16 @@ static int64_t delay_of(const struct rv_policy *policy, uint32_t failure_count)
     return delay;
 }
 
+static bool below_threshold(const struct rv_policy *policy, uint32_t failure_count)
+{
+    return failure_count < policy->threshold + RV_MUTANT_ON(THRESHOLD_OFF_BY_ONE);
+}
+
+static bool rounds_left(const struct rv_policy *policy, uint32_t round)
+{
+    return round < policy->rounds + RV_MUTANT_ON(ROUNDS_OFF_BY_ONE);
+}
+
 enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str error,
                             int64_t retry_after_ms)
 {
@@ -34,12 +44,17 @@ enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str
     step->error = error;
     step->failure_count++;
     int64_t wait;
-    if (step->failure_count < policy->threshold) {
+    if (RV_MUTANT_ON(LADDER_SKIPPED))
+        return ladder_raise(d, step, error);
+    if (below_threshold(policy, step->failure_count)) {
         wait = draft_jitter(d, delay_of(policy, step->failure_count), DELAY_JITTER_PART);
-    } else if (step->round < policy->rounds) {
+    } else if (rounds_left(policy, step->round)) {
         step->round++;
-        step->failure_count = 0;
+        if (!RV_MUTANT_ON(ROUND_KEEPS_COUNT))
+            step->failure_count = 0;
         wait = draft_jitter(d, policy->cooldown_ms, COOLDOWN_JITTER_PART);
+        if (RV_MUTANT_ON(COOLDOWN_SKIPPED))
+            wait = policy->delay_ms;
     } else {
         return ladder_raise(d, step, error);
     }
@@ -66,7 +81,7 @@ enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_st
 void ladder_count_death(struct draft *d, struct rv_step *step)
 {
     step->deaths++;
-    if (step->deaths == RV_POISON_DEATHS)
+    if (step->deaths == RV_POISON_DEATHS && !RV_MUTANT_ON(POISON_NOT_TOLD))
         draft_alert(d, step->number, RV_ALERT_POISON,
                     rv_arena_printf(d->arena, "%u instances of agent %.*s died at step %.*s",
                                     step->deaths, RV_STR_FMT(step->agent),

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "json/json.h"
 
 static enum rv_verdict refuse(struct draft *d, struct rv_str message)
@@ -23,7 +24,7 @@ enum rv_verdict operate_resubmit(struct draft *d)
     struct rv_task *task = &d->plan->task;
     if (task->state != RV_TASK_ERROR)
         return refuse_state(d, "resubmitted", "only a task in error waits for that");
-    bool undoing = task->direction == RV_UNDO;
+    bool undoing = task->direction == RV_UNDO && !RV_MUTANT_ON(RESUBMITTED_FORWARD);
     if (task->open_count == 0 && !undoing)
         return refuse(d, RV_STR("the error came from the workflow itself, and the same input and "
                                 "definition would raise it again: undo or cancel the task"));
@@ -47,8 +48,8 @@ enum rv_verdict operate_resubmit(struct draft *d)
         RV_TRY(draft_step(d, task->open[i], &step));
         if (step->state != RV_STEP_ERROR)
             continue;
-        step->failure_count = 0;
-        step->round = 0;
+        if (!RV_MUTANT_ON(RESUBMITTED_KEEPS_COUNT))
+            step->failure_count = step->round = 0;
         step->deaths = 0;
         step->ended_at = 0;
         /* The operator's word is above a DSL timeout that has passed. */

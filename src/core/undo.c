@@ -11,6 +11,7 @@
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "base/time.h"
 
 /* One decision pops at most so many steps that need no compensation; the rest is due at once. */
@@ -29,7 +30,7 @@ void undo_chain(struct draft *d, struct rv_step *step)
             task->undo_blocker = step->number;
         break;
     case RV_UNDO_PIVOT:
-        if (task->pivot == 0)
+        if (task->pivot == 0 && !RV_MUTANT_ON(PIVOT_FORGOTTEN))
             task->pivot = step->number;
         break;
     case RV_UNDO_NOTHING:
@@ -55,8 +56,9 @@ enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop 
 struct rv_str undo_facts(struct draft *d, const struct rv_step *step)
 {
     char key[RV_STEP_TEXT_BYTES];
-    rv_step_text((struct rv_step_id){d->plan->task.id, step->number}, key);
-    bool known = step->effect == RV_EFFECT_DONE;
+    uint32_t number = RV_MUTANT_ON(UNDO_TOLD_WRONG_KEY) ? d->plan->task.last_number : step->number;
+    rv_step_text((struct rv_step_id){d->plan->task.id, number}, key);
+    bool known = step->effect == RV_EFFECT_DONE || RV_MUTANT_ON(UNDO_TOLD_COMPLETED);
     struct rv_str output = known && step->output.at ? step->output : RV_STR("null");
     return rv_arena_printf(d->arena,
                            "{\"outcome\":\"%s\",\"input\":%.*s,\"output\":%.*s,"
@@ -86,6 +88,13 @@ static enum rv_verdict chain_unfinished(struct draft *d, const struct rv_step *s
     return RV_DECIDED;
 }
 
+/* Whether anything of it is to be undone. */
+static bool may_have_effect(const struct rv_step *step)
+{
+    return step->effect == RV_EFFECT_DONE ||
+           (step->effect == RV_EFFECT_UNKNOWN && !RV_MUTANT_ON(UNKNOWN_NOT_UNDONE));
+}
+
 static void step_leave(struct draft *d, struct rv_step *step)
 {
     if (rv_step_may_move(step->state, RV_STEP_CANCELLED))
@@ -93,8 +102,8 @@ static void step_leave(struct draft *d, struct rv_step *step)
     step->ended_at = d->command->now;
     step->wake_at = 0;
     draft_open_remove(d, step->number);
-    if (step->direction == RV_FORWARD && step->kind == RV_KIND_CALL &&
-        step->effect != RV_EFFECT_NONE && !step->chained)
+    if (step->direction == RV_FORWARD && step->kind == RV_KIND_CALL && may_have_effect(step) &&
+        !step->chained)
         undo_chain(d, step);
 }
 
@@ -104,12 +113,13 @@ static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
     RV_TRY(draft_step(d, number, &step));
     RV_TRY(chain_unfinished(d, step));
     bool live = step->state == RV_STEP_PROCESSING && step->attempt_state == RV_ATTEMPT_OPEN;
-    if (!live) {
+    if (!live || RV_MUTANT_ON(NOT_REVOKED)) {
         step_leave(d, step);
         return RV_DECIDED;
     }
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_REVOKED);
-    step->wake_at = step->complete_by;
+    if (!RV_MUTANT_ON(REVOKED_LEASE_COUNTS))
+        step->wake_at = step->complete_by;
     return RV_DECIDED;
 }
 
@@ -155,7 +165,8 @@ enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effec
 static void undo_pop(struct draft *d, struct rv_step *step)
 {
     d->plan->task.undo_head = step->undo_prev;
-    d->plan->task.cancelling = false; /* there was something that may have had an effect */
+    if (!RV_MUTANT_ON(CANCELLED_WITH_EFFECTS))
+        d->plan->task.cancelling = false; /* there was something that may have had an effect */
 }
 
 static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
@@ -169,7 +180,8 @@ static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo
 enum rv_verdict undo_next(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
-    if (task->state != RV_TASK_COMPENSATING || task->open_count != 0)
+    bool under_way = task->open_count != 0 && !RV_MUTANT_ON(UNDO_BESIDE_ATTEMPT);
+    if (task->state != RV_TASK_COMPENSATING || under_way)
         return RV_DECIDED;
     for (int pops = 0; pops < UNDO_POPS_MAX; pops++) {
         if (task->undo_head == 0) {
@@ -180,6 +192,8 @@ enum rv_verdict undo_next(struct draft *d)
         struct rv_step *step;
         RV_TRY(draft_look(d, task->undo_head, &head));
         enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
+        if (way == RV_UNDO_NOTHING && RV_MUTANT_ON(NOTHING_NEEDS_OPERATOR))
+            way = RV_UNDO_UNDECLARED;
         if (way == RV_UNDO_STEPS && d->command->now < task->quiet_at)
             return RV_DECIDED;
         RV_TRY(draft_step(d, head->number, &step));
@@ -196,6 +210,8 @@ enum rv_verdict undo_next(struct draft *d)
             break;
         }
         undo_pop(d, step);
+        if (RV_MUTANT_ON(UNDONE_AT_START))
+            step->undone = true;
         struct rv_flow_env env;
         struct rv_flow_stop stop;
         RV_TRY(advance_env(d, RV_UNDO, step->number, &env));

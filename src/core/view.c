@@ -1,6 +1,7 @@
 /* What always holds among the rows of one task, and when it must be looked at next. */
 #include "core/decide.h"
 
+#include "base/mutant.h"
 #include "base/time.h"
 
 static const struct rv_step *steps_find(const struct rv_step *const *steps, size_t count,
@@ -67,6 +68,8 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
                            size_t steps_count)
 {
     bool open = rv_task_state_open(task->state);
+    if (RV_MUTANT_BUILD)
+        return NULL; /* there the simulator's checkers have to find it by themselves */
     if (!open && task->open_count != 0)
         return "a task that has ended has no open steps";
     if (open != (task->ended_at == 0))

@@ -3,6 +3,8 @@
  * closes the circuit or opens it anew. No failure is counted meanwhile (DESIGN 4.5). */
 #include "scheduler/agents_priv.h"
 
+#include "base/mutant.h"
+
 #include <stdlib.h>
 
 static struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target)
@@ -75,7 +77,8 @@ static bool circuit_keep(struct agent_kind *kind, struct circuit *circuit, struc
 static bool circuit_gate(struct agent_kind *kind, struct circuit *circuit, struct rv_step_id id,
                          int64_t now)
 {
-    if (circuit->until > now || circuit->probe.number != 0)
+    bool probing = circuit->probe.number != 0 && !RV_MUTANT_ON(CIRCUIT_PROBES_MANY);
+    if (circuit->until > now || probing)
         return !circuit_keep(kind, circuit, id);
     circuit->probe = id;
     return true;
@@ -124,7 +127,8 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
 void circuits_tick(struct agent_kind *kind, int64_t now)
 {
     for (struct circuit *c = kind->circuits; c != NULL; c = c->next)
-        if (c->until <= now && c->probe.number == 0 && c->waiting_count > 0)
+        if (c->until <= now && c->probe.number == 0 && c->waiting_count > 0 &&
+            !RV_MUTANT_ON(CIRCUIT_NEVER_PROBES))
             circuit_release_one(kind, c);
 }
 

@@ -1,6 +1,8 @@
 /* The operator's and the author's calls: resubmit, undo, cancel; acknowledge; publish. */
 #include "scheduler/scheduler_priv.h"
 
+#include "base/mutant.h"
+
 enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
@@ -29,7 +31,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     err = work_decide(s, work, &command, plan);
     if (err != RV_OK)
         return err;
-    call->err = plan->err;
+    call->err = RV_MUTANT_ON(REFUSAL_NOT_TOLD) ? RV_OK : plan->err;
     call->message = rv_arena_str(&call->arena, plan->message);
     return RV_OK;
 }

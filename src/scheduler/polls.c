@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 
 static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
                                 enum rv_attempt_state how, enum rv_effect effect)
@@ -62,9 +63,10 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
     if (boot_is_gone(instance, p->boot, rv_hash(s->agents.hash_key, p->poll->poll)))
         return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
-        if (h->boot == p->boot)
+        if (h->boot == p->boot || RV_MUTANT_ON(BOOT_IGNORED))
             continue;
-        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN);
+        enum rv_effect effect = RV_MUTANT_ON(LOST_AS_NOT_DONE) ? RV_EFFECT_NONE : RV_EFFECT_UNKNOWN;
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, effect);
         if (err != RV_OK)
             return err;
     }
@@ -97,7 +99,7 @@ static enum rv_err poll_confirm(struct rv_scheduler *s, struct pending *p)
     struct agent_instance *instance = p->instance;
     for (size_t i = 0; i < p->poll->confirm_count; i++) {
         struct delivery *delivery = delivery_find(instance, p->poll->confirm[i]);
-        if (delivery != NULL)
+        if (delivery != NULL && !RV_MUTANT_ON(CONFIRM_IGNORED))
             delivery->confirmed = true;
     }
     if (!p->poll->confirms)
@@ -108,7 +110,9 @@ static enum rv_err poll_confirm(struct rv_scheduler *s, struct pending *p)
         if (delivery->confirmed || rv_str_is(p->poll->poll, delivery->poll) ||
             delivery->answered_at + grace > s->batch.now)
             continue;
-        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN);
+        enum rv_effect effect = RV_MUTANT_ON(UNHEARD_AS_NOT_DONE) ? RV_EFFECT_NONE
+                                                                  : RV_EFFECT_UNKNOWN;
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, effect);
         if (err != RV_OK)
             return err;
     }
@@ -132,7 +136,7 @@ static enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct w
 static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
 {
     struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
-    if (delivery == NULL)
+    if (delivery == NULL || RV_MUTANT_ON(REPEAT_GETS_NOTHING))
         return RV_OK;
     for (struct held *h = p->instance->held; h != NULL; h = h->next) {
         struct work *work;
@@ -195,7 +199,8 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
     struct delivery *delivery = instance ? delivery_find(instance, u->poll) : NULL;
     /* Where the poll was repeated, another answer may have carried the same requests: then only
      * what the instance confirms tells. */
-    if (delivery == NULL || delivery->confirmed || delivery->answers > 1)
+    bool perhaps = delivery != NULL && (delivery->confirmed || delivery->answers > 1);
+    if (delivery == NULL || (perhaps && !RV_MUTANT_ON(UNDELIVERED_EAGERLY)))
         return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
         if (h->delivery != delivery)

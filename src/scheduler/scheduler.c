@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "base/time.h"
 #include "json/json.h"
 
@@ -150,6 +151,8 @@ static void full_note(struct rv_scheduler *s, enum rv_err err)
 /* Did this instant pass while the server was not there? Then it is nobody's failure. */
 static bool absence_covers(const struct rv_scheduler *s, int64_t at)
 {
+    if (RV_MUTANT_ON(ABSENCE_COUNTED))
+        return false;
     if (s->full && at > s->full_from)
         return true;
     for (size_t i = 0; i < ABSENCES_MAX; i++)
@@ -294,6 +297,8 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
                                 size_t due_count)
 {
     enum rv_err err = RV_OK;
+    for (size_t i = 0; RV_MUTANT_ON(EXPIRED_BEFORE_REPLIES) && i < due_count && err == RV_OK; i++)
+        err = decide_due(s, due[i]);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->call->kind == RV_CALL_REPLIES)
             err = decide_call(s, p);
@@ -347,7 +352,7 @@ static void remember(struct rv_scheduler *s, struct work *work)
     bool readable = work->workflow != NULL && work->workflow->definition != NULL;
     if (!readable && rv_task_state_open(work->task->state) && work->task->state != RV_TASK_ERROR)
         wake_at = s->batch.now; /* to be parked */
-    if (err == RV_OK)
+    if (err == RV_OK && !RV_MUTANT_ON(WAKE_NOT_NOTED))
         err = rv_supervisor_note(&s->supervisor, work->id, wake_at);
     if (err != RV_OK)
         log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
@@ -567,6 +572,13 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.acks = RV_NEW_ARRAY(s->batch.arena, struct rv_ack, all + 1);
 }
 
+/* The mistake of a mutant: what the batch says leaves, whatever becomes of its commit. */
+static void answered_early(struct rv_scheduler *s)
+{
+    batch_act(s);
+    finished_flush(s);
+}
+
 static enum rv_err batch_run(struct rv_scheduler *s)
 {
     struct rv_task_id *due = rv_arena_take(s->batch.arena, RV_FINDINGS_MAX * sizeof *due);
@@ -586,6 +598,8 @@ static enum rv_err batch_run(struct rv_scheduler *s)
         err = batch_load(s, due, due_count);
     if (err == RV_OK)
         err = batch_decide(s, due, due_count);
+    if (err == RV_OK && RV_MUTANT_ON(ANSWERED_BEFORE_COMMIT))
+        answered_early(s);
     if (err != RV_OK) {
         s->store->ops->rollback(s->store);
         return err;
@@ -599,18 +613,27 @@ static enum rv_err batch_run(struct rv_scheduler *s)
     return RV_OK;
 }
 
+/* The instant of the batch: the store's, whatever the process's own clock says (DESIGN 4.9). */
+static int64_t batch_now(const struct rv_scheduler *s)
+{
+    if (RV_MUTANT_ON(NODE_CLOCK) && s->looked)
+        return s->last_now + s->batch.mono_now - s->moved_mono;
+    return s->batch.now;
+}
+
 enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,
                                    int64_t mono_now)
 {
     batch_begin(s, calls, count, mono_now);
     enum rv_err err = s->store->ops->begin(s->store, &s->batch.now);
     if (err == RV_OK) {
+        s->batch.now = batch_now(s);
         absence_note(s);
         err = batch_run(s);
     }
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT)
         return err; /* nobody is answered: the rows will tell after the restart */
-    if (err == RV_OK)
+    if (err == RV_OK || RV_MUTANT_ON(ANSWERED_THOUGH_REFUSED))
         batch_act(s);
     else
         batch_fail(s, err);

@@ -4,6 +4,7 @@
  * leave behind goes at its instant, or at once when it is most of the heap. */
 #include "supervisor/supervisor.h"
 
+#include "base/mutant.h"
 #include "base/time.h"
 
 enum { HEAP_WASTE_MIN = 4096 };
@@ -15,7 +16,7 @@ void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store
         .store = store,
         .scan_interval_ms = scan_interval_ms,
         .role_lease_ms = role_lease_ms,
-        .scan_first = true,
+        .scan_first = !RV_MUTANT_ON(START_NOT_WALKED),
     };
     rv_heap_init(&supervisor->heap);
     rv_map_init(&supervisor->wakes);
@@ -39,7 +40,7 @@ static int64_t campaign_at(const struct rv_supervisor *supervisor)
 enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now, bool *ret_wrote)
 {
     *ret_wrote = false;
-    if (now < campaign_at(supervisor))
+    if (now < campaign_at(supervisor) && !RV_MUTANT_ON(ROLE_RENEWED_ALWAYS))
         return RV_OK;
     enum rv_err err = supervisor->store->ops->claim_role(
         supervisor->store, RV_STR("supervisor"), supervisor->role_lease_ms, &supervisor->epoch,
@@ -82,7 +83,8 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
                                int64_t now, const struct rv_task **ret_tasks, size_t *ret_count)
 {
     *ret_count = 0;
-    if (now < supervisor->scan_next_at)
+    bool off = RV_MUTANT_ON(REPAIR_NOT_SCANNED) && !supervisor->scan_first;
+    if (now < supervisor->scan_next_at || off)
         return RV_OK;
     enum rv_err err = scan_piece(supervisor, arena, ret_tasks, ret_count);
     if (err == RV_OK && *ret_count == 0) {
@@ -154,7 +156,7 @@ enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_
         return RV_OK;
     }
     uint64_t *known = rv_map_find(&supervisor->wakes, key, 0);
-    if (known != NULL && (int64_t)*known <= wake_at) {
+    if (known != NULL && ((int64_t)*known <= wake_at || RV_MUTANT_ON(EARLIER_WAKE_LOST))) {
         *known = (uint64_t)wake_at; /* an entry at or before it is in the heap */
         return RV_OK;
     }

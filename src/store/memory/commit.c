@@ -3,6 +3,7 @@
 #include "store/memory/memory_priv.h"
 
 #include "base/assert.h"
+#include "base/mutant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,9 @@ static void open_count(struct rv_store_memory_data *data, const struct rv_task *
 static enum rv_err open_queue(struct rv_store_memory_data *data, struct node *node,
                               const struct rv_task *task)
 {
-    if (node->queued || !rv_task_state_open(task->state))
+    bool reopened = node->row != NULL && !rv_task_state_open(node->row->state);
+    if (node->queued || !rv_task_state_open(task->state) ||
+        (reopened && RV_MUTANT_ON(REOPENED_NOT_OPEN)))
         return RV_OK;
     enum rv_err err = sorted_insert(&data->open, task->id.value, 0, node);
     node->queued = err == RV_OK;
@@ -221,7 +224,7 @@ static enum rv_err task_put(struct commit *commit, struct node *node, const stru
     }
     if (node != NULL) {
         *undo = (struct undo){.kind = UNDO_TASK, .node = node, .old = node->row};
-        open_count(commit->data, node->row, copy);
+        open_count(commit->data, RV_MUTANT_ON(OPEN_COUNT_DRIFTS) ? NULL : node->row, copy);
         node->row = copy;
         commit->count++;
     }
@@ -289,11 +292,13 @@ static enum rv_err change_outcome(struct commit *commit, const struct rv_change 
                                   const struct node *node)
 {
     int64_t epoch = memory_registry_epoch(&commit->data->registry, RV_STR(RV_ROLE_SUPERVISOR));
-    if (change->epoch != 0 && change->epoch != epoch)
+    if (change->epoch != 0 && change->epoch != epoch && !RV_MUTANT_ON(EPOCH_UNGUARDED))
         return RV_ERR_DEPOSED;
-    if ((node != NULL ? node->row->revision : 0) != change->revision_before)
+    int64_t revision = node != NULL ? node->row->revision : 0;
+    if (revision != change->revision_before && !RV_MUTANT_ON(REVISION_UNGUARDED))
         return RV_ERR_CONFLICT;
-    if (change->key != NULL && memory_key_find(commit->data, change->key->key) != NULL)
+    if (change->key != NULL && memory_key_find(commit->data, change->key->key) != NULL &&
+        !RV_MUTANT_ON(KEY_UNGUARDED))
         return RV_ERR_DUPLICATE;
     return RV_OK;
 }

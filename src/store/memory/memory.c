@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/mutant.h"
 #include "base/time.h"
 
 #include <stdlib.h>
@@ -85,7 +86,7 @@ const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data
 static int64_t clock_read(struct memory *store)
 {
     int64_t wall = store->clock.now(store->clock.self);
-    if (wall > store->clock_floor)
+    if (wall > store->clock_floor || RV_MUTANT_ON(CLOCK_GOES_BACK))
         store->clock_floor = wall;
     return store->clock_floor;
 }
@@ -165,7 +166,8 @@ static enum rv_err memory_claim_role(struct rv_store *base, struct rv_str role, 
         registry->roles[place].name_bytes = role.len;
         registry->roles_count++;
     }
-    if (registry->roles[place].instance != store->instance)
+    bool another = registry->roles[place].instance != store->instance;
+    if (registry->roles[place].epoch == 0 || (another && !RV_MUTANT_ON(EPOCH_NOT_RAISED)))
         registry->roles[place].epoch++;
     registry->roles[place].instance = store->instance;
     registry->roles[place].until = now + lease_ms;
