@@ -62,10 +62,10 @@ class Server:
             self.process.wait()
         shutil.rmtree(self.folder)
 
-    def start(self):
+    def start(self, port=0):
         with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                [REEVE, "serve", "--listen", "127.0.0.1:0", "--store", self.store],
+                [REEVE, "serve", "--listen", f"127.0.0.1:{port}", "--store", self.store],
                 stdout=subprocess.PIPE, stderr=log, text=True)
         self.store_line = self.process.stdout.readline()
         self.port = int(re.search(r":(\d+)$", self.process.stdout.readline()).group(1))

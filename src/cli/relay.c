@@ -1,0 +1,65 @@
+#include "relay/relay.h"
+#include "cli/run_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static int relay_init(struct cli *cli, const char *database)
+{
+    struct rv_relay_fault fault;
+    bool new_file = false;
+    enum rv_err err = rv_relay_init(database, &new_file, &fault);
+    if (err != RV_OK)
+        return cli_tell(cli, rv_err_exit(err), "%s", fault.message);
+    printf("%s%s has the table reeve_outbox\n", database, new_file ? ", a new database," : "");
+    return CLI_DONE;
+}
+
+static void counts_print(struct cli *cli, const struct rv_relay_counts *counts)
+{
+    if (cli_has(cli, CLI_OPTION_JSON))
+        printf("{\"accepted\":%" PRIu64 ",\"known\":%" PRIu64 ",\"refused\":%" PRIu64
+               ",\"tooOld\":%" PRIu64 "}\n",
+               counts->accepted, counts->known, counts->refused, counts->old);
+    else
+        printf("%" PRIu64 " accepted, %" PRIu64 " known already, %" PRIu64 " refused, %" PRIu64
+               " too old\n",
+               counts->accepted, counts->known, counts->refused, counts->old);
+}
+
+static int relay_run(struct cli *cli, const char *database)
+{
+    struct rv_relay_options options = {.database = database,
+                                       .url = cli_value(cli, CLI_OPTION_URL),
+                                       .once = cli_has(cli, CLI_OPTION_ONCE)};
+    struct rv_relay_counts counts;
+    struct rv_relay_fault fault;
+    enum rv_err err = rv_relay_run(&options, &counts, &fault);
+    if (options.once || err == RV_OK)
+        counts_print(cli, &counts);
+    if (err != RV_OK)
+        return cli_tell(cli, rv_err_exit(err), "%s", fault.message);
+    if (!options.once)
+        return CLI_DONE; /* what was marked was told when it was */
+    if (counts.old > 0)
+        return CLI_OPERATOR;
+    return counts.refused > 0 ? CLI_REFUSED : CLI_DONE;
+}
+
+int cli_relay(struct cli *cli)
+{
+    bool init = cli_has(cli, CLI_OPTION_INIT);
+    bool print = cli_has(cli, CLI_OPTION_PRINT);
+    bool once = cli_has(cli, CLI_OPTION_ONCE);
+    if (init + print + once > 1)
+        return cli_tell(cli, CLI_USAGE,
+                        "--init, --print and --once stand alone; leave out all "
+                        "but one");
+    if (print) {
+        printf("%s", rv_relay_sql());
+        return CLI_DONE;
+    }
+    if (cli->words.args_count == 0)
+        return cli_tell(cli, CLI_USAGE, "DATABASE is missing; write: reeve relay sqlite:PATH");
+    return init ? relay_init(cli, cli->words.args[0]) : relay_run(cli, cli->words.args[0]);
+}

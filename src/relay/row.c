@@ -1,0 +1,167 @@
+#include "relay/row.h"
+
+#include "base/limits.h"
+#include "base/time.h"
+#include "json/json.h"
+
+enum { PRIORITY_MAX = 9, WORKFLOW_BYTES_MAX = 3 * RV_NAME_BYTES_MAX + 2 };
+
+/* ---- before it is sent ---- */
+
+static void refuse(struct rv_row *row, struct rv_str why)
+{
+    row->verdict = RV_ROW_REFUSED;
+    row->why = why;
+}
+
+void rv_row_check_age(struct rv_arena *arena, struct rv_row *row, int64_t now)
+{
+    if (row->verdict != RV_ROW_WAITS || now - row->created_at < RV_ROW_AGE_MS_MAX)
+        return;
+    row->verdict = RV_ROW_OLD;
+    row->why = rv_arena_printf(
+        arena,
+        "too old to be sent: it was made %lld days ago, and a server remembers keys for 30 days. "
+        "Look whether there is a task with its key; if there is none, set created_at to now and "
+        "error to NULL",
+        (long long)((now - row->created_at) / RV_DAY_MS));
+}
+
+/* A text that is longer than any server takes is not even put into a call. */
+static bool text_check(struct rv_arena *arena, struct rv_row *row, const char *name,
+                       struct rv_str text, size_t bytes_max)
+{
+    if (text.len <= bytes_max)
+        return true;
+    refuse(row, rv_arena_printf(arena, "%s is longer than %zu bytes", name, bytes_max));
+    return false;
+}
+
+/* What is no UTF-8 is written with another character in its place; two keys must not become one. */
+static bool key_check(struct rv_arena *arena, struct rv_row *row)
+{
+    struct rv_buf text;
+    struct rv_json value;
+    struct rv_arena_mark mark = rv_arena_mark(arena);
+    rv_buf_init(&text, 8 * RV_KEY_BYTES_MAX);
+    rv_json_write_string(&text, row->item.key);
+    bool same = rv_json_parse(arena, rv_buf_str(&text), 1, &value, NULL) == RV_OK &&
+                rv_str_eq(rv_json_str(&value), row->item.key);
+    rv_buf_done(&text);
+    rv_arena_release(arena, mark);
+    if (!same)
+        refuse(row, RV_STR("key is no UTF-8"));
+    return same;
+}
+
+/* Strictly, as the server reads it: one bad input would have a whole call refused. */
+static bool input_check(struct rv_arena *arena, struct rv_row *row)
+{
+    struct rv_json value;
+    struct rv_json_fault fault = {.line = 0};
+    struct rv_arena_mark mark = rv_arena_mark(arena);
+    enum rv_err err = rv_json_parse(arena, row->item.input, RV_JSON_DEPTH_MAX, &value, &fault);
+    rv_arena_release(arena, mark);
+    if (err == RV_OK)
+        return true;
+    if (err == RV_ERR_MEMORY)
+        return false; /* it waits, and is looked at again */
+    refuse(row, rv_arena_printf(arena, "input:%u:%u: %s", fault.line, fault.column, fault.message));
+    return false;
+}
+
+void rv_row_check(struct rv_arena *arena, struct rv_row *row, int64_t now)
+{
+    const struct rv_submit_item *item = &row->item;
+    if (row->verdict != RV_ROW_WAITS)
+        return;
+    if (item->key.len == 0)
+        refuse(row, RV_STR("key is empty: without one a row could become two tasks; leave it out, "
+                           "then the table makes one"));
+    else if (item->workflow.len == 0)
+        refuse(row, RV_STR("workflow is empty: it names NAMESPACE/NAME or NAMESPACE/NAME:VERSION"));
+    else if (item->priority > PRIORITY_MAX)
+        refuse(row, RV_STR("priority must be 0 to 9"));
+    else if (text_check(arena, row, "key", item->key, RV_KEY_BYTES_MAX) &&
+             text_check(arena, row, "workflow", item->workflow, WORKFLOW_BYTES_MAX) &&
+             text_check(arena, row, "correlation_id", item->correlation_id, RV_KEY_BYTES_MAX) &&
+             text_check(arena, row, "input", item->input, RV_PAYLOAD_BYTES_MAX) &&
+             key_check(arena, row) && input_check(arena, row))
+        rv_row_check_age(arena, row, now);
+}
+
+/* ---- on the way ---- */
+
+enum rv_err rv_rows_write(struct rv_buf *body, struct rv_row *rows, size_t count, size_t most,
+                          size_t *ret_indexes, size_t *ret_count)
+{
+    size_t written = 0;
+    rv_buf_reset(body);
+    rv_buf_lit(body, "{\"tasks\":[");
+    for (size_t i = 0; i < count && written < most; i++) {
+        if (rows[i].verdict != RV_ROW_WAITS)
+            continue;
+        const char *why = NULL;
+        size_t before = body->len;
+        if (written > 0)
+            rv_buf_lit(body, ",");
+        enum rv_err err = rv_submit_write(body, &rows[i].item, &why);
+        if (err == RV_ERR_INVALID) {
+            refuse(&rows[i], rv_str_of(why));
+            body->len = before;
+            continue;
+        }
+        if (err != RV_OK)
+            return err;
+        ret_indexes[written++] = i;
+    }
+    rv_buf_lit(body, "]}");
+    *ret_count = written;
+    return body->failed;
+}
+
+/* ---- the answer ---- */
+
+/* Statuses that say nothing about the row: it may be taken the next time. */
+static bool status_passes(int status)
+{
+    return status >= 500 || status == 408 || status == 425 || status == 429;
+}
+
+static void receipt_take(struct rv_arena *arena, struct rv_row *row,
+                         const struct rv_submit_receipt *receipt)
+{
+    if (receipt->status == 200)
+        row->verdict = RV_ROW_KNOWN;
+    else if (receipt->status < 300)
+        row->verdict = RV_ROW_ACCEPTED;
+    else if (!status_passes(receipt->status))
+        refuse(row, rv_arena_printf(arena, "%d: %.*s", receipt->status, RV_STR_FMT(receipt->why)));
+}
+
+enum rv_rows_answer rv_rows_read(struct rv_arena *arena, struct rv_arena *scratch,
+                                 struct rv_row *rows, const size_t *indexes, size_t count,
+                                 int status, struct rv_str body)
+{
+    if (status == 401 || status == 403)
+        return RV_ROWS_DENIED;
+    if (status_passes(status))
+        return RV_ROWS_LATER;
+    if (status < 200 || (status >= 300 && status < 400) || status == 404 || status == 405)
+        return RV_ROWS_STRANGE;
+    if (status >= 400 && count > 1)
+        return RV_ROWS_HALVE;
+    if (status >= 400) {
+        struct rv_str why = rv_submit_problem(scratch, body);
+        refuse(&rows[indexes[0]], rv_arena_printf(arena, "%d: %.*s", status, RV_STR_FMT(why)));
+        return RV_ROWS_READ;
+    }
+    struct rv_submit_receipt *receipts = RV_NEW_ARRAY(scratch, struct rv_submit_receipt, count);
+    if (receipts == NULL)
+        return RV_ROWS_LATER;
+    if (rv_submit_read_batch(scratch, body, count, receipts) != RV_OK)
+        return RV_ROWS_STRANGE;
+    for (size_t i = 0; i < count; i++)
+        receipt_take(arena, &rows[indexes[i]], &receipts[i]);
+    return RV_ROWS_READ;
+}
