@@ -60,25 +60,34 @@ void rv_arena_reset(struct rv_arena *arena)
     }
     arena_enter(arena, arena->first);
     arena->bytes_taken = 0;
-    arena->exhausted = false;
+    arena->refused = RV_OK;
 }
 
 struct rv_arena_mark rv_arena_mark(const struct rv_arena *arena)
 {
-    return (struct rv_arena_mark){arena->current, arena->next, arena->end, arena->bytes_taken};
+    return (struct rv_arena_mark){arena->current, arena->next, arena->end, arena->bytes_taken,
+                                  arena->refused};
 }
 
 void rv_arena_release(struct rv_arena *arena, struct rv_arena_mark mark)
 {
     if (mark.current == NULL) {
         rv_arena_reset(arena);
+        arena->refused = mark.refused;
         return;
     }
     arena->current = mark.current;
     arena->next = mark.next;
     arena->end = mark.end;
     arena->bytes_taken = mark.bytes_taken;
-    arena->exhausted = false;
+    arena->refused = mark.refused;
+}
+
+static void *arena_refuse(struct rv_arena *arena, enum rv_err why)
+{
+    if (arena->refused != RV_ERR_MEMORY)
+        arena->refused = why;
+    return NULL;
 }
 
 /* Makes `bytes` (aligned start) available in the current block, or says no. */
@@ -113,16 +122,12 @@ static void *arena_cut(struct rv_arena *arena, size_t bytes, size_t align)
 {
     bool over = arena->bytes_max != 0 &&
                 (bytes > arena->bytes_max || arena->bytes_taken > arena->bytes_max - bytes);
-    if (over || bytes > SIZE_MAX / 2) {
-        arena->exhausted = true;
-        return NULL;
-    }
+    if (over || bytes > SIZE_MAX / 2)
+        return arena_refuse(arena, RV_ERR_LIMIT);
     size_t pad = -(uintptr_t)arena->next & (align - 1); /* align is a power of two */
     if (arena->next == NULL || (size_t)(arena->end - arena->next) < bytes + pad) {
-        if (!arena_grow(arena, bytes)) {
-            arena->exhausted = true;
-            return NULL;
-        }
+        if (!arena_grow(arena, bytes))
+            return arena_refuse(arena, RV_ERR_MEMORY);
         pad = 0; /* a block's payload begins aligned */
     }
     char *at = arena->next + pad;
@@ -139,10 +144,8 @@ void *rv_arena_take(struct rv_arena *arena, size_t bytes)
 
 void *rv_arena_zero(struct rv_arena *arena, size_t count, size_t bytes_each)
 {
-    if (bytes_each != 0 && count > SIZE_MAX / 2 / bytes_each) {
-        arena->exhausted = true;
-        return NULL;
-    }
+    if (bytes_each != 0 && count > SIZE_MAX / 2 / bytes_each)
+        return arena_refuse(arena, RV_ERR_LIMIT);
     void *at = rv_arena_take(arena, count * bytes_each);
     if (at != NULL)
         memset(at, 0, count * bytes_each);

@@ -12,7 +12,8 @@
 struct rv_arena_block;
 
 /* Blocks are kept on reset, so a warm arena allocates nothing from the system. `bytes_max` caps
- * what may be taken between two resets; over it every take gives NULL and `exhausted` says so. */
+ * what may be taken between two resets; over it every take gives NULL. `refused` says that some
+ * take did and why: LIMIT for the cap, MEMORY (which counts more) for the system. */
 struct rv_arena {
     struct rv_arena_block *first; /* owned */
     struct rv_arena_block *current;
@@ -20,7 +21,7 @@ struct rv_arena {
     char *end;
     size_t bytes_taken;
     size_t bytes_max;
-    bool exhausted;
+    enum rv_err refused; /* OK: none was */
 };
 
 /* `bytes_max` 0 means no cap of its own. Takes no memory yet. */
@@ -29,12 +30,13 @@ void rv_arena_done(struct rv_arena *arena);
 /* Forgets everything taken. Keeps at most 1 MiB of blocks for the next use. */
 void rv_arena_reset(struct rv_arena *arena);
 
-/* A point to come back to: everything taken after the mark is forgotten by release. */
+/* A point to come back to: everything taken and refused after the mark is forgotten by release. */
 struct rv_arena_mark {
     struct rv_arena_block *current;
     char *next;
     char *end;
     size_t bytes_taken;
+    enum rv_err refused;
 };
 struct rv_arena_mark rv_arena_mark(const struct rv_arena *arena);
 void rv_arena_release(struct rv_arena *arena, struct rv_arena_mark mark);

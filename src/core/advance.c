@@ -10,7 +10,7 @@ enum rv_verdict advance_error(enum rv_err err)
 {
     if (err == RV_OK)
         return RV_DECIDED;
-    return err == RV_ERR_MEMORY || err == RV_ERR_LIMIT ? RV_NO_ROOM : RV_UNREADABLE;
+    return err == RV_ERR_MEMORY ? RV_NO_ROOM : RV_UNREADABLE;
 }
 
 enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32_t undoes,

@@ -168,7 +168,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     struct draft d = {.view = view, .command = command, .arena = arena, .plan = plan};
     rv_prng_init(&d.prng, command->seed);
     enum rv_verdict verdict = decide(&d);
-    if (verdict == RV_DECIDED && arena->exhausted)
+    if (verdict == RV_DECIDED && arena->refused != RV_OK)
         verdict = RV_NO_ROOM;
     if (!rv_task_state_open(plan->task.state))
         plan->alerts_count = 0; /* a task that has ended calls for nobody */

@@ -119,8 +119,9 @@ enum rv_verdict {
     RV_DECIDED,       /* the plan holds */
     RV_NEED_STEP,     /* load the step `plan->wanted` into the view and ask again */
     RV_NEED_ATTEMPTS, /* load the ended attempts of command->step and ask again */
-    RV_NO_ROOM,       /* the arena is full: nothing may be written */
-    RV_UNREADABLE     /* rows and definition do not fit together: park the task */
+    RV_NO_ROOM,       /* the arena says no: nothing may be written, try again */
+    RV_UNREADABLE     /* rows and definition do not fit together, or the task has outgrown what one
+                       * decision may take: park it */
 };
 
 /* Total: every state meets every command. Takes nothing but what it is given: no clock, no I/O, no

@@ -41,7 +41,8 @@ struct rv_expr_budget {
  * variables[i] of compile. The result and all temporary values live on `arena`, whose cap is the
  * memory cap.
  * INVALID: the expression raised an error (type error, error(...)), `*ret_fault` says which.
- * LIMIT: out of fuel, out of arena, or nested too deep; `*ret_fault` says which. */
+ * LIMIT: out of fuel, over the arena's cap, or nested too deep; `*ret_fault` says which.
+ * MEMORY: the system has none. */
 RV_CHECK enum rv_err rv_expr_eval(const struct rv_expr *expr, const struct rv_json *input,
                                   const struct rv_json *values, struct rv_expr_budget *budget,
                                   struct rv_arena *arena, struct rv_json *ret_value,

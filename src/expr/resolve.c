@@ -31,7 +31,8 @@ void *parse_fail(struct parser *p, enum rv_err err, size_t offset, const char *f
 
 void *parse_full(struct parser *p)
 {
-    return parse_fail(p, RV_ERR_LIMIT, p->token.offset,
+    enum rv_err err = p->arena->refused == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_ERR_LIMIT;
+    return parse_fail(p, err, p->token.offset,
                       "the expression needs more memory than it may have; make it shorter");
 }
 

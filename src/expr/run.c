@@ -109,7 +109,7 @@ static enum rv_err eval_fault(struct ev *ev, struct rv_expr_fault *fault)
         return RV_ERR_INVALID;
     *fault = (struct rv_expr_fault){
         .offset = ev->offset, .value = rv_json_null(), .message = rv_str_of(ev->limit)};
-    return RV_ERR_LIMIT;
+    return ev->arena->refused == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_ERR_LIMIT;
 }
 
 enum rv_err rv_expr_eval(const struct rv_expr *expr, const struct rv_json *input,

@@ -60,7 +60,7 @@ static bool parse_text(struct ev *ev, const struct rv_json *in, struct rv_json *
     ev->built = true;
     if (err == RV_OK)
         return true;
-    if (ev->arena->exhausted)
+    if (err == RV_ERR_MEMORY || ev->arena->refused != RV_OK)
         return ev_limit(ev, "the expression ran out of memory");
     return ev_raise(ev, "%s at line %u, column %u (while parsing '%.*s')", fault.message,
                     fault.line, fault.column, (int)utf8_floor(text, text.len < 40 ? text.len : 40),

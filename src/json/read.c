@@ -47,7 +47,7 @@ static const char *fail_as(struct json_reader *reader, enum rv_err err, const ch
 
 static const char *fail_full(struct json_reader *reader, const char *at)
 {
-    bool capped = reader->arena->bytes_max != 0;
+    bool capped = reader->arena->refused == RV_ERR_LIMIT;
     return fail_as(reader, capped ? RV_ERR_LIMIT : RV_ERR_MEMORY, at,
                    capped ? "too large for the memory set aside for it" : "out of memory");
 }
@@ -59,7 +59,7 @@ static bool stack_grow(struct json_reader *reader)
     const struct rv_arena *arena = reader->arena;
     size_t bytes = reader->count * sizeof *reader->stack;
     if (arena->bytes_max != 0 && bytes > arena->bytes_max - arena->bytes_taken)
-        return false;
+        return rv_arena_take(reader->arena, bytes) != NULL; /* which says why not */
     bool owned = reader->stack != reader->few;
     struct rv_json *stack = realloc(owned ? reader->stack : NULL, 2 * bytes);
     if (stack == NULL)

@@ -181,5 +181,5 @@ enum rv_err rv_json_copy(struct rv_arena *arena, const struct rv_json *value,
         return RV_OK;
     }
     *ret_value = rv_json_null();
-    return arena->exhausted && arena->bytes_max == 0 ? RV_ERR_MEMORY : RV_ERR_LIMIT;
+    return arena->refused != RV_OK ? arena->refused : RV_ERR_LIMIT;
 }

@@ -12,5 +12,5 @@ struct rv_task *task_copy(struct rv_arena *arena, const struct rv_task *task)
     copy->context = rv_arena_str(arena, task->context);
     copy->output = rv_arena_str(arena, task->output);
     copy->error = rv_arena_str(arena, task->error);
-    return arena->exhausted ? NULL : copy;
+    return arena->refused == RV_OK ? copy : NULL;
 }

@@ -342,10 +342,7 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
             err = work_attempts_load(s, work, command->step);
             break;
         case RV_NO_ROOM:
-            if (s->batch.arena->exhausted)
-                return RV_ERR_MEMORY;
-            err = RV_ERR_NOT_FOUND; /* it is the task that does not fit: the others go on */
-            break;
+            return RV_ERR_MEMORY;
         case RV_UNREADABLE:
             err = RV_ERR_NOT_FOUND;
             break;

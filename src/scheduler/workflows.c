@@ -38,7 +38,7 @@ static bool row_copy(struct rv_arena *arena, const struct rv_workflow_row *from,
     to->version = rv_arena_str(arena, from->version);
     to->hash = rv_arena_str(arena, from->hash);
     to->source = rv_arena_str(arena, from->source);
-    return !arena->exhausted;
+    return arena->refused == RV_OK;
 }
 
 static enum rv_err entry_new(struct rv_scheduler *s, const struct rv_workflow_row *row,

@@ -198,7 +198,8 @@ static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *ex
     arena->bytes_max = bytes_max;
     if (err == RV_OK)
         return RV_OK;
-    if (err == RV_ERR_MEMORY || (arena->exhausted && !own))
+    /* Only its own cap is the expression's fault. */
+    if (err == RV_ERR_MEMORY || (arena->refused == RV_ERR_LIMIT && !own))
         return rv_flow_full(flow);
     const char *otherwise = budget.fuel <= 0 ? "it ran too long" : "it needed too much memory";
     rv_buf_reset(&flow->text);

@@ -10,7 +10,7 @@ enum { FRAMES_BYTES_MAX = 4 * RV_PAYLOAD_BYTES_MAX };
 
 enum rv_err rv_flow_full(const struct rv_flow *flow)
 {
-    return flow->arena->bytes_max != 0 ? RV_ERR_LIMIT : RV_ERR_MEMORY;
+    return flow->arena->refused == RV_ERR_LIMIT ? RV_ERR_LIMIT : RV_ERR_MEMORY;
 }
 
 enum rv_err rv_flow_take_text(struct rv_flow *flow, struct rv_str *ret_text)

@@ -326,7 +326,7 @@ enum rv_err rv_frames_read(struct rv_flow *flow, struct rv_str frames, enum rv_s
 {
     struct rv_json tree;
     enum rv_err err = rv_json_parse(flow->arena, frames, FRAMES_DEPTH_MAX, &tree, NULL);
-    if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && !flow->arena->exhausted))
+    if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && flow->arena->refused == RV_OK))
         return RV_ERR_CORRUPT;
     return err == RV_OK ? read_frames(flow, &tree, ret_stand) : err;
 }

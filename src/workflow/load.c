@@ -423,16 +423,15 @@ static enum rv_err definition_new(struct rv_arena *arena, const struct rv_json *
                                   struct rv_definition **ret_definition)
 {
     struct rv_definition *definition = RV_NEW(arena, struct rv_definition);
-    enum rv_err full = arena->bytes_max != 0 ? RV_ERR_LIMIT : RV_ERR_MEMORY;
     if (definition == NULL)
-        return full;
+        return arena->refused;
     enum rv_err err = rv_json_copy(arena, document, &definition->document);
     if (err != RV_OK)
         return err;
     definition->nodes = RV_NEW_ARRAY(arena, struct rv_node *, count_objects(document) + 1);
     struct rv_node *root = RV_NEW(arena, struct rv_node);
     if (definition->nodes == NULL || root == NULL)
-        return full;
+        return arena->refused;
     root->kind = RV_NODE_WORKFLOW;
     root->reference = RV_STR("");
     root->name = RV_STR("");

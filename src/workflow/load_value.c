@@ -27,7 +27,7 @@ void rv_load_pop(struct rv_load *load, size_t length)
 
 enum rv_err rv_load_full(const struct rv_load *load)
 {
-    return load->arena->bytes_max != 0 ? RV_ERR_LIMIT : RV_ERR_MEMORY;
+    return load->arena->refused == RV_ERR_LIMIT ? RV_ERR_LIMIT : RV_ERR_MEMORY;
 }
 
 __attribute__((format(printf, 4, 0))) static enum rv_err

@@ -13,7 +13,7 @@ enum rv_err rv_payload_tree(struct rv_payload *payload, struct rv_arena *arena,
     if (!payload->has_tree) {
         enum rv_err err = rv_json_parse(arena, payload->text, RV_JSON_DEPTH_MAX, &payload->tree,
                                         NULL);
-        if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && !arena->exhausted))
+        if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && arena->refused == RV_OK))
             return RV_ERR_CORRUPT;
         if (err != RV_OK)
             return err;

@@ -72,7 +72,7 @@ static enum rv_err reader_full(struct yaml_reader *reader)
     reader->fault->line = (uint32_t)reader->parser.mark.line + 1;
     reader->fault->column = 1;
     reader->fault->message = RV_STR("the document needs more memory than it may take");
-    return reader->arena->bytes_max != 0 ? RV_ERR_LIMIT : RV_ERR_MEMORY;
+    return reader->arena->refused == RV_ERR_LIMIT ? RV_ERR_LIMIT : RV_ERR_MEMORY;
 }
 
 /* What to do about libyaml's most frequent complaints. */
@@ -406,7 +406,8 @@ enum rv_err rv_yaml_parse(struct rv_arena *arena, struct rv_str text, size_t byt
         struct rv_arena_mark mark = rv_arena_mark(arena);
         struct rv_json_fault fault = {0};
         enum rv_err err = rv_json_parse(arena, text, RV_JSON_DEPTH_MAX, ret_value, &fault);
-        if (err == RV_OK || arena->exhausted || fault.message == NULL)
+        if (err == RV_OK || err == RV_ERR_MEMORY || arena->refused != RV_OK ||
+            fault.message == NULL)
             return err;
         rv_arena_release(arena, mark);
         as_json.message = rv_str_of(fault.message);

@@ -31,9 +31,9 @@ static void cap_holds_and_is_told(void **state)
     struct rv_arena arena;
     rv_arena_init(&arena, 1000);
     assert_non_null(rv_arena_take(&arena, 600));
-    assert_false(arena.exhausted);
+    assert_int_equal(arena.refused, RV_OK);
     assert_null(rv_arena_take(&arena, 600));
-    assert_true(arena.exhausted);
+    assert_int_equal(arena.refused, RV_ERR_LIMIT);
     rv_arena_reset(&arena);
     assert_non_null(rv_arena_take(&arena, 1000));
     rv_arena_done(&arena);

@@ -135,5 +135,5 @@ char **rv_exec_environment(struct rv_arena *arena, char *const *inherited,
     entry_add(&entries, "REEVE_COMPLETE_BY", facts->complete_by);
     if (facts->traceparent[0] != '\0')
         entry_add(&entries, "TRACEPARENT", facts->traceparent);
-    return arena->exhausted ? NULL : entries.at;
+    return arena->refused == RV_OK ? entries.at : NULL;
 }

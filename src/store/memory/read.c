@@ -19,7 +19,7 @@ static enum rv_err row_load(struct rv_arena *arena, const struct shape *shape, c
         return RV_OK;
     void *copy = rv_arena_take(arena, shape->bytes);
     if (copy == NULL)
-        return RV_ERR_LIMIT;
+        return arena->refused;
     *ret_row = copy;
     return shape_read(shape, arena, row, copy);
 }

@@ -88,7 +88,7 @@ enum rv_err shape_read(const struct shape *shape, struct rv_arena *arena, const 
 {
     char *at = rv_arena_bytes(arena, texts_bytes(shape, row) + 1);
     if (at == NULL)
-        return RV_ERR_LIMIT;
+        return arena->refused;
     memcpy(ret_row, row, shape->bytes);
     texts_move(shape, ret_row, at);
     return RV_OK;

@@ -185,8 +185,11 @@ void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str te
 
 struct rv_str rv_sqlite_column_str(sqlite3_stmt *statement, int column)
 {
-    const unsigned char *at = sqlite3_column_text(statement, column);
-    return (struct rv_str){(const char *)at, (size_t)sqlite3_column_bytes(statement, column)};
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
+        return RV_STR_NONE;
+    const char *at = sqlite3_column_blob(statement, column);
+    int bytes = sqlite3_column_bytes(statement, column);
+    return bytes > 0 ? (struct rv_str){at, (size_t)bytes} : RV_STR("");
 }
 
 /* "3 4": numbers in decimal, one space between; no text at all for none. */
@@ -320,14 +323,9 @@ static enum rv_err column_read(sqlite3_stmt *statement, int i, const struct rv_c
         break;
     case RV_COLUMN_STR: {
         struct rv_str *text = field;
-        *text = RV_STR_NONE;
-        if (sqlite3_column_type(statement, i) == SQLITE_NULL)
-            break;
         struct rv_str stored = rv_sqlite_column_str(statement, i);
-        if (stored.at == NULL)
-            return RV_ERR_MEMORY;
         *text = rv_arena_str(arena, stored);
-        return text->at == NULL ? RV_ERR_LIMIT : RV_OK;
+        return stored.at != NULL && text->at == NULL ? arena->refused : RV_OK;
     }
     case RV_COLUMN_ENUM:
         err = enum_read(column, rv_sqlite_column_str(statement, i), field);

@@ -129,7 +129,7 @@ static enum rv_err walk_workflows(struct walk *walk, size_t wanted)
 {
     int64_t *workflows = RV_NEW_ARRAY(walk->arena, int64_t, LOOKS_MAX);
     if (workflows == NULL)
-        return RV_ERR_LIMIT;
+        return walk->arena->refused;
     size_t count = 0;
     enum rv_err err = workflow_ids(walk, LOOKS_MAX, workflows, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
@@ -183,7 +183,7 @@ enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
     struct walk walk = {.store = (struct rv_sqlite *)base, .arena = arena, .filter = filter};
     walk.ids = RV_NEW_ARRAY(arena, int64_t, LOOKS_MAX);
     if (walk.ids == NULL)
-        return RV_ERR_LIMIT;
+        return arena->refused;
     enum rv_err err = walk_run(&walk, wanted);
     if (err != RV_OK)
         return err;

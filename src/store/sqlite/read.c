@@ -9,7 +9,7 @@ static enum rv_err row_take(sqlite3_stmt *statement, const struct rv_table *tabl
 {
     void *row = rv_arena_zero(arena, 1, bytes);
     if (row == NULL)
-        return RV_ERR_LIMIT;
+        return arena->refused;
     enum rv_err err = rv_sqlite_read(statement, table, arena, row);
     if (err == RV_OK)
         *ret_row = row;
@@ -64,11 +64,10 @@ enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
 
 static enum rv_err key_take(sqlite3_stmt *statement, struct rv_arena *arena, struct rv_key_row *row)
 {
+    struct rv_str body_hash = rv_sqlite_column_str(statement, 0);
     row->task.value = sqlite3_column_int64(statement, 1);
-    if (sqlite3_column_type(statement, 0) == SQLITE_NULL)
-        return RV_OK;
-    row->body_hash = rv_arena_str(arena, rv_sqlite_column_str(statement, 0));
-    return row->body_hash.at == NULL ? RV_ERR_LIMIT : RV_OK;
+    row->body_hash = rv_arena_str(arena, body_hash);
+    return body_hash.at != NULL && row->body_hash.at == NULL ? arena->refused : RV_OK;
 }
 
 enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
@@ -81,7 +80,7 @@ enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         ret_rows[i] = (struct rv_key_row){.key = rv_arena_str(arena, keys[i])};
         if (keys[i].at != NULL && ret_rows[i].key.at == NULL)
-            return RV_ERR_LIMIT;
+            return arena->refused;
         bool there = false;
         rv_sqlite_bind_str(statement, 1, keys[i]);
         err = rv_sqlite_next(store, statement, &there);

@@ -155,7 +155,8 @@ RV_CHECK enum rv_err rv_sqlite_run(struct rv_sqlite *store, sqlite3_stmt *statem
 RV_CHECK enum rv_err rv_sqlite_next(struct rv_sqlite *store, sqlite3_stmt *statement,
                                     bool *ret_there);
 void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str text);
-/* Borrowed until the statement is stepped or reset. */
+/* Borrowed until the statement is stepped or reset. Read as a blob, so that SQLite needs no memory
+ * to end it with a NUL: a text that it cannot end would look like none. */
 struct rv_str rv_sqlite_column_str(sqlite3_stmt *statement, int column);
 /* What SQLite's extended result code means to a caller of the store. */
 enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code);
