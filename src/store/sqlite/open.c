@@ -240,6 +240,18 @@ static enum rv_err schema_prepare(const struct opening *opening)
     return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
 }
 
+/* A transaction that was begun must be ended, also without memory: a connection that cannot
+ * roll back is of no use any more. */
+static enum rv_err ends_prepare(const struct opening *opening)
+{
+    static const enum rv_sqlite_sql ends[] = {RV_SQL_COMMIT, RV_SQL_ROLLBACK};
+    enum rv_err err = RV_OK;
+    sqlite3_stmt *statement;
+    for (size_t i = 0; err == RV_OK && i < sizeof ends / sizeof ends[0]; i++)
+        err = rv_sqlite_statement(opening->store, ends[i], &statement);
+    return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
+}
+
 /* The clock goes on from where the last server's stood. */
 static enum rv_err floor_read(const struct opening *opening)
 {
@@ -274,6 +286,8 @@ static enum rv_err database_open(const struct opening *opening)
         err = log_secure(opening);
     if (err == RV_OK)
         err = schema_prepare(opening);
+    if (err == RV_OK)
+        err = ends_prepare(opening);
     if (err == RV_OK)
         err = floor_read(opening);
     return err;
