@@ -334,13 +334,30 @@ static void log_alerts(struct rv_scheduler *s, const struct work *work)
     }
 }
 
-/* The caches learn what was committed. What finds no memory is found again by the repair scan. */
-static void remember(struct rv_scheduler *s, struct work *work)
+/* When what could not be done now is done again. */
+static int64_t again_at(const struct rv_scheduler *s)
+{
+    return s->batch.now + s->options.scan_interval_ms / REFUSED_REST_PART;
+}
+
+/* The task is looked at again at `at`. Without memory to note that, nothing is noted of it at all,
+ * and the repair scan finds it. */
+static void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
+{
+    enum rv_err err = rv_supervisor_note(&s->supervisor, id, at);
+    if (err == RV_OK)
+        return;
+    err = rv_supervisor_note(&s->supervisor, id, 0);
+    rv_assert(err == RV_OK);
+    log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
+}
+
+static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64_t *ret_wake_at)
 {
     const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
                                                 work->steps_count + 1);
-    if (work->task == NULL || steps == NULL)
-        return;
+    if (steps == NULL)
+        return RV_ERR_MEMORY;
     enum rv_err err = RV_OK;
     for (size_t i = 0; i < work->steps_count; i++) {
         steps[i] = work->steps[i].row;
@@ -348,14 +365,24 @@ static void remember(struct rv_scheduler *s, struct work *work)
         if (err == RV_OK && waits)
             err = agents_see(&s->agents, work->task, steps[i], s->batch.now);
     }
-    int64_t wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
+    *ret_wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
+    return err;
+}
+
+/* The caches learn what was committed; what they found no memory for, a little later. */
+static void remember(struct rv_scheduler *s, struct work *work)
+{
+    if (work->task == NULL)
+        return;
+    int64_t wake_at;
     bool readable = work->workflow != NULL && work->workflow->definition != NULL;
-    if (!readable && rv_task_state_open(work->task->state) && work->task->state != RV_TASK_ERROR)
+    if (caches_learn(s, work, &wake_at) != RV_OK)
+        wake_at = again_at(s);
+    else if (!readable && rv_task_state_open(work->task->state) &&
+             work->task->state != RV_TASK_ERROR)
         wake_at = s->batch.now; /* to be parked */
-    if (err == RV_OK && !RV_MUTANT_ON(WAKE_NOT_NOTED))
-        err = rv_supervisor_note(&s->supervisor, work->id, wake_at);
-    if (err != RV_OK)
-        log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
+    if (!RV_MUTANT_ON(WAKE_NOT_NOTED))
+        look_again(s, work->id, wake_at);
 }
 
 static void act_call(struct rv_scheduler *s, struct pending *p)
@@ -409,8 +436,7 @@ static void batch_act(struct rv_scheduler *s)
             s->more_due = s->more_due || again;
             if (w->outcome == RV_ERR_DEPOSED)
                 rv_supervisor_unclaim(&s->supervisor);
-            if (rv_supervisor_note(&s->supervisor, w->id, at) != RV_OK)
-                log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
+            look_again(s, w->id, at);
             continue;
         }
         remember(s, w);
@@ -435,7 +461,7 @@ static void batch_act(struct rv_scheduler *s)
  * of the walk, the role) was not written: all of it is looked at again. */
 static void again_soon(struct rv_scheduler *s)
 {
-    int64_t soon = s->batch.now + s->options.scan_interval_ms / REFUSED_REST_PART;
+    int64_t soon = again_at(s);
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < s->batch.due_count; i++)
         err = rv_supervisor_note(&s->supervisor, s->batch.due[i], soon);
@@ -579,7 +605,8 @@ static void answered_early(struct rv_scheduler *s)
     finished_flush(s);
 }
 
-static enum rv_err batch_run(struct rv_scheduler *s)
+/* From what is asked to what shall be; nothing of it is written yet. */
+static enum rv_err batch_plan(struct rv_scheduler *s)
 {
     struct rv_task_id *due = rv_arena_take(s->batch.arena, RV_FINDINGS_MAX * sizeof *due);
     s->batch.due = due;
@@ -598,6 +625,12 @@ static enum rv_err batch_run(struct rv_scheduler *s)
         err = batch_load(s, due, due_count);
     if (err == RV_OK)
         err = batch_decide(s, due, due_count);
+    return err;
+}
+
+static enum rv_err batch_run(struct rv_scheduler *s)
+{
+    enum rv_err err = batch_plan(s);
     if (err == RV_OK && RV_MUTANT_ON(ANSWERED_BEFORE_COMMIT))
         answered_early(s);
     if (err != RV_OK) {

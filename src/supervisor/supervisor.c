@@ -127,8 +127,8 @@ size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
     return count;
 }
 
-/* Builds the heap anew from what counts. */
-static enum rv_err heap_sweep(struct rv_supervisor *supervisor)
+/* Builds the heap anew from what counts; without memory for that it stays as it is. */
+static void heap_sweep(struct rv_supervisor *supervisor)
 {
     struct rv_heap swept;
     rv_heap_init(&swept);
@@ -136,15 +136,13 @@ static enum rv_err heap_sweep(struct rv_supervisor *supervisor)
         const struct rv_map_slot *slot = &supervisor->wakes.slots[i];
         if (!slot->used)
             continue;
-        enum rv_err err = rv_heap_push(&swept, (int64_t)slot->value, slot->a, 0);
-        if (err != RV_OK) {
+        if (rv_heap_push(&swept, (int64_t)slot->value, slot->a, 0) != RV_OK) {
             rv_heap_done(&swept);
-            return err;
+            return;
         }
     }
     rv_heap_done(&supervisor->heap);
     supervisor->heap = swept;
-    return RV_OK;
 }
 
 enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,
@@ -160,15 +158,16 @@ enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_
         *known = (uint64_t)wake_at; /* an entry at or before it is in the heap */
         return RV_OK;
     }
-    if (supervisor->heap.count > HEAP_WASTE_MIN + 2 * supervisor->wakes.count) {
-        enum rv_err err = heap_sweep(supervisor);
-        if (err != RV_OK)
-            return err;
-    }
-    enum rv_err err = rv_map_put(&supervisor->wakes, key, 0, (uint64_t)wake_at);
-    if (err != RV_OK)
-        return err;
-    return rv_heap_push(&supervisor->heap, wake_at, key, 0);
+    if (supervisor->heap.count > HEAP_WASTE_MIN + 2 * supervisor->wakes.count)
+        heap_sweep(supervisor);
+    /* An entry of the heap whose instant does not count is passed over; an instant without an entry
+     * would never come, and the repair scan would take the task for known. */
+    enum rv_err err = rv_heap_push(&supervisor->heap, wake_at, key, 0);
+    if (err == RV_OK && known == NULL)
+        err = rv_map_put(&supervisor->wakes, key, 0, (uint64_t)wake_at);
+    else if (err == RV_OK)
+        *known = (uint64_t)wake_at;
+    return err;
 }
 
 int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor)

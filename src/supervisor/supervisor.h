@@ -54,7 +54,8 @@ RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct
 size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
                          struct rv_task_id *ret_tasks, size_t max);
 
-/* From now on the task must be looked at at `wake_at`; 0: not by itself. */
+/* From now on the task must be looked at at `wake_at`; 0: not by itself, which always succeeds.
+ * MEMORY: what was noted before stands. */
 RV_CHECK enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,
                                         int64_t wake_at);
 /* Whether an instant is noted for the task. */
