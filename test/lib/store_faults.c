@@ -10,19 +10,26 @@ static struct store_faults *of(struct rv_store *store)
     return (struct store_faults *)store;
 }
 
-static bool fails(struct store_faults *faults)
+/* Is it the turn of the one with this number, counted from 1? */
+static bool its_turn(const struct store_faults *faults, uint64_t number, uint64_t at)
 {
-    faults->calls++;
-    if (faults->fail_at == 0 || faults->calls != faults->fail_at)
+    return at != 0 && (faults->sticky ? number >= at : number == at);
+}
+
+static bool fails(struct store_faults *faults, bool commit)
+{
+    faults->commit_calls += commit;
+    if (faults->only_commits && !commit)
         return false;
-    faults->failed = true;
-    return true;
+    bool fails = its_turn(faults, ++faults->calls, faults->fail_at);
+    faults->failed += fails;
+    return fails;
 }
 
 #define PASS(store, call, ...)                                                                     \
     do {                                                                                           \
         struct store_faults *faults_ = of(store);                                                  \
-        if (fails(faults_))                                                                        \
+        if (fails(faults_, false))                                                                 \
             return faults_->fail_with;                                                             \
         return faults_->inner->ops->call(faults_->inner, __VA_ARGS__);                             \
     } while (0)
@@ -70,7 +77,8 @@ static size_t changes_pass(struct store_faults *faults, struct rv_batch *batch,
         struct rv_prng prng;
         struct rv_change *change = &batch->changes[i];
         rv_prng_init(&prng, ++faults->seed);
-        bool drop = rv_prng_below(&prng, 1000) < faults->drops_per_1000;
+        bool drop = rv_prng_below(&prng, 1000) < faults->drops_per_1000 ||
+                    its_turn(faults, ++faults->changes, faults->drop_at);
         enum rv_err outcome = outcomes[faults->drops % 3];
         if (drop && outcome == RV_ERR_DUPLICATE && change->key == NULL)
             outcome = RV_ERR_CONFLICT;
@@ -108,7 +116,7 @@ static enum rv_err commit_passed(struct store_faults *faults, struct rv_batch *b
 static enum rv_err faults_commit(struct rv_store *store, struct rv_batch *batch)
 {
     struct store_faults *faults = of(store);
-    bool failing = fails(faults);
+    bool failing = fails(faults, true);
     if (faults->fail_commits > 0 && faults->pass_commits > 0) {
         faults->pass_commits--;
     } else if (faults->fail_commits > 0) {
@@ -121,6 +129,11 @@ static enum rv_err faults_commit(struct rv_store *store, struct rv_batch *batch)
             continue;
         faults_rollback(store);
         return RV_ERR_INVALID;
+    }
+    if (failing && faults->tears) {
+        for (size_t i = 0; i < batch->changes_count; i++)
+            batch->changes[i].steps_count = 0;
+        return commit_passed(faults, batch) == RV_OK ? faults->fail_with : RV_ERR_IO;
     }
     if (failing && !(unknown && faults->unknown_writes)) {
         faults_rollback(store);
@@ -194,9 +207,9 @@ static enum rv_err faults_list_steps(struct rv_store *store, struct rv_arena *ar
 }
 
 static enum rv_err faults_list_attempts(struct rv_store *store, struct rv_arena *arena,
-                                        struct rv_step_id step, uint32_t after_step,
-                                        uint32_t after, size_t limit,
-                                        struct rv_attempt *ret_attempts, size_t *ret_count)
+                                        struct rv_step_id step, uint32_t after_step, uint32_t after,
+                                        size_t limit, struct rv_attempt *ret_attempts,
+                                        size_t *ret_count)
 {
     PASS(store, list_attempts, arena, step, after_step, after, limit, ret_attempts, ret_count);
 }

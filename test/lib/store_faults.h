@@ -11,11 +11,15 @@ struct store_faults {
     struct rv_store store;
     struct rv_store *inner; /* owned from store_faults_wrap on */
 
-    uint64_t calls;   /* so far */
-    uint64_t fail_at; /* the call that fails, from 1; 0: none */
+    uint64_t calls;        /* so far; of commits alone if only they count */
+    uint64_t commit_calls; /* so far */
+    uint64_t fail_at;      /* the call that fails, from 1; 0: none */
+    bool sticky;           /* and every later one */
+    bool only_commits;     /* count and fail */
     enum rv_err fail_with;
     bool unknown_writes;
-    bool failed;      /* it has */
+    bool tears; /* a commit that fails is a lie: it writes the tasks, and none of their steps */
+    uint64_t failed;       /* so many of these have */
     uint32_t fail_commits; /* so many commits in a row fail, whatever their numbers, */
     uint32_t pass_commits; /* after so many */
 
@@ -24,6 +28,8 @@ struct store_faults {
     uint64_t seed;
     uint32_t drops_per_1000;
     uint64_t drops;
+    uint64_t changes; /* so far */
+    uint64_t drop_at; /* the change that does not pass, from 1; 0: none; `sticky`: and later ones */
 
     /* A change of this task is INVALID: the store refuses each batch that contains it, unless the
      * change parks the task. */

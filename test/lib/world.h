@@ -10,9 +10,21 @@
 
 struct rv_store_memory_data;
 struct store_faults;
+struct world;
+
+/* What a world stands on. */
+struct world_ground {
+    struct store_faults *faults; /* NULL: the store never fails */
+    /* Opens the store; NULL: the memory store. It may fail if the world is faulty. */
+    enum rv_err (*open)(struct world *w, struct rv_store **ret_store);
+    /* Told when the scheduler and its store are entered and left; NULL: nobody looks. */
+    void (*product)(struct world *w, bool inside);
+    void *self; /* of the two */
+};
 
 /* Time stands still until world_pass. A failed expectation ends the test through cmocka. */
 struct world {
+    struct world_ground ground;
     struct rv_store_memory_data *data; /* survives a restart */
     struct rv_store *store;
     struct rv_scheduler *scheduler;
@@ -22,9 +34,8 @@ struct world {
     uint64_t serial;
     int restarts;
     int alerts;              /* log lines of alerts */
-    struct store_faults *faults; /* NULL: the store never fails */
     int batches_failed;
-    struct rv_call *out[64]; /* calls not yet freed */
+    struct rv_call *out[256]; /* calls not yet freed */
     size_t out_count;
 };
 
@@ -33,6 +44,8 @@ void world_open(struct world *w);
  * not known the server starts again, and the calls that were in it are lost: finished as
  * COMMIT_UNKNOWN. */
 void world_open_faulty(struct world *w, struct store_faults *faults);
+/* The same on any ground. With faults, a start that fails is made again 100 ms later. */
+void world_open_on(struct world *w, struct world_ground ground);
 void world_close(struct world *w);
 /* kill -9 and start: everything but the store's data is gone. `down_ms` pass meanwhile. */
 void world_restart(struct world *w, int64_t down_ms);

@@ -248,7 +248,7 @@ static void fail_each(enum rv_err with, bool unknown_writes)
         play_open(&p, &w, &faults);
         faults.fail_at = ++at;
         int loops = play_run(&p);
-        failed = faults.failed;
+        failed = faults.failed > 0;
         faults.fail_at = 0;
         if (loops == LOOPS_MAX)
             print_message("# %s at call %d: not over\n", rv_err_text(with), (int)at);
