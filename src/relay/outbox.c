@@ -354,7 +354,7 @@ static bool row_take(struct rv_arena *arena, sqlite3_stmt *statement, struct rv_
     row->item.input = text_of(arena, statement, 2, RV_PAYLOAD_BYTES_MAX);
     row->item.key = text_of(arena, statement, 3, RV_KEY_BYTES_MAX);
     row->item.correlation_id = text_of(arena, statement, 5, RV_KEY_BYTES_MAX);
-    return !arena->exhausted;
+    return arena->refused == RV_OK;
 }
 
 enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int64_t after,
