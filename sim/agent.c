@@ -7,11 +7,12 @@
 #include "agent/runtime.h"
 #include "base/assert.h"
 #include "base/limits.h"
-#include "json/json.h"
 #include "sim/check.h"
 #include "sim/crossing.h"
+#include "sim/deed.h"
 #include "sim/fault.h"
 #include "sim/ledger.h"
+#include "sim/lie.h"
 #include "sim/scenario.h"
 #include "sim/workload.h"
 #include "sim/world.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES_MAX = 16, TAG_RAW = 100, RAW_WITHIN_MS = 5000, TURNS_MAX = 10000 };
+enum { PLACES_MAX = 16, TAG_RAW = 100, TAG_LIE, RAW_WITHIN_MS = 5000, TURNS_MAX = 10000 };
 enum { RESTARTS_IN_MS = 100 };
 
 /* A handler's try. */
@@ -32,9 +33,7 @@ struct job {
     bool done_effect;
     bool counted; /* in its effect's `working` */
     enum deed deed;
-    bool undo;
-    char key[RV_STEP_TEXT_BYTES]; /* of the attempt, or the one to be undone */
-    bool has_key;                 /* there is something to do outside */
+    struct errand errand;
     char step[RV_STEP_TEXT_BYTES];
     char token[32];
     int64_t effect_at; /* on the agent's clock */
@@ -135,54 +134,15 @@ static void job_uncount(struct world *w, struct job *job)
     if (!job->counted)
         return;
     job->counted = false;
-    ledger_get(w, rv_str_of(job->key))->working--;
+    ledger_get(w, rv_str_of(job->errand.key))->working--;
 }
 
 /* Each might happen on each try: what was drawn for one does not depend on the others. */
-static enum deed deed_draw(struct world *w, uint32_t agent)
-{
-    static const struct {
-        enum fault fault;
-        enum deed deed;
-    } faults[] = {
-        {FAULT_HANG, DEED_HANG},
-        {FAULT_FAIL_BEFORE, DEED_FAIL_BEFORE},
-        {FAULT_REFUSE, DEED_REFUSE},
-        {FAULT_FAIL_AFTER, DEED_FAIL_AFTER},
-        {FAULT_BREAK_AFTER, DEED_BREAK_AFTER},
-    };
-    enum deed deed = DEED_DONE;
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        if (fault_strikes(w, faults[i].fault, agent) && deed == DEED_DONE)
-            deed = faults[i].deed;
-    return deed;
-}
-
 static void text_take(char *room, size_t bytes, struct rv_str text)
 {
     rv_assert(text.len < bytes);
     memcpy(room, text.at, text.len);
     room[text.len] = '\0';
-}
-
-/* A request with a key in its input undoes that key; one with a note does nothing outside. */
-static void job_read(struct world *w, struct job *job, const struct rv_held_attempt *attempt)
-{
-    struct rv_arena *arena = &w->history->scratch;
-    struct rv_json input;
-    rv_arena_reset(arena);
-    enum rv_err err = rv_json_parse(arena, attempt->input, RV_JSON_DEPTH_MAX, &input, NULL);
-    if (err != RV_OK) {
-        world_violate(w, "I-28", "an agent got an input that is no JSON: %.*s",
-                      RV_STR_FMT(attempt->input));
-        return;
-    }
-    struct rv_str key = rv_json_str(rv_json_get(&input, RV_STR("key")));
-    job->undo = key.at != NULL;
-    job->has_key = rv_json_get(&input, RV_STR("note")) == NULL;
-    text_take(job->key, sizeof job->key, job->undo ? key : attempt->key);
-    text_take(job->step, sizeof job->step, attempt->step);
-    text_take(job->token, sizeof job->token, attempt->token);
 }
 
 static void job_draw(struct world *w, struct agent *a, struct job *job, int64_t now)
@@ -202,7 +162,8 @@ static void job_draw(struct world *w, struct agent *a, struct job *job, int64_t 
 static void job_play(struct world *w, struct job *job, const struct rv_held_attempt *attempt,
                      int64_t now)
 {
-    struct habit habit = scenario_habit(w, attempt->reference, rv_str_of(job->key), job->undo);
+    struct habit habit = scenario_habit(w, attempt->reference, rv_str_of(job->errand.key),
+                                        job->errand.undo);
     int64_t from = habit.manner == MANNER_ZOMBIE ? job->stop_at : now;
     job->deed = habit.deed;
     job->zombie = habit.manner == MANNER_ZOMBIE;
@@ -225,7 +186,9 @@ static void job_start(struct world *w, struct agent *a, rv_place place)
     int64_t now = clock_of(w, a);
     rv_assert(!job->used);
     *job = (struct job){.used = true, .stop_at = rv_held_stop_at(attempt)};
-    job_read(w, job, attempt);
+    errand_read(w, attempt->input, attempt->key, &job->errand);
+    text_take(job->step, sizeof job->step, attempt->step);
+    text_take(job->token, sizeof job->token, attempt->token);
     if (w->scenario != NULL)
         job_play(w, job, attempt, now);
     else
@@ -235,34 +198,29 @@ static void job_start(struct world *w, struct agent *a, rv_place place)
     if (job->deed == DEED_HANG || a->doomed)
         job->effect_at = job->end_at = INT64_MAX;
     /* A zombie may have its effect whenever it likes: it is not what the rules protect. */
-    if (!job->undo && job->has_key && !job->zombie) {
+    if (!job->errand.undo && job->errand.has_key && !job->zombie) {
         job->counted = true;
-        ledger_get(w, rv_str_of(job->key))->working++;
+        ledger_get(w, rv_str_of(job->errand.key))->working++;
     }
     world_say(w, a->name, "works on %s, attempt %lld, %lld ms to go", job->step,
               (long long)attempt->number, (long long)(job->stop_at - now));
-}
-
-static bool has_effect(enum deed deed)
-{
-    return deed == DEED_DONE || deed == DEED_FAIL_AFTER || deed == DEED_BREAK_AFTER;
 }
 
 static void job_effect(struct world *w, struct agent *a, struct job *job)
 {
     bool late = clock_of(w, a) >= job->stop_at || job->told_to_stop;
     job->done_effect = true;
-    if (!has_effect(job->deed) || !job->has_key)
+    if (!deed_has_effect(job->deed) || !job->errand.has_key)
         return;
     enum twist twist = crossing(w, BOUNDARY_EFFECT);
     a->doomed = twist == TWIST_BEFORE || twist == TWIST_AFTER;
     if (twist == TWIST_BEFORE)
         return;
     /* Between its last look at the clock and the effect a paused agent was frozen. */
-    if (job->undo)
-        ledger_undo(w, rv_str_of(job->key), a->name);
+    if (job->errand.undo)
+        ledger_undo(w, rv_str_of(job->errand.key), a->name);
     else
-        ledger_apply(w, rv_str_of(job->key), late, a->name);
+        ledger_apply(w, rv_str_of(job->errand.key), late, a->name);
 }
 
 /* A reply past libreeve, which would keep silent. */
@@ -278,6 +236,21 @@ static void reply_raw(struct world *w, struct agent *a, const struct job *job, b
                              "\"transient\":false,\"effect\":\"unknown\"}}]}");
     world_say(w, a->name, "replies to %s by hand: %s", job->step, good ? "done" : "failed");
     net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, TAG_RAW, "POST",
+            RV_STR("/v1/replies"), rv_buf_str(&body), RAW_WITHIN_MS);
+    rv_buf_done(&body);
+}
+
+static void agent_lie(struct world *w, struct agent *a, const struct job *job)
+{
+    const char *other = NULL;
+    struct rv_buf body;
+    rv_buf_init(&body, RV_PAYLOAD_BYTES_MAX);
+    for (rv_place i = 0; i < PLACES_MAX * 2; i++)
+        if (a->jobs[i].used && &a->jobs[i] != job && strcmp(a->jobs[i].step, job->step) != 0)
+            other = a->jobs[i].step;
+    lie_write(w, &body, job->step, job->token, other);
+    world_say(w, a->name, "lies: %.*s", RV_STR_FMT(rv_buf_str(&body)));
+    net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, TAG_LIE, "POST",
             RV_STR("/v1/replies"), rv_buf_str(&body), RAW_WITHIN_MS);
     rv_buf_done(&body);
 }
@@ -318,7 +291,10 @@ static void job_end(struct world *w, struct agent *a, rv_place place)
     struct job ended = a->jobs[place];
     job_uncount(w, &a->jobs[place]);
     a->jobs[place].used = false;
+    uint32_t number = ACTOR_AGENT + (uint32_t)(a - w->agents);
     bool late = clock_of(w, a) >= ended.stop_at;
+    if (fault_strikes(w, FAULT_LIE, number))
+        agent_lie(w, a, &ended);
     job_report(w, a, place, ended.deed);
     if (w->healed || a->doomed)
         return;
@@ -327,7 +303,7 @@ static void job_end(struct world *w, struct agent *a, rv_place place)
     /* Not after a failure that the runtime may try again: this one is at work no more. */
     bool over = ended.deed == DEED_DONE || ended.deed == DEED_REFUSE ||
                 ended.deed == DEED_BREAK_AFTER;
-    if (!late && over && fault_strikes(w, FAULT_TWICE, ACTOR_AGENT + (uint32_t)(a - w->agents)))
+    if (!late && over && fault_strikes(w, FAULT_TWICE, number))
         reply_raw(w, a, &ended, ended.deed == DEED_BREAK_AFTER);
 }
 
@@ -342,7 +318,7 @@ static void job_stop(struct world *w, struct agent *a, rv_place place)
     job->told_to_stop = true;
     if (job->zombie)
         return;
-    bool did = job->done_effect && has_effect(job->deed);
+    bool did = job->done_effect && deed_has_effect(job->deed);
     job_uncount(w, job);
     job->used = false;
     world_say(w, a->name, "stops working on %s", job->step);
@@ -473,6 +449,10 @@ void agent_answered(struct world *w, struct exchange *x)
 {
     struct agent *a = &w->agents[x->actor];
     bool raw = x->tag == TAG_RAW;
+    if (x->tag == TAG_LIE) {
+        check_lie(w, x->status, x->answer);
+        return;
+    }
     if ((raw || x->tag == RV_LANE_REPLY) && x->status == 200)
         check_replied(w, x->body, x->answer);
     if (a->life != x->life || a->runtime == NULL || raw)
@@ -498,7 +478,7 @@ void agent_answered(struct world *w, struct exchange *x)
 void agent_lost(struct world *w, struct exchange *x)
 {
     struct agent *a = &w->agents[x->actor];
-    if (a->life != x->life || a->runtime == NULL || x->tag == TAG_RAW)
+    if (a->life != x->life || a->runtime == NULL || x->tag >= TAG_RAW)
         return;
     a->lanes[x->tag] = NULL;
     world_say(w, a->name, "gets no answer on lane %u", x->tag);

@@ -2,20 +2,12 @@
 #ifndef RV_SIM_AGENT_H
 #define RV_SIM_AGENT_H
 
+#include "sim/deed.h"
 #include "sim/net.h"
 
 struct world;
 
 /* What a handler makes of a try. */
-enum deed {
-    DEED_DONE,        /* works, says so */
-    DEED_FAIL_BEFORE, /* transient, nothing was done */
-    DEED_FAIL_AFTER,  /* transient, it was done */
-    DEED_REFUSE,      /* permanent, nothing was done */
-    DEED_BREAK_AFTER, /* permanent, it was done */
-    DEED_HANG,        /* neither does nor says anything */
-    DEED_DIE          /* takes its agent with it */
-};
 
 void agents_new(struct world *w);
 void agents_free(struct world *w);

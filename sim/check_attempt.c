@@ -2,7 +2,6 @@
 
 #include "base/time.h"
 #include "sim/database.h"
-#include "sim/fault.h"
 #include "sim/world.h"
 
 static const struct step_past nothing;
@@ -100,13 +99,14 @@ static void check_result_newest(const struct transition *t, const struct step_pa
     if (past->row.attempt_state != RV_ATTEMPT_OPEN || past->row.token != step->token)
         world_violate(t->w, "I-06", "step %u: a result was taken for attempt %u, which was %s",
                       step->number, step->attempt, rv_attempt_state_text(past->row.attempt_state));
-    const struct told *told = history_told(t->w, step->token);
+    const struct told *told = history_told(t->w, (struct rv_step_id){t->task->id, step->number},
+                                           step->token);
     bool said = false;
     for (uint32_t i = 0; told != NULL && i < told->outputs_count; i++)
         said |= told->outputs[i] == history_hash(step->output);
     if (!said)
         world_violate(t->w, "I-28", "step %u has an output that no agent sent", step->number);
-    if (said && !fault_happened(t->w, FAULT_CLOCK_JUMP) && told->done_at >= past->row.complete_by)
+    if (said && database_clock_good(t->w) && told->done_at >= past->row.complete_by)
         world_violate(t->w, "I-06", "step %u: a result was taken %lld ms after complete-by",
                       step->number, (long long)(told->done_at - past->row.complete_by));
 }

@@ -1,21 +1,18 @@
 #include "sim/check.h"
 
-#include "sim/fault.h"
 #include "examples/orders/stand.h"
+#include "sim/database.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
-/* Where the server's clock has jumped, complete-by may pass early for the agents, and where they
- * outlive their deadlines on purpose nobody can help it: tombstones and fences are for that. */
-static bool clocks_are_good(const struct world *w)
-{
-    return !fault_happened(w, FAULT_CLOCK_JUMP);
-}
+/* Where the server's clock has jumped, or runs otherwise than the agents', complete-by may pass
+ * early for them, and where they outlive their deadlines on purpose nobody can help it: tombstones
+ * and fences are for that. */
 
 /* I-15: an agent that keeps its deadline never meets a step that is undone already. */
 void check_effect_after_undo(struct world *w, const struct effect *effect, bool zombie)
 {
-    if (clocks_are_good(w) && !zombie)
+    if (database_clock_good(w) && !zombie)
         world_violate(w, "I-15",
                       "the effect of %s comes %lld ms after its undo, and its agent kept its "
                       "deadline",
@@ -25,7 +22,7 @@ void check_effect_after_undo(struct world *w, const struct effect *effect, bool 
 /* I-14: nothing is undone while an agent that keeps its deadline is at work on it. */
 void check_undo_beside_work(struct world *w, const struct effect *effect)
 {
-    if (clocks_are_good(w) && effect->working > 0)
+    if (database_clock_good(w) && effect->working > 0)
         world_violate(w, "I-14", "%s is undone while an agent is at work on it", effect->key);
 }
 

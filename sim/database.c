@@ -2,16 +2,55 @@
 #include "sim/fault.h"
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "sim/storage.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
 
+enum { SWING_MS = 20000, NO_DRIFT = 10000 }; /* of the clock, back and forth */
 enum { WALL_START_MS = 1000000000, CLOCK_JUMP_MS = 3600 * 1000 };
+
+/* A triangle is as good as a sine, and needs no library's rounding. */
+static int64_t swing(int64_t now, int64_t amplitude)
+{
+    int64_t phase = now % SWING_MS * 4;
+    int64_t quarter = phase / SWING_MS;
+    int64_t rest = phase % SWING_MS * amplitude / SWING_MS;
+    switch (quarter) {
+    case 0:
+        return rest;
+    case 1:
+        return amplitude - rest;
+    case 2:
+        return -rest;
+    default:
+        return rest - amplitude;
+    }
+}
+
+/* How far the clock is beside itself at this instant. */
+static int64_t clock_error(const struct world *w)
+{
+    const struct knobs *k = &w->knobs;
+    int64_t at = w->healed ? w->healed_at : w->now;
+    int64_t drift_ppm = k->clock_drift != 0 ? (int64_t)k->clock_drift - NO_DRIFT : 0;
+    int64_t error = at * drift_ppm / 1000000 + swing(at, k->clock_swing_ms);
+    if (k->clock_noise_ms != 0 && !w->healed)
+        error += (int64_t)(rv_hash_int(w->seed ^ (uint64_t)at) % k->clock_noise_ms);
+    return error;
+}
 
 int64_t database_wall(const struct world *w)
 {
-    return w->now + w->database->wall_ahead;
+    return w->now + w->database->wall_ahead + clock_error(w);
+}
+
+bool database_clock_good(const struct world *w)
+{
+    const struct knobs *k = &w->knobs;
+    return !fault_happened(w, FAULT_CLOCK_JUMP) && k->clock_drift == 0 && k->clock_swing_ms == 0 &&
+           k->clock_noise_ms == 0;
 }
 
 static int64_t wall_now(void *self)
@@ -80,10 +119,15 @@ void database_found(struct world *w, int64_t alive_at)
 {
     struct database *d = w->database;
     int64_t now = database_wall(w);
-    if (alive_at != 0 && now > alive_at)
-        absence_add(d, alive_at, now);
-    if (now > d->looked_at)
-        d->looked_at = now;
+    /* A look leaves no trace in the store: where nothing was committed while the clock was ahead,
+     * the time since then comes once more. */
+    int64_t from_here = now > alive_at ? now : alive_at;
+    for (size_t i = 0; i < d->absences_count; i++)
+        if (d->absences[i].until > from_here)
+            d->absences[i].until = from_here;
+    d->looked_at = from_here;
+    if (alive_at != 0)
+        absence_add(d, alive_at, from_here);
 }
 
 void database_clock(struct world *w)
@@ -105,6 +149,6 @@ void database_heal(struct world *w)
 {
     struct database *d = w->database;
     if (database_wall(w) < d->looked_at)
-        d->wall_ahead = d->looked_at - w->now;
+        d->wall_ahead += d->looked_at - database_wall(w);
     storage_heal(w);
 }

@@ -33,6 +33,8 @@ void database_free(struct world *w);
 enum rv_err database_open(struct world *w, struct rv_store **ret_store);
 
 int64_t database_wall(const struct world *w);
+/* Agents can keep deadlines that were set by it: it neither jumps nor drifts nor trembles. */
+bool database_clock_good(const struct world *w);
 /* A server looks at the clock; `slack_ms`: so much later than the last look is no absence yet. */
 void database_look(struct world *w, int64_t slack_ms);
 /* A server starts and finds the store last used at `alive_at`. */

@@ -30,6 +30,8 @@ enum fault_actor {
     ACTOR_OPERATOR = ACTOR_CLIENT + SIM_CLIENTS_MAX,
     ACTOR_NOBODY, /* a connection whose peer has gone */
     ACTOR_SERVER, /* servers and their stores */
+    ACTOR_SHELL = ACTOR_SERVER + SIM_SERVERS_MAX,
+    ACTOR_AUTHOR = ACTOR_SHELL + SIM_SHELLS_MAX,
     ACTORS_MAX = 24
 };
 

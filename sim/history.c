@@ -6,12 +6,15 @@
 #include "sim/check.h"
 #include "sim/coverage.h"
 #include "sim/database.h"
+#include "sim/operator.h"
 #include "sim/rows.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { BESIDE_MS_MAX = 10000 };
 
 uint64_t history_hash(struct rv_str text)
 {
@@ -58,9 +61,14 @@ struct step_past *history_step(struct task_past *task, uint32_t number)
     return &task->steps[number];
 }
 
-const struct told *history_told(struct world *w, uint64_t token)
+static uint64_t step_key(struct rv_step_id step)
 {
-    const uint64_t *found = rv_map_find(&w->history->told, token, 0);
+    return (uint64_t)step.task.value ^ (uint64_t)step.number << 32;
+}
+
+const struct told *history_told(struct world *w, struct rv_step_id step, uint64_t token)
+{
+    const uint64_t *found = rv_map_find(&w->history->told, token, step_key(step));
     return found ? (const struct told *)(uintptr_t)*found : NULL;
 }
 
@@ -119,7 +127,7 @@ static bool load_after(struct rv_store *store, struct rv_arena *arena, struct tr
 }
 
 static const struct rv_definition *definition_of(struct world *w, struct rv_store *store,
-                                                 const struct rv_task *task)
+                                                 const struct rv_task *task, int64_t begun_at)
 {
     const struct rv_workflow_row *row;
     enum rv_err err = store->ops->load_workflow(store, &w->history->scratch, task->workflow, &row);
@@ -127,7 +135,11 @@ static const struct rv_definition *definition_of(struct world *w, struct rv_stor
         world_violate(w, "I-18", "the definition of an open task is not there");
         return NULL;
     }
-    return workload_definition(w, row->name);
+    const struct workload_version *version = workload_version_of(w, row);
+    if (version == NULL)
+        return NULL;
+    workload_check_newest(w, row, begun_at);
+    return version->definition;
 }
 
 /* ---- taking over ---- */
@@ -198,6 +210,17 @@ static void transition_take(struct transition *t)
     t->w->history->open += (int)rv_task_state_open(t->task->state) - (int)was_open;
 }
 
+/* An operator may act at the very moment at which something of the task is due. */
+static void transition_beside(const struct transition *t)
+{
+    struct world *w = t->w;
+    for (size_t i = 0; i < t->change->steps_count; i++) {
+        int64_t in_ms = t->change->steps[i]->wake_at - database_wall(w);
+        if (in_ms > 0 && in_ms < BESIDE_MS_MAX)
+            operator_beside(w, t->task->id, w->now + in_ms);
+    }
+}
+
 static void transition_say(const struct transition *t)
 {
     struct world *w = t->w;
@@ -222,7 +245,7 @@ static void transition_say(const struct transition *t)
 }
 
 void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
-                       int64_t now)
+                       int64_t now, int64_t begun_at)
 {
     struct history *h = w->history;
     if (w->violated != NULL)
@@ -238,7 +261,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         return;
     }
     if (t.past->definition == NULL)
-        t.past->definition = definition_of(w, store, t.task);
+        t.past->definition = definition_of(w, store, t.task, begun_at);
     if (w->violated != NULL)
         return;
     world_trace(w, (uint64_t)t.task->id.value);
@@ -249,6 +272,8 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
     check_transition(&t);
     coverage_see(w->coverage, &t);
     transition_take(&t);
+    if (w->knobs.operators > 0)
+        transition_beside(&t);
     if (w->violated == NULL)
         w->concerned = (struct rv_task_id){0};
 }
@@ -273,16 +298,17 @@ void history_started(struct world *w, struct rv_store *store, int64_t open_tasks
                       (long long)open_tasks, (long long)w->history->open);
 }
 
-static void told_done(struct world *w, uint64_t token, struct rv_str output)
+static void told_done(struct world *w, struct rv_step_id step, uint64_t token, struct rv_str output)
 {
     struct told *told = NULL;
-    uint64_t *found = rv_map_find(&w->history->told, token, 0);
+    uint64_t *found = rv_map_find(&w->history->told, token, step_key(step));
     if (found != NULL) {
         told = (struct told *)(uintptr_t)*found;
     } else {
         told = RV_NEW(&w->arena, struct told);
         rv_assert(told != NULL);
-        enum rv_err err = rv_map_put(&w->history->told, token, 0, (uint64_t)(uintptr_t)told);
+        enum rv_err err = rv_map_put(&w->history->told, token, step_key(step),
+                                     (uint64_t)(uintptr_t)told);
         rv_assert(err == RV_OK);
     }
     if (told->done_at == 0)
@@ -298,7 +324,7 @@ void history_arrived(struct world *w, const struct rv_call *call)
     for (size_t i = 0; i < call->u.replies.count; i++) {
         const struct rv_reply_item *item = &call->u.replies.items[i];
         if (!item->failed && item->refused == 0)
-            told_done(w, item->token, item->reply.output);
+            told_done(w, item->step, item->token, item->reply.output);
     }
 }
 

@@ -49,7 +49,7 @@ struct history {
     size_t count;
     size_t room;
     struct rv_map tokens; /* token -> (task index << 32 | step) */
-    struct rv_map told;   /* token -> struct told *, on the world's arena */
+    struct rv_map told;   /* (token, step) -> struct told *, on the world's arena */
     struct rv_arena scratch;
     int64_t epoch;
     int64_t open;            /* tasks */
@@ -70,9 +70,9 @@ struct transition {
 void history_new(struct world *w);
 void history_free(struct world *w);
 
-/* The tap's. */
+/* The tap's. `begun_at`: when the transaction began, in virtual time; 0: not known any more. */
 void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
-                       int64_t now);
+                       int64_t now, int64_t begun_at);
 /* Whether the operator's word ended the task where it stood (DESIGN 4.7). */
 bool history_abandons(const struct rv_task *task);
 void history_claimed(struct world *w, int64_t epoch);
@@ -83,7 +83,8 @@ void history_handed_out(struct world *w, const struct rv_poll *poll);
 
 struct task_past *history_task(struct world *w, struct rv_task_id id);   /* NULL: none */
 struct step_past *history_step(struct task_past *task, uint32_t number); /* NULL: none */
-const struct told *history_told(struct world *w, uint64_t token);        /* NULL: nothing */
+/* NULL: nothing. */
+const struct told *history_told(struct world *w, struct rv_step_id step, uint64_t token);
 uint64_t history_hash(struct rv_str text);
 
 #endif

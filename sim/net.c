@@ -5,18 +5,23 @@
 
 #include "base/assert.h"
 #include "sim/agent.h"
+#include "sim/author.h"
 #include "sim/client.h"
 #include "sim/crossing.h"
 #include "sim/fault.h"
 #include "sim/history.h"
 #include "sim/operator.h"
+#include "sim/partition.h"
 #include "sim/scenario.h"
 #include "sim/server.h"
+#include "sim/shell.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { HEALED_DELAY_MS = 3 }; /* shorter than the shortest lease */
+enum { ASK_AT_WAIT_MS = 10000 };
 
 /* Whose a message is, for its faults and its dice. */
 static uint32_t owner(const struct exchange *x)
@@ -24,11 +29,15 @@ static uint32_t owner(const struct exchange *x)
     switch (x->peer) {
     case PEER_AGENT:
         return ACTOR_AGENT + x->actor;
+    case PEER_SHELL:
+        return ACTOR_SHELL + x->actor;
     case PEER_CLIENT:
         return ACTOR_CLIENT + x->actor;
     case PEER_OPERATOR:
     case PEER_SCRIPT:
         return ACTOR_OPERATOR;
+    case PEER_AUTHOR:
+        return ACTOR_AUTHOR;
     case PEER_NOBODY:
         break;
     }
@@ -46,18 +55,26 @@ static int64_t delay(struct world *w, const struct exchange *x)
     return ms;
 }
 
-static void plan(struct world *w, const struct exchange *x, enum event_kind kind)
+/* When it will be there; 0: never, the link is cut. */
+static int64_t plan(struct world *w, const struct exchange *x, enum event_kind kind)
 {
-    world_at(w, w->now + delay(w, x), kind, 0, x->number);
+    enum way way = kind == EVENT_ARRIVE || kind == EVENT_LEFT ? WAY_TO_SERVER : WAY_BACK;
+    int64_t at = w->now + delay(w, x);
+    if (!partition_passes(w, partition_link(w, x->peer, x->actor, x->server), way, &at))
+        return 0;
+    world_at(w, at, kind, 0, x->number);
+    return at;
 }
 
-/* The message itself, or the news that it is lost, or nothing at all. */
-static void travel(struct world *w, const struct exchange *x, enum event_kind kind)
+/* The message itself, or the news that it is lost, or nothing at all. When the message will be
+ * there; 0: never. */
+static int64_t travel(struct world *w, const struct exchange *x, enum event_kind kind)
 {
     if (!fault_strikes(w, FAULT_LOSS, owner(x)))
-        plan(w, x, kind);
-    else if (!fault_strikes(w, FAULT_SILENCE, owner(x)))
-        plan(w, x, EVENT_LOST);
+        return plan(w, x, kind);
+    if (!fault_strikes(w, FAULT_SILENCE, owner(x)))
+        world_at(w, w->now + delay(w, x), EVENT_LOST, 0, x->number);
+    return 0;
 }
 
 static struct exchange *exchange_new(struct world *w)
@@ -85,33 +102,66 @@ static void request_repeat(struct world *w, const struct exchange *x, bool left)
     uint64_t own = ghost->number;
     *ghost = *x;
     ghost->number = own;
-    ghost->peer = PEER_NOBODY;
     ghost->served = NULL;
     ghost->waits = false;
     ghost->left = left;
     plan(w, ghost, EVENT_ARRIVE);
+    ghost->peer = PEER_NOBODY;
+}
+
+static struct exchange *exchange_make(struct world *w, enum peer peer, uint32_t actor,
+                                      const char *method, struct rv_str target, struct rv_str body)
+{
+    struct exchange *x = exchange_new(w);
+    x->peer = peer;
+    x->actor = actor;
+    x->server = w->net->homes[peer][actor];
+    x->waits = true;
+    x->method = rv_str_of(method);
+    x->target = rv_arena_str(&w->arena, target);
+    x->body = rv_arena_str(&w->arena, body);
+    world_trace(w, body.len);
+    return x;
+}
+
+/* Something will happen to the task that the reply names first, just when it arrives. */
+static void beside_reply(struct world *w, const struct exchange *x, int64_t at)
+{
+    static const char before[] = "{\"replies\":[{\"step\":\"";
+    struct rv_task_id task;
+    struct rv_str id = {x->body.at + sizeof before - 1, RV_ID_TEXT_BYTES - 1};
+    if (x->body.len > sizeof before + id.len &&
+        memcmp(x->body.at, before, sizeof before - 1) == 0 && rv_task_parse(id, &task) == RV_OK &&
+        history_task(w, task) != NULL)
+        operator_beside(w, task, at);
 }
 
 struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32_t life,
                          uint32_t tag, const char *method, struct rv_str target, struct rv_str body,
                          int64_t timeout_ms)
 {
-    struct exchange *x = exchange_new(w);
-    x->peer = peer;
-    x->actor = actor;
+    struct exchange *x = exchange_make(w, peer, actor, method, target, body);
     x->life = life;
     x->tag = tag;
-    x->waits = peer != PEER_NOBODY;
-    x->method = rv_str_of(method);
-    x->target = rv_arena_str(&w->arena, target);
-    x->body = rv_arena_str(&w->arena, body);
-    world_trace(w, body.len);
-    travel(w, x, EVENT_ARRIVE);
+    int64_t at = travel(w, x, EVENT_ARRIVE);
+    if (at != 0 && rv_str_is(x->target, "/v1/replies"))
+        beside_reply(w, x, at);
     if (fault_strikes(w, FAULT_DUPLICATE, owner(x)))
         request_repeat(w, x, fault_roll(w, 2) == 0);
-    if (x->waits)
-        world_at(w, w->now + timeout_ms, EVENT_LOST, 1, x->number);
+    world_at(w, w->now + timeout_ms, EVENT_LOST, 1, x->number);
     return x;
+}
+
+void net_ask_at(struct world *w, enum peer peer, uint32_t tag, const char *method,
+                struct rv_str target, struct rv_str body, int64_t arrive_at)
+{
+    struct exchange *x = exchange_make(w, peer, 0, method, target, body);
+    x->tag = tag;
+    if (arrive_at <= w->now)
+        arrive_at = w->now + 1;
+    world_at(w, arrive_at + ASK_AT_WAIT_MS, EVENT_LOST, 1, x->number);
+    if (partition_passes(w, partition_link(w, peer, 0, x->server), WAY_TO_SERVER, &arrive_at))
+        world_at(w, arrive_at, EVENT_ARRIVE, 0, x->number);
 }
 
 void net_arrive(struct world *w, uint64_t exchange)
@@ -178,6 +228,9 @@ void net_answered(struct world *w, uint64_t exchange)
     case PEER_AGENT:
         agent_answered(w, x);
         return;
+    case PEER_SHELL:
+        shell_answered(w, x);
+        return;
     case PEER_CLIENT:
         client_answered(w, x);
         return;
@@ -186,6 +239,9 @@ void net_answered(struct world *w, uint64_t exchange)
         return;
     case PEER_SCRIPT:
         script_answered(w, x);
+        return;
+    case PEER_AUTHOR:
+        author_answered(w, x);
         return;
     case PEER_NOBODY:
         return;
@@ -202,6 +258,9 @@ void net_lost(struct world *w, uint64_t exchange)
     case PEER_AGENT:
         agent_lost(w, x);
         return;
+    case PEER_SHELL:
+        shell_lost(w, x);
+        return;
     case PEER_CLIENT:
         client_lost(w, x);
         return;
@@ -210,6 +269,9 @@ void net_lost(struct world *w, uint64_t exchange)
         return;
     case PEER_SCRIPT:
         script_lost(w, x);
+        return;
+    case PEER_AUTHOR:
+        author_lost(w, x);
         return;
     case PEER_NOBODY:
         return;

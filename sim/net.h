@@ -3,6 +3,7 @@
 #define RV_SIM_NET_H
 
 #include "base/str.h"
+#include "sim/knobs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +12,15 @@
 struct world;
 struct served;
 
-enum peer { PEER_AGENT, PEER_CLIENT, PEER_OPERATOR, PEER_SCRIPT, PEER_NOBODY };
+enum peer {
+    PEER_AGENT,
+    PEER_SHELL,
+    PEER_CLIENT,
+    PEER_OPERATOR,
+    PEER_AUTHOR,
+    PEER_SCRIPT,
+    PEER_NOBODY
+};
 
 /* One request and its answer. Lives as long as the world. */
 struct exchange {
@@ -33,7 +42,8 @@ struct exchange {
 };
 
 struct net {
-    struct exchange **all; /* owned array; exchanges on the world's arena */
+    uint32_t homes[PEER_NOBODY][SIM_AGENTS_MAX]; /* which server the actor talks to */
+    struct exchange **all;                       /* owned array; exchanges on the world's arena */
     size_t count;
     size_t room;
 };
@@ -42,6 +52,9 @@ struct net {
 struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32_t life,
                          uint32_t tag, const char *method, struct rv_str target, struct rv_str body,
                          int64_t timeout_ms);
+/* Sends what arrives at this very instant, or as soon after it as the link allows. */
+void net_ask_at(struct world *w, enum peer peer, uint32_t tag, const char *method,
+                struct rv_str target, struct rv_str body, int64_t arrive_at);
 /* The server answers; the text is copied. */
 void net_answer(struct world *w, struct exchange *x, int status, int64_t retry_after_ms,
                 struct rv_str body);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ANSWER_WITHIN_MS = 10000, LOOKS_EVERY_MS = 1000 };
+enum { ANSWER_WITHIN_MS = 10000, LOOKS_EVERY_MS = 1000, BURST_MAX = 4 };
 enum { RESUBMIT, UNDO, CANCEL, ABANDON, VERBS };
 
 static const struct {
@@ -45,6 +45,24 @@ static struct rv_task_id any_task(struct world *w)
 {
     struct rv_task_id any = clients_any_task(w, STREAM_OPERATOR);
     return world_roll(w, STREAM_OPERATOR, 2) == 0 ? any : w->history->moved;
+}
+
+void operator_beside(struct world *w, struct rv_task_id task, int64_t at)
+{
+    if (w->knobs.operators == 0 || !fault_strikes(w, FAULT_BURST, ACTOR_OPERATOR))
+        return;
+    uint64_t count = 1 + fault_roll(w, BURST_MAX);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t verb = (uint32_t)fault_roll(w, ABANDON);
+        int64_t when = at - 1 + (int64_t)fault_roll(w, 3);
+        char id[RV_ID_TEXT_BYTES], target[64];
+        snprintf(target, sizeof target, "/v1/tasks/%s/%s", rv_task_text(task, id).at,
+                 verbs[verb].route);
+        world_say(w, "operator", "%s %s, to arrive in %lld ms", verbs[verb].name, id,
+                  (long long)(when - w->now));
+        net_ask_at(w, PEER_OPERATOR, verb, "POST", rv_str_of(target), rv_str_of(verbs[verb].body),
+                   when);
+    }
 }
 
 /* Parked tasks are resubmitted; sometimes anything befalls any task. */

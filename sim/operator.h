@@ -2,11 +2,14 @@
 #ifndef RV_SIM_OPERATOR_H
 #define RV_SIM_OPERATOR_H
 
+#include "base/id.h"
 #include "sim/net.h"
 
 struct world;
 
 void operator_new(struct world *w);
+/* Something will happen to the task at that instant: perhaps several commands just then. */
+void operator_beside(struct world *w, struct rv_task_id task, int64_t at);
 /* Once a second. */
 void operator_turn(struct world *w);
 void operator_answered(struct world *w, struct exchange *x);

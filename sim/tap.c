@@ -31,6 +31,7 @@ struct tap {
     bool misread;         /* what the process has in memory is not what the store has */
     bool dead;            /* the process dies in this commit: nothing can be asked any more */
     int64_t now;          /* of the open transaction */
+    int64_t begun_at;     /* ... in virtual time */
     int64_t full_until;   /* virtual time */
     int64_t committed_at; /* the highest of the transactions that were committed */
 };
@@ -56,6 +57,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     struct tap *tap = (struct tap *)store;
     enum rv_err err = tap->inner->ops->begin(tap->inner, ret_now);
     tap->now = *ret_now;
+    tap->begun_at = tap->world->now;
     /* I-17: across committed transitions the store's clock never goes back. */
     if (err == RV_OK && tap->now < tap->committed_at)
         world_violate(tap->world, "I-17", "the store's clock went back from %lld to %lld",
@@ -75,7 +77,8 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     storage_look(tap->world);
     for (size_t i = 0; i < batch->changes_count; i++)
         if (batch->changes[i].outcome == RV_OK)
-            history_committed(tap->world, tap->inner, &batch->changes[i], tap->now);
+            history_committed(tap->world, tap->inner, &batch->changes[i], tap->now,
+                              tap->begun_at);
     storage_looked(tap->world);
     return RV_OK;
 }

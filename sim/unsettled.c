@@ -132,7 +132,7 @@ bool unsettled_settle(struct unsettled *u, struct world *w, struct rv_store *sto
         world_violate(w, "I-03", "of a batch of %zu changes %zu are in the store", wanted, there);
     for (size_t i = 0; i < u->count && there != 0; i++)
         if (u->changes[i].outcome == RV_OK)
-            history_committed(w, store, &u->changes[i], u->now);
+            history_committed(w, store, &u->changes[i], u->now, 0);
     u->changes = NULL;
     u->count = 0;
     return there != 0;

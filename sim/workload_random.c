@@ -12,7 +12,7 @@ enum { DEPTH_MAX = 3, CALLS_MAX = 8 };
 struct draft {
     struct world *w;
     struct rv_buf *out;
-    uint32_t workflow;
+    const struct workload_title *title;
     uint32_t names; /* given out so far */
     uint32_t calls;
     uint32_t depth;
@@ -191,7 +191,7 @@ static void write_steps(struct draft *d)
         rv_buf_printf(d->out, "%s{\"s%u\":{", i ? "," : "", first + i);
         size_t from = d->out->len;
         write_task(d, may_skip ? first + count - 1 : 0);
-        workload_step_end(d->w, d->out, from, d->workflow, first + i);
+        workload_step_end(d->w, d->out, from, d->title, first + i);
         rv_buf_lit(d->out, "}}");
     }
     d->depth--;
@@ -214,20 +214,20 @@ static void write_impatient(struct draft *d)
     size_t from = d->out->len;
     write_plain_call(d);
     rv_buf_printf(d->out, ",\"timeout\":{\"after\":{\"milliseconds\":%u}}", ms);
-    workload_step_end(d->w, d->out, from, d->workflow, first + 1);
+    workload_step_end(d->w, d->out, from, d->title, first + 1);
     rv_buf_printf(d->out,
                   "}}],\"catch\":{\"errors\":{\"with\":{\"status\":408}},\"do\":[{\"s%u\":{"
                   "\"set\":{\"late\":true}}}]},\"then\":\"%s\"}}",
                   first + 2, then);
 }
 
-void workload_random(struct world *w, struct rv_buf *out, uint32_t workflow)
+void workload_random(struct world *w, struct rv_buf *out, const struct workload_title *title)
 {
-    struct draft d = {.w = w, .out = out, .workflow = workflow, .names = 1};
+    struct draft d = {.w = w, .out = out, .title = title, .names = 1};
     rv_buf_printf(out,
                   "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"sim\",\"name\":\"w%u\","
-                  "\"version\":\"1.0.0\",\"metadata\":{\"reeve\":{",
-                  workflow);
+                  "\"version\":\"%.*s\",\"metadata\":{\"reeve\":{",
+                  title->workflow, RV_STR_FMT(title->version));
     write_policy(&d, false);
     rv_buf_lit(out, "}}},\"do\":[");
     if (roll(&d, 6) == 0) {

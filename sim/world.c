@@ -9,9 +9,11 @@
 #include "sim/database.h"
 #include "sim/net.h"
 #include "sim/operator.h"
+#include "sim/partition.h"
 #include "sim/rows.h"
 #include "sim/scenario.h"
 #include "sim/server.h"
+#include "sim/shell.h"
 #include "sim/with.h"
 #include "sim/workload.h"
 
@@ -146,6 +148,18 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
     case EVENT_SCRIPT:
         script_turn(w);
         return;
+    case EVENT_SHELL:
+        shell_turn(w, actor, entry->detail);
+        return;
+    case EVENT_SHELL_TROUBLE:
+        shell_trouble(w, actor);
+        return;
+    case EVENT_AUTHOR:
+        author_turn(w);
+        return;
+    case EVENT_PARTITION:
+        partition_turn(w);
+        return;
     }
 }
 
@@ -179,6 +193,7 @@ static void phase_safety(struct world *w)
     for (uint32_t i = 0; i < w->knobs.servers; i++)
         world_at(w, w->now + 1000, EVENT_OUTAGE, i, 0);
     world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
+    world_at(w, w->now + 1000, EVENT_PARTITION, 0, 0);
     world_pass(w, w->now + w->knobs.safety_ms, NULL);
 }
 
@@ -188,9 +203,11 @@ static void phase_liveness(struct world *w)
     world_say(w, "world", "faults stop");
     w->healed = true;
     w->healed_at = w->now;
+    partition_heal(w);
     database_heal(w);
     servers_heal(w);
     agents_heal(w);
+    shells_heal(w);
     world_pass(w, w->now + SETTLE_MS, check_all_settled);
     if (w->violated == NULL && !check_all_settled(w))
         world_violate(w, "I-20", "%d s after the last fault not every task has ended or is parked",
@@ -232,7 +249,8 @@ void world_init(struct world *w, const struct world_setup *setup)
     for (unsigned i = 0; i < STREAM_COUNT; i++)
         rv_prng_init(&w->dice[i], rv_hash_int(w->seed * 1000 + i + 1));
     w->net = calloc(1, sizeof *w->net);
-    rv_assert(w->net != NULL);
+    w->partitions = calloc(1, sizeof *w->partitions);
+    rv_assert(w->net != NULL && w->partitions != NULL);
     knobs_draw(&w->knobs, w->seed);
     if (setup->with != NULL)
         with_apply(setup->with, &w->knobs);
@@ -257,6 +275,8 @@ void world_run(struct world *w, const struct world_setup *setup)
     w->healed = false;
     if (w->violated == NULL) {
         agents_new(w);
+        shells_new(w);
+        author_new(w);
         clients_new(w);
         operator_new(w);
         phase_safety(w);
@@ -283,10 +303,12 @@ void world_free(struct world *w)
     servers_free(w);
     database_free(w);
     agents_free(w);
+    shells_free(w);
     clients_free(w);
     history_free(w);
     ledger_free(w);
     faults_free(w);
+    free(w->partitions);
     free(w->net->all);
     free(w->net);
     rv_heap_done(&w->events);

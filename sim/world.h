@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/prng.h"
 #include "base/str.h"
+#include "sim/author.h"
 #include "sim/fault.h"
 #include "sim/knobs.h"
 
@@ -21,20 +22,24 @@
  * another draws. So a seed replays to the letter, and the trace hash says whether it did. */
 
 enum event_kind {
-    EVENT_ARRIVE,   /* detail: exchange: its request reaches the server */
-    EVENT_ANSWER,   /* detail: exchange: its answer reaches the peer */
-    EVENT_LOST,     /* detail: exchange: the peer learns that no answer comes */
-    EVENT_LEFT,     /* detail: exchange: the server learns that the peer has gone */
-    EVENT_SERVER,   /* actor: server: its next batch */
-    EVENT_START,    /* actor: server: it starts again */
-    EVENT_CLOCK,    /* the store's wall clock jumps */
-    EVENT_AGENT,    /* actor: agent: its session or a handler wants to be looked at */
-    EVENT_REVIVE,   /* actor: agent: it starts again, or goes on after a pause */
-    EVENT_TROUBLE,  /* actor: agent: something befalls it */
-    EVENT_CLIENT,   /* actor: client */
-    EVENT_OPERATOR, /* the operator looks at something */
-    EVENT_OUTAGE,   /* actor: server: something befalls it between two batches */
-    EVENT_SCRIPT    /* the people of a scenario look at what is to be done */
+    EVENT_ARRIVE,        /* detail: exchange: its request reaches the server */
+    EVENT_ANSWER,        /* detail: exchange: its answer reaches the peer */
+    EVENT_LOST,          /* detail: exchange: the peer learns that no answer comes */
+    EVENT_LEFT,          /* detail: exchange: the server learns that the peer has gone */
+    EVENT_SERVER,        /* actor: server: its next batch */
+    EVENT_START,         /* actor: server: it starts again */
+    EVENT_CLOCK,         /* the store's wall clock jumps */
+    EVENT_AGENT,         /* actor: agent: its session or a handler wants to be looked at */
+    EVENT_REVIVE,        /* actor: agent: it starts again, or goes on after a pause */
+    EVENT_TROUBLE,       /* actor: agent: something befalls it */
+    EVENT_CLIENT,        /* actor: client */
+    EVENT_OPERATOR,      /* the operator looks at something */
+    EVENT_OUTAGE,        /* actor: server: something befalls it between two batches */
+    EVENT_SHELL,         /* actor: shell: what it has in hand wants to be looked at */
+    EVENT_SHELL_TROUBLE, /* actor: shell */
+    EVENT_AUTHOR,        /* the author may publish */
+    EVENT_PARTITION,     /* links are cut */
+    EVENT_SCRIPT         /* the people of a scenario look at what is to be done */
 };
 
 enum stream {
@@ -44,13 +49,17 @@ enum stream {
     STREAM_CLIENT,
     STREAM_NET = STREAM_CLIENT + SIM_CLIENTS_MAX,
     STREAM_AGENT = STREAM_NET + ACTORS_MAX,
-    STREAM_COUNT = STREAM_AGENT + SIM_AGENTS_MAX
+    STREAM_SHELL = STREAM_AGENT + SIM_AGENTS_MAX,
+    STREAM_PARTITION = STREAM_SHELL + SIM_SHELLS_MAX,
+    STREAM_COUNT
 };
 
 struct database;
 struct storage;
 struct server;
 struct agent;
+struct shell;
+struct partitions;
 struct client;
 struct operator_;
 struct net;
@@ -88,9 +97,12 @@ struct world {
     struct storage *storage;   /* NULL: the store is in memory */
     struct server *servers;
     struct agent *agents;
+    struct shell *shells;
     struct client *clients;
     struct operator_ *operator_;
     struct net *net;
+    struct partitions *partitions;
+    struct author author;
     struct ledger *ledger;
     struct history *history;
     struct workload *workload;
