@@ -7,8 +7,6 @@
 
 struct world;
 
-/* What a handler makes of a try. */
-
 void agents_new(struct world *w);
 void agents_free(struct world *w);
 /* Something of the agent is due. */

@@ -69,6 +69,8 @@ struct agent_instance {
     struct agent_kind *kind; /* borrowed */
     int64_t seen_at;
     bool overlaps; /* has had two polls out at once */
+    struct pending *asks; /* borrowed: its newest poll of the batch `asks_in` */
+    uint64_t asks_in;
     uint32_t held_count;
     uint32_t parked_count;
     uint32_t cancels; /* revoked attempts that it was not told of */

@@ -65,7 +65,7 @@ static struct rv_task_id waited_for(const struct rv_call *call)
 enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
 {
     rv_assert(!p->parked);
-    if (s->parked_by_serial.count >= RV_POLLS_PARKED_MAX)
+    if (s->parked_by_serial.count >= s->options.polls_parked_max)
         return RV_ERR_BUSY;
     if (wait_ms > RV_WAIT_MS_MAX)
         wait_ms = RV_WAIT_MS_MAX;

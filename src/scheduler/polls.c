@@ -161,6 +161,19 @@ static struct pending *parked_same(const struct pending *p)
     return NULL;
 }
 
+/* The same poll twice in one batch: what it asks for, it asks for once. The later one gets it; the
+ * earlier one leaves at once, with what an earlier answer took. */
+static void poll_twins(struct rv_scheduler *s, struct pending *p)
+{
+    struct agent_instance *instance = p->instance;
+    p->asked_before = instance->asks_in == s->batch.turn ? instance->asks : NULL;
+    instance->asks = p;
+    instance->asks_in = s->batch.turn;
+    for (struct pending *other = p->asked_before; other != NULL; other = other->asked_before)
+        if (rv_str_eq(other->poll->poll, p->poll->poll))
+            other->poll->max = 0, other->poll->wait_ms = 0;
+}
+
 enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
 {
     p->kind = agents_kind(&s->agents, p->poll->agent);
@@ -176,6 +189,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
         finish(s, same, RV_OK, RV_STR_NONE);
     if (p->instance->parked_count > 0)
         p->instance->overlaps = true;
+    poll_twins(s, p);
     /* Until the open rows were walked after a start nobody knows what the instance holds. */
     if (s->agents.recovering)
         return RV_OK;
@@ -408,7 +422,10 @@ void poll_act(struct rv_scheduler *s, struct pending *p)
         pending_append(&s->carried, p);
         return;
     }
-    if (filled || p->poll->wait_ms <= 0 || s->draining) {
+    /* One that an earlier process seems to have left behind does not wait either: if that process
+     * lives after all, its next poll says so. */
+    bool left_behind = p->boot != p->instance->boot;
+    if (filled || p->poll->wait_ms <= 0 || left_behind || s->draining) {
         pending_unlink(&s->batch.calls, p);
         finish(s, p, RV_OK, RV_STR_NONE);
         return;

@@ -33,12 +33,18 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
         s->options.scan_interval_ms = SCAN_INTERVAL_MS_DEFAULT;
     if (s->options.role_lease_ms == 0)
         s->options.role_lease_ms = ROLE_LEASE_MS_DEFAULT;
+    if (s->options.polls_parked_max == 0)
+        s->options.polls_parked_max = RV_POLLS_PARKED_MAX;
+    if (s->options.findings_max == 0 || s->options.findings_max > RV_FINDINGS_MAX)
+        s->options.findings_max = RV_FINDINGS_MAX;
     s->store = options->store;
     rv_prng_init(&s->prng, options->seed);
     rv_arena_init(&s->arena, 0);
     workflow_cache_init(&s->workflows);
     rv_supervisor_init(&s->supervisor, s->store, s->options.scan_interval_ms,
                        s->options.role_lease_ms);
+    if (options->scan_rows_max != 0 && options->scan_rows_max < RV_SCAN_ROWS_MAX)
+        s->supervisor.scan_rows_max = options->scan_rows_max;
     agents_init(&s->agents, options->hash_key);
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
@@ -568,6 +574,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
 {
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
+    s->batch.turn++;
     s->batch.mono_now = mono_now;
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
@@ -608,16 +615,16 @@ static void answered_early(struct rv_scheduler *s)
 /* From what is asked to what shall be; nothing of it is written yet. */
 static enum rv_err batch_plan(struct rv_scheduler *s)
 {
-    struct rv_task_id *due = rv_arena_take(s->batch.arena, RV_FINDINGS_MAX * sizeof *due);
+    struct rv_task_id *due = rv_arena_take(s->batch.arena, s->options.findings_max * sizeof *due);
     s->batch.due = due;
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
     if (err == RV_OK) {
-        due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, RV_FINDINGS_MAX);
+        due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, s->options.findings_max);
         s->batch.due_count = due_count;
-        if (due_count == RV_FINDINGS_MAX)
+        if (due_count == s->options.findings_max)
             s->more_due = true;
         err = batch_scan(s);
     }

@@ -30,6 +30,9 @@ struct rv_scheduler_options {
     struct rv_hash_key hash_key;
     int64_t scan_interval_ms; /* of the repair scan; 0: 1,000 */
     int64_t role_lease_ms;    /* of the supervisor's role; 0: 5,000 */
+    size_t polls_parked_max;  /* 0: RV_POLLS_PARKED_MAX */
+    size_t findings_max;      /* due tasks decided in one batch; 0, and at most, RV_FINDINGS_MAX */
+    size_t scan_rows_max;     /* of a piece of the scan; 0, and at most, RV_SCAN_ROWS_MAX */
     struct rv_scheduler_log log;
 };
 

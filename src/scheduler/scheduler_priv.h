@@ -84,9 +84,10 @@ struct pending {
     int64_t until;             /* parked: monotonic instant of its end */
     struct rv_arena_mark mark; /* parked for a task: before the newest answer that may leave */
     bool parked;
-    bool admitted;        /* its boot, confirmations and repeats were looked at */
-    unsigned tries;       /* batches in which a decision of it did not pass */
-    struct pending *next; /* in the batch, or among the parked of its kind or task */
+    bool admitted;                /* its boot, confirmations and repeats were looked at */
+    unsigned tries;               /* batches in which a decision of it did not pass */
+    struct pending *asked_before; /* the instance's poll before this one, in the same batch */
+    struct pending *next;         /* in the batch, or among the parked of its kind or task */
     struct pending *prev;
 };
 
@@ -95,6 +96,7 @@ void pending_unlink(struct pending_list *list, struct pending *pending);
 
 /* One turn of the cycle. */
 struct batch {
+    uint64_t turn; /* counts the batches of this process */
     int64_t now;
     int64_t mono_now;
     struct rv_arena *arena;
@@ -135,11 +137,11 @@ struct rv_scheduler {
     struct rv_arena arena; /* of the batch */
     struct batch batch;
     int64_t batch_number;
-    int64_t last_now;  /* the store's clock at the last look */
-    bool looked;       /* this process has looked at it */
+    int64_t last_now;   /* the store's clock at the last look */
+    bool looked;        /* this process has looked at it */
     int64_t moved_mono; /* when it was seen to move, by the monotonic clock */
-    bool full;         /* the newest write found the disk full */
-    int64_t full_from; /* the last look before that */
+    bool full;          /* the newest write found the disk full */
+    int64_t full_from;  /* the last look before that */
     struct absence absences[ABSENCES_MAX];
     size_t absences_next;
     struct workflow_cache workflows;
@@ -152,7 +154,7 @@ struct rv_scheduler {
     struct rv_call *finished_last;
     struct pending_list carried; /* to be decided again in the next batch */
     bool more_due;               /* the next batch has work already */
-    bool refused; /* the store refused the last batch */
+    bool refused;                /* the store refused the last batch */
     bool draining;
 };
 

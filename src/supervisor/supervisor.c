@@ -16,6 +16,7 @@ void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store
         .store = store,
         .scan_interval_ms = scan_interval_ms,
         .role_lease_ms = role_lease_ms,
+        .scan_rows_max = RV_SCAN_ROWS_MAX,
         .scan_first = !RV_MUTANT_ON(START_NOT_WALKED),
     };
     rv_heap_init(&supervisor->heap);
@@ -73,7 +74,8 @@ static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena 
                               const struct rv_task **ret_tasks, size_t *ret_count)
 {
     enum rv_err err = supervisor->store->ops->scan_open(
-        supervisor->store, arena, supervisor->scan_after, RV_SCAN_ROWS_MAX, ret_tasks, ret_count);
+        supervisor->store, arena, supervisor->scan_after, supervisor->scan_rows_max, ret_tasks,
+        ret_count);
     if (err == RV_OK && *ret_count > 0)
         supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
     return err;

@@ -27,6 +27,7 @@ struct rv_supervisor {
     struct rv_map wakes; /* task -> the instant that counts; a heap entry may be earlier */
     struct rv_task_id scan_after;
     int64_t scan_next_at;
+    size_t scan_rows_max; /* of a piece of the walk: RV_SCAN_ROWS_MAX, or less */
     bool scan_first; /* the first walk over the open rows since the start is under way */
 };
 

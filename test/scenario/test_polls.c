@@ -231,6 +231,39 @@ static void a_late_poll_of_an_earlier_boot_ends_nothing(void **state)
     assert_true(requests(poll_as(w, "i1", "b1", "p5", true, "p3", 0)) > 0);
 }
 
+/* It would learn nothing from waiting; and the process behind it, should it live, is known by its
+ * next poll. */
+static void a_late_poll_of_an_earlier_boot_does_not_wait(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 0);
+    assert_int_equal(requests(poll_as(w, "i1", "b2", "p2", true, NULL, 0)), 0);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p3", true, "p1", 20000)), 0);
+    assert_false(world_finished(poll_as(w, "i1", "b1", "p4", true, "p3", 20000)));
+}
+
+/* On two connections, and both in one batch. */
+static void the_same_poll_twice_takes_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *both[2];
+    for (int i = 0; i < 12; i++)
+        (void)world_submit(w, "order", "{}");
+    for (int i = 0; i < 2; i++) {
+        both[i] = world_call(w, RV_CALL_POLL);
+        both[i]->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                           .instance = RV_STR("i1"),
+                                           .boot = RV_STR("b1"),
+                                           .poll = RV_STR("p1"),
+                                           .max = 4,
+                                           .wait_ms = 20000};
+    }
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, both, 2, w->mono), RV_OK);
+    assert_int_equal(requests(both[0]), 0);
+    assert_int_equal(requests(both[1]), 4);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", false, NULL, 0)), 8);
+}
+
 /* A poll that came twice, the second time after a later one had taken work. */
 static void a_repeated_poll_that_was_overtaken_ends_nothing(void **state)
 {
@@ -424,6 +457,8 @@ int main(void)
         SCENARIO(an_answer_that_never_left_had_no_effect),
         SCENARIO(one_of_two_answers_that_never_left_ends_nothing),
         SCENARIO(a_late_poll_of_an_earlier_boot_ends_nothing),
+        SCENARIO(a_late_poll_of_an_earlier_boot_does_not_wait),
+        SCENARIO(the_same_poll_twice_takes_once),
         SCENARIO(a_repeated_poll_that_was_overtaken_ends_nothing),
         SCENARIO(a_lease_is_renewed_but_never_beyond_complete_by),
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
