@@ -109,8 +109,16 @@ void coverage_see(struct coverage *coverage, const struct transition *t)
 
 /* ---- telling ---- */
 
+void coverage_end(struct coverage *coverage, const struct world *w)
+{
+    for (int f = 0; coverage != NULL && f < FAULT_COUNT; f++)
+        coverage->worlds[f] += w->faults->struck_at[f] >= 0;
+}
+
 void coverage_add(struct coverage *coverage, const struct coverage *more)
 {
+    for (int f = 0; f < FAULT_COUNT; f++)
+        coverage->worlds[f] += more->worlds[f];
     for (int cell = 0; cell < CELLS_COUNT; cell++) {
         coverage->edges[cell] += more->edges[cell];
         for (int f = 0; f < FAULT_COUNT; f++)
@@ -129,6 +137,8 @@ static unsigned pairs_met(const struct coverage *coverage, int cell)
 struct coverage_sum coverage_sum(const struct coverage *coverage)
 {
     struct coverage_sum sum = {0};
+    for (int f = 0; f < FAULT_COUNT; f++)
+        sum.faults += coverage->worlds[f] != 0;
     for (const struct table *table = tables; table < tables + TABLES; table++)
         for (int from = 0; from < table->states; from++)
             for (int to = 0; to < table->states; to++) {
@@ -137,24 +147,25 @@ struct coverage_sum coverage_sum(const struct coverage *coverage)
                 int cell = cell_of(table, from, to);
                 sum.edges++;
                 sum.edges_met += coverage->edges[cell] != 0;
-                sum.pairs += FAULT_COUNT;
+                sum.pairs += sum.faults;
                 sum.pairs_met += pairs_met(coverage, cell);
             }
     return sum;
 }
 
 static void missing(const struct coverage *coverage, const struct table *table, int from, int to,
-                    const char *before, FILE *out)
+                    unsigned faults, const char *before, FILE *out)
 {
     int cell = cell_of(table, from, to);
-    if (!table->may_move(from, to) || pairs_met(coverage, cell) == FAULT_COUNT)
+    if (!table->may_move(from, to) ||
+        (coverage->edges[cell] != 0 && pairs_met(coverage, cell) == faults))
         return;
     fprintf(out, "%s%s from %s to %s, %llu times", before, table->name, table->text(from),
             table->text(to), (unsigned long long)coverage->edges[cell]);
     if (coverage->edges[cell] != 0) {
         fprintf(out, ", never after");
         for (int f = 0; f < FAULT_COUNT; f++)
-            if (coverage->pairs[cell][f] == 0)
+            if (coverage->pairs[cell][f] == 0 && coverage->worlds[f] != 0)
                 fprintf(out, " %s", fault_name((enum fault)f));
     }
     fputc('\n', out);
@@ -162,8 +173,12 @@ static void missing(const struct coverage *coverage, const struct table *table, 
 
 void coverage_missing(const struct coverage *coverage, const char *before, FILE *out)
 {
+    unsigned faults = coverage_sum(coverage).faults;
+    for (int f = 0; f < FAULT_COUNT; f++)
+        if (coverage->worlds[f] == 0)
+            fprintf(out, "%sin no world: %s\n", before, fault_name((enum fault)f));
     for (const struct table *table = tables; table < tables + TABLES; table++)
         for (int from = 0; from < table->states; from++)
             for (int to = 0; to < table->states; to++)
-                missing(coverage, table, from, to, before, out);
+                missing(coverage, table, from, to, faults, before, out);
 }

@@ -20,13 +20,16 @@ enum {
  * of the world's time after a fault of the class struck, or was still at work. */
 enum { COVERAGE_AFTER_MS = 5000 };
 
-/* Counters by table, from, to; only those of edges that are in a table are ever raised. */
+/* Counters by table, from, to; only those of edges that are in a table are ever raised. Faults that
+ * no world of the run could have (those of disks, where the store is in memory) make no pairs. */
 struct coverage {
     uint64_t edges[CELLS_COUNT];
     uint64_t pairs[CELLS_COUNT][FAULT_COUNT];
+    uint64_t worlds[FAULT_COUNT]; /* in which the fault struck */
 };
 
 struct coverage_sum {
+    unsigned faults; /* that struck */
     unsigned edges;
     unsigned edges_met;
     unsigned pairs;
@@ -36,6 +39,8 @@ struct coverage_sum {
 struct transition;
 /* A commit, as seen before the history takes it over. */
 void coverage_see(struct coverage *coverage, const struct transition *t);
+/* The world is over. */
+void coverage_end(struct coverage *coverage, const struct world *w);
 void coverage_add(struct coverage *coverage, const struct coverage *more);
 struct coverage_sum coverage_sum(const struct coverage *coverage);
 /* One line for each edge that was never taken, and for each that was not after every fault. */

@@ -102,6 +102,38 @@ bool parts_read(struct rv_str text, struct parts *parts, struct rv_str *ret_wron
     return true;
 }
 
+void parts_read_record(FILE *record, struct parts *parts)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t len;
+    rewind(record);
+    while ((len = getline(&line, &room, record)) > 0) {
+        struct part part;
+        bool whole = line[len - 1] == '\n'; /* a process that dies may leave half a line */
+        if (whole && part_read((struct rv_str){line, (size_t)len - 1}, &part))
+            parts_add(parts, part);
+    }
+    free(line);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = part_key(*(const struct part *)a), y = part_key(*(const struct part *)b);
+    return (x > y) - (x < y);
+}
+
+void parts_sort(struct parts *parts)
+{
+    size_t kept = 0;
+    if (parts->count > 1)
+        qsort(parts->all, parts->count, sizeof *parts->all, by_key);
+    for (size_t i = 0; i < parts->count; i++)
+        if (kept == 0 || by_key(&parts->all[kept - 1], &parts->all[i]) != 0)
+            parts->all[kept++] = parts->all[i];
+    parts->count = kept;
+}
+
 void part_write(struct part part, struct rv_buf *out)
 {
     rv_buf_printf(out, "%s.%u.%u", table[part.kind].name, part.actor, part.number);
@@ -118,7 +150,7 @@ void parts_write(const struct parts *parts, struct rv_buf *out)
 
 /* ---- in a world ---- */
 
-void faults_new(struct world *w, const struct parts *only, struct parts *record)
+void faults_new(struct world *w, const struct parts *only, FILE *record)
 {
     struct faults *f = calloc(1, sizeof *f);
     rv_assert(f != NULL);
@@ -142,6 +174,12 @@ void faults_free(struct world *w)
     free(w->faults);
 }
 
+static void record(const struct faults *f, struct part part)
+{
+    if (f->record != NULL)
+        fprintf(f->record, "%s.%u.%u\n", table[part.kind].name, part.actor, part.number);
+}
+
 static bool kept(const struct faults *f, struct part part)
 {
     return rv_map_find(&f->kept, part_key(part), 0) != NULL;
@@ -151,8 +189,7 @@ static void strike(struct world *w, struct part part)
 {
     struct faults *f = w->faults;
     f->struck_at[part.kind] = w->now;
-    if (f->record != NULL)
-        parts_add(f->record, part);
+    record(f, part);
     world_say(w, "fault", "%s.%u.%u: %s", table[part.kind].name, part.actor, part.number,
               table[part.kind].what);
 }
@@ -201,7 +238,6 @@ bool part_stays(struct world *w, enum part_kind kind, uint32_t actor, uint32_t n
     struct part part = {(uint16_t)kind, (uint16_t)actor, number};
     if (f->chosen && !kept(f, part))
         return false;
-    if (f->record != NULL)
-        parts_add(f->record, part);
+    record(f, part);
     return true;
 }

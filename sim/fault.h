@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct world;
 
@@ -51,6 +52,10 @@ void parts_add(struct parts *parts, struct part part);
 void parts_done(struct parts *parts);
 /* "loss.3.17+order.0.4"; false: the text is no such list, and `ret_wrong` is what is wrong. */
 bool parts_read(struct rv_str text, struct parts *parts, struct rv_str *ret_wrong);
+/* What a world has recorded. */
+void parts_read_record(FILE *record, struct parts *parts);
+/* By kind, actor and number; none twice. */
+void parts_sort(struct parts *parts);
 void parts_write(const struct parts *parts, struct rv_buf *out);
 void part_write(struct part part, struct rv_buf *out);
 
@@ -60,10 +65,10 @@ struct faults {
     struct rv_prng dice;                         /* of the fault that struck last */
     bool chosen;                                 /* only parts in `kept` are in this world */
     struct rv_map kept;
-    struct parts *record; /* borrowed: gets all parts that there were; NULL: nobody asks */
+    FILE *record; /* borrowed: gets all parts that there were, a line each; NULL: nobody asks */
 };
 
-void faults_new(struct world *w, const struct parts *only, struct parts *record);
+void faults_new(struct world *w, const struct parts *only, FILE *record);
 void faults_free(struct world *w);
 
 /* Whether the fault happens on this occasion; never once the world is healed. */

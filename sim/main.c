@@ -4,6 +4,7 @@
 #include "sim/options.h"
 #include "sim/run.h"
 #include "sim/seeds.h"
+#include "sim/shrink.h"
 #include "sim/transcript.h"
 
 #include <stdio.h>
@@ -150,6 +151,7 @@ int main(int argc, char **argv)
     struct options o = options_read(argv);
     int code = o.canary    ? run_canaries(&o)
                : o.mutants ? mutants_run(&o)
+               : o.shrink  ? shrink_run(&o)
                : o.one     ? run_one(&o)
                            : seeds_run(&o);
     options_done(&o);

@@ -30,6 +30,7 @@ static const char usage[] =
     "                                      committed and answered has to be the same\n"
     "         --expect HASH                with --seed: the trace hash that must come out\n"
     "         --transcript FILE            with --seed: what --seed printed, and must again\n"
+    "         --shrink                     with --seed: makes the world that fails smaller\n"
     "         --coverage                   with --seeds: lists what no world has met\n"
     "         --mutant NAME                makes that planted mistake (./dev sim --mutants)\n"
     "         --quiet                      no progress line, no transcript\n"
@@ -141,6 +142,8 @@ static int flag_take(struct options *o, const char *option)
 {
     if (strcmp(option, "--canary") == 0) {
         o->canary = true;
+    } else if (strcmp(option, "--shrink") == 0) {
+        o->shrink = true;
     } else if (strcmp(option, "--coverage") == 0) {
         o->coverage = true;
     } else if (strcmp(option, "--differential") == 0) {
@@ -186,6 +189,8 @@ struct options options_read(char **argv)
         complain("--jobs", " is from 1 to 64", "");
     if (!o.many && o.coverage)
         complain("--coverage", " goes with --seeds", "");
+    if (!o.one && o.shrink)
+        complain("--shrink", " goes with --seed", "");
     if (!o.one && (o.expects || o.transcript != NULL))
         complain("--expect and --transcript", " go with --seed", "");
     if (o.differential && (o.canary || o.expects || o.transcript != NULL))

@@ -20,6 +20,7 @@ struct options {
     bool expects; /* the trace hash that the world must have */
     uint64_t expected;
     const char *transcript; /* a file with the transcript that the world must have; NULL: none */
+    bool shrink;            /* makes the world smaller that fails */
     bool coverage;          /* lists what was never met */
     bool differential;      /* each world on both stores; they have to be the same */
     const char *mutant;     /* the planted mistake to make, or to find; NULL: none, or all */

@@ -36,14 +36,21 @@ void run_here(const struct world_setup *setup, struct outcome *ret)
 
 /* Where the child says how it went; its own to the last. */
 static struct outcome *shared;
-static FILE *transcript;
+static FILE *transcript, *record;
+
+static void flush(void)
+{
+    if (transcript != NULL)
+        fflush(transcript);
+    if (record != NULL)
+        fflush(record);
+}
 
 static void assert_failed(const char *condition, const char *file, int line)
 {
     snprintf(shared->invariant, sizeof shared->invariant, "assertion");
     snprintf(shared->detail, sizeof shared->detail, "%s at %s:%d", condition, file, line);
-    if (transcript != NULL)
-        fflush(transcript);
+    flush();
 }
 
 static void child(const struct world_setup *setup)
@@ -51,11 +58,14 @@ static void child(const struct world_setup *setup)
     rv_assert_set_handler(assert_failed);
     alarm(WITHIN_S);
     transcript = setup->transcript;
+    record = setup->record;
+    /* All of them is there when the end is sudden. */
     if (transcript != NULL)
-        setvbuf(transcript, NULL, _IOLBF, BUFSIZ); /* all of it is there when the end is sudden */
+        setvbuf(transcript, NULL, _IOLBF, BUFSIZ);
+    if (record != NULL)
+        setvbuf(record, NULL, _IOLBF, BUFSIZ);
     run_here(setup, shared);
-    if (transcript != NULL)
-        fflush(transcript);
+    flush();
     _exit(0);
 }
 

@@ -205,7 +205,7 @@ static void progress(const struct crew *crew)
             "%llu failed ",
             (unsigned long long)done, (unsigned long long)o->seeds, (double)done / seconds,
             (double)events / 1e6, 100.0 * sum.edges_met / sum.edges,
-            100.0 * sum.pairs_met / sum.pairs, (unsigned long long)bad);
+            sum.pairs ? 100.0 * sum.pairs_met / sum.pairs : 0, (unsigned long long)bad);
 }
 
 /* ---- the parent ---- */
@@ -276,9 +276,9 @@ static void coverage_say(const struct crew *crew)
     static struct coverage coverage;
     coverage_of(crew, &coverage);
     struct coverage_sum sum = coverage_sum(&coverage);
-    printf("%sedges %u of %u, pairs of an edge and a fault before it %u of %u (%.1f %%)\n",
-           crew->before, sum.edges_met, sum.edges, sum.pairs_met, sum.pairs,
-           100.0 * sum.pairs_met / sum.pairs);
+    printf("%sedges %u of %u, pairs of an edge and one of %u faults before it %u of %u (%.1f %%)\n",
+           crew->before, sum.edges_met, sum.edges, sum.faults, sum.pairs_met, sum.pairs,
+           sum.pairs ? 100.0 * sum.pairs_met / sum.pairs : 0);
     if (crew->options->coverage)
         coverage_missing(&coverage, crew->before, stdout);
 }

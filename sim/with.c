@@ -13,6 +13,14 @@ void with_done(struct with *with)
     parts_done(&with->only);
 }
 
+void with_copy(const struct with *from, struct with *ret)
+{
+    *ret = *from;
+    ret->only = (struct parts){.all = NULL};
+    for (size_t i = 0; i < from->only.count; i++)
+        parts_add(&ret->only, from->only.all[i]);
+}
+
 void with_set(struct with *with, size_t knob, uint32_t value)
 {
     rv_assert(knob < KNOBS_COUNT);

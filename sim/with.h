@@ -21,6 +21,7 @@ struct with {
 
 void with_init(struct with *with);
 void with_done(struct with *with);
+void with_copy(const struct with *from, struct with *ret);
 void with_set(struct with *with, size_t knob, uint32_t value);
 /* Adds what the text says. False: it is wrong, and `why` says where and what would be right. */
 bool with_read(struct with *with, struct rv_str text, struct rv_buf *why);

@@ -5,6 +5,7 @@
 #include "sim/agent.h"
 #include "sim/check.h"
 #include "sim/client.h"
+#include "sim/coverage.h"
 #include "sim/crossing.h"
 #include "sim/database.h"
 #include "sim/net.h"
@@ -24,8 +25,7 @@
 
 enum {
     EVENTS_MAX = 5000000,
-    SETTLE_MS = 10 * 60 * 1000, /* once healed, every task is settled within this time */
-    QUIET_MS = 60 * 1000        /* and then nothing more happens */
+    SETTLE_MS = 10 * 60 * 1000 /* once healed, every task is settled within this time */
 };
 
 /* ---- what actors use ---- */
@@ -218,11 +218,11 @@ static void phase_liveness(struct world *w)
 static void phase_quiet(struct world *w)
 {
     uint64_t before = w->commits;
-    world_pass(w, w->now + QUIET_MS, NULL);
-    uint64_t allowed = (uint64_t)(2 * QUIET_MS / w->knobs.role_ms) + 10;
+    world_pass(w, w->now + w->knobs.quiet_ms, NULL);
+    uint64_t allowed = (uint64_t)(2 * w->knobs.quiet_ms / w->knobs.role_ms) + 10;
     if (w->violated == NULL && w->knobs.operators == 0 && w->commits - before > allowed)
-        world_violate(w, "I-32", "%llu commits in a minute in which nothing happens",
-                      (unsigned long long)(w->commits - before));
+        world_violate(w, "I-32", "%llu commits in %u ms in which nothing happens",
+                      (unsigned long long)(w->commits - before), w->knobs.quiet_ms);
 }
 
 /* One line that names the world, and one that shows what it is made of. */
@@ -296,6 +296,7 @@ void world_run(struct world *w, const struct world_setup *setup)
         world_say(w, "world", "ends with rows %016llx", (unsigned long long)rows);
         world_trace(w, rows);
     }
+    coverage_end(w->coverage, w);
 }
 
 void world_free(struct world *w)

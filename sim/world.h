@@ -77,7 +77,7 @@ struct world_setup {
     uint64_t seed;
     const struct with *with;   /* NULL: nothing */
     FILE *transcript;          /* NULL: nobody reads it */
-    struct parts *record;      /* gets the parts of the world; NULL: nobody asks */
+    FILE *record;              /* gets the parts of the world, a line each; NULL: nobody asks */
     struct coverage *coverage; /* is added to; NULL: nobody asks */
 };
 
