@@ -34,10 +34,13 @@ static const char *const column_names[] = {"id",       "workflow",       "input"
 
 enum statement { READ, LAST, DELETE, MARK, VERSION, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
+static const char sql_read[] =
+    "SELECT id, workflow, input, key, priority, correlation_id, created_at"
+    " FROM reeve_outbox INDEXED BY reeve_outbox_waiting"
+    " WHERE error IS NULL AND id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
+
 static const char *const statement_sql[STATEMENTS] = {
-    [READ] = "SELECT id, workflow, input, key, priority, correlation_id, created_at"
-             " FROM reeve_outbox INDEXED BY reeve_outbox_waiting"
-             " WHERE error IS NULL AND id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3",
+    [READ] = sql_read,
     [LAST] = "SELECT coalesce(max(id), 0) FROM reeve_outbox",
     [DELETE] = "DELETE FROM reeve_outbox WHERE id = ?1 AND key = ?2",
     [MARK] = "UPDATE reeve_outbox SET error = ?2 WHERE id = ?1",
