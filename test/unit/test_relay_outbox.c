@@ -471,7 +471,9 @@ static void relay_live(struct fixture *f, struct server *server, struct rv_prng 
         enum rv_err err = rv_outbox_read(f->outbox, &f->arena, 0, INT64_MAX, most, 1 << 20, f->rows,
                                          &f->count, &f->fault);
         for (size_t i = 0; err == RV_OK && i < f->count; i++) {
-            step(); /* the call is lost */
+            if (rv_prng_below(prng, 8) == 0)
+                continue; /* the server cannot take it now */
+            step();       /* the call is lost */
             f->rows[i].verdict = server_submit(server, f->rows[i].item.key);
             step(); /* its answer is lost */
         }

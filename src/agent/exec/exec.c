@@ -195,10 +195,10 @@ static void on_signal(int number)
     errno = saved;
 }
 
-static void signals_take(void)
+static void signals_take(void (*handler)(int number))
 {
     static const int asked[] = {SIGTERM, SIGINT, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
         sigaction(asked[i], &action, NULL);
 }
@@ -278,10 +278,11 @@ static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
     if (exec->agent == NULL)
         return RV_ERR_INVALID; /* libreeve has told why */
     serving = exec;
-    signals_take();
+    signals_take(on_signal);
     fprintf(stderr, "reeve agent: info: %s runs %s, up to %d at a time\n", options->name,
             exec->path, options->max);
     int result = rv_agent_run(exec->agent);
+    signals_take(SIG_IGN); /* nothing is left that could be ended sooner */
     rv_agent_close(exec->agent);
     if (atomic_load(&exec->keeper_gone))
         return fail(fault, RV_ERR_IO,

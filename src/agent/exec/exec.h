@@ -9,7 +9,7 @@
 #include "base/err.h"
 
 enum {
-    RV_EXEC_COMMANDS_MAX = 128, /* at a time; each takes up to seven file descriptors */
+    RV_EXEC_COMMANDS_MAX = 64, /* at a time; each takes up to eleven file descriptors */
     RV_EXEC_GRACE_MS = 800 /* between SIGTERM and SIGKILL; less than rv_agent_run() waits at its
                                    end for handlers past their deadline */
 };
