@@ -10,7 +10,7 @@
 
 enum {
     RV_EXEC_COMMANDS_MAX = 64, /* at a time; each takes up to eleven file descriptors */
-    RV_EXEC_GRACE_MS = 800 /* between SIGTERM and SIGKILL; less than rv_agent_run() waits at its
+    RV_EXEC_GRACE_MS = 800     /* between SIGTERM and SIGKILL; less than rv_agent_run() waits at its
                                    end for handlers past their deadline */
 };
 
