@@ -7,13 +7,23 @@
 
 /* All that hold between the rows of a task before and after one commit. */
 void check_transition(const struct transition *t);
-/* Families of it: check_state.c, check_attempt.c, check_undo.c. */
+/* Families of it, each in the file of its name. */
 void check_state(const struct transition *t);
 void check_attempts(const struct transition *t);
 void check_undo(const struct transition *t);
+void check_leases(const struct transition *t);
+void check_ladder(const struct transition *t);
+void check_late(const struct transition *t);
+void check_delivery(const struct transition *t);
+/* How the attempt that was the newest before this commit stands after it. */
+enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,
+                                      const struct rv_step *step);
 
 /* check_promise.c: what was said to the outside is so. */
 void check_handed_out(struct world *w, const struct rv_request *request);
+/* check_delivery.c: what a poll is answered, for which somebody waits. `superseded`: the same poll
+ * has come once more, or the server stops. */
+void check_answered(struct world *w, const struct rv_poll *poll, bool superseded);
 void check_submitted(struct world *w, struct rv_str task, const char *client);
 /* The bodies of a reply call and of its answer. */
 void check_replied(struct world *w, struct rv_str request, struct rv_str answer);
@@ -23,6 +33,8 @@ void check_all_there(struct world *w, struct rv_store *store);
 /* check_effect.c: what was done outside fits. */
 void check_effect_after_undo(struct world *w, const struct effect *effect, bool zombie);
 void check_undo_beside_work(struct world *w, const struct effect *effect);
+/* What a compensation was told of the outcome of the step with that key. */
+void check_outcome(struct world *w, struct rv_str key, struct rv_str outcome);
 void check_ledger(struct world *w);
 
 /* check_end.c: what must have come to pass once faults have stopped. */

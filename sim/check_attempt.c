@@ -20,9 +20,8 @@ static const struct rv_attempt *ended_now(const struct transition *t, uint32_t s
     return NULL;
 }
 
-/* How the attempt that was the newest before this commit stands after it. */
-static enum rv_attempt_state state_now(const struct transition *t, const struct step_past *past,
-                                       const struct rv_step *step)
+enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,
+                                      const struct rv_step *step)
 {
     if (step->attempt == past->row.attempt)
         return step->attempt_state;
@@ -54,6 +53,16 @@ static void check_one_open(const struct transition *t, const struct step_past *p
                       step->number, step->attempt, past->row.attempt);
 }
 
+/* I-08: it may complete as long as its policy says, and never past the workflow's own timeout. */
+static void check_complete_by(const struct transition *t, const struct rv_step *step)
+{
+    const struct rv_policy *policy = rv_definition_policy(t->past->definition, step->node);
+    int64_t until = rv_time_earlier(t->now + policy->complete_by_ms, step->deadline);
+    if (step->complete_by > until)
+        world_violate(t->w, "I-08", "step %u: attempt %u may complete %lld ms too late",
+                      step->number, step->attempt, (long long)(step->complete_by - until));
+}
+
 /* I-08, I-15: an attempt has a complete-by; its fence is above all that the task gave out. */
 static void check_attempt_whole(const struct transition *t, const struct rv_step *step)
 {
@@ -78,7 +87,7 @@ static void check_not_early(const struct transition *t, const struct step_past *
 }
 
 /* I-09: no step is tried more often than its policy says. */
-static void check_ladder(const struct transition *t, const struct rv_step *step)
+static void check_within_policy(const struct transition *t, const struct rv_step *step)
 {
     if (step->kind != RV_KIND_CALL || !rv_step_state_open(step->state))
         return;
@@ -116,7 +125,7 @@ static void check_result_newest(const struct transition *t, const struct step_pa
 static void check_expiry(const struct transition *t, const struct step_past *past,
                          const struct rv_step *step)
 {
-    if (!live(past->row.attempt_state) || state_now(t, past, step) != RV_ATTEMPT_EXPIRED)
+    if (!live(past->row.attempt_state) || check_state_now(t, past, step) != RV_ATTEMPT_EXPIRED)
         return;
     bool revoked = past->row.attempt_state == RV_ATTEMPT_REVOKED;
     int64_t at = revoked ? past->row.complete_by
@@ -132,7 +141,7 @@ static void check_absence(const struct transition *t, const struct step_past *pa
                           const struct rv_step *step)
 {
     if (past->row.attempt_state != RV_ATTEMPT_OPEN || past->row.deadline != 0 ||
-        state_now(t, past, step) != RV_ATTEMPT_EXPIRED)
+        check_state_now(t, past, step) != RV_ATTEMPT_EXPIRED)
         return;
     int64_t at = rv_time_earlier(past->row.lease_until, past->row.complete_by);
     bool counted = step->failure_count > past->row.failure_count || step->round > past->row.round ||
@@ -151,7 +160,7 @@ static void check_not_forgotten(const struct transition *t, const struct step_pa
 {
     if (past->row.attempt_state != RV_ATTEMPT_REVOKED)
         return;
-    enum rv_attempt_state now = state_now(t, past, step);
+    enum rv_attempt_state now = check_state_now(t, past, step);
     if (now == RV_ATTEMPT_OPEN || now == RV_ATTEMPT_NONE)
         world_violate(t->w, "I-14", "step %u: a revoked attempt is %s", step->number,
                       rv_attempt_state_text(now));
@@ -164,13 +173,16 @@ void check_attempts(const struct transition *t)
         const struct step_past *past = history_step(t->past, step->number);
         if (past == NULL)
             past = &nothing;
-        if (step->attempt != 0 && step->token != past->row.token) {
+        bool begins = step->attempt != past->row.attempt || step->token != past->row.token ||
+                      step->attempt_at != past->row.attempt_at;
+        if (step->attempt != 0 && begins) {
             check_token_new(t, past, step);
             check_one_open(t, past, step);
             check_attempt_whole(t, step);
+            check_complete_by(t, step);
             check_not_early(t, past, step);
         }
-        check_ladder(t, step);
+        check_within_policy(t, step);
         check_result_newest(t, past, step);
         check_expiry(t, past, step);
         check_absence(t, past, step);

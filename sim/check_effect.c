@@ -26,6 +26,16 @@ void check_undo_beside_work(struct world *w, const struct effect *effect)
         world_violate(w, "I-14", "%s is undone while an agent is at work on it", effect->key);
 }
 
+/* L-06: a compensation is told "completed" only of what has happened; else it has to find out. */
+void check_outcome(struct world *w, struct rv_str key, struct rv_str outcome)
+{
+    const struct effect *effect = ledger_find(w, key);
+    bool happened = effect != NULL && (effect->applied || effect->undone);
+    if (rv_str_is(outcome, "completed") && !happened)
+        world_violate(w, "L-06", "a compensation is told that %.*s was completed, and it was not",
+                      RV_STR_FMT(key));
+}
+
 /* The ledger's own words, as the shop's proof reads them. */
 static struct shop_stand stand_of(const struct effect *effect)
 {

@@ -6,6 +6,10 @@ void check_transition(const struct transition *t)
 {
     check_state(t);
     check_attempts(t);
+    check_leases(t);
+    check_ladder(t);
+    check_late(t);
+    check_delivery(t);
     check_undo(t);
 }
 
@@ -92,6 +96,20 @@ static void check_step_edges(const struct transition *t, const struct step_past 
                       rv_effect_text(past->row.effect), rv_effect_text(step->effect));
 }
 
+/* I-05: a step has one result, and so one row: what is tried again is the same step. */
+static void check_identity(const struct transition *t, const struct rv_step *step)
+{
+    for (size_t i = 0; i + 1 < step->number; i++) {
+        const struct rv_step *other = &t->steps[i];
+        if (step->kind == RV_KIND_CALL && step->direction == RV_FORWARD &&
+            other->kind == RV_KIND_CALL && other->direction == RV_FORWARD &&
+            other->node == step->node && other->visit == step->visit &&
+            rv_str_eq(other->iteration, step->iteration))
+            world_violate(t->w, "I-05", "steps %u and %u are the same visit of %.*s", other->number,
+                          step->number, RV_STR_FMT(step->reference));
+    }
+}
+
 void check_state(const struct transition *t)
 {
     check_revision(t);
@@ -104,6 +122,8 @@ void check_state(const struct transition *t)
                       t->steps_count, t->task->last_number);
     for (size_t i = 0; i < t->steps_count; i++) {
         struct step_past *past = history_step(t->past, t->steps[i].number);
+        if (past == NULL)
+            check_identity(t, &t->steps[i]);
         if (past == NULL)
             continue;
         check_result_stays(t, past, &t->steps[i]);

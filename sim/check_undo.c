@@ -135,14 +135,59 @@ static void check_ends(const struct transition *t)
     }
 }
 
+/* L-06: what has passed its point of no return is never undone. */
+static void check_pivot(const struct transition *t)
+{
+    if (t->past->row.direction != RV_FORWARD || t->task->direction != RV_UNDO ||
+        t->past->row.revision == 0)
+        return;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct step_past *past = history_step(t->past, t->steps[i].number);
+        if (past != NULL && past->row.state == RV_STEP_PROCESSED && forward_call(&t->steps[i]) &&
+            way_of(t, &t->steps[i]) == RV_UNDO_PIVOT)
+            world_violate(t->w, "L-06", "a task is undone, and has passed its pivot, step %u",
+                          t->steps[i].number);
+    }
+}
+
+/* L-06: an undo waits for an operator because nobody knows how only where that is so. */
+static void check_no_undo(const struct transition *t)
+{
+    bool called = false, needed = false;
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        called |= t->change->alerts[i].kind == RV_ALERT_NO_UNDO;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        enum rv_undo_way way = way_of(t, &t->steps[i]);
+        needed |= forward_call(&t->steps[i]) && t->steps[i].effect != RV_EFFECT_NONE &&
+                  !t->steps[i].undone && (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT);
+    }
+    if (called && !needed)
+        world_violate(t->w, "L-06", "an operator is called to undo what declares how it is undone");
+}
+
+/* I-14: an attempt that left and ended unheard may be at work until the end of its lease: no
+ * compensation begins before. */
+static void check_quiet(const struct transition *t, const struct rv_step *undo)
+{
+    if (t->now < t->past->quiet_at)
+        world_violate(t->w, "I-14",
+                      "compensation %u begins %lld ms before an attempt that ended "
+                      "unheard is over",
+                      undo->number, (long long)(t->past->quiet_at - t->now));
+}
+
 void check_undo(const struct transition *t)
 {
+    check_pivot(t);
+    check_no_undo(t);
     check_no_way_forward(t);
     check_not_beside(t);
     check_one_by_one(t);
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct rv_step *step = &t->steps[i];
         bool begins = step->direction == RV_UNDO && history_step(t->past, step->number) == NULL;
+        if (begins)
+            check_quiet(t, step);
         const struct step_past *undone = begins ? history_step(t->past, step->undoes) : NULL;
         if (begins && (undone == NULL || !undone->undo_begun))
             check_order(t, step);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "json/json.h"
+#include "sim/check.h"
 #include "sim/fault.h"
 #include "sim/history.h"
 #include "sim/world.h"
@@ -47,6 +48,8 @@ void errand_read(struct world *w, struct rv_str input, struct rv_str own_key,
     struct rv_str key = rv_json_str(rv_json_get(&parsed, RV_STR("key")));
     ret_errand->undo = key.at != NULL;
     ret_errand->has_key = rv_json_get(&parsed, RV_STR("note")) == NULL;
+    if (ret_errand->undo)
+        check_outcome(w, key, rv_json_str(rv_json_get(&parsed, RV_STR("outcome"))));
     if (key.at == NULL)
         key = own_key;
     rv_assert(key.len < sizeof ret_errand->key);

@@ -8,6 +8,7 @@
 #include "sim/database.h"
 #include "sim/operator.h"
 #include "sim/rows.h"
+#include "sim/said.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -19,6 +20,11 @@ enum { BESIDE_MS_MAX = 10000 };
 uint64_t history_hash(struct rv_str text)
 {
     return rv_hash((struct rv_hash_key){5, 6}, text);
+}
+
+uint64_t history_holder(struct rv_str agent, struct rv_str instance)
+{
+    return rv_hash_int(history_hash(agent)) ^ history_hash(instance);
 }
 
 void history_new(struct world *w)
@@ -161,6 +167,30 @@ static struct rv_step without_texts(const struct rv_step *step)
     return bare;
 }
 
+/* What checkers remember of attempts that have ended, and of who has the newest. */
+static void attempts_take(const struct transition *t, struct step_past *past,
+                          const struct rv_step *step)
+{
+    enum rv_attempt_state now = check_state_now(t, past, step);
+    bool unheard = rv_attempt_state_live(past->row.attempt_state) &&
+                   (now == RV_ATTEMPT_LOST || now == RV_ATTEMPT_UNDELIVERED) &&
+                   said_has_left(t->w, past->row.token) && step->direction == RV_FORWARD;
+    if (unheard && t->past->quiet_at < past->row.lease_until)
+        t->past->quiet_at = past->row.lease_until;
+    bool resubmitted = past->row.state == RV_STEP_ERROR && rv_step_state_open(step->state);
+    if (past->row.attempt_state == RV_ATTEMPT_OPEN && now == RV_ATTEMPT_LOST)
+        past->deaths++;
+    if (resubmitted)
+        past->deaths = 0;
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        past->poison_told |= t->change->alerts[i].kind == RV_ALERT_POISON &&
+                             t->change->alerts[i].step == step->number;
+    past->holder = history_holder(step->agent, step->instance);
+    past->boot = history_hash(step->boot);
+    past->poll = history_hash(step->poll);
+    past->target = step->target.at != NULL ? history_hash(step->target) : 0;
+}
+
 static void step_take(struct transition *t, const struct rv_step *step)
 {
     struct step_past *past = step_room(t->past, step->number);
@@ -177,6 +207,9 @@ static void step_take(struct transition *t, const struct rv_step *step)
                                      (uint64_t)t->task->id.value);
         rv_assert(err == RV_OK);
     }
+    attempts_take(t, past, step);
+    if (new_token)
+        past->began_at = t->w->now;
     past->row = without_texts(step);
     past->input_hash = history_hash(step->input);
     past->output_hash = history_hash(step->output);
@@ -196,6 +229,8 @@ static void transition_take(struct transition *t)
     struct task_past *past = t->past;
     bool was_open = past->row.revision != 0 && rv_task_state_open(past->row.state);
     past->commits++;
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        past->unreadable |= t->change->alerts[i].kind == RV_ALERT_UNREADABLE;
     for (size_t i = 0; i < t->steps_count; i++)
         step_take(t, &t->steps[i]);
     for (size_t i = 0; i < t->change->attempts_count; i++)

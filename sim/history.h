@@ -24,6 +24,13 @@ struct step_past {
     uint32_t left_in;    /* when control left it for the last time; 0: it is there */
     uint32_t ended;      /* attempts that have rows of their own */
     uint32_t late;       /* entries in the late-reply ledger */
+    uint32_t deaths;     /* instances that were started again, or gone, while they had it */
+    int64_t began_at;    /* virtual time at which the newest attempt was recorded */
+    uint64_t holder;     /* of the newest attempt: history_holder() */
+    uint64_t boot;       /* hashes of the newest attempt's boot and poll, of the open circuit's */
+    uint64_t poll;       /* target */
+    uint64_t target;     /* 0: none */
+    bool poison_told;
     bool undo_begun;
 };
 
@@ -32,7 +39,9 @@ struct task_past {
     struct step_past *steps; /* owned; steps[number] */
     uint32_t room;
     uint32_t commits;
+    int64_t quiet_at; /* when the leases of forward attempts that ended unheard are over */
     const struct rv_definition *definition; /* the workload's */
+    bool unreadable;                        /* it was parked since it could not be read */
     bool abandoned;                         /* cancelled, its effects are left */
 };
 
@@ -86,5 +95,7 @@ struct step_past *history_step(struct task_past *task, uint32_t number); /* NULL
 /* NULL: nothing. */
 const struct told *history_told(struct world *w, struct rv_step_id step, uint64_t token);
 uint64_t history_hash(struct rv_str text);
+/* Stands for an instance of an agent. */
+uint64_t history_holder(struct rv_str agent, struct rv_str instance);
 
 #endif

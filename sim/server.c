@@ -5,10 +5,12 @@
 
 #include "api/parse.h"
 #include "base/assert.h"
+#include "sim/check.h"
 #include "sim/crossing.h"
 #include "sim/database.h"
 #include "sim/fault.h"
 #include "sim/history.h"
+#include "sim/said.h"
 #include "sim/storage.h"
 #include "sim/tap.h"
 #include "sim/world.h"
@@ -52,13 +54,26 @@ static void served_free(struct server *s, struct served *served)
 
 static void undelivered(struct server *s, const struct rv_poll *poll);
 
-static const struct rv_poll *poll_of(const struct rv_call *call)
+const struct rv_poll *call_poll(const struct rv_call *call)
 {
     if (call->kind == RV_CALL_POLL)
         return &call->u.poll;
     if (call->kind == RV_CALL_REPLIES && call->u.replies.has_next)
         return &call->u.replies.next;
     return NULL;
+}
+
+/* Whether the same poll has come once more, on a connection of its own. */
+static bool poll_again(const struct server *s, const struct served *served)
+{
+    const struct rv_poll *poll = call_poll(&served->call);
+    for (const struct served *other = s->out; other != NULL; other = other->next) {
+        const struct rv_poll *its = other != served ? call_poll(&other->call) : NULL;
+        if (its != NULL && rv_str_eq(its->instance, poll->instance) &&
+            rv_str_eq(its->poll, poll->poll))
+            return true;
+    }
+    return false;
 }
 
 static void answer(struct server *s, struct served *served)
@@ -68,11 +83,15 @@ static void answer(struct server *s, struct served *served)
     struct rv_answer answer;
     rv_answer_init(&answer);
     answer.now = call->now + (w->now - call->mono_now);
-    const struct rv_poll *poll = poll_of(call);
+    const struct rv_poll *poll = call_poll(call);
     if (!rv_answer_failed(&answer, call))
         served->route->render(&answer, call);
     if (call->err == RV_OK && poll != NULL) {
         history_handed_out(w, poll);
+        if (served->x->waits) {
+            check_answered(w, poll, s->stopping || poll_again(s, served));
+            said_left(w, poll);
+        }
         if (poll->requests_count > 0 && served->x->left)
             undelivered(s, poll);
     }
@@ -184,6 +203,7 @@ void server_receive(struct world *w, struct exchange *x)
         return;
     }
     history_arrived(w, &served->call);
+    said_arrived(w, &served->call);
     queue_add(s, &served->call);
 }
 
@@ -228,7 +248,13 @@ void server_turn(struct server *s)
     memcpy(calls, s->queue, count * sizeof(struct rv_call *));
     s->queue_count -= count;
     memmove(s->queue, s->queue + count, s->queue_count * sizeof(struct rv_call *));
+    for (size_t i = 0; i < count; i++) {
+        ((struct served *)calls[i])->taken = true;
+        said_taken(w, calls[i]);
+    }
+    s->at_work = true;
     enum rv_err err = rv_scheduler_run_batch(s->scheduler, calls, count, w->now);
+    s->at_work = false;
     storage_check_batch(w, err);
     if (storage_dead(w) || !server_goes_on(err)) {
         server_kill(s, storage_dead(w) ? "dies at its disk" : rv_err_text(err));
@@ -293,7 +319,7 @@ void server_start(struct server *s)
         return;
     }
     s->up = true;
-    s->dying = false;
+    s->dying = s->stopping = false;
     s->paused_until = 0;
     const struct rv_enlistment *enlistment = rv_scheduler_enlistment(s->scheduler);
     database_found(w, enlistment->last_alive_at);
@@ -349,6 +375,7 @@ static void server_stop(struct server *s)
     if (!s->up || s->world->now < s->paused_until)
         return;
     world_say(s->world, s->name, "stops cleanly");
+    s->stopping = true;
     rv_scheduler_drain(s->scheduler);
     server_turn(s);
     server_end(s, "has stopped", true);

@@ -18,6 +18,7 @@ struct tap;
 struct served {
     struct rv_call call;
     struct server *server;
+    bool taken;         /* into a batch */
     struct exchange *x; /* NULL: one of the server's own, or its peer was forgotten */
     const struct rv_route *route;
     struct served *next; /* among all that are out */
@@ -44,7 +45,12 @@ struct server {
     struct served *out;  /* all calls that are not freed */
     struct served *pool; /* freed ones, with their arenas */
     uint64_t batches;
+    bool at_work; /* a batch is under way */
+    bool stopping;
 };
+
+/* What the call asks for as a poll; NULL: nothing. */
+const struct rv_poll *call_poll(const struct rv_call *call);
 
 void servers_new(struct world *w);
 void servers_free(struct world *w);

@@ -13,6 +13,7 @@
 #include "sim/partition.h"
 #include "sim/rows.h"
 #include "sim/scenario.h"
+#include "sim/said.h"
 #include "sim/server.h"
 #include "sim/shell.h"
 #include "sim/with.h"
@@ -264,6 +265,7 @@ void world_run(struct world *w, const struct world_setup *setup)
         world_introduce(w, setup->with);
     ledger_new(w);
     history_new(w);
+    said_new(w);
     database_new(w);
     servers_new(w);
     w->healed = true; /* the workflows are published undisturbed */
@@ -307,6 +309,7 @@ void world_free(struct world *w)
     shells_free(w);
     clients_free(w);
     history_free(w);
+    said_free(w);
     ledger_free(w);
     faults_free(w);
     free(w->partitions);

@@ -65,6 +65,7 @@ struct operator_;
 struct net;
 struct ledger;
 struct history;
+struct said;
 struct workload;
 struct with;
 struct coverage;
@@ -105,6 +106,7 @@ struct world {
     struct author author;
     struct ledger *ledger;
     struct history *history;
+    struct said *said;
     struct workload *workload;
     struct faults *faults;
     struct coverage *coverage;       /* borrowed, or NULL */

@@ -252,7 +252,7 @@ static bool request_take(struct rv_session *session, int64_t base, const struct 
         rv_session_log(session, RV_LOG_ERROR, "a request without step, token or remainingMs");
         return true;
     }
-    if (token_known(session, token) && !RV_MUTANT_ON(AGENT_TAKES_TWICE)) {
+    if (token_known(session, token)) {
         session->counts.duplicates++;
         return true;
     }

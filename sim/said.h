@@ -1,0 +1,43 @@
+/* said.h - what was said between agents and servers, as far as checkers compare it with the rows.
+ */
+#ifndef RV_SIM_SAID_H
+#define RV_SIM_SAID_H
+
+#include "base/id.h"
+#include "base/map.h"
+#include "scheduler/call.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct world;
+
+struct said {
+    struct rv_map done;      /* (task, step): an agent has said `done` of one of its attempts */
+    struct rv_map confirmed; /* (agent and instance, poll): when a server learned that it came */
+    struct rv_map left;      /* token: an answer with the attempt has left a server */
+};
+
+void said_new(struct world *w);
+void said_free(struct world *w);
+
+/* The servers' hooks: a call has arrived; it is in the hands of the scheduler; a poll's answer
+ * leaves, to somebody who waits for it. */
+void said_arrived(struct world *w, const struct rv_call *call);
+void said_taken(struct world *w, const struct rv_call *call);
+void said_left(struct world *w, const struct rv_poll *poll);
+
+bool said_done(const struct world *w, struct rv_task_id task, uint32_t step);
+bool said_has_left(const struct world *w, uint64_t token);
+/* When the agent confirmed the poll for the last time; -1: not at all. `holder` as history_holder()
+ * makes it. */
+int64_t said_confirmed_at(const struct world *w, uint64_t holder, uint64_t poll);
+
+/* What the batch under way has in hand about the attempt, and how long ago it arrived: the first
+ * reply (NULL: none), and whether a lease is to be renewed. */
+const struct rv_reply_item *said_reply(const struct world *w, const struct rv_step_id *step,
+                                       uint64_t token, int64_t *ret_age_ms);
+bool said_renewal(const struct world *w, const struct rv_step_id *step, uint64_t token,
+                  int64_t *ret_age_ms);
+
+#endif
