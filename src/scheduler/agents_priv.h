@@ -65,6 +65,7 @@ struct agent_instance {
     uint64_t boot;                           /* hash of the boot id that polled last; 0: none yet */
     struct boot_left boots_left[BOOTS_LEFT]; /* the newest first */
     uint64_t polls_seen[POLLS_SEEN];         /* hashes of its last polls, a ring */
+    bool polls_heard[POLLS_SEEN];            /* it has confirmed the answer to that poll */
     size_t polls_next;
     struct agent_kind *kind; /* borrowed */
     int64_t seen_at;

@@ -89,8 +89,42 @@ static bool poll_is_overtaken(struct agent_instance *instance, uint64_t poll)
         if (instance->polls_seen[i] == poll)
             return true;
     instance->polls_seen[instance->polls_next] = poll;
+    instance->polls_heard[instance->polls_next] = false;
     instance->polls_next = (instance->polls_next + 1) % POLLS_SEEN;
     return false;
+}
+
+static bool poll_is_heard(const struct agent_instance *instance, uint64_t poll)
+{
+    for (size_t i = 0; i < POLLS_SEEN; i++)
+        if (instance->polls_seen[i] == poll)
+            return instance->polls_heard[i];
+    return false;
+}
+
+static struct pending *parked_copy(const struct pending *p, struct rv_str poll)
+{
+    if (p->instance->parked_count == 0)
+        return NULL;
+    for (struct pending *other = p->kind->parked.first; other != NULL; other = other->next)
+        if (other->instance == p->instance && rv_str_eq(other->poll->poll, poll))
+            return other;
+    return NULL;
+}
+
+/* The instance has the answer to that poll. A copy of it that is parked here, or comes yet over
+ * another connection, is nobody's: what it took would lie there until its complete-by. */
+static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str poll)
+{
+    uint64_t hash = rv_hash(s->agents.hash_key, poll);
+    if (rv_str_eq(poll, p->poll->poll))
+        return; /* an agent that gives all its polls one name */
+    for (size_t i = 0; i < POLLS_SEEN; i++)
+        if (p->instance->polls_seen[i] == hash)
+            p->instance->polls_heard[i] = true;
+    struct pending *copy = parked_copy(p, poll);
+    if (copy != NULL)
+        finish(s, copy, RV_OK, RV_STR_NONE);
 }
 
 /* What this poll confirms; and what it does not, though it should: those answers were lost. */
@@ -153,14 +187,6 @@ static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
-static struct pending *parked_same(const struct pending *p)
-{
-    for (struct pending *other = p->kind->parked.first; other != NULL; other = other->next)
-        if (other->instance == p->instance && rv_str_eq(other->poll->poll, p->poll->poll))
-            return other;
-    return NULL;
-}
-
 /* The same poll twice in one batch: what it asks for, it asks for once. The later one gets it; the
  * earlier one leaves at once, with what an earlier answer took. */
 static void poll_twins(struct rv_scheduler *s, struct pending *p)
@@ -184,9 +210,11 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
         return RV_OK;
     p->instance->seen_at = s->batch.now;
     /* The same poll is parked here: its first connection is dead. */
-    struct pending *same = p->instance->parked_count ? parked_same(p) : NULL;
+    struct pending *same = parked_copy(p, p->poll->poll);
     if (same != NULL)
         finish(s, same, RV_OK, RV_STR_NONE);
+    for (size_t i = 0; i < p->poll->confirm_count; i++)
+        poll_hear(s, p, p->poll->confirm[i]);
     if (p->instance->parked_count > 0)
         p->instance->overlaps = true;
     poll_twins(s, p);
@@ -199,6 +227,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     uint64_t poll = rv_hash(s->agents.hash_key, p->poll->poll);
     if (err == RV_OK && newest && !poll_is_overtaken(p->instance, poll))
         err = poll_confirm(s, p);
+    p->heard = poll_is_heard(p->instance, poll);
     if (err == RV_OK && newest)
         err = poll_repeat(s, p);
     p->admitted = err == RV_OK;
@@ -232,8 +261,8 @@ static size_t poll_room(const struct pending *p)
         return 0;
     size_t max = p->poll->max < RV_POLL_REQUESTS_MAX ? p->poll->max : RV_POLL_REQUESTS_MAX;
     size_t taken = p->matched_count + p->poll->requests_count;
-    /* Nothing for a poll that an instance left behind when it was started again. */
-    return max > taken && p->boot == p->instance->boot ? max - taken : 0;
+    /* Nothing for a poll that an instance left behind when it was started again, or has got over. */
+    return max > taken && p->boot == p->instance->boot && !p->heard ? max - taken : 0;
 }
 
 /* The hint is believed only if the row says so. A task whose definition cannot be read is parked by
@@ -425,7 +454,7 @@ void poll_act(struct rv_scheduler *s, struct pending *p)
     /* One that an earlier process seems to have left behind does not wait either: if that process
      * lives after all, its next poll says so. */
     bool left_behind = p->boot != p->instance->boot;
-    if (filled || p->poll->wait_ms <= 0 || left_behind || s->draining) {
+    if (filled || p->poll->wait_ms <= 0 || left_behind || p->heard || s->draining) {
         pending_unlink(&s->batch.calls, p);
         finish(s, p, RV_OK, RV_STR_NONE);
         return;

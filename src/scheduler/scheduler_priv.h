@@ -85,6 +85,7 @@ struct pending {
     struct rv_arena_mark mark; /* parked for a task: before the newest answer that may leave */
     bool parked;
     bool admitted;                /* its boot, confirmations and repeats were looked at */
+    bool heard;                   /* a copy of a poll whose answer its instance has */
     unsigned tries;               /* batches in which a decision of it did not pass */
     struct pending *asked_before; /* the instance's poll before this one, in the same batch */
     struct pending *next;         /* in the batch, or among the parked of its kind or task */
@@ -109,11 +110,11 @@ struct batch {
     size_t publishes_count;
     struct rv_ack *acks;
     size_t acks_count;
-    bool must_commit; /* the role was renewed */
-    bool wrote;       /* a transaction of it was committed */
+    bool must_commit;     /* the role was renewed */
+    bool wrote;           /* a transaction of it was committed */
     enum rv_err refused;  /* OK, or with what the store has refused a piece of it for now */
     enum rv_err taskless; /* OK, or why publishes and acks were not written */
-    unsigned heavy;   /* decisions that used up their budget of inline steps */
+    unsigned heavy;       /* decisions that used up their budget of inline steps */
 };
 
 /* A batch decides no more after so many heavy decisions (about 1 ms each): the others' turn comes.

@@ -277,6 +277,40 @@ static void a_repeated_poll_that_was_overtaken_ends_nothing(void **state)
     assert_int_equal(world_done(w, taken->u.poll.requests[0], "1"), 200);
 }
 
+/* A proxy has repeated the poll on another connection. Its instance has one answer and goes on: the
+ * copy must not take what it would never bring. */
+static void a_copy_of_a_poll_that_was_heard_takes_nothing(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 20000);
+    struct rv_call *copy = poll_as(w, "i1", "b1", "p1", true, NULL, 20000);
+    assert_int_equal(requests(first), 0);
+    assert_false(world_finished(copy));
+    struct rv_call *next = poll_as(w, "i1", "b1", "p2", true, "p1", 20000);
+    assert_int_equal(requests(copy), 0);
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(requests(next), 1);
+    assert_int_equal(world_done(w, next->u.poll.requests[0], "1"), 200);
+    assert_step(w, task, 1, "processed");
+    /* One that comes late neither takes nor waits. */
+    (void)world_submit(w, "order", "{}");
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 20000)), 0);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p3", true, "p2", 20000)), 1);
+}
+
+/* Not what the protocol asks for, but it works. */
+static void polls_that_all_have_one_name_get_work(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 3; i++) {
+        struct rv_task_id task = world_submit(w, "order", "{}");
+        struct rv_call *call = poll_as(w, "i1", "b1", "p", true, "p", 0);
+        assert_int_equal(requests(call), 1);
+        assert_int_equal(world_done(w, call->u.poll.requests[0], "1"), 200);
+        assert_step(w, task, 1, "processed");
+    }
+}
+
 static struct rv_lease_item *renew(struct world *w, struct rv_request request)
 {
     struct rv_call *call = world_call(w, RV_CALL_LEASES);
@@ -460,6 +494,8 @@ int main(void)
         SCENARIO(a_late_poll_of_an_earlier_boot_does_not_wait),
         SCENARIO(the_same_poll_twice_takes_once),
         SCENARIO(a_repeated_poll_that_was_overtaken_ends_nothing),
+        SCENARIO(a_copy_of_a_poll_that_was_heard_takes_nothing),
+        SCENARIO(polls_that_all_have_one_name_get_work),
         SCENARIO(a_lease_is_renewed_but_never_beyond_complete_by),
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
         SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
