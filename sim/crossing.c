@@ -40,6 +40,11 @@ const char *boundary_text(enum boundary boundary)
     return texts[boundary];
 }
 
+bool boundary_of_agent(enum boundary boundary)
+{
+    return strncmp(texts[boundary], "agent", strlen("agent")) == 0;
+}
+
 const char *twist_text(enum twist twist)
 {
     return twist_texts[twist];

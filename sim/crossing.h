@@ -35,6 +35,8 @@ enum boundary {
  * there. */
 uint32_t boundary_twists(enum boundary boundary);
 const char *boundary_text(enum boundary boundary);
+/* An agent dies there, not a server. */
+bool boundary_of_agent(enum boundary boundary);
 const char *twist_text(enum twist twist);
 /* TWIST_NONE: there is none of that name. */
 enum twist twist_find(const char *text);

@@ -4,6 +4,7 @@
 #include "sim/enumerate.h"
 
 #include "base/assert.h"
+#include "sim/mutants.h"
 #include "sim/options.h"
 #include "sim/scenario.h"
 #include "sim/world.h"
@@ -16,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SCENARIOS_MAX = 32, PAIRED = 4, TOLD_MAX = 10, WITHIN_S = 30 };
-enum { CLEAN_UNTIL_MS = 60 * 1000 };
+enum { SCENARIOS_MAX = 32, PAIRED = 4, TOLD_MAX = 1000, WITHIN_S = 30 };
+enum { CLEAN_UNTIL_MS = 60 * 1000, PAIR_MS = 3000, PAIR_ATTEMPTS = 2 };
 
 const char enumerate_usage[] =
     "       reeve-sim --scenarios [--jobs J]   crashes at every boundary of every scenario\n"
@@ -26,7 +27,8 @@ const char enumerate_usage[] =
     "                                      K-th boundary, HOW: before, after, unknown-done,\n"
     "                                      unknown-not-done, refused or twice; --crash at most\n"
     "                                      twice\n"
-    "       reeve-sim --pairs [--jobs J]   all pairs of crashes of the smallest scenarios\n";
+    "       reeve-sim --pairs [--jobs J]   all pairs of crashes of the smallest scenarios\n"
+    "                                      each with --mutant NAME: with that planted mistake\n";
 
 struct wanted {
     bool all, pairs, canary, tap, quiet;
@@ -129,6 +131,10 @@ static struct wanted wanted_read(char **argv)
         } else if (strcmp(option, "--jobs") == 0) {
             const char *text = value_of(argv, i++);
             o.jobs = number_of("\": --jobs is from 1 to 64", text, text + strlen(text), JOBS_MAX);
+        } else if (strcmp(option, "--mutant") == 0) {
+            const char *name = value_of(argv, i++);
+            if (!mutant_make(name))
+                complain("this program has no mistake \"", name, "\": see ./dev sim --mutants");
         } else if (strcmp(option, "--canary") == 0) {
             o.canary = true;
         } else if (strcmp(option, "--tap") == 0) {
@@ -175,18 +181,33 @@ static void assert_failed(const char *condition, const char *file, int line)
 }
 
 static bool run_passes(struct world *w, const struct scenario *s, struct crossings *c,
-                       const struct run *run, int64_t *ret_over)
+                       const struct run *run, struct ran *ret)
 {
     scenario_now = s;
     run_now = *run;
-    scenario_run(w, s, c, run, ret_over);
+    scenario_run(w, s, c, run, ret);
     world_free(w);
     return w->violated == NULL;
 }
 
-static int64_t owed(const struct scenario *s, int64_t clean_over, uint32_t crashes)
+/* Two crashes in a row may cost more than each by itself. */
+static struct run run_with(const struct crash *crashes, uint32_t count, const struct ran *clean,
+                           const struct due *due)
 {
-    return clean_over + s->slack_ms * (int64_t)crashes;
+    bool pair = count > 1;
+    return (struct run){.crashes = crashes,
+                        .crashes_count = count,
+                        .until = clean->over + due->late_ms + (pair ? PAIR_MS : 0),
+                        .attempts_max = clean->attempts + due->attempts +
+                                        (pair ? PAIR_ATTEMPTS : 0)};
+}
+
+static void due_add(struct due *due, const struct scenario *s, const struct crossings *c,
+                    struct crash crash)
+{
+    struct due more = scenario_due(s, c->kinds[crash.number - 1], crash.twist);
+    due->late_ms += more.late_ms;
+    due->attempts += more.attempts;
 }
 
 /* Is there such a boundary in the run so far, and such a way to crash at it? */
@@ -213,24 +234,25 @@ static int run_one(const struct wanted *o)
 {
     struct world w;
     struct crossings crossings = {.count = 0};
-    struct run run = {.until = CLEAN_UNTIL_MS, .crashes = o->crashes};
-    int64_t over;
+    struct run run = {.until = CLEAN_UNTIL_MS};
+    struct ran clean, ran;
+    struct due due = {.late_ms = 0};
     for (uint32_t i = 0; i < o->crashes_count; i++) {
-        run.crashes_count = i;
-        if (run_passes(&w, o->one, &crossings, &run, &over) && i == 0)
-            run.until = owed(o->one, over, o->crashes_count);
+        (void)run_passes(&w, o->one, &crossings, &run, i == 0 ? &clean : &ran);
         if (!crash_there(o->one, &crossings, o->crashes[i])) {
             crossings_done(&crossings);
             return EXIT_USAGE;
         }
+        due_add(&due, o->one, &crossings, o->crashes[i]);
+        run = run_with(o->crashes, i + 1, &clean, &due);
     }
-    run.crashes_count = o->crashes_count;
     run.transcript = o->quiet ? NULL : stdout;
-    bool passed = run_passes(&w, o->one, &crossings, &run, &over);
+    bool passed = run_passes(&w, o->one, &crossings, &run, &ran);
     crashes_print(o->one, o->crashes, o->crashes_count);
-    printf(": %s%s%s%s, %u boundaries, over at %lld ms, trace %016llx\n",
+    printf(": %s%s%s%s, %u boundaries, %u attempts, over at %lld ms, trace %016llx\n",
            passed ? "passed" : "FAILED ", passed ? "" : w.violated, passed ? "" : ": ",
-           passed ? "" : w.detail, crossings.count, (long long)over, (unsigned long long)w.trace);
+           passed ? "" : w.detail, crossings.count, ran.attempts, (long long)ran.over,
+           (unsigned long long)w.trace);
     crossings_done(&crossings);
     return passed ? 0 : 1;
 }
@@ -238,13 +260,13 @@ static int run_one(const struct wanted *o)
 /* ---- all of them ---- */
 
 struct worker {
-    const struct wanted *options;
+    const struct wanted *wanted;
     struct board *board;
     uint64_t number;
     uint64_t turn; /* crashes are dealt out to the workers in turn */
     uint64_t told;
     const struct scenario *scenario;
-    int64_t clean_over;
+    struct ran clean;
 };
 
 static void tell_failure(struct worker *me, const struct world *w, const struct crash *crashes,
@@ -252,26 +274,24 @@ static void tell_failure(struct worker *me, const struct world *w, const struct 
 {
     if (me->told++ >= TOLD_MAX)
         return;
-    printf("%s", me->options->tap ? "# " : "");
+    printf("%s", me->wanted->tap ? "# " : "");
     crashes_print(me->scenario, crashes, count);
     printf(" FAILED %s: %s\n", w->violated, w->detail);
     fflush(stdout);
 }
 
 static bool crash_once(struct worker *me, struct crossings *c, const struct crash *crashes,
-                       uint32_t count)
+                       uint32_t count, const struct due *due)
 {
     struct world w;
-    int64_t over;
-    struct run run = {.crashes = crashes,
-                      .crashes_count = count,
-                      .until = owed(me->scenario, me->clean_over, count)};
+    struct ran ran;
+    struct run run = run_with(crashes, count, &me->clean, due);
     me->board->workers[me->number].scenario = me->scenario;
     me->board->workers[me->number].crashes_count = count;
     for (uint32_t i = 0; i < count; i++)
         me->board->workers[me->number].crashes[i] = crashes[i];
     alarm(WITHIN_S); /* a run without end ends its worker, and is told */
-    bool passed = run_passes(&w, me->scenario, c, &run, &over);
+    bool passed = run_passes(&w, me->scenario, c, &run, &ran);
     me->board->workers[me->number].points++;
     me->board->workers[me->number].passed += passed;
     if (!passed)
@@ -279,46 +299,50 @@ static bool crash_once(struct worker *me, struct crossings *c, const struct cras
     return passed;
 }
 
-/* Every way at this boundary, as the second crash after `first`. */
-static void crash_after(struct worker *me, struct crossings *scratch, struct crash first,
-                        uint32_t number, enum boundary boundary)
+/* Every way at this boundary of the run with the first crash, as the second one. */
+static void crash_after(struct worker *me, const struct crossings *c, struct crossings *scratch,
+                        struct crash first, const struct due *due_first, uint32_t number)
 {
     for (enum twist twist = TWIST_NONE + 1; twist < TWIST_COUNT; twist++) {
-        if ((boundary_twists(boundary) & 1u << twist) == 0)
+        if ((boundary_twists(c->kinds[number - 1]) & 1u << twist) == 0)
             continue;
         struct crash both[CRASHES_MAX] = {first, {number, twist}};
-        (void)crash_once(me, scratch, both, 2);
+        struct due due = *due_first;
+        due_add(&due, me->scenario, c, both[1]);
+        (void)crash_once(me, scratch, both, 2, &due);
     }
 }
 
-static void crash_at(struct worker *me, struct crossings *scratch, struct crossings *second,
-                     struct crash first)
+static void crash_at(struct worker *me, const struct crossings *clean, struct crossings *one,
+                     struct crossings *two, struct crash first)
 {
-    bool passed = crash_once(me, scratch, &first, 1);
-    if (!me->options->pairs || !passed)
+    struct due due = {.late_ms = 0};
+    due_add(&due, me->scenario, clean, first);
+    bool passed = crash_once(me, one, &first, 1, &due);
+    if (!me->wanted->pairs || !passed)
         return;
-    for (uint32_t n = first.number + 1; n <= scratch->count; n++)
-        crash_after(me, second, first, n, scratch->kinds[n - 1]);
+    for (uint32_t n = first.number + 1; n <= one->count; n++)
+        crash_after(me, one, two, first, &due, n);
 }
 
 /* False: even undisturbed it does not end as it should. */
 static bool scenario_crash(struct worker *me, const struct scenario *s)
 {
     struct world w;
-    struct crossings clean = {.count = 0}, scratch = clean, second = clean;
+    struct crossings clean = {.count = 0}, one = clean, two = clean;
     struct run run = {.until = CLEAN_UNTIL_MS};
     me->scenario = s;
-    bool passed = run_passes(&w, s, &clean, &run, &me->clean_over);
+    bool passed = run_passes(&w, s, &clean, &run, &me->clean);
     if (!passed && me->number == 0)
         tell_failure(me, &w, NULL, 0);
     for (uint32_t n = 1; n <= clean.count && passed; n++)
         for (enum twist twist = TWIST_NONE + 1; twist < TWIST_COUNT; twist++)
             if ((boundary_twists(clean.kinds[n - 1]) & 1u << twist) != 0 &&
-                me->turn++ % me->options->jobs == me->number)
-                crash_at(me, &scratch, &second, (struct crash){n, twist});
+                me->turn++ % me->wanted->jobs == me->number)
+                crash_at(me, &clean, &one, &two, (struct crash){n, twist});
     crossings_done(&clean);
-    crossings_done(&scratch);
-    crossings_done(&second);
+    crossings_done(&one);
+    crossings_done(&two);
     return passed;
 }
 
@@ -331,8 +355,8 @@ static void choose_smallest(bool *chosen)
         struct world w;
         struct crossings c = {.count = 0};
         struct run run = {.until = CLEAN_UNTIL_MS};
-        int64_t over;
-        (void)run_passes(&w, scenario_at(i), &c, &run, &over);
+        struct ran ran;
+        (void)run_passes(&w, scenario_at(i), &c, &run, &ran);
         counts[i] = c.count;
         crossings_done(&c);
     }
@@ -347,7 +371,7 @@ static void choose_smallest(bool *chosen)
 
 static int worker(const struct wanted *o, struct board *board, uint64_t number)
 {
-    struct worker me = {.options = o, .board = board, .number = number};
+    struct worker me = {.wanted = o, .board = board, .number = number};
     bool chosen[SCENARIOS_MAX] = {false};
     bool good = true;
     if (o->pairs)
@@ -431,12 +455,12 @@ static bool found_out(const struct scenario *s, bool forget, struct crash crash)
 {
     struct world w;
     struct crossings c = {.count = 0};
-    int64_t over;
+    struct ran ran;
     struct run run = {.crashes = &crash,
                       .crashes_count = crash.number != 0,
                       .until = CLEAN_UNTIL_MS,
                       .forget = forget};
-    bool passed = run_passes(&w, s, &c, &run, &over);
+    bool passed = run_passes(&w, s, &c, &run, &ran);
     crossings_done(&c);
     return !passed;
 }
@@ -466,8 +490,8 @@ static bool crashes_found_out(uint32_t *ret_count)
     struct crossings clean = {.count = 0};
     struct run run = {.until = CLEAN_UNTIL_MS};
     struct world w;
-    int64_t over;
-    bool all = run_passes(&w, scenario_at(0), &clean, &run, &over);
+    struct ran ran;
+    bool all = run_passes(&w, scenario_at(0), &clean, &run, &ran);
     *ret_count = clean.count;
     for (uint32_t n = 1; n <= clean.count; n++)
         for (enum twist twist = TWIST_NONE + 1; twist < TWIST_COUNT; twist++)

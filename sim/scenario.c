@@ -19,6 +19,9 @@
 enum { SEED = 1, PUBLISH_MS = 50, SLICE_MS = 20, QUIET_MS = 1500 };
 enum { PLACES = 4, WAIT_MS = 20000, PAUSE_MS = 20, PAUSE_MS_MAX = 100, CIRCUIT_OPEN_MS = 300 };
 enum { SCAN_MS = 1000, ROLE_MS = 5000, LASTS_MS = 4 };
+/* Until an agent asks again that was told nothing, or that the server is busy; the complete-by of an
+ * attempt that nobody ends before; how many of them die at once. */
+enum { AGAIN_MS = 100, BUSY_MS = 1100 + SLICE_MS, COMPLETE_BY_MS = 2000, HELD_MAX = 2 };
 
 #define SUBMIT(number)                                                                             \
     {                                                                                              \
@@ -177,8 +180,17 @@ static void world_set_up(struct world *w, const struct scenario *s)
     world_pass(w, w->now + PUBLISH_MS, NULL);
 }
 
+static uint32_t attempts_count(const struct world *w)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < w->history->count; i++)
+        for (uint32_t n = 1; n < w->history->all[i]->room; n++)
+            count += w->history->all[i]->steps[n].row.attempt;
+    return count;
+}
+
 void scenario_run(struct world *w, const struct scenario *s, struct crossings *crossings,
-                  const struct run *run, int64_t *ret_over)
+                  const struct run *run, struct ran *ret)
 {
     struct world_setup setup = {.seed = SEED, .transcript = run->transcript};
     world_init(w, &setup);
@@ -197,7 +209,7 @@ void scenario_run(struct world *w, const struct scenario *s, struct crossings *c
     if (w->violated == NULL && !script_over(w))
         world_violate(w, "I-20", "after %lld ms not every task has ended as it should",
                       (long long)w->now);
-    *ret_over = w->now;
+    ret->over = w->now;
     world_pass(w, w->now + QUIET_MS, NULL);
     crossings->counting = false;
     servers_heal(w);
@@ -207,4 +219,43 @@ void scenario_run(struct world *w, const struct scenario *s, struct crossings *c
         check_end(w);
     if (w->violated == NULL)
         scenario_check(w);
+    ret->attempts = attempts_count(w);
+    if (run->attempts_max != 0 && ret->attempts > run->attempts_max)
+        world_violate(w, "E-05", "there were %u attempts, %u should have been enough",
+                      ret->attempts, run->attempts_max);
+}
+
+/* A server that dies, a store that refuses and a message that is lost cost no attempt: the poll is
+ * repeated and gets what it got, the reply is repeated and counts once. Only an agent that dies
+ * takes its attempts with it. */
+struct due scenario_due(const struct scenario *s, enum boundary boundary, enum twist twist)
+{
+    struct due due = {.late_ms = s->spare_ms, .attempts = s->spare};
+    switch (twist) {
+    case TWIST_NONE:
+    case TWIST_COUNT:
+        break;
+    case TWIST_BEFORE:
+    case TWIST_AFTER:
+        if (boundary_of_agent(boundary)) {
+            due.late_ms += COMPLETE_BY_MS + AGAIN_MS;
+            due.attempts += HELD_MAX;
+        } else {
+            due.late_ms += 2 * s->down_ms + AGAIN_MS; /* agents ask again more and more slowly */
+        }
+        break;
+    case TWIST_UNKNOWN_DONE:
+    case TWIST_UNKNOWN_NOT_DONE:
+        due.late_ms += AGAIN_MS;
+        break;
+    case TWIST_TWICE:
+        /* What is handed to a copy of a poll, which nobody reads, lies there to its complete-by. */
+        due.late_ms += COMPLETE_BY_MS + AGAIN_MS;
+        due.attempts += 1;
+        break;
+    case TWIST_REFUSED:
+        due.late_ms += BUSY_MS;
+        break;
+    }
+    return due;
 }

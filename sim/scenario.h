@@ -78,7 +78,8 @@ struct scenario {
     uint32_t tries;   /* of an agent inside an attempt; 0: one */
     uint32_t circuit; /* failures that open its circuit; 0: it has none */
     int64_t down_ms;  /* a crashed server is back after this time */
-    int64_t slack_ms; /* so much later than undisturbed it may end for each crash */
+    int64_t spare_ms; /* beyond what is due for a crash: where attempts expire, or wait by dice */
+    uint32_t spare;   /* ... attempts */
     const char *flows[SCENARIO_TASKS_MAX]; /* YAML; of task 0, of task 1 */
     struct act acts[SCENARIO_ACTS_MAX];
     uint32_t acts_count;
@@ -97,15 +98,27 @@ const struct scenario *scenario_find(const char *name);
 struct run {
     const struct crash *crashes;
     uint32_t crashes_count;
-    int64_t until;    /* virtual time by which it has to be over */
-    FILE *transcript; /* NULL: nobody reads it */
-    bool forget;      /* the canary: the services forget what they did */
+    int64_t until;         /* virtual time by which it has to be over */
+    uint32_t attempts_max; /* in all; 0: does not matter */
+    FILE *transcript;      /* NULL: nobody reads it */
+    bool forget;           /* the canary: the services forget what they did */
 };
 
-/* Runs it to its end; afterwards w->violated says how it went, and w->now, before the world's last
- * quiet seconds, is *ret_over. */
+struct ran {
+    int64_t over; /* when every task had ended; a quiet while followed */
+    uint32_t attempts;
+};
+
+/* Runs it to its end; afterwards w->violated says how it went. */
 void scenario_run(struct world *w, const struct scenario *scenario, struct crossings *crossings,
-                  const struct run *run, int64_t *ret_over);
+                  const struct run *run, struct ran *ret);
+
+/* What a crash may cost at most, beside the undisturbed run. */
+struct due {
+    int64_t late_ms;
+    uint32_t attempts;
+};
+struct due scenario_due(const struct scenario *scenario, enum boundary boundary, enum twist twist);
 
 /* ---- for the actors in its world ---- */
 
