@@ -19,8 +19,8 @@
 enum { SEED = 1, PUBLISH_MS = 50, SLICE_MS = 20, QUIET_MS = 1500 };
 enum { PLACES = 4, WAIT_MS = 20000, PAUSE_MS = 20, PAUSE_MS_MAX = 100, CIRCUIT_OPEN_MS = 300 };
 enum { SCAN_MS = 1000, ROLE_MS = 5000, LASTS_MS = 4 };
-/* Until an agent asks again that was told nothing, or that the server is busy; the complete-by of an
- * attempt that nobody ends before; how many of them die at once. */
+/* Until an agent asks again that was told nothing, or that the server is busy; the complete-by of
+ * an attempt that nobody ends before; how many of them die at once. */
 enum { AGAIN_MS = 100, BUSY_MS = 1100 + SLICE_MS, COMPLETE_BY_MS = 2000, HELD_MAX = 2 };
 
 #define SUBMIT(number)                                                                             \

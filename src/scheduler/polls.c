@@ -261,7 +261,7 @@ static size_t poll_room(const struct pending *p)
         return 0;
     size_t max = p->poll->max < RV_POLL_REQUESTS_MAX ? p->poll->max : RV_POLL_REQUESTS_MAX;
     size_t taken = p->matched_count + p->poll->requests_count;
-    /* Nothing for a poll that an instance left behind when it was started again, or has got over. */
+    /* Nothing for a poll that an instance left behind when it was started again, or has heard. */
     return max > taken && p->boot == p->instance->boot && !p->heard ? max - taken : 0;
 }
 
