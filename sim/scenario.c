@@ -6,7 +6,6 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "sim/check.h"
-#include "sim/database.h"
 #include "sim/flows.h"
 #include "sim/script.h"
 #include "sim/server.h"
@@ -169,12 +168,7 @@ static void world_set_up(struct world *w, const struct scenario *s)
         .scan_ms = SCAN_MS,
         .role_ms = ROLE_MS,
     };
-    ledger_new(w);
-    history_new(w);
-    database_new(w);
-    servers_new(w);
-    for (uint32_t i = 0; i < w->knobs.servers; i++)
-        server_start(&w->servers[i]);
+    world_open(w);
     for (uint32_t i = 0; i < s->tasks && w->violated == NULL; i++)
         flow_add(w, s->flows[i]);
     world_pass(w, w->now + PUBLISH_MS, NULL);

@@ -258,19 +258,24 @@ void world_init(struct world *w, const struct world_setup *setup)
     faults_new(w, setup->with && setup->with->chosen ? &setup->with->only : NULL, setup->record);
 }
 
-void world_run(struct world *w, const struct world_setup *setup)
+void world_open(struct world *w)
 {
-    world_init(w, setup);
-    if (w->transcript != NULL)
-        world_introduce(w, setup->with);
     ledger_new(w);
     history_new(w);
     said_new(w);
     database_new(w);
     servers_new(w);
-    w->healed = true; /* the workflows are published undisturbed */
     for (uint32_t i = 0; i < w->knobs.servers; i++)
         server_start(&w->servers[i]);
+}
+
+void world_run(struct world *w, const struct world_setup *setup)
+{
+    world_init(w, setup);
+    if (w->transcript != NULL)
+        world_introduce(w, setup->with);
+    w->healed = true; /* the workflows are published undisturbed */
+    world_open(w);
     workload_new(w);
     if (w->violated == NULL)
         world_pass(w, w->now + 100, NULL);

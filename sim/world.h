@@ -127,6 +127,8 @@ void world_free(struct world *w);
 /* ---- what runs a world in another way uses ---- */
 
 void world_init(struct world *w, const struct world_setup *setup);
+/* Books and servers as the knobs say; the servers start. */
+void world_open(struct world *w);
 /* Runs events up to `until`, or until a commit after which `stop` says that it is enough. */
 void world_pass(struct world *w, int64_t until, bool (*stop)(struct world *w));
 
