@@ -53,6 +53,7 @@ struct agent {
     int32_t drift_ppm;
     int64_t turn_at; /* world time; INT64_MAX: none planned */
     struct exchange *lanes[RV_LANE_COUNT];
+    struct refused refused; /* replies that a server did not take */
     struct job jobs[PLACES_MAX * 2];
 };
 
@@ -102,6 +103,7 @@ static void agent_start(struct world *w, struct agent *a)
     a->drift_ppm = (int32_t)world_roll(w, stream, 2 * k->drift_ppm + 1) - (int32_t)k->drift_ppm;
     a->turn_at = INT64_MAX;
     memset(a->lanes, 0, sizeof a->lanes);
+    a->refused.count = 0;
     memset(a->jobs, 0, sizeof a->jobs);
     world_say(w, a->name, "starts as agent %s, life %u", a->kind, a->life);
     plan_turn(w, a, w->now);
@@ -376,6 +378,8 @@ static void calls_send(struct world *w, struct agent *a)
         if (twist == TWIST_BEFORE)
             return;
         world_say(w, a->name, "sends %.*s %.*s", RV_STR_FMT(call.path), RV_STR_FMT(call.body));
+        if (call.lane == RV_LANE_REPLY)
+            check_sent_again(w, &a->refused, call.body);
         a->lanes[call.lane] = net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, call.lane,
                                       "POST", call.path, call.body, call.timeout_ms);
     }
@@ -457,6 +461,8 @@ void agent_answered(struct world *w, struct exchange *x)
         check_replied(w, x->body, x->answer);
     if (a->life != x->life || a->runtime == NULL || raw)
         return;
+    if (x->tag == RV_LANE_REPLY && x->status == 503)
+        check_refused(w, &a->refused, x->body);
     a->lanes[x->tag] = NULL;
     enum twist twist = crossing(w, BOUNDARY_HEAR);
     if (twist == TWIST_BEFORE) {

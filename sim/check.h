@@ -27,6 +27,8 @@ void check_answered(struct world *w, const struct rv_poll *poll, bool superseded
 void check_submitted(struct world *w, struct rv_str task, const char *client);
 /* The bodies of a reply call and of its answer. */
 void check_replied(struct world *w, struct rv_str request, struct rv_str answer);
+/* A token from its text. */
+uint64_t check_token(struct rv_str text);
 void check_operated(struct world *w, struct rv_str verb, struct rv_task_id task);
 void check_all_there(struct world *w, struct rv_store *store);
 
@@ -36,6 +38,16 @@ void check_undo_beside_work(struct world *w, const struct effect *effect);
 /* What a compensation was told of the outcome of the step with that key. */
 void check_outcome(struct world *w, struct rv_str key, struct rv_str outcome);
 void check_ledger(struct world *w);
+
+/* check_again.c: the replies of the last call that a server answered with 503, and the next one. */
+enum { REFUSED_MAX = 32 };
+struct refused {
+    struct rv_step_id steps[REFUSED_MAX];
+    uint64_t tokens[REFUSED_MAX];
+    uint32_t count;
+};
+void check_refused(struct world *w, struct refused *refused, struct rv_str request);
+void check_sent_again(struct world *w, struct refused *refused, struct rv_str request);
 
 /* check_end.c: what must have come to pass once faults have stopped. */
 bool check_all_settled(struct world *w);

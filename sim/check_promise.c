@@ -30,7 +30,7 @@ void check_submitted(struct world *w, struct rv_str task, const char *client)
                       RV_STR_FMT(task));
 }
 
-static uint64_t token_of(struct rv_str text)
+uint64_t check_token(struct rv_str text)
 {
     uint64_t token = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -60,7 +60,7 @@ static void check_item(struct world *w, const struct rv_json *item, int64_t stat
     struct rv_step_id id;
     if (rv_step_parse(rv_json_str(rv_json_get(item, RV_STR("step"))), &id) != RV_OK)
         return;
-    uint64_t token = token_of(rv_json_str(rv_json_get(item, RV_STR("token"))));
+    uint64_t token = check_token(rv_json_str(rv_json_get(item, RV_STR("token"))));
     const struct rv_json *output = rv_json_get(item, RV_STR("output"));
     struct step_past *step = history_step(history_task(w, id.task), id.number);
     if (step == NULL || status == 409) {

@@ -9,6 +9,7 @@
 #include "sim/operator.h"
 #include "sim/rows.h"
 #include "sim/said.h"
+#include "sim/server.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -311,6 +312,18 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         transition_beside(&t);
     if (w->violated == NULL)
         w->concerned = (struct rv_task_id){0};
+}
+
+/* I-10: whoever takes the supervisor's role from another process has an epoch of its own. */
+void history_holds(struct world *w, uint32_t actor, int64_t epoch)
+{
+    struct history *h = w->history;
+    uint64_t holder = (uint64_t)actor << 32 | w->servers[actor - ACTOR_SERVER].starts;
+    if (h->held_by != 0 && h->held_by != holder && epoch <= h->held_epoch)
+        world_violate(w, "I-10", "another process took the supervisor's role with epoch %lld again",
+                      (long long)epoch);
+    h->held_by = holder;
+    h->held_epoch = epoch;
 }
 
 void history_claimed(struct world *w, int64_t epoch)

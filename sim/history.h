@@ -61,6 +61,8 @@ struct history {
     struct rv_map told;   /* (token, step) -> struct told *, on the world's arena */
     struct rv_arena scratch;
     int64_t epoch;
+    int64_t held_epoch;      /* of the last claim that was committed, */
+    uint64_t held_by;        /* and the process that made it */
     int64_t open;            /* tasks */
     struct rv_task_id moved; /* the task of the last commit; 0: there was none */
 };
@@ -85,6 +87,8 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
 /* Whether the operator's word ended the task where it stood (DESIGN 4.7). */
 bool history_abandons(const struct rv_task *task);
 void history_claimed(struct world *w, int64_t epoch);
+/* That claim of the fault actor's server is committed. */
+void history_holds(struct world *w, uint32_t actor, int64_t epoch);
 /* The server's. */
 void history_started(struct world *w, struct rv_store *store, int64_t open_tasks);
 void history_arrived(struct world *w, const struct rv_call *call);

@@ -32,6 +32,7 @@ struct tap {
     bool dead;            /* the process dies in this commit: nothing can be asked any more */
     int64_t now;          /* of the open transaction */
     int64_t begun_at;     /* ... in virtual time */
+    int64_t claimed;      /* the epoch that it claims; 0: none */
     int64_t full_until;   /* virtual time */
     int64_t committed_at; /* the highest of the transactions that were committed */
 };
@@ -58,6 +59,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     enum rv_err err = tap->inner->ops->begin(tap->inner, ret_now);
     tap->now = *ret_now;
     tap->begun_at = tap->world->now;
+    tap->claimed = 0;
     /* I-17: across committed transitions the store's clock never goes back. */
     if (err == RV_OK && tap->now < tap->committed_at)
         world_violate(tap->world, "I-17", "the store's clock went back from %lld to %lld",
@@ -74,11 +76,12 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
         return err;
     tap->world->commits++;
     tap->committed_at = tap->now;
+    if (tap->claimed != 0)
+        history_holds(tap->world, tap->actor, tap->claimed);
     storage_look(tap->world);
     for (size_t i = 0; i < batch->changes_count; i++)
         if (batch->changes[i].outcome == RV_OK)
-            history_committed(tap->world, tap->inner, &batch->changes[i], tap->now,
-                              tap->begun_at);
+            history_committed(tap->world, tap->inner, &batch->changes[i], tap->now, tap->begun_at);
     storage_looked(tap->world);
     return RV_OK;
 }
@@ -193,8 +196,10 @@ static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role,
 {
     enum rv_err err = inner_of(store)->ops->claim_role(inner_of(store), role, lease_ms, ret_epoch,
                                                        ret_until);
-    if (err == RV_OK)
+    if (err == RV_OK) {
         history_claimed(((struct tap *)store)->world, *ret_epoch);
+        ((struct tap *)store)->claimed = *ret_epoch;
+    }
     return err;
 }
 

@@ -81,7 +81,7 @@ enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_st
 void ladder_count_death(struct draft *d, struct rv_step *step)
 {
     step->deaths++;
-    if (step->deaths == RV_POISON_DEATHS && !RV_MUTANT_ON(POISON_NOT_TOLD))
+    if (step->deaths == RV_POISON_DEATHS)
         draft_alert(d, step->number, RV_ALERT_POISON,
                     rv_arena_printf(d->arena, "%u instances of agent %.*s died at step %.*s",
                                     step->deaths, RV_STR_FMT(step->agent),

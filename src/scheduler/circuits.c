@@ -77,8 +77,7 @@ static bool circuit_keep(struct agent_kind *kind, struct circuit *circuit, struc
 static bool circuit_gate(struct agent_kind *kind, struct circuit *circuit, struct rv_step_id id,
                          int64_t now)
 {
-    bool probing = circuit->probe.number != 0 && !RV_MUTANT_ON(CIRCUIT_PROBES_MANY);
-    if (circuit->until > now || probing)
+    if (circuit->until > now || circuit->probe.number != 0)
         return !circuit_keep(kind, circuit, id);
     circuit->probe = id;
     return true;

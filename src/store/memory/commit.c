@@ -59,9 +59,7 @@ static void open_count(struct rv_store_memory_data *data, const struct rv_task *
 static enum rv_err open_queue(struct rv_store_memory_data *data, struct node *node,
                               const struct rv_task *task)
 {
-    bool reopened = node->row != NULL && !rv_task_state_open(node->row->state);
-    if (node->queued || !rv_task_state_open(task->state) ||
-        (reopened && RV_MUTANT_ON(REOPENED_NOT_OPEN)))
+    if (node->queued || !rv_task_state_open(task->state))
         return RV_OK;
     enum rv_err err = sorted_insert(&data->open, task->id.value, 0, node);
     node->queued = err == RV_OK;
@@ -292,10 +290,9 @@ static enum rv_err change_outcome(struct commit *commit, const struct rv_change 
                                   const struct node *node)
 {
     int64_t epoch = memory_registry_epoch(&commit->data->registry, RV_STR(RV_ROLE_SUPERVISOR));
-    if (change->epoch != 0 && change->epoch != epoch && !RV_MUTANT_ON(EPOCH_UNGUARDED))
+    if (change->epoch != 0 && change->epoch != epoch)
         return RV_ERR_DEPOSED;
-    int64_t revision = node != NULL ? node->row->revision : 0;
-    if (revision != change->revision_before && !RV_MUTANT_ON(REVISION_UNGUARDED))
+    if ((node != NULL ? node->row->revision : 0) != change->revision_before)
         return RV_ERR_CONFLICT;
     if (change->key != NULL && memory_key_find(commit->data, change->key->key) != NULL &&
         !RV_MUTANT_ON(KEY_UNGUARDED))
