@@ -85,8 +85,7 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
                                int64_t now, const struct rv_task **ret_tasks, size_t *ret_count)
 {
     *ret_count = 0;
-    bool off = RV_MUTANT_ON(REPAIR_NOT_SCANNED) && !supervisor->scan_first;
-    if (now < supervisor->scan_next_at || off)
+    if (now < supervisor->scan_next_at)
         return RV_OK;
     enum rv_err err = scan_piece(supervisor, arena, ret_tasks, ret_count);
     if (err == RV_OK && *ret_count == 0) {
