@@ -25,6 +25,8 @@ static void check_renewed(const struct transition *t, const struct step_past *pa
         world_violate(t->w, "I-17", "step %u: the lease of attempt %u, which was %s, moved by %lld",
                       step->number, step->attempt, rv_attempt_state_text(past->row.attempt_state),
                       (long long)(step->lease_until - past->row.lease_until));
+    else if (!said_knows(t->w))
+        return;
     else if (!said_renewal(t->w, &id, step->token, &age_ms))
         world_violate(t->w, "I-17", "step %u: the lease of attempt %u was renewed by nobody",
                       step->number, step->attempt);

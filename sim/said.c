@@ -91,6 +91,11 @@ static const struct server *server_at_work(const struct world *w)
     return NULL;
 }
 
+bool said_knows(const struct world *w)
+{
+    return server_at_work(w) != NULL;
+}
+
 const struct rv_reply_item *said_reply(const struct world *w, const struct rv_step_id *step,
                                        uint64_t token, int64_t *ret_age_ms)
 {

@@ -33,6 +33,9 @@ bool said_has_left(const struct world *w, uint64_t token);
  * makes it. */
 int64_t said_confirmed_at(const struct world *w, uint64_t holder, uint64_t poll);
 
+/* Whether a batch is under way: a commit whose outcome was not known may be seen long after it,
+ * when what was in hand is gone. */
+bool said_knows(const struct world *w);
 /* What the batch under way has in hand about the attempt, and how long ago it arrived: the first
  * reply (NULL: none), and whether a lease is to be renewed. */
 const struct rv_reply_item *said_reply(const struct world *w, const struct rv_step_id *step,
