@@ -97,6 +97,17 @@ uint32_t knob_high(size_t knob)
     return table[knob].bounds.high;
 }
 
+/* Where a seed draws one certain value or else something odd, the certain one; else the lowest. */
+uint32_t knob_plain(size_t knob)
+{
+    const struct row *row = &table[knob];
+    if (row->share < 1000 && row->often.low == row->often.high)
+        return row->often.low;
+    if (row->share < 1000 && row->seldom.low == row->seldom.high)
+        return row->seldom.low;
+    return row->bounds.low;
+}
+
 static uint32_t range_draw(struct rv_prng *dice, const struct range *range)
 {
     return range->low + (uint32_t)rv_prng_below(dice, (uint64_t)(range->high - range->low) + 1);

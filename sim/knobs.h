@@ -56,6 +56,8 @@ const char *knob_name(size_t knob);
 const char *const *knob_names(void);
 uint32_t knob_low(size_t knob);
 uint32_t knob_high(size_t knob);
+/* What a world has that is as plain as can be. */
+uint32_t knob_plain(size_t knob);
 uint32_t knob_get(const struct knobs *knobs, size_t knob);
 void knob_set(struct knobs *knobs, size_t knob, uint32_t value);
 

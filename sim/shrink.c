@@ -134,28 +134,6 @@ static bool shrink_parts(struct shrink *s)
 
 /* ---- numbers ---- */
 
-/* What a plain world has. The store and the canary are what they are. */
-static bool knob_plain(size_t knob, uint32_t *ret_value)
-{
-    static const struct {
-        const char *name;
-        uint32_t value;
-    } plain[] = {
-        {"agents", 1},      {"kinds", 1},      {"servers", 1},   {"clients", 1},
-        {"operators", 0},   {"tasks", 1},      {"workflows", 1}, {"safety_ms", 1000},
-        {"quiet_ms", 1000}, {"delay_ms", 1},   {"down_ms", 1},   {"batch_max", 1000},
-        {"scan_ms", 1000},  {"role_ms", 5000}, {"work_ms", 1},   {"circuit", 0},
-        {"drift_ppm", 0},
-    };
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
-        if (strcmp(plain[i].name, knob_name(knob)) != 0)
-            continue;
-        *ret_value = plain[i].value;
-        return true;
-    }
-    return false;
-}
-
 static uint32_t knob_now(const struct shrink *s, size_t knob)
 {
     struct knobs knobs;
@@ -167,9 +145,9 @@ static uint32_t knob_now(const struct shrink *s, size_t knob)
 /* The plain value, or as near to it as halving the way leads. */
 static bool shrink_knob(struct shrink *s, size_t knob)
 {
-    uint32_t plain;
-    if (!knob_plain(knob, &plain))
-        return false;
+    uint32_t plain = knob_plain(knob);
+    if (s->options->with.given[knob])
+        return false; /* it makes the world what it is to be */
     bool smaller = false;
     for (uint32_t now = knob_now(s, knob); now != plain; now = knob_now(s, knob)) {
         if (try_knob(s, knob, plain))
