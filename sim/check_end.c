@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "sim/client.h"
+#include "sim/rows.h"
 #include "sim/server.h"
 #include "sim/world.h"
 
@@ -46,8 +47,32 @@ static void check_task_count(struct world *w)
                       w->history->count);
 }
 
+/* I-28: what no commit has touched since is as the last one left it. */
+static void check_rows_stay(struct world *w)
+{
+    struct rv_store *store = servers_store(w);
+    struct rv_step rows[RV_PAGE_ROWS_MAX];
+    for (size_t i = 0; i < w->history->count; i++) {
+        struct task_past *past = w->history->all[i];
+        size_t count = RV_PAGE_ROWS_MAX;
+        rv_arena_reset(&w->history->scratch);
+        for (uint32_t after = 0; count == RV_PAGE_ROWS_MAX; after = rows[count - 1].number) {
+            enum rv_err err = store->ops->list_steps(store, &w->history->scratch, past->row.id,
+                                                     after, RV_PAGE_ROWS_MAX, rows, &count);
+            for (size_t s = 0; err == RV_OK && s < count; s++) {
+                const struct step_past *step = history_step(past, rows[s].number);
+                if (step == NULL || step->sum != rows_step(&rows[s]))
+                    world_violate(w, "I-28", "step %u changed without a commit", rows[s].number);
+            }
+            if (err != RV_OK || count == 0)
+                break;
+        }
+    }
+}
+
 void check_end(struct world *w)
 {
+    check_rows_stay(w);
     check_all_there(w, servers_store(w));
     check_task_count(w);
     check_alerts(w);

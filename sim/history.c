@@ -18,9 +18,20 @@
 
 enum { BESIDE_MS_MAX = 10000 };
 
+/* Nobody attacks the simulator: eight bytes at a time. */
 uint64_t history_hash(struct rv_str text)
 {
-    return rv_hash((struct rv_hash_key){5, 6}, text);
+    uint64_t sum = text.len, word;
+    size_t at = 0;
+    for (; at + sizeof word <= text.len; at += sizeof word) {
+        memcpy(&word, text.at + at, sizeof word);
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+    }
+    word = 0;
+    if (at < text.len)
+        memcpy(&word, text.at + at, text.len - at);
+    return rv_hash_int(sum ^ word);
 }
 
 uint64_t history_holder(struct rv_str agent, struct rv_str instance)
@@ -192,17 +203,41 @@ static void attempts_take(const struct transition *t, struct step_past *past,
     past->target = step->target.at != NULL ? history_hash(step->target) : 0;
 }
 
-static void step_take(struct transition *t, const struct rv_step *step)
+static const struct rv_step *step_after(const struct transition *t, uint32_t number)
 {
-    struct step_past *past = step_room(t->past, step->number);
-    bool here = control_at(t->task, step->number);
-    bool new_token = step->attempt != 0 && step->token != past->row.token;
+    for (size_t i = t->steps_count; i > 0; i--)
+        if (t->steps[i - 1].number == number)
+            return &t->steps[i - 1];
+    return NULL;
+}
+
+/* I-28: what was written is what is read back. */
+static void step_written(struct transition *t, const struct rv_step *written)
+{
+    const struct rv_step *step = step_after(t, written->number);
+    uint64_t sum = rows_step(written);
+    if (step == NULL || rows_step(step) != sum)
+        world_violate(t->w, "I-28", "step %u is not read back as it was written", written->number);
+    step_room(t->past, written->number)->sum = sum;
+    world_trace(t->w, sum);
+}
+
+/* Where control is changes with the task's row, not with the step's. */
+static void step_control(struct transition *t, uint32_t number)
+{
+    struct step_past *past = step_room(t->past, number);
     if (past->row.number == 0)
         past->created_in = t->past->commits;
-    if (here)
+    if (control_at(t->task, number))
         past->left_in = 0;
     else if (past->left_in == 0)
         past->left_in = t->past->commits;
+}
+
+static void step_take(struct transition *t, const struct rv_step *step)
+{
+    struct step_past *past = step_room(t->past, step->number);
+    bool new_token = step->attempt != 0 && step->token != past->row.token;
     if (new_token) {
         enum rv_err err = rv_map_put(&t->w->history->tokens, step->token, 0,
                                      (uint64_t)t->task->id.value);
@@ -233,7 +268,9 @@ static void transition_take(struct transition *t)
     for (size_t i = 0; i < t->change->alerts_count; i++)
         past->unreadable |= t->change->alerts[i].kind == RV_ALERT_UNREADABLE;
     for (size_t i = 0; i < t->steps_count; i++)
-        step_take(t, &t->steps[i]);
+        step_control(t, t->steps[i].number);
+    for (size_t i = 0; i < t->change->steps_count; i++)
+        step_take(t, t->change->steps[i]);
     for (size_t i = 0; i < t->change->attempts_count; i++)
         step_room(past, t->change->attempts[i].step.number)->ended++;
     for (size_t i = 0; i < t->change->late_replies_count; i++)
@@ -302,8 +339,8 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         return;
     world_trace(w, (uint64_t)t.task->id.value);
     world_trace(w, rows_task(t.task));
-    for (size_t i = 0; i < t.steps_count; i++)
-        world_trace(w, rows_step(&t.steps[i]));
+    for (size_t i = 0; i < change->steps_count && w->violated == NULL; i++)
+        step_written(&t, change->steps[i]);
     transition_say(&t);
     check_transition(&t);
     coverage_see(w->coverage, &t);

@@ -18,6 +18,7 @@ struct world;
 /* A step as its last commit left it. The row's texts are gone; their hashes stay. */
 struct step_past {
     struct rv_step row; /* number 0: there is none yet */
+    uint64_t sum;       /* of the whole row (rows.h) */
     uint64_t input_hash;
     uint64_t output_hash;
     uint32_t created_in; /* number of the commit of its task */

@@ -97,14 +97,12 @@ uint32_t knob_high(size_t knob)
     return table[knob].bounds.high;
 }
 
-/* Where a seed draws one certain value or else something odd, the certain one; else the lowest. */
+/* Where a seed draws mostly one certain value, that; else the lowest. */
 uint32_t knob_plain(size_t knob)
 {
     const struct row *row = &table[knob];
     if (row->share < 1000 && row->often.low == row->often.high)
         return row->often.low;
-    if (row->share < 1000 && row->seldom.low == row->seldom.high)
-        return row->seldom.low;
     return row->bounds.low;
 }
 

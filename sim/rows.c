@@ -8,7 +8,8 @@
 
 static uint64_t with(uint64_t sum, uint64_t number)
 {
-    return rv_hash_int(sum ^ number) + UINT64_C(0x9e3779b97f4a7c15);
+    sum = (sum ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum ^ sum >> 32;
 }
 
 static uint64_t with_int(uint64_t sum, int64_t number)

@@ -188,7 +188,7 @@ void server_receive(struct world *w, struct exchange *x)
         return;
     }
     struct served *served = served_new(s, x);
-    struct rv_request_line *line = RV_NEW(&served->call.arena, struct rv_request_line);
+    struct rv_request_line *line = rv_arena_take(&served->call.arena, sizeof *line);
     rv_assert(line != NULL);
     rv_parser_begin(&s->parser, &served->call.arena);
     const struct rv_route *route = NULL;

@@ -66,7 +66,11 @@ void rv_buf_add_str(struct rv_buf *buf, struct rv_str text)
 
 void rv_buf_add_char(struct rv_buf *buf, char c)
 {
-    rv_buf_add(buf, &c, 1);
+    char *at = rv_buf_reserve(buf, 1);
+    if (at == NULL)
+        return;
+    *at = c;
+    buf->len++;
 }
 
 void rv_buf_add_int(struct rv_buf *buf, int64_t number)

@@ -157,7 +157,7 @@ static enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct w
                              uint32_t step, bool repeat)
 {
     if (p->matched == NULL) {
-        p->matched = RV_NEW_ARRAY(s->batch.arena, struct matched, RV_POLL_REQUESTS_MAX);
+        p->matched = rv_arena_take(s->batch.arena, RV_POLL_REQUESTS_MAX * sizeof *p->matched);
         if (p->matched == NULL)
             return RV_ERR_MEMORY;
     }

@@ -37,7 +37,7 @@ struct commit {
 static struct undo *log_next(struct commit *commit)
 {
     if (commit->count == commit->room) {
-        size_t room = commit->room == 0 ? 256 : commit->room * 2;
+        size_t room = commit->room == 0 ? 16 : commit->room * 2;
         struct undo *log = realloc(commit->log, room * sizeof *log);
         if (log == NULL)
             return NULL;
