@@ -31,6 +31,7 @@ static const char usage[] =
     "         --expect HASH                with --seed: the trace hash that must come out\n"
     "         --transcript FILE            with --seed: what --seed printed, and must again\n"
     "         --shrink                     with --seed: makes the world that fails smaller\n"
+    "         --within SECONDS             with --shrink: when it has to end (300)\n"
     "         --coverage                   with --seeds: lists what no world has met\n"
     "         --mutant NAME                makes that planted mistake (./dev sim --mutants)\n"
     "         --quiet                      no progress line, no transcript\n"
@@ -116,6 +117,8 @@ static int option_take(struct options *o, const char *option, const char *value)
         o->many = true;
     } else if (strcmp(option, "--start") == 0) {
         o->start = number_of(option, value);
+    } else if (strcmp(option, "--within") == 0) {
+        o->within_s = number_of(option, value);
     } else if (strcmp(option, "--jobs") == 0) {
         o->jobs = number_of(option, value);
     } else if (strcmp(option, "--with") == 0) {
@@ -168,7 +171,7 @@ static int flag_take(struct options *o, const char *option)
 
 struct options options_read(char **argv)
 {
-    struct options o = {.seeds = MUTANT_SEEDS, .start = 1, .jobs = 2};
+    struct options o = {.seeds = MUTANT_SEEDS, .start = 1, .jobs = 2, .within_s = 300};
     with_init(&o.with);
     with_init(&o.twin);
     for (int i = 1; argv[i] != NULL;) {

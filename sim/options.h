@@ -21,6 +21,7 @@ struct options {
     uint64_t expected;
     const char *transcript; /* a file with the transcript that the world must have; NULL: none */
     bool shrink;            /* makes the world smaller that fails */
+    uint64_t within_s;      /* for that */
     bool coverage;          /* lists what was never met */
     bool differential;      /* each world on both stores; they have to be the same */
     const char *mutant;     /* the planted mistake to make, or to find; NULL: none, or all */

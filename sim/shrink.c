@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WITHIN_S = 300, LINES_SHOWN = 400 };
+enum { LINES_SHOWN = 400 };
 
 struct shrink {
     const struct options *options;
@@ -146,8 +146,6 @@ static uint32_t knob_now(const struct shrink *s, size_t knob)
 static bool shrink_knob(struct shrink *s, size_t knob)
 {
     uint32_t plain = knob_plain(knob);
-    if (s->options->with.given[knob])
-        return false; /* it makes the world what it is to be */
     bool smaller = false;
     for (uint32_t now = knob_now(s, knob); now != plain; now = knob_now(s, knob)) {
         if (try_knob(s, knob, plain))
@@ -227,7 +225,7 @@ static void tell(const struct shrink *s)
 
 int shrink_run(const struct options *options)
 {
-    struct shrink s = {.options = options, .until = seconds_now() + WITHIN_S};
+    struct shrink s = {.options = options, .until = seconds_now() + (double)options->within_s};
     if (!begin(&s)) {
         fprintf(stderr, "reeve-sim: seed %llu %s: there is nothing to shrink\n",
                 (unsigned long long)options->seed,
