@@ -310,7 +310,8 @@ void server_start(struct server *s)
         .log = {log_write, s},
     };
     enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
-    storage_check_start(w, err);
+    if (w->crossings == NULL) /* else the start itself may be crashed at */
+        storage_check_start(w, err);
     if (err != RV_OK || storage_dead(w)) {
         if (err == RV_OK)
             rv_scheduler_close(s->scheduler);
