@@ -4,6 +4,7 @@
 #include "sim/client.h"
 #include "sim/rows.h"
 #include "sim/server.h"
+#include "sim/storage.h"
 #include "sim/world.h"
 
 /* I-20: every task ends, or waits for an operator. */
@@ -30,6 +31,8 @@ static void check_alerts(struct world *w)
         rv_arena_reset(&w->history->scratch);
         enum rv_err err = store->ops->list_alerts(store, &w->history->scratch, task->id, true, 0, 1,
                                                   &alert, &count);
+        if (storage_found(w, err))
+            return;
         bool parked = task->state == RV_TASK_ERROR;
         if (err == RV_OK && parked && count == 0)
             world_violate(w, "P-02", "a task is parked and no alert is open");

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "json/json.h"
+#include "sim/storage.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -132,6 +133,8 @@ static void check_steps_there(struct world *w, struct rv_store *store, struct ta
     while (count == RV_PAGE_ROWS_MAX) {
         enum rv_err err = store->ops->list_steps(store, &w->history->scratch, past->row.id, after,
                                                  RV_PAGE_ROWS_MAX, rows, &count);
+        if (storage_found(w, err))
+            return;
         if (err != RV_OK)
             count = 0;
         for (size_t i = 0; i < count; i++) {
@@ -157,6 +160,8 @@ void check_all_there(struct world *w, struct rv_store *store)
         if (was->revision == 0)
             continue;
         enum rv_err err = store->ops->load_tasks(store, &h->scratch, &was->id, 1, &task);
+        if (storage_found(w, err))
+            return;
         if (err != RV_OK || task == NULL || task->revision != was->revision ||
             task->state != was->state) {
             world_violate(w, "I-01", "after a restart a task is not there as it was");

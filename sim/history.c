@@ -10,6 +10,7 @@
 #include "sim/rows.h"
 #include "sim/said.h"
 #include "sim/server.h"
+#include "sim/storage.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -123,18 +124,19 @@ static struct step_past *step_room(struct task_past *past, uint32_t number)
 static bool load_after(struct rv_store *store, struct rv_arena *arena, struct transition *t)
 {
     const struct rv_task *task;
-    if (store->ops->load_tasks(store, arena, &t->change->task->id, 1, &task) != RV_OK ||
-        task == NULL)
-        return false;
+    enum rv_err err = store->ops->load_tasks(store, arena, &t->change->task->id, 1, &task);
+    if (err != RV_OK || task == NULL)
+        return storage_found(t->w, err);
     t->task = task;
     struct rv_step *steps = RV_NEW_ARRAY(arena, struct rv_step, task->last_number + 1);
     rv_assert(steps != NULL);
     uint32_t after = 0;
     for (;;) {
         size_t count;
-        if (store->ops->list_steps(store, arena, task->id, after, RV_PAGE_ROWS_MAX,
-                                   steps + t->steps_count, &count) != RV_OK)
-            return false;
+        err = store->ops->list_steps(store, arena, task->id, after, RV_PAGE_ROWS_MAX,
+                                     steps + t->steps_count, &count);
+        if (err != RV_OK)
+            return storage_found(t->w, err);
         t->steps_count += count;
         if (count < RV_PAGE_ROWS_MAX)
             break;
@@ -149,6 +151,8 @@ static const struct rv_definition *definition_of(struct world *w, struct rv_stor
 {
     const struct rv_workflow_row *row;
     enum rv_err err = store->ops->load_workflow(store, &w->history->scratch, task->workflow, &row);
+    if (storage_found(w, err))
+        return NULL;
     if (err != RV_OK || row == NULL) {
         world_violate(w, "I-18", "the definition of an open task is not there");
         return NULL;
@@ -333,7 +337,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         world_violate(w, "I-01", "what was committed cannot be read back");
         return;
     }
-    if (t.past->definition == NULL)
+    if (t.past->definition == NULL && w->violated == NULL)
         t.past->definition = definition_of(w, store, t.task, begun_at);
     if (w->violated != NULL)
         return;

@@ -27,7 +27,7 @@ struct row {
 /* Swarm testing: each class of faults is off in half of the worlds, so that the others have room.
  */
 static const struct row table[] = {
-#define SIM_FAULT(name, text, rate, what) {text, {0, RATE_MAX}, 500, {1, rate}, {0, 0}},
+#define SIM_FAULT(name, text, rate, what) {text, {0, RATE_MAX}, 500, {(rate) > 0, rate}, {0, 0}},
 #include "sim/fault.def"
 #undef SIM_FAULT
 #define SIM_KNOB(name, low, high, share, a, b, c, d) {#name, {low, high}, share, {a, b}, {c, d}},

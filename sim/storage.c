@@ -17,6 +17,7 @@
 
 #define PATH "reeve.db"
 #define DISK_NAME "sim"
+#define FOUND "found"
 
 struct storage {
     struct disk *disk; /* owned */
@@ -25,6 +26,7 @@ struct storage {
     enum disk_fault armed;
     uint64_t lasts;     /* what is armed: so many more ends of a process; 0: it strikes once */
     int64_t full_until; /* virtual time */
+    bool rotten;        /* a byte has changed */
     bool cut;           /* the power fails when the process ends, whatever is drawn */
 };
 
@@ -69,6 +71,8 @@ static void check_integrity(struct world *w)
 {
 
     char text[200] = "";
+    if (of(w)->rotten)
+        return; /* it need not be; the store is to say so */
     struct disk *copy = disk_copy(of(w)->disk);
     struct vfs *vfs = vfs_new(copy, "copy", 0);
     sqlite3 *db = NULL;
@@ -157,6 +161,28 @@ void storage_cut(struct world *w)
         of(w)->cut = true;
 }
 
+bool storage_found(struct world *w, enum rv_err err)
+{
+    bool found = err == RV_ERR_CORRUPT && of(w) != NULL && of(w)->rotten;
+    if (found)
+        world_violate(w, FOUND, "the damage is found");
+    return found;
+}
+
+void storage_forgive(struct world *w)
+{
+    if (w->violated != NULL && strcmp(w->violated, FOUND) == 0)
+        w->violated = NULL;
+}
+
+static void rot(struct world *w)
+{
+    if (of(w) == NULL || !fault_strikes(w, FAULT_ROT, ACTOR_SERVER) || !disk_rot(of(w)->disk, PATH))
+        return;
+    of(w)->rotten = true;
+    world_say(w, "disk", "a byte changes at rest");
+}
+
 /* What keeps failing does so until somebody has mended it, a few starts later. */
 void storage_ended(struct world *w)
 {
@@ -170,6 +196,7 @@ void storage_ended(struct world *w)
     if (power && w->knobs.store == STORE_SQLITE)
         world_say(w, "disk", "the power fails: %u per mille of what was not synced stay", keep);
     disk_restart(s->disk, power, keep);
+    rot(w);
     if (disk_struck(s->disk) && (s->lasts == 0 || --s->lasts == 0))
         arm(w, DISK_SOUND, 0, 0);
 }
@@ -178,7 +205,7 @@ void storage_ended(struct world *w)
 void storage_check_batch(struct world *w, enum rv_err err)
 {
     struct storage *s = of(w);
-    if (s == NULL || disk_dead(s->disk) || !disk_struck(s->disk))
+    if (s == NULL || storage_found(w, err) || disk_dead(s->disk) || !disk_struck(s->disk))
         return;
     bool fatal = s->armed == DISK_WRITE || s->armed == DISK_SYNC;
     if (fatal && server_goes_on(err))
@@ -222,6 +249,8 @@ static enum rv_err store_open(struct world *w, struct rv_wall_clock clock,
 static void check_refusal(struct world *w, enum rv_err err, const char *message)
 {
     struct storage *s = of(w);
+    if (storage_found(w, err))
+        return;
     bool passing = err == RV_ERR_IO || err == RV_ERR_FULL || err == RV_ERR_COMMIT_UNKNOWN;
     if (!passing || !(disk_struck(s->disk) || disk_dead(s->disk)))
         world_violate(w, "S-02", "the store does not open: %s (%s)", message, rv_err_text(err));

@@ -70,7 +70,8 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
 static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
 {
     enum rv_err err = tap->inner->ops->commit(tap->inner, batch);
-    if (err == RV_ERR_COMMIT_UNKNOWN || (err != RV_OK && storage_dead(tap->world)))
+    if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT ||
+        (err != RV_OK && storage_dead(tap->world)))
         storage_unknown(tap->world, batch, tap->now);
     if (err != RV_OK)
         return err;

@@ -16,7 +16,6 @@ enum {
 
 struct vfs {
     sqlite3_vfs base;
-    struct disk *disk; /* borrowed */
 };
 
 struct vfs_file {
@@ -127,7 +126,7 @@ static const sqlite3_io_methods file_methods = {
 
 static struct disk *disk_of(sqlite3_vfs *vfs)
 {
-    return ((struct vfs *)vfs)->disk;
+    return vfs->pAppData;
 }
 
 /* As on Unix, a log syncs the folder with its first sync; nobody does so for the database. */
@@ -213,12 +212,12 @@ struct vfs *vfs_new(struct disk *disk, const char *name, int seed)
 {
     struct vfs *vfs = calloc(1, sizeof *vfs);
     rv_assert(vfs != NULL);
-    vfs->disk = disk;
     vfs->base = (sqlite3_vfs){
         .iVersion = 2,
         .szOsFile = (int)sizeof(struct vfs_file),
         .mxPathname = DISK_NAME_BYTES,
         .zName = name,
+        .pAppData = disk,
         .xOpen = vfs_open,
         .xDelete = vfs_delete,
         .xAccess = vfs_access,

@@ -16,6 +16,7 @@
 #include "sim/said.h"
 #include "sim/server.h"
 #include "sim/shell.h"
+#include "sim/storage.h"
 #include "sim/with.h"
 #include "sim/workload.h"
 
@@ -303,6 +304,7 @@ void world_run(struct world *w, const struct world_setup *setup)
         world_say(w, "world", "ends with rows %016llx", (unsigned long long)rows);
         world_trace(w, rows);
     }
+    storage_forgive(w);
     coverage_end(w->coverage, w);
 }
 

@@ -100,10 +100,10 @@ struct rv_store_ops {
     enum rv_err (*begin)(struct rv_store *store, int64_t *ret_now);
     /* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
      * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all
-     * of it is, ask `committed`. INVALID: one of the changes cannot be written (it inserts a step,
-     * attempt, alert or workflow that is there, or replaces a step that is not): halve the batch.
-     * The transaction is over in every case. A batch in which nothing is to be written leaves no
-     * trace, not even its number. */
+     * of it is, ask `committed`; CORRUPT: perhaps all of it is. INVALID: one of the changes cannot
+     * be written (it inserts a step, attempt, alert or workflow that is there, or replaces a step
+     * that is not): halve the batch. The transaction is over in every case. A batch in which nothing
+     * is to be written leaves no trace, not even its number. */
     enum rv_err (*commit)(struct rv_store *store, struct rv_batch *batch);
     void (*rollback)(struct rv_store *store);
     /* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked

@@ -4,6 +4,7 @@
 #include "sim/disk.h"
 #include "sim/vfs.h"
 #include "store/sqlite/sqlite.h"
+#include "store/sqlite/sqlite_priv.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -125,10 +126,12 @@ static void sql(struct subject *s, const char *text, char result[static 64])
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
+    struct rv_seal *seal = rv_seal_new(s->vfs); /* what is changed here is to be found whole */
+    assert_non_null(seal);
     result[0] = '\0';
-    assert_int_equal(
-        sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, s->vfs),
-        SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                                     rv_seal_name(seal)),
+                     SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL),
                      SQLITE_OK); /* a disk of ours has no shared memory */
     assert_int_equal(sqlite3_prepare_v2(db, text, -1, &statement, NULL), SQLITE_OK);
@@ -138,6 +141,7 @@ static void sql(struct subject *s, const char *text, char result[static 64])
     assert_int_equal(code, SQLITE_DONE);
     sqlite3_finalize(statement);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    rv_seal_free(seal);
 }
 
 static void assert_sql(struct subject *s, const char *text, const char *wanted)
@@ -267,6 +271,143 @@ static void a_row_that_none_of_ours_can_be_is_corrupt(void **state)
     struct rv_task_id id = {TASK_BASE};
     const struct rv_task *task = NULL;
     assert_int_equal(s->ops->load_tasks(s->store, &s->arena, &id, 1, &task), RV_ERR_CORRUPT);
+}
+
+/* ---- seals ---- */
+
+static struct rv_change *heavy_birth(struct subject *s, int64_t id, size_t bytes)
+{
+    struct rv_change *change = birth_of(s, id);
+    struct rv_task *task = RV_NEW(&s->arena, struct rv_task);
+    *task = *change->task;
+    task->input = (struct rv_str){rv_arena_zero(&s->arena, 1, bytes), bytes};
+    change->task = task;
+    return change;
+}
+
+static int row_is_ok(void *context, int columns, char **texts, char **names)
+{
+    (void)columns;
+    (void)names;
+    *(bool *)context = strcmp(texts[0], "ok") == 0;
+    return 1;
+}
+
+/* Whether every page can be read and SQLite finds all of them in order. */
+static bool whole(struct subject *s)
+{
+    struct rv_seal *seal = rv_seal_new(s->vfs);
+    sqlite3 *db = NULL;
+    bool ok = false;
+    assert_non_null(seal);
+    if (sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE, rv_seal_name(seal)) == SQLITE_OK &&
+        sqlite3_exec(db, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK)
+        sqlite3_exec(db, "PRAGMA integrity_check", row_is_ok, &ok, NULL);
+    sqlite3_close(db);
+    rv_seal_free(seal);
+    return ok;
+}
+
+static void file_flip(const char *path, int64_t at, unsigned char bits)
+{
+    unsigned char byte;
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= bits;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static void no_page_changes_unnoticed(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    struct stat of;
+    rv_prng_init(&prng, seed_of_run());
+    for (int i = 0; i < 20; i++)
+        subject_commit_all(s, heavy_birth(s, TASK_BASE + i, 10000), 1);
+    subject_close(s);
+    assert_int_equal(stat(s->path, &of), 0);
+    assert_true(whole(s));
+    for (int64_t page = 0; page < of.st_size / RV_SQLITE_PAGE_BYTES; page++) {
+        int64_t at = page * RV_SQLITE_PAGE_BYTES +
+                     (int64_t)rv_prng_below(&prng, RV_SQLITE_PAGE_BYTES);
+        unsigned char bits = (unsigned char)(1 + rv_prng_below(&prng, 255));
+        file_flip(s->path, at, bits);
+        assert_false(whole(s));
+        file_flip(s->path, at, bits);
+    }
+    assert_true(whole(s));
+}
+
+/* Each byte of the header, on which it depends whether seals are looked at. */
+static void no_change_of_the_header_goes_unnoticed(void **state)
+{
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    subject_close(s);
+    for (int64_t at = 0; at < 100; at++) {
+        struct rv_store *store = NULL;
+        struct rv_store_sqlite_fault fault;
+        struct rv_store_sqlite_options options = {.path = s->path, .clock = {no_clock, NULL}};
+        file_flip(s->path, at, 0x41);
+        assert_int_equal(rv_store_sqlite_open(&options, &store, &fault), RV_ERR_CORRUPT);
+        assert_non_null(strstr(fault.message, "restore"));
+        file_flip(s->path, at, 0x41);
+    }
+    subject_open(s);
+    assert_non_null(load(s, TASK_BASE));
+}
+
+static void what_lies_in_the_log_is_looked_at_too(void **state)
+{
+    struct subject *s = *state;
+    enum { LOG_PAGES = 30 };
+    char path[SUBJECT_PATH_BYTES + 32];
+    snprintf(path, sizeof path, "%s-wal", s->path);
+    subject_commit_all(s, heavy_birth(s, TASK_BASE, 20000), 1);
+    /* The newest pages, which are read again only once the cache has let them go. */
+    struct stat of;
+    assert_int_equal(stat(path, &of), 0);
+    file_flip(path, of.st_size - 100, 0x10);
+    sqlite3 *db = ((struct rv_sqlite *)s->store)->db;
+    assert_int_equal(sqlite3_db_release_memory(db), SQLITE_OK);
+    struct rv_task_id id = {TASK_BASE};
+    const struct rv_task *task = NULL;
+    enum rv_err err = s->ops->load_tasks(s->store, &s->arena, &id, 1, &task);
+    file_flip(path, of.st_size - 100, 0x10);
+    assert_int_equal(err, RV_ERR_CORRUPT);
+    assert_non_null(load(s, TASK_BASE));
+}
+
+/* SQLite writes such a batch in part before its end, and pages of it more than once. */
+static void a_batch_beyond_the_cache_is_whole(void **state)
+{
+    enum { TASKS = 700, PAYLOAD_BYTES = 40000 };
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, seed_of_run());
+    int64_t ids[TASKS];
+    for (int round = 0; round < 2; round++) {
+        struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, TASKS);
+        for (int i = 0; i < TASKS; i++) {
+            ids[i] = (int64_t)(rv_prng_next(&prng) >> 8) + 1;
+            changes[i] = *heavy_birth(s, ids[i], PAYLOAD_BYTES);
+        }
+        static const bool not_new[1] = {false};
+        if (round == 0) /* the last one replaces a step that is not there: all is taken back */
+            changes[TASKS - 1].steps_new = not_new;
+        assert_int_equal(subject_commit(s, changes, TASKS), round == 0 ? RV_ERR_INVALID : RV_OK);
+        rv_arena_reset(&s->arena);
+    }
+    subject_restart(s);
+    for (int i = 0; i < TASKS; i++) {
+        assert_int_equal(load(s, ids[i])->input.len, PAYLOAD_BYTES);
+        rv_arena_reset(&s->arena);
+    }
+    subject_close(s);
+    assert_true(whole(s));
 }
 
 /* ---- what an operator sees ---- */
@@ -588,6 +729,10 @@ int main(void)
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),
         ON_A_STORE(a_row_that_none_of_ours_can_be_is_corrupt),
+        ON_A_STORE(no_page_changes_unnoticed),
+        ON_A_STORE(no_change_of_the_header_goes_unnoticed),
+        ON_A_STORE(what_lies_in_the_log_is_looked_at_too),
+        ON_A_STORE(a_batch_beyond_the_cache_is_whole),
         ON_A_STORE(an_operator_reads_the_patterns_own_words),
         ON_A_DISK(a_full_disk_is_survived),
         ON_A_DISK(a_used_up_quota_is_a_full_disk),

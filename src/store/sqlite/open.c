@@ -18,7 +18,6 @@
 
 #define STRINGIFY(x) #x
 #define TEXT_OF(x) STRINGIFY(x)
-#define PAGE_BYTES 4096
 #define CACHE_KIB 8192
 /* The log is cut back to this after it grew beyond (a batch of large payloads). */
 #define LOG_BYTES_MAX 67108864
@@ -64,8 +63,11 @@ static enum rv_err fail_sqlite(const struct opening *opening, enum rv_err err)
                     "is open in another program: close that or give another --store");
     if (err == RV_ERR_CORRUPT && (sqlite3_errcode(db) & 0xff) == SQLITE_NOTADB)
         return fail(opening, err, "is not a database: give another --store, or restore a backup");
-    if (err == RV_ERR_CORRUPT)
-        return fail(opening, err, "is damaged (%s): restore it from a backup", sqlite3_errmsg(db));
+    if (err == RV_ERR_CORRUPT) {
+        bool changed = sqlite3_extended_errcode(db) == SQLITE_IOERR_DATA;
+        return fail(opening, err, "is damaged (%s): restore it from a backup",
+                    changed ? "a page is not what was written" : sqlite3_errmsg(db));
+    }
     if (err == RV_ERR_FULL)
         return fail(opening, err, "cannot be opened: the disk is full: make space");
     return fail(opening, err, "cannot be opened: %s", sqlite3_errmsg(db));
@@ -172,7 +174,7 @@ static enum rv_err database_configure(const struct opening *opening)
     sqlite3_extended_result_codes(store->db, 1);
     sqlite3_wal_hook(store->db, frames_note, store); /* and no checkpoints by SQLite itself */
     static const char *const pragmas[] = {
-        "PRAGMA page_size = " TEXT_OF(PAGE_BYTES),
+        "PRAGMA page_size = " TEXT_OF(RV_SQLITE_PAGE_BYTES),
         "PRAGMA locking_mode = EXCLUSIVE", /* before WAL: so the log's index needs no shared file */
         "PRAGMA journal_mode = WAL",
         "PRAGMA synchronous = FULL",
@@ -192,11 +194,14 @@ static enum rv_err database_configure(const struct opening *opening)
 
 static int log_write_again(sqlite3_file *log)
 {
-    unsigned char piece[PAGE_BYTES];
+    /* Less than a page, so that seal.c does not take a piece for one: behind its end the log holds
+     * remains of older ones. */
+    enum { PIECE_BYTES = RV_SQLITE_PAGE_BYTES / 2 };
+    unsigned char piece[PIECE_BYTES];
     sqlite3_int64 bytes = 0;
     int code = log->pMethods->xFileSize(log, &bytes);
-    for (sqlite3_int64 at = 0; code == SQLITE_OK && at < bytes; at += PAGE_BYTES) {
-        int count = bytes - at < PAGE_BYTES ? (int)(bytes - at) : PAGE_BYTES;
+    for (sqlite3_int64 at = 0; code == SQLITE_OK && at < bytes; at += PIECE_BYTES) {
+        int count = bytes - at < PIECE_BYTES ? (int)(bytes - at) : PIECE_BYTES;
         code = log->pMethods->xRead(log, piece, count, at);
         if (code == SQLITE_OK)
             code = log->pMethods->xWrite(log, piece, count, at);
@@ -226,6 +231,10 @@ static enum rv_err schema_prepare(const struct opening *opening)
     struct rv_sqlite *store = opening->store;
     int version = 0;
     enum rv_err err = rv_sqlite_version(store, &version);
+    if (err == RV_OK && !rv_seal_there(store->db))
+        return fail(opening, RV_ERR_CORRUPT,
+                    "has pages without seals: another program made it, or its first page is "
+                    "damaged: restore it from a backup, or give another --store");
     if (err == RV_ERR_NOT_FOUND)
         return fail(opening, RV_ERR_CORRUPT,
                     "is a database of another program: give another --store");
@@ -276,7 +285,12 @@ static enum rv_err database_open(const struct opening *opening)
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     if (opening->vfs != NULL)
         flags |= SQLITE_OPEN_CREATE;
-    int code = sqlite3_open_v2(opening->path, &store->db, flags, opening->vfs);
+    store->seal = rv_seal_new(opening->vfs);
+    if (store->seal == NULL)
+        return fail(opening, RV_ERR_MEMORY, "cannot be opened: out of memory");
+    int code = sqlite3_open_v2(opening->path, &store->db, flags, rv_seal_name(store->seal));
+    if (code == SQLITE_OK)
+        code = rv_seal_ask_for(store->db);
     enum rv_err err = rv_sqlite_err(store, code);
     if (err != RV_OK)
         err = fail_sqlite(opening, err);
@@ -305,6 +319,7 @@ static void store_close(struct rv_store *base)
         sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     int code = sqlite3_close(store->db);
     rv_assert(code != SQLITE_BUSY);
+    rv_seal_free(store->seal);
     lock_release(store);
     free(store);
 }
@@ -375,6 +390,7 @@ enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
 err_after_database:
     rv_sqlite_statements_done(store);
     sqlite3_close(store->db);
+    rv_seal_free(store->seal);
 err_after_lock:
     lock_release(store);
     free(store);

@@ -14,6 +14,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define RV_SQLITE_PAGE_BYTES 4096
+
+/* ---- seal.c: pages that tell whether they are what was written ---- */
+
+struct rv_seal;
+/* A VFS over the one of that name (NULL: SQLite's own), known to SQLite until it is freed. NULL: no
+ * memory, or no such VFS. */
+struct rv_seal *rv_seal_new(const char *vfs);
+void rv_seal_free(struct rv_seal *seal);
+const char *rv_seal_name(const struct rv_seal *seal);
+/* A database that is still empty is to have sealed pages. An SQLite code. */
+int rv_seal_ask_for(sqlite3 *db);
+bool rv_seal_there(sqlite3 *db);
+
 /* ---- texts.c: the words of core/tbl in SQL ---- */
 
 struct rv_texts {
@@ -130,6 +144,7 @@ enum { RV_HOST_BYTES = 256 };
 struct rv_sqlite {
     struct rv_store store; /* first: what the callers hold */
     sqlite3 *db;           /* owned */
+    struct rv_seal *seal;  /* owned: the VFS that db uses */
     struct rv_wall_clock clock;
     int checkpoint_pages;
     int64_t clock_floor; /* no instant below was ever given out with a committed batch */

@@ -237,6 +237,8 @@ static enum rv_err io_err(struct rv_sqlite *store, int code)
 {
     if (code == SQLITE_IOERR_NOMEM)
         return RV_ERR_MEMORY;
+    if (code == SQLITE_IOERR_DATA)
+        return RV_ERR_CORRUPT; /* seal.c */
     return code == SQLITE_IOERR_WRITE && quota_used_up(store) ? RV_ERR_FULL : RV_ERR_IO;
 }
 

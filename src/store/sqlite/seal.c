@@ -1,0 +1,333 @@
+/* Seals: the last eight bytes of each page of the file are a checksum of the others and of the
+ * page's number. SQLite would take a page as it comes, and a byte that has changed on the disk for
+ * what was written: an index that lost an entry, a payload with another amount. It leaves those
+ * bytes alone (they are "reserved"), so this VFS, which stands between it and the one below, sets
+ * them as a page goes out and looks at them as it comes in. The log has SQLite's own checksums,
+ * which it looks at when it recovers, but not when it reads a page later; for that the checksum of
+ * each page of the log is kept in memory. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include "base/assert.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SEAL_BYTES = 8,
+    PLAIN_BYTES = RV_SQLITE_PAGE_BYTES - SEAL_BYTES,
+    HEADER_BYTES = 100,   /* of the file, in its first page */
+    HEADER_RESERVED = 20, /* there: reserved bytes of each page */
+    LOG_HEADER_BYTES = 32,
+    FRAME_HEADER_BYTES = 24, /* of each page in the log */
+    FRAME_BYTES = FRAME_HEADER_BYTES + RV_SQLITE_PAGE_BYTES,
+    CONTROL_SEALED = 11081889 /* asks a file: bool: are its pages sealed? */
+};
+
+struct rv_seal {
+    sqlite3_vfs vfs;    /* first: what SQLite knows */
+    sqlite3_vfs *below; /* borrowed */
+    char name[32];
+};
+
+struct seal_file {
+    sqlite3_file base;
+    bool log;
+    bool sealed;    /* the database: its pages are */
+    uint64_t *sums; /* owned; the log: of the page in each frame; 0: not known */
+    size_t sums_room;
+    sqlite3_file *below; /* lies behind this struct */
+};
+
+static struct seal_file *seal_of(sqlite3_file *file)
+{
+    return (struct seal_file *)file;
+}
+
+static sqlite3_file *below(sqlite3_file *file)
+{
+    return seal_of(file)->below;
+}
+
+/* ---- checksums ---- */
+
+/* Written out, so that the compiler sees one load in it. */
+static uint64_t long_read(const unsigned char *at)
+{
+    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
+           (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
+           (uint64_t)at[7] << 56;
+}
+
+/* One step can be taken back, so a change within one word never goes unnoticed. */
+static uint64_t word_add(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * UINT64_C(0x9fb21c651e98df25);
+    return sum << 31 | sum >> 33;
+}
+
+/* Four sums side by side, so that one multiplication need not wait for the other. */
+static uint64_t page_sum(const unsigned char *page, uint64_t number)
+{
+    uint64_t a = number, b = 1, c = 2, d = 3;
+    size_t at = 0;
+    for (; at + 32 <= PLAIN_BYTES; at += 32) {
+        a = word_add(a, long_read(page + at));
+        b = word_add(b, long_read(page + at + 8));
+        c = word_add(c, long_read(page + at + 16));
+        d = word_add(d, long_read(page + at + 24));
+    }
+    static_assert(PLAIN_BYTES % 8 == 0, "whole words");
+    for (; at < PLAIN_BYTES; at += 8)
+        a = word_add(a, long_read(page + at));
+    uint64_t sum = word_add(word_add(word_add(a, b), c), d);
+    return sum ^ sum >> 32;
+}
+
+static void sum_write(unsigned char *at, uint64_t sum)
+{
+    for (int i = 0; i < SEAL_BYTES; i++)
+        at[i] = (unsigned char)(sum >> (8 * i));
+}
+
+/* ---- reading ---- */
+
+static bool header_sealed(const unsigned char *header)
+{
+    return memcmp(header, "SQLite format 3", 16) == 0 && header[HEADER_RESERVED] == SEAL_BYTES;
+}
+
+/* SQLite reads whole pages, and now and then the header alone, which the next page 1 confirms. */
+static int database_check(struct seal_file *mine, const unsigned char *at, int bytes,
+                          sqlite3_int64 offset)
+{
+    bool header = offset == 0 && bytes >= HEADER_BYTES;
+    if (header && mine->sealed && !header_sealed(at))
+        return SQLITE_IOERR_DATA;
+    if (header)
+        mine->sealed = header_sealed(at);
+    if (!mine->sealed || offset + bytes <= HEADER_BYTES)
+        return SQLITE_OK;
+    if (bytes != RV_SQLITE_PAGE_BYTES || offset % RV_SQLITE_PAGE_BYTES != 0)
+        return SQLITE_IOERR_DATA;
+    unsigned char wanted[SEAL_BYTES];
+    sum_write(wanted, page_sum(at, (uint64_t)(offset / RV_SQLITE_PAGE_BYTES)));
+    bool whole = memcmp(at + PLAIN_BYTES, wanted, SEAL_BYTES) == 0;
+    return whole ? SQLITE_OK : SQLITE_IOERR_DATA;
+}
+
+/* The number of the frame that begins there; `within`: so many bytes before. -1: none. */
+static int64_t frame_at(sqlite3_int64 offset, int within)
+{
+    sqlite3_int64 at = offset - LOG_HEADER_BYTES - within;
+    return at >= 0 && at % FRAME_BYTES == 0 ? at / FRAME_BYTES : -1;
+}
+
+static int sum_note(struct seal_file *mine, int64_t frame, uint64_t sum)
+{
+    size_t number = (size_t)frame;
+    if (number >= mine->sums_room) {
+        size_t room = number * 2 + 256;
+        uint64_t *sums = realloc(mine->sums, room * sizeof *sums);
+        if (sums == NULL)
+            return SQLITE_IOERR_NOMEM;
+        memset(sums + mine->sums_room, 0, (room - mine->sums_room) * sizeof *sums);
+        mine->sums = sums;
+        mine->sums_room = room;
+    }
+    mine->sums[number] = sum;
+    return SQLITE_OK;
+}
+
+/* SQLite reads frames with their headers when it recovers, and believes none that is not whole;
+ * later it reads pages alone. */
+static int log_check(struct seal_file *mine, const unsigned char *at, int bytes,
+                     sqlite3_int64 offset)
+{
+    int64_t frame = bytes == FRAME_BYTES ? frame_at(offset, 0) : -1;
+    if (frame >= 0)
+        return sum_note(mine, frame, page_sum(at + FRAME_HEADER_BYTES, 1));
+    frame = bytes == RV_SQLITE_PAGE_BYTES ? frame_at(offset, FRAME_HEADER_BYTES) : -1;
+    bool known = frame >= 0 && (size_t)frame < mine->sums_room && mine->sums[frame] != 0;
+    if (!known)
+        return SQLITE_OK;
+    return page_sum(at, 1) == mine->sums[frame] ? SQLITE_OK : SQLITE_IOERR_DATA;
+}
+
+static int seal_read(sqlite3_file *file, void *at, int bytes, sqlite3_int64 offset)
+{
+    struct seal_file *mine = seal_of(file);
+    int code = below(file)->pMethods->xRead(below(file), at, bytes, offset);
+    if (code != SQLITE_OK)
+        return code;
+    return mine->log ? log_check(mine, at, bytes, offset) : database_check(mine, at, bytes, offset);
+}
+
+/* ---- writing ---- */
+
+static int log_write(struct seal_file *mine, const void *at, int bytes, sqlite3_int64 offset)
+{
+    int64_t frame = bytes == RV_SQLITE_PAGE_BYTES ? frame_at(offset, FRAME_HEADER_BYTES) : -1;
+    int code = frame >= 0 ? sum_note(mine, frame, 0) : SQLITE_OK;
+    if (code == SQLITE_OK)
+        code = mine->below->pMethods->xWrite(mine->below, at, bytes, offset);
+    if (code == SQLITE_OK && frame >= 0)
+        mine->sums[frame] = page_sum(at, 1);
+    return code;
+}
+
+static int database_write(struct seal_file *mine, const void *at, int bytes, sqlite3_int64 offset)
+{
+    if (offset == 0 && bytes >= HEADER_BYTES)
+        mine->sealed = header_sealed(at);
+    if (!mine->sealed)
+        return mine->below->pMethods->xWrite(mine->below, at, bytes, offset);
+    rv_assert(bytes == RV_SQLITE_PAGE_BYTES && offset % RV_SQLITE_PAGE_BYTES == 0);
+    unsigned char page[RV_SQLITE_PAGE_BYTES];
+    memcpy(page, at, PLAIN_BYTES);
+    sum_write(page + PLAIN_BYTES, page_sum(page, (uint64_t)(offset / RV_SQLITE_PAGE_BYTES)));
+    return mine->below->pMethods->xWrite(mine->below, page, bytes, offset);
+}
+
+static int seal_write(sqlite3_file *file, const void *at, int bytes, sqlite3_int64 offset)
+{
+    return seal_of(file)->log ? log_write(seal_of(file), at, bytes, offset)
+                              : database_write(seal_of(file), at, bytes, offset);
+}
+
+/* ---- the rest is passed on ---- */
+
+static int seal_close(sqlite3_file *file)
+{
+    free(seal_of(file)->sums);
+    return below(file)->pMethods->xClose(below(file));
+}
+
+static int seal_truncate(sqlite3_file *file, sqlite3_int64 bytes)
+{
+    return below(file)->pMethods->xTruncate(below(file), bytes);
+}
+
+static int seal_sync(sqlite3_file *file, int flags)
+{
+    return below(file)->pMethods->xSync(below(file), flags);
+}
+
+static int seal_size(sqlite3_file *file, sqlite3_int64 *ret_bytes)
+{
+    return below(file)->pMethods->xFileSize(below(file), ret_bytes);
+}
+
+static int seal_lock(sqlite3_file *file, int lock)
+{
+    return below(file)->pMethods->xLock(below(file), lock);
+}
+
+static int seal_unlock(sqlite3_file *file, int lock)
+{
+    return below(file)->pMethods->xUnlock(below(file), lock);
+}
+
+static int seal_reserved(sqlite3_file *file, int *ret_reserved)
+{
+    return below(file)->pMethods->xCheckReservedLock(below(file), ret_reserved);
+}
+
+static int seal_control(sqlite3_file *file, int operation, void *argument)
+{
+    if (operation != CONTROL_SEALED)
+        return below(file)->pMethods->xFileControl(below(file), operation, argument);
+    *(bool *)argument = seal_of(file)->sealed;
+    return SQLITE_OK;
+}
+
+static int seal_sector(sqlite3_file *file)
+{
+    return below(file)->pMethods->xSectorSize(below(file));
+}
+
+static int seal_traits(sqlite3_file *file)
+{
+    return below(file)->pMethods->xDeviceCharacteristics(below(file));
+}
+
+/* No shared memory and no mapped pages: the store's connection is exclusive. */
+static const sqlite3_io_methods seal_methods = {
+    .iVersion = 1,
+    .xClose = seal_close,
+    .xRead = seal_read,
+    .xWrite = seal_write,
+    .xTruncate = seal_truncate,
+    .xSync = seal_sync,
+    .xFileSize = seal_size,
+    .xLock = seal_lock,
+    .xUnlock = seal_unlock,
+    .xCheckReservedLock = seal_reserved,
+    .xFileControl = seal_control,
+    .xSectorSize = seal_sector,
+    .xDeviceCharacteristics = seal_traits,
+};
+
+static int seal_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
+                     int *ret_flags)
+{
+    sqlite3_vfs *real = ((struct rv_seal *)vfs)->below;
+    if ((flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)) == 0)
+        return real->xOpen(real, name, file, flags, ret_flags);
+    struct seal_file *mine = seal_of(file);
+    *mine = (struct seal_file){.log = (flags & SQLITE_OPEN_WAL) != 0,
+                               .below = (sqlite3_file *)(mine + 1)};
+    int code = real->xOpen(real, name, mine->below, flags, ret_flags);
+    mine->base.pMethods = mine->below->pMethods != NULL ? &seal_methods : NULL;
+    return code;
+}
+
+struct rv_seal *rv_seal_new(const char *vfs)
+{
+    sqlite3_vfs *real = sqlite3_vfs_find(vfs);
+    struct rv_seal *seal = calloc(1, sizeof *seal);
+    if (real == NULL || seal == NULL) {
+        free(seal);
+        return NULL;
+    }
+    snprintf(seal->name, sizeof seal->name, "sealed %p", (void *)seal);
+    seal->below = real;
+    seal->vfs = *real;
+    seal->vfs.pNext = NULL;
+    seal->vfs.zName = seal->name;
+    seal->vfs.szOsFile = (int)sizeof(struct seal_file) + real->szOsFile;
+    seal->vfs.xOpen = seal_open;
+    if (sqlite3_vfs_register(&seal->vfs, 0) == SQLITE_OK)
+        return seal;
+    free(seal);
+    return NULL;
+}
+
+void rv_seal_free(struct rv_seal *seal)
+{
+    if (seal == NULL)
+        return;
+    int code = sqlite3_vfs_unregister(&seal->vfs);
+    rv_assert(code == SQLITE_OK);
+    free(seal);
+}
+
+const char *rv_seal_name(const struct rv_seal *seal)
+{
+    return seal->name;
+}
+
+int rv_seal_ask_for(sqlite3 *db)
+{
+    int bytes = SEAL_BYTES;
+    return sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+}
+
+bool rv_seal_there(sqlite3 *db)
+{
+    bool sealed = false;
+    int code = sqlite3_file_control(db, "main", CONTROL_SEALED, &sealed);
+    return code == SQLITE_OK && sealed;
+}
