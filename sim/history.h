@@ -82,7 +82,7 @@ struct transition {
 void history_new(struct world *w);
 void history_free(struct world *w);
 
-/* The tap's. `begun_at`: when the transaction began, in virtual time; 0: not known any more. */
+/* The tap's. `begun_at`: when the transaction began, in virtual time. */
 void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
                        int64_t now, int64_t begun_at);
 /* Whether the operator's word ended the task where it stood (DESIGN 4.7). */

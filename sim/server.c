@@ -285,6 +285,48 @@ static void start_failed(struct server *s)
              s->number, 0);
 }
 
+/* The calls that the dead process had taken stay, if its last batch has an unknown outcome. */
+static void calls_lose(struct server *s)
+{
+    struct served *next;
+    for (struct served *served = s->out; served != NULL; served = next) {
+        struct exchange *x = served->x;
+        next = served->next;
+        served->x = NULL;
+        if (x != NULL)
+            x->served = NULL;
+        if (!served->taken || !storage_unsettled(s->world))
+            served_free(s, served);
+        if (x != NULL)
+            net_reset(s->world, x);
+    }
+    s->lost = s->out;
+    s->out = NULL;
+}
+
+static void lost_free(struct server *s)
+{
+    s->out = s->lost;
+    s->lost = NULL;
+    while (s->out != NULL)
+        served_free(s, s->out);
+}
+
+/* A batch of unknown outcome, if it is there, is looked at as when it was made: its calls are at
+ * hand. */
+static bool reopen(struct server *s)
+{
+    s->out = s->lost;
+    s->at_work = true;
+    enum rv_err err = database_open(s->world, &s->store);
+    s->at_work = false;
+    s->lost = s->out;
+    s->out = NULL;
+    if (err == RV_OK)
+        lost_free(s);
+    return err == RV_OK;
+}
+
 void server_start(struct server *s)
 {
     struct world *w = s->world;
@@ -292,7 +334,7 @@ void server_start(struct server *s)
         return;
     char boot[32];
     snprintf(boot, sizeof boot, "%s-%u", s->name, ++s->starts);
-    if (database_open(w, &s->store) != RV_OK) {
+    if (!reopen(s)) {
         start_failed(s);
         return;
     }
@@ -340,12 +382,7 @@ static void down(struct server *s, bool cleanly)
     rv_scheduler_close(s->scheduler);
     tap_close(s);
     storage_ended(s->world);
-    while (s->out != NULL) {
-        struct exchange *x = s->out->x;
-        served_free(s, s->out);
-        if (x != NULL)
-            net_reset(s->world, x);
-    }
+    calls_lose(s);
     s->queue_count = 0;
     s->run_at = INT64_MAX;
 }
@@ -454,6 +491,7 @@ void servers_free(struct world *w)
         struct server *s = &w->servers[i];
         if (s->up)
             down(s, false);
+        lost_free(s);
         while (s->pool != NULL) {
             struct served *next = s->pool->next;
             rv_arena_done(&s->pool->call.arena);

@@ -216,7 +216,12 @@ void storage_check_batch(struct world *w, enum rv_err err)
 void storage_unknown(struct world *w, const struct rv_batch *batch, int64_t now)
 {
     if (of(w) != NULL)
-        unsettled_take(&of(w)->unsettled, batch, now);
+        unsettled_take(&of(w)->unsettled, batch, now, w->now);
+}
+
+bool storage_unsettled(const struct world *w)
+{
+    return of(w) != NULL && of(w)->unsettled.changes != NULL;
 }
 
 /* ---- a process and its store ---- */

@@ -38,6 +38,7 @@ void storage_check_batch(struct world *w, enum rv_err err);
 void storage_check_start(struct world *w, enum rv_err err);
 /* Nobody knows whether this batch is in the store; the next start will tell. */
 void storage_unknown(struct world *w, const struct rv_batch *batch, int64_t now);
+bool storage_unsettled(const struct world *w);
 /* Those who check look at the store between the two. */
 void storage_look(struct world *w);
 void storage_looked(struct world *w);

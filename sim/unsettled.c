@@ -96,13 +96,14 @@ static struct rv_change change_keep(struct unsettled *u, const struct rv_change 
     return change;
 }
 
-void unsettled_take(struct unsettled *u, const struct rv_batch *batch, int64_t now)
+void unsettled_take(struct unsettled *u, const struct rv_batch *batch, int64_t now, int64_t at)
 {
     rv_assert(u->changes == NULL);
     rv_arena_reset(&u->arena);
     u->changes = rows_keep(u, batch->changes, batch->changes_count, sizeof *u->changes);
     u->count = batch->changes_count;
     u->now = now;
+    u->at = at;
     for (size_t i = 0; i < u->count; i++)
         u->changes[i] = change_keep(u, &batch->changes[i]);
 }
@@ -130,9 +131,12 @@ bool unsettled_settle(struct unsettled *u, struct world *w, struct rv_store *sto
     }
     if (there != 0 && there != wanted)
         world_violate(w, "I-03", "of a batch of %zu changes %zu are in the store", wanted, there);
+    int64_t now = w->now;
+    w->now = u->at;
     for (size_t i = 0; i < u->count && there != 0; i++)
         if (u->changes[i].outcome == RV_OK)
-            history_committed(w, store, &u->changes[i], u->now, 0);
+            history_committed(w, store, &u->changes[i], u->now, u->at);
+    w->now = now;
     u->changes = NULL;
     u->count = 0;
     return there != 0;
