@@ -43,7 +43,7 @@ struct server {
     size_t queue_count;
     size_t queue_room;
     struct served *out;  /* all calls that are not freed */
-    struct served *lost; /* of them, those of a process that died: what its last batch was made of */
+    struct served *lost; /* those of a process that died: its last batch was made of them */
     struct served *pool; /* freed ones, with their arenas */
     uint64_t batches;
     bool at_work; /* a batch is under way */

@@ -42,8 +42,8 @@ bool storage_unsettled(const struct world *w);
 /* Those who check look at the store between the two. */
 void storage_look(struct world *w);
 void storage_looked(struct world *w);
-/* The store says CORRUPT where a byte has changed at rest: that is what it is to say, and the end of
- * the world, which has passed. */
+/* The store says CORRUPT where a byte has changed at rest: that is what it is to say, and the end
+ * of the world, which has passed. */
 bool storage_found(struct world *w, enum rv_err err);
 void storage_forgive(struct world *w);
 /* No more faults. */

@@ -102,8 +102,8 @@ struct rv_store_ops {
      * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all
      * of it is, ask `committed`; CORRUPT: perhaps all of it is. INVALID: one of the changes cannot
      * be written (it inserts a step, attempt, alert or workflow that is there, or replaces a step
-     * that is not): halve the batch. The transaction is over in every case. A batch in which nothing
-     * is to be written leaves no trace, not even its number. */
+     * that is not): halve the batch. The transaction is over in every case. A batch in which
+     * nothing is to be written leaves no trace, not even its number. */
     enum rv_err (*commit)(struct rv_store *store, struct rv_batch *batch);
     void (*rollback)(struct rv_store *store);
     /* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked
