@@ -385,14 +385,16 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
 {
     struct seat *seat = &session->seats[place];
     const struct rv_json *cancel = MEMBER(result, "cancel");
+    /* Once it is answered only its time matters: its reply may have to be sent again. */
+    bool open = seat->state == SEAT_OPEN;
     int64_t status = member_int(result, RV_STR("status"), 200);
     int64_t lease_ms = member_int(result, RV_STR("leaseMs"), -1);
     int64_t remaining_ms = member_int(result, RV_STR("remainingMs"), -1);
-    if (cancel != NULL && cancel->type == RV_JSON_BOOL && cancel->truth) {
+    if (open && cancel != NULL && cancel->type == RV_JSON_BOOL && cancel->truth) {
         session->counts.cancelled++;
         rv_session_news(session, place, RV_NEWS_CANCEL);
     }
-    if (status >= 400 && status < 500) {
+    if (open && status >= 400 && status < 500) {
         /* The server knows this attempt no more: for us its time is over now. */
         seat->attempt.lease_at = sent_at;
         session->timers_at = 0;
@@ -408,7 +410,8 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
         seat->attempt.complete_at = before.complete_at;
     if (before.lease_at > seat->attempt.lease_at)
         seat->attempt.lease_at = before.lease_at;
-    rv_session_news(session, place, RV_NEWS_RENEWED);
+    if (open)
+        rv_session_news(session, place, RV_NEWS_RENEWED);
 }
 
 bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t now,
@@ -431,7 +434,7 @@ bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t no
         seat->renew_at = renew_next(session, seat, now);
         if (seat->renew_at < session->timers_at)
             session->timers_at = seat->renew_at;
-        if (seat->state == SEAT_OPEN)
+        if (seat->state != SEAT_FREE && seat->state != SEAT_LATE)
             lease_read(session, place, sent_at, result_find(results, i, seat->attempt.step));
     }
     return true;

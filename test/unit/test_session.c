@@ -367,6 +367,29 @@ static void a_lease_is_renewed_at_a_third(void **state)
     news_expect(f, 9001, RV_NEWS_EXPIRED);
 }
 
+/* The answer to a renewal comes when the attempt is answered already: its reply, should it be lost,
+ * may be sent again for longer. */
+static void a_renewal_counts_for_a_reply_on_its_way(void **state)
+{
+    struct fixture *f = *state;
+    greet(f, 0);
+    call_expect(f, 0, RV_LANE_POLL);
+    answer(f, RV_LANE_POLL, 0, ANSWER(REQUEST("S-1", "t1", "60000", "9000")));
+    rv_place place = news_expect(f, 0, RV_NEWS_REQUEST);
+    call_expect(f, 3000, RV_LANE_LEASE);
+    rv_session_done(f->session, place, 3001, RV_STR("1"));
+    call_expect(f, 3001, RV_LANE_REPLY);
+    answer(f, RV_LANE_LEASE, 3050,
+           "{\"results\":[{\"step\":\"S-1\",\"leaseMs\":9000,\"remainingMs\":57000}]}");
+    no_news(f, 3050);
+    rv_session_lost(f->session, RV_LANE_REPLY, 3100, "cut");
+    call_expect(f, 9500, RV_LANE_REPLY);
+    assert_string_equal(text_at(f, "/replies/0/token"), "t1");
+    rv_session_lost(f->session, RV_LANE_REPLY, 9600, "cut");
+    call_expect(f, 13000, RV_LANE_POLL); /* but not for ever */
+    assert_int_equal(rv_session_counts(f->session)->late_dropped, 1);
+}
+
 /* Long and short leases alike, and those that last until complete-by. */
 static void leases_are_renewed_as_often_as_the_session_wants_to_hear(void **state)
 {
@@ -571,6 +594,7 @@ int main(void)
         WITH_SESSION(a_request_that_comes_again_is_known),
         WITH_SESSION(cancel_reaches_the_attempt_it_names),
         WITH_SESSION(a_lease_is_renewed_at_a_third),
+        WITH_SESSION(a_renewal_counts_for_a_reply_on_its_way),
         cmocka_unit_test_setup_teardown(leases_are_renewed_as_often_as_the_session_wants_to_hear,
                                         fixture_open_listening, fixture_close),
         WITH_SESSION(the_deadline_counts_from_the_clock_offset_seen_so_far),
