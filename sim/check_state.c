@@ -63,6 +63,10 @@ static void check_parked(const struct transition *t)
 {
     bool parks = t->task->state == RV_TASK_ERROR &&
                  (t->past->row.revision == 0 || t->past->row.state != RV_TASK_ERROR);
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        if (t->change->alerts[i].kind == RV_ALERT_UNREADABLE)
+            world_violate(t->w, "I-28", "sound rows are taken for damaged: %.*s",
+                          RV_STR_FMT(t->change->alerts[i].message));
     if (parks && t->change->alerts_count == 0)
         world_violate(t->w, "P-02", "a task was parked without an alert");
     bool stands = t->task->state == RV_TASK_PROCESSING || t->task->state == RV_TASK_PENDING;

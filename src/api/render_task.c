@@ -13,6 +13,8 @@ static void task_put(struct rv_buf *buf, const struct rv_task *task,
     rv_put_text(buf, "direction", rv_str_of(rv_direction_text(task->direction)));
     if (task->cancelling)
         rv_put_bool(buf, "cancelling", true);
+    if (task->unreadable)
+        rv_put_bool(buf, "unreadable", true);
     rv_put_int(buf, "priority", task->priority);
     rv_put_int(buf, "revision", task->revision);
     rv_put_int(buf, "lockedBy", task->locked_by);
@@ -136,6 +138,8 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     if (step->undoes != 0)
         rv_put_int(buf, "undoes", step->undoes);
     rv_put_bool(buf, "undone", step->undone);
+    if (step->unreadable)
+        rv_put_bool(buf, "unreadable", true);
     rv_put_text(buf, "effect", rv_str_of(rv_effect_text(step->effect)));
     if (step->agent.len > 0)
         rv_put_text(buf, "agent", step->agent);

@@ -52,6 +52,8 @@ static struct rv_str state_note(struct cli *cli, const struct rv_json *task)
     bool undo = rv_str_is(cli_str(task, "direction"), "undo");
     int64_t created = cli_instant(task, "createdAt");
     int64_t ended = cli_instant(task, "endedAt");
+    if (cli_bool(task, "unreadable"))
+        return RV_STR("its row cannot be read: what stands here may not be so");
     if (rv_str_is(state, "error"))
         return undo ? RV_STR("its undo stopped; it waits for an operator")
                     : RV_STR("it stopped on its way forward; it waits for an operator");

@@ -92,6 +92,8 @@ static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json
 struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step, int64_t now)
 {
     struct rv_str state = cli_str(step, "state");
+    if (cli_bool(step, "unreadable"))
+        return RV_STR("its row cannot be read");
     if (rv_str_is(state, "pending"))
         return pending_why(arena, step, now);
     if (rv_str_is(state, "processing"))

@@ -50,7 +50,8 @@ static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction
     struct rv_step *step;
     if (stop->reopen != 0 && !RV_MUTANT_ON(RETRY_WITH_NEW_KEY)) {
         RV_TRY(draft_step(d, stop->reopen, &step));
-        if (step->state != RV_STEP_ERROR || step->node != stop->node)
+        if (step->state != RV_STEP_ERROR || step->node != stop->node ||
+            draft_open_has(d, step->number))
             return RV_UNREADABLE;
         step->failure_count = 0;
         step->round = 0;

@@ -131,7 +131,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
                           struct rv_arena *arena, struct rv_plan *plan);
 
 /* Every invariant that rows of one task keep among themselves, in one place. NULL when they all
- * hold, else the sentence of the one that does not. Asserted after load and before commit. */
+ * hold, else the sentence of the one that does not. Looked at after load and before commit. */
 const char *rv_view_broken(const struct rv_task *task, const struct rv_step *const *steps,
                            size_t steps_count);
 

@@ -104,7 +104,12 @@ static struct rv_str error_cancelled(struct draft *d)
 static enum rv_verdict step_abandon(struct draft *d, uint32_t number)
 {
     struct rv_step *step;
-    RV_TRY(draft_step(d, number, &step));
+    enum rv_verdict verdict = draft_step(d, number, &step);
+    if (verdict == RV_UNREADABLE) { /* its row stays as it is */
+        draft_open_remove(d, number);
+        return RV_DECIDED;
+    }
+    RV_TRY(verdict);
     if (rv_attempt_state_live(step->attempt_state)) {
         attempt_close(d, step, RV_ATTEMPT_LOST);
         if (step->effect == RV_EFFECT_NONE)

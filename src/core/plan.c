@@ -10,6 +10,18 @@ static struct rv_planned_step *planned_find(const struct draft *d, uint32_t numb
     return NULL;
 }
 
+/* A call stands at its own node of the definition, or nothing that is asked of the node is true. */
+static bool step_fits(const struct draft *d, const struct rv_step *step)
+{
+    const struct rv_definition *definition = d->view->definition;
+    if (step->unreadable)
+        return false;
+    if (step->kind != RV_KIND_CALL || definition == NULL)
+        return true;
+    return step->node != 0 && step->node <= rv_definition_nodes(definition) &&
+           rv_str_eq(rv_definition_reference(definition, step->node), step->reference);
+}
+
 enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_step **ret_step)
 {
     struct rv_planned_step *planned = planned_find(d, number);
@@ -20,7 +32,7 @@ enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_ste
     for (size_t i = 0; i < d->view->steps_count; i++) {
         if (d->view->steps[i]->number == number) {
             *ret_step = d->view->steps[i];
-            return RV_DECIDED;
+            return step_fits(d, *ret_step) ? RV_DECIDED : RV_UNREADABLE;
         }
     }
     if (number == 0 || number > d->plan->task.last_number)

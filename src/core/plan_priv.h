@@ -17,7 +17,8 @@ struct draft {
     struct rv_prng prng;
 };
 
-/* The step's row to read; NEED_STEP when it is neither planned nor loaded. */
+/* The step's row to read; NEED_STEP when it is neither planned nor loaded, UNREADABLE when there is
+ * none, or none that can be read. */
 enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_step **ret_step);
 /* The step's row to change. Marks the task as changed. */
 enum rv_verdict draft_step(struct draft *d, uint32_t number, struct rv_step **ret_step);

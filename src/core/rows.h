@@ -43,6 +43,7 @@ struct rv_task {
     struct rv_str context; /* the DSL's $context; absent: null */
     struct rv_str output;  /* of the whole, once processed */
     struct rv_str error;   /* why it is undone, compensated or parked */
+    bool unreadable;       /* not a column: the stored row holds what no task can (store.h) */
 };
 
 /* One step: a call of an agent, a wait, or a run of inline steps. It is the line of control too:
@@ -88,6 +89,7 @@ struct rv_step {
     struct rv_str input;  /* of the request */
     struct rv_str output; /* of the result; before that, of a late `done` */
     struct rv_str error;  /* of the newest failure */
+    bool unreadable;      /* not a column: the stored row holds what no step can (store.h) */
 };
 
 /* An attempt that has ended without the step's result; the newest attempt stands in the step. */

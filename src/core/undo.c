@@ -82,6 +82,8 @@ static enum rv_verdict chain_unfinished(struct draft *d, const struct rv_step *s
         if (numbers[i] == step->number)
             continue;
         RV_TRY(draft_step(d, numbers[i], &other));
+        if (other->direction != RV_FORWARD)
+            return RV_UNREADABLE;
         if (other->effect != RV_EFFECT_NONE && !other->chained)
             undo_chain(d, other);
     }
@@ -191,6 +193,8 @@ enum rv_verdict undo_next(struct draft *d)
         const struct rv_step *head;
         struct rv_step *step;
         RV_TRY(draft_look(d, task->undo_head, &head));
+        if (!head->chained || head->undone || head->direction != RV_FORWARD)
+            return RV_UNREADABLE;
         enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
         if (way == RV_UNDO_NOTHING && RV_MUTANT_ON(NOTHING_NEEDS_OPERATOR))
             way = RV_UNDO_UNDECLARED;

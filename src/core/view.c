@@ -15,6 +15,8 @@ static const struct rv_step *steps_find(const struct rv_step *const *steps, size
 
 static const char *step_broken(const struct rv_task *task, const struct rv_step *step)
 {
+    if (step->unreadable)
+        return "a step's row holds what a step can";
     if (step->number == 0 || step->number > task->last_number)
         return "a step's number is within what the task has given out";
     if ((step->direction == RV_UNDO) != (step->undoes != 0))
@@ -55,8 +57,10 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
     if (task->state == RV_TASK_PENDING && step->state != RV_STEP_PENDING)
         return "a pending task has no step in processing";
     if (step->direction == RV_FORWARD && task->direction == RV_UNDO &&
-        step->attempt_state != RV_ATTEMPT_REVOKED && !parked)
+        step->attempt_state != RV_ATTEMPT_REVOKED)
         return "while a task is undone no forward step is open but for revoked attempts";
+    if (step->direction == RV_FORWARD && step->chained)
+        return "a step at which control stands is not on the undo chain yet";
     if (step->direction == RV_UNDO && task->direction == RV_FORWARD)
         return "compensations are open only while a task is undone";
     if (rv_step_state_open(step->state) && step->kind != RV_KIND_CALL && step->wake_at == 0)
@@ -67,6 +71,8 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
 const char *rv_view_broken(const struct rv_task *task, const struct rv_step *const *steps,
                            size_t steps_count)
 {
+    if (task->unreadable)
+        return "a task's row holds what a task can";
     bool open = rv_task_state_open(task->state);
     if (RV_MUTANT_BUILD)
         return NULL; /* there the simulator's checkers have to find it by themselves */

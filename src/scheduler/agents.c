@@ -277,11 +277,16 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
     if (step->kind != RV_KIND_CALL)
         return RV_OK;
     struct rv_step_id id = {task->id, step->number};
+    struct held *held = held_find(agents, id);
+    if (step->unreadable || step->agent.at == NULL) {
+        if (held != NULL)
+            held_remove(agents, held);
+        return RV_OK;
+    }
     struct agent_kind *kind = agents_kind(agents, step->agent);
     if (kind == NULL)
         return RV_ERR_MEMORY;
     bool live = rv_attempt_state_live(step->attempt_state);
-    struct held *held = held_find(agents, id);
     if (held != NULL && (!live || held->token != step->token)) {
         held_remove(agents, held);
         held = NULL;

@@ -4,7 +4,6 @@
  * turns out not to have taken it: only that piece is decided again. */
 #include "scheduler/scheduler_priv.h"
 
-#include "base/assert.h"
 #include "base/mutant.h"
 
 static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct rv_change *change)
@@ -12,19 +11,15 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
     const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
                                                work->steps_count + 1);
     bool *inserts = RV_NEW_ARRAY(s->batch.arena, bool, work->steps_count + 1);
-    const struct rv_step **all = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
-                                              work->steps_count + 1);
-    if (rows == NULL || inserts == NULL || all == NULL)
+    if (rows == NULL || inserts == NULL)
         return RV_ERR_MEMORY;
     size_t count = 0;
     for (size_t i = 0; i < work->steps_count; i++) {
-        all[i] = work->steps[i].row;
         if (!work->steps[i].dirty)
             continue;
         rows[count] = work->steps[i].row;
         inserts[count++] = work->steps[i].insert;
     }
-    rv_assert(work->broken || rv_view_broken(work->task, all, work->steps_count) == NULL);
     *change = (struct rv_change){
         .task = work->task,
         .revision_before = work->revision_before,
@@ -41,6 +36,23 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         .alerts_count = work->alerts_count,
         .close_alerts = work->close_alerts,
     };
+    return RV_OK;
+}
+
+/* Damage that no rule shows in the rows as they lay may show once they have been decided on: then
+ * nothing of it is written. (In sound rows that would be a programmer's error; the simulator takes
+ * the alert for one.) */
+static enum rv_err works_check(struct rv_scheduler *s)
+{
+    for (struct work *w = s->batch.works; w != NULL; w = w->next) {
+        if (!w->changed || w->broken != NULL)
+            continue;
+        enum rv_err err = work_check(s, w);
+        if (err != RV_OK)
+            return err;
+        w->dropped = w->broken != NULL;
+        w->outcome = w->dropped ? RV_ERR_INVALID : RV_OK;
+    }
     return RV_OK;
 }
 
@@ -159,8 +171,13 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
     }
     struct rv_command park = {
         .kind = RV_COMMAND_PARK, .now = s->batch.now, .arrived_at = s->batch.now};
-    park.u.park.alert = RV_ALERT_OFFENDER;
-    park.u.park.message = rv_str_of(rv_err_text(work->outcome));
+    park.u.park.alert = work->broken ? RV_ALERT_UNREADABLE : RV_ALERT_OFFENDER;
+    park.u.park.message = work->broken
+                              ? rv_arena_printf(s->batch.arena,
+                                                "its rows are damaged: to go on from them would "
+                                                "break the rule that %s",
+                                                work->broken)
+                              : rv_str_of(rv_err_text(work->outcome));
     struct rv_view view = {.task = before};
     enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
     if (verdict != RV_DECIDED || !plan->changed) {
@@ -179,7 +196,7 @@ static size_t changes_count(const struct rv_scheduler *s)
 {
     size_t count = 0;
     for (const struct work *w = s->batch.works; w != NULL; w = w->next)
-        count += w->changed;
+        count += w->changed && !w->dropped;
     return count;
 }
 
@@ -188,22 +205,12 @@ bool batch_only_reads(const struct rv_scheduler *s)
     return changes_count(s) + s->batch.publishes_count + s->batch.acks_count == 0;
 }
 
-enum rv_err batch_commit(struct rv_scheduler *s)
+static enum rv_err changes_commit(struct rv_scheduler *s, struct rv_change *changes, size_t count)
 {
-    size_t count = changes_count(s);
-    if (batch_only_reads(s) && !s->batch.must_commit) {
-        s->store->ops->rollback(s->store);
-        return RV_OK;
-    }
-    struct rv_change *changes = RV_NEW_ARRAY(s->batch.arena, struct rv_change, count + 1);
-    if (changes == NULL) {
-        s->store->ops->rollback(s->store);
-        return RV_ERR_MEMORY;
-    }
     /* The list has the newest first; the store likes them in the order in which they came. */
     size_t i = count;
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
-        if (!w->changed)
+        if (!w->changed || w->dropped)
             continue;
         enum rv_err err = change_of(s, w, &changes[--i]);
         if (err != RV_OK) {
@@ -212,19 +219,34 @@ enum rv_err batch_commit(struct rv_scheduler *s)
         }
     }
     enum rv_err err = commit_all(s, changes, count);
-    if (err != RV_OK)
-        return err;
     i = count;
-    for (struct work *w = s->batch.works; w != NULL; w = w->next) {
-        if (!w->changed)
+    for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next) {
+        if (!w->changed || w->dropped)
             continue;
         w->outcome = changes[--i].outcome;
         w->dropped = w->outcome != RV_OK;
-        /* Refused even so: the task stays as it was, and is left alone for a while. */
-        if (w->dropped && !work_again(w))
-            err = park_offender(s, w);
-        if (ends_the_process(err))
-            return err;
     }
-    return RV_OK;
+    return err;
+}
+
+enum rv_err batch_commit(struct rv_scheduler *s)
+{
+    enum rv_err err = works_check(s);
+    size_t count = changes_count(s);
+    struct rv_change *changes = RV_NEW_ARRAY(s->batch.arena, struct rv_change, count + 1);
+    if (err == RV_OK && changes == NULL)
+        err = RV_ERR_MEMORY;
+    if (err != RV_OK || (batch_only_reads(s) && !s->batch.must_commit))
+        s->store->ops->rollback(s->store);
+    else
+        err = changes_commit(s, changes, count);
+    for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next) {
+        if (!w->dropped || work_again(w))
+            continue;
+        /* Refused even so: the task stays as it was, and is left alone for a while. */
+        enum rv_err parked = park_offender(s, w);
+        if (ends_the_process(parked))
+            err = parked;
+    }
+    return err;
 }

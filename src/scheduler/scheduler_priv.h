@@ -37,7 +37,8 @@ struct work {
     struct rv_task_id id;
     const struct rv_task *task; /* NULL: there is no such task (yet) */
     int64_t revision_before;
-    bool broken; /* the rows as loaded break a rule: it can only be parked or abandoned */
+    const char *broken; /* the rule that the rows as loaded break: then it can only be parked or
+                         * abandoned; NULL: none */
     bool changed;
     bool dropped; /* its change did not pass; its decisions are void */
     struct work_step *steps;
@@ -170,9 +171,11 @@ struct work *work_find(struct rv_scheduler *s, struct rv_task_id id);
 /* A work for a task that begins. */
 RV_CHECK enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
                               struct workflow_entry *workflow, struct work **ret_work);
-/* Loads the step into the work; NOT_FOUND when there is none. */
+/* Loads the step into the work, which may turn out to be broken; NOT_FOUND when there is none. */
 RV_CHECK enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t number);
 const struct rv_step *work_step(const struct work *work, uint32_t number);
+/* Notes the rule that the rows of the work break, if they do. */
+RV_CHECK enum rv_err work_check(struct rv_scheduler *s, struct work *work);
 /* Decides the command on the work and takes the plan over. The plan's answer fields are in
  * *ret_plan. */
 RV_CHECK enum rv_err work_decide(struct rv_scheduler *s, struct work *work,

@@ -69,18 +69,6 @@ const struct rv_step *work_step(const struct work *work, uint32_t number)
     return NULL;
 }
 
-enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t number)
-{
-    if (work_step(work, number) != NULL)
-        return RV_OK;
-    struct rv_step_id id = {work->id, number};
-    const struct rv_step *row;
-    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &row);
-    if (err != RV_OK)
-        return err;
-    return row != NULL ? work_step_add(s, work, row) : RV_ERR_NOT_FOUND;
-}
-
 static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
                                const struct rv_task *task)
 {
@@ -159,19 +147,29 @@ static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint
 
 /* What the disk gave may be anything. A task whose rows break a rule is treated like one without a
  * readable definition: it is parked, and the others go on (DESIGN 4.6). */
-static enum rv_err prefetch_check(struct rv_scheduler *s, struct work *works,
-                                  const struct work *end)
+enum rv_err work_check(struct rv_scheduler *s, struct work *work)
 {
-    for (struct work *w = works; w != end; w = w->next) {
-        struct rv_view view;
-        enum rv_err err = view_of(s, w, 0, &view);
-        if (err != RV_OK)
-            return err;
-        w->broken = w->task != NULL && rv_view_broken(w->task, view.steps, view.steps_count);
-        if (w->broken)
-            w->workflow = NULL;
-    }
+    struct rv_view view;
+    enum rv_err err = view_of(s, work, 0, &view);
+    if (err != RV_OK || work->task == NULL || work->broken != NULL)
+        return err;
+    work->broken = rv_view_broken(work->task, view.steps, view.steps_count);
+    if (work->broken != NULL)
+        work->workflow = NULL;
     return RV_OK;
+}
+
+enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t number)
+{
+    if (work_step(work, number) != NULL)
+        return RV_OK;
+    struct rv_step_id id = {work->id, number};
+    const struct rv_step *row;
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &row);
+    if (err != RV_OK)
+        return err;
+    err = row != NULL ? work_step_add(s, work, row) : RV_ERR_NOT_FOUND;
+    return err == RV_OK ? work_check(s, work) : err;
 }
 
 enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
@@ -201,7 +199,9 @@ enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, 
     if (err != RV_OK)
         return err;
     err = prefetch_open(s, s->batch.works, end);
-    return err == RV_OK ? prefetch_check(s, s->batch.works, end) : err;
+    for (struct work *w = s->batch.works; err == RV_OK && w != end; w = w->next)
+        err = work_check(s, w);
+    return err;
 }
 
 static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
@@ -304,7 +304,10 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
     struct rv_command park = {
         .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_UNREADABLE;
-    park.u.park.message = RV_STR("its rows and its definition do not fit together");
+    park.u.park.message =
+        work->broken ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s",
+                                       work->broken)
+                     : RV_STR("its rows and its definition do not fit together");
     struct rv_view view;
     struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
     enum rv_err err = plan ? view_of(s, work, 0, &view) : RV_ERR_MEMORY;
@@ -351,8 +354,8 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
             err = work->task ? work_park(s, work, command->seed) : RV_OK;
             ret_plan->err = RV_ERR_CORRUPT;
             ret_plan->status = 0;
-            ret_plan->message = RV_STR("the task's rows or its definition cannot be read; it has "
-                                       "an alert and waits for an operator");
+            ret_plan->message = RV_STR("the task's rows or its definition cannot be read: see its "
+                                       "alerts, and mend what they name");
             return err;
         }
         if (err != RV_OK)

@@ -15,7 +15,13 @@
 /* One thread uses a store. Work happens between begin and commit or rollback; lists may also be
  * called outside. Rows that are read are built on the arena of the call; all reads see what is
  * committed. Errors of every call: BUSY, IO, FULL, MEMORY (try again), CORRUPT (exit), LIMIT (the
- * arena is full). */
+ * arena is full).
+ *
+ * A row in which one value is none that it can have (somebody edited the file, a bit has flipped)
+ * is no error: a task or step comes as `unreadable`, with 0 for that value, any other row with an
+ * enum outside of its table. Only its id is to be relied on. An unreadable task that is written
+ * keeps every column but revision, process_state, ended_at and error, so that it can be mended by
+ * hand; an unreadable step is never written. */
 
 /* A submitter's key, kept apart from its task and longer. */
 struct rv_key_row {

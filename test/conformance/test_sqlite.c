@@ -260,17 +260,33 @@ static void a_damaged_store_is_refused(void **state)
     assert_refused(s->path, RV_ERR_CORRUPT, "is damaged", 0);
 }
 
-static void a_row_that_none_of_ours_can_be_is_corrupt(void **state)
+/* It is told from the others, and what is written of it leaves alone what cannot be read. */
+static void a_row_that_none_of_ours_can_be_is_told(void **state)
 {
     struct subject *s = *state;
     bear(s, TASK_BASE);
+    bear(s, TASK_BASE + 1);
     subject_close(s);
     char ignored[64];
-    sql(s, "UPDATE task SET priority = 4711", ignored);
+    sql(s, "UPDATE task SET priority = 4711, open_steps = 'x' WHERE id = 1000000", ignored);
+    sql(s, "UPDATE step SET token = 'y' WHERE task = 1000001", ignored);
     subject_open(s);
-    struct rv_task_id id = {TASK_BASE};
-    const struct rv_task *task = NULL;
-    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, &id, 1, &task), RV_ERR_CORRUPT);
+    struct rv_task task = *load(s, TASK_BASE);
+    assert_true(task.unreadable);
+    assert_int_equal(task.priority, 0);
+    assert_false(load(s, TASK_BASE + 1)->unreadable);
+    assert_true(load_step(s, TASK_BASE + 1, 1)->unreadable);
+    assert_false(load_step(s, TASK_BASE, 1)->unreadable);
+    struct rv_change change = {.task = &task, .revision_before = task.revision};
+    task.revision++;
+    task.state = RV_TASK_ERROR;
+    task.error = RV_STR("{}");
+    subject_commit_all(s, &change, 1);
+    subject_restart(s);
+    assert_int_equal(load(s, TASK_BASE)->state, RV_TASK_ERROR);
+    subject_close(s);
+    assert_sql(s, "SELECT priority || open_steps || error FROM task WHERE id = 1000000",
+               "4711x{}");
 }
 
 /* ---- seals ---- */
@@ -728,7 +744,7 @@ int main(void)
         ON_A_STORE(an_older_schema_is_brought_up),
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),
-        ON_A_STORE(a_row_that_none_of_ours_can_be_is_corrupt),
+        ON_A_STORE(a_row_that_none_of_ours_can_be_is_told),
         ON_A_STORE(no_page_changes_unnoticed),
         ON_A_STORE(no_change_of_the_header_goes_unnoticed),
         ON_A_STORE(what_lies_in_the_log_is_looked_at_too),

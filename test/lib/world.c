@@ -18,7 +18,7 @@
 
 enum { START_AT = 1000000000, RUN_BATCHES_MAX = 10000, STARTS_MAX = 100, START_AGAIN_MS = 100 };
 
-static int64_t clock_now(void *self)
+int64_t world_now(void *self)
 {
     return ((struct world *)self)->now;
 }
@@ -105,8 +105,10 @@ void world_open_faulty(struct world *w, struct store_faults *faults)
 
 void world_open_on(struct world *w, struct world_ground ground)
 {
-    *w = (struct world){.now = START_AT, .mono = 5000, .ground = ground};
-    w->clock = (struct rv_wall_clock){clock_now, w};
+    *w = (struct world){.now = ground.now, .mono = 5000, .ground = ground};
+    if (w->now == 0)
+        w->now = START_AT;
+    w->clock = (struct rv_wall_clock){world_now, w};
     assert_int_equal(rv_store_memory_data_new(&w->data), RV_OK);
     world_start(w);
 }
@@ -166,12 +168,21 @@ static void calls_lost(struct world *w)
 
 static void world_batch(struct world *w, struct rv_call **calls, size_t count)
 {
+    if (w->broke) {
+        calls_lost(w);
+        return;
+    }
     product(w, true);
     enum rv_err err = rv_scheduler_run_batch(w->scheduler, calls, count, w->mono);
     product(w, false);
-    assert_true(err == RV_OK || w->ground.faults != NULL);
+    assert_true(err == RV_OK || w->ground.faults != NULL || w->ground.may_break);
     w->batches_failed += err != RV_OK;
-    if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT) {
+    if (err != RV_ERR_COMMIT_UNKNOWN && err != RV_ERR_CORRUPT)
+        return;
+    if (w->ground.may_break) {
+        w->broke = true;
+        calls_lost(w);
+    } else {
         world_stop(w);
         calls_lost(w);
         time_goes(w, START_AGAIN_MS);
@@ -186,7 +197,7 @@ void world_settle(struct world *w)
     do {
         world_batch(w, NULL, 0);
         assert_true(++batches < RUN_BATCHES_MAX);
-    } while (rv_scheduler_next_wake(w->scheduler, w->mono) == 0);
+    } while (!w->broke && rv_scheduler_next_wake(w->scheduler, w->mono) == 0);
 }
 
 void world_absent(struct world *w, int64_t ms)
@@ -198,7 +209,7 @@ void world_absent(struct world *w, int64_t ms)
 void world_pass(struct world *w, int64_t ms)
 {
     int64_t end = w->mono + ms;
-    while (w->mono < end) {
+    while (w->mono < end && !w->broke) {
         int64_t wait = rv_scheduler_next_wake(w->scheduler, w->mono);
         if (wait > end - w->mono)
             wait = end - w->mono;

@@ -19,7 +19,9 @@ struct world_ground {
     enum rv_err (*open)(struct world *w, struct rv_store **ret_store);
     /* Told when the scheduler and its store are entered and left; NULL: nobody looks. */
     void (*product)(struct world *w, bool inside);
-    void *self; /* of the two */
+    void *self;     /* of the two */
+    int64_t now;    /* what the wall clock shows at first; 0: anything */
+    bool may_break; /* the store may end the process: nothing runs any more then */
 };
 
 /* Time stands still until world_pass. A failed expectation ends the test through cmocka. */
@@ -35,6 +37,7 @@ struct world {
     int restarts;
     int alerts;              /* log lines of alerts */
     int batches_failed;
+    bool broke; /* its store has ended the process */
     struct rv_call *out[256]; /* calls not yet freed */
     size_t out_count;
 };
@@ -46,6 +49,8 @@ void world_open(struct world *w);
 void world_open_faulty(struct world *w, struct store_faults *faults);
 /* The same on any ground. With faults, a start that fails is made again 100 ms later. */
 void world_open_on(struct world *w, struct world_ground ground);
+/* The wall clock of the world that is `self`. */
+int64_t world_now(void *self);
 void world_close(struct world *w);
 /* kill -9 and start: everything but the store's data is gone. `down_ms` pass meanwhile. */
 void world_restart(struct world *w, int64_t down_ms);

@@ -93,6 +93,7 @@ static void good_rows_break_nothing(void **state)
 static void a_task_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
+    BREAKS("a task's row holds what a task can", task->unreadable = true);
     BREAKS("a task that has ended has no open steps", task->state = RV_TASK_PROCESSED,
            task->ended_at = NOW);
     BREAKS("a task has an end exactly when it has ended", task->ended_at = NOW);
@@ -123,6 +124,7 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
            task->undo_head = 0);
     BREAKS("while a task is undone no forward step is open but for revoked attempts",
            task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO);
+    BREAKS("a step at which control stands is not on the undo chain yet", out->chained = true);
     BREAKS("compensations are open only while a task is undone", out->direction = RV_UNDO,
            out->undoes = 1);
     BREAKS("an open timer has an instant", out->kind = RV_KIND_WAIT, out->wake_at = 0,
@@ -146,7 +148,8 @@ static void a_step_that_breaks_a_rule_is_told(void **state)
            done->direction = RV_UNDO);
     BREAKS("a compensation begins when every attempt that ended unheard is over",
            task->quiet_at = NOW, task->state = RV_TASK_ERROR, task->direction = RV_UNDO,
-           done->direction = RV_UNDO, done->undoes = 1, done->created_at = NOW - 1);
+           out->attempt_state = RV_ATTEMPT_REVOKED, done->direction = RV_UNDO, done->undoes = 1, done->created_at = NOW - 1);
+    BREAKS("a step's row holds what a step can", done->unreadable = true);
     BREAKS("a call names its agent", out->agent = RV_STR_NONE);
     BREAKS("a live attempt has a complete-by and a lease", out->complete_by = 0);
     BREAKS("a live attempt has a complete-by and a lease", out->lease_until = 0);

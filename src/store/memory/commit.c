@@ -211,6 +211,15 @@ err_after_node:
 static enum rv_err task_put(struct commit *commit, struct node *node, const struct rv_task *task)
 {
     struct undo *undo = log_next(commit);
+    struct rv_task kept;
+    if (task->unreadable && node != NULL) {
+        kept = *node->row;
+        kept.revision = task->revision;
+        kept.state = task->state;
+        kept.ended_at = task->ended_at;
+        kept.error = task->error;
+        task = &kept;
+    }
     struct rv_task *copy = undo != NULL ? shape_copy(&shape_task, task) : NULL;
     if (copy == NULL)
         return RV_ERR_MEMORY;

@@ -138,7 +138,9 @@ static enum rv_err guard_revision(struct commit *commit, const struct rv_change 
     sqlite3_bind_int64(statement, 1, change->task->id.value);
     bool there = false;
     err = rv_sqlite_next(commit->store, statement, &there);
-    int64_t revision = there ? sqlite3_column_int64(statement, 0) : 0;
+    /* As it was read: what is no number is 0. */
+    bool number = there && sqlite3_column_type(statement, 0) == SQLITE_INTEGER;
+    int64_t revision = number ? sqlite3_column_int64(statement, 0) : 0;
     if (revision != change->revision_before)
         *ret_outcome = RV_ERR_CONFLICT;
     *ret_moves = there && !rv_str_is(rv_sqlite_column_str(statement, 1),
@@ -188,9 +190,31 @@ static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
     return err;
 }
 
+/* What was read of it is not all that is there. */
+static enum rv_err task_keep(struct commit *commit, const struct rv_task *task)
+{
+    struct rv_sqlite *store = commit->store;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_TASK_KEEP, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, task->id.value);
+    sqlite3_bind_int64(statement, 2, task->revision);
+    if (task->ended_at != 0)
+        sqlite3_bind_int64(statement, 3, task->ended_at);
+    else
+        sqlite3_bind_null(statement, 3);
+    rv_sqlite_bind_str(statement, 4, task->error);
+    rv_sqlite_bind_str(statement, 5, rv_str_of(rv_task_state_text(task->state)));
+    commit->wrote = true;
+    return rv_sqlite_run(store, statement);
+}
+
 static enum rv_err task_write(struct commit *commit, const struct rv_change *change, bool moves)
 {
     const struct rv_table *table = &rv_table_task;
+    if (change->task->unreadable)
+        return task_keep(commit, change->task);
     if (change->revision_before == 0)
         return row_write(commit, RV_SQL_TASK_INSERT, table, table->count, change->task, 0);
     if (moves)

@@ -168,12 +168,13 @@ static const struct rv_column workflow_columns[] = {
 };
 #undef ROW
 
-const struct rv_table rv_table_task = {"task", COLUMNS(task_columns), 1};
-const struct rv_table rv_table_step = {"step", COLUMNS(step_columns), 2};
-const struct rv_table rv_table_attempt = {"attempt", COLUMNS(attempt_columns), 3};
-const struct rv_table rv_table_late_reply = {"late_reply", COLUMNS(late_columns), 0};
-const struct rv_table rv_table_alert = {"alert", COLUMNS(alert_columns), 1};
-const struct rv_table rv_table_workflow = {"workflow", COLUMNS(workflow_columns), 1};
+#define UNREADABLE(row) (offsetof(struct row, unreadable))
+const struct rv_table rv_table_task = {"task", COLUMNS(task_columns), 1, UNREADABLE(rv_task)};
+const struct rv_table rv_table_step = {"step", COLUMNS(step_columns), 2, UNREADABLE(rv_step)};
+const struct rv_table rv_table_attempt = {"attempt", COLUMNS(attempt_columns), 3, 0};
+const struct rv_table rv_table_late_reply = {"late_reply", COLUMNS(late_columns), 0, 0};
+const struct rv_table rv_table_alert = {"alert", COLUMNS(alert_columns), 1, 0};
+const struct rv_table rv_table_workflow = {"workflow", COLUMNS(workflow_columns), 1, 0};
 
 void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str text)
 {
@@ -213,7 +214,7 @@ static struct rv_str open_text_of(const struct rv_task *task, char text[static R
     return (struct rv_str){text, (size_t)(at - text)};
 }
 
-static enum rv_err open_text_read(struct rv_str text, struct rv_task *task)
+static bool open_text_read(struct rv_str text, struct rv_task *task)
 {
     task->open_count = 0;
     size_t at = 0;
@@ -225,12 +226,14 @@ static enum rv_err open_text_read(struct rv_str text, struct rv_task *task)
         bool last = at == text.len;
         bool spaced = !last && text.at[at] == ' ' && at + 1 < text.len;
         if (digits == 0 || digits > 10 || number > UINT32_MAX || !(last || spaced) ||
-            task->open_count == RV_OPEN_STEPS_MAX)
-            return RV_ERR_CORRUPT;
+            task->open_count == RV_OPEN_STEPS_MAX) {
+            task->open_count = 0;
+            return false;
+        }
         task->open[task->open_count++] = (uint32_t)number;
         at += 1;
     }
-    return RV_OK;
+    return text.at != NULL;
 }
 
 static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_column *column,
@@ -280,68 +283,86 @@ void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int c
         column_bind(statement, i + 1, &table->columns[i], row, open_text);
 }
 
-static enum rv_err enum_read(const struct rv_column *column, struct rv_str text, unsigned *ret)
+/* A value that it cannot have: the first of its table in a row that says so itself. */
+static bool enum_read(const struct rv_column *column, struct rv_str text, bool told, unsigned *ret)
 {
     for (unsigned i = 0; i < column->texts->count; i++) {
         if (rv_str_eq(column->texts->texts[i], text)) {
             *ret = i;
-            return RV_OK;
+            return true;
         }
     }
-    return RV_ERR_CORRUPT;
+    *ret = told ? 0 : (unsigned)column->texts->count;
+    return false;
 }
 
-static enum rv_err uint_read(sqlite3_stmt *statement, int i, int64_t max, int64_t *ret_value)
+/* A whole number within the bounds; else 0. */
+static bool int_read(sqlite3_stmt *statement, int i, int64_t min, int64_t max, int64_t *ret_value)
 {
     *ret_value = sqlite3_column_int64(statement, i);
-    return *ret_value < 0 || *ret_value > max ? RV_ERR_CORRUPT : RV_OK;
+    bool good = sqlite3_column_type(statement, i) == SQLITE_INTEGER && *ret_value >= min &&
+                *ret_value <= max;
+    if (!good)
+        *ret_value = 0;
+    return good;
 }
 
-static enum rv_err column_read(sqlite3_stmt *statement, int i, const struct rv_column *column,
-                               struct rv_arena *arena, void *row)
+static enum rv_err str_read(sqlite3_stmt *statement, int i, struct rv_arena *arena,
+                            struct rv_str *ret_text)
+{
+    struct rv_str stored = rv_sqlite_column_str(statement, i);
+    *ret_text = rv_arena_str(arena, stored);
+    return stored.at != NULL && ret_text->at == NULL ? arena->refused : RV_OK;
+}
+
+/* Any column but a STR; false: it holds no value that it can have. `told`: the row says so. */
+static bool value_read(sqlite3_stmt *statement, int i, const struct rv_column *column, bool told,
+                       void *row)
 {
     void *field = (char *)row + column->offset;
     int64_t value = 0;
-    enum rv_err err = RV_OK;
+    bool good = true;
     switch (column->kind) {
     case RV_COLUMN_GIVEN:
+    case RV_COLUMN_STR:
         break;
     case RV_COLUMN_INT64:
-    case RV_COLUMN_INSTANT: /* NULL reads as 0 */
-        *(int64_t *)field = sqlite3_column_int64(statement, i);
-        break;
+        return int_read(statement, i, INT64_MIN, INT64_MAX, field);
+    case RV_COLUMN_INSTANT:
+        *(int64_t *)field = 0;
+        return sqlite3_column_type(statement, i) == SQLITE_NULL ||
+               int_read(statement, i, INT64_MIN, INT64_MAX, field);
     case RV_COLUMN_UINT32:
-        err = uint_read(statement, i, UINT32_MAX, &value);
+        good = int_read(statement, i, 0, UINT32_MAX, &value);
         *(uint32_t *)field = (uint32_t)value;
         break;
     case RV_COLUMN_UINT8:
-        err = uint_read(statement, i, UINT8_MAX, &value);
+        good = int_read(statement, i, 0, UINT8_MAX, &value);
         *(uint8_t *)field = (uint8_t)value;
         break;
     case RV_COLUMN_BOOL:
-        *(bool *)field = sqlite3_column_int(statement, i) != 0;
+        good = int_read(statement, i, 0, 1, &value);
+        *(bool *)field = value != 0;
         break;
-    case RV_COLUMN_STR: {
-        struct rv_str *text = field;
-        struct rv_str stored = rv_sqlite_column_str(statement, i);
-        *text = rv_arena_str(arena, stored);
-        return stored.at != NULL && text->at == NULL ? arena->refused : RV_OK;
-    }
     case RV_COLUMN_ENUM:
-        err = enum_read(column, rv_sqlite_column_str(statement, i), field);
-        break;
+        return enum_read(column, rv_sqlite_column_str(statement, i), told, field);
     case RV_COLUMN_OPEN:
-        err = open_text_read(rv_sqlite_column_str(statement, i), row);
-        break;
+        return open_text_read(rv_sqlite_column_str(statement, i), row);
     }
-    return err;
+    return good;
 }
 
 enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_table *table,
                            struct rv_arena *arena, void *row)
 {
+    bool told = table->unreadable != 0;
     for (int i = 0; i < table->count; i++) {
-        enum rv_err err = column_read(statement, i, &table->columns[i], arena, row);
+        const struct rv_column *column = &table->columns[i];
+        enum rv_err err = RV_OK;
+        if (column->kind == RV_COLUMN_STR)
+            err = str_read(statement, i, arena, (void *)((char *)row + column->offset));
+        else if (!value_read(statement, i, column, told, row) && told)
+            *((bool *)((char *)row + table->unreadable)) = true;
         if (err != RV_OK)
             return err;
     }

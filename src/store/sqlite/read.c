@@ -148,15 +148,18 @@ enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
     size_t count = 0;
     bool there = true;
     size_t before = arena->bytes_taken;
-    while (there && count < limit && arena->bytes_taken - before < SCAN_BYTES_MAX) {
+    while (err == RV_OK && count < limit && arena->bytes_taken - before < SCAN_BYTES_MAX) {
         err = rv_sqlite_next(store, statement, &there);
         void *row = NULL;
         if (there)
             err = row_take(statement, &rv_table_task, arena, sizeof(struct rv_task), &row);
-        if (err != RV_OK)
+        if (err != RV_OK || !there)
             break;
-        if (there)
-            ret_tasks[count++] = row;
+        ret_tasks[count++] = row;
+        /* An index that is out of order would have the walk go round for ever. */
+        if (ret_tasks[count - 1]->id.value <= after.value)
+            err = RV_ERR_CORRUPT;
+        after = ret_tasks[count - 1]->id;
     }
     sqlite3_reset(statement);
     if (err == RV_OK)

@@ -74,6 +74,7 @@ struct rv_table {
     const struct rv_column *columns;
     int count;
     int keys;
+    size_t unreadable; /* offset of the flag that a value was none; 0: the rows have no such flag */
 };
 
 extern const struct rv_table rv_table_task, rv_table_step, rv_table_attempt, rv_table_late_reply,
@@ -84,7 +85,8 @@ extern const struct rv_table rv_table_task, rv_table_step, rv_table_attempt, rv_
 enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11 };
 void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int count,
                     const void *row, char open_text[static RV_OPEN_TEXT_BYTES]);
-/* Reads a row whose columns stand in the table's order. CORRUPT: a value that no row can have. */
+/* Reads a row whose columns stand in the table's order, zeroed before; a value that no row can have
+ * does what store.h says. */
 RV_CHECK enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_table *table,
                                     struct rv_arena *arena, void *row);
 
@@ -98,6 +100,7 @@ enum rv_sqlite_sql {
     RV_SQL_TASK_INSERT,
     RV_SQL_TASK_UPDATE, /* all columns but process_state: no index is touched */
     RV_SQL_TASK_MOVE,   /* all columns */
+    RV_SQL_TASK_KEEP,   /* of an unreadable task, what may be written */
     RV_SQL_TASK_LOAD,
     RV_SQL_TASK_OPEN,
     RV_SQL_TASK_OPEN_COUNT,

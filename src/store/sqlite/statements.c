@@ -36,6 +36,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_INSERT] = {INSERT, TASK, NULL},
     [RV_SQL_TASK_UPDATE] = {SPARED, TASK, NULL},
     [RV_SQL_TASK_MOVE] = {UPDATE, TASK, NULL},
+    [RV_SQL_TASK_KEEP] = {PLAIN, NULL,
+                          "UPDATE task SET revision=?2, ended_at=?3, error=?4, process_state=?5 "
+                          "WHERE id=?1"},
     [RV_SQL_TASK_LOAD] = {SELECT, TASK, "WHERE id = ?1"},
     [RV_SQL_TASK_OPEN] = {SELECT, TASK,
                           "INDEXED BY task_open WHERE " OPEN " AND id > ?1 ORDER BY id LIMIT ?2"},
