@@ -148,7 +148,8 @@ static void a_step_that_breaks_a_rule_is_told(void **state)
            done->direction = RV_UNDO);
     BREAKS("a compensation begins when every attempt that ended unheard is over",
            task->quiet_at = NOW, task->state = RV_TASK_ERROR, task->direction = RV_UNDO,
-           out->attempt_state = RV_ATTEMPT_REVOKED, done->direction = RV_UNDO, done->undoes = 1, done->created_at = NOW - 1);
+           out->attempt_state = RV_ATTEMPT_REVOKED, done->direction = RV_UNDO,
+           done->undoes = 1, done->created_at = NOW - 1);
     BREAKS("a step's row holds what a step can", done->unreadable = true);
     BREAKS("a call names its agent", out->agent = RV_STR_NONE);
     BREAKS("a live attempt has a complete-by and a lease", out->complete_by = 0);
