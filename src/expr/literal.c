@@ -16,8 +16,8 @@ static struct rv_str number_text(struct parser *p, struct rv_str literal)
     if (literal.at[start] == '.')
         bytes[len++] = '0';
     for (size_t i = start; i < literal.len; i++) {
-        bool digit_follows =
-            i + 1 < literal.len && literal.at[i + 1] >= '0' && literal.at[i + 1] <= '9';
+        bool digit_follows = i + 1 < literal.len && literal.at[i + 1] >= '0' &&
+                             literal.at[i + 1] <= '9';
         if (literal.at[i] != '.' || digit_follows)
             bytes[len++] = literal.at[i];
     }
@@ -50,8 +50,9 @@ static struct node *parse_string_value(struct parser *p, struct rv_str format, s
     if (!at_sign(p, ")"))
         return unexpected(p, "\")\" after the expression inside \"\\(...)\"");
     struct node **none = RV_NEW_ARRAY(p->arena, struct node *, NATIVE_ARGS_MAX + 1);
-    struct node *text = none ? resolve_call(p, format, offset, none, 0) : NULL;
-    return node_pair(p, OP_PIPE, offset, value, text);
+    if (none == NULL)
+        return parse_full(p);
+    return node_pair(p, OP_PIPE, offset, value, resolve_call(p, format, offset, none, 0));
 }
 
 static struct node *string_join(struct parser *p, size_t offset, struct node *before,
@@ -120,7 +121,8 @@ static bool parse_entry(struct parser *p, struct node **ret_key, struct node **r
             return unexpected(p, "\":\" and a value after the key"), false;
     } else if (kind == TOKEN_NUMBER) {
         return parse_fail(p, RV_ERR_INVALID, offset, "a key is a string: write \"%.*s\"",
-                          RV_STR_FMT(text)), false;
+                          RV_STR_FMT(text)),
+               false;
     } else {
         return unexpected(p, "a key: name, \"name\", $name or (expression)"), false;
     }

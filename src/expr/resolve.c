@@ -25,7 +25,7 @@ void *parse_fail(struct parser *p, enum rv_err err, size_t offset, const char *f
     p->fault->message = rv_arena_vprintf(p->arena, format, args);
     va_end(args);
     if (p->fault->message.at == NULL)
-        p->fault->message = RV_STR("the expression does not compile");
+        p->err = p->arena->refused;
     return NULL;
 }
 

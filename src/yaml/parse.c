@@ -104,7 +104,8 @@ static const char *cure_of(const char *problem)
 static enum rv_err parser_fault(struct yaml_reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
-    if (parser->error == YAML_MEMORY_ERROR)
+    /* libyaml has places where it finds no memory and does not say so. */
+    if (parser->error == YAML_MEMORY_ERROR || parser->error == YAML_NO_ERROR)
         return RV_ERR_MEMORY;
     if (parser->error == YAML_READER_ERROR) {
         rv_yaml_place(reader->text, parser->problem_offset, &reader->fault->line,
@@ -114,11 +115,12 @@ static enum rv_err parser_fault(struct yaml_reader *reader)
     }
     const char *problem = parser->problem ? parser->problem : "unknown problem";
     const char *cure = cure_of(problem);
-    (void)reader_fault(reader, &parser->problem_mark, "not valid YAML");
     struct rv_str message = cure ? rv_arena_printf(reader->arena, "%s; %s", problem, cure)
                                  : rv_arena_printf(reader->arena, "not valid YAML: %s", problem);
-    if (message.at != NULL)
-        reader->fault->message = message;
+    if (message.at == NULL)
+        return reader_full(reader);
+    (void)reader_fault(reader, &parser->problem_mark, "");
+    reader->fault->message = message;
     return RV_ERR_INVALID;
 }
 
