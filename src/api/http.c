@@ -216,6 +216,7 @@ static enum MHD_Result answer_send(struct exchange *exchange, bool close)
 
 static enum MHD_Result refusal_send(struct rv_api *api, struct exchange *exchange, bool close)
 {
+    (void)rv_parser_starved(&api->parser);
     rv_answer_problem(&exchange->answer, &api->parser.problem);
     return answer_send(exchange, close);
 }
@@ -379,7 +380,8 @@ static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchang
         rv_refuse(parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
         return refusal_send(api, exchange, true);
     }
-    bool good = exchange->route->parse(parser, &exchange->line, &exchange->call);
+    bool good = exchange->route->parse(parser, &exchange->line, &exchange->call) &&
+                !rv_parser_starved(parser);
     body_drop(api, exchange);
     if (!good)
         return refusal_send(api, exchange, false);

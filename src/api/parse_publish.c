@@ -58,9 +58,7 @@ static bool row_fill(struct rv_parser *parser, const struct rv_json *document,
     row->space = rv_arena_str(parser->arena, rv_definition_namespace(definition));
     row->name = rv_arena_str(parser->arena, rv_definition_name(definition));
     row->version = rv_arena_str(parser->arena, rv_definition_version(definition));
-    if (parser->arena->refused != RV_OK)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
-    return true;
+    return !rv_parser_starved(parser);
 }
 
 static bool publish_read(struct rv_parser *parser, const struct rv_request_line *request,

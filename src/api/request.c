@@ -53,6 +53,15 @@ bool rv_refuse_http(struct rv_parser *parser, int status, const char *format, ..
     return false;
 }
 
+bool rv_parser_starved(struct rv_parser *parser)
+{
+    bool starved = parser->arena->refused == RV_ERR_MEMORY ||
+                   parser->tree.refused == RV_ERR_MEMORY || parser->scratch.failed == RV_ERR_MEMORY;
+    if (starved)
+        rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+    return starved;
+}
+
 bool rv_text_plain(struct rv_str text)
 {
     for (size_t i = 0; i < text.len; i++)

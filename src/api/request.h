@@ -47,6 +47,10 @@ void rv_parser_done(struct rv_parser *parser);
 /* Before each request. */
 void rv_parser_begin(struct rv_parser *parser, struct rv_arena *arena);
 
+/* Whether there was no memory for some of the request: then what was read is not all of it, and
+ * what was found wrong with it may not be so. Sets the problem. */
+bool rv_parser_starved(struct rv_parser *parser);
+
 /* Sets the problem; false, so that a parser can return it. */
 bool rv_refuse(struct rv_parser *parser, enum rv_err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
