@@ -355,17 +355,19 @@ void rv_session_answer(struct rv_session *session, rv_place place)
     places_add(&session->waiting, place);
 }
 
-/* NULL if `output` may be sent. */
-static const char *output_wrong(struct rv_session *session, struct rv_str output)
+/* OK if `output` may be sent; else why not. */
+static enum rv_err output_check(struct rv_session *session, struct rv_str output,
+                                const char **ret_why)
 {
+    *ret_why = "the agent's output is over 1 MiB; send a reference to it instead";
     if (output.len > RV_PAYLOAD_BYTES_MAX)
-        return "the agent's output is over 1 MiB; send a reference to it instead";
+        return RV_ERR_LIMIT;
     struct rv_json value;
     struct rv_json_fault fault = {.message = "it does not fit into memory"};
     rv_arena_reset(&session->scratch);
-    if (rv_json_parse(&session->scratch, output, RV_JSON_DEPTH_MAX, &value, &fault) == RV_OK)
-        return NULL;
-    return fault.message;
+    enum rv_err err = rv_json_parse(&session->scratch, output, RV_JSON_DEPTH_MAX, &value, &fault);
+    *ret_why = fault.message;
+    return err;
 }
 
 void rv_session_done(struct rv_session *session, rv_place place, int64_t now, struct rv_str output)
@@ -374,12 +376,16 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
         return;
     struct seat *seat = &session->seats[place];
     item_begin(seat);
-    const char *wrong = output_wrong(session, output);
-    if (wrong != NULL) {
+    const char *why;
+    enum rv_err err = output_check(session, output, &why);
+    if (err != RV_OK) {
         rv_session_log(session, RV_LOG_ERROR, "step %.*s: the output is no JSON to be sent: %s",
-                       RV_STR_FMT(seat->attempt.step), wrong);
-        struct rv_session_error error = {
-            .type = RV_STR("agent-output"), .title = rv_str_of(wrong), .effect_unknown = true};
+                       RV_STR_FMT(seat->attempt.step), why);
+        /* Without memory it is not known to be wrong: the step may be tried again. */
+        struct rv_session_error error = {.type = RV_STR("agent-output"),
+                                         .title = rv_str_of(why),
+                                         .transient = err == RV_ERR_MEMORY,
+                                         .effect_unknown = true};
         error_item(session, place, &error);
         return;
     }

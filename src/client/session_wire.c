@@ -243,28 +243,29 @@ static void seat_time(struct rv_session *session, struct seat *seat, int64_t bas
         session->timers_at = due;
 }
 
-/* Takes one request in hand; false if there is no place for it. */
-static bool request_take(struct rv_session *session, int64_t base, const struct rv_json *request)
+/* Takes one request in hand. LIMIT: there is no place for it; MEMORY: it cannot be kept now. */
+static enum rv_err request_take(struct rv_session *session, int64_t base,
+                                const struct rv_json *request)
 {
     struct rv_str token = rv_json_str(MEMBER(request, "token"));
     int64_t remaining_ms = member_int(request, RV_STR("remainingMs"), -1);
     if (token.len == 0 || rv_json_str(MEMBER(request, "step")).len == 0 || remaining_ms < 0) {
         rv_session_log(session, RV_LOG_ERROR, "a request without step, token or remainingMs");
-        return true;
+        return RV_OK;
     }
     if (token_known(session, token)) {
         session->counts.duplicates++;
-        return true;
+        return RV_OK;
     }
     if (session->free.count == 0)
-        return false;
+        return RV_ERR_LIMIT;
     rv_place place = session->free.at[session->free.count - 1];
     struct seat *seat = &session->seats[place];
     if (!seat_fill(seat, request)) {
         rv_session_log(session, RV_LOG_ERROR, "step %.*s: a request that does not fit: %s",
                        RV_STR_FMT(rv_json_str(MEMBER(request, "step"))),
                        rv_err_text(seat->text.failed));
-        return true;
+        return seat->text.failed == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_OK;
     }
     session->free.count--;
     session->hashes[place] = token_hash(token);
@@ -276,23 +277,29 @@ static bool request_take(struct rv_session *session, int64_t base, const struct 
     seat_time(session, seat, base, remaining_ms, lease_ms);
     session->counts.requests++;
     rv_session_news(session, place, RV_NEWS_REQUEST);
-    return true;
+    return RV_OK;
 }
 
-static void requests_read(struct rv_session *session, int64_t base, const struct rv_json *answer)
+/* False without memory for one of them: the answer must not be confirmed, so that the same fetch
+ * brings it once more. */
+static bool requests_read(struct rv_session *session, int64_t base, const struct rv_json *answer)
 {
     const struct rv_json *requests = MEMBER(answer, "requests");
     uint32_t count = list_count(requests);
     uint64_t before = session->counts.requests;
     for (uint32_t i = 0; i < count; i++) {
         bool over = session->counts.requests - before >= session->fetch.max;
-        if (over || !request_take(session, base, &requests->u.items[i])) {
+        enum rv_err err = over ? RV_ERR_LIMIT : request_take(session, base, &requests->u.items[i]);
+        if (err == RV_ERR_MEMORY)
+            return false;
+        if (err != RV_OK) {
             rv_session_log(session, RV_LOG_ERROR,
                            "the server sent %u requests where at most %u were asked for", count,
                            session->fetch.max);
-            return;
+            return true;
         }
     }
+    return true;
 }
 
 static void cancel_read(struct rv_session *session, const struct rv_json *answer)
@@ -312,9 +319,9 @@ bool rv_wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now,
     struct rv_json answer;
     if (!answer_parse(session, text, &answer))
         return false;
-    requests_read(session, written_at(session, sent_at, now, &answer), &answer);
+    bool all = requests_read(session, written_at(session, sent_at, now, &answer), &answer);
     cancel_read(session, &answer);
-    return true;
+    return all;
 }
 
 /* The result for a reply: at the same position as it was sent, or wherever its step is named. */
@@ -374,10 +381,9 @@ bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t n
                     result_find(results, i, session->seats[place].attempt.step));
     }
     int64_t base = written_at(session, sent_at, now, &answer);
-    if (fetched)
-        requests_read(session, base, &answer);
+    bool all = !fetched || requests_read(session, base, &answer);
     cancel_read(session, &answer);
-    return true;
+    return all;
 }
 
 static void lease_read(struct rv_session *session, rv_place place, int64_t sent_at,

@@ -79,6 +79,20 @@ struct rv_str rv_submit_problem(struct rv_arena *arena, struct rv_str body)
     return why;
 }
 
+/* Only the server can make an answer INVALID; whoever has no memory for it may ask again. */
+static enum rv_err answer_parse(struct rv_arena *arena, struct rv_str body,
+                                struct rv_json *ret_value)
+{
+    enum rv_err err = rv_json_parse(arena, body, ANSWER_DEPTH_MAX, ret_value, NULL);
+    return err == RV_OK || err == RV_ERR_MEMORY ? err : RV_ERR_INVALID;
+}
+
+/* What was made on the arena is whole. */
+static enum rv_err answer_whole(const struct rv_arena *arena)
+{
+    return arena->refused == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_OK;
+}
+
 static void receipt_read(struct rv_arena *arena, int status, const struct rv_json *object,
                          struct rv_submit_receipt *ret_receipt)
 {
@@ -94,27 +108,29 @@ enum rv_err rv_submit_read(struct rv_arena *arena, int status, struct rv_str bod
 {
     bool accepted = status >= 200 && status < 300;
     struct rv_json value;
-    if (rv_json_parse(arena, body, ANSWER_DEPTH_MAX, &value, NULL) != RV_OK) {
-        if (accepted)
-            return RV_ERR_INVALID;
+    enum rv_err err = answer_parse(arena, body, &value);
+    if (err == RV_ERR_INVALID && !accepted) {
         *ret_receipt = (struct rv_submit_receipt){.status = status,
                                                   .why = rv_submit_problem(arena, body)};
-        return RV_OK;
+        return answer_whole(arena);
     }
+    if (err != RV_OK)
+        return err;
     struct rv_submit_receipt receipt;
     receipt_read(arena, status, &value, &receipt);
     if (accepted && receipt.task.len == 0)
         return RV_ERR_INVALID;
     *ret_receipt = receipt;
-    return RV_OK;
+    return answer_whole(arena);
 }
 
 enum rv_err rv_submit_read_batch(struct rv_arena *arena, struct rv_str body, size_t count,
                                  struct rv_submit_receipt *ret_receipts)
 {
     struct rv_json value;
-    if (rv_json_parse(arena, body, ANSWER_DEPTH_MAX, &value, NULL) != RV_OK)
-        return RV_ERR_INVALID;
+    enum rv_err err = answer_parse(arena, body, &value);
+    if (err != RV_OK)
+        return err;
     const struct rv_json *items = rv_json_get(&value, RV_STR("results"));
     if (items == NULL)
         items = rv_json_get(&value, RV_STR("tasks"));
@@ -132,15 +148,16 @@ enum rv_err rv_submit_read_batch(struct rv_arena *arena, struct rv_str body, siz
         if (error != NULL)
             ret_receipts[i].why = problem_of(arena, error);
     }
-    return RV_OK;
+    return answer_whole(arena);
 }
 
 enum rv_err rv_submit_read_task(struct rv_arena *arena, struct rv_str body,
                                 struct rv_submit_progress *ret_progress)
 {
     struct rv_json value;
-    if (rv_json_parse(arena, body, ANSWER_DEPTH_MAX, &value, NULL) != RV_OK)
-        return RV_ERR_INVALID;
+    enum rv_err err = answer_parse(arena, body, &value);
+    if (err != RV_OK)
+        return err;
     struct rv_str state = rv_json_str(rv_json_get(&value, RV_STR("state")));
     const struct rv_json *said = rv_json_get(&value, RV_STR("revision"));
     int64_t revision = -1;

@@ -33,7 +33,8 @@ struct rv_submit_receipt {
     struct rv_str why; /* title and detail of a refusal */
 };
 
-/* Reads the answer to one submission, whatever its status. INVALID if a 2xx names no task. */
+/* Reads the answer to one submission, whatever its status. INVALID if a 2xx names no task. All that
+ * read: MEMORY, and nothing is known of the answer. */
 RV_CHECK enum rv_err rv_submit_read(struct rv_arena *arena, int status, struct rv_str body,
                                     struct rv_submit_receipt *ret_receipt);
 /* Reads the answer to a batch of `count`: results in the order of the submissions. */

@@ -159,8 +159,9 @@ enum rv_rows_answer rv_rows_read(struct rv_arena *arena, struct rv_arena *scratc
     struct rv_submit_receipt *receipts = RV_NEW_ARRAY(scratch, struct rv_submit_receipt, count);
     if (receipts == NULL)
         return RV_ROWS_LATER;
-    if (rv_submit_read_batch(scratch, body, count, receipts) != RV_OK)
-        return RV_ROWS_STRANGE;
+    enum rv_err err = rv_submit_read_batch(scratch, body, count, receipts);
+    if (err != RV_OK)
+        return err == RV_ERR_MEMORY ? RV_ROWS_LATER : RV_ROWS_STRANGE;
     for (size_t i = 0; i < count; i++)
         receipt_take(arena, &rows[indexes[i]], &receipts[i]);
     return RV_ROWS_READ;

@@ -244,12 +244,12 @@ static int item_write(struct rv_client *client, const struct rv_submission *s, s
         item.key = rv_str_of(made_key);
     }
     const char *why = "a submission names its workflow";
-    if (s->workflow == NULL || rv_submit_write(body, &item, &why) != RV_OK) {
-        snprintf(client->error, sizeof client->error, "submission of %s: %s",
-                 s->workflow ? s->workflow : "nothing", why);
-        return RV_RESULT_USAGE;
-    }
-    return RV_RESULT_OK;
+    enum rv_err err = s->workflow ? rv_submit_write(body, &item, &why) : RV_ERR_INVALID;
+    if (err == RV_OK)
+        return RV_RESULT_OK;
+    snprintf(client->error, sizeof client->error, "submission of %s: %s",
+             s->workflow ? s->workflow : "nothing", why);
+    return err == RV_ERR_MEMORY ? RV_RESULT_MEMORY : RV_RESULT_USAGE;
 }
 
 static void text_give(char *room, size_t bytes, struct rv_str text)
@@ -265,8 +265,12 @@ static void receipt_give(const struct rv_submit_receipt *receipt, struct rv_rece
     text_give(ret_receipt->why, sizeof ret_receipt->why, receipt->why);
 }
 
-static int answer_strange(struct rv_client *client)
+static int answer_unread(struct rv_client *client, enum rv_err err)
 {
+    if (err == RV_ERR_MEMORY) {
+        snprintf(client->error, sizeof client->error, "out of memory");
+        return RV_RESULT_MEMORY;
+    }
     snprintf(client->error, sizeof client->error,
              "%s answers, but not as a Reeve server does; REEVE_URL names the address",
              client->url);
@@ -301,10 +305,11 @@ int rv_client_submit(struct rv_client *client, const struct rv_submission *submi
     if (result == RV_RESULT_OK || result == RV_RESULT_REFUSED) {
         struct rv_str text = {answer.body, answer.body_bytes};
         struct rv_submit_receipt receipt;
-        if (rv_submit_read(&client->arena, answer.status, text, &receipt) == RV_OK)
+        enum rv_err err = rv_submit_read(&client->arena, answer.status, text, &receipt);
+        if (err == RV_OK)
             receipt_give(&receipt, ret_receipt);
         else
-            result = answer_strange(client);
+            result = answer_unread(client, err);
     }
     rv_answer_free(&answer);
     return result;
@@ -349,8 +354,9 @@ static int batch_read(struct rv_client *client, const struct rv_answer *answer, 
             receipt_give(&receipts[0], &ret_receipts[i]);
         return RV_RESULT_REFUSED;
     }
-    if (rv_submit_read_batch(&client->arena, text, count, receipts) != RV_OK)
-        return answer_strange(client);
+    enum rv_err err = rv_submit_read_batch(&client->arena, text, count, receipts);
+    if (err != RV_OK)
+        return answer_unread(client, err);
     int result = RV_RESULT_OK;
     for (size_t i = 0; i < count; i++) {
         receipt_give(&receipts[i], &ret_receipts[i]);
@@ -412,9 +418,8 @@ static int task_ask(struct rv_client *client, const char *task, int64_t revision
         return result;
     rv_arena_reset(&client->arena);
     struct rv_str text = {ret_answer->body, ret_answer->body_bytes};
-    if (rv_submit_read_task(&client->arena, text, ret_progress) != RV_OK)
-        return answer_strange(client);
-    return RV_RESULT_OK;
+    enum rv_err err = rv_submit_read_task(&client->arena, text, ret_progress);
+    return err == RV_OK ? RV_RESULT_OK : answer_unread(client, err);
 }
 
 int rv_client_wait(struct rv_client *client, const char *task, int64_t timeout_ms,
