@@ -385,26 +385,41 @@ static void requests_room(struct pending *p)
                                            poll->requests_count + p->matched_count);
     if (room != NULL && poll->requests_count > 0)
         memcpy(room, poll->requests, poll->requests_count * sizeof *room);
-    if (room == NULL)
-        poll->requests_count = 0; /* a lost answer: the poll is repeated */
-    poll->requests = room;
+    p->unanswerable = p->unanswerable || room == NULL;
+    if (room != NULL)
+        poll->requests = room;
+}
+
+/* An attempt that this very poll took, and whose request it was not answered with: the caches had
+ * no memory for it then. */
+static bool was_given(const struct pending *p)
+{
+    if (p->instance->held_count == 0 || p->poll->requests_count > 0)
+        return false;
+    struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
+    for (struct held *h = delivery ? p->instance->held : NULL; h != NULL; h = h->next)
+        if (h->delivery == delivery && !h->revoked && h->boot == p->boot)
+            return true;
+    return false;
 }
 
 bool poll_fill(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_poll *poll = p->poll;
     requests_room(p);
-    for (size_t i = 0; i < p->matched_count && poll->requests != NULL; i++) {
+    for (size_t i = 0; i < p->matched_count; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);
         if (m->work->dropped && !m->repeat) {
             circuit_unprobe(p->kind, (struct rv_step_id){m->work->id, m->step});
             agents_ready_back(p->kind, (struct rv_step_id){m->work->id, m->step}, s->batch.now);
         }
-        if (m->work->dropped || step->attempt_state != RV_ATTEMPT_OPEN)
+        if (m->work->dropped || step->attempt_state != RV_ATTEMPT_OPEN || p->unanswerable)
             continue;
         if (request_fill(&p->call->arena, m->work, m->step, &poll->requests[poll->requests_count]))
             poll->requests_count++;
+        else
+            p->unanswerable = true;
     }
     p->matched = NULL; /* the batch's arena goes */
     p->matched_count = p->matched_bytes = 0;
@@ -415,7 +430,7 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
         delivery->answered_at = s->batch.now;
         delivery->answers += poll->requests_count > 0;
     }
-    return poll->requests_count > 0 || poll->cancels_count > 0;
+    return poll->requests_count > 0 || poll->cancels_count > 0 || p->unanswerable;
 }
 
 void poll_unmatch(struct rv_scheduler *s, struct pending *p)
@@ -429,12 +444,18 @@ void poll_unmatch(struct rv_scheduler *s, struct pending *p)
     p->matched_count = p->matched_bytes = 0;
 }
 
+static void poll_finish(struct rv_scheduler *s, struct pending *p)
+{
+    finish(s, p, p->unanswerable ? RV_ERR_MEMORY : RV_OK, RV_STR_NONE);
+}
+
 static void poll_park(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
     enum rv_err err = park(s, p, p->poll->wait_ms);
     if (err != RV_OK) {
-        finish(s, p, err, RV_STR("too many parked polls: raise `max` and use fewer connections"));
+        struct rv_str many = RV_STR("too many parked polls: raise `max` and use fewer connections");
+        finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
         return;
     }
     pending_append(&p->kind->parked, p);
@@ -456,7 +477,7 @@ void poll_act(struct rv_scheduler *s, struct pending *p)
     bool left_behind = p->boot != p->instance->boot;
     if (filled || p->poll->wait_ms <= 0 || left_behind || p->heard || s->draining) {
         pending_unlink(&s->batch.calls, p);
-        finish(s, p, RV_OK, RV_STR_NONE);
+        poll_finish(s, p);
         return;
     }
     poll_park(s, p);
@@ -468,10 +489,11 @@ void polls_act_parked(struct rv_scheduler *s)
         struct pending *next;
         for (struct pending *p = kind->parked.first; p != NULL; p = next) {
             next = p->next;
-            if (p->matched_count == 0 && p->instance->cancels == 0)
-                continue;
-            if (poll_fill(s, p))
-                finish(s, p, RV_OK, RV_STR_NONE);
+            bool anything = p->matched_count > 0 || p->instance->cancels > 0;
+            bool filled = anything && poll_fill(s, p);
+            p->unanswerable = p->unanswerable || was_given(p);
+            if (filled || p->unanswerable)
+                poll_finish(s, p);
         }
     }
 }

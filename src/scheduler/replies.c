@@ -95,6 +95,8 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
         left = left || replies->items[i].status == 0; /* by a heavy batch, too */
     }
     bool poll_waits = p->poll != NULL && !poll_fill(s, p) && !p->admitted && !s->draining;
+    if (p->unanswerable)
+        p->call->err = RV_ERR_MEMORY;
     pending_unlink(&s->batch.calls, p);
     if (p->call->err == RV_OK && again) {
         if (!carry_again(s, p))
