@@ -8,8 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ARENA_ALIGN = 16, BLOCK_BYTES_MIN = 4096, BLOCK_BYTES_MAX = 256 * 1024 };
-enum { ARENA_KEEP_BYTES = 1024 * 1024 };
+/* The build of the torture test makes them small and keeps none, so that every take may fail. */
+#ifndef BLOCK_BYTES_MIN
+#define BLOCK_BYTES_MIN 4096
+#define BLOCK_BYTES_MAX (256 * 1024)
+#define ARENA_KEEP_BYTES (1024 * 1024)
+#endif
+
+enum { ARENA_ALIGN = 16 };
 
 struct rv_arena_block {
     struct rv_arena_block *next; /* owned */

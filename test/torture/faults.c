@@ -21,6 +21,7 @@ char *__wrap_strndup(const char *text, size_t len);
 void __wrap_free(void *at);
 
 struct faults faults;
+size_t faults_block_bytes;
 
 static int depth; /* of the product's calls */
 

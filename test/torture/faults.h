@@ -18,6 +18,10 @@ struct faults {
 
 extern struct faults faults;
 
+/* Arenas take blocks of so many bytes from the heap, and larger ones when they need them: 0 makes
+ * each take from an arena one from the heap. */
+extern size_t faults_block_bytes;
+
 /* SQLite takes its memory here too. Once, before it is used. */
 void faults_take_sqlite(void);
 

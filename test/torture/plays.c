@@ -186,6 +186,7 @@ static const struct script agent_dies = {
     .workflows = {ORDER},
     .tasks = {{"order", NULL, "processed"}},
     .rules = {{"reserve", 0, 1, DEED_REBOOT, 0}, {"charge", 0, 2, DEED_REBOOT, 0}},
+    .step_ms = 3000,
 };
 
 static const struct script circuit = {

@@ -90,8 +90,8 @@ bool torture_allows(const struct torture *t, enum rv_err err);
 void torture_arm_store(const struct torture *t, struct store_faults *store);
 void torture_disarm_store(struct torture *t, struct store_faults *store);
 
-/* Runs `call` again until it succeeds; what is sticky heals after a few failures. The error must be
- * one that torture_allows. For scenarios that are a single call. */
+/* Runs `call` again until it succeeds; what is sticky heals after a few failures. The error must
+ * name what failed: MEMORY when that is the heap. For scenarios that are a few calls. */
 #define TRY(t, call)                                                                               \
     for (int tries_ = 0;; tries_++) {                                                              \
         enum rv_err err_;                                                                          \
@@ -113,7 +113,10 @@ void torture_again(const struct torture *t, enum rv_err err, int tries, const ch
                    const char *file, int line);
 
 /* The families; each ends with a scenario without a name. */
+extern const struct scenario scenarios_agents[];
+extern const struct scenario scenarios_apis[];
 extern const struct scenario scenarios_plays[];
+extern const struct scenario scenarios_texts[];
 extern const struct scenario scenarios_canaries[];
 
 #endif
