@@ -225,9 +225,9 @@ RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p);
 /* Hands ready steps to polls, parked ones included, within this transaction. */
 RV_CHECK enum rv_err polls_match(struct rv_scheduler *s);
-/* After the commit: fills the poll's answer; false: nothing for it, it may be parked. True also when
- * it is unanswerable: then it must be refused, since an answer without them would be confirmed, and
- * asked again, which gives it what it was given. */
+/* After the commit: fills the poll's answer; false: nothing for it, it may be parked. True also
+ * when it is unanswerable: then it must be refused, since an answer without them would be
+ * confirmed; asked again, it gets what it was given. */
 bool poll_fill(struct rv_scheduler *s, struct pending *p);
 /* The batch failed: what was to be handed out is ready again. */
 void poll_unmatch(struct rv_scheduler *s, struct pending *p);
