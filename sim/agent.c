@@ -379,7 +379,7 @@ static void calls_send(struct world *w, struct agent *a)
             return;
         world_say(w, a->name, "sends %.*s %.*s", RV_STR_FMT(call.path), RV_STR_FMT(call.body));
         if (call.lane == RV_LANE_REPLY)
-            check_sent_again(w, &a->refused, call.body);
+            check_sent_again(w, &a->refused, call.body, clock_of(w, a));
         a->lanes[call.lane] = net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, call.lane,
                                       "POST", call.path, call.body, call.timeout_ms);
     }
@@ -449,6 +449,18 @@ void agent_turn(struct world *w, uint32_t agent, uint64_t life)
         agent_drive(w, a, false);
 }
 
+/* Of each reply that the server did not take: how long its agent may send it. */
+static void replies_refused(struct world *w, struct agent *a, struct rv_str request)
+{
+    check_refused(w, &a->refused, request);
+    for (uint32_t i = 0; i < a->refused.count; i++) {
+        a->refused.stop_at[i] = INT64_MIN;
+        for (uint32_t place = 0; place < PLACES_MAX * 2; place++)
+            if (check_token(rv_str_of(a->jobs[place].token)) == a->refused.tokens[i])
+                a->refused.stop_at[i] = a->jobs[place].stop_at;
+    }
+}
+
 void agent_answered(struct world *w, struct exchange *x)
 {
     struct agent *a = &w->agents[x->actor];
@@ -462,7 +474,7 @@ void agent_answered(struct world *w, struct exchange *x)
     if (a->life != x->life || a->runtime == NULL || raw)
         return;
     if (x->tag == RV_LANE_REPLY && x->status == 503)
-        check_refused(w, &a->refused, x->body);
+        replies_refused(w, a, x->body);
     a->lanes[x->tag] = NULL;
     enum twist twist = crossing(w, BOUNDARY_HEAR);
     if (twist == TWIST_BEFORE) {

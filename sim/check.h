@@ -44,10 +44,12 @@ enum { REFUSED_MAX = 32 };
 struct refused {
     struct rv_step_id steps[REFUSED_MAX];
     uint64_t tokens[REFUSED_MAX];
+    int64_t stop_at[REFUSED_MAX]; /* on the agent's clock: from then on it is silent */
     uint32_t count;
 };
 void check_refused(struct world *w, struct refused *refused, struct rv_str request);
-void check_sent_again(struct world *w, struct refused *refused, struct rv_str request);
+void check_sent_again(struct world *w, struct refused *refused, struct rv_str request,
+                      int64_t agent_now);
 
 /* check_end.c: what must have come to pass once faults have stopped. */
 bool check_all_settled(struct world *w);

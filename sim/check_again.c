@@ -1,13 +1,8 @@
 #include "sim/check.h"
 
 #include "base/limits.h"
-#include "base/time.h"
 #include "json/json.h"
-#include "sim/database.h"
 #include "sim/world.h"
-
-/* What the agent takes for its deadline may be earlier than it is, by what its messages take. */
-enum { MARGIN_MS = 500, MARGIN_DELAYS = 8 };
 
 static const struct rv_json *replies_of(struct world *w, struct rv_str request,
                                         struct rv_json *parsed)
@@ -37,19 +32,18 @@ void check_refused(struct world *w, struct refused *refused, struct rv_str reque
     }
 }
 
-/* Whether the attempt is open for so long that its reply must be on its way. */
-static bool is_owed(struct world *w, struct rv_step_id id, uint64_t token)
+/* Whether the attempt is still its agent's to answer, by what both know of it. */
+static bool is_owed(struct world *w, const struct refused *refused, uint32_t n, int64_t agent_now)
 {
+    struct rv_step_id id = refused->steps[n];
     const struct step_past *step = history_step(history_task(w, id.task), id.number);
-    if (step == NULL || step->row.token != token || step->row.attempt_state != RV_ATTEMPT_OPEN)
-        return false;
-    int64_t until = rv_time_earlier(step->row.lease_until, step->row.complete_by);
-    int64_t margin_ms = MARGIN_MS + MARGIN_DELAYS * (int64_t)w->knobs.delay_ms;
-    return !fault_happened(w, FAULT_CLOCK_JUMP) && until - database_wall(w) > margin_ms;
+    return step != NULL && step->row.token == refused->tokens[n] &&
+           step->row.attempt_state == RV_ATTEMPT_OPEN && agent_now < refused->stop_at[n];
 }
 
 /* what a server answered with 503 is sent again with the next reply, as long as it counts. */
-void check_sent_again(struct world *w, struct refused *refused, struct rv_str request)
+void check_sent_again(struct world *w, struct refused *refused, struct rv_str request,
+                      int64_t agent_now)
 {
     struct rv_json parsed;
     const struct rv_json *replies = replies_of(w, request, &parsed);
@@ -57,7 +51,7 @@ void check_sent_again(struct world *w, struct refused *refused, struct rv_str re
         bool there = false;
         for (uint32_t i = 0; i < replies->len; i++)
             there |= token_at(&replies->u.items[i]) == refused->tokens[n];
-        if (!there && is_owed(w, refused->steps[n], refused->tokens[n]))
+        if (!there && is_owed(w, refused, n, agent_now))
             world_violate(w, "A-07", "a reply of step %u was answered 503 and is not sent again",
                           refused->steps[n].number);
     }

@@ -69,6 +69,7 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
         enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, effect);
         if (err != RV_OK)
             return err;
+        p->ended = true;
     }
     if (instance->boot != p->boot) {
         instance->overlaps = false;
@@ -149,6 +150,7 @@ static enum rv_err poll_confirm(struct rv_scheduler *s, struct pending *p)
         enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, effect);
         if (err != RV_OK)
             return err;
+        p->ended = true;
     }
     return RV_OK;
 }
@@ -221,6 +223,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     /* Until the open rows were walked after a start nobody knows what the instance holds. */
     if (s->agents.recovering)
         return RV_OK;
+    p->ended = false;
     enum rv_err err = poll_boot(s, p);
     bool newest = p->boot ==
                   p->instance->boot; /* else it comes late, from a process that is gone */
@@ -403,17 +406,50 @@ static bool was_given(const struct pending *p)
     return false;
 }
 
+/* What came of its admission (attempts that ended, what it took before) is not written: it is
+ * admitted once more, in a later batch, lest it gets new work beside an open attempt of the life
+ * before, or not what it took. */
+static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pending *p)
+{
+    bool vain = false;
+    for (const struct work *w = s->batch.works; p->ended && w != NULL; w = w->next)
+        vain = vain || (w->dropped && work_again(w));
+    for (size_t i = 0; i < p->matched_count; i++) {
+        const struct matched *m = &p->matched[i];
+        vain = vain || (m->repeat && m->work->dropped && work_again(m->work));
+    }
+    return vain && p->admitted && !p->parked;
+}
+
+static void match_back(struct rv_scheduler *s, const struct pending *p, const struct matched *m)
+{
+    struct rv_step_id id = {m->work->id, m->step};
+    circuit_unprobe(p->kind, id);
+    agents_ready_back(p->kind, id, s->batch.now);
+}
+
+static bool poll_unadmit(struct rv_scheduler *s, struct pending *p)
+{
+    for (size_t i = 0; i < p->matched_count; i++)
+        if (p->matched[i].work->dropped && !p->matched[i].repeat)
+            match_back(s, p, &p->matched[i]);
+    p->matched = NULL;
+    p->matched_count = p->matched_bytes = 0;
+    p->admitted = false;
+    return false;
+}
+
 bool poll_fill(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_poll *poll = p->poll;
+    if (poll_admitted_in_vain(s, p))
+        return poll_unadmit(s, p);
     requests_room(p);
     for (size_t i = 0; i < p->matched_count; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);
-        if (m->work->dropped && !m->repeat) {
-            circuit_unprobe(p->kind, (struct rv_step_id){m->work->id, m->step});
-            agents_ready_back(p->kind, (struct rv_step_id){m->work->id, m->step}, s->batch.now);
-        }
+        if (m->work->dropped && !m->repeat)
+            match_back(s, p, m);
         if (m->work->dropped || step->attempt_state != RV_ATTEMPT_OPEN || p->unanswerable)
             continue;
         if (request_fill(&p->call->arena, m->work, m->step, &poll->requests[poll->requests_count]))
@@ -467,7 +503,8 @@ void poll_act(struct rv_scheduler *s, struct pending *p)
 {
     bool filled = poll_fill(s, p);
     if (!p->admitted && !s->draining) {
-        /* The walk after the start is under way: the poll is admitted when it is over. */
+        /* The walk after the start is under way, or what the poll has told is not written: it is
+         * admitted with a later batch. */
         pending_unlink(&s->batch.calls, p);
         pending_append(&s->carried, p);
         return;

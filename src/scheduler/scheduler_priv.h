@@ -86,6 +86,7 @@ struct pending {
     struct rv_arena_mark mark; /* parked for a task: before the newest answer that may leave */
     bool parked;
     bool admitted;                /* its boot, confirmations and repeats were looked at */
+    bool ended;                   /* attempts ended by what it tells */
     bool heard;                   /* a copy of a poll whose answer its instance has */
     bool unanswerable;            /* the poll: no memory for what it was given */
     unsigned tries;               /* batches in which a decision of it did not pass */
