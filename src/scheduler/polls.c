@@ -231,7 +231,8 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     if (err == RV_OK && newest && !poll_is_overtaken(p->instance, poll))
         err = poll_confirm(s, p);
     p->heard = poll_is_heard(p->instance, poll);
-    if (err == RV_OK && newest)
+    /* What it took it gets again even if it seems to be left behind: its attempts are open. */
+    if (err == RV_OK)
         err = poll_repeat(s, p);
     p->admitted = err == RV_OK;
     return err;
