@@ -1,5 +1,6 @@
 #include "sim/check.h"
 
+#include "sim/fault.h"
 #include "sim/world.h"
 
 void check_transition(const struct transition *t)
@@ -63,7 +64,8 @@ static void check_parked(const struct transition *t)
 {
     bool parks = t->task->state == RV_TASK_ERROR &&
                  (t->past->row.revision == 0 || t->past->row.state != RV_TASK_ERROR);
-    for (size_t i = 0; i < t->change->alerts_count; i++)
+    bool damaged = fault_happened(t->w, FAULT_UNREADABLE);
+    for (size_t i = 0; i < t->change->alerts_count && !damaged; i++)
         if (t->change->alerts[i].kind == RV_ALERT_UNREADABLE)
             world_violate(t->w, "I-28", "sound rows are taken for damaged: %.*s",
                           RV_STR_FMT(t->change->alerts[i].message));
