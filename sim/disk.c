@@ -347,16 +347,14 @@ void disk_restart(struct disk *disk, bool power, uint32_t keep)
     }
 }
 
-bool disk_rot(struct disk *disk, const char *name)
+bool disk_rot(struct disk *disk, const char *name, uint64_t at, uint8_t bits)
 {
     struct name *found = name_find(disk, name);
     struct disk_file *file = found ? found->seen : NULL;
-    if (file == NULL || file->seen_bytes == 0)
+    if (file == NULL || at >= file->seen_bytes)
         return false;
-    size_t at = roll(disk, (size_t)file->seen_bytes);
-    uint8_t change = (uint8_t)(1 + roll(disk, 255));
-    file->seen[at] ^= change;
-    file->kept[at] ^= change;
+    file->seen[at] ^= bits;
+    file->kept[at] ^= bits;
     return true;
 }
 

@@ -66,8 +66,8 @@ bool disk_dead(const struct disk *disk);
 /* Another process may use it; the handles of the last one are closed. `power`: it had failed, and
  * of what was not synced each piece is kept with the probability `keep`, per mille. */
 void disk_restart(struct disk *disk, bool power, uint32_t keep);
-/* Changes one byte of the file, at rest. False: there is no such file, or it is empty. */
-bool disk_rot(struct disk *disk, const char *name);
+/* These bits of one byte of the file change, at rest. False: it has no such byte. */
+bool disk_rot(struct disk *disk, const char *name, uint64_t at, uint8_t bits);
 /* Operations so far. */
 uint64_t disk_operations(const struct disk *disk);
 

@@ -16,8 +16,11 @@
 #include <string.h>
 
 #define PATH "reeve.db"
+#define LOG PATH "-wal"
 #define DISK_NAME "sim"
 #define FOUND "found"
+
+enum { LOG_HEADER_BYTES = 32 };
 
 struct storage {
     struct disk *disk; /* owned */
@@ -175,12 +178,48 @@ void storage_forgive(struct world *w)
         w->violated = NULL;
 }
 
+/* How much of the log stands before its newest two batches, damage to which cannot be told from a
+ * batch that was never finished (store/sqlite/log.c). */
+static uint64_t log_certain(struct disk *disk)
+{
+    enum { FRAME_BYTES = 24 + 4096 };
+    unsigned char header[LOG_HEADER_BYTES], frame[24];
+    uint64_t ends[3] = {0, 0, 0}, at = LOG_HEADER_BYTES;
+    struct disk_handle log;
+    size_t there = 0;
+    if (disk_open(disk, LOG, false, &log) != 0)
+        return 0;
+    int error = disk_read(&log, header, sizeof header, 0, &there);
+    for (; error == 0 && there > 0; at += FRAME_BYTES) {
+        error = disk_read(&log, frame, sizeof frame, at, &there);
+        if (error != 0 || there < sizeof frame || memcmp(frame + 8, header + 16, 8) != 0)
+            break;
+        if (memcmp(frame + 4, "\0\0\0\0", 4) == 0)
+            continue;
+        ends[0] = ends[1];
+        ends[1] = ends[2];
+        ends[2] = at + FRAME_BYTES;
+    }
+    disk_close(&log);
+    return ends[0];
+}
+
 static void rot(struct world *w)
 {
-    if (of(w) == NULL || !fault_strikes(w, FAULT_ROT, ACTOR_SERVER) || !disk_rot(of(w)->disk, PATH))
+    struct storage *s = of(w);
+    if (s == NULL || !fault_strikes(w, FAULT_ROT, ACTOR_SERVER))
         return;
-    of(w)->rotten = true;
-    world_say(w, "disk", "a byte changes at rest");
+    storage_look(w);
+    bool log = fault_roll(w, 2) == 0;
+    uint64_t from = log ? LOG_HEADER_BYTES : 0;
+    uint64_t until = log ? log_certain(s->disk) : disk_bytes_of(s->disk, PATH);
+    uint64_t at = from + fault_roll(w, until > from ? until - from : 0);
+    uint8_t bits = (uint8_t)(1 + fault_roll(w, 255));
+    bool done = at < until && disk_rot(s->disk, log ? LOG : PATH, at, bits);
+    storage_looked(w);
+    s->rotten = s->rotten || done;
+    if (done)
+        world_say(w, "disk", "a byte of the %s changes at rest", log ? "log" : "database");
 }
 
 /* What keeps failing does so until somebody has mended it, a few starts later. */

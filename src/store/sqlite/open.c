@@ -192,37 +192,16 @@ static enum rv_err database_configure(const struct opening *opening)
     return RV_OK;
 }
 
-static int log_write_again(sqlite3_file *log)
-{
-    /* Less than a page, so that seal.c does not take a piece for one: behind its end the log holds
-     * remains of older ones. */
-    enum { PIECE_BYTES = RV_SQLITE_PAGE_BYTES / 2 };
-    unsigned char piece[PIECE_BYTES];
-    sqlite3_int64 bytes = 0;
-    int code = log->pMethods->xFileSize(log, &bytes);
-    for (sqlite3_int64 at = 0; code == SQLITE_OK && at < bytes; at += PIECE_BYTES) {
-        int count = bytes - at < PIECE_BYTES ? (int)(bytes - at) : PIECE_BYTES;
-        code = log->pMethods->xRead(log, piece, count, at);
-        if (code == SQLITE_OK)
-            code = log->pMethods->xWrite(log, piece, count, at);
-    }
-    return code == SQLITE_OK && bytes > 0 ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) : code;
-}
-
-/* A log that is there was left by a process that died, perhaps because a sync had failed. What the
- * system could not write it then takes for written, and goes on showing it: the disk has a hole
- * there that no later sync fills, and everything after it would be lost with the power. So what is
- * about to be built on is written again, before anything is added. */
 static enum rv_err log_secure(const struct opening *opening)
 {
-    struct rv_sqlite *store = opening->store;
-    sqlite3_file *log = NULL;
-    int code = sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-    if (code == SQLITE_OK && log != NULL && log->pMethods != NULL)
-        code = log_write_again(log);
-    enum rv_err err = rv_sqlite_err(store, code);
+    int code = rv_log_secure(opening->store->db);
+    enum rv_err err = rv_sqlite_err(opening->store, code);
     if (err == RV_OK)
         return RV_OK;
+    if (err == RV_ERR_CORRUPT)
+        return fail(opening, err,
+                    "has a damaged log, and what was acknowledged since stands behind the damage: "
+                    "restore it from a backup");
     return fail(opening, err, "has a log that cannot be written again: %s", sqlite3_errstr(code));
 }
 
@@ -279,6 +258,14 @@ static enum rv_err floor_read(const struct opening *opening)
     return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
 }
 
+/* Closing would copy what SQLite has taken of the log into the database and remove the log. Whoever
+ * could not open a store, for whatever reason, leaves both to the next start, which may find out
+ * more. */
+static int log_leave(struct rv_sqlite *store, bool leave)
+{
+    return sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
+}
+
 static enum rv_err database_open(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
@@ -289,6 +276,8 @@ static enum rv_err database_open(const struct opening *opening)
     if (store->seal == NULL)
         return fail(opening, RV_ERR_MEMORY, "cannot be opened: out of memory");
     int code = sqlite3_open_v2(opening->path, &store->db, flags, rv_seal_name(store->seal));
+    if (code == SQLITE_OK)
+        code = log_leave(store, true);
     if (code == SQLITE_OK)
         code = rv_seal_ask_for(store->db);
     enum rv_err err = rv_sqlite_err(store, code);
@@ -304,6 +293,8 @@ static enum rv_err database_open(const struct opening *opening)
         err = ends_prepare(opening);
     if (err == RV_OK)
         err = floor_read(opening);
+    if (err == RV_OK)
+        err = rv_sqlite_err(store, log_leave(store, false));
     return err;
 }
 
@@ -315,9 +306,9 @@ static void store_close(struct rv_store *base)
     rv_sqlite_statements_done(store);
     /* A healthy store is left as one file. After a failed write the log may hold a batch that
      * nobody was told of: only the next start may decide about it. */
-    if (store->broken)
-        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    int code = sqlite3_close(store->db);
+    int code = store->broken ? log_leave(store, true) : SQLITE_OK;
+    rv_assert(code == SQLITE_OK);
+    code = sqlite3_close(store->db);
     rv_assert(code != SQLITE_BUSY);
     rv_seal_free(store->seal);
     lock_release(store);

@@ -28,6 +28,12 @@ const char *rv_seal_name(const struct rv_seal *seal);
 int rv_seal_ask_for(sqlite3 *db);
 bool rv_seal_there(sqlite3 *db);
 
+/* ---- log.c: what a process that died has left ---- */
+
+/* Before anything is written: makes what SQLite has recovered durable. An SQLite code; IOERR_DATA:
+ * acknowledged batches were lost. */
+int rv_log_secure(sqlite3 *db);
+
 /* ---- texts.c: the words of core/tbl in SQL ---- */
 
 struct rv_texts {

@@ -1,0 +1,115 @@
+/* What is done with a log that is found at start: it was left by a process that died. SQLite takes
+ * of it what is whole, up to the first page that is not, and all is well if the process died while
+ * it wrote. Two things it does not reckon with.
+ *
+ * A page in the middle has changed since. Then SQLite drops it and all that comes after, among it
+ * batches that were acknowledged. They can be told from the remains of older batches: each page's
+ * checksum goes on from the one before, so behind the end of a batch one that fits was written
+ * after that batch was synced. What cannot be told is damage to the newest two batches, which looks
+ * like a batch that was never finished, and to the 32 bytes of the log's header.
+ *
+ * A sync had failed. What the system could not write it then takes for written, and goes on showing
+ * it: the disk has a hole there that no later sync fills, and everything after it would be lost
+ * with the power. So what is about to be built on is written again, before anything is added. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include <string.h>
+
+enum {
+    HEADER_BYTES = 32,
+    HEADER_SALTS = 16,
+    HEADER_SUMS = 24,
+    FRAME_HEADER_BYTES = 24,
+    FRAME_ENDS = 4, /* not 0: the last page of a batch */
+    FRAME_SALTS = 8,
+    FRAME_SUMS = 16,
+    FRAME_BYTES = FRAME_HEADER_BYTES + RV_SQLITE_PAGE_BYTES
+};
+
+static uint32_t word_read(const unsigned char *at, bool big_end)
+{
+    uint32_t word = 0;
+    for (int i = 0; i < 4; i++)
+        word |= (uint32_t)at[i] << (big_end ? 24 - 8 * i : 8 * i);
+    return word;
+}
+
+/* SQLite's checksum, whose words have the order of the machine that made the log ("WAL Checksum
+ * Algorithm" of its file format). */
+static void sums_add(uint32_t sums[static 2], const unsigned char *bytes, size_t count,
+                     bool big_end)
+{
+    for (size_t at = 0; at < count; at += 8) {
+        sums[0] += word_read(bytes + at, big_end) + sums[1];
+        sums[1] += word_read(bytes + at + 4, big_end) + sums[0];
+    }
+}
+
+static bool sums_are(const uint32_t sums[static 2], const unsigned char *stored)
+{
+    return sums[0] == word_read(stored, true) && sums[1] == word_read(stored + 4, true);
+}
+
+static bool frame_fits(const unsigned char *frame, const unsigned char *before, bool big_end)
+{
+    uint32_t sums[2] = {word_read(before, true), word_read(before + 4, true)};
+    sums_add(sums, frame, FRAME_SALTS, big_end);
+    sums_add(sums, frame + FRAME_HEADER_BYTES, RV_SQLITE_PAGE_BYTES, big_end);
+    return sums_are(sums, frame + FRAME_SUMS);
+}
+
+/* IOERR_DATA: there are synced batches behind the first page that is not whole. */
+static int middle_check(sqlite3_file *log, sqlite3_int64 bytes)
+{
+    unsigned char header[HEADER_BYTES], frame[FRAME_BYTES], before[8];
+    bool broken = false, batch_ended = false;
+    int code = log->pMethods->xRead(log, header, HEADER_BYTES, 0);
+    bool big_end = (header[3] & 1) != 0;
+    uint32_t sums[2] = {0, 0};
+    if (code != SQLITE_OK)
+        return code;
+    sums_add(sums, header, HEADER_SUMS, big_end);
+    if (!sums_are(sums, header + HEADER_SUMS))
+        return SQLITE_OK; /* torn while the log was begun anew: SQLite does so too */
+    memcpy(before, header + HEADER_SUMS, sizeof before);
+    for (sqlite3_int64 at = HEADER_BYTES; at + FRAME_BYTES <= bytes; at += FRAME_BYTES) {
+        code = log->pMethods->xRead(log, frame, FRAME_BYTES, at);
+        if (code != SQLITE_OK)
+            return code;
+        bool ours = memcmp(frame + FRAME_SALTS, header + HEADER_SALTS, 8) == 0;
+        bool fits = ours && frame_fits(frame, before, big_end);
+        if (broken && batch_ended && fits)
+            return SQLITE_IOERR_DATA;
+        broken = broken || !fits;
+        batch_ended = ours && word_read(frame + FRAME_ENDS, true) != 0;
+        memcpy(before, frame + FRAME_SUMS, sizeof before);
+    }
+    return SQLITE_OK;
+}
+
+static int write_again(sqlite3_file *log, sqlite3_int64 bytes)
+{
+    unsigned char frame[FRAME_BYTES];
+    int code = SQLITE_OK;
+    for (sqlite3_int64 at = 0; code == SQLITE_OK && at < bytes; at += FRAME_BYTES) {
+        int count = bytes - at < FRAME_BYTES ? (int)(bytes - at) : FRAME_BYTES;
+        code = log->pMethods->xRead(log, frame, count, at);
+        if (code == SQLITE_OK)
+            code = log->pMethods->xWrite(log, frame, count, at);
+    }
+    return code == SQLITE_OK ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) : code;
+}
+
+int rv_log_secure(sqlite3 *db)
+{
+    sqlite3_file *log = NULL;
+    sqlite3_int64 bytes = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (code != SQLITE_OK || log == NULL || log->pMethods == NULL)
+        return code;
+    code = log->pMethods->xFileSize(log, &bytes);
+    if (code != SQLITE_OK || bytes < HEADER_BYTES)
+        return code;
+    code = middle_check(log, bytes);
+    return code == SQLITE_OK ? write_again(log, bytes) : code;
+}
