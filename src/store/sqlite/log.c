@@ -13,6 +13,7 @@
  * with the power. So what is about to be built on is written again, before anything is added. */
 #include "store/sqlite/sqlite_priv.h"
 
+#include <endian.h>
 #include <string.h>
 
 enum {
@@ -28,10 +29,9 @@ enum {
 
 static uint32_t word_read(const unsigned char *at, bool big_end)
 {
-    uint32_t word = 0;
-    for (int i = 0; i < 4; i++)
-        word |= (uint32_t)at[i] << (big_end ? 24 - 8 * i : 8 * i);
-    return word;
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return big_end ? be32toh(word) : le32toh(word);
 }
 
 /* SQLite's checksum, whose words have the order of the machine that made the log ("WAL Checksum

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,12 +54,12 @@ static sqlite3_file *below(sqlite3_file *file)
 
 /* ---- checksums ---- */
 
-/* Written out, so that the compiler sees one load in it. */
+/* A seal is the same on every machine. */
 static uint64_t long_read(const unsigned char *at)
 {
-    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
-           (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
-           (uint64_t)at[7] << 56;
+    uint64_t number;
+    memcpy(&number, at, sizeof number);
+    return le64toh(number);
 }
 
 /* One step can be taken back, so a change within one word never goes unnoticed. */
@@ -88,8 +89,8 @@ static uint64_t page_sum(const unsigned char *page, uint64_t number)
 
 static void sum_write(unsigned char *at, uint64_t sum)
 {
-    for (int i = 0; i < SEAL_BYTES; i++)
-        at[i] = (unsigned char)(sum >> (8 * i));
+    sum = htole64(sum);
+    memcpy(at, &sum, SEAL_BYTES);
 }
 
 /* ---- reading ---- */
