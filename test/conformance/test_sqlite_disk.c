@@ -268,6 +268,30 @@ static void a_failed_sync_leaves_no_hole(void **state)
     assert_sql(s, "PRAGMA integrity_check", "ok");
 }
 
+/* SQLite would copy the log into the file as it closes it, before the log was made durable. */
+static void a_store_that_does_not_open_leaves_its_log(void **state)
+{
+    struct subject *s = *state;
+    for (int i = 0; i < 3; i++)
+        subject_commit_all(s, many_births(s, TASK_BASE + i * 1000), BATCH);
+    disk_die(disk_of(s));
+    subject_close(s);
+    disk_restart(disk_of(s), false, 0);
+    uint64_t bytes = disk_bytes_of(disk_of(s), "reeve.db-wal");
+    assert_true(bytes > 0);
+    struct rv_store_sqlite_options options = {
+        .path = s->path, .clock = {no_clock, NULL}, .vfs = s->vfs};
+    struct rv_store_sqlite_fault fault;
+    struct rv_store *store = NULL;
+    disk_arm(disk_of(s), DISK_WRITE, 0, false);
+    assert_int_equal(rv_store_sqlite_open(&options, &store, &fault), RV_ERR_IO);
+    assert_true(disk_struck(disk_of(s)));
+    assert_int_equal(disk_bytes_of(disk_of(s), "reeve.db-wal"), bytes);
+    disk_arm(disk_of(s), DISK_SOUND, 0, false);
+    subject_open(s);
+    assert_int_equal(s->enlistment.open_tasks, 3 * BATCH);
+}
+
 static void assert_damaged(struct disk *disk)
 {
     struct vfs *vfs = vfs_new(disk, "copy", 0);
@@ -322,6 +346,7 @@ int main(void)
         ON_A_DISK(a_failed_checkpoint_ends_the_store),
         ON_A_DISK(what_was_acknowledged_survives_the_power),
         ON_A_DISK(a_failed_sync_leaves_no_hole),
+        ON_A_DISK(a_store_that_does_not_open_leaves_its_log),
         ON_A_DISK(a_log_damaged_in_its_middle_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
