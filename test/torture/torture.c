@@ -276,7 +276,7 @@ static int scenario_in_child(const struct scenario *scenario)
 /* ---- the program ---- */
 
 static const struct scenario *const families[] = {scenarios_texts, scenarios_apis, scenarios_agents,
-                                                  scenarios_plays};
+                                                  scenarios_stores, scenarios_plays};
 
 static bool is_asked_for(const struct scenario *scenario, char **patterns)
 {

@@ -116,6 +116,7 @@ void torture_again(const struct torture *t, enum rv_err err, int tries, const ch
 extern const struct scenario scenarios_agents[];
 extern const struct scenario scenarios_apis[];
 extern const struct scenario scenarios_plays[];
+extern const struct scenario scenarios_stores[];
 extern const struct scenario scenarios_texts[];
 extern const struct scenario scenarios_canaries[];
 
