@@ -201,7 +201,7 @@ static enum rv_err query_workflows(struct rv_scheduler *s, struct pending *p)
                                          list->workflows, &list->count);
 }
 
-enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
+static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
     enum rv_call_kind kind = p->call->kind;
@@ -220,6 +220,22 @@ enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
     if (kind == RV_CALL_AGENTS)
         return query_agents(s, p);
     return query_task_rows(s, p);
+}
+
+/* An answer for which there is no room is its caller's trouble alone: the batch goes on. */
+enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call *call = p->call;
+    enum rv_err err = query_read(s, p);
+    if (call->arena.refused == RV_OK)
+        return err;
+    call->err = call->arena.refused;
+    call->message = call->err == RV_ERR_LIMIT
+                        ? RV_STR("the answer is too large: ask for fewer rows with `limit`")
+                        : rv_str_of(rv_err_text(call->err));
+    if (call->kind == RV_CALL_SHOW)
+        call->u.show.found = NULL;
+    return RV_OK;
 }
 
 void show_act(struct rv_scheduler *s, struct pending *p)

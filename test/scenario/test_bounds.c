@@ -233,10 +233,32 @@ static void one_parked_poll_too_many_is_told_so(void **state)
     free(parked);
 }
 
+/* Its caller alone hears of it: everybody else in the batch is answered. */
+static void an_answer_without_room_is_refused_alone(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *steps = world_call(w, RV_CALL_STEPS);
+    steps->u.list.task = task;
+    steps->arena.bytes_max = 100;
+    assert_true(world_run(w, steps));
+    assert_int_equal(steps->err, RV_ERR_LIMIT);
+    assert_int_equal(w->batches_failed, 0);
+    struct rv_call *show = world_call(w, RV_CALL_SHOW);
+    show->u.show.task = task;
+    show->u.show.wait_ms = 1000;
+    show->u.show.after_revision = INT64_MAX;
+    show->arena.bytes_max = 100;
+    assert_true(world_run(w, show));
+    assert_int_equal(show->err, RV_ERR_LIMIT);
+    assert_int_equal(w->batches_failed, 0);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
+        SCENARIO(an_answer_without_room_is_refused_alone),
         SCENARIO(two_thousand_timers_of_one_instant_all_come),
         SCENARIO(heavy_tasks_take_turns),
         SCENARIO(heavy_replies_take_turns),
