@@ -48,6 +48,17 @@ static int command_run(struct cli *cli)
     return command->run(cli);
 }
 
+/* Texts that found no memory are printed as nothing, and pages end early: then what was said is not
+ * all there is, and a code that says otherwise would be a lie. */
+static int starved_tell(const struct cli *cli, int code)
+{
+    if (cli->arena.refused != RV_ERR_MEMORY)
+        return code;
+    fflush(stdout);
+    fprintf(stderr, "reeve: out of memory: what was printed is not all\n");
+    return rv_err_exit(RV_ERR_MEMORY);
+}
+
 int rv_cli_run(int argc, char **argv, rv_cli_serve serve)
 {
     struct cli cli = {.serve = serve,
@@ -65,6 +76,7 @@ int rv_cli_run(int argc, char **argv, rv_cli_serve serve)
         code = command_run(&cli);
     else
         code = cli_tell(&cli, CLI_USAGE, "%.*s", RV_STR_FMT(rv_buf_str(&fault)));
+    code = starved_tell(&cli, code);
     rv_buf_done(&fault);
     rv_client_close(cli.quick);
     rv_client_close(cli.patient);

@@ -42,6 +42,7 @@ static int page_read(struct cli *cli, struct cli_list *list, const char *after, 
     char number[24];
     snprintf(number, sizeof number, "%" PRIu64, limit);
     rv_buf_init(&path.buf, list->path.buf.bytes_max);
+    path.buf.failed = list->path.buf.failed;
     rv_buf_add_str(&path.buf, rv_buf_str(&list->path.buf));
     cli_path_parameter(&path, "limit", number);
     cli_path_parameter(&path, "after", after);

@@ -58,6 +58,8 @@ struct rv_str cli_path_end(struct cli_path *path, struct rv_arena *arena)
     struct rv_str text = RV_STR_NONE;
     if (path->buf.failed == RV_OK)
         text = rv_arena_str(arena, rv_buf_str(&path->buf));
+    else if (path->buf.failed == RV_ERR_MEMORY)
+        arena->refused = RV_ERR_MEMORY;
     rv_buf_done(&path->buf);
     return text;
 }

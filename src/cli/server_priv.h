@@ -14,7 +14,7 @@ void cli_path_begin(struct cli_path *path, const char *root);
 void cli_path_segment(struct cli_path *path, struct rv_str text);
 /* Nothing for a NULL value. */
 void cli_path_parameter(struct cli_path *path, const char *name, const char *value);
-/* On the arena, terminated; the path is done. Absent without memory. */
+/* On the arena, terminated; the path is done. Absent without memory, as the arena then says. */
 struct rv_str cli_path_end(struct cli_path *path, struct rv_arena *arena);
 
 struct cli_call {
