@@ -3,6 +3,7 @@
 #include "faults.h"
 
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ void __wrap_free(void *at);
 struct faults faults;
 size_t faults_block_bytes;
 
-static int depth; /* of the product's calls */
+static _Thread_local int depth; /* of the product's calls, in the thread that runs the scenario */
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER; /* blocks are given back by any thread */
 
 /* ---- what lives: an open table by address ---- */
 
@@ -64,14 +66,16 @@ static void note(const void *at, size_t bytes)
 {
     if (at == NULL || depth == 0)
         return;
+    pthread_mutex_lock(&table);
     if (2 * blocks_count >= blocks_room)
         table_grow();
     blocks[place_of(at)] = (struct block){at, bytes, faults.calls};
     blocks_count++;
+    pthread_mutex_unlock(&table);
 }
 
 /* Whatever stood behind a freed place moves up, so that it is still found. */
-static void unnote(const void *at)
+static void block_remove(const void *at)
 {
     size_t hole = blocks_room != 0 && at != NULL ? place_of(at) : 0;
     if (blocks_room == 0 || at == NULL || blocks[hole].at == NULL)
@@ -84,6 +88,13 @@ static void unnote(const void *at)
         blocks[i].at = NULL;
         blocks[place_of(moved.at)] = moved;
     }
+}
+
+static void unnote(const void *at)
+{
+    pthread_mutex_lock(&table);
+    block_remove(at);
+    pthread_mutex_unlock(&table);
 }
 
 size_t faults_live(void)

@@ -275,8 +275,9 @@ static int scenario_in_child(const struct scenario *scenario)
 
 /* ---- the program ---- */
 
-static const struct scenario *const families[] = {scenarios_texts, scenarios_apis, scenarios_agents,
-                                                  scenarios_stores, scenarios_plays};
+static const struct scenario *const families[] = {
+    scenarios_texts,  scenarios_apis, scenarios_agents, scenarios_programs,
+    scenarios_stores, scenarios_asks, scenarios_plays};
 
 static bool is_asked_for(const struct scenario *scenario, char **patterns)
 {

@@ -115,7 +115,9 @@ void torture_again(const struct torture *t, enum rv_err err, int tries, const ch
 /* The families; each ends with a scenario without a name. */
 extern const struct scenario scenarios_agents[];
 extern const struct scenario scenarios_apis[];
+extern const struct scenario scenarios_asks[];
 extern const struct scenario scenarios_plays[];
+extern const struct scenario scenarios_programs[];
 extern const struct scenario scenarios_stores[];
 extern const struct scenario scenarios_texts[];
 extern const struct scenario scenarios_canaries[];

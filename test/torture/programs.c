@@ -1,0 +1,326 @@
+/* Whole programs, run as libraries: the server's start and stop, and commands of the command line.
+ * Either they do what they do with enough memory, or they end with a code and a reason. */
+#include "cli/cli.h"
+#include "faults.h"
+#include "server/server.h"
+#include "torture.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 256, REQUEST_BYTES = 8192, SAID_BYTES = 16384 };
+
+/* ---- what a program says ---- */
+
+struct said {
+    int out; /* files that stand in for stdout and stderr */
+    int err;
+    int kept_out; /* the true ones */
+    int kept_err;
+};
+
+static int file_without_name(void)
+{
+    const char *folder = getenv("TMPDIR");
+    int fd = open(folder != NULL ? folder : "/tmp", O_TMPFILE | O_RDWR, 0600);
+    EXPECT(fd >= 0, "no file: %s", strerror(errno));
+    return fd;
+}
+
+static void said_begin(struct said *said)
+{
+    fflush(NULL);
+    said->out = file_without_name();
+    said->err = file_without_name();
+    said->kept_out = dup(STDOUT_FILENO);
+    said->kept_err = dup(STDERR_FILENO);
+    dup2(said->out, STDOUT_FILENO);
+    dup2(said->err, STDERR_FILENO);
+}
+
+static size_t file_read(int fd, char *text)
+{
+    ssize_t n = pread(fd, text, SAID_BYTES - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static void said_end(struct said *said, char *out, char *err)
+{
+    fflush(NULL);
+    dup2(said->kept_out, STDOUT_FILENO);
+    dup2(said->kept_err, STDERR_FILENO);
+    close(said->kept_out);
+    close(said->kept_err);
+    file_read(said->out, out);
+    file_read(said->err, err);
+}
+
+/* ---- the server ---- */
+
+/* The signal that ends it waits already when it begins. */
+static int server_once(const struct rv_server_options *options)
+{
+    sigset_t term;
+    int result;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &term, NULL);
+    kill(getpid(), SIGTERM);
+    IN_PRODUCT(result = rv_server_run(options));
+    pthread_sigmask(SIG_BLOCK, &term, NULL);
+    while (sigtimedwait(&term, NULL, &(struct timespec){0}) > 0) {
+    }
+    return result;
+}
+
+static void store_remove(const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal", ".lock"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char name[PATH_BYTES + 8];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        unlink(name);
+    }
+}
+
+static void run_server(struct torture *t)
+{
+    char path[PATH_BYTES];
+    static char out[SAID_BYTES], err[SAID_BYTES];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/torture-%ld.db", folder != NULL ? folder : "/tmp",
+             (long)getpid());
+    store_remove(path);
+    struct rv_server_options options = {.listen = RV_STR("127.0.0.1:0"), .store = path};
+    for (int tries = 0;; tries++) {
+        struct said said;
+        said_begin(&said);
+        int result = server_once(&options);
+        said_end(&said, out, err);
+        if (result == 0)
+            break;
+        EXPECT(err[0] != '\0', "the server ended with %d and without a reason", result);
+        torture_again(t, RV_ERR_MEMORY, tries, err, __FILE__, __LINE__);
+    }
+    EXPECT(strstr(out, "listening on") != NULL, "the server said: %s", out);
+    torture_says(t, "listened, and stopped\n");
+    store_remove(path);
+}
+
+/* ---- a server of a few lines, for the commands ---- */
+
+struct page {
+    const char *path; /* begins so */
+    const char *body;
+};
+
+#define TASK "06DWX3T9H2K4Q"
+static const struct page pages[] = {
+    {"/v1/tasks/" TASK "/attempts",
+     "{\"steps\":[{\"step\":\"" TASK "-1\",\"reference\":\"/do/0/reserve\",\"agent\":\"inventory\","
+     "\"state\":\"processing\",\"attempts\":[{\"attempt\":1,\"state\":\"open\","
+     "\"attemptAt\":\"2026-11-21T01:30:00.000Z\",\"instance\":\"i1\"}]}],\"attempts\":[]}"},
+    {"/v1/tasks/" TASK "/steps",
+     "{\"steps\":[{\"step\":\"" TASK "-1\",\"reference\":\"/do/0/reserve\",\"state\":"
+     "\"processing\",\"agent\":\"inventory\",\"attempt\":1,\"input\":{\"sku\":\"a\"}}]}"},
+    {"/v1/tasks/" TASK "/late-replies", "{\"lateReplies\":[]}"},
+    {"/v1/tasks/" TASK "/cancel", "{\"task\":\"" TASK "\",\"state\":\"cancelled\"}"},
+    {"/v1/tasks/" TASK,
+     "{\"task\":\"" TASK "\",\"workflow\":\"shop/order:1.0.0\",\"state\":\"processing\","
+     "\"revision\":3,\"direction\":\"forward\",\"priority\":5,\"createdAt\":"
+     "\"2026-11-21T01:30:00.000Z\",\"input\":{\"sku\":\"a\"}}"},
+    {"/v1/tasks?",
+     "{\"tasks\":[{\"task\":\"" TASK
+     "\",\"workflow\":\"shop/order:1.0.0\",\"state\":\"processing\","
+     "\"createdAt\":\"2026-11-21T01:30:00.000Z\"},{\"task\":\"06DWX3T9H2K4R\",\"workflow\":"
+     "\"shop/return:1.0.0\",\"state\":\"error\",\"createdAt\":\"2026-11-21T01:30:01.000Z\"}]}"},
+    {"/v1/tasks", "{\"task\":\"" TASK "\",\"state\":\"pending\"}"},
+    {"/v1/alerts",
+     "{\"alerts\":[{\"alert\":\"06DWX3T9H2K4S\",\"task\":\"" TASK "\",\"kind\":\"no-compensation\","
+     "\"raisedAt\":\"2026-11-21T01:30:00.000Z\",\"message\":\"nobody knows how\"}]}"},
+    {"/v1/agents",
+     "{\"agents\":[{\"agent\":\"inventory\",\"waiting\":3,\"instances\":[{\"instance\":\"i1\","
+     "\"seenAt\":\"2026-11-21T01:30:00.000Z\",\"openAttempts\":2,\"polling\":true}]}]}"},
+    {"/v1/workflows",
+     "{\"workflows\":[{\"workflow\":\"shop/order:1.0.0\",\"hash\":\"abcdef0123456789\","
+     "\"publishedAt\":\"2026-11-21T01:30:00.000Z\"}]}"},
+    {"/", "{\"live\":true}"},
+};
+
+static const char *page_of(const char *path)
+{
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+        if (strncmp(path, pages[i].path, strlen(pages[i].path)) == 0)
+            return pages[i].body;
+    return "{}";
+}
+
+/* One request, one answer, and the connection is closed. The body, if any, is small. */
+static void connection_serve(int fd)
+{
+    static char request[REQUEST_BYTES];
+    static char answer[REQUEST_BYTES];
+    size_t have = 0;
+    ssize_t n;
+    char *end = NULL;
+    while (end == NULL && have < sizeof request - 1 &&
+           (n = recv(fd, request + have, sizeof request - 1 - have, 0)) > 0) {
+        have += (size_t)n;
+        request[have] = '\0';
+        end = strstr(request, "\r\n\r\n");
+    }
+    const char *length = end != NULL ? strcasestr(request, "\r\nContent-Length:") : NULL;
+    size_t body = length != NULL ? strtoul(length + 17, NULL, 10) : 0;
+    while (end != NULL && have < (size_t)(end + 4 - request) + body &&
+           (n = recv(fd, request + have, sizeof request - 1 - have, 0)) > 0)
+        have += (size_t)n;
+    const char *path = strchr(request, ' ');
+    const char *text = page_of(path != NULL ? path + 1 : "/");
+    int bytes = snprintf(answer, sizeof answer,
+                         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                         "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                         strlen(text), text);
+    (void)send(fd, answer, (size_t)bytes, MSG_NOSIGNAL);
+    close(fd);
+}
+
+static void *pages_serve(void *self)
+{
+    int listener = *(int *)self;
+    int fd;
+    while ((fd = accept(listener, NULL, NULL)) >= 0)
+        connection_serve(fd);
+    return NULL;
+}
+
+/* One for the life of the process. */
+static const char *pages_url(void)
+{
+    static char url[64];
+    static int listener;
+    pthread_t thread;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof address;
+    if (url[0] != '\0')
+        return url;
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool good = listener >= 0 && bind(listener, (struct sockaddr *)&address, bytes) == 0 &&
+                listen(listener, 16) == 0 &&
+                getsockname(listener, (struct sockaddr *)&address, &bytes) == 0 &&
+                pthread_create(&thread, NULL, pages_serve, &listener) == 0;
+    EXPECT(good, "no server for the commands: %s", strerror(errno));
+    pthread_detach(thread);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(address.sin_port));
+    return url;
+}
+
+/* ---- commands ---- */
+
+struct command {
+    const char *words[8];
+};
+
+static int serve_nothing(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return 0;
+}
+
+static int command_once(const struct command *command)
+{
+    char kept[9][128];
+    char *argv[10];
+    int argc = 0;
+    snprintf(kept[0], sizeof kept[0], "reeve");
+    argv[argc++] = kept[0];
+    for (int i = 0; i < 8 && command->words[i] != NULL; i++) {
+        snprintf(kept[argc], sizeof kept[0], "%s", command->words[i]);
+        argv[argc] = kept[argc];
+        argc++;
+    }
+    argv[argc] = NULL;
+    int code;
+    IN_PRODUCT(code = rv_cli_run(argc, argv, serve_nothing));
+    return code;
+}
+
+/* How long ago something was changes by itself: each number becomes one sign. */
+static void numbers_hide(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        bool digit = *from >= '0' && *from <= '9';
+        if (!digit)
+            *to++ = *from;
+        else if (to == text || to[-1] != '#')
+            *to++ = '#';
+    }
+    *to = '\0';
+}
+
+static void command_run(struct torture *t, const struct command *command, int wanted)
+{
+    static char out[SAID_BYTES], err[SAID_BYTES];
+    setenv("REEVE_URL", pages_url(), 1);
+    setenv("USER", "me", 1);
+    unsetenv("REEVE_API_KEY");
+    for (int tries = 0;; tries++) {
+        struct said said;
+        said_begin(&said);
+        int code = command_once(command);
+        said_end(&said, out, err);
+        if (code == wanted && err[0] == '\0')
+            break;
+        EXPECT(err[0] != '\0', "%s ended with %d and without a reason", command->words[0], code);
+        torture_again(t, RV_ERR_MEMORY, tries, err, __FILE__, __LINE__);
+    }
+    numbers_hide(out);
+    for (const char *line = out; *line != '\0';) { /* one by one: a line has its bound */
+        size_t len = strcspn(line, "\n");
+        torture_says(t, "%.*s\n", (int)(len < 900 ? len : 900), line);
+        line += len + (line[len] == '\n');
+    }
+}
+
+static void run_commands_that_list(struct torture *t)
+{
+    static const struct command commands[] = {{{"tasks", "--limit", "5", NULL}},
+                                              {{"alerts", NULL}},
+                                              {{"agents", NULL}},
+                                              {{"workflows", NULL}},
+                                              {{"tasks", "--json", NULL}}};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        command_run(t, &commands[i], 0);
+}
+
+static void run_commands_of_a_task(struct torture *t)
+{
+    static const struct command commands[] = {
+        {{"submit", "shop/order", "--input", "{\"sku\":\"a\"}", "--key", "k", NULL}},
+        {{"show", TASK, "--json", NULL}},
+        {{"cancel", TASK, "--reason", "because", NULL}},
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        command_run(t, &commands[i], 0);
+}
+
+enum { MOST = 120 };
+
+const struct scenario scenarios_programs[] = {
+    {"server_start", run_server, NULL, HARMS_OF_HEAP, MOST, false},
+    {"cli_lists", run_commands_that_list, NULL, HARMS_OF_HEAP, MOST, false},
+    {"cli_tasks", run_commands_of_a_task, NULL, HARMS_OF_HEAP, MOST, false},
+    {.name = NULL},
+};
