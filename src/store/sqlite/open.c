@@ -290,11 +290,11 @@ static enum rv_err database_open(const struct opening *opening)
     if (err == RV_OK)
         err = schema_prepare(opening);
     if (err == RV_OK)
-        err = ends_prepare(opening);
-    if (err == RV_OK)
         err = floor_read(opening);
     if (err == RV_OK)
         err = rv_sqlite_err(store, log_leave(store, false));
+    if (err == RV_OK)
+        err = ends_prepare(opening); /* last: what changes the connection has them made anew */
     return err;
 }
 
