@@ -30,8 +30,10 @@ static void decide(struct world *w)
     a->version = &a->workflow->versions[version];
     a->tag = (uint32_t)fault_roll(w, 4);
     a->source = a->version->source;
-    if (a->tag == TAG_OTHER)
+    if (a->tag == TAG_OTHER) {
+        a->version = &a->workflow->versions[0]; /* which no store ever loses */
         a->source = workload_other(w, a->workflow, a->version);
+    }
     if (a->tag != TAG_SAME && a->tag != TAG_OTHER) {
         a->tag = TAG_NEW;
         a->version = workload_version_new(w, a->workflow);
@@ -76,6 +78,8 @@ void author_answered(struct world *w, struct exchange *x)
                       RV_STR_FMT(x->answer));
     if (a->tag == TAG_NEW)
         a->version->acked_at = w->now;
+    if (fault_happened(w, FAULT_FAILOVER))
+        workload_rewind(w); /* the store may have lost it while the answer was on its way */
     a->source = RV_STR_NONE;
 }
 

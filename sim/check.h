@@ -20,7 +20,8 @@ enum rv_attempt_state check_state_now(const struct transition *t, const struct s
                                       const struct rv_step *step);
 
 /* check_promise.c: what was said to the outside is so. */
-void check_handed_out(struct world *w, const struct rv_request *request);
+void check_handed_out(struct world *w, const struct rv_poll *poll,
+                      const struct rv_request *request);
 /* check_delivery.c: what a poll is answered, for which somebody waits. `superseded`: the same poll
  * has come once more, or the server stops. */
 void check_answered(struct world *w, const struct rv_poll *poll, bool superseded);

@@ -51,6 +51,14 @@ static void check_direction(const struct transition *t)
         world_violate(t->w, "I-12", "a task that was being undone goes forward");
 }
 
+/* I-17: from commit to commit a task's time never goes back. */
+static void check_clock(const struct transition *t)
+{
+    if (t->now < t->past->now)
+        world_violate(t->w, "I-17", "a task was changed at %lld, after it was at %lld",
+                      (long long)t->now, (long long)t->past->now);
+}
+
 /* I-18: a task keeps the definition that it started with. */
 static void check_pinned(const struct transition *t)
 {
@@ -122,6 +130,7 @@ void check_state(const struct transition *t)
     check_task_edges(t);
     check_direction(t);
     check_pinned(t);
+    check_clock(t);
     check_parked(t);
     if (t->steps_count != t->task->last_number)
         world_violate(t->w, "I-03", "the task has %zu steps and gave out %u numbers",

@@ -8,6 +8,7 @@
 #include "client/submit.h"
 #include "sim/check.h"
 #include "sim/fault.h"
+#include "sim/rewind.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -20,6 +21,7 @@ enum tag { TAG_FIRST, TAG_SAME, TAG_OTHER };
 struct submission {
     bool wanted;
     bool acked;
+    bool other; /* the store lost the first one, the other body is under its key */
     struct rv_task_id task;
 };
 
@@ -124,7 +126,7 @@ static void check_receipt(struct world *w, struct client *c, struct exchange *x,
     struct submission *s = &c->submissions[c->asked_for - c->from];
     struct rv_task_id task = {0};
     if (receipt->status != 200 && receipt->status != 201) {
-        bool wanted = x->tag == TAG_OTHER && receipt->status == 409;
+        bool wanted = (x->tag == TAG_OTHER) != s->other && receipt->status == 409;
         if (!wanted)
             world_violate(w, "I-24", "order-%u was refused with %d: %.*s", c->asked_for,
                           receipt->status, RV_STR_FMT(receipt->why));
@@ -133,9 +135,12 @@ static void check_receipt(struct world *w, struct client *c, struct exchange *x,
     check_submitted(w, receipt->task, c->name);
     if (rv_task_parse(receipt->task, &task) != RV_OK)
         return; /* check_submitted has said so */
-    if (x->tag == TAG_OTHER)
+    bool lost = s->acked && rewind_lost(w, s->task);
+    if (lost && s->task.value != task.value)
+        s->other = x->tag == TAG_OTHER;
+    if ((x->tag == TAG_OTHER) != s->other)
         world_violate(w, "I-24", "order-%u was taken again with another body", c->asked_for);
-    if (s->acked && s->task.value != task.value)
+    if (s->acked && s->task.value != task.value && !lost)
         world_violate(w, "I-24", "order-%u has a second task %.*s", c->asked_for,
                       RV_STR_FMT(receipt->task));
     s->acked = true;
@@ -181,6 +186,17 @@ bool clients_done(struct world *w)
         if (w->clients[i].next < w->clients[i].until)
             return false;
     return true;
+}
+
+uint32_t clients_lost(struct world *w)
+{
+    uint32_t lost = 0;
+    for (uint32_t i = 0; w->clients != NULL && i < w->knobs.clients; i++) {
+        const struct client *c = &w->clients[i];
+        for (uint32_t n = 0; n < c->until - c->from; n++)
+            lost += c->submissions[n].acked && rewind_lost(w, c->submissions[n].task);
+    }
+    return lost;
 }
 
 struct rv_task_id clients_any_task(struct world *w, unsigned stream)

@@ -15,6 +15,8 @@ void client_lost(struct world *w, struct exchange *x);
 /* Everything is submitted and acknowledged. */
 bool clients_done(struct world *w);
 /* A task that was acknowledged; none while there is none. */
+/* Submissions that were acknowledged, and whose tasks the store has lost. */
+uint32_t clients_lost(struct world *w);
 struct rv_task_id clients_any_task(struct world *w, unsigned stream);
 
 #endif

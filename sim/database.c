@@ -3,7 +3,10 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "sim/rewind.h"
+#include "sim/server.h"
 #include "sim/storage.h"
+#include "sim/workload.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
@@ -69,6 +72,13 @@ void database_new(struct world *w)
     enum rv_err err = rv_store_memory_data_new(&d->data);
     rv_assert(err == RV_OK && d->absences != NULL);
     storage_new(w);
+    if (!database_shared(w))
+        return;
+    rv_store_memory_data_share(d->data);
+    rv_store_memory_data_keep(d->data, REWIND_MAX);
+    rewind_new(w);
+    err = rv_store_memory_open(d->data, d->clock, &d->reader);
+    rv_assert(err == RV_OK);
 }
 
 enum rv_err database_open(struct world *w, struct rv_store **ret_store)
@@ -84,6 +94,8 @@ void database_free(struct world *w)
     if (d == NULL)
         return;
     storage_free(w);
+    if (d->reader != NULL)
+        d->reader->ops->close(d->reader);
     rv_store_memory_data_free(d->data);
     free(d->absences);
     free(d);
@@ -130,16 +142,71 @@ void database_found(struct world *w, int64_t alive_at)
         absence_add(d, alive_at, from_here);
 }
 
-void database_clock(struct world *w)
+struct rv_store *database_reader(struct world *w)
 {
+    return w->database->reader != NULL ? w->database->reader : servers_store(w);
+}
+
+bool database_shared(const struct world *w)
+{
+    return w->knobs.store == STORE_SHARED;
+}
+
+uint64_t database_number(const struct world *w)
+{
+    return rv_store_memory_data_commits(w->database->data);
+}
+
+void database_begin(struct world *w)
+{
+    w->database->base = database_number(w);
+    world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
+}
+
+/* An asynchronous standby: what it had not heard of yet never was, whoever was told of it. */
+static void fail_over(struct world *w)
+{
+    struct database *d = w->database;
+    uint64_t number = database_number(w);
+    size_t most = rv_store_memory_data_kept(d->data);
+    if (most > number - d->base)
+        most = number - d->base;
+    size_t lost = (size_t)fault_roll(w, most + 1);
+    int64_t ms = (int64_t)fault_roll(w, 5000);
+    world_say(w, "store", "a standby takes over in %lld ms, without the newest %zu transactions",
+              (long long)ms, lost);
+    rv_store_memory_data_lose(d->data, lost);
+    rewind_to(w, number - lost);
+    workload_rewind(w);
+    servers_failed_over(w, number - lost);
+    d->down_until = w->now + ms;
+    d->connections++;
+    d->committed_at = 0;
+}
+
+static void clock_jump(struct world *w)
+{
+    int64_t reach = fault_roll(w, 2) == 0 ? 3000 : CLOCK_JUMP_MS;
+    int64_t jump = (int64_t)fault_roll(w, (uint64_t)(2 * reach)) - reach;
+    w->database->wall_ahead += jump;
+    world_say(w, "store", "its clock jumps by %lld ms", (long long)jump);
+}
+
+void database_turn(struct world *w)
+{
+    struct database *d = w->database;
     if (w->healed)
         return;
-    if (fault_strikes(w, FAULT_CLOCK_JUMP, ACTOR_SERVER)) {
-        int64_t reach = fault_roll(w, 2) == 0 ? 3000 : CLOCK_JUMP_MS;
-        int64_t jump = (int64_t)fault_roll(w, (uint64_t)(2 * reach)) - reach;
-        w->database->wall_ahead += jump;
-        world_say(w, "store", "its clock jumps by %lld ms", (long long)jump);
+    if (fault_strikes(w, FAULT_CLOCK_JUMP, ACTOR_SERVER))
+        clock_jump(w);
+    if (database_shared(w) && fault_strikes(w, FAULT_READ_ONLY, ACTOR_SERVER)) {
+        d->read_only_until = w->now + (int64_t)fault_roll(w, 10000);
+        world_say(w, "store", "takes no writes for %lld ms",
+                  (long long)(d->read_only_until - w->now));
     }
+    if (database_shared(w) && !fault_happened(w, FAULT_FAILOVER) &&
+        fault_strikes(w, FAULT_FAILOVER, ACTOR_SERVER))
+        fail_over(w);
     world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
 }
 
@@ -150,5 +217,6 @@ void database_heal(struct world *w)
     struct database *d = w->database;
     if (database_wall(w) < d->looked_at)
         d->wall_ahead += d->looked_at - database_wall(w);
+    d->down_until = d->read_only_until = 0;
     storage_heal(w);
 }

@@ -20,11 +20,17 @@ struct absence_seen {
 
 struct database {
     struct rv_store_memory_data *data; /* owned */
+    struct rv_store *reader;           /* owned; NULL: not shared */
     struct rv_wall_clock clock;
     int64_t wall_ahead;            /* of the virtual time */
     int64_t looked_at;             /* wall clock of the last look of any server */
     struct absence_seen *absences; /* owned */
     size_t absences_count;
+    int64_t committed_at; /* the store's clock in the newest transaction */
+    int64_t down_until;   /* virtual time: nobody answers */
+    int64_t read_only_until;
+    uint64_t connections; /* all that were open before this number changed are broken */
+    uint64_t base;        /* transactions that no standby can lack */
 };
 
 void database_new(struct world *w);
@@ -41,8 +47,16 @@ void database_look(struct world *w, int64_t slack_ms);
 void database_found(struct world *w, int64_t alive_at);
 /* True when the instant (wall clock) passed while no server looked. */
 bool database_was_alone(const struct world *w, int64_t at);
-/* Once a second: its clock may jump. */
-void database_clock(struct world *w);
+/* The store past all faults, for those who check. */
+struct rv_store *database_reader(struct world *w);
+/* Several servers may use it, over connections that fail. */
+bool database_shared(const struct world *w);
+/* How many transactions it has. */
+uint64_t database_number(const struct world *w);
+/* Faults begin. */
+void database_begin(struct world *w);
+/* Once a second: its clock may jump, it may take no writes, a standby may take over. */
+void database_turn(struct world *w);
 void database_heal(struct world *w);
 
 #endif

@@ -7,6 +7,7 @@
 #include "sim/coverage.h"
 #include "sim/database.h"
 #include "sim/operator.h"
+#include "sim/rewind.h"
 #include "sim/rows.h"
 #include "sim/said.h"
 #include "sim/server.h"
@@ -73,6 +74,12 @@ struct task_past *history_task(struct world *w, struct rv_task_id id)
     return found ? w->history->all[*found] : NULL;
 }
 
+bool history_lacks(struct world *w, struct rv_task_id id)
+{
+    const struct task_past *past = history_task(w, id);
+    return past != NULL ? past->lost_commits > 0 : rewind_lost(w, id);
+}
+
 struct step_past *history_step(struct task_past *task, uint32_t number)
 {
     if (task == NULL || number == 0 || number >= task->room || task->steps[number].row.number == 0)
@@ -105,6 +112,15 @@ static struct task_past *task_new(struct world *w, struct rv_task_id id)
     rv_assert(err == RV_OK);
     h->all[h->count++] = past;
     return past;
+}
+
+void history_forget_last(struct world *w, struct rv_task_id id)
+{
+    struct history *h = w->history;
+    rv_map_remove(&h->by_id, (uint64_t)id.value, 0);
+    h->count--;
+    free(h->all[h->count]->steps);
+    free(h->all[h->count]);
 }
 
 static struct step_past *step_room(struct task_past *past, uint32_t number)
@@ -281,6 +297,7 @@ static void transition_take(struct transition *t)
         step_room(past, t->change->late_replies[i].step.number)->late++;
     past->abandoned = history_abandons(t->task);
     t->w->history->moved = t->task->id;
+    past->now = t->now;
     past->row = *t->task;
     past->row.key = past->row.correlation = past->row.input = past->row.context = RV_STR_NONE;
     past->row.output = past->row.error = RV_STR_NONE;
@@ -322,23 +339,24 @@ static void transition_say(const struct transition *t)
 }
 
 void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
-                       int64_t now, int64_t begun_at)
+                       const struct committed *by)
 {
     struct history *h = w->history;
     if (w->violated != NULL)
         return;
     w->concerned = change->task->id;
     rv_arena_reset(&h->scratch);
-    struct transition t = {.w = w, .change = change, .now = now};
+    struct transition t = {.w = w, .change = change, .now = by->now};
     t.past = history_task(w, change->task->id);
     if (t.past == NULL)
         t.past = task_new(w, change->task->id);
+    rewind_note(w, t.past, by->number);
     if (!load_after(store, &h->scratch, &t)) {
         world_violate(w, "I-01", "what was committed cannot be read back");
         return;
     }
     if (t.past->definition == NULL && w->violated == NULL)
-        t.past->definition = definition_of(w, store, t.task, begun_at);
+        t.past->definition = definition_of(w, store, t.task, by->begun_at);
     if (w->violated != NULL)
         return;
     world_trace(w, (uint64_t)t.task->id.value);
@@ -420,5 +438,5 @@ void history_arrived(struct world *w, const struct rv_call *call)
 void history_handed_out(struct world *w, const struct rv_poll *poll)
 {
     for (size_t i = 0; i < poll->requests_count; i++)
-        check_handed_out(w, &poll->requests[i]);
+        check_handed_out(w, poll, &poll->requests[i]);
 }

@@ -44,6 +44,8 @@ struct task_past {
     const struct rv_definition *definition; /* the workload's */
     bool unreadable;                        /* it was parked since it could not be read */
     bool abandoned;                         /* cancelled, its effects are left */
+    uint32_t lost_commits;                  /* that the store does not have any more */
+    int64_t now;                            /* the store's clock in the newest */
 };
 
 /* What agents have said about one attempt, whether or not it counted. */
@@ -82,9 +84,18 @@ struct transition {
 void history_new(struct world *w);
 void history_free(struct world *w);
 
-/* The tap's. `begun_at`: when the transaction began, in virtual time. */
+/* A transaction that was committed. */
+struct committed {
+    int64_t now;      /* the store's clock in it */
+    int64_t begun_at; /* virtual time */
+    uint64_t number;  /* counts what the store has */
+};
+
+/* The tap's. */
 void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
-                       int64_t now, int64_t begun_at);
+                       const struct committed *by);
+/* The task that was committed last never was. */
+void history_forget_last(struct world *w, struct rv_task_id id);
 /* Whether the operator's word ended the task where it stood (DESIGN 4.7). */
 bool history_abandons(const struct rv_task *task);
 void history_claimed(struct world *w, int64_t epoch);
@@ -95,7 +106,10 @@ void history_started(struct world *w, struct rv_store *store, int64_t open_tasks
 void history_arrived(struct world *w, const struct rv_call *call);
 void history_handed_out(struct world *w, const struct rv_poll *poll);
 
-struct task_past *history_task(struct world *w, struct rv_task_id id);   /* NULL: none */
+struct task_past *history_task(struct world *w, struct rv_task_id id); /* NULL: none */
+/* What was committed of it was lost with the store's newest transactions: what was said to the
+ * outside, and done there, need not fit any more. */
+bool history_lacks(struct world *w, struct rv_task_id id);
 struct step_past *history_step(struct task_past *task, uint32_t number); /* NULL: none */
 /* NULL: nothing. */
 const struct told *history_told(struct world *w, struct rv_step_id step, uint64_t token);

@@ -121,15 +121,17 @@ void knobs_draw(struct knobs *knobs, uint64_t seed)
     }
     if (knobs->agents < knobs->kinds)
         knobs->agents = knobs->kinds;
+    if (knobs->store != STORE_SHARED)
+        knobs->servers = 1;
 }
 
 void knobs_fit(struct knobs *knobs)
 {
     if (knobs->kinds > knobs->agents)
         knobs->kinds = knobs->agents;
-    if (knobs->store == STORE_MEMORY)
+    if (knobs->store == STORE_SHARED)
         return;
-    knobs->servers = 1;               /* SQLite's file has one */
+    knobs->servers = 1;               /* the others have one */
     if (knobs->store == STORE_SQLITE) /* it can never be asked for an outcome (store.h) */
         knobs->rates[FAULT_UNKNOWN_DONE] = knobs->rates[FAULT_UNKNOWN_LOST] = 0;
 }

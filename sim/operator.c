@@ -4,6 +4,7 @@
 #include "base/id.h"
 #include "sim/check.h"
 #include "sim/client.h"
+#include "sim/database.h"
 #include "sim/fault.h"
 #include "sim/world.h"
 
@@ -91,8 +92,12 @@ void operator_answered(struct world *w, struct exchange *x)
     struct rv_task_id task;
     bool misread = x->status == 500 && fault_happened(w, FAULT_UNREADABLE);
     world_say(w, "operator", "%s %.*s: %d", verbs[x->tag].name, RV_STR_FMT(id), x->status);
-    if (x->status == 200 && rv_task_parse(id, &task) == RV_OK)
+    enum rv_err err = rv_task_parse(id, &task);
+    rv_assert(err == RV_OK);
+    if (x->status == 200)
         check_operated(w, rv_str_of(verbs[x->tag].name), task);
+    else if (x->status == 404 && database_shared(w))
+        return; /* lost since, or not there yet: this operator sees commits as they come */
     else if (x->status != 409 && x->status != 503 && !misread)
         world_violate(w, "W-02", "an operator's command got %d: %.*s", x->status,
                       RV_STR_FMT(x->answer));

@@ -83,8 +83,10 @@ static void store_of(struct options *o, const char *text)
         knob_of(o, "store", STORE_MEMORY);
     else if (strcmp(text, "sqlite") == 0)
         knob_of(o, "store", STORE_SQLITE);
+    else if (strcmp(text, "shared") == 0)
+        knob_of(o, "store", STORE_SHARED);
     else
-        complain("--store is memory or sqlite, not \"", text, "\"");
+        complain("--store is memory, sqlite or shared, not \"", text, "\"");
 }
 
 /* The same world on the memory store and on SQLite's, which has one server. */

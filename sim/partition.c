@@ -32,6 +32,11 @@ struct link *partition_link(struct world *w, enum peer peer, uint32_t actor, uin
     return &w->partitions->links[server * LINK_ENDS + end_of(peer, actor)];
 }
 
+struct link *partition_store_link(struct world *w, uint32_t server)
+{
+    return &w->partitions->links[server * LINK_ENDS + LINK_ENDS - 1];
+}
+
 bool partition_passes(struct world *w, const struct link *link, enum way way, int64_t *at)
 {
     int64_t until = link->cut_until[way];

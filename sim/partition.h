@@ -31,6 +31,8 @@ struct partitions {
 
 /* The link between an actor and a server. */
 struct link *partition_link(struct world *w, enum peer peer, uint32_t actor, uint32_t server);
+/* The link between a server and its database. */
+struct link *partition_store_link(struct world *w, uint32_t server);
 /* False: what is sent at *at over the link that way is lost. True: it arrives, perhaps not before
  * the link is whole again; then *at is put off. */
 bool partition_passes(struct world *w, const struct link *link, enum way way, int64_t *at);

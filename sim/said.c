@@ -82,24 +82,15 @@ static bool same(const struct rv_step_id *a, const struct rv_step_id *b)
     return a->task.value == b->task.value && a->number == b->number;
 }
 
-/* The server whose batch is under way; all checks of a commit happen inside of one. */
-static const struct server *server_at_work(const struct world *w)
-{
-    for (uint32_t i = 0; i < w->knobs.servers; i++)
-        if (w->servers[i].at_work)
-            return &w->servers[i];
-    return NULL;
-}
-
 bool said_knows(const struct world *w)
 {
-    return server_at_work(w) != NULL;
+    return w->committing != NULL;
 }
 
 const struct rv_reply_item *said_reply(const struct world *w, const struct rv_step_id *step,
                                        uint64_t token, int64_t *ret_age_ms)
 {
-    const struct server *s = server_at_work(w);
+    const struct server *s = w->committing;
     const struct rv_reply_item *found = NULL;
     for (const struct served *served = s ? s->out : NULL; served != NULL; served = served->next) {
         const struct rv_call *call = &served->call;
@@ -107,7 +98,7 @@ const struct rv_reply_item *said_reply(const struct world *w, const struct rv_st
             continue;
         for (size_t i = 0; i < call->u.replies.count; i++) {
             const struct rv_reply_item *item = &call->u.replies.items[i];
-            int64_t age_ms = w->now - call->mono_at;
+            int64_t age_ms = s->begun_at - call->mono_at;
             if (item->refused != 0 || item->token != token || !same(&item->step, step) ||
                 (found != NULL && *ret_age_ms > age_ms))
                 continue;
@@ -121,7 +112,7 @@ const struct rv_reply_item *said_reply(const struct world *w, const struct rv_st
 bool said_renewal(const struct world *w, const struct rv_step_id *step, uint64_t token,
                   int64_t *ret_age_ms)
 {
-    const struct server *s = server_at_work(w);
+    const struct server *s = w->committing;
     bool found = false;
     for (const struct served *served = s ? s->out : NULL; served != NULL; served = served->next) {
         const struct rv_call *call = &served->call;
@@ -129,7 +120,7 @@ bool said_renewal(const struct world *w, const struct rv_step_id *step, uint64_t
             continue;
         for (size_t i = 0; i < call->u.leases.count; i++) {
             const struct rv_lease_item *item = &call->u.leases.items[i];
-            int64_t age_ms = w->now - call->mono_at;
+            int64_t age_ms = s->begun_at - call->mono_at;
             if (item->token != token || !same(&item->step, step) || (found && *ret_age_ms > age_ms))
                 continue;
             found = true;

@@ -33,8 +33,8 @@ bool said_has_left(const struct world *w, uint64_t token);
  * makes it. */
 int64_t said_confirmed_at(const struct world *w, uint64_t holder, uint64_t poll);
 
-/* Whether a batch is under way: a commit whose outcome was not known may be seen long after it,
- * when what was in hand is gone. */
+/* Whether a batch is committed just now: a commit whose outcome was not known may be seen long
+ * after it, when what was in hand is gone. */
 bool said_knows(const struct world *w);
 /* What the batch under way has in hand about the attempt, and how long ago it arrived: the first
  * reply (NULL: none), and whether a lease is to be renewed. */

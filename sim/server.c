@@ -9,6 +9,7 @@
 #include "sim/crossing.h"
 #include "sim/database.h"
 #include "sim/fault.h"
+#include "sim/fiber.h"
 #include "sim/history.h"
 #include "sim/said.h"
 #include "sim/storage.h"
@@ -30,6 +31,7 @@ void servers_new(struct world *w)
         snprintf(s->name, sizeof s->name, "server-%u", i);
         s->run_at = INT64_MAX;
         s->tap = tap_new(s);
+        s->fiber = database_shared(w) ? fiber_new() : NULL;
         rv_parser_init(&s->parser);
     }
 }
@@ -163,9 +165,12 @@ static void undelivered(struct server *s, const struct rv_poll *poll)
     struct served *note = served_new(s, NULL);
     struct rv_arena *arena = &note->call.arena;
     note->call.kind = RV_CALL_UNDELIVERED;
-    note->call.u.undelivered.agent = rv_arena_str(arena, poll->agent);
-    note->call.u.undelivered.instance = rv_arena_str(arena, poll->instance);
-    note->call.u.undelivered.poll = rv_arena_str(arena, poll->poll);
+    struct rv_call_undelivered *u = &note->call.u.undelivered;
+    u->attempts = RV_NEW_ARRAY(arena, struct rv_handed_out, poll->requests_count);
+    rv_assert(u->attempts != NULL);
+    for (size_t i = 0; i < poll->requests_count; i++)
+        u->attempts[u->count++] = (struct rv_handed_out){poll->requests[i].step,
+                                                         poll->requests[i].token};
     world_say(s->world, s->name, "the answer to poll %.*s of %.*s never left",
               RV_STR_FMT(poll->poll), RV_STR_FMT(poll->instance));
     queue_add(s, &note->call);
@@ -220,30 +225,20 @@ void server_left(struct world *w, struct exchange *x)
 
 /* ---- batches ---- */
 
+static void server_end(struct server *s, const char *why, bool cleanly);
+
 bool server_goes_on(enum rv_err err)
 {
     return err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY;
 }
 
-void server_turn(struct server *s)
+/* May run on a fiber and pause there, at the store. */
+static void batch_run(void *self)
 {
+    struct server *s = self;
     struct world *w = s->world;
-    s->run_at = INT64_MAX;
-    if (!s->up)
-        return;
-    if (w->now < s->paused_until) {
-        plan_run(s, s->paused_until);
-        return;
-    }
-    if (s->paused_until != 0 && !w->healed)
-        fault_felt(w, FAULT_SERVER_PAUSE);
-    s->paused_until = 0;
-    size_t count = s->queue_count < w->knobs.batch_max ? s->queue_count : w->knobs.batch_max;
-    database_look(w, w->knobs.scan_ms + 501);
-    s->batches++;
-    tap_plan(s);
-    storage_plan(w);
     struct rv_call *calls[1000];
+    size_t count = s->queue_count < w->knobs.batch_max ? s->queue_count : w->knobs.batch_max;
     rv_assert(count <= 1000);
     memcpy(calls, s->queue, count * sizeof(struct rv_call *));
     s->queue_count -= count;
@@ -253,8 +248,11 @@ void server_turn(struct server *s)
         said_taken(w, calls[i]);
     }
     s->at_work = true;
+    s->taken_at = s->begun_at = w->now;
     enum rv_err err = rv_scheduler_run_batch(s->scheduler, calls, count, w->now);
     s->at_work = false;
+    if (tap_dead(s))
+        return; /* whoever killed it sees to the rest */
     storage_check_batch(w, err);
     if (storage_dead(w) || !server_goes_on(err)) {
         server_kill(s, storage_dead(w) ? "dies at its disk" : rv_err_text(err));
@@ -262,10 +260,58 @@ void server_turn(struct server *s)
     }
     if (w->violated != NULL)
         return;
+    if (s->stopping) {
+        server_end(s, "has stopped", true);
+        return;
+    }
     int64_t wait = rv_scheduler_next_wake(s->scheduler, w->now);
     plan_run(s, w->now + (s->queue_count > 0 ? 0 : wait));
     if (!crossing_dead(s) && crossing(w, BOUNDARY_BATCH) == TWIST_AFTER)
         crossing_die(s);
+}
+
+void server_turn(struct server *s)
+{
+    struct world *w = s->world;
+    s->run_at = INT64_MAX;
+    if (!s->up || (s->fiber != NULL && fiber_paused(s->fiber)))
+        return; /* the batch under way plans the next one */
+    if (w->now < s->paused_until) {
+        plan_run(s, s->paused_until);
+        return;
+    }
+    if (s->paused_until != 0 && !w->healed)
+        fault_felt(w, FAULT_SERVER_PAUSE);
+    s->paused_until = 0;
+    s->batches++;
+    tap_plan(s);
+    storage_plan(w);
+    if (s->fiber != NULL)
+        (void)fiber_run(s->fiber, batch_run, s);
+    else
+        batch_run(s);
+}
+
+void server_go_on(struct server *s)
+{
+    struct world *w = s->world;
+    if (!fiber_paused(s->fiber))
+        return;
+    if (w->now < s->paused_until)
+        world_at(w, s->paused_until, EVENT_STORE, s->number, s->starts);
+    else
+        (void)fiber_go_on(s->fiber);
+}
+
+void servers_failed_over(struct world *w, uint64_t number)
+{
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        tap_failed_over(&w->servers[i], number);
+}
+
+static int64_t mono_now(void *self)
+{
+    return ((struct world *)self)->now;
 }
 
 static void log_write(void *self, enum rv_log_level level, const char *event, struct rv_str fields)
@@ -273,6 +319,8 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
     struct server *s = self;
     (void)level;
     world_say(s->world, s->name, "%s %.*s", event, RV_STR_FMT(fields));
+    if (strcmp(event, "history-lost") == 0)
+        tap_alarmed(s);
 }
 
 /* Whoever looks after the server starts it again after a while. */
@@ -349,6 +397,7 @@ void server_start(struct server *s)
         .polls_parked_max = w->knobs.parked_max,
         .findings_max = w->knobs.findings_max,
         .scan_rows_max = w->knobs.scan_rows,
+        .mono = {mono_now, w},
         .log = {log_write, s},
     };
     enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
@@ -375,8 +424,12 @@ void server_start(struct server *s)
 
 static void down(struct server *s, bool cleanly)
 {
-    s->up = false;
+    s->up = s->stopping = false;
     s->dying = true;
+    /* A batch that is at the store gets no answer any more, and so to its end. */
+    tap_die(s);
+    while (s->fiber != NULL && fiber_paused(s->fiber))
+        (void)fiber_go_on(s->fiber);
     if (!cleanly)
         storage_die(s->world);
     rv_scheduler_close(s->scheduler);
@@ -410,13 +463,13 @@ void server_kill(struct server *s, const char *why)
 /* SIGTERM: what is parked is answered, what came in is decided, then it ends. */
 static void server_stop(struct server *s)
 {
-    if (!s->up || s->world->now < s->paused_until)
+    bool busy = s->fiber != NULL && fiber_paused(s->fiber);
+    if (!s->up || busy || s->world->now < s->paused_until)
         return;
     world_say(s->world, s->name, "stops cleanly");
     s->stopping = true;
     rv_scheduler_drain(s->scheduler);
     server_turn(s);
-    server_end(s, "has stopped", true);
 }
 
 void server_outage(struct server *s)
@@ -499,6 +552,7 @@ void servers_free(struct world *w)
             s->pool = next;
         }
         tap_free(s->tap);
+        fiber_free(s->fiber);
         rv_parser_done(&s->parser);
         free(s->queue);
     }

@@ -13,6 +13,7 @@
 
 struct world;
 struct tap;
+struct fiber;
 
 /* A call while the server has it. */
 struct served {
@@ -32,8 +33,10 @@ struct server {
     struct tap *tap;        /* owned: what stands between scheduler and store */
     struct rv_store *store; /* open while the server is up */
     struct rv_scheduler *scheduler;
+    struct fiber *fiber; /* owned: its batches, where the store takes its time; else NULL */
     bool up;
-    bool dying; /* what finishes now is not answered: the process is dead */
+    bool stopping; /* cleanly, when the batch is over */
+    bool dying;    /* what finishes now is not answered: the process is dead */
     int64_t paused_until;
     int64_t run_at; /* the next batch; INT64_MAX: none planned */
     uint32_t starts;
@@ -46,8 +49,9 @@ struct server {
     struct served *lost; /* those of a process that died: its last batch was made of them */
     struct served *pool; /* freed ones, with their arenas */
     uint64_t batches;
-    bool at_work; /* a batch is under way */
-    bool stopping;
+    bool at_work;     /* a batch is under way */
+    int64_t taken_at; /* virtual time: its calls came before */
+    int64_t begun_at; /* ... and when it read the store's clock */
 };
 
 /* What the call asks for as a poll; NULL: nothing. */
@@ -61,6 +65,10 @@ void server_receive(struct world *w, struct exchange *x);
 void server_left(struct world *w, struct exchange *x);
 /* A batch is due. */
 void server_turn(struct server *s);
+/* Its store has done what the batch under way waits for. */
+void server_go_on(struct server *s);
+/* The store has lost all after its transaction `number`. */
+void servers_failed_over(struct world *w, uint64_t number);
 void server_start(struct server *s);
 /* kill -9; it starts again after a while. */
 void server_kill(struct server *s, const char *why);

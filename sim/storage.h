@@ -12,7 +12,7 @@ struct world;
 struct storage;
 
 /* What a world's store is: the knob `store`. */
-enum { STORE_MEMORY, STORE_SQLITE, STORE_SQLITE_SOUND };
+enum { STORE_MEMORY, STORE_SQLITE, STORE_SQLITE_SOUND, STORE_SHARED };
 
 /* In a world whose store is in memory there is no storage; all but `open` may be called anyway. */
 void storage_new(struct world *w);

@@ -4,17 +4,22 @@
 #include "sim/tap.h"
 
 #include "base/assert.h"
+#include "sim/database.h"
 #include "sim/fault.h"
+#include "sim/fiber.h"
 #include "sim/history.h"
+#include "sim/partition.h"
 #include "sim/server.h"
 #include "sim/storage.h"
 #include "sim/world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum fate {
     FATE_NONE,
     FATE_BUSY,
+    FATE_CONFLICT,
     FATE_FULL,
     FATE_DIES_BEFORE,
     FATE_DIES_AFTER,
@@ -22,19 +27,27 @@ enum fate {
     FATE_UNKNOWN
 };
 
+/* A statement that takes longer is given up. */
+enum { STORE_WITHIN_MS = 3000 };
+
 struct tap {
     struct rv_store store; /* first: what the scheduler holds */
     struct rv_store *inner;
     struct world *world;
-    enum fate fate;       /* of the next commit */
-    uint32_t actor;       /* for its faults */
-    bool misread;         /* what the process has in memory is not what the store has */
-    bool dead;            /* the process dies in this commit: nothing can be asked any more */
-    int64_t now;          /* of the open transaction */
-    int64_t begun_at;     /* ... in virtual time */
-    int64_t claimed;      /* the epoch that it claims; 0: none */
-    int64_t full_until;   /* virtual time */
-    int64_t committed_at; /* the highest of the transactions that were committed */
+    enum fate fate;     /* of the next commit */
+    uint32_t actor;     /* for its faults */
+    bool misread;       /* what the process has in memory is not what the store has */
+    bool dies;          /* ... in this commit: nothing can be asked any more */
+    bool dead;          /* ... and has died: nothing is answered any more */
+    int64_t now;        /* of the open transaction */
+    int64_t begun_at;   /* ... in virtual time */
+    int64_t claimed;    /* the epoch that it claims; 0: none */
+    int64_t full_until; /* virtual time */
+    struct server *server;
+    uint64_t connection; /* that the open transaction came over */
+    uint64_t sent;       /* number of its newest transaction */
+    uint64_t heard;      /* number of the newest transaction that the process knows to be there */
+    bool owes_alarm;     /* one that it knew to be there is lost */
 };
 
 static struct rv_store *inner_of(struct rv_store *store)
@@ -47,54 +60,161 @@ static void tap_op_close(struct rv_store *store)
     (void)store; /* tap_close does it: a crash asks nobody */
 }
 
+/* ---- the way to a shared store ---- */
+
+/* Until then others go on. False: the process has died meanwhile. */
+static bool wait(struct tap *tap, int64_t ms)
+{
+    struct server *s = tap->server;
+    if (!tap->dead && ms > 0 && fiber_inside(s->fiber)) {
+        world_at(tap->world, tap->world->now + ms, EVENT_STORE, s->number, s->starts);
+        fiber_pause(s->fiber);
+    }
+    return !tap->dead;
+}
+
+static int64_t half_way(struct tap *tap)
+{
+    struct world *w = tap->world;
+    unsigned stream = STREAM_STORE + tap->server->number;
+    int64_t ms = world_spread(w, stream, w->healed ? 1 : w->knobs.store_ms) / 2;
+    if (fault_strikes(w, FAULT_SLOW_STORE, tap->actor))
+        ms += (int64_t)fault_roll(w, 5000);
+    return ms;
+}
+
+/* To the store, or back from it. OK: it is there. BUSY: it is not, and nobody waits any longer.
+ * CORRUPT: the process is dead, nobody is answered (scheduler.h). */
+static enum rv_err travel(struct tap *tap, enum way way)
+{
+    struct world *w = tap->world;
+    if (tap->dead)
+        return RV_ERR_CORRUPT;
+    if (!database_shared(w))
+        return RV_OK;
+    int64_t at = w->now + half_way(tap);
+    struct link *link = partition_store_link(w, tap->server->number);
+    bool comes = partition_passes(w, link, way, &at) && at - w->now <= STORE_WITHIN_MS;
+    if (!wait(tap, comes ? at - w->now : STORE_WITHIN_MS))
+        return RV_ERR_CORRUPT;
+    bool answers = !w->healed && w->now < w->database->down_until ? false : comes;
+    return answers ? RV_OK : RV_ERR_BUSY;
+}
+
+static bool read_only(const struct world *w)
+{
+    return !w->healed && w->now < w->database->read_only_until;
+}
+
 static enum rv_err tap_op_enlist(struct rv_store *store, struct rv_str boot, int64_t pid,
                                  struct rv_enlistment *ret_enlistment)
 {
-    return inner_of(store)->ops->enlist(inner_of(store), boot, pid, ret_enlistment);
+    struct tap *tap = (struct tap *)store;
+    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    if (err == RV_OK && read_only(tap->world))
+        err = RV_ERR_BUSY;
+    if (err == RV_OK)
+        err = tap->inner->ops->enlist(tap->inner, boot, pid, ret_enlistment);
+    return err == RV_OK ? travel(tap, WAY_BACK) : err;
 }
 
 static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
 {
     struct tap *tap = (struct tap *)store;
-    enum rv_err err = tap->inner->ops->begin(tap->inner, ret_now);
+    struct world *w = tap->world;
+    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    if (err != RV_OK)
+        return err;
+    tap->connection = w->database->connections;
+    err = tap->inner->ops->begin(tap->inner, ret_now);
+    if (err != RV_OK)
+        return err;
     tap->now = *ret_now;
-    tap->begun_at = tap->world->now;
+    tap->begun_at = tap->server->begun_at = w->now;
     tap->claimed = 0;
     /* I-17: across committed transitions the store's clock never goes back. */
-    if (err == RV_OK && tap->now < tap->committed_at)
-        world_violate(tap->world, "I-17", "the store's clock went back from %lld to %lld",
-                      (long long)tap->committed_at, (long long)tap->now);
-    return err;
+    if (tap->now < w->database->committed_at)
+        world_violate(w, "I-17", "the store's clock went back from %lld to %lld",
+                      (long long)w->database->committed_at, (long long)tap->now);
+    database_look(w, w->knobs.scan_ms + 501);
+    return RV_OK;
 }
 
-static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
+static enum rv_err commit_below(struct tap *tap, struct rv_batch *batch)
 {
     enum rv_err err = tap->inner->ops->commit(tap->inner, batch);
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT ||
         (err != RV_OK && storage_dead(tap->world)))
         storage_unknown(tap->world, batch, tap->now);
+    return err;
+}
+
+static bool wrote(const struct tap *tap, const struct rv_batch *batch)
+{
+    bool any = batch->workflows_count + batch->acks_count > 0 || tap->claimed != 0;
+    for (size_t i = 0; i < batch->changes_count; i++)
+        any = any || batch->changes[i].outcome == RV_OK;
+    return any;
+}
+
+static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
+{
+    struct world *w = tap->world;
+    uint64_t before = database_number(w);
+    enum rv_err err = commit_below(tap, batch);
     if (err != RV_OK)
         return err;
-    tap->world->commits++;
-    tap->committed_at = tap->now;
+    struct committed by = {tap->now, tap->begun_at, database_number(w)};
+    if (by.number > before)
+        tap->sent = by.number;
+    w->commits++;
+    if (wrote(tap, batch) && w->database->committed_at < tap->now)
+        w->database->committed_at = tap->now;
     if (tap->claimed != 0)
-        history_holds(tap->world, tap->actor, tap->claimed);
-    storage_look(tap->world);
+        history_holds(w, tap->actor, tap->claimed);
+    storage_look(w);
+    w->committing = tap->server->at_work ? tap->server : NULL;
     for (size_t i = 0; i < batch->changes_count; i++)
         if (batch->changes[i].outcome == RV_OK)
-            history_committed(tap->world, tap->inner, &batch->changes[i], tap->now, tap->begun_at);
-    storage_looked(tap->world);
+            history_committed(w, tap->inner, &batch->changes[i], &by);
+    w->committing = NULL;
+    storage_looked(w);
     return RV_OK;
 }
 
-static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
+/* Somebody else was faster with one of the tasks. */
+static enum rv_err commit_conflicting(struct tap *tap, struct rv_batch *batch)
 {
-    struct tap *tap = (struct tap *)store;
-    enum fate fate = tap->fate;
-    tap->fate = FATE_NONE;
+    size_t count = batch->changes_count;
+    if (count == 0)
+        return commit_through(tap, batch);
+    size_t loser = (size_t)world_roll(tap->world, STREAM_STORE + tap->server->number, count);
+    struct rv_change *all = batch->changes, *rest = malloc(count * sizeof *rest);
+    rv_assert(rest != NULL);
+    memcpy(rest, all, loser * sizeof *rest);
+    memcpy(rest + loser, all + loser + 1, (count - loser - 1) * sizeof *rest);
+    struct rv_batch others = *batch;
+    others.changes = rest;
+    others.changes_count = count - 1;
+    world_say(tap->world, "store", "a change loses its guard");
+    enum rv_err err = commit_through(tap, &others);
+    for (size_t i = 0; i < count; i++)
+        if (i == loser)
+            all[i].outcome = RV_ERR_CONFLICT;
+        else
+            all[i].outcome = rest[i < loser ? i : i - 1].outcome;
+    free(rest);
+    return err;
+}
+
+/* Of a commit that has reached the store. */
+static enum rv_err commit_fated(struct tap *tap, struct rv_batch *batch, enum fate fate)
+{
     switch (fate) {
     case FATE_NONE:
         return commit_through(tap, batch);
+    case FATE_CONFLICT:
+        return commit_conflicting(tap, batch);
     case FATE_BUSY:
         tap->inner->ops->rollback(tap->inner);
         world_say(tap->world, "store", "refuses a commit: busy");
@@ -106,7 +226,7 @@ static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
         return RV_ERR_FULL;
     case FATE_DIES_BEFORE:
         tap->inner->ops->rollback(tap->inner);
-        tap->dead = true;
+        tap->dies = true;
         world_say(tap->world, "store", "the process dies before the commit");
         return RV_ERR_COMMIT_UNKNOWN;
     case FATE_UNKNOWN_NO:
@@ -115,14 +235,69 @@ static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
         return RV_ERR_COMMIT_UNKNOWN;
     case FATE_DIES_AFTER:
     case FATE_UNKNOWN:
-        tap->dead = fate == FATE_DIES_AFTER;
+        tap->dies = fate == FATE_DIES_AFTER;
         world_say(tap->world, "store",
-                  tap->dead ? "the process dies after the commit"
+                  tap->dies ? "the process dies after the commit"
                             : "a commit with an unknown outcome: done");
         enum rv_err err = commit_through(tap, batch);
         return err == RV_OK ? RV_ERR_COMMIT_UNKNOWN : err;
     }
     return RV_ERR_BUSY;
+}
+
+/* It may be on its way while its process dies: then it is done or not. */
+static enum rv_err commit_orphaned(struct tap *tap, struct rv_batch *batch)
+{
+    bool done = world_roll(tap->world, STREAM_STORE + tap->server->number, 2) == 0 &&
+                !tap->world->over;
+    if (done && commit_through(tap, batch) == RV_OK)
+        world_say(tap->world, "store", "a commit outlives its process");
+    else if (!done)
+        tap->inner->ops->rollback(tap->inner);
+    return RV_ERR_COMMIT_UNKNOWN;
+}
+
+static enum rv_err commit_sent(struct tap *tap, struct rv_batch *batch, enum fate fate)
+{
+    struct world *w = tap->world;
+    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    if (err == RV_ERR_CORRUPT)
+        return commit_orphaned(tap, batch);
+    if (err != RV_OK || tap->connection != w->database->connections) {
+        tap->inner->ops->rollback(tap->inner);
+        world_say(w, "store", "a commit does not reach it");
+        return RV_ERR_COMMIT_UNKNOWN;
+    }
+    if (read_only(w)) {
+        fault_felt(w, FAULT_READ_ONLY);
+        tap->inner->ops->rollback(tap->inner);
+        world_say(w, "store", "refuses a commit: read only");
+        return RV_ERR_BUSY;
+    }
+    err = commit_fated(tap, batch, fate);
+    if (err == RV_ERR_COMMIT_UNKNOWN)
+        return err;
+    bool heard = travel(tap, WAY_BACK) == RV_OK && tap->connection == w->database->connections;
+    if (!heard)
+        return RV_ERR_COMMIT_UNKNOWN;
+    if (err == RV_OK)
+        tap->heard = tap->sent;
+    return err;
+}
+
+static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
+{
+    struct tap *tap = (struct tap *)store;
+    enum fate fate = tap->fate;
+    tap->fate = FATE_NONE;
+    enum rv_err err = database_shared(tap->world) ? commit_sent(tap, batch, fate)
+                                                  : commit_fated(tap, batch, fate);
+    /* F-50: a server that knew of what is lost says so before it goes on. */
+    if (err == RV_OK && tap->owes_alarm)
+        world_violate(tap->world, "F-50",
+                      "a transaction that this server knew to be there was lost, and it goes on "
+                      "without a word");
+    return err;
 }
 
 static void tap_op_rollback(struct rv_store *store)
@@ -132,9 +307,15 @@ static void tap_op_rollback(struct rv_store *store)
 
 static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool *ret_committed)
 {
-    if (((struct tap *)store)->dead)
+    struct tap *tap = (struct tap *)store;
+    if (tap->dead || tap->dies || travel(tap, WAY_TO_SERVER) != RV_OK)
         return RV_ERR_IO;
-    return inner_of(store)->ops->committed(inner_of(store), number, ret_committed);
+    enum rv_err err = tap->inner->ops->committed(tap->inner, number, ret_committed);
+    if (err != RV_OK || travel(tap, WAY_BACK) != RV_OK)
+        return RV_ERR_IO;
+    if (*ret_committed)
+        tap->heard = tap->sent;
+    return RV_OK;
 }
 
 static enum rv_err tap_op_load_tasks(struct rv_store *store, struct rv_arena *arena,
@@ -195,6 +376,8 @@ static enum rv_err tap_op_scan_open(struct rv_store *store, struct rv_arena *are
 static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
                                      int64_t *ret_epoch, int64_t *ret_until)
 {
+    if (read_only(((struct tap *)store)->world))
+        return RV_ERR_BUSY;
     enum rv_err err = inner_of(store)->ops->claim_role(inner_of(store), role, lease_ms, ret_epoch,
                                                        ret_until);
     if (err == RV_OK) {
@@ -282,6 +465,7 @@ struct tap *tap_new(struct server *s)
     rv_assert(tap != NULL);
     tap->store.ops = &ops;
     tap->world = s->world;
+    tap->server = s;
     tap->actor = ACTOR_SERVER + s->number;
     return tap;
 }
@@ -296,7 +480,8 @@ struct rv_store *tap_open(struct server *s, struct rv_store *inner)
     struct tap *tap = s->tap;
     tap->inner = inner;
     tap->fate = FATE_NONE;
-    tap->dead = tap->misread = false;
+    tap->dead = tap->dies = tap->misread = tap->owes_alarm = false;
+    tap->heard = tap->sent = 0;
     return &tap->store;
 }
 
@@ -305,6 +490,30 @@ void tap_close(struct server *s)
     struct tap *tap = s->tap;
     tap->inner->ops->close(tap->inner);
     tap->inner = NULL;
+}
+
+void tap_die(struct server *s)
+{
+    s->tap->dead = true;
+}
+
+bool tap_dead(const struct server *s)
+{
+    return s->tap->dead;
+}
+
+void tap_failed_over(struct server *s, uint64_t number)
+{
+    struct tap *tap = s->tap;
+    if (!s->up || tap->heard <= number)
+        return;
+    tap->owes_alarm = true;
+    tap->heard = number;
+}
+
+void tap_alarmed(struct server *s)
+{
+    s->tap->owes_alarm = false;
 }
 
 void tap_plan(struct server *s)
@@ -320,6 +529,7 @@ void tap_plan(struct server *s)
         {FAULT_BUSY, FATE_BUSY},
         {FAULT_UNKNOWN_DONE, FATE_UNKNOWN},
         {FAULT_UNKNOWN_LOST, FATE_UNKNOWN_NO},
+        {FAULT_CONFLICT, FATE_CONFLICT},
     };
     tap->fate = FATE_NONE;
     if (w->healed)

@@ -19,6 +19,13 @@ void tap_close(struct server *s);
 bool tap_misread(const struct server *s);
 /* The disk is full for so long. */
 void tap_fill(struct server *s, int64_t ms);
+/* The process is dead: whatever waits for the store gets no answer any more. */
+void tap_die(struct server *s);
+bool tap_dead(const struct server *s);
+/* The store has lost all after its transaction `number`. */
+void tap_failed_over(struct server *s, uint64_t number);
+/* The server has raised the alarm that this calls for. */
+void tap_alarmed(struct server *s);
 /* Draws what befalls the commits of the next batch. */
 void tap_plan(struct server *s);
 

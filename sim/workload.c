@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "json/json.h"
+#include "sim/database.h"
 #include "sim/history.h"
 #include "sim/server.h"
 #include "sim/world.h"
@@ -136,6 +137,24 @@ struct workload_version *workload_version_of(struct world *w, const struct rv_wo
                       RV_STR_FMT(row->version), RV_STR_FMT(row->name));
     version->hash = hash;
     return version;
+}
+
+void workload_rewind(struct world *w)
+{
+    struct rv_store *store = database_reader(w);
+    for (uint32_t i = 0; i < w->workload->count; i++) {
+        struct workload_workflow *workflow = &w->workload->workflows[i];
+        for (uint32_t v = 0; v < workflow->versions_count; v++) {
+            const struct rv_workflow_row *row = NULL;
+            rv_arena_reset(&w->history->scratch);
+            enum rv_err err = store->ops->find_workflow(store, &w->history->scratch, RV_STR("sim"),
+                                                        workflow->name,
+                                                        workflow->versions[v].version, &row);
+            rv_assert(err == RV_OK);
+            if (row == NULL)
+                workflow->versions[v].acked_at = 0;
+        }
+    }
 }
 
 void workload_check_newest(struct world *w, const struct rv_workflow_row *row, int64_t begun_at)

@@ -43,6 +43,8 @@ struct rv_str workload_other(struct world *w, struct workload_workflow *workflow
                              const struct workload_version *version);
 /* The version that the store's row stands for; its content must be what it was. */
 struct workload_version *workload_version_of(struct world *w, const struct rv_workflow_row *row);
+/* The store may have lost what was published last. */
+void workload_rewind(struct world *w);
 /* I-18: a task that begins takes the version published last, as far as its author knows. */
 void workload_check_newest(struct world *w, const struct rv_workflow_row *row, int64_t begun_at);
 /* One submission's body without its key and closing brace. */

@@ -11,6 +11,7 @@
 #include "sim/net.h"
 #include "sim/operator.h"
 #include "sim/partition.h"
+#include "sim/rewind.h"
 #include "sim/rows.h"
 #include "sim/scenario.h"
 #include "sim/said.h"
@@ -123,11 +124,15 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
         if (entry->detail == w->servers[actor].starts && entry->at == w->servers[actor].run_at)
             server_turn(&w->servers[actor]);
         return;
+    case EVENT_STORE:
+        if (entry->detail == w->servers[actor].starts)
+            server_go_on(&w->servers[actor]);
+        return;
     case EVENT_START:
         server_start(&w->servers[actor]);
         return;
     case EVENT_CLOCK:
-        database_clock(w);
+        database_turn(w);
         return;
     case EVENT_AGENT:
         agent_turn(w, actor, entry->detail);
@@ -194,7 +199,7 @@ static void phase_safety(struct world *w)
 {
     for (uint32_t i = 0; i < w->knobs.servers; i++)
         world_at(w, w->now + 1000, EVENT_OUTAGE, i, 0);
-    world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
+    database_begin(w);
     world_at(w, w->now + 1000, EVENT_PARTITION, 0, 0);
     world_pass(w, w->now + w->knobs.safety_ms, NULL);
 }
@@ -300,7 +305,7 @@ void world_run(struct world *w, const struct world_setup *setup)
     if (w->violated == NULL)
         check_end(w);
     if (w->violated == NULL) {
-        uint64_t rows = rows_all(w, servers_store(w));
+        uint64_t rows = rows_all(w, database_reader(w));
         world_say(w, "world", "ends with rows %016llx", (unsigned long long)rows);
         world_trace(w, rows);
     }
@@ -310,11 +315,13 @@ void world_run(struct world *w, const struct world_setup *setup)
 
 void world_free(struct world *w)
 {
+    w->over = true;
     servers_free(w);
     database_free(w);
     agents_free(w);
     shells_free(w);
     clients_free(w);
+    rewind_free(w);
     history_free(w);
     said_free(w);
     ledger_free(w);

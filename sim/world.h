@@ -27,6 +27,7 @@ enum event_kind {
     EVENT_LOST,          /* detail: exchange: the peer learns that no answer comes */
     EVENT_LEFT,          /* detail: exchange: the server learns that the peer has gone */
     EVENT_SERVER,        /* actor: server: its next batch */
+    EVENT_STORE,         /* actor: server: its store has done what it waits for */
     EVENT_START,         /* actor: server: it starts again */
     EVENT_CLOCK,         /* the store's wall clock jumps */
     EVENT_AGENT,         /* actor: agent: its session or a handler wants to be looked at */
@@ -49,7 +50,8 @@ enum stream {
     STREAM_CLIENT,
     STREAM_NET = STREAM_CLIENT + SIM_CLIENTS_MAX,
     STREAM_AGENT = STREAM_NET + ACTORS_MAX,
-    STREAM_SHELL = STREAM_AGENT + SIM_AGENTS_MAX,
+    STREAM_STORE = STREAM_AGENT + SIM_AGENTS_MAX,
+    STREAM_SHELL = STREAM_STORE + SIM_SERVERS_MAX,
     STREAM_PARTITION = STREAM_SHELL + SIM_SHELLS_MAX,
     STREAM_COUNT
 };
@@ -60,6 +62,7 @@ struct server;
 struct agent;
 struct shell;
 struct partitions;
+struct rewind;
 struct client;
 struct operator_;
 struct net;
@@ -86,6 +89,7 @@ struct world {
     uint64_t seed;
     struct knobs knobs;
     int64_t now; /* virtual milliseconds */
+    bool over;   /* it ends: nothing is looked at any more */
     bool healed; /* the second phase: no new faults, progress is owed */
     int64_t healed_at;
     struct rv_heap events;
@@ -97,12 +101,14 @@ struct world {
     struct database *database; /* all owned */
     struct storage *storage;   /* NULL: the store is in memory */
     struct server *servers;
+    const struct server *committing; /* borrowed: whose batch is just being committed; or NULL */
     struct agent *agents;
     struct shell *shells;
     struct client *clients;
     struct operator_ *operator_;
     struct net *net;
     struct partitions *partitions;
+    struct rewind *rewind; /* NULL: the store loses nothing */
     struct author author;
     struct ledger *ledger;
     struct history *history;

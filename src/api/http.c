@@ -302,9 +302,11 @@ static void undelivered_tell(struct rv_api *api, const struct exchange *exchange
     struct rv_call *note = note_new(api, RV_CALL_UNDELIVERED);
     if (note == NULL)
         return;
-    note->u.undelivered.agent = rv_arena_str(&note->arena, poll->agent);
-    note->u.undelivered.instance = rv_arena_str(&note->arena, poll->instance);
-    note->u.undelivered.poll = rv_arena_str(&note->arena, poll->poll);
+    struct rv_call_undelivered *u = &note->u.undelivered;
+    u->attempts = RV_NEW_ARRAY(&note->arena, struct rv_handed_out, poll->requests_count);
+    for (size_t i = 0; u->attempts != NULL && i < poll->requests_count; i++)
+        u->attempts[u->count++] = (struct rv_handed_out){poll->requests[i].step,
+                                                         poll->requests[i].token};
     note_send(api, note);
 }
 

@@ -18,6 +18,7 @@
     X(CONFLICT,         RELOAD, "changed by someone else meanwhile",                 409,  4)      \
     X(COMMIT_UNKNOWN,   RELOAD, "the outcome of the commit is not known",            503,  5)      \
     X(DEPOSED,          RELOAD, "another instance holds this role now",              503,  5)      \
+    X(WENT_BACK,        RELOAD, "the store has lost what was committed",             503,  5)      \
     X(INVALID,          TELL,   "invalid input",                                     422,  2)      \
     X(UNSUPPORTED,      TELL,   "not supported yet",                                 422,  2)      \
     X(NOT_FOUND,        TELL,   "not found",                                         404,  3)      \

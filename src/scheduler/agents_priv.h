@@ -69,7 +69,7 @@ struct agent_instance {
     size_t polls_next;
     struct agent_kind *kind; /* borrowed */
     int64_t seen_at;
-    bool overlaps; /* has had two polls out at once */
+    bool overlaps;        /* has had two polls out at once */
     struct pending *asks; /* borrowed: its newest poll of the batch `asks_in` */
     uint64_t asks_in;
     uint32_t held_count;

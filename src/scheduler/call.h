@@ -205,10 +205,13 @@ struct rv_call_gone {
     uint64_t serial; /* of the call whose caller has left */
 };
 
+/* What that answer carried: the poll may have been answered again since, with other attempts. */
 struct rv_call_undelivered {
-    struct rv_str agent;
-    struct rv_str instance;
-    struct rv_str poll;
+    struct rv_handed_out {
+        struct rv_step_id step;
+        uint64_t token;
+    } *attempts;
+    size_t count;
 };
 
 struct rv_call {

@@ -56,10 +56,12 @@ static enum rv_err works_check(struct rv_scheduler *s)
     return RV_OK;
 }
 
-/* Nobody may be answered: what is in the store is known only after the next start. */
+/* Nobody may be answered: what is in the store is known only after the next start. DEPOSED as a
+ * whole: another process has this instance's number. */
 static bool ends_the_process(enum rv_err err)
 {
-    return err == RV_ERR_COMMIT_UNKNOWN || rv_err_family(err) == RV_FAMILY_STOP;
+    return err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_DEPOSED ||
+           rv_err_family(err) == RV_FAMILY_STOP;
 }
 
 /* Errors that concern the store as it is now, not what is in the batch. */
@@ -67,6 +69,13 @@ static bool passing(enum rv_err err)
 {
     enum rv_err_family family = rv_err_family(err);
     return family == RV_FAMILY_RETRY || family == RV_FAMILY_RELOAD;
+}
+
+enum rv_err transaction_begin(struct rv_scheduler *s, int64_t *ret_now)
+{
+    enum rv_err err = s->store->ops->begin(s->store, ret_now);
+    s->history_lost = s->history_lost || err == RV_ERR_WENT_BACK;
+    return err;
 }
 
 /* CONFLICT: the outcome was not known, and nothing of it is in the store. */
@@ -107,7 +116,7 @@ static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *change
     int64_t now;
     if (count == 0)
         return RV_OK;
-    enum rv_err err = s->store->ops->begin(s->store, &now);
+    enum rv_err err = transaction_begin(s, &now);
     if (err == RV_OK)
         err = commit_once(s, changes, count, false);
     if (err == RV_OK || ends_the_process(err))
@@ -128,7 +137,7 @@ static enum rv_err commit_taskless(struct rv_scheduler *s)
     int64_t now;
     if (s->batch.publishes_count + s->batch.acks_count == 0)
         return RV_OK;
-    enum rv_err err = s->store->ops->begin(s->store, &now);
+    enum rv_err err = transaction_begin(s, &now);
     if (err == RV_OK)
         err = commit_once(s, NULL, 0, true);
     if (ends_the_process(err))
@@ -157,7 +166,7 @@ static enum rv_err commit_all(struct rv_scheduler *s, struct rv_change *changes,
 static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
 {
     int64_t now;
-    enum rv_err err = s->store->ops->begin(s->store, &now);
+    enum rv_err err = transaction_begin(s, &now);
     if (err != RV_OK)
         return err;
     const struct rv_task *before;

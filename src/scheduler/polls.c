@@ -128,15 +128,21 @@ static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str p
         finish(s, copy, RV_OK, RV_STR_NONE);
 }
 
-/* What this poll confirms; and what it does not, though it should: those answers were lost. */
-static enum rv_err poll_confirm(struct rv_scheduler *s, struct pending *p)
+/* What this poll confirms. That is so whenever it comes, and whichever life of the process says it.
+ */
+static void poll_confirm(const struct pending *p)
 {
-    struct agent_instance *instance = p->instance;
     for (size_t i = 0; i < p->poll->confirm_count; i++) {
-        struct delivery *delivery = delivery_find(instance, p->poll->confirm[i]);
+        struct delivery *delivery = delivery_find(p->instance, p->poll->confirm[i]);
         if (delivery != NULL && !RV_MUTANT_ON(CONFIRM_IGNORED))
             delivery->confirmed = true;
     }
+}
+
+/* What it does not confirm, though it should: those answers were lost. */
+static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
+{
+    struct agent_instance *instance = p->instance;
     if (!p->poll->confirms)
         return RV_OK;
     int64_t grace = instance->overlaps ? LOST_GRACE_MS : 0;
@@ -163,8 +169,9 @@ static enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct w
         if (p->matched == NULL)
             return RV_ERR_MEMORY;
     }
-    p->matched[p->matched_count++] = (struct matched){work, step, repeat};
-    p->matched_bytes += work_step(work, step)->input.len;
+    const struct rv_step *row = work_step(work, step);
+    p->matched[p->matched_count++] = (struct matched){work, step, row->token, repeat};
+    p->matched_bytes += row->input.len;
     return RV_OK;
 }
 
@@ -181,7 +188,8 @@ static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
         enum rv_err err = work_get(s, h->step.task, &work);
         if (err == RV_OK && work->task != NULL)
             err = work_step_load(s, work, h->step.number);
-        if (err == RV_OK && work->task != NULL)
+        const struct rv_step *row = err == RV_OK ? work_step(work, h->step.number) : NULL;
+        if (row != NULL && row->token == h->token)
             err = match_add(s, p, work, h->step.number, true);
         if (err != RV_OK && err != RV_ERR_NOT_FOUND)
             return err;
@@ -208,6 +216,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     p->instance = p->kind ? agents_instance(&s->agents, p->kind, p->poll->instance) : NULL;
     if (p->instance == NULL)
         return RV_ERR_MEMORY;
+    poll_twins(s, p);
     if (p->admitted)
         return RV_OK;
     p->instance->seen_at = s->batch.now;
@@ -219,17 +228,17 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
         poll_hear(s, p, p->poll->confirm[i]);
     if (p->instance->parked_count > 0)
         p->instance->overlaps = true;
-    poll_twins(s, p);
     /* Until the open rows were walked after a start nobody knows what the instance holds. */
     if (s->agents.recovering)
         return RV_OK;
     p->ended = false;
+    poll_confirm(p);
     enum rv_err err = poll_boot(s, p);
     bool newest = p->boot ==
                   p->instance->boot; /* else it comes late, from a process that is gone */
     uint64_t poll = rv_hash(s->agents.hash_key, p->poll->poll);
     if (err == RV_OK && newest && !poll_is_overtaken(p->instance, poll))
-        err = poll_confirm(s, p);
+        err = poll_lost(s, p);
     p->heard = poll_is_heard(p->instance, poll);
     /* What it took it gets again even if it seems to be left behind: its attempts are open. */
     if (err == RV_OK)
@@ -241,18 +250,16 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
 enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
 {
     const struct rv_call_undelivered *u = &p->call->u.undelivered;
-    struct agent_kind *kind = agents_kind_find(&s->agents, u->agent);
-    struct agent_instance *instance = kind ? agents_instance_find(kind, u->instance) : NULL;
-    struct delivery *delivery = instance ? delivery_find(instance, u->poll) : NULL;
-    /* Where the poll was repeated, another answer may have carried the same requests: then only
-     * what the instance confirms tells. */
-    bool perhaps = delivery != NULL && (delivery->confirmed || delivery->answers > 1);
-    if (delivery == NULL || (perhaps && !RV_MUTANT_ON(UNDELIVERED_EAGERLY)))
-        return RV_OK;
-    for (struct held *h = instance->held; h != NULL; h = h->next) {
-        if (h->delivery != delivery)
+    for (size_t i = 0; i < u->count; i++) {
+        const struct held *held = held_find(&s->agents, u->attempts[i].step);
+        if (held == NULL || held->token != u->attempts[i].token)
             continue;
-        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE);
+        /* Where the poll was repeated, another answer may have carried the same requests: then only
+         * what the instance confirms tells. */
+        bool perhaps = held->delivery->confirmed || held->delivery->answers > 1;
+        if (perhaps && !RV_MUTANT_ON(UNDELIVERED_EAGERLY))
+            continue;
+        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE);
         if (err != RV_OK)
             return err;
     }
@@ -451,7 +458,9 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
         const struct rv_step *step = work_step(m->work, m->step);
         if (m->work->dropped && !m->repeat)
             match_back(s, p, m);
-        if (m->work->dropped || step->attempt_state != RV_ATTEMPT_OPEN || p->unanswerable)
+        /* Perhaps it ended in this very batch, and somebody else has the next one. */
+        bool over = step->attempt_state != RV_ATTEMPT_OPEN || step->token != m->token;
+        if (m->work->dropped || over || p->unanswerable)
             continue;
         if (request_fill(&p->call->arena, m->work, m->step, &poll->requests[poll->requests_count]))
             poll->requests_count++;

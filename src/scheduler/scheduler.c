@@ -22,6 +22,14 @@ enum { CLOCK_STANDS_MS = 20 };
 /* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
 enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
 
+static void supervisor_init(struct rv_scheduler *s)
+{
+    rv_supervisor_init(&s->supervisor, s->store, s->options.scan_interval_ms,
+                       s->options.role_lease_ms);
+    if (s->options.scan_rows_max != 0 && s->options.scan_rows_max < RV_SCAN_ROWS_MAX)
+        s->supervisor.scan_rows_max = s->options.scan_rows_max;
+}
+
 enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
                               struct rv_scheduler **ret_scheduler)
 {
@@ -41,10 +49,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_prng_init(&s->prng, options->seed);
     rv_arena_init(&s->arena, 0);
     workflow_cache_init(&s->workflows);
-    rv_supervisor_init(&s->supervisor, s->store, s->options.scan_interval_ms,
-                       s->options.role_lease_ms);
-    if (options->scan_rows_max != 0 && options->scan_rows_max < RV_SCAN_ROWS_MAX)
-        s->supervisor.scan_rows_max = options->scan_rows_max;
+    supervisor_init(s);
     agents_init(&s->agents, options->hash_key);
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
@@ -133,24 +138,29 @@ static void absence_note(struct rv_scheduler *s)
     s->looked = true;
     if (now > s->last_now)
         s->moved_mono = s->batch.mono_now;
-    if (!s->full)
-        s->full_from = s->last_now;
+    if (!s->unwritable)
+        s->unwritable_from = s->last_now;
     s->last_now = now;
 }
 
 /* While nothing can be written no reply can be taken: the server is as good as absent, from the
  * last look before the first refusal until the next write. Reads alone tell nothing. */
-static void full_note(struct rv_scheduler *s, enum rv_err err)
+static void refusal_note(struct rv_scheduler *s, enum rv_err err)
 {
+    if (rv_err_family(err) == RV_FAMILY_RETRY)
+        s->unwritable = true;
     if (err == RV_ERR_FULL) {
         s->full = true;
         /* The role is renewed an interval from now: a write that finds out if there is space. */
         s->supervisor.role_until = s->batch.now + s->options.role_lease_ms / 4 +
                                    s->options.scan_interval_ms;
-    } else if (s->full && s->batch.wrote) {
-        s->full = false;
-        absence_add(s, s->full_from, s->batch.now);
-        absence_log(s, s->batch.now - s->full_from);
+    } else if (s->unwritable && s->batch.wrote) {
+        int64_t gone = s->batch.now - s->unwritable_from;
+        if (s->full || gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS) {
+            absence_add(s, s->unwritable_from, s->batch.now);
+            absence_log(s, gone);
+        }
+        s->full = s->unwritable = false;
     }
 }
 
@@ -159,7 +169,7 @@ static bool absence_covers(const struct rv_scheduler *s, int64_t at)
 {
     if (RV_MUTANT_ON(ABSENCE_COUNTED))
         return false;
-    if (s->full && at > s->full_from)
+    if (s->full && at > s->unwritable_from)
         return true;
     for (size_t i = 0; i < ABSENCES_MAX; i++)
         if (at > s->absences[i].from && at <= s->absences[i].until)
@@ -642,10 +652,11 @@ static enum rv_err batch_run(struct rv_scheduler *s)
         answered_early(s);
     if (err != RV_OK) {
         s->store->ops->rollback(s->store);
+        refusal_note(s, err);
         return err;
     }
     err = batch_commit(s);
-    full_note(s, err == RV_OK ? s->batch.refused : err);
+    refusal_note(s, err == RV_OK ? s->batch.refused : err);
     /* Where only the role was to be renewed, what was asked is answered. */
     if (err != RV_ERR_FULL || !batch_only_reads(s))
         return err;
@@ -661,17 +672,50 @@ static int64_t batch_now(const struct rv_scheduler *s)
     return s->batch.now;
 }
 
+/* A standby took over that had not heard of what was committed: whatever is remembered may be of a
+ * history that never was. All of it is learned again from the rows, as after a start. */
+static void history_forget(struct rv_scheduler *s)
+{
+    s->history_lost = false;
+    log_event(s, RV_LOG_ERROR, "history-lost",
+              rv_arena_printf(s->batch.arena, "{\"batch\":%lld}", (long long)s->batch_number));
+    parked_finish_all(s);
+    agents_done(&s->agents);
+    agents_init(&s->agents, s->options.hash_key);
+    rv_supervisor_done(&s->supervisor);
+    supervisor_init(s);
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
+        p->kind = NULL;
+        p->instance = NULL;
+        p->admitted = false;
+    }
+    s->agents.recovering = s->more_due = true;
+}
+
+static enum rv_err batch_open(struct rv_scheduler *s)
+{
+    enum rv_err err = transaction_begin(s, &s->batch.now);
+    if (err == RV_ERR_WENT_BACK)
+        err = transaction_begin(s, &s->batch.now);
+    if (s->history_lost)
+        history_forget(s);
+    /* The two clocks belong together: the store may have taken its time. */
+    if (s->options.mono.now != NULL)
+        s->batch.mono_now = s->options.mono.now(s->options.mono.self);
+    return err;
+}
+
 enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,
                                    int64_t mono_now)
 {
     batch_begin(s, calls, count, mono_now);
-    enum rv_err err = s->store->ops->begin(s->store, &s->batch.now);
+    enum rv_err err = batch_open(s);
     if (err == RV_OK) {
         s->batch.now = batch_now(s);
         absence_note(s);
         err = batch_run(s);
     }
-    if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT)
+    if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED)
         return err; /* nobody is answered: the rows will tell after the restart */
     if (err == RV_OK || RV_MUTANT_ON(ANSWERED_THOUGH_REFUSED))
         batch_act(s);

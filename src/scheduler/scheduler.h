@@ -22,6 +22,12 @@ struct rv_scheduler_log {
     void *self;
 };
 
+/* The monotonic clock. */
+struct rv_scheduler_mono {
+    int64_t (*now)(void *self);
+    void *self;
+};
+
 struct rv_scheduler_options {
     struct rv_store *store; /* borrowed */
     struct rv_str boot;     /* random id of this process */
@@ -33,6 +39,7 @@ struct rv_scheduler_options {
     size_t polls_parked_max;  /* 0: RV_POLLS_PARKED_MAX */
     size_t findings_max;      /* due tasks decided in one batch; 0, and at most, RV_FINDINGS_MAX */
     size_t scan_rows_max;     /* of a piece of the scan; 0, and at most, RV_SCAN_ROWS_MAX */
+    struct rv_scheduler_mono mono; /* asked when the store's clock is; NULL: never */
     struct rv_scheduler_log log;
 };
 
@@ -45,8 +52,8 @@ void rv_scheduler_close(struct rv_scheduler *scheduler);
 /* One batch. Takes all `count` calls; those that can be answered are finished before it returns,
  * the others are parked or go into the next batch. BUSY, IO, FULL, MEMORY: the store refused for
  * now, the calls that had something to write were finished with that error; FULL also as long as
- * nothing was written since. COMMIT_UNKNOWN, CORRUPT: the caller ends the process and nobody was
- * answered. */
+ * nothing was written since. COMMIT_UNKNOWN, CORRUPT, DEPOSED: the caller ends the process and
+ * nobody was answered. */
 RV_CHECK enum rv_err rv_scheduler_run_batch(struct rv_scheduler *scheduler, struct rv_call **calls,
                                             size_t count, int64_t mono_now);
 

@@ -68,7 +68,8 @@ struct work {
 struct matched {
     struct work *work;
     uint32_t step;
-    bool repeat; /* handed out before, the answer was asked for again */
+    uint64_t token; /* of its attempt */
+    bool repeat;    /* handed out before, the answer was asked for again */
 };
 
 /* A call while the scheduler has it. */
@@ -141,11 +142,13 @@ struct rv_scheduler {
     struct rv_arena arena; /* of the batch */
     struct batch batch;
     int64_t batch_number;
-    int64_t last_now;   /* the store's clock at the last look */
-    bool looked;        /* this process has looked at it */
-    int64_t moved_mono; /* when it was seen to move, by the monotonic clock */
-    bool full;          /* the newest write found the disk full */
-    int64_t full_from;  /* the last look before that */
+    int64_t last_now;        /* the store's clock at the last look */
+    bool looked;             /* this process has looked at it */
+    int64_t moved_mono;      /* when it was seen to move, by the monotonic clock */
+    bool full;               /* the newest write found the disk full */
+    bool unwritable;         /* ... or was refused for another reason that passes */
+    int64_t unwritable_from; /* the last look before that */
+    bool history_lost;       /* the store does not have any more what was committed */
     struct absence absences[ABSENCES_MAX];
     size_t absences_next;
     struct workflow_cache workflows;
@@ -189,6 +192,8 @@ RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_
                                    size_t count);
 
 /* commit.c */
+/* The store's begin; what it says of lost history is kept for the next batch. */
+RV_CHECK enum rv_err transaction_begin(struct rv_scheduler *s, int64_t *ret_now);
 RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);
 /* Nothing that was asked for has to be written. */
 bool batch_only_reads(const struct rv_scheduler *s);

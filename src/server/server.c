@@ -45,6 +45,12 @@ struct server {
 
 /* ---- the scheduler's thread ---- */
 
+static int64_t mono_now(void *self)
+{
+    (void)self;
+    return rv_clock_mono_ms();
+}
+
 /* Whether to go on with a store that gave this error. What was written is then not known, or not
  * readable: nobody is answered, and the next start decides from the file. */
 static void store_err_heed(struct server *server, enum rv_err err)
@@ -159,6 +165,7 @@ static int scheduler_open(struct server *server)
         .store = server->store,
         .boot = rv_str_of(server->boot),
         .pid = getpid(),
+        .mono = {.now = mono_now},
         .log = {.write = scheduler_log},
     };
     rv_random_bytes(&options.seed, sizeof options.seed);

@@ -14,8 +14,9 @@
 
 /* One thread uses a store. Work happens between begin and commit or rollback; lists may also be
  * called outside. Rows that are read are built on the arena of the call; all reads see what is
- * committed. Errors of every call: BUSY, IO, FULL, MEMORY (try again), CORRUPT (exit), LIMIT (the
- * arena is full).
+ * committed, those of one transaction the same state of it. Where several instances write, what was
+ * read may have changed by the time of the commit: its guards tell. Errors of every call: BUSY, IO,
+ * FULL, MEMORY (try again), CORRUPT (exit), LIMIT (the arena is full).
  *
  * A row in which one value is none that it can have (somebody edited the file, a bit has flipped)
  * is no error: a task or step comes as `unreadable`, with 0 for that value, any other row with an
@@ -77,6 +78,7 @@ struct rv_enlistment {
     int64_t last_alive_at; /* when any instance last committed or renewed; 0: new store */
     int64_t open_tasks;
     bool created; /* the store is new */
+    bool shared;  /* others may write at any time */
 };
 
 /* Filter and place of a list; lists are keyset pages, newest first. */
@@ -97,19 +99,25 @@ struct rv_store_ops {
     void (*close)(struct rv_store *store);
 
     /* Takes a number for this process (its row: boot id, pid, host) and reads when the store was
-     * last alive. Called once, first. Embedded stores have one instance: any other row is dead. */
+     * last alive. Called once, first. Embedded stores have one instance: any other row is dead. A
+     * shared store gives a number again when its row has been still for long. */
     enum rv_err (*enlist)(struct rv_store *store, struct rv_str boot, int64_t pid,
                           struct rv_enlistment *ret_enlistment);
 
-    /* Opens a transaction and reads the store's clock, which never goes back, also not over a
-     * restart (a floor is recorded with each batch). */
+    /* Opens a transaction, looks at the instance's own row, and reads the store's clock, which
+     * never goes back, also not over a restart (a floor is recorded with each batch). DEPOSED: the
+     * row is another's, or gone: the process ends. WENT_BACK, once: the row has an earlier batch
+     * than one whose commit was seen, so the store has lost what was committed (a standby took over
+     * that had not heard of it); nothing that was remembered is worth anything. No transaction is
+     * open after either. */
     enum rv_err (*begin)(struct rv_store *store, int64_t *ret_now);
     /* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
      * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all
      * of it is, ask `committed`; CORRUPT: perhaps all of it is. INVALID: one of the changes cannot
      * be written (it inserts a step, attempt, alert or workflow that is there, or replaces a step
-     * that is not): halve the batch. The transaction is over in every case. A batch in which
-     * nothing is to be written leaves no trace, not even its number. */
+     * that is not): halve the batch. DEPOSED: the instance's own row is another's: the process
+     * ends. The transaction is over in every case. A batch in which nothing is to be written leaves
+     * no trace, not even its number. */
     enum rv_err (*commit)(struct rv_store *store, struct rv_batch *batch);
     void (*rollback)(struct rv_store *store);
     /* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked

@@ -36,6 +36,8 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
     (void)fields;
     if (strcmp(event, "alert") == 0)
         w->alerts++;
+    if (strcmp(event, "history-lost") == 0)
+        w->histories_lost++;
 }
 
 static void product(struct world *w, bool inside)
@@ -324,6 +326,22 @@ struct rv_call *world_poll(struct world *w, const char *agent, const char *insta
     assert_true(world_run(w, call));
     assert_int_equal(call->err, RV_OK);
     return call;
+}
+
+struct rv_call *world_undelivered_call(struct world *w, const struct rv_call *poll)
+{
+    struct rv_call *call = world_call(w, RV_CALL_UNDELIVERED);
+    struct rv_call_undelivered *u = &call->u.undelivered;
+    u->attempts = RV_NEW_ARRAY(&call->arena, struct rv_handed_out, poll->u.poll.requests_count);
+    for (size_t i = 0; i < poll->u.poll.requests_count; i++)
+        u->attempts[u->count++] = (struct rv_handed_out){poll->u.poll.requests[i].step,
+                                                         poll->u.poll.requests[i].token};
+    return call;
+}
+
+void world_undelivered(struct world *w, const struct rv_call *poll)
+{
+    assert_true(world_run(w, world_undelivered_call(w, poll)));
 }
 
 struct rv_request world_take(struct world *w, const char *agent, const char *instance)

@@ -36,6 +36,7 @@ struct world {
     uint64_t serial;
     int restarts;
     int alerts;              /* log lines of alerts */
+    int histories_lost; /* log lines that say so */
     int batches_failed;
     bool broke; /* its store has ended the process */
     struct rv_call *out[256]; /* calls not yet freed */
@@ -76,6 +77,9 @@ struct rv_task_id world_submit(struct world *w, const char *workflow, const char
 
 /* Polls without waiting. The call has the requests. */
 struct rv_call *world_poll(struct world *w, const char *agent, const char *instance, uint32_t max);
+/* The note that the answer to this poll never left. */
+struct rv_call *world_undelivered_call(struct world *w, const struct rv_call *poll);
+void world_undelivered(struct world *w, const struct rv_call *poll);
 /* Polls and expects exactly one request. */
 struct rv_request world_take(struct world *w, const char *agent, const char *instance);
 /* The status of the reply. */

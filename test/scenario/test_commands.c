@@ -469,18 +469,7 @@ static void only_the_answer_that_did_not_leave_is_taken_back(void **state)
     struct rv_task_id b = world_submit(w, "order", "{}");
     (void)world_poll(w, "inventory", "i1", 1);
     struct rv_call *second = world_poll(w, "inventory", "i1", 1);
-    struct rv_call *call = world_call(w, RV_CALL_UNDELIVERED);
-    call->u.undelivered.agent = RV_STR("inventory");
-    call->u.undelivered.instance = RV_STR("i1");
-    call->u.undelivered.poll = RV_STR("never sent");
-    assert_true(world_run(w, call));
-    assert_step(w, a, 1, "processing");
-    assert_step(w, b, 1, "processing");
-    call = world_call(w, RV_CALL_UNDELIVERED);
-    call->u.undelivered.agent = RV_STR("inventory");
-    call->u.undelivered.instance = RV_STR("i1");
-    call->u.undelivered.poll = second->u.poll.poll;
-    assert_true(world_run(w, call));
+    world_undelivered(w, second);
     assert_step(w, a, 1, "processing");
     assert_step(w, b, 1, "pending");
 }

@@ -176,26 +176,14 @@ static void an_answer_that_never_left_had_no_effect(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 1);
-    struct rv_call *undelivered = world_call(w, RV_CALL_UNDELIVERED);
-    undelivered->u.undelivered.agent = RV_STR("inventory");
-    undelivered->u.undelivered.instance = RV_STR("i1");
-    undelivered->u.undelivered.poll = RV_STR("p1");
-    assert_true(world_run(w, undelivered));
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(first), 1);
+    world_undelivered(w, first);
     const struct rv_step *step = world_step(w, task, 1);
     assert_string_equal(rv_step_state_text(step->state), "pending");
     assert_int_equal(step->effect, RV_EFFECT_NONE);
     assert_int_equal(step->failure_count, 0);
     assert_int_equal(requests(poll_as(w, "i2", "b1", "p1", true, NULL, 0)), 1);
-}
-
-static void undelivered(struct world *w, const char *instance, const char *poll)
-{
-    struct rv_call *call = world_call(w, RV_CALL_UNDELIVERED);
-    call->u.undelivered.agent = RV_STR("inventory");
-    call->u.undelivered.instance = rv_str_of(instance);
-    call->u.undelivered.poll = rv_str_of(poll);
-    assert_true(world_run(w, call));
 }
 
 /* The poll came twice and both answers carried the request: that one of them never left tells
@@ -204,12 +192,28 @@ static void one_of_two_answers_that_never_left_ends_nothing(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 1);
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(first), 1);
     struct rv_call *again = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
     assert_int_equal(requests(again), 1);
-    undelivered(w, "i1", "p1");
+    world_undelivered(w, first);
     assert_step(w, task, 1, "processing");
     assert_int_equal(world_done(w, again->u.poll.requests[0], "1"), 200);
+}
+
+/* The note that an answer never left comes late: the poll was answered again by then, with another
+ * attempt. */
+static void a_note_about_an_older_answer_ends_nothing(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(first), 1);
+    world_pass(w, 13000);
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 1);
+    assert_int_equal(world_step(w, task, 1)->attempt, 2);
+    world_undelivered(w, first);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_OPEN);
 }
 
 /* It was on its way while the process that sent it died and the next one took work. */
@@ -240,6 +244,30 @@ static void a_late_poll_of_an_earlier_boot_does_not_wait(void **state)
     assert_int_equal(requests(poll_as(w, "i1", "b2", "p2", true, NULL, 0)), 0);
     assert_int_equal(requests(poll_as(w, "i1", "b1", "p3", true, "p1", 20000)), 0);
     assert_false(world_finished(poll_as(w, "i1", "b1", "p4", true, "p3", 20000)));
+}
+
+/* The answer never left, the poll is repeated, and meanwhile somebody else takes the step. */
+static void a_repeated_poll_gets_nothing_of_what_another_took(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *first = poll_as(w, "i1", "b1", "p1", true, NULL, 0);
+    assert_int_equal(requests(first), 1);
+    struct rv_call *gone = world_undelivered_call(w, first);
+    struct rv_call *polls[2];
+    for (int i = 0; i < 2; i++) {
+        polls[i] = world_call(w, RV_CALL_POLL);
+        polls[i]->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                            .instance = i ? RV_STR("i1") : RV_STR("i2"),
+                                            .boot = i ? RV_STR("b1") : RV_STR("b2"),
+                                            .poll = i ? RV_STR("p1") : RV_STR("p2"),
+                                            .max = 8};
+    }
+    struct rv_call *batch[] = {gone, polls[0], polls[1]};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, batch, 3, w->mono), RV_OK);
+    assert_int_equal(requests(polls[0]), 1);
+    assert_int_equal(requests(polls[1]), 0);
+    assert_string_equal(world_step(w, task, 1)->instance.at, "i2");
 }
 
 /* On two connections, and both in one batch. */
@@ -490,9 +518,11 @@ int main(void)
         SCENARIO(a_caller_that_left_takes_nothing),
         SCENARIO(an_answer_that_never_left_had_no_effect),
         SCENARIO(one_of_two_answers_that_never_left_ends_nothing),
+        SCENARIO(a_note_about_an_older_answer_ends_nothing),
         SCENARIO(a_late_poll_of_an_earlier_boot_ends_nothing),
         SCENARIO(a_late_poll_of_an_earlier_boot_does_not_wait),
         SCENARIO(the_same_poll_twice_takes_once),
+        SCENARIO(a_repeated_poll_gets_nothing_of_what_another_took),
         SCENARIO(a_repeated_poll_that_was_overtaken_ends_nothing),
         SCENARIO(a_copy_of_a_poll_that_was_heard_takes_nothing),
         SCENARIO(polls_that_all_have_one_name_get_work),

@@ -100,6 +100,35 @@ static void a_new_boot_counts_though_its_first_poll_was_refused(void **state)
     assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
 }
 
+static struct rv_call *confirming(struct world *w, const char *boot, const char *poll,
+                                  const char *confirmed)
+{
+    struct rv_call *call = poll_call(w, "inventory", "i1", boot, poll, 0);
+    call->u.poll.confirms = true;
+    call->u.poll.confirm = RV_NEW(&call->arena, struct rv_str);
+    *call->u.poll.confirm = rv_str_of(confirmed);
+    call->u.poll.confirm_count = confirmed != NULL;
+    return call;
+}
+
+/* Two late polls of its predecessor have made it look gone; what it says it has got, it has. */
+static void a_process_that_looks_gone_still_confirms(void **state)
+{
+    struct world *w = *state;
+    assert_true(world_run(w, confirming(w, "b1", "p1", NULL)));
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *taken = confirming(w, "b2", "p2", NULL);
+    assert_true(world_run(w, taken));
+    assert_int_equal(taken->u.poll.requests_count, 1);
+    assert_true(world_run(w, confirming(w, "b1", "p3", NULL)));
+    struct rv_call *late = confirming(w, "b1", "p4", NULL);
+    fail_commit(w, &late, 1);
+    assert_true(world_run(w, confirming(w, "b2", "p5", "p2")));
+    assert_true(world_run(w, confirming(w, "b2", "p6", "p5")));
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_OPEN);
+    assert_int_equal(world_step(w, task, 1)->attempt, 1);
+}
+
 /* The old process is gone; its parked poll must not take a step with it. */
 static void nothing_goes_to_a_poll_of_an_older_boot(void **state)
 {
@@ -425,6 +454,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_ready_step_survives_a_refused_cancel),
         SCENARIO(a_new_boot_counts_though_its_first_poll_was_refused),
+        SCENARIO(a_process_that_looks_gone_still_confirms),
         SCENARIO(nothing_goes_to_a_poll_of_an_older_boot),
         SCENARIO(an_offender_is_parked_and_its_reply_answered),
         SCENARIO(an_operators_command_on_an_offender_is_answered),

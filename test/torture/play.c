@@ -165,12 +165,14 @@ static void agent_hold(struct play *p, struct play_agent *agent, const struct rv
     agent->held_count++;
 }
 
-static bool told_undelivered(struct play *p, const struct play_agent *agent)
+static bool told_undelivered(struct play *p, const struct play_agent *agent, size_t from)
 {
     struct rv_call *call = world_call(&p->w, RV_CALL_UNDELIVERED);
-    call->u.undelivered.agent = rv_str_of(agent->name);
-    call->u.undelivered.instance = rv_arena_str(&call->arena, rv_str_of(agent->instance));
-    call->u.undelivered.poll = rv_arena_str(&call->arena, rv_str_of(agent->poll_id));
+    struct rv_call_undelivered *u = &call->u.undelivered;
+    u->attempts = RV_NEW_ARRAY(&call->arena, struct rv_handed_out, agent->held_count - from);
+    for (size_t i = from; i < agent->held_count; i++)
+        u->attempts[u->count++] = (struct rv_handed_out){agent->held[i].request.step,
+                                                         agent->held[i].request.token};
     return play_asks(p, call);
 }
 
@@ -182,7 +184,7 @@ static bool answer_lost(struct play *p, struct play_agent *agent, size_t before)
         if (deed != DEED_UNDELIVERED && deed != DEED_UNHEARD)
             continue;
         if (deed == DEED_UNDELIVERED)
-            (void)told_undelivered(p, agent); /* if not, the next poll does not confirm it */
+            (void)told_undelivered(p, agent, before); /* if not, the next poll tells */
         agent->held_count = before;
         return true;
     }

@@ -8,23 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum undo_kind {
-    UNDO_NODE, /* a task is new */
-    UNDO_TASK, /* a task's row was replaced */
-    UNDO_ROW,  /* a row of a set was replaced, or is new (old: NULL) */
-    UNDO_KEY   /* a key is new */
-};
-
-struct undo {
-    enum undo_kind kind;
-    struct node *node;
-    struct sorted *set;
-    int64_t a;
-    int64_t b;
-    void *old; /* owned */
-    struct key_node *key;
-};
-
 struct commit {
     struct memory *store;
     struct rv_store_memory_data *data;
@@ -125,6 +108,8 @@ static void undo_apply(struct rv_store_memory_data *data, const struct undo *und
         open_count(data, undo->node->row, undo->old);
         free(undo->node->row);
         undo->node->row = undo->old;
+        /* Perhaps it was trimmed out of the queue since. */
+        rv_assert(open_queue(data, undo->node, undo->node->row) == RV_OK);
         break;
     case UNDO_ROW: {
         struct sorted_entry *entry = sorted_find(undo->set, undo->a, undo->b);
@@ -141,18 +126,10 @@ static void undo_apply(struct rv_store_memory_data *data, const struct undo *und
     }
 }
 
-static void log_apply(struct commit *commit)
+void memory_undo(struct rv_store_memory_data *data, const struct undo *log, size_t count)
 {
-    while (commit->count > 0)
-        undo_apply(commit->data, &commit->log[--commit->count]);
-    free(commit->log);
-}
-
-static void log_forget(struct commit *commit)
-{
-    for (size_t i = 0; i < commit->count; i++)
-        free(commit->log[i].old);
-    free(commit->log);
+    while (count > 0)
+        undo_apply(data, &log[--count]);
 }
 
 /* ---- writes ---- */
@@ -295,11 +272,16 @@ static enum rv_err ledgers_put(struct commit *commit, struct node *node,
     return err;
 }
 
+static bool supervises(const struct memory *store, int64_t epoch)
+{
+    const struct role *role = memory_role_find(&store->data->registry, RV_STR(RV_ROLE_SUPERVISOR));
+    return role != NULL && role->epoch == epoch && role->boot == store->boot;
+}
+
 static enum rv_err change_outcome(struct commit *commit, const struct rv_change *change,
                                   const struct node *node)
 {
-    int64_t epoch = memory_registry_epoch(&commit->data->registry, RV_STR(RV_ROLE_SUPERVISOR));
-    if (change->epoch != 0 && change->epoch != epoch)
+    if (change->epoch != 0 && !supervises(commit->store, change->epoch))
         return RV_ERR_DEPOSED;
     if ((node != NULL ? node->row->revision : 0) != change->revision_before)
         return RV_ERR_CONFLICT;
@@ -367,23 +349,65 @@ static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
     return err;
 }
 
+/* The roles that this transaction has claimed are its own from here on: its changes are guarded by
+ * them. BUSY: another one was faster. */
+static enum rv_err claims_put(struct memory *store)
+{
+    struct registry *registry = &store->data->registry;
+    for (size_t i = 0; i < ROLES_MAX; i++) {
+        const struct claim *claim = &store->claims[i];
+        bool taken = registry->roles[i].epoch != claim->before.epoch ||
+                     registry->roles[i].until != claim->before.until;
+        if (claim->made && taken)
+            return RV_ERR_BUSY;
+    }
+    for (size_t i = 0; i < ROLES_MAX; i++)
+        if (store->claims[i].made)
+            registry->roles[i] = store->claims[i].after;
+    return RV_OK;
+}
+
+static enum rv_err all_put(struct commit *commit, struct rv_batch *batch)
+{
+    struct memory *store = commit->store;
+    if (memory_deposed(store))
+        return RV_ERR_DEPOSED;
+    enum rv_err err = claims_put(store);
+    return err == RV_OK ? batch_put(commit, batch) : err;
+}
+
+/* Known by its number from now on, and the clock never earlier than it. */
+static void batch_sign(struct memory *store, int64_t number)
+{
+    struct registry *registry = &store->data->registry;
+    struct instance *row = &registry->instances[store->instance];
+    if (registry->alive_at < store->clock_floor)
+        registry->alive_at = store->clock_floor;
+    row->alive_at = store->clock_floor;
+    row->batch = store->seen_batch = number;
+}
+
 enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch)
 {
     struct memory *store = (struct memory *)base;
+    struct registry *registry = &store->data->registry;
     rv_assert(store->in_transaction && store->instance != 0);
     struct commit commit = {.store = store, .data = store->data};
-    enum rv_err err = batch_put(&commit, batch);
+    struct role roles[ROLES_MAX]; /* as they were */
+    memcpy(roles, registry->roles, sizeof roles);
+    enum rv_err err = all_put(&commit, batch);
+    bool claimed = memory_claims_end(store);
     store->in_transaction = false;
     if (err != RV_OK) {
-        log_apply(&commit);
-        store->data->registry = store->registry_before;
+        memory_undo(store->data, commit.log, commit.count);
+        free(commit.log);
+        memcpy(registry->roles, roles, sizeof roles);
         return err;
     }
-    if (commit.count > 0) {
-        store->data->registry.alive_at = store->clock_floor;
-        store->data->registry.batch = batch->number;
+    if (commit.count > 0 || claimed) {
+        memory_keep(store->data, commit.log, commit.count, roles);
+        batch_sign(store, batch->number);
     }
-    log_forget(&commit);
     open_trim(store->data);
     return RV_OK;
 }

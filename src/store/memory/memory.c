@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INSTANCE_MAX = 255 };
+/* A number is given again when its row has been still for so long. */
+enum { NUMBER_REST_MS = 10 * RV_MINUTE_MS };
 
 enum rv_err rv_store_memory_data_new(struct rv_store_memory_data **ret_data)
 {
@@ -20,6 +21,12 @@ enum rv_err rv_store_memory_data_new(struct rv_store_memory_data **ret_data)
     rv_map_init(&data->keys);
     *ret_data = data;
     return RV_OK;
+}
+
+void rv_store_memory_data_share(struct rv_store_memory_data *data)
+{
+    rv_assert(data->opened == 0);
+    data->shared = true;
 }
 
 static void keys_free(struct rv_map *keys)
@@ -42,7 +49,8 @@ void rv_store_memory_data_free(struct rv_store_memory_data *data)
 {
     if (data == NULL)
         return;
-    rv_assert(!data->opened);
+    rv_assert(data->opened == 0);
+    memory_kept_free(data);
     for (size_t i = 0; i < data->tasks.count; i++) {
         struct node *node = data->tasks.at[i].row;
         sorted_free(&node->steps);
@@ -91,14 +99,38 @@ static int64_t clock_read(struct memory *store)
     return store->clock_floor;
 }
 
+bool memory_deposed(const struct memory *store)
+{
+    return store->data->registry.instances[store->instance].boot != store->boot;
+}
+
 static enum rv_err memory_begin(struct rv_store *base, int64_t *ret_now)
 {
     struct memory *store = (struct memory *)base;
-    rv_assert(!store->in_transaction);
+    const struct registry *registry = &store->data->registry;
+    rv_assert(!store->in_transaction && store->instance != 0);
+    if (memory_deposed(store))
+        return RV_ERR_DEPOSED;
+    int64_t batch = registry->instances[store->instance].batch;
+    if (batch < store->seen_batch) {
+        store->seen_batch = batch;
+        return RV_ERR_WENT_BACK;
+    }
     store->in_transaction = true;
-    store->registry_before = store->data->registry;
+    if (store->clock_floor < registry->alive_at)
+        store->clock_floor = registry->alive_at;
     *ret_now = clock_read(store);
     return RV_OK;
+}
+
+bool memory_claims_end(struct memory *store)
+{
+    bool any = false;
+    for (size_t i = 0; i < ROLES_MAX; i++) {
+        any = any || store->claims[i].made;
+        store->claims[i].made = false;
+    }
+    return any;
 }
 
 static void memory_rollback(struct rv_store *base)
@@ -106,74 +138,121 @@ static void memory_rollback(struct rv_store *base)
     struct memory *store = (struct memory *)base;
     rv_assert(store->in_transaction);
     store->in_transaction = false;
-    store->data->registry = store->registry_before;
+    (void)memory_claims_end(store);
+}
+
+/* The next number whose row nobody keeps alive; 0: all are. */
+static uint8_t number_free(const struct rv_store_memory_data *data, int64_t now)
+{
+    const struct registry *registry = &data->registry;
+    uint8_t number = registry->newest;
+    for (int i = 0; i < INSTANCE_MAX; i++) {
+        number = (uint8_t)(number % INSTANCE_MAX + 1);
+        const struct instance *row = &registry->instances[number];
+        if (!data->shared || row->boot == 0 || row->alive_at + NUMBER_REST_MS <= now)
+            return number;
+    }
+    return 0;
 }
 
 static enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
                                  struct rv_enlistment *ret_enlistment)
 {
-    (void)boot;
     (void)pid;
     struct memory *store = (struct memory *)base;
     struct registry *registry = &store->data->registry;
     rv_assert(store->instance == 0 && !store->in_transaction);
-    *ret_enlistment = (struct rv_enlistment){.last_alive_at = registry->alive_at,
+    int64_t now = clock_read(store);
+    uint8_t number = number_free(store->data, now);
+    if (number == 0)
+        return RV_ERR_BUSY;
+    memory_keep(store->data, NULL, 0, registry->roles);
+    *ret_enlistment = (struct rv_enlistment){.instance = number,
+                                             .last_alive_at = registry->alive_at,
                                              .open_tasks = (int64_t)store->data->open_count,
-                                             .created = registry->enlistments == 0};
-    registry->instance = (uint8_t)(registry->instance % INSTANCE_MAX + 1);
+                                             .created = registry->enlistments == 0,
+                                             .shared = store->data->shared};
+    registry->newest = number;
     registry->enlistments++;
-    registry->alive_at = clock_read(store);
-    registry->batch = 0;
-    store->instance = registry->instance;
-    ret_enlistment->instance = store->instance;
+    registry->alive_at = now;
+    /* Two processes with the same boot id are two all the same. */
+    store->boot = rv_hash((struct rv_hash_key){3, (uint64_t)registry->enlistments}, boot) | 1;
+    registry->instances[number] = (struct instance){.boot = store->boot, .alive_at = now};
+    store->instance = number;
     return RV_OK;
 }
 
 static enum rv_err memory_committed(struct rv_store *base, int64_t number, bool *ret_committed)
 {
     struct memory *store = (struct memory *)base;
-    *ret_committed = store->data->registry.batch >= number;
+    const struct instance *row = &store->data->registry.instances[store->instance];
+    *ret_committed = row->boot == store->boot && row->batch >= number;
+    if (*ret_committed && store->seen_batch < row->batch)
+        store->seen_batch = row->batch;
     return RV_OK;
 }
 
-static size_t role_place(const struct registry *registry, struct rv_str role)
+static size_t role_place(const struct registry *registry, struct rv_str name)
 {
     size_t i = 0;
     while (
         i < registry->roles_count &&
-        !rv_str_eq((struct rv_str){registry->roles[i].name, registry->roles[i].name_bytes}, role))
+        !rv_str_eq((struct rv_str){registry->roles[i].name, registry->roles[i].name_bytes}, name))
         i++;
     return i;
 }
 
-int64_t memory_registry_epoch(const struct registry *registry, struct rv_str role)
+const struct role *memory_role_find(const struct registry *registry, struct rv_str name)
 {
-    size_t place = role_place(registry, role);
-    return place < registry->roles_count ? registry->roles[place].epoch : 0;
+    size_t place = role_place(registry, name);
+    return place < registry->roles_count ? &registry->roles[place] : NULL;
 }
 
-static enum rv_err memory_claim_role(struct rv_store *base, struct rv_str role, int64_t lease_ms,
+/* Its place among the roles; one that nobody ever had is there with epoch 0. */
+static size_t role_get(struct registry *registry, struct rv_str name)
+{
+    size_t place = role_place(registry, name);
+    if (place == registry->roles_count) {
+        rv_assert(place < ROLES_MAX && name.len > 0 && name.len <= ROLE_BYTES_MAX);
+        memcpy(registry->roles[place].name, name.at, name.len);
+        registry->roles[place].name_bytes = name.len;
+        registry->roles_count++;
+    }
+    return place;
+}
+
+static enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, int64_t lease_ms,
                                      int64_t *ret_epoch, int64_t *ret_until)
 {
     struct memory *store = (struct memory *)base;
     struct registry *registry = &store->data->registry;
     rv_assert(store->instance != 0 && lease_ms >= 0 && lease_ms <= RV_DAY_MS);
     int64_t now = store->in_transaction ? store->clock_floor : clock_read(store);
-    size_t place = role_place(registry, role);
-    if (place == registry->roles_count) {
-        rv_assert(place < ROLES_MAX && role.len > 0 && role.len <= ROLE_BYTES_MAX);
-        memcpy(registry->roles[place].name, role.at, role.len);
-        registry->roles[place].name_bytes = role.len;
-        registry->roles_count++;
+    size_t place = role_get(registry, name);
+    struct claim *claim = &store->claims[place];
+    const struct role *role = claim->made ? &claim->after : &registry->roles[place];
+    bool held = role->boot != 0 && role->boot != store->boot;
+    if (store->data->shared && held && role->until > now) {
+        *ret_epoch = 0;
+        *ret_until = role->until;
+        return RV_OK;
     }
-    bool another = registry->roles[place].instance != store->instance;
-    if (registry->roles[place].epoch == 0 || (another && !RV_MUTANT_ON(EPOCH_NOT_RAISED)))
-        registry->roles[place].epoch++;
-    registry->roles[place].instance = store->instance;
-    registry->roles[place].until = now + lease_ms;
+    struct role after = *role;
+    after.epoch += role->boot != store->boot;
+    after.boot = store->boot;
+    after.until = now + lease_ms;
+    *ret_epoch = after.epoch;
+    *ret_until = after.until;
+    if (!claim->made)
+        claim->before = *role;
+    claim->after = after;
+    claim->made = store->in_transaction;
+    if (store->in_transaction)
+        return RV_OK;
+    memory_keep(store->data, NULL, 0, registry->roles);
+    registry->roles[place] = after;
     registry->alive_at = now;
-    *ret_epoch = registry->roles[place].epoch;
-    *ret_until = registry->roles[place].until;
+    registry->instances[store->instance].alive_at = now;
     return RV_OK;
 }
 
@@ -182,7 +261,7 @@ static void memory_close(struct rv_store *base)
     struct memory *store = (struct memory *)base;
     if (store->in_transaction)
         memory_rollback(base);
-    store->data->opened = false;
+    store->data->opened--;
     free(store);
 }
 
@@ -211,7 +290,7 @@ static const struct rv_store_ops operations = {
 enum rv_err rv_store_memory_open(struct rv_store_memory_data *data, struct rv_wall_clock clock,
                                  struct rv_store **ret_store)
 {
-    rv_assert(!data->opened);
+    rv_assert(data->opened == 0 || data->shared);
     struct memory *store = calloc(1, sizeof *store);
     if (store == NULL)
         return RV_ERR_MEMORY;
@@ -219,7 +298,7 @@ enum rv_err rv_store_memory_open(struct rv_store_memory_data *data, struct rv_wa
     store->data = data;
     store->clock = clock;
     store->clock_floor = data->registry.alive_at;
-    data->opened = true;
+    data->opened++;
     *ret_store = &store->store;
     return RV_OK;
 }

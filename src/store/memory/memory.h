@@ -7,12 +7,28 @@
 
 /* What a store holds, apart from the store as a process has it open: closing the store without
  * more ado is a crash (an open transaction is lost, all that was committed stays), opening it again
- * on the same data a restart. One store at a time has the data open. */
+ * on the same data a restart. One store at a time has the data open, unless they are shared. */
 struct rv_store_memory_data;
 
 RV_CHECK enum rv_err rv_store_memory_data_new(struct rv_store_memory_data **ret_data);
 /* No store may have it open. */
 void rv_store_memory_data_free(struct rv_store_memory_data *data);
+
+/* From now on several stores may have the data open, like instances a database server: instances
+ * have numbers of their own and roles that last, and what one commits between the begin and the
+ * commit of another meets the other's guards. Before the first is opened. */
+void rv_store_memory_data_share(struct rv_store_memory_data *data);
+
+/* Remembers how to take the newest `commits` transactions back, enlistments among them. Before the
+ * first store is opened. */
+void rv_store_memory_data_keep(struct rv_store_memory_data *data, size_t commits);
+/* How many transactions there were that wrote, less those that were lost. */
+uint64_t rv_store_memory_data_commits(const struct rv_store_memory_data *data);
+/* How many of them can be taken back now. */
+size_t rv_store_memory_data_kept(const struct rv_store_memory_data *data);
+/* A standby takes over that has not heard of the newest `commits` transactions: they never were. At
+ * most as many as are kept. */
+void rv_store_memory_data_lose(struct rv_store_memory_data *data, size_t commits);
 
 /* `data` is borrowed until close. Errors of all operations: MEMORY, LIMIT, and INVALID and the
  * outcomes of commit; nothing here is ever unknown. */

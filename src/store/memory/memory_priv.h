@@ -60,11 +60,11 @@ void sorted_free(struct sorted *set);
 
 /* One task with all that hangs on it. */
 struct node {
-    struct rv_task *row;   /* owned */
-    struct sorted steps;   /* by number */
+    struct rv_task *row;    /* owned */
+    struct sorted steps;    /* by number */
     struct sorted attempts; /* by step, number */
-    struct sorted late;    /* by arrival in the ledger */
-    bool queued;           /* stands in data.open, open or not */
+    struct sorted late;     /* by arrival in the ledger */
+    bool queued;            /* stands in data.open, open or not */
 };
 
 struct key_node {
@@ -74,54 +74,106 @@ struct key_node {
 
 enum { ROLES_MAX = 4, ROLE_BYTES_MAX = 32 };
 
-/* The few values that a transaction may change beside rows; kept aside while one is open. */
+enum { INSTANCE_MAX = 255 };
+
+struct role {
+    char name[ROLE_BYTES_MAX];
+    size_t name_bytes;
+    uint64_t boot; /* of the instance that holds it, hashed; 0: nobody ever did */
+    int64_t epoch;
+    int64_t until;
+};
+
+struct instance {
+    uint64_t boot; /* hashed; 0: nobody ever had this number */
+    int64_t alive_at;
+    int64_t batch; /* the newest that it has committed */
+};
+
+/* The few values that a transaction may change beside rows. */
 struct registry {
-    struct {
-        char name[ROLE_BYTES_MAX];
-        size_t name_bytes;
-        int64_t instance;
-        int64_t epoch;
-        int64_t until;
-    } roles[ROLES_MAX];
+    struct role roles[ROLES_MAX];
     size_t roles_count;
+    struct instance instances[INSTANCE_MAX + 1]; /* by number, from 1 */
+    uint8_t newest;                              /* number given out last */
     int64_t enlistments;
     int64_t alive_at; /* when a batch was last committed: the clock's floor */
-    int64_t batch;    /* number of that batch, by the instance enlisted last */
-    uint8_t instance;
 };
 
 struct rv_store_memory_data {
-    struct rv_map ids;       /* task id to node */
-    struct sorted tasks;     /* nodes, by id */
-    struct sorted open;      /* nodes that are open, and some that were, by id */
+    struct rv_map ids;   /* task id to node */
+    struct sorted tasks; /* nodes, by id */
+    struct sorted open;  /* nodes that are open, and some that were, by id */
     size_t open_count;
     struct sorted alerts;    /* by id */
     struct sorted workflows; /* by id */
     struct rv_map keys;      /* hash of a key to its key_node */
     struct registry registry;
-    bool opened;
+    bool shared;
+    unsigned opened;   /* stores that have it open */
+    struct kept *kept; /* owned: the newest transactions, the oldest first */
+    size_t kept_count;
+    size_t kept_room; /* 0: none are kept */
+    uint64_t commits;
 };
 
 struct memory {
-    struct rv_store store; /* first: what the callers hold */
+    struct rv_store store;             /* first: what the callers hold */
     struct rv_store_memory_data *data; /* borrowed */
     struct rv_wall_clock clock;
     int64_t clock_floor;
-    uint8_t instance; /* 0 before enlist */
+    uint8_t instance;   /* 0 before enlist */
+    uint64_t boot;      /* hashed */
+    int64_t seen_batch; /* the newest whose commit this process knows of */
     bool in_transaction;
-    struct registry registry_before; /* of the open transaction */
+    struct claim {
+        bool made;
+        struct role before;
+        struct role after;
+    } claims[ROLES_MAX]; /* of the open transaction, by role */
 };
 
 struct node *memory_node_find(const struct rv_store_memory_data *data, struct rv_task_id id);
 uint64_t memory_key_hash(struct rv_str key);
 const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data,
                                          struct rv_str key);
-/* 0: nobody ever had it. */
-int64_t memory_registry_epoch(const struct registry *registry, struct rv_str role);
+/* NULL: nobody ever had it. */
+const struct role *memory_role_find(const struct registry *registry, struct rv_str name);
+/* The row of the store's number is that of another process. */
+bool memory_deposed(const struct memory *store);
+/* Forgets what the transaction has claimed; whether that was anything. */
+bool memory_claims_end(struct memory *store);
 
 /* ---- commit.c ---- */
 
+enum undo_kind {
+    UNDO_NODE, /* a task is new */
+    UNDO_TASK, /* a task's row was replaced */
+    UNDO_ROW,  /* a row of a set was replaced, or is new (old: NULL) */
+    UNDO_KEY   /* a key is new */
+};
+
+struct undo {
+    enum undo_kind kind;
+    struct node *node;
+    struct sorted *set;
+    int64_t a;
+    int64_t b;
+    void *old; /* owned */
+    struct key_node *key;
+};
+
 enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch);
+/* Takes the writes back, the newest first. */
+void memory_undo(struct rv_store_memory_data *data, const struct undo *log, size_t count);
+
+/* ---- keep.c ---- */
+
+/* A transaction is about to be signed: takes its log over (owned, may be NULL), the registry as it
+ * is, and the roles as they were before. */
+void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t count,
+                 const struct role *roles_before);
+void memory_kept_free(struct rv_store_memory_data *data);
 
 /* ---- read.c ---- */
 
@@ -135,19 +187,18 @@ enum rv_err memory_find_keys(struct rv_store *base, struct rv_arena *arena,
                              const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows);
 enum rv_err memory_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,
                                  const struct rv_workflow_row **ret_row);
-enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena,
-                                 struct rv_str space, struct rv_str name, struct rv_str version,
+enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena, struct rv_str space,
+                                 struct rv_str name, struct rv_str version,
                                  const struct rv_workflow_row **ret_row);
-enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena,
-                             struct rv_task_id after, size_t limit,
-                             const struct rv_task **ret_tasks, size_t *ret_count);
+enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena, struct rv_task_id after,
+                             size_t limit, const struct rv_task **ret_tasks, size_t *ret_count);
 enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
                               const struct rv_task_filter *filter, size_t limit,
                               struct rv_task *ret_tasks, size_t *ret_count,
                               struct rv_task_id *ret_next);
-enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena,
-                              struct rv_task_id task, uint32_t after, size_t limit,
-                              struct rv_step *ret_steps, size_t *ret_count);
+enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena, struct rv_task_id task,
+                              uint32_t after, size_t limit, struct rv_step *ret_steps,
+                              size_t *ret_count);
 enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_step_id step, uint32_t after_step, uint32_t after,
                                  size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
@@ -155,8 +206,8 @@ enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *are
                                      struct rv_task_id task, size_t limit,
                                      struct rv_late_reply *ret_rows, size_t *ret_count);
 enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
-                               struct rv_task_id task, bool open_only, int64_t before,
-                               size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
+                               struct rv_task_id task, bool open_only, int64_t before, size_t limit,
+                               struct rv_alert *ret_alerts, size_t *ret_count);
 enum rv_err memory_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
                                   size_t limit, struct rv_workflow_row *ret_rows,
                                   size_t *ret_count);

@@ -1,0 +1,77 @@
+/* Transactions that can be taken back though they were committed: each with the log of its writes
+ * and the registry as it was before. What is not kept any more is for good. */
+#include "store/memory/memory_priv.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct kept {
+    struct undo *log; /* owned */
+    size_t count;
+    struct registry before;
+};
+
+static void log_free(struct undo *log, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(log[i].old);
+    free(log);
+}
+
+void rv_store_memory_data_keep(struct rv_store_memory_data *data, size_t commits)
+{
+    rv_assert(data->opened == 0 && data->kept == NULL && commits > 0);
+    data->kept = calloc(commits, sizeof *data->kept);
+    rv_assert(data->kept != NULL);
+    data->kept_room = commits;
+}
+
+uint64_t rv_store_memory_data_commits(const struct rv_store_memory_data *data)
+{
+    return data->commits;
+}
+
+size_t rv_store_memory_data_kept(const struct rv_store_memory_data *data)
+{
+    return data->kept_count;
+}
+
+void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t count,
+                 const struct role *roles_before)
+{
+    data->commits++;
+    if (data->kept_room == 0) {
+        log_free(log, count);
+        return;
+    }
+    if (data->kept_count == data->kept_room) {
+        log_free(data->kept[0].log, data->kept[0].count);
+        memmove(data->kept, data->kept + 1, --data->kept_count * sizeof *data->kept);
+    }
+    struct kept *newest = &data->kept[data->kept_count++];
+    *newest = (struct kept){log, count, data->registry};
+    memcpy(newest->before.roles, roles_before, sizeof newest->before.roles);
+}
+
+void memory_kept_free(struct rv_store_memory_data *data)
+{
+    for (size_t i = 0; i < data->kept_count; i++)
+        log_free(data->kept[i].log, data->kept[i].count);
+    free(data->kept);
+    data->kept = NULL;
+    data->kept_count = data->kept_room = 0;
+}
+
+void rv_store_memory_data_lose(struct rv_store_memory_data *data, size_t commits)
+{
+    rv_assert(commits <= data->kept_count);
+    data->commits -= commits;
+    for (; commits > 0; commits--) {
+        struct kept *newest = &data->kept[--data->kept_count];
+        memory_undo(data, newest->log, newest->count); /* which frees what was written */
+        free(newest->log);
+        data->registry = newest->before;
+    }
+}
