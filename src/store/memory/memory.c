@@ -238,7 +238,9 @@ static enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, 
         return RV_OK;
     }
     struct role after = *role;
-    after.epoch += role->boot != store->boot;
+    bool another = role->boot != store->boot;
+    if (role->epoch == 0 || (another && !RV_MUTANT_ON(EPOCH_NOT_RAISED)))
+        after.epoch++;
     after.boot = store->boot;
     after.until = now + lease_ms;
     *ret_epoch = after.epoch;
