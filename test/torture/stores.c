@@ -136,30 +136,27 @@ static void asked_begin(struct asked *asked)
     rv_buf_reset(&asked->dump);
 }
 
-static enum rv_err ask_tasks(struct subject *s, struct asked *asked)
+static enum rv_err ask_filtered(struct subject *s, struct asked *asked,
+                                const struct rv_task_filter *filter)
 {
     struct rv_task rows[10];
-    struct rv_task_filter filter = {.by_state = false};
     struct rv_task_id next;
     size_t count;
     asked_begin(asked);
-    enum rv_err err = s->ops->list_tasks(s->store, &asked->arena, &filter, 10, rows, &count, &next);
+    enum rv_err err = s->ops->list_tasks(s->store, &asked->arena, filter, 10, rows, &count, &next);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(dump_task(&asked->dump, &rows[i]));
     return err == RV_OK ? asked->dump.failed : err;
 }
 
+static enum rv_err ask_tasks(struct subject *s, struct asked *asked)
+{
+    return ask_filtered(s, asked, &(struct rv_task_filter){.by_state = false});
+}
+
 static enum rv_err ask_of_workflow(struct subject *s, struct asked *asked)
 {
-    struct rv_task rows[10];
-    struct rv_task_filter filter = {.workflow = RV_STR("shop/order")};
-    struct rv_task_id next;
-    size_t count;
-    asked_begin(asked);
-    enum rv_err err = s->ops->list_tasks(s->store, &asked->arena, &filter, 10, rows, &count, &next);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_task(&asked->dump, &rows[i]));
-    return err == RV_OK ? asked->dump.failed : err;
+    return ask_filtered(s, asked, &(struct rv_task_filter){.workflow = RV_STR("shop/order")});
 }
 
 static enum rv_err ask_rows_of_task(struct subject *s, struct asked *asked)
