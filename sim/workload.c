@@ -157,6 +157,12 @@ void workload_rewind(struct world *w)
     }
 }
 
+void workload_republished(struct workload_workflow *workflow)
+{
+    for (uint32_t v = 0; v < workflow->versions_count; v++)
+        workflow->versions[v].acked_at = 0;
+}
+
 void workload_check_newest(struct world *w, const struct rv_workflow_row *row, int64_t begun_at)
 {
     const struct workload_workflow *workflow = workflow_find(w, row->name);

@@ -100,7 +100,7 @@ struct rv_store_ops {
 
     /* Takes a number for this process (its row: boot id, pid, host) and reads when the store was
      * last alive. Called once, first. Embedded stores have one instance: any other row is dead. A
-     * shared store gives a number again when its row has been still for long. */
+     * shared store gives a number again when its row has been still for long, or the longest. */
     enum rv_err (*enlist)(struct rv_store *store, struct rv_str boot, int64_t pid,
                           struct rv_enlistment *ret_enlistment);
 

@@ -207,6 +207,22 @@ static void committed_knows_what_was_lost(void **state)
     assert_false(committed);
 }
 
+/* As many as there are numbers, and more, within a moment: the one that goes on living is not in
+ * their way, nor they in each other's. */
+static void starts_do_not_use_up_the_numbers(void **state)
+{
+    struct subject *s = *state;
+    for (int i = 0; i < 600; i++) {
+        struct rv_enlistment enlistment;
+        struct rv_store *store = handle_open(s);
+        s->wall++;
+        bear(s, TASK_BASE + i);
+        assert_int_equal(store->ops->enlist(store, RV_STR("again"), i, &enlistment), RV_OK);
+        assert_int_not_equal(enlistment.instance, s->enlistment.instance);
+        store->ops->close(store);
+    }
+}
+
 int main(void)
 {
 #define SHARED(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -220,6 +236,7 @@ int main(void)
         SHARED(lost_transactions_are_told_once_and_never_were),
         SHARED(who_is_not_enlisted_any_more_ends),
         SHARED(committed_knows_what_was_lost),
+        SHARED(starts_do_not_use_up_the_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

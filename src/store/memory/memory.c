@@ -141,18 +141,22 @@ static void memory_rollback(struct rv_store *base)
     (void)memory_claims_end(store);
 }
 
-/* The next number whose row nobody keeps alive; 0: all are. */
+/* The next number whose row has been still for long, else the one that has been still the longest:
+ * a process that starts again and again must not use all of them up, and one that lives and has
+ * lost its number notices at its next begin. */
 static uint8_t number_free(const struct rv_store_memory_data *data, int64_t now)
 {
     const struct registry *registry = &data->registry;
-    uint8_t number = registry->newest;
+    uint8_t number = registry->newest, stillest = 0;
     for (int i = 0; i < INSTANCE_MAX; i++) {
         number = (uint8_t)(number % INSTANCE_MAX + 1);
         const struct instance *row = &registry->instances[number];
         if (!data->shared || row->boot == 0 || row->alive_at + NUMBER_REST_MS <= now)
             return number;
+        if (stillest == 0 || row->alive_at < registry->instances[stillest].alive_at)
+            stillest = number;
     }
-    return 0;
+    return stillest;
 }
 
 static enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
@@ -164,8 +168,6 @@ static enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int6
     rv_assert(store->instance == 0 && !store->in_transaction);
     int64_t now = clock_read(store);
     uint8_t number = number_free(store->data, now);
-    if (number == 0)
-        return RV_ERR_BUSY;
     memory_keep(store->data, NULL, 0, registry->roles);
     *ret_enlistment = (struct rv_enlistment){.instance = number,
                                              .last_alive_at = registry->alive_at,
