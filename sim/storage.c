@@ -116,6 +116,7 @@ void storage_plan(struct world *w)
     struct storage *s = of(w);
     if (s == NULL || w->knobs.store != STORE_SQLITE)
         return;
+    world_trace(w, disk_operations(s->disk));
     bool full = s->armed == DISK_FULL || s->armed == DISK_QUOTA;
     if (full && w->now >= s->full_until)
         arm(w, DISK_SOUND, 0, 0);
