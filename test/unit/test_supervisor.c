@@ -158,6 +158,25 @@ static void a_task_is_found_at_its_own_instant_and_once(void **state)
     assert_int_equal(due(e, NOW + 1000), 0);
 }
 
+/* Each earlier instant is one more entry of the heap: those that do not count any more are swept
+ * out, and the ones that do stay. */
+static void instants_that_do_not_count_are_swept_out(void **state)
+{
+    enum { NOTES = 20000, ENTRIES_MAX = 5000 };
+    struct election *e = *state;
+    struct rv_task_id task = {7}, other = {8};
+    assert_true(campaign(e, NOW));
+    assert_int_equal(rv_supervisor_note(&e->supervisor, other, NOW + 50), RV_OK);
+    for (int i = 0; i < NOTES; i++) {
+        assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 100 + NOTES - i), RV_OK);
+        assert_true(e->supervisor.heap.count <= ENTRIES_MAX);
+    }
+    assert_int_equal(due(e, NOW + 50), 1);
+    assert_int_equal(due(e, NOW + 100), 0);
+    assert_int_equal(due(e, NOW + 101), 1);
+    assert_int_equal(due(e, NOW + 100 + NOTES), 0);
+}
+
 int main(void)
 {
 #define ELECTION(name) cmocka_unit_test_setup_teardown(name, open_election, close_election)
@@ -167,6 +186,7 @@ int main(void)
         ELECTION(a_renewal_that_finds_another_holder_ends_the_role),
         ELECTION(a_claim_that_fails_holds_nothing),
         ELECTION(a_task_is_found_at_its_own_instant_and_once),
+        ELECTION(instants_that_do_not_count_are_swept_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
