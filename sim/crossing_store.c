@@ -167,10 +167,11 @@ static enum rv_err op_list_attempts(struct rv_store *store, struct rv_arena *are
 }
 
 static enum rv_err op_list_late(struct rv_store *store, struct rv_arena *arena,
-                                struct rv_task_id task, size_t limit,
+                                struct rv_step_id step, uint32_t attempt, size_t limit,
                                 struct rv_late_reply *ret_rows, size_t *ret_count)
 {
-    ACROSS(store, BOUNDARY_LIST, list_late_replies, arena, task, limit, ret_rows, ret_count);
+    ACROSS(store, BOUNDARY_LIST, list_late_replies, arena, step, attempt, limit, ret_rows,
+           ret_count);
 }
 
 static enum rv_err op_list_alerts(struct rv_store *store, struct rv_arena *arena,

@@ -142,13 +142,34 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
     return RV_DECIDED;
 }
 
+/* Whether the ledger takes it: what an attempt's agent says stands there once, however often it is
+ * said, and no more than so much of one attempt. The last place is for a `done`. */
+static bool late_is_new(const struct draft *d)
+{
+    const struct rv_view *view = d->view;
+    const struct rv_reply *reply = &d->command->u.reply;
+    size_t room = reply->output.at != NULL ? RV_LATE_REPLIES_MAX : RV_LATE_REPLIES_MAX - 1;
+    for (size_t i = 0; i < view->late_count; i++)
+        if (rv_str_eq(view->late[i].output, reply->output) &&
+            rv_str_eq(view->late[i].error, reply->error))
+            return false;
+    return view->late_count < room;
+}
+
 static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_late_reason reason)
 {
+    if (d->view->late_of != attempt) {
+        d->plan->wanted = attempt;
+        return RV_NEED_LATE;
+    }
+    d->plan->status = 410;
+    d->plan->message = rv_arena_printf(
+        d->arena, "not counted: %s; it is kept for the operator, stop working on this attempt",
+        rv_late_reason_text(reason));
+    if (!late_is_new(d))
+        return RV_DECIDED;
     struct rv_step *step;
     RV_TRY(draft_step(d, d->command->step, &step));
-    d->plan->status = 410;
-    d->plan->message = rv_arena_printf(d->arena, "not counted: %s; stop working on this attempt",
-                                       rv_late_reason_text(reason));
     if (!RV_MUTANT_ON(LATE_NOT_KEPT))
         draft_late(d, step, attempt, reason);
     return late_effect(d, step);
@@ -218,7 +239,7 @@ enum rv_verdict attempt_reply(struct draft *d)
         if (!in_time)
             return reply_late(d, seen->attempt, RV_LATE_COMPLETE_BY);
         if (d->view->definition == NULL)
-            return RV_UNREADABLE;
+            return reply_late(d, seen->attempt, RV_LATE_UNREADABLE);
         d->plan->status = 200;
         RV_TRY(draft_step(d, command->step, &step));
         return command->u.reply.output.at ? reply_done(d, step) : reply_failed(d, step);
@@ -226,7 +247,7 @@ enum rv_verdict attempt_reply(struct draft *d)
         if (!in_time)
             return reply_late(d, seen->attempt, RV_LATE_COMPLETE_BY);
         if (d->view->definition == NULL)
-            return RV_UNREADABLE;
+            return reply_late(d, seen->attempt, RV_LATE_UNREADABLE);
         if (RV_MUTANT_ON(REVOKED_GOES_ON) && command->u.reply.output.at != NULL) {
             RV_TRY(draft_step(d, command->step, &step));
             return reply_done(d, step);

@@ -81,6 +81,9 @@ struct rv_view {
     const struct rv_attempt *attempts; /* ended attempts of the step meant, if asked for */
     size_t attempts_count;
     bool attempts_loaded;
+    const struct rv_late_reply *late; /* what the ledger has of attempt `late_of` of that step */
+    size_t late_count;
+    uint32_t late_of; /* 0: not asked for */
     const struct rv_definition *definition; /* NULL: cannot be read */
 };
 
@@ -112,13 +115,14 @@ struct rv_plan {
     int status;            /* REPLY, RENEW: 200, 409 or 410 */
     enum rv_err err;       /* operator's commands: REFUSED with the message */
     struct rv_str message; /* what and the cure; absent: nothing to say */
-    uint32_t wanted;       /* NEED_STEP: the number */
+    uint32_t wanted;       /* NEED_STEP, NEED_LATE: the number */
 };
 
 enum rv_verdict {
     RV_DECIDED,       /* the plan holds */
     RV_NEED_STEP,     /* load the step `plan->wanted` into the view and ask again */
     RV_NEED_ATTEMPTS, /* load the ended attempts of command->step and ask again */
+    RV_NEED_LATE,     /* load what the ledger has of its attempt `plan->wanted` and ask again */
     RV_NO_ROOM,       /* the arena says no: nothing may be written, try again */
     RV_UNREADABLE     /* rows and definition do not fit together, or the task has outgrown what one
                        * decision may take: park it */

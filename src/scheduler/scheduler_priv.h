@@ -60,6 +60,10 @@ struct work {
     const struct rv_attempt *ended;  /* attempts loaded for a decision, of step ended_of */
     size_t ended_count;
     uint32_t ended_of;
+    const struct rv_late_reply *said; /* in the ledger, of attempt said_attempt of step said_step */
+    size_t said_count;
+    uint32_t said_step; /* 0: not loaded */
+    uint32_t said_attempt;
     enum rv_err outcome;
     struct work *next;
 };

@@ -140,6 +140,9 @@ static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint
         .attempts = work->ended,
         .attempts_count = work->ended_count,
         .attempts_loaded = step != 0 && work->ended_of == step,
+        .late = work->said,
+        .late_count = work->said_count,
+        .late_of = step != 0 && work->said_step == step ? work->said_attempt : 0,
         .definition = work->workflow ? work->workflow->definition : NULL,
     };
     return RV_OK;
@@ -245,6 +248,7 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
         if (!GROW(arena, work->late, work->late_count, work->late_room))
             return RV_ERR_MEMORY;
         work->late[work->late_count++] = plan->late[i];
+        work->said_step = 0; /* to be asked for again */
     }
     if (plan->close_alerts) {
         work->close_alerts = true;
@@ -264,6 +268,8 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
     return RV_OK;
 }
 
+/* Only replies ask, and they come before anything is handed out: no attempt has ended for good in
+ * this batch yet. */
 static enum rv_err work_attempts_load(struct rv_scheduler *s, struct work *work, uint32_t step)
 {
     struct rv_attempt *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_attempt, RV_PAGE_ROWS_MAX);
@@ -285,18 +291,32 @@ static enum rv_err work_attempts_load(struct rv_scheduler *s, struct work *work,
             after = rows[i].number;
         }
     } while (count == RV_PAGE_ROWS_MAX);
-    /* Attempts that ended in this very batch are not in the store yet. */
-    for (size_t i = 0; i < work->attempts_count; i++) {
-        if (work->attempts[i].step.number != step)
-            continue;
-        if (!GROW(s->batch.arena, attempts, all, room))
-            return RV_ERR_MEMORY;
-        attempts[all++] = work->attempts[i];
-    }
     work->ended = attempts;
     work->ended_count = all;
     work->ended_of = step;
     return RV_OK;
+}
+
+/* What the ledger has of the attempt, and what this batch has added. */
+static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uint32_t step,
+                                  uint32_t attempt)
+{
+    struct rv_late_reply *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_late_reply,
+                                              RV_LATE_REPLIES_MAX + work->late_count);
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    size_t count = 0;
+    enum rv_err err = s->store->ops->list_late_replies(s->store, s->batch.arena,
+                                                       (struct rv_step_id){work->id, step}, attempt,
+                                                       RV_LATE_REPLIES_MAX, rows, &count);
+    for (size_t i = 0; err == RV_OK && i < work->late_count; i++)
+        if (work->late[i].step.number == step && work->late[i].attempt == attempt)
+            rows[count++] = work->late[i];
+    work->said = rows;
+    work->said_count = count;
+    work->said_step = step;
+    work->said_attempt = attempt;
+    return err;
 }
 
 static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed)
@@ -344,6 +364,9 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
         case RV_NEED_ATTEMPTS:
             err = work_attempts_load(s, work, command->step);
             break;
+        case RV_NEED_LATE:
+            err = work_late_load(s, work, command->step, ret_plan->wanted);
+            break;
         case RV_NO_ROOM:
             return RV_ERR_MEMORY;
         case RV_UNREADABLE:
@@ -352,6 +375,11 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
         }
         if (err == RV_ERR_NOT_FOUND) { /* a row that others name is missing, or none fit */
             err = work->task ? work_park(s, work, command->seed) : RV_OK;
+            /* What a reply says is kept all the same, if its attempt can be read. */
+            if (err == RV_OK && command->kind == RV_COMMAND_REPLY && view.definition != NULL) {
+                work->workflow = NULL;
+                continue;
+            }
             ret_plan->err = RV_ERR_CORRUPT;
             ret_plan->status = 0;
             ret_plan->message = RV_STR("the task's rows or its definition cannot be read: see its "

@@ -171,8 +171,9 @@ struct rv_store_ops {
     enum rv_err (*list_attempts)(struct rv_store *store, struct rv_arena *arena,
                                  struct rv_step_id step, uint32_t after_step, uint32_t after,
                                  size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
+    /* In the order in which they came: of one task (step.number 0) or of one attempt of a step. */
     enum rv_err (*list_late_replies)(struct rv_store *store, struct rv_arena *arena,
-                                     struct rv_task_id task, size_t limit,
+                                     struct rv_step_id step, uint32_t attempt, size_t limit,
                                      struct rv_late_reply *ret_rows, size_t *ret_count);
     /* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor
      * closed; `task` none: of all. */

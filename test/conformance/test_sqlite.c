@@ -71,7 +71,7 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program knows versions up to 2", 0);
+                   "has schema version 4711, and this program knows versions up to 3", 0);
 }
 
 /* A store of the first version opens with its tasks, is brought to the newest, and takes what the
@@ -83,20 +83,39 @@ static void an_older_schema_is_brought_up(void **state)
     bear(s, TASK_BASE);
     subject_close(s);
     sql(s, "ALTER TABLE task DROP COLUMN quiet_at", ignored);
+    sql(s, "DROP INDEX late_reply_attempt", ignored);
+    sql(s, "CREATE INDEX late_reply_task ON late_reply(task)", ignored);
+    sql(s,
+        "INSERT INTO late_reply(task, step, attempt, reason, output)"
+        " VALUES(1000000, 1, 1, 'after complete-by', '{\"a\":1}')",
+        ignored);
     sql(s, "DELETE FROM schema_version WHERE version > 1", ignored);
     subject_open(s);
     assert_int_equal(s->enlistment.open_tasks, 1);
     assert_int_equal(load(s, TASK_BASE)->quiet_at, 0);
     assert_non_null(load_step(s, TASK_BASE, 1));
+    struct rv_late_reply late[2];
+    size_t count = 0;
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena,
+                                               (struct rv_step_id){{TASK_BASE}, 1}, 1, 2, late,
+                                               &count),
+                     RV_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(late[0].output.at, "{\"a\":1}");
+    late[1] = late[0];
+    late[1].reason = RV_LATE_UNREADABLE; /* a word of the newest */
     struct rv_task task = *load(s, TASK_BASE);
-    struct rv_change change = {.task = &task, .revision_before = task.revision};
+    struct rv_change change = {.task = &task,
+                               .revision_before = task.revision,
+                               .late_replies = &late[1],
+                               .late_replies_count = 1};
     task.revision++;
     task.quiet_at = 4711;
     subject_commit_all(s, &change, 1);
     subject_restart(s);
     assert_int_equal(load(s, TASK_BASE)->quiet_at, 4711);
     subject_close(s);
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3");
 }
 
 static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
@@ -315,7 +334,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3");
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 

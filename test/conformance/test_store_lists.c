@@ -47,6 +47,49 @@ static void steps_and_attempts_come_in_pages(void **state)
     assert_int_equal(count, 0);
 }
 
+/* Of a task, or of one attempt: in the order in which they came. */
+static void late_replies_are_listed_by_attempt(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, 4);
+    bear(s, TASK_BASE);
+    static const uint32_t of[][2] = {{1, 1}, {2, 1}, {1, 2}, {1, 1}, {2, 1}, {1, 1}};
+    enum { LATE = sizeof of / sizeof of[0] };
+    struct rv_late_reply late[LATE], found[LATE];
+    for (size_t i = 0; i < LATE; i++) {
+        late[i] = random_late_reply(s, &prng, TASK_BASE);
+        late[i].step.number = of[i][0];
+        late[i].attempt = of[i][1];
+        late[i].arrived_at = (int64_t)i + 1;
+    }
+    struct rv_task task = *load(s, TASK_BASE);
+    struct rv_change change = {.task = &task,
+                               .revision_before = task.revision,
+                               .late_replies = late,
+                               .late_replies_count = LATE};
+    task.revision++;
+    subject_commit_all(s, &change, 1);
+    struct rv_step_id step = {{TASK_BASE}, 1};
+    size_t count = 0;
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 1, LATE, found, &count),
+                     RV_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(found[0].arrived_at, 1);
+    assert_int_equal(found[1].arrived_at, 4);
+    assert_int_equal(found[2].arrived_at, 6);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 1, 2, found, &count),
+                     RV_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 3, LATE, found, &count),
+                     RV_OK);
+    assert_int_equal(count, 0);
+    step.number = 0;
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 0, LATE, found, &count),
+                     RV_OK);
+    assert_int_equal(count, LATE);
+}
+
 /* Reads a list to its end; returns how many calls it took. */
 static size_t list_all(struct subject *s, struct rv_task_filter filter, int64_t *ids,
                        size_t *ret_count)
@@ -175,6 +218,7 @@ int main(void)
 {
     static const struct suite_case cases[] = {
         SUITE_CASE(steps_and_attempts_come_in_pages),
+        SUITE_CASE(late_replies_are_listed_by_attempt),
         SUITE_CASE(tasks_are_listed_by_state_and_workflow),
         SUITE_CASE(a_page_looks_at_a_bounded_number_of_rows),
         SUITE_CASE(open_tasks_are_scanned_in_order),

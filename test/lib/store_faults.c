@@ -215,10 +215,10 @@ static enum rv_err faults_list_attempts(struct rv_store *store, struct rv_arena 
 }
 
 static enum rv_err faults_list_late_replies(struct rv_store *store, struct rv_arena *arena,
-                                            struct rv_task_id task, size_t limit,
+                                            struct rv_step_id step, uint32_t attempt, size_t limit,
                                             struct rv_late_reply *ret_rows, size_t *ret_count)
 {
-    PASS(store, list_late_replies, arena, task, limit, ret_rows, ret_count);
+    PASS(store, list_late_replies, arena, step, attempt, limit, ret_rows, ret_count);
 }
 
 static enum rv_err faults_list_alerts(struct rv_store *store, struct rv_arena *arena,

@@ -2,6 +2,7 @@
  * and what they hear when the store or the definition does not let them (DESIGN 1, 4.6, 5). */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
+#include "base/limits.h"
 #include "order.h"
 
 #include <setjmp.h>
@@ -294,25 +295,116 @@ static void a_task_whose_definition_cannot_be_read_is_parked(void **state)
     assert_int_equal(world_count_alerts(w, waiting, RV_ALERT_UNREADABLE), 1);
 }
 
-/* Its agent is not told that the result was taken: it asks again until its complete-by. */
-static void a_result_that_cannot_be_taken_is_not_acknowledged(void **state)
+static int say(struct world *w, struct rv_request request, const char *output, const char *error)
+{
+    return world_reply(w, request,
+                       (struct rv_reply){.output = rv_str_of(output),
+                                         .error = rv_str_of(error),
+                                         .effect = RV_EFFECT_UNKNOWN});
+}
+
+/* Its agent is told that the result was not counted, and the result is kept: for the operator, and
+ * for the compensation. */
+static void a_result_that_cannot_be_taken_is_kept(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *unreadable = publication(w, "aa");
+    assert_true(world_run(w, unreadable));
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    int64_t workflow = world_task(w, task)->workflow;
+    struct rv_request request = world_take(w, "inventory", "i1");
+    spoil_definition(w, task, unreadable->u.publish.row.id);
+    struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item item = {
+        .step = request.step, .token = request.token, .reply = {.output = RV_STR("{\"r\":1}")}};
+    reply->u.replies.items = &item;
+    reply->u.replies.count = 1;
+    assert_true(world_run(w, reply));
+    assert_int_equal(reply->err, RV_OK);
+    assert_int_equal(item.status, 410);
+    assert_non_null(strstr(item.message.at, "its task cannot be read; it is kept"));
+    assert_int_equal(world_count_late(w, task), 1);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 1);
+    spoil_definition(w, task, workflow); /* it is mended */
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    world_pass(w, 10000);
+    struct rv_request release = world_take(w, "inventory", "i1");
+    assert_non_null(strstr(release.input.at, "\"was\":{\"r\":1}"));
+    assert_int_equal(world_done(w, release, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+/* A failure as well, and what a revoked attempt says. */
+static void what_a_revoked_attempt_of_such_a_task_says_is_kept(void **state)
 {
     struct world *w = *state;
     struct rv_call *unreadable = publication(w, "aa");
     assert_true(world_run(w, unreadable));
     struct rv_task_id task = world_submit(w, "order", "{}");
     struct rv_request request = world_take(w, "inventory", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     spoil_definition(w, task, unreadable->u.publish.row.id);
-    struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
-    struct rv_reply_item item = {
-        .step = request.step, .token = request.token, .reply = {.output = RV_STR("1")}};
-    reply->u.replies.items = &item;
-    reply->u.replies.count = 1;
-    assert_true(world_run(w, reply));
-    assert_int_equal(reply->err, RV_ERR_BUSY);
-    assert_int_not_equal(item.status, 200);
-    assert_state(w, task, "error");
-    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 1);
+    assert_int_equal(say(w, request, NULL, "{\"type\":\"busy\"}"), 410);
+    assert_int_equal(say(w, request, "1", NULL), 410);
+    assert_int_equal(world_count_late(w, task), 2);
+    assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
+}
+
+/* What a late agent says stands there once, however often it says it; and no more than so much. */
+static void the_ledger_keeps_what_is_said_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request first = world_take(w, "inventory", "i1");
+    world_pass(w, 12000);
+    struct rv_request second = world_take(w, "inventory", "i1");
+    world_pass(w, 10000);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(say(w, first, NULL, "{\"type\":\"busy\"}"), 410);
+    assert_int_equal(world_count_late(w, task), 1);
+    int64_t revision = world_task(w, task)->revision;
+    assert_int_equal(say(w, first, NULL, "{\"type\":\"busy\"}"), 410);
+    assert_int_equal(world_task(w, task)->revision, revision); /* nothing is written */
+    assert_int_equal(say(w, second, NULL, "{\"type\":\"busy\"}"), 410);
+    assert_int_equal(world_count_late(w, task), 2); /* another attempt */
+    for (int i = 0; i < 50; i++) {
+        char error[40];
+        snprintf(error, sizeof error, "{\"type\":\"busy-%d\"}", i);
+        assert_int_equal(say(w, first, NULL, error), 410);
+    }
+    assert_int_equal(world_count_late(w, task), RV_LATE_REPLIES_MAX);
+    /* One place is left for what counts: that it was done. */
+    assert_int_equal(say(w, first, "{\"r\":1}", NULL), 410);
+    assert_int_equal(say(w, first, "{\"r\":2}", NULL), 410);
+    assert_int_equal(world_count_late(w, task), RV_LATE_REPLIES_MAX + 1);
+    assert_string_equal(world_step(w, task, 1)->output.at, "{\"r\":1}");
+    assert_int_equal(say(w, second, "{\"r\":3}", NULL), 410);
+    assert_int_equal(world_count_late(w, task), RV_LATE_REPLIES_MAX + 2);
+    world_restart(w, 100);
+    assert_int_equal(say(w, first, NULL, "{\"type\":\"busy\"}"), 410);
+    assert_int_equal(world_count_late(w, task), RV_LATE_REPLIES_MAX + 2);
+}
+
+/* Also where the same is said twice in a call. */
+static void the_ledger_keeps_what_a_call_says_twice_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    world_pass(w, 10000);
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item items[3];
+    for (size_t i = 0; i < 3; i++)
+        items[i] = (struct rv_reply_item){.step = request.step,
+                                          .token = request.token,
+                                          .reply = {.output = i == 1 ? RV_STR("2") : RV_STR("1")}};
+    call->u.replies.items = items;
+    call->u.replies.count = 3;
+    assert_true(world_run(w, call));
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(items[i].status, 410);
+    assert_int_equal(world_count_late(w, task), 2);
 }
 
 /* ---- leases and findings that the store does not take ---- */
@@ -487,7 +579,10 @@ int main(void)
         SCENARIO(a_stop_answers_what_it_did_not_decide),
         SCENARIO(what_is_not_there_is_told),
         SCENARIO(a_task_whose_definition_cannot_be_read_is_parked),
-        SCENARIO(a_result_that_cannot_be_taken_is_not_acknowledged),
+        SCENARIO(a_result_that_cannot_be_taken_is_kept),
+        SCENARIO(what_a_revoked_attempt_of_such_a_task_says_is_kept),
+        SCENARIO(the_ledger_keeps_what_is_said_once),
+        SCENARIO(the_ledger_keeps_what_a_call_says_twice_once),
         SCENARIO(a_renewal_that_does_not_pass_is_decided_again),
         SCENARIO(a_renewal_of_an_offender_is_answered),
         SCENARIO(an_offender_that_is_parked_stays_parked),

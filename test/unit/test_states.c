@@ -39,6 +39,7 @@ static enum rv_verdict decide(struct ground *g, const struct rv_task *task,
                            .steps = steps,
                            .steps_count = count,
                            .attempts_loaded = true,
+                           .late_of = 1,
                            .definition = g->definition};
     command->seed = 5;
     command->now = command->now ? command->now : NOW;

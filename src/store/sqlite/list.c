@@ -240,16 +240,22 @@ enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *aren
 }
 
 enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                        struct rv_task_id task, size_t limit,
+                                        struct rv_step_id step, uint32_t attempt, size_t limit,
                                         struct rv_late_reply *ret_rows, size_t *ret_count)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
+    bool of_task = step.number == 0;
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_LATE_LIST, &statement);
+    enum rv_err err = rv_sqlite_statement(
+        store, of_task ? RV_SQL_LATE_LIST : RV_SQL_LATE_LIST_ATTEMPT, &statement);
     if (err != RV_OK)
         return err;
-    sqlite3_bind_int64(statement, 1, task.value);
+    sqlite3_bind_int64(statement, 1, step.task.value);
     sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    if (!of_task) {
+        sqlite3_bind_int64(statement, 3, step.number);
+        sqlite3_bind_int64(statement, 4, attempt);
+    }
     return rows_take(store, statement, &rv_table_late_reply, arena, limit, ret_rows,
                      sizeof *ret_rows, ret_count);
 }

@@ -181,7 +181,25 @@ static const char *const version_2[] = {
     NULL,
 };
 
-static const char *const *const versions[] = {version_1, version_2};
+/* Version 3: late replies of tasks that cannot be read, and what there is of one attempt. */
+static const char *const version_3[] = {
+    "CREATE TABLE late_reply_3("
+    " id INTEGER PRIMARY KEY,"
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL,"
+    " arrived_at INTEGER,"
+    " reason TEXT NOT NULL CHECK {reason late_reason},"
+    " output TEXT,"
+    " error TEXT)",
+    "INSERT INTO late_reply_3 SELECT * FROM late_reply",
+    "DROP TABLE late_reply",
+    "ALTER TABLE late_reply_3 RENAME TO late_reply",
+    "CREATE INDEX late_reply_attempt ON late_reply(task, step, attempt)",
+    NULL,
+};
+
+static const char *const *const versions[] = {version_1, version_2, version_3};
 
 int rv_sqlite_version_newest(void)
 {

@@ -119,6 +119,7 @@ enum rv_sqlite_sql {
     RV_SQL_ATTEMPT_LIST_STEP,
     RV_SQL_LATE_INSERT,
     RV_SQL_LATE_LIST,
+    RV_SQL_LATE_LIST_ATTEMPT,
     RV_SQL_ALERT_INSERT,
     RV_SQL_ALERT_CLOSE,
     RV_SQL_ALERT_ACK,
@@ -240,7 +241,7 @@ enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *aren
                                     size_t limit, struct rv_attempt *ret_attempts,
                                     size_t *ret_count);
 enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                        struct rv_task_id task, size_t limit,
+                                        struct rv_step_id step, uint32_t attempt, size_t limit,
                                         struct rv_late_reply *ret_rows, size_t *ret_count);
 enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                   struct rv_task_id task, bool open_only, int64_t before,
