@@ -177,7 +177,8 @@ static enum rv_err ask_rows_of_task(struct subject *s, struct asked *asked)
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(dump_attempt(&asked->dump, &attempts[i]));
     if (err == RV_OK)
-        err = s->ops->list_late_replies(s->store, &asked->arena, task, 20, late, &count);
+        err = s->ops->list_late_replies(s->store, &asked->arena, (struct rv_step_id){task, 0}, 0,
+                                        20, late, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(dump_late_reply(&asked->dump, &late[i]));
     if (err == RV_OK)
