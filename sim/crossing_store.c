@@ -189,6 +189,14 @@ static enum rv_err op_list_workflows(struct rv_store *store, struct rv_arena *ar
     ACROSS(store, BOUNDARY_LIST, list_workflows, arena, skip, limit, ret_rows, ret_count);
 }
 
+static enum rv_err op_list_records(struct rv_store *store, struct rv_arena *arena,
+                                   struct rv_str kind, struct rv_str prefix, struct rv_str after,
+                                   size_t limit, struct rv_record *ret_rows, size_t *ret_count)
+{
+    ACROSS(store, BOUNDARY_LIST, list_records, arena, kind, prefix, after, limit, ret_rows,
+           ret_count);
+}
+
 static const struct rv_store_ops ops = {
     .close = op_close,
     .enlist = op_enlist,
@@ -209,6 +217,7 @@ static const struct rv_store_ops ops = {
     .list_late_replies = op_list_late,
     .list_alerts = op_list_alerts,
     .list_workflows = op_list_workflows,
+    .list_records = op_list_records,
 };
 
 struct rv_store *crossing_open(struct server *s, struct rv_store *inner)

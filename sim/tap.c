@@ -154,6 +154,8 @@ static bool wrote(const struct tap *tap, const struct rv_batch *batch)
     bool any = batch->workflows_count + batch->acks_count > 0 || tap->claimed != 0;
     for (size_t i = 0; i < batch->changes_count; i++)
         any = any || batch->changes[i].outcome == RV_OK;
+    for (size_t i = 0; i < batch->records_count; i++)
+        any = any || batch->records[i].outcome == RV_OK;
     return any;
 }
 
@@ -437,6 +439,15 @@ static enum rv_err tap_op_list_workflows(struct rv_store *store, struct rv_arena
                                                 ret_count);
 }
 
+static enum rv_err tap_op_list_records(struct rv_store *store, struct rv_arena *arena,
+                                       struct rv_str kind, struct rv_str prefix,
+                                       struct rv_str after, size_t limit,
+                                       struct rv_record *ret_rows, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_records(inner_of(store), arena, kind, prefix, after, limit,
+                                              ret_rows, ret_count);
+}
+
 static const struct rv_store_ops ops = {
     .close = tap_op_close,
     .enlist = tap_op_enlist,
@@ -457,6 +468,7 @@ static const struct rv_store_ops ops = {
     .list_late_replies = tap_op_list_late,
     .list_alerts = tap_op_list_alerts,
     .list_workflows = tap_op_list_workflows,
+    .list_records = tap_op_list_records,
 };
 
 struct tap *tap_new(struct server *s)

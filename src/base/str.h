@@ -34,6 +34,12 @@ static inline bool rv_str_is(struct rv_str a, const char *terminated)
     return rv_str_eq(a, rv_str_of(terminated));
 }
 
+static inline bool rv_str_begins(struct rv_str text, struct rv_str prefix)
+{
+    return text.len >= prefix.len &&
+           (prefix.len == 0 || memcmp(text.at, prefix.at, prefix.len) == 0);
+}
+
 /* Order of the bytes, as strcmp would have it; for UTF-8 that is the order of the code points. */
 static inline int rv_str_cmp(struct rv_str a, struct rv_str b)
 {

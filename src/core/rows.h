@@ -129,6 +129,15 @@ struct rv_alert {
     struct rv_str message;
 };
 
+/* What the server and its operators keep beside tasks. Those who share a kind agree on its keys
+ * and values; a key is never empty. */
+struct rv_record {
+    int64_t at; /* written */
+    struct rv_str kind;
+    struct rv_str key;
+    struct rv_str value;
+};
+
 /* A published definition. */
 struct rv_workflow_row {
     int64_t id;

@@ -62,6 +62,15 @@ struct rv_ack {
     enum rv_err outcome; /* set by commit: OK (also when it was acknowledged before) or NOT_FOUND */
 };
 
+/* A record to be written over what is there under its kind and key, or to be taken away. Guarded by
+ * `epoch` as a change is. They apply in their order. */
+struct rv_record_change {
+    struct rv_record row; /* gone: kind and key alone count */
+    bool gone;            /* also when there is none */
+    int64_t epoch;
+    enum rv_err outcome; /* set by commit: OK or DEPOSED */
+};
+
 struct rv_batch {
     struct rv_change *changes;
     size_t changes_count;
@@ -69,6 +78,8 @@ struct rv_batch {
     size_t workflows_count;
     struct rv_ack *acks;
     size_t acks_count;
+    struct rv_record_change *records;
+    size_t records_count;
     int64_t number; /* written into the instance's row; counts up by one per instance */
 };
 
@@ -184,6 +195,11 @@ struct rv_store_ops {
     enum rv_err (*list_workflows)(struct rv_store *store, struct rv_arena *arena, size_t skip,
                                   size_t limit, struct rv_workflow_row *ret_rows,
                                   size_t *ret_count);
+    /* Of one kind, by ascending key (order of the bytes): those whose keys begin with `prefix` and
+     * come after `after`; either may be absent. The record of one key: its key as the prefix. */
+    enum rv_err (*list_records)(struct rv_store *store, struct rv_arena *arena, struct rv_str kind,
+                                struct rv_str prefix, struct rv_str after, size_t limit,
+                                struct rv_record *ret_rows, size_t *ret_count);
 };
 
 struct rv_store {

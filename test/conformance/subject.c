@@ -465,6 +465,16 @@ void dump_workflow(struct rv_buf *out, const struct rv_workflow_row *workflow)
     rv_buf_add_char(out, '\n');
 }
 
+void dump_record(struct rv_buf *out, const struct rv_record *record)
+{
+    rv_buf_lit(out, "record");
+    PUT_STR(record, kind);
+    PUT_STR(record, key);
+    PUT_INT(record, at);
+    PUT_STR(record, value);
+    rv_buf_add_char(out, '\n');
+}
+
 static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_task *task)
 {
     size_t count = 0;
@@ -491,10 +501,10 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
     } while (count == PAGE);
     enum { LATE_MAX = 1000 };
     struct rv_late_reply *late = RV_NEW_ARRAY(&s->arena, struct rv_late_reply, LATE_MAX);
-    assert_int_equal(
-        s->ops->list_late_replies(s->store, &s->arena, (struct rv_step_id){task->id, 0}, 0,
-                                  LATE_MAX, late, &count),
-        RV_OK);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena,
+                                               (struct rv_step_id){task->id, 0}, 0, LATE_MAX, late,
+                                               &count),
+                     RV_OK);
     for (size_t i = 0; i < count; i++)
         dump_late_reply(out, &late[i]);
 }
@@ -514,6 +524,21 @@ static void dump_tasks(struct rv_buf *out, struct subject *s)
         filter.before = count == PAGE ? tasks[count - 1].id : next;
         more = filter.before.value != 0;
     }
+}
+
+static void dump_records(struct rv_buf *out, struct subject *s, struct rv_str kind)
+{
+    struct rv_record rows[PAGE];
+    struct rv_str after = RV_STR_NONE;
+    size_t count = 0;
+    do {
+        assert_int_equal(
+            s->ops->list_records(s->store, &s->arena, kind, RV_STR_NONE, after, PAGE, rows, &count),
+            RV_OK);
+        for (size_t i = 0; i < count; i++)
+            dump_record(out, &rows[i]);
+        after = count > 0 ? rows[count - 1].key : after;
+    } while (count == PAGE);
 }
 
 void dump_store(struct rv_buf *out, struct subject *s)
@@ -539,6 +564,9 @@ void dump_store(struct rv_buf *out, struct subject *s)
             dump_workflow(out, &workflows[i]);
         skip += count;
     } while (count == PAGE);
+    dump_records(out, s, RV_STR("kind"));
+    dump_records(out, s, RV_STR("note"));
+    dump_records(out, s, RV_STR("notes"));
     assert_int_equal(out->failed, RV_OK);
 }
 
@@ -671,6 +699,14 @@ void publish_shop(struct subject *s)
         {5, 400, RV_STR("lab"), RV_STR("order"), RV_STR("1.0.0"), RV_STR("e"), RV_STR("{}")},
     };
     publish(s, rows, 5, RV_OK);
+}
+
+void subject_record(struct subject *s, struct rv_record_change *records, size_t count)
+{
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    struct rv_batch batch = {.records = records, .records_count = count, .number = ++s->number};
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
 }
 
 /* ---- running a suite ---- */

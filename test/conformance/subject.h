@@ -55,6 +55,8 @@ void subject_open(struct subject *subject);
 enum rv_err subject_commit(struct subject *subject, struct rv_change *changes, size_t count);
 /* The same; every outcome must be OK. */
 void subject_commit_all(struct subject *subject, struct rv_change *changes, size_t count);
+/* One transaction with these records and nothing else. */
+void subject_record(struct subject *subject, struct rv_record_change *records, size_t count);
 
 /* A plain row, and a row in which every field is random (extremes included). */
 struct rv_task plain_task(int64_t id, int64_t revision);
@@ -93,6 +95,7 @@ void dump_attempt(struct rv_buf *out, const struct rv_attempt *attempt);
 void dump_late_reply(struct rv_buf *out, const struct rv_late_reply *late);
 void dump_alert(struct rv_buf *out, const struct rv_alert *alert);
 void dump_workflow(struct rv_buf *out, const struct rv_workflow_row *workflow);
+void dump_record(struct rv_buf *out, const struct rv_record *record);
 /* All that a store holds, read through its lists. */
 void dump_store(struct rv_buf *out, struct subject *subject);
 void assert_dumps_equal(const struct rv_buf *got, const struct rv_buf *wanted);

@@ -207,6 +207,30 @@ static void committed_knows_what_was_lost(void **state)
     assert_false(committed);
 }
 
+/* Records go the way of the other rows: written over, taken away, new. */
+static void records_are_lost_as_other_rows_are(void **state)
+{
+    struct subject *s = *state;
+    struct rv_record row = {.at = 7, .kind = RV_STR("note"), .value = RV_STR("1")};
+    struct rv_record_change changes[3] = {{.row = row}, {.row = row}, {.row = row}};
+    changes[0].row.key = RV_STR("a");
+    changes[1].row.key = RV_STR("b");
+    changes[2].row.key = RV_STR("c");
+    subject_record(s, changes, 2);
+    struct rv_buf wanted, got;
+    rv_buf_init(&wanted, 1 << 20);
+    rv_buf_init(&got, 1 << 20);
+    dump_store(&wanted, s);
+    changes[0].row.value = RV_STR("2");
+    changes[1].gone = true;
+    subject_record(s, changes, 3);
+    rv_store_memory_data_lose(s->memory_data, 1);
+    dump_store(&got, s);
+    assert_dumps_equal(&got, &wanted);
+    rv_buf_done(&wanted);
+    rv_buf_done(&got);
+}
+
 /* As many as there are numbers, and more, within a moment: the one that goes on living is not in
  * their way, nor they in each other's. */
 static void starts_do_not_use_up_the_numbers(void **state)
@@ -236,6 +260,7 @@ int main(void)
         SHARED(lost_transactions_are_told_once_and_never_were),
         SHARED(who_is_not_enlisted_any_more_ends),
         SHARED(committed_knows_what_was_lost),
+        SHARED(records_are_lost_as_other_rows_are),
         SHARED(starts_do_not_use_up_the_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The lists of store.h: pages, filters, order, bounded work; held against every store. */
 #include "subject.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TASK_BASE INT64_C(1000000)
@@ -214,6 +215,90 @@ static void open_tasks_are_scanned_in_order(void **state)
     assert_int_equal(s->enlistment.open_tasks, 40);
 }
 
+/* The keys of a kind under a prefix and after a key, each with its value. */
+static const char *records_of(struct subject *s, const char *kind, const char *prefix,
+                              const char *after, size_t limit)
+{
+    static char said[100];
+    struct rv_record rows[10];
+    size_t count = 0;
+    assert_int_equal(s->ops->list_records(s->store, &s->arena, rv_str_of(kind), rv_str_of(prefix),
+                                          rv_str_of(after), limit, rows, &count),
+                     RV_OK);
+    said[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        assert_true(rv_str_is(rows[i].kind, kind));
+        assert_int_equal(rows[i].at, 7);
+        size_t len = strlen(said);
+        snprintf(said + len, sizeof said - len, "%.*s=%.*s ", RV_STR_FMT(rows[i].key),
+                 RV_STR_FMT(rows[i].value));
+    }
+    return said;
+}
+
+static void records_are_put_removed_and_listed(void **state)
+{
+    struct subject *s = *state;
+    static const char *const rows[][3] = {{"b", "x", "1"},   {"a", "k/2", "2"}, {"a", "k", "3"},
+                                          {"a", "k/1", "4"}, {"a", "l", "5"},   {"a", "k/10", "6"},
+                                          {"aa", "k", "7"}};
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    struct rv_record_change changes[ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        changes[i] = (struct rv_record_change){.row = {.at = 7,
+                                                       .kind = rv_str_of(rows[i][0]),
+                                                       .key = rv_str_of(rows[i][1]),
+                                                       .value = rv_str_of(rows[i][2])}};
+    subject_record(s, changes, ROWS);
+    subject_restart(s);
+    assert_string_equal(records_of(s, "a", NULL, NULL, 10), "k=3 k/1=4 k/10=6 k/2=2 l=5 ");
+    assert_string_equal(records_of(s, "a", NULL, "k/1", 2), "k/10=6 k/2=2 ");
+    assert_string_equal(records_of(s, "a", "k/", NULL, 10), "k/1=4 k/10=6 k/2=2 ");
+    assert_string_equal(records_of(s, "a", "k/", "k/1", 10), "k/10=6 k/2=2 ");
+    assert_string_equal(records_of(s, "a", "k/", "k", 10), "k/1=4 k/10=6 k/2=2 ");
+    assert_string_equal(records_of(s, "a", "k", NULL, 1), "k=3 ");
+    assert_string_equal(records_of(s, "a", "m", NULL, 10), "");
+    assert_string_equal(records_of(s, "a", "k/", "l", 10), "");
+    assert_string_equal(records_of(s, "c", NULL, NULL, 10), "");
+    /* In one batch: over a row, away, away though it is not there, and there again. */
+    static const char *const later[][2] = {{"k", "8"}, {"l", NULL}, {"m", NULL}, {"l", "9"}};
+    for (size_t i = 0; i < 4; i++)
+        changes[i] = (struct rv_record_change){.row = {.at = 7,
+                                                       .kind = RV_STR("a"),
+                                                       .key = rv_str_of(later[i][0]),
+                                                       .value = rv_str_of(later[i][1])},
+                                               .gone = later[i][1] == NULL,
+                                               .outcome = RV_ERR_IO};
+    subject_record(s, changes, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(changes[i].outcome, RV_OK);
+    assert_string_equal(records_of(s, "a", NULL, NULL, 10), "k=8 k/1=4 k/10=6 k/2=2 l=9 ");
+}
+
+/* A supervisor that is none any more changes no record either; the others of its batch stand. */
+static void records_have_the_guard_of_the_supervisor(void **state)
+{
+    struct subject *s = *state;
+    int64_t epoch;
+    int64_t until;
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until),
+                     RV_OK);
+    struct rv_record row = {.at = 7, .kind = RV_STR("a"), .key = RV_STR("k"), .value = RV_STR("1")};
+    struct rv_record_change changes[3] = {{.row = row}, {.row = row}, {.row = row}};
+    changes[0].epoch = epoch;
+    changes[1].epoch = epoch + 1;
+    changes[1].row.value = RV_STR("2");
+    changes[2].row.key = RV_STR("l");
+    subject_record(s, changes, 3);
+    assert_int_equal(changes[0].outcome, RV_OK);
+    assert_int_equal(changes[1].outcome, RV_ERR_DEPOSED);
+    assert_int_equal(changes[2].outcome, RV_OK);
+    changes[1].gone = true;
+    subject_record(s, &changes[1], 1);
+    assert_int_equal(changes[1].outcome, RV_ERR_DEPOSED);
+    assert_string_equal(records_of(s, "a", NULL, NULL, 10), "k=1 l=1 ");
+}
+
 int main(void)
 {
     static const struct suite_case cases[] = {
@@ -222,6 +307,8 @@ int main(void)
         SUITE_CASE(tasks_are_listed_by_state_and_workflow),
         SUITE_CASE(a_page_looks_at_a_bounded_number_of_rows),
         SUITE_CASE(open_tasks_are_scanned_in_order),
+        SUITE_CASE(records_are_put_removed_and_listed),
+        SUITE_CASE(records_have_the_guard_of_the_supervisor),
     };
     return suite_run("store_lists", cases, sizeof cases / sizeof cases[0]);
 }

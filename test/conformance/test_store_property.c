@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { ROUNDS = 120, CHANGES_MAX = 24, TASKS_MAX = 60, KEYS = 12, DUMP_EVERY = 10 };
-enum { SUBJECTS_MAX = 4 };
+enum { SUBJECTS_MAX = 4, RECORDS = 3 };
 
 struct world {
     struct rv_prng prng;
@@ -96,8 +96,31 @@ static struct rv_change random_plan(struct world *w, int64_t *pending, size_t *r
     return change;
 }
 
+/* Puts and removals of few keys in two kinds, now and then by a deposed supervisor. */
+static void random_records(struct world *w, struct rv_record_change *records)
+{
+    struct subject *s = &w->subjects[0];
+    for (size_t i = 0; i < RECORDS; i++) {
+        int number = (int)rv_prng_below(&w->prng, KEYS);
+        records[i] = (struct rv_record_change){
+            .row = {.at = (int64_t)rv_prng_below(&w->prng, 1000),
+                    .kind = rv_prng_below(&w->prng, 3) == 0 ? RV_STR("notes") : RV_STR("note"),
+                    .key = rv_arena_printf(&s->arena, "key %d", number),
+                    .value = random_str(s, &w->prng)},
+            .gone = rv_prng_below(&w->prng, 3) == 0,
+            .epoch = rv_prng_below(&w->prng, 10) == 0 ? w->epoch - 1 : 0};
+    }
+}
+
+/* What one batch has beside its changes. */
+struct beside {
+    struct rv_ack ack;
+    struct rv_record_change records[RECORDS];
+};
+
+/* *outcomes: of the changes, the acknowledgement and the records. */
 static enum rv_err commit_on(struct subject *s, const struct rv_change *changes, size_t count,
-                             struct rv_ack ack, enum rv_err *outcomes)
+                             struct beside beside, enum rv_err *outcomes)
 {
     struct rv_change copy[CHANGES_MAX];
     memcpy(copy, changes, count * sizeof copy[0]);
@@ -105,13 +128,17 @@ static enum rv_err commit_on(struct subject *s, const struct rv_change *changes,
     assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
     struct rv_batch batch = {.changes = copy,
                              .changes_count = count,
-                             .acks = &ack,
+                             .acks = &beside.ack,
                              .acks_count = 1,
+                             .records = beside.records,
+                             .records_count = RECORDS,
                              .number = ++s->number};
     enum rv_err err = s->ops->commit(s->store, &batch);
     for (size_t i = 0; i < count; i++)
         outcomes[i] = copy[i].outcome;
-    outcomes[count] = ack.outcome;
+    outcomes[count] = beside.ack.outcome;
+    for (size_t i = 0; i < RECORDS; i++)
+        outcomes[count + 1 + i] = beside.records[i].outcome;
     return err;
 }
 
@@ -134,7 +161,7 @@ static void one_batch(struct world *w)
 {
     struct rv_change changes[CHANGES_MAX];
     size_t tasks[CHANGES_MAX];
-    enum rv_err first[CHANGES_MAX + 1];
+    enum rv_err first[CHANGES_MAX + 1 + RECORDS];
     int64_t pending[TASKS_MAX];
     bool taken[TASKS_MAX] = {false};
     memcpy(pending, w->revisions, sizeof pending);
@@ -148,15 +175,17 @@ static void one_batch(struct world *w)
         taken[tasks[count]] = true;
         count++;
     }
-    struct rv_ack ack = {.alert = 1 + (int64_t)rv_prng_below(&w->prng, (uint64_t)w->alert_next),
-                         .at = 1 + (int64_t)rv_prng_below(&w->prng, 1000),
-                         .by = random_str(&w->subjects[0], &w->prng)};
-    enum rv_err err = commit_on(&w->subjects[0], changes, count, ack, first);
+    struct beside beside = {
+        .ack = {.alert = 1 + (int64_t)rv_prng_below(&w->prng, (uint64_t)w->alert_next),
+                .at = 1 + (int64_t)rv_prng_below(&w->prng, 1000),
+                .by = random_str(&w->subjects[0], &w->prng)}};
+    random_records(w, beside.records);
+    enum rv_err err = commit_on(&w->subjects[0], changes, count, beside, first);
     for (size_t i = 1; i < w->subjects_count; i++) {
-        enum rv_err other[CHANGES_MAX + 1];
-        assert_int_equal(commit_on(&w->subjects[i], changes, count, ack, other), err);
+        enum rv_err other[CHANGES_MAX + 1 + RECORDS];
+        assert_int_equal(commit_on(&w->subjects[i], changes, count, beside, other), err);
         if (err == RV_OK)
-            assert_memory_equal(other, first, (count + 1) * sizeof first[0]);
+            assert_memory_equal(other, first, (count + 1 + RECORDS) * sizeof first[0]);
     }
     assert_true(err == RV_OK || err == RV_ERR_INVALID);
     if (err == RV_OK)

@@ -235,6 +235,14 @@ static enum rv_err faults_list_workflows(struct rv_store *store, struct rv_arena
     PASS(store, list_workflows, arena, skip, limit, ret_rows, ret_count);
 }
 
+static enum rv_err faults_list_records(struct rv_store *store, struct rv_arena *arena,
+                                       struct rv_str kind, struct rv_str prefix,
+                                       struct rv_str after, size_t limit,
+                                       struct rv_record *ret_rows, size_t *ret_count)
+{
+    PASS(store, list_records, arena, kind, prefix, after, limit, ret_rows, ret_count);
+}
+
 static const struct rv_store_ops operations = {
     .close = faults_close,
     .enlist = faults_enlist,
@@ -255,6 +263,7 @@ static const struct rv_store_ops operations = {
     .list_late_replies = faults_list_late_replies,
     .list_alerts = faults_list_alerts,
     .list_workflows = faults_list_workflows,
+    .list_records = faults_list_records,
 };
 
 struct rv_store *store_faults_wrap(struct store_faults *faults, struct rv_store *inner)

@@ -113,7 +113,16 @@ static void run_batches(struct torture *t)
     changes_move(&s, changes);
     batch_write(t, &s, &(struct rv_batch){.changes = changes, .changes_count = TASKS});
     struct rv_ack ack = {.alert = 7, .at = 5, .by = RV_STR("me")};
-    batch_write(t, &s, &(struct rv_batch){.acks = &ack, .acks_count = 1});
+    struct rv_record_change records[3] = {
+        {.row = {.at = 1, .kind = RV_STR("kind"), .key = RV_STR("a"), .value = RV_STR("1")}},
+        {.row = {.at = 1, .kind = RV_STR("kind"), .key = RV_STR("b"), .value = RV_STR("2")}},
+        {.row = {.at = 1, .kind = RV_STR("kind"), .key = RV_STR("c"), .value = RV_STR("3")}}};
+    batch_write(
+        t, &s,
+        &(struct rv_batch){.acks = &ack, .acks_count = 1, .records = records, .records_count = 2});
+    records[0].gone = true;
+    records[1].row.value = RV_STR("4");
+    batch_write(t, &s, &(struct rv_batch){.records = records, .records_count = 3});
     faults_heal();
     torture_says(t, "%llx\n", (unsigned long long)hash_of_store(&s));
     rv_buf_done(&dump);

@@ -98,6 +98,16 @@ static void node_unlink(struct rv_store_memory_data *data, struct node *node)
     free(node);
 }
 
+static void record_undo(struct rv_store_memory_data *data, const struct undo *undo)
+{
+    struct rv_record *old = undo->old;
+    struct rv_record *gone = old != NULL ? records_put(&data->records, old)
+                                         : records_remove(&data->records, undo->record->kind,
+                                                          undo->record->key);
+    rv_assert(gone == undo->record);
+    free(gone);
+}
+
 static void undo_apply(struct rv_store_memory_data *data, const struct undo *undo)
 {
     switch (undo->kind) {
@@ -122,6 +132,9 @@ static void undo_apply(struct rv_store_memory_data *data, const struct undo *und
     }
     case UNDO_KEY:
         key_unlink(data, undo->key);
+        break;
+    case UNDO_RECORD:
+        record_undo(data, undo);
         break;
     }
 }
@@ -337,6 +350,33 @@ static enum rv_err workflow_put(struct commit *commit, const struct rv_workflow_
     return row_put(commit, workflows, row->id, 0, &shape_workflow, row, true);
 }
 
+static enum rv_err record_put(struct commit *commit, struct rv_record_change *change)
+{
+    struct records *records = &commit->data->records;
+    const struct rv_record *row = &change->row;
+    rv_assert(row->kind.len > 0 && row->key.len > 0);
+    bool deposed = change->epoch != 0 && !supervises(commit->store, change->epoch);
+    change->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
+    bool nothing = change->gone && records_find(records, row->kind, row->key) == NULL;
+    if (deposed || nothing)
+        return RV_OK;
+    struct undo *undo = log_next(commit);
+    if (undo == NULL || records_reserve(records) != RV_OK)
+        return RV_ERR_MEMORY;
+    *undo = (struct undo){.kind = UNDO_RECORD};
+    if (change->gone) {
+        undo->old = records_remove(records, row->kind, row->key);
+    } else {
+        struct rv_record *copy = shape_copy(&shape_record, row);
+        if (copy == NULL)
+            return RV_ERR_MEMORY;
+        undo->record = copy;
+        undo->old = records_put(records, copy);
+    }
+    commit->count++;
+    return RV_OK;
+}
+
 static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
 {
     enum rv_err err = RV_OK;
@@ -346,6 +386,8 @@ static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
         err = change_put(commit, &batch->changes[i]);
     for (size_t i = 0; err == RV_OK && i < batch->acks_count; i++)
         err = ack_put(commit, &batch->acks[i]);
+    for (size_t i = 0; err == RV_OK && i < batch->records_count; i++)
+        err = record_put(commit, &batch->records[i]);
     return err;
 }
 

@@ -62,6 +62,7 @@ void rv_store_memory_data_free(struct rv_store_memory_data *data)
     free(data->open.at);
     sorted_free(&data->alerts);
     sorted_free(&data->workflows);
+    records_free(&data->records);
     keys_free(&data->keys);
     rv_map_done(&data->ids);
     free(data);
@@ -289,6 +290,7 @@ static const struct rv_store_ops operations = {
     .list_late_replies = memory_list_late_replies,
     .list_alerts = memory_list_alerts,
     .list_workflows = memory_list_workflows,
+    .list_records = memory_list_records,
 };
 
 enum rv_err rv_store_memory_open(struct rv_store_memory_data *data, struct rv_wall_clock clock,

@@ -23,7 +23,7 @@ struct shape {
 };
 
 extern const struct shape shape_task, shape_step, shape_attempt, shape_late_reply, shape_alert,
-    shape_workflow, shape_key;
+    shape_workflow, shape_record, shape_key;
 
 /* A copy in one block, to be freed with free; NULL: no memory. */
 void *shape_copy(const struct shape *shape, const void *row);
@@ -55,6 +55,26 @@ RV_CHECK enum rv_err sorted_insert(struct sorted *set, int64_t a, int64_t b, voi
 void sorted_remove(struct sorted *set, struct sorted_entry *entry);
 /* Frees the set and its rows. */
 void sorted_free(struct sorted *set);
+
+/* ---- records.c: records in the order of kind and key ---- */
+
+struct records {
+    struct rv_record **at; /* owned, and so are the rows */
+    size_t count;
+    size_t room;
+};
+
+/* Where it stands or would stand: the first that is not before it. */
+size_t records_place(const struct records *set, struct rv_str kind, struct rv_str key);
+/* NULL: there is none. */
+struct rv_record *records_find(const struct records *set, struct rv_str kind, struct rv_str key);
+/* Takes the place of the one with the same kind and key, which is given back (NULL: there was none,
+ * and now there is one more). There is room, as records_reserve or a removal left it. */
+struct rv_record *records_put(struct records *set, struct rv_record *row);
+RV_CHECK enum rv_err records_reserve(struct records *set);
+/* It is the caller's from now on. */
+struct rv_record *records_remove(struct records *set, struct rv_str kind, struct rv_str key);
+void records_free(struct records *set);
 
 /* ---- memory.c: the data ---- */
 
@@ -107,7 +127,8 @@ struct rv_store_memory_data {
     size_t open_count;
     struct sorted alerts;    /* by id */
     struct sorted workflows; /* by id */
-    struct rv_map keys;      /* hash of a key to its key_node */
+    struct records records;
+    struct rv_map keys; /* hash of a key to its key_node */
     struct registry registry;
     bool shared;
     unsigned opened;   /* stores that have it open */
@@ -147,10 +168,11 @@ bool memory_claims_end(struct memory *store);
 /* ---- commit.c ---- */
 
 enum undo_kind {
-    UNDO_NODE, /* a task is new */
-    UNDO_TASK, /* a task's row was replaced */
-    UNDO_ROW,  /* a row of a set was replaced, or is new (old: NULL) */
-    UNDO_KEY   /* a key is new */
+    UNDO_NODE,  /* a task is new */
+    UNDO_TASK,  /* a task's row was replaced */
+    UNDO_ROW,   /* a row of a set was replaced, or is new (old: NULL) */
+    UNDO_KEY,   /* a key is new */
+    UNDO_RECORD /* a record was replaced, is new (old: NULL) or gone (record: NULL) */
 };
 
 struct undo {
@@ -161,6 +183,7 @@ struct undo {
     int64_t b;
     void *old; /* owned */
     struct key_node *key;
+    const struct rv_record *record; /* borrowed: stands in its set */
 };
 
 enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch);
@@ -211,5 +234,8 @@ enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
 enum rv_err memory_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
                                   size_t limit, struct rv_workflow_row *ret_rows,
                                   size_t *ret_count);
+enum rv_err memory_list_records(struct rv_store *base, struct rv_arena *arena, struct rv_str kind,
+                                struct rv_str prefix, struct rv_str after, size_t limit,
+                                struct rv_record *ret_rows, size_t *ret_count);
 
 #endif

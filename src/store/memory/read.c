@@ -304,3 +304,25 @@ enum rv_err memory_list_workflows(struct rv_store *base, struct rv_arena *arena,
     *ret_count = count;
     return RV_OK;
 }
+
+enum rv_err memory_list_records(struct rv_store *base, struct rv_arena *arena, struct rv_str kind,
+                                struct rv_str prefix, struct rv_str after, size_t limit,
+                                struct rv_record *ret_rows, size_t *ret_count)
+{
+    const struct records *records = &data_of(base)->records;
+    struct rv_str from = rv_str_cmp(after, prefix) > 0 ? after : prefix;
+    size_t count = 0;
+    for (size_t i = records_place(records, kind, from); i < records->count && count < limit; i++) {
+        const struct rv_record *row = records->at[i];
+        if (!rv_str_eq(row->kind, kind) || !rv_str_begins(row->key, prefix))
+            break;
+        if (after.at != NULL && rv_str_eq(row->key, after))
+            continue;
+        enum rv_err err = shape_read(&shape_record, arena, row, &ret_rows[count]);
+        if (err != RV_OK)
+            return err;
+        count++;
+    }
+    *ret_count = count;
+    return RV_OK;
+}

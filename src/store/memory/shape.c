@@ -31,6 +31,9 @@ static const size_t alert_texts[] = {AT(acked_by), AT(message)};
 #define ROW rv_workflow_row
 static const size_t workflow_texts[] = {AT(space), AT(name), AT(version), AT(hash), AT(source)};
 #undef ROW
+#define ROW rv_record
+static const size_t record_texts[] = {AT(kind), AT(key), AT(value)};
+#undef ROW
 #define ROW rv_key_row
 static const size_t key_texts[] = {AT(key), AT(body_hash)};
 #undef ROW
@@ -41,6 +44,7 @@ const struct shape shape_attempt = SHAPE(rv_attempt, attempt_texts);
 const struct shape shape_late_reply = SHAPE(rv_late_reply, late_texts);
 const struct shape shape_alert = SHAPE(rv_alert, alert_texts);
 const struct shape shape_workflow = SHAPE(rv_workflow_row, workflow_texts);
+const struct shape shape_record = SHAPE(rv_record, record_texts);
 const struct shape shape_key = SHAPE(rv_key_row, key_texts);
 
 static struct rv_str *text_in(const struct shape *shape, void *row, size_t i)

@@ -103,10 +103,9 @@ enum rv_err rv_sqlite_end(struct rv_sqlite *store)
 
 /* ---- guards ---- */
 
-static enum rv_err guard_epoch(struct commit *commit, const struct rv_change *change,
-                               enum rv_err *ret_outcome)
+static enum rv_err guard_epoch(struct commit *commit, int64_t epoch, enum rv_err *ret_outcome)
 {
-    if (change->epoch == 0)
+    if (epoch == 0)
         return RV_OK;
     if (!commit->epoch_known) {
         sqlite3_stmt *statement = NULL;
@@ -122,7 +121,7 @@ static enum rv_err guard_epoch(struct commit *commit, const struct rv_change *ch
             return err;
         commit->epoch_known = true;
     }
-    if (commit->epoch != change->epoch)
+    if (commit->epoch != epoch)
         *ret_outcome = RV_ERR_DEPOSED;
     return RV_OK;
 }
@@ -283,7 +282,7 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
     rv_assert(change->task->revision == change->revision_before + 1);
     enum rv_err outcome = RV_OK;
     bool moves = false;
-    enum rv_err err = guard_epoch(commit, change, &outcome);
+    enum rv_err err = guard_epoch(commit, change->epoch, &outcome);
     if (err == RV_OK && outcome == RV_OK)
         err = guard_revision(commit, change, &moves, &outcome);
     if (err == RV_OK && outcome == RV_OK)
@@ -328,6 +327,29 @@ static enum rv_err ack_write(struct commit *commit, struct rv_ack *ack)
     return rv_sqlite_run(store, statement);
 }
 
+static enum rv_err record_write(struct commit *commit, struct rv_record_change *change)
+{
+    struct rv_sqlite *store = commit->store;
+    const struct rv_record *row = &change->row;
+    rv_assert(row->kind.len > 0 && row->key.len > 0);
+    change->outcome = RV_OK;
+    enum rv_err err = guard_epoch(commit, change->epoch, &change->outcome);
+    if (err != RV_OK || change->outcome != RV_OK)
+        return err;
+    if (!change->gone)
+        return row_write(commit, RV_SQL_RECORD_PUT, &rv_table_record, rv_table_record.count, row,
+                         0);
+    sqlite3_stmt *statement = NULL;
+    err = rv_sqlite_statement(store, RV_SQL_RECORD_REMOVE, &statement);
+    if (err != RV_OK)
+        return err;
+    rv_sqlite_bind_str(statement, 1, row->kind);
+    rv_sqlite_bind_str(statement, 2, row->key);
+    err = rv_sqlite_run(store, statement);
+    commit->wrote = commit->wrote || sqlite3_changes(store->db) > 0;
+    return err;
+}
+
 static enum rv_err instance_write(struct commit *commit, int64_t number)
 {
     struct rv_sqlite *store = commit->store;
@@ -351,6 +373,8 @@ static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
         err = change_write(commit, &batch->changes[i]);
     for (size_t i = 0; err == RV_OK && i < batch->acks_count; i++)
         err = ack_write(commit, &batch->acks[i]);
+    for (size_t i = 0; err == RV_OK && i < batch->records_count; i++)
+        err = record_write(commit, &batch->records[i]);
     if (err == RV_OK && commit->wrote) /* a batch that changes nothing costs no sync */
         err = instance_write(commit, batch->number);
     return err;

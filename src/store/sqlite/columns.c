@@ -168,6 +168,15 @@ static const struct rv_column workflow_columns[] = {
 };
 #undef ROW
 
+#define ROW rv_record
+static const struct rv_column record_columns[] = {
+    STR(kind, "kind"),
+    STR(key, "key"),
+    {"written_at", RV_COLUMN_INSTANT, offsetof(struct ROW, at), NULL},
+    STR(value, "value"),
+};
+#undef ROW
+
 #define UNREADABLE(row) (offsetof(struct row, unreadable))
 const struct rv_table rv_table_task = {"task", COLUMNS(task_columns), 1, UNREADABLE(rv_task)};
 const struct rv_table rv_table_step = {"step", COLUMNS(step_columns), 2, UNREADABLE(rv_step)};
@@ -175,6 +184,7 @@ const struct rv_table rv_table_attempt = {"attempt", COLUMNS(attempt_columns), 3
 const struct rv_table rv_table_late_reply = {"late_reply", COLUMNS(late_columns), 0, 0};
 const struct rv_table rv_table_alert = {"alert", COLUMNS(alert_columns), 1, 0};
 const struct rv_table rv_table_workflow = {"workflow", COLUMNS(workflow_columns), 1, 0};
+const struct rv_table rv_table_record = {"record", COLUMNS(record_columns), 2, 0};
 
 void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str text)
 {

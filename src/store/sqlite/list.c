@@ -296,3 +296,28 @@ enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *are
     return rows_take(store, statement, &rv_table_workflow, arena, limit, ret_rows, sizeof *ret_rows,
                      ret_count);
 }
+
+enum rv_err rv_sqlite_list_records(struct rv_store *base, struct rv_arena *arena,
+                                   struct rv_str kind, struct rv_str prefix, struct rv_str after,
+                                   size_t limit, struct rv_record *ret_rows, size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_RECORD_LIST, &statement);
+    if (err != RV_OK)
+        return err;
+    struct rv_str from = rv_str_cmp(after, prefix) > 0 ? after : prefix;
+    rv_sqlite_bind_str(statement, 1, kind);
+    rv_sqlite_bind_str(statement, 2, from.at != NULL ? from : RV_STR(""));
+    rv_sqlite_bind_str(statement, 3, after);
+    sqlite3_bind_int64(statement, 4, (int64_t)limit);
+    size_t count = 0;
+    err = rows_take(store, statement, &rv_table_record, arena, limit, ret_rows, sizeof *ret_rows,
+                    &count);
+    if (err != RV_OK)
+        return err;
+    while (count > 0 && !rv_str_begins(ret_rows[count - 1].key, prefix))
+        count--;
+    *ret_count = count;
+    return RV_OK;
+}

@@ -199,7 +199,18 @@ static const char *const version_3[] = {
     NULL,
 };
 
-static const char *const *const versions[] = {version_1, version_2, version_3};
+/* Version 4: what the server and its operators keep beside tasks. */
+static const char *const version_4[] = {
+    "CREATE TABLE record("
+    " kind TEXT NOT NULL,"
+    " key TEXT NOT NULL,"
+    " written_at INTEGER,"
+    " value TEXT,"
+    " PRIMARY KEY (kind, key)) WITHOUT ROWID",
+    NULL,
+};
+
+static const char *const *const versions[] = {version_1, version_2, version_3, version_4};
 
 int rv_sqlite_version_newest(void)
 {

@@ -335,6 +335,7 @@ static const struct rv_store_ops operations = {
     .list_late_replies = rv_sqlite_list_late_replies,
     .list_alerts = rv_sqlite_list_alerts,
     .list_workflows = rv_sqlite_list_workflows,
+    .list_records = rv_sqlite_list_records,
 };
 
 /* What the system's files need beside SQLite's own care; another VFS has neither. */

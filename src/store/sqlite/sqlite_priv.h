@@ -84,7 +84,7 @@ struct rv_table {
 };
 
 extern const struct rv_table rv_table_task, rv_table_step, rv_table_attempt, rv_table_late_reply,
-    rv_table_alert, rv_table_workflow;
+    rv_table_alert, rv_table_workflow, rv_table_record;
 
 /* Binds the first `count` columns to the parameters 1 to `count`. The row and its strings must
  * live until the statement has run. `open_text` is where an OPEN column writes. */
@@ -135,6 +135,9 @@ enum rv_sqlite_sql {
     RV_SQL_WORKFLOW_FIND_NEWEST,
     RV_SQL_WORKFLOW_LIST,
     RV_SQL_WORKFLOW_IDS,
+    RV_SQL_RECORD_PUT,
+    RV_SQL_RECORD_REMOVE,
+    RV_SQL_RECORD_LIST,
     RV_SQL_WALK_ALL, /* ids and states of tasks, newest first, below an id */
     RV_SQL_WALK_OPEN,
     RV_SQL_WALK_RARE,
@@ -249,5 +252,8 @@ enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
 enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
                                      size_t limit, struct rv_workflow_row *ret_rows,
                                      size_t *ret_count);
+enum rv_err rv_sqlite_list_records(struct rv_store *base, struct rv_arena *arena,
+                                   struct rv_str kind, struct rv_str prefix, struct rv_str after,
+                                   size_t limit, struct rv_record *ret_rows, size_t *ret_count);
 
 #endif

@@ -7,11 +7,12 @@
 #include <errno.h>
 
 enum shape {
-    PLAIN,  /* the text is the statement */
-    INSERT, /* INSERT INTO table(columns) VALUES(?1, ...) */
-    UPDATE, /* UPDATE table SET all columns but the keys, WHERE the keys */
-    SPARED, /* as UPDATE, but the last column stays as it is */
-    SELECT  /* SELECT columns FROM table, then the text */
+    PLAIN,   /* the text is the statement */
+    INSERT,  /* INSERT INTO table(columns) VALUES(?1, ...) */
+    REPLACE, /* the same, over a row that may be there */
+    UPDATE,  /* UPDATE table SET all columns but the keys, WHERE the keys */
+    SPARED,  /* as UPDATE, but the last column stays as it is */
+    SELECT   /* SELECT columns FROM table, then the text */
 };
 
 struct sql {
@@ -26,6 +27,7 @@ struct sql {
 #define LATE &rv_table_late_reply
 #define ALERT &rv_table_alert
 #define WORKFLOW &rv_table_workflow
+#define RECORD &rv_table_record
 #define OPEN "{process_state open}"
 
 static const struct sql statements[RV_SQL_COUNT] = {
@@ -91,6 +93,11 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_WORKFLOW_IDS] = {PLAIN, NULL,
                              "SELECT id FROM workflow WHERE namespace = ?1 AND name = ?2 "
                              "AND (?3 IS NULL OR version = ?3)"},
+    [RV_SQL_RECORD_PUT] = {REPLACE, RECORD, NULL},
+    [RV_SQL_RECORD_REMOVE] = {PLAIN, NULL, "DELETE FROM record WHERE kind = ?1 AND key = ?2"},
+    [RV_SQL_RECORD_LIST] = {SELECT, RECORD,
+                            "WHERE kind = ?1 AND key >= ?2 AND key IS NOT ?3 "
+                            "ORDER BY key LIMIT ?4"},
     [RV_SQL_WALK_ALL] = {PLAIN, NULL,
                          "SELECT id, process_state FROM task "
                          "WHERE id <= ?1 ORDER BY id DESC LIMIT ?2"},
@@ -122,9 +129,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
                              "VALUES(?1, ?2, ?3, ?4)"},
 };
 
-static void insert_write(struct rv_buf *sql, const struct rv_table *table)
+static void insert_write(struct rv_buf *sql, const char *verb, const struct rv_table *table)
 {
-    rv_buf_printf(sql, "INSERT INTO %s(", table->name);
+    rv_buf_printf(sql, "%s INTO %s(", verb, table->name);
     for (int i = 0; i < table->count; i++)
         rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", table->columns[i].name);
     rv_buf_lit(sql, ") VALUES(");
@@ -158,7 +165,10 @@ static void sql_write(struct rv_buf *sql, const struct sql *of)
         rv_sqlite_expand(sql, of->text);
         break;
     case INSERT:
-        insert_write(sql, of->table);
+        insert_write(sql, "INSERT", of->table);
+        break;
+    case REPLACE:
+        insert_write(sql, "INSERT OR REPLACE", of->table);
         break;
     case UPDATE:
         update_write(sql, of->table, 0);
