@@ -136,14 +136,18 @@ static void check_expiry(const struct transition *t, const struct step_past *pas
 }
 
 /* P-09: the server's own absence is nobody's failure: what expired while it did not look burns no
- * failure count. */
+ * failure count. A renewal that came before the absence may have been decided with the expiry: then
+ * the attempt ended where its new lease ended. */
 static void check_absence(const struct transition *t, const struct step_past *past,
                           const struct rv_step *step)
 {
     if (past->row.attempt_state != RV_ATTEMPT_OPEN || past->row.deadline != 0 ||
         check_state_now(t, past, step) != RV_ATTEMPT_EXPIRED)
         return;
-    int64_t at = rv_time_earlier(past->row.lease_until, past->row.complete_by);
+    int64_t until = past->row.lease_until;
+    if (step->attempt == past->row.attempt && step->lease_until > until)
+        until = step->lease_until;
+    int64_t at = rv_time_earlier(until, past->row.complete_by);
     bool counted = step->failure_count > past->row.failure_count || step->round > past->row.round ||
                    step->state == RV_STEP_ERROR;
     if (counted && database_was_alone(t->w, at))

@@ -13,6 +13,12 @@ struct kept {
     struct registry before;
 };
 
+/* The i-th of those that are kept, the oldest first. */
+static struct kept *kept_at(const struct rv_store_memory_data *data, size_t i)
+{
+    return &data->kept[(data->kept_first + i) % data->kept_room];
+}
+
 static void log_free(struct undo *log, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -47,21 +53,25 @@ void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t cou
         return;
     }
     if (data->kept_count == data->kept_room) {
-        log_free(data->kept[0].log, data->kept[0].count);
-        memmove(data->kept, data->kept + 1, --data->kept_count * sizeof *data->kept);
+        struct kept *oldest = kept_at(data, 0);
+        log_free(oldest->log, oldest->count);
+        data->kept_first = (data->kept_first + 1) % data->kept_room;
+        data->kept_count--;
     }
-    struct kept *newest = &data->kept[data->kept_count++];
-    *newest = (struct kept){log, count, data->registry};
+    struct kept *newest = kept_at(data, data->kept_count++);
+    newest->log = log;
+    newest->count = count;
+    newest->before = data->registry;
     memcpy(newest->before.roles, roles_before, sizeof newest->before.roles);
 }
 
 void memory_kept_free(struct rv_store_memory_data *data)
 {
     for (size_t i = 0; i < data->kept_count; i++)
-        log_free(data->kept[i].log, data->kept[i].count);
+        log_free(kept_at(data, i)->log, kept_at(data, i)->count);
     free(data->kept);
     data->kept = NULL;
-    data->kept_count = data->kept_room = 0;
+    data->kept_count = data->kept_room = data->kept_first = 0;
 }
 
 void rv_store_memory_data_lose(struct rv_store_memory_data *data, size_t commits)
@@ -69,7 +79,7 @@ void rv_store_memory_data_lose(struct rv_store_memory_data *data, size_t commits
     rv_assert(commits <= data->kept_count);
     data->commits -= commits;
     for (; commits > 0; commits--) {
-        struct kept *newest = &data->kept[--data->kept_count];
+        struct kept *newest = kept_at(data, --data->kept_count);
         memory_undo(data, newest->log, newest->count); /* which frees what was written */
         free(newest->log);
         data->registry = newest->before;

@@ -132,7 +132,8 @@ struct rv_store_memory_data {
     struct registry registry;
     bool shared;
     unsigned opened;   /* stores that have it open */
-    struct kept *kept; /* owned: the newest transactions, the oldest first */
+    struct kept *kept; /* owned, a ring: the newest transactions */
+    size_t kept_first; /* place of the oldest */
     size_t kept_count;
     size_t kept_room; /* 0: none are kept */
     uint64_t commits;
