@@ -116,6 +116,12 @@ static void absence_add(struct database *d, int64_t from, int64_t until)
         d->absences[d->absences_count++] = (struct absence_seen){from, until};
 }
 
+void database_reads_clock(struct world *w)
+{
+    if (w->database->read_at < database_wall(w))
+        w->database->read_at = database_wall(w);
+}
+
 /* Only what is an absence beyond doubt: checkers want to be sure. */
 void database_look(struct world *w, int64_t slack_ms)
 {
@@ -215,8 +221,8 @@ void database_turn(struct world *w)
 void database_heal(struct world *w)
 {
     struct database *d = w->database;
-    if (database_wall(w) < d->looked_at)
-        d->wall_ahead += d->looked_at - database_wall(w);
+    if (database_wall(w) < d->read_at)
+        d->wall_ahead += d->read_at - database_wall(w);
     d->down_until = d->read_only_until = 0;
     storage_heal(w);
 }

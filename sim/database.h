@@ -24,6 +24,7 @@ struct database {
     struct rv_wall_clock clock;
     int64_t wall_ahead;            /* of the virtual time */
     int64_t looked_at;             /* wall clock of the last look of any server */
+    int64_t read_at;               /* the latest wall clock that the store may have read */
     struct absence_seen *absences; /* owned */
     size_t absences_count;
     int64_t committed_at; /* the store's clock in the newest transaction */
@@ -41,6 +42,8 @@ enum rv_err database_open(struct world *w, struct rv_store **ret_store);
 int64_t database_wall(const struct world *w);
 /* Agents can keep deadlines that were set by it: it neither jumps nor drifts nor trembles. */
 bool database_clock_good(const struct world *w);
+/* The store reads its clock: it never shows an earlier instant again. */
+void database_reads_clock(struct world *w);
 /* A server looks at the clock; `slack_ms`: so much later than the last look is no absence yet. */
 void database_look(struct world *w, int64_t slack_ms);
 /* A server starts and finds the store last used at `alive_at`. */

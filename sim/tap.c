@@ -113,6 +113,7 @@ static enum rv_err tap_op_enlist(struct rv_store *store, struct rv_str boot, int
     enum rv_err err = travel(tap, WAY_TO_SERVER);
     if (err == RV_OK && read_only(tap->world))
         err = RV_ERR_BUSY;
+    database_reads_clock(tap->world);
     if (err == RV_OK)
         err = tap->inner->ops->enlist(tap->inner, boot, pid, ret_enlistment);
     return err == RV_OK ? travel(tap, WAY_BACK) : err;
@@ -126,6 +127,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     if (err != RV_OK)
         return err;
     tap->connection = w->database->connections;
+    database_reads_clock(w);
     err = tap->inner->ops->begin(tap->inner, ret_now);
     if (err != RV_OK)
         return err;
@@ -312,8 +314,11 @@ static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool
     struct tap *tap = (struct tap *)store;
     if (tap->dead || tap->dies || travel(tap, WAY_TO_SERVER) != RV_OK)
         return RV_ERR_IO;
+    /* Asked over a new connection, which breaks like the one before. */
+    uint64_t connection = tap->world->database->connections;
     enum rv_err err = tap->inner->ops->committed(tap->inner, number, ret_committed);
-    if (err != RV_OK || travel(tap, WAY_BACK) != RV_OK)
+    if (err != RV_OK || travel(tap, WAY_BACK) != RV_OK ||
+        connection != tap->world->database->connections)
         return RV_ERR_IO;
     if (*ret_committed)
         tap->heard = tap->sent;

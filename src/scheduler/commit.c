@@ -98,6 +98,7 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         if (s->store->ops->committed(s->store, batch.number, &committed) != RV_OK)
             return RV_ERR_COMMIT_UNKNOWN;
         err = committed || RV_MUTANT_ON(UNKNOWN_COMMIT_AS_DONE) ? RV_OK : RV_ERR_CONFLICT;
+        s->batch.lost = err != RV_OK;
     }
     s->batch.wrote = s->batch.wrote || err == RV_OK;
     return err;

@@ -370,19 +370,24 @@ static bool request_fill(struct rv_arena *arena, const struct work *work, uint32
     return request->reference.at != NULL && request->input.at != NULL;
 }
 
-/* Tells the instance once per boot which of its attempts shall stop. */
+/* Tells the instance once per boot which of its attempts shall stop, behind what an earlier batch
+ * has put there. */
 static void cancels_fill(struct pending *p)
 {
-    struct rv_arena *arena = &p->call->arena;
-    p->poll->cancels = RV_NEW_ARRAY(arena, struct rv_cancel_notice, p->instance->cancels);
-    if (p->poll->cancels == NULL)
+    struct rv_poll *poll = p->poll;
+    struct rv_cancel_notice *room = RV_NEW_ARRAY(&p->call->arena, struct rv_cancel_notice,
+                                                 poll->cancels_count + p->instance->cancels);
+    if (room == NULL)
         return;
+    if (poll->cancels_count > 0)
+        memcpy(room, poll->cancels, poll->cancels_count * sizeof *room);
+    poll->cancels = room;
     for (struct held *h = p->instance->held; h != NULL; h = h->next) {
         if (!h->revoked || h->cancel_told)
             continue;
         h->cancel_told = true;
         p->instance->cancels--;
-        p->poll->cancels[p->poll->cancels_count++] = (struct rv_cancel_notice){h->step, h->token};
+        poll->cancels[poll->cancels_count++] = (struct rv_cancel_notice){h->step, h->token};
     }
 }
 
@@ -452,6 +457,9 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     struct rv_poll *poll = p->poll;
     if (poll_admitted_in_vain(s, p))
         return poll_unadmit(s, p);
+    /* Answered now, be it with cancels alone, it would miss what it took before. */
+    if (!p->admitted && !s->draining)
+        return false;
     requests_room(p);
     for (size_t i = 0; i < p->matched_count; i++) {
         const struct matched *m = &p->matched[i];

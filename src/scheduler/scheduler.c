@@ -145,9 +145,15 @@ static void absence_note(struct rv_scheduler *s)
 
 /* While nothing can be written no reply can be taken: the server is as good as absent, from the
  * last look before the first refusal until the next write. Reads alone tell nothing. */
+static bool writes_missed(const struct rv_scheduler *s)
+{
+    int64_t gone = s->batch.now - s->unwritable_from;
+    return s->full || (s->unwritable && gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS);
+}
+
 static void refusal_note(struct rv_scheduler *s, enum rv_err err)
 {
-    if (rv_err_family(err) == RV_FAMILY_RETRY)
+    if (rv_err_family(err) == RV_FAMILY_RETRY || s->batch.lost)
         s->unwritable = true;
     if (err == RV_ERR_FULL) {
         s->full = true;
@@ -155,10 +161,9 @@ static void refusal_note(struct rv_scheduler *s, enum rv_err err)
         s->supervisor.role_until = s->batch.now + s->options.role_lease_ms / 4 +
                                    s->options.scan_interval_ms;
     } else if (s->unwritable && s->batch.wrote) {
-        int64_t gone = s->batch.now - s->unwritable_from;
-        if (s->full || gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS) {
+        if (writes_missed(s)) {
             absence_add(s, s->unwritable_from, s->batch.now);
-            absence_log(s, gone);
+            absence_log(s, s->batch.now - s->unwritable_from);
         }
         s->full = s->unwritable = false;
     }
@@ -169,7 +174,7 @@ static bool absence_covers(const struct rv_scheduler *s, int64_t at)
 {
     if (RV_MUTANT_ON(ABSENCE_COUNTED))
         return false;
-    if (s->full && at > s->unwritable_from)
+    if (writes_missed(s) && at > s->unwritable_from)
         return true;
     for (size_t i = 0; i < ABSENCES_MAX; i++)
         if (at > s->absences[i].from && at <= s->absences[i].until)
@@ -588,7 +593,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.mono_now = mono_now;
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
-    s->batch.must_commit = s->batch.wrote = false;
+    s->batch.must_commit = s->batch.wrote = s->batch.lost = false;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.heavy = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
@@ -725,7 +730,9 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
     workflow_cache_trim(s);
     agents_forget(&s->agents, s->batch.now);
     finished_flush(s);
-    s->refused = err != RV_OK || s->full || rv_err_family(s->batch.refused) == RV_FAMILY_RETRY;
+    s->refused = err != RV_OK || s->full || rv_err_family(s->batch.refused) == RV_FAMILY_RETRY ||
+                 (s->batch.lost && s->lost);
+    s->lost = s->batch.lost;
     return err == RV_OK && s->full ? RV_ERR_FULL : err;
 }
 
@@ -737,7 +744,8 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
     int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - gone;
     if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
         wait = CLOCK_STANDS_MS;
-    /* What the store has just refused it would refuse again: not at once, and not for ever. */
+    /* What the store has just refused, or lost twice, it would refuse again: not at once, and not
+     * for ever. */
     if (s->refused)
         wait = s->options.scan_interval_ms / REFUSED_REST_PART - gone;
     const struct rv_heap_entry *first = rv_heap_first(&s->parked_until);

@@ -120,6 +120,7 @@ struct batch {
     size_t acks_count;
     bool must_commit;     /* the role was renewed */
     bool wrote;           /* a transaction of it was committed */
+    bool lost;            /* its commit had an unknown outcome, and the store has nothing of it */
     enum rv_err refused;  /* OK, or with what the store has refused a piece of it for now */
     enum rv_err taskless; /* OK, or why publishes and acks were not written */
     unsigned heavy;       /* decisions that used up their budget of inline steps */
@@ -150,7 +151,7 @@ struct rv_scheduler {
     bool looked;             /* this process has looked at it */
     int64_t moved_mono;      /* when it was seen to move, by the monotonic clock */
     bool full;               /* the newest write found the disk full */
-    bool unwritable;         /* ... or was refused for another reason that passes */
+    bool unwritable;         /* ... or was refused for another reason that passes, or lost */
     int64_t unwritable_from; /* the last look before that */
     bool history_lost;       /* the store does not have any more what was committed */
     struct absence absences[ABSENCES_MAX];
@@ -166,6 +167,7 @@ struct rv_scheduler {
     struct pending_list carried; /* to be decided again in the next batch */
     bool more_due;               /* the next batch has work already */
     bool refused;                /* the store refused the last batch */
+    bool lost;                   /* the store has nothing of the last batch, as it turned out */
     bool draining;
 };
 

@@ -148,12 +148,17 @@ void world_restart(struct world *w, int64_t down_ms)
     world_start(w);
 }
 
-void world_restart_stumbling(struct world *w, int64_t down_ms)
+void world_restart_unlooked(struct world *w, int64_t down_ms)
 {
     world_stop(w);
     time_goes(w, down_ms);
     w->restarts++;
     world_begin(w);
+}
+
+void world_restart_stumbling(struct world *w, int64_t down_ms)
+{
+    world_restart_unlooked(w, down_ms);
     world_restart(w, 10);
 }
 

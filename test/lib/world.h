@@ -55,6 +55,8 @@ int64_t world_now(void *self);
 void world_close(struct world *w);
 /* kill -9 and start: everything but the store's data is gone. `down_ms` pass meanwhile. */
 void world_restart(struct world *w, int64_t down_ms);
+/* The same, but no batch has run yet. */
+void world_restart_unlooked(struct world *w, int64_t down_ms);
 /* The same, but the first start dies before its first batch; the second is 10 ms later. */
 void world_restart_stumbling(struct world *w, int64_t down_ms);
 /* Time passes in steps, with a batch whenever the scheduler wants one. */

@@ -75,6 +75,28 @@ static void the_same_poll_gets_the_same_attempts(void **state)
     assert_int_equal(world_step(w, task, 1)->attempt, 1);
 }
 
+/* Right after a restart, when nobody knows yet what the instance holds, but that it holds something
+ * that it shall stop. */
+static void a_repeated_poll_is_not_answered_with_cancels_alone(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id cancelled = world_submit(w, "order", "{}");
+    assert_int_equal(requests(poll_as(w, "i1", "b1", "p1", true, NULL, 0)), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, cancelled), RV_OK);
+    (void)world_submit(w, "order", "{}");
+    struct rv_call *first = poll_as(w, "i1", "b1", "p2", true, "p1", 0);
+    assert_int_equal(requests(first), 1);
+    world_restart_unlooked(w, 100);
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    call->u.replies.has_next = true;
+    call->u.replies.next = first->u.poll;
+    call->u.replies.next.requests_count = call->u.replies.next.cancels_count = 0;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.replies.next.cancels_count, 1);
+    assert_int_equal(call->u.replies.next.requests_count, 1);
+    assert_int_equal(call->u.replies.next.requests[0].token, first->u.poll.requests[0].token);
+}
+
 static void an_answer_that_is_not_confirmed_was_lost(void **state)
 {
     struct world *w = *state;
@@ -508,6 +530,7 @@ int main(void)
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         SCENARIO(the_same_poll_gets_the_same_attempts),
+        SCENARIO(a_repeated_poll_is_not_answered_with_cancels_alone),
         SCENARIO(an_answer_that_is_not_confirmed_was_lost),
         SCENARIO(a_confirmed_answer_was_not),
         SCENARIO(agents_without_confirm_rely_on_complete_by),

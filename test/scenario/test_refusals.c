@@ -315,7 +315,7 @@ static void a_commit_that_is_found_absent_is_decided_again(void **state)
     faults.fail_commits = 3;
     run_batch(w, calls, 5);
     assert_false(world_finished(calls[0]));
-    world_settle(w);
+    world_pass(w, 1000);
     assert_int_equal(faults.fail_commits, 0);
     for (size_t i = 0; i < 5; i++)
         assert_true(world_finished(calls[i]) && calls[i]->err == RV_OK);
@@ -327,6 +327,52 @@ static void a_commit_that_is_found_absent_is_decided_again(void **state)
     /* The new task's hint was lost with the batch, and given again. */
     struct rv_request request = world_take(w, "inventory", "i1");
     assert_int_equal(request.step.task.value, calls[0]->u.submit.items[0].task.value);
+}
+
+/* The first loss is made good at once; a store that loses everything is not asked without end, and
+ * what its tasks miss meanwhile is nobody's failure. */
+static void a_store_that_loses_every_commit_is_asked_now_and_then(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "i1");
+    faults.fail_with = RV_ERR_COMMIT_UNKNOWN;
+    faults.fail_commits = UINT32_MAX;
+    uint64_t before = faults.commit_calls;
+    world_pass(w, 20000);
+    assert_in_range(faults.commit_calls - before, 10, 100);
+    faults.fail_commits = 0;
+    world_pass(w, 20000);
+    assert_step(w, task, 1, "pending");
+    assert_int_equal(world_step(w, task, 1)->failure_count, 0);
+}
+
+/* The renewal came in time, but in an absence, and the batch that would have taken it was lost:
+ * the agent has heard of neither, and has stopped. */
+static void an_absence_lasts_until_something_is_written(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("leased") "do:\n"
+                                        "  - long:\n"
+                                        "      call: slow\n"
+                                        "      metadata: {reeve: {completeBy: PT20S, lease: PT5S,"
+                                        " failures: {threshold: 2, delay: PT1S}}}\n");
+    struct rv_task_id task = world_submit(w, "leased", "{}");
+    struct rv_call *lease = world_call(w, RV_CALL_LEASES);
+    struct rv_request request = world_take(w, "slow", "i1");
+    struct rv_lease_item item = {.step = request.step, .token = request.token};
+    lease->u.leases.items = &item;
+    lease->u.leases.count = 1;
+    lease->mono_at = w->mono + 2000;
+    w->now += 19500;
+    w->mono += 19500;
+    faults.fail_with = RV_ERR_COMMIT_UNKNOWN;
+    faults.fail_commits = 1;
+    run_batch(w, &lease, 1);
+    assert_false(world_finished(lease));
+    world_absent(w, 1000);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_EXPIRED);
+    assert_int_equal(world_step(w, task, 1)->failure_count, 0);
 }
 
 /* Again and again: at some time the callers hear so, and what to do. */
@@ -462,6 +508,8 @@ int main(void)
         SCENARIO(what_is_written_is_answered_and_the_rest_decided_again),
         SCENARIO(the_items_of_a_halved_call_are_written_once_each),
         SCENARIO(a_commit_that_is_found_absent_is_decided_again),
+        SCENARIO(a_store_that_loses_every_commit_is_asked_now_and_then),
+        SCENARIO(an_absence_lasts_until_something_is_written),
         SCENARIO(the_tries_are_bounded),
         SCENARIO(a_publication_that_is_refused_for_now_is_written_later),
         SCENARIO(an_offender_whose_parking_is_refused_is_parked_later),
