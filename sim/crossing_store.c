@@ -182,6 +182,22 @@ static enum rv_err op_list_alerts(struct rv_store *store, struct rv_arena *arena
            ret_count);
 }
 
+static enum rv_err op_list_messages(struct rv_store *store, struct rv_arena *arena,
+                                    struct rv_task_id task, uint32_t after, size_t limit,
+                                    struct rv_message *ret_messages, size_t *ret_count)
+{
+    ACROSS(store, BOUNDARY_LIST, list_messages, arena, task, after, limit, ret_messages, ret_count);
+}
+
+static enum rv_err op_list_deliveries(struct rv_store *store, struct rv_arena *arena,
+                                      struct rv_task_id task, struct rv_str after_destination,
+                                      struct rv_task_id after, size_t limit,
+                                      struct rv_delivery *ret_rows, size_t *ret_count)
+{
+    ACROSS(store, BOUNDARY_LIST, list_deliveries, arena, task, after_destination, after, limit,
+           ret_rows, ret_count);
+}
+
 static enum rv_err op_list_workflows(struct rv_store *store, struct rv_arena *arena, size_t skip,
                                      size_t limit, struct rv_workflow_row *ret_rows,
                                      size_t *ret_count)
@@ -216,6 +232,8 @@ static const struct rv_store_ops ops = {
     .list_attempts = op_list_attempts,
     .list_late_replies = op_list_late,
     .list_alerts = op_list_alerts,
+    .list_messages = op_list_messages,
+    .list_deliveries = op_list_deliveries,
     .list_workflows = op_list_workflows,
     .list_records = op_list_records,
 };

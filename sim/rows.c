@@ -35,6 +35,8 @@ uint64_t rows_task(const struct rv_task *t)
         sum = with(sum, t->open[i]);
     sum = with_int(with_int(with_int(sum, t->created_at), t->started_at), t->ended_at);
     sum = with_int(sum, t->quiet_at);
+    if (t->last_message != 0) /* the sums of worlds without messages stay */
+        sum = with_str(with(with(sum, t->last_message), t->reply_stream), t->reply_url);
     sum = with_str(with_str(with_str(sum, t->key), t->correlation), t->input);
     return with_str(with_str(with_str(sum, t->context), t->output), t->error);
 }
@@ -76,6 +78,19 @@ static uint64_t with_alert(uint64_t sum, const struct rv_alert *a)
     sum = with(with(with_int(sum, a->id), a->step), a->kind);
     sum = with_int(with_int(with_int(sum, a->raised_at), a->acked_at), a->closed_at);
     return with_str(with_str(sum, a->acked_by), a->message);
+}
+
+static uint64_t with_message(uint64_t sum, const struct rv_message *m)
+{
+    sum = with(with(with(sum, m->number), m->kind), m->step);
+    return with_str(with_int(sum, m->at), m->body);
+}
+
+static uint64_t with_delivery(uint64_t sum, const struct rv_delivery *d)
+{
+    sum = with(with(with(with(sum, d->next), d->last), d->failures), d->parked);
+    sum = with_int(with_int(sum, d->since), d->due_at);
+    return with_str(with_str(sum, d->destination), d->url);
 }
 
 /* ---- through the lists ---- */
@@ -149,6 +164,29 @@ static uint64_t with_ledgers(uint64_t sum, struct world *w, struct rv_store *sto
     return sum;
 }
 
+static uint64_t with_messages(uint64_t sum, struct world *w, struct rv_store *store,
+                              struct rv_task_id task)
+{
+    struct rv_message rows[RV_PAGE_ROWS_MAX];
+    struct rv_delivery delivery;
+    size_t count = RV_PAGE_ROWS_MAX;
+    uint32_t after = 0;
+    while (count == RV_PAGE_ROWS_MAX) {
+        enum rv_err err = store->ops->list_messages(store, &w->history->scratch, task, after,
+                                                    RV_PAGE_ROWS_MAX, rows, &count);
+        if (!readable(w, err))
+            return sum;
+        for (size_t i = 0; i < count; i++) {
+            sum = with_message(sum, &rows[i]);
+            after = rows[i].number;
+        }
+    }
+    struct rv_task_id none = {0};
+    enum rv_err err = store->ops->list_deliveries(store, &w->history->scratch, task, RV_STR_NONE,
+                                                  none, 1, &delivery, &count);
+    return readable(w, err) && count == 1 ? with_delivery(sum, &delivery) : sum;
+}
+
 uint64_t rows_all(struct world *w, struct rv_store *store)
 {
     struct rv_task rows[RV_PAGE_ROWS_MAX];
@@ -167,6 +205,7 @@ uint64_t rows_all(struct world *w, struct rv_store *store)
             sum = with_steps(sum, w, store, rows[i].id);
             sum = with_attempts(sum, w, store, rows[i].id);
             sum = with_ledgers(sum, w, store, rows[i].id);
+            sum = with_messages(sum, w, store, rows[i].id);
         }
         filter.before = next.value != 0 || count == 0 ? next : rows[count - 1].id;
     }

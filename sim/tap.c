@@ -436,6 +436,23 @@ static enum rv_err tap_op_list_alerts(struct rv_store *store, struct rv_arena *a
                                              ret_alerts, ret_count);
 }
 
+static enum rv_err tap_op_list_messages(struct rv_store *store, struct rv_arena *arena,
+                                        struct rv_task_id task, uint32_t after, size_t limit,
+                                        struct rv_message *ret_messages, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_messages(inner_of(store), arena, task, after, limit,
+                                               ret_messages, ret_count);
+}
+
+static enum rv_err tap_op_list_deliveries(struct rv_store *store, struct rv_arena *arena,
+                                          struct rv_task_id task, struct rv_str after_destination,
+                                          struct rv_task_id after, size_t limit,
+                                          struct rv_delivery *ret_rows, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_deliveries(inner_of(store), arena, task, after_destination,
+                                                 after, limit, ret_rows, ret_count);
+}
+
 static enum rv_err tap_op_list_workflows(struct rv_store *store, struct rv_arena *arena,
                                          size_t skip, size_t limit,
                                          struct rv_workflow_row *ret_rows, size_t *ret_count)
@@ -472,6 +489,8 @@ static const struct rv_store_ops ops = {
     .list_attempts = tap_op_list_attempts,
     .list_late_replies = tap_op_list_late,
     .list_alerts = tap_op_list_alerts,
+    .list_messages = tap_op_list_messages,
+    .list_deliveries = tap_op_list_deliveries,
     .list_workflows = tap_op_list_workflows,
     .list_records = tap_op_list_records,
 };

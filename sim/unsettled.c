@@ -32,6 +32,7 @@ static const struct rv_task *task_keep(struct unsettled *u, const struct rv_task
     *task = *of;
     keep(u, &task->key);
     keep(u, &task->correlation);
+    keep(u, &task->reply_url);
     keep(u, &task->input);
     keep(u, &task->context);
     keep(u, &task->output);
@@ -92,6 +93,11 @@ static struct rv_change change_keep(struct unsettled *u, const struct rv_change 
         keep(u, &alerts[i].message);
     }
     change.alerts = alerts;
+    struct rv_message *messages = rows_keep(u, of->messages, of->messages_count, sizeof *messages);
+    for (size_t i = 0; i < of->messages_count; i++)
+        keep(u, &messages[i].body);
+    change.messages = messages;
+    change.delivery = NULL;
     change.key = NULL;
     return change;
 }

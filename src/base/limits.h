@@ -23,6 +23,8 @@ enum {
     RV_SCOPE_DEPTH_MAX = 32,                    /* nesting of do and try in a definition */
     RV_WAIT_MS_DEFAULT = 20000,                 /* a poll without waitMs */
     RV_WAIT_MS_MAX = 50000,
+    RV_URL_BYTES_MAX = 2048,
+    RV_MESSAGE_PAYLOAD_BYTES_MAX = 16 * 1024, /* of an output or error in a message */
     RV_LATE_REPLIES_MAX = 8,             /* of one attempt that are kept, the same one once */
     RV_POISON_DEATHS = 3,                /* dead instances on one step that raise an alert */
     RV_NO_AGENT_ALERT_MS = 5 * 60 * 1000 /* a step that no agent takes */

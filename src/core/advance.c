@@ -100,7 +100,7 @@ static enum rv_verdict advance_line(struct draft *d, enum rv_direction direction
         step->input = stop->inline_run;
     draft_open_add(d, step->number);
     if (direction == RV_FORWARD && d->plan->task.state == RV_TASK_PENDING)
-        rv_task_move(&d->plan->task.state, RV_TASK_PROCESSING);
+        draft_task_move(d, RV_TASK_PROCESSING);
     return RV_DECIDED;
 }
 
@@ -151,7 +151,7 @@ static enum rv_verdict advance_done(struct draft *d, enum rv_direction direction
     task->output = stop->output;
     task->error = RV_STR_NONE;
     task->ended_at = d->command->now;
-    rv_task_move(&task->state, RV_TASK_PROCESSED);
+    draft_task_move(d, RV_TASK_PROCESSED);
     d->plan->close_alerts = !RV_MUTANT_ON(ALERTS_STAY_OPEN);
     return RV_DECIDED;
 }

@@ -79,7 +79,7 @@ enum rv_verdict attempt_assign(struct draft *d)
     step->target = RV_STR_NONE;
     rv_step_move(&step->state, RV_STEP_PROCESSING);
     if (task->state == RV_TASK_PENDING)
-        rv_task_move(&task->state, RV_TASK_PROCESSING);
+        draft_task_move(d, RV_TASK_PROCESSING);
     if (task->started_at == 0)
         task->started_at = command->now;
     return RV_DECIDED;
@@ -94,6 +94,7 @@ static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
     step->ended_at = d->command->now;
     step->wake_at = 0;
     rv_step_move(&step->state, RV_STEP_PROCESSED);
+    message_completed(d, step);
     draft_open_remove(d, step->number);
     if (step->direction == RV_FORWARD && !RV_MUTANT_ON(DONE_NOT_CHAINED))
         undo_chain(d, step);

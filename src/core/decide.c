@@ -18,8 +18,11 @@ static enum rv_verdict decide_submit(struct draft *d)
         .key = command->u.submit.key,
         .correlation = command->u.submit.correlation,
         .input = command->u.submit.input,
+        .reply_url = command->u.submit.reply_url,
+        .reply_stream = command->u.submit.reply_stream,
     };
     d->plan->changed = true;
+    message_received(d);
     struct rv_flow_env env;
     struct rv_flow_stop stop;
     RV_TRY(advance_env(d, RV_FORWARD, 0, &env));
@@ -161,6 +164,8 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     plan->changed = false;
     plan->close_alerts = false;
     plan->steps_count = plan->attempts_count = plan->late_count = plan->alerts_count = 0;
+    plan->messages = NULL;
+    plan->messages_count = 0;
     plan->status = 200;
     plan->err = RV_OK;
     plan->message = RV_STR_NONE;
@@ -168,7 +173,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     struct draft d = {.view = view, .command = command, .arena = arena, .plan = plan};
     rv_prng_init(&d.prng, command->seed);
     enum rv_verdict verdict = decide(&d);
-    if (verdict == RV_DECIDED && arena->refused != RV_OK)
+    if (verdict == RV_DECIDED && (arena->refused != RV_OK || d.starved))
         verdict = RV_NO_ROOM;
     if (!rv_task_state_open(plan->task.state))
         plan->alerts_count = 0; /* a task that has ended calls for nobody */

@@ -49,6 +49,8 @@ struct rv_command {
             int64_t workflow;
             struct rv_str input, key, correlation;
             uint8_t priority, instance;
+            struct rv_str reply_url;
+            bool reply_stream;
         } submit;
         struct {
             struct rv_str instance, boot, poll;
@@ -83,7 +85,7 @@ struct rv_view {
     bool attempts_loaded;
     const struct rv_late_reply *late; /* what the ledger has of attempt `late_of` of that step */
     size_t late_count;
-    uint32_t late_of; /* 0: not asked for */
+    uint32_t late_of;                       /* 0: not asked for */
     const struct rv_definition *definition; /* NULL: cannot be read */
 };
 
@@ -96,6 +98,7 @@ enum {
     RV_PLAN_STEPS_MAX = 64,
     RV_PLAN_ALERTS_MAX = 4,
     RV_PLAN_LATE_MAX = 1,
+    RV_PLAN_MESSAGES_MAX = 16,
     RV_PLAN_ATTEMPTS_MAX = 4
 };
 
@@ -111,6 +114,8 @@ struct rv_plan {
     size_t late_count;
     struct rv_alert alerts[RV_PLAN_ALERTS_MAX]; /* ids are given by the scheduler */
     size_t alerts_count;
+    struct rv_message *messages; /* to the submitter, in their order; NULL: there are none */
+    size_t messages_count;
     bool close_alerts;
     int status;            /* REPLY, RENEW: 200, 409 or 410 */
     enum rv_err err;       /* operator's commands: REFUSED with the message */

@@ -9,9 +9,13 @@ void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum
                struct rv_str message)
 {
     struct rv_task *task = &d->plan->task;
+    bool told = task->state == RV_TASK_ERROR;
     task->direction = direction;
-    if (task->state != RV_TASK_ERROR)
+    if (!told)
         rv_task_move(&task->state, RV_TASK_ERROR);
+    struct rv_alert alert = {.step = step, .kind = kind, .message = message};
+    if (!told)
+        message_parked(d, &alert);
     if (!RV_MUTANT_ON(PARKED_WITHOUT_ALERT))
         draft_alert(d, step, kind, message);
 }

@@ -42,7 +42,7 @@ enum rv_verdict operate_resubmit(struct draft *d)
     d->plan->changed = true;
     if (!undoing)
         task->error = RV_STR_NONE;
-    rv_task_move(&task->state, undoing ? RV_TASK_COMPENSATING : RV_TASK_PROCESSING);
+    draft_task_move(d, undoing ? RV_TASK_COMPENSATING : RV_TASK_PROCESSING);
     for (uint32_t i = 0; i < task->open_count; i++) {
         struct rv_step *step;
         RV_TRY(draft_step(d, task->open[i], &step));
@@ -135,7 +135,7 @@ static enum rv_verdict operate_abandon(struct draft *d)
     task->error = error_cancelled(d);
     if (task->error.at == NULL)
         return RV_NO_ROOM;
-    rv_task_move(&task->state, RV_TASK_CANCELLED);
+    draft_task_move(d, RV_TASK_CANCELLED);
     task->ended_at = d->command->now;
     d->plan->close_alerts = true;
     d->plan->changed = true;

@@ -15,6 +15,7 @@ struct draft {
     struct rv_arena *arena;
     struct rv_plan *plan;
     struct rv_prng prng;
+    bool starved; /* there was no memory for a message: the plan is no good without it */
 };
 
 /* The step's row to read; NEED_STEP when it is neither planned nor loaded, UNREADABLE when there is
@@ -36,6 +37,15 @@ void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct
 void draft_archive(struct draft *d, const struct rv_step *step);
 void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
                 enum rv_late_reason reason);
+
+/* message.c: what the submitter is told. */
+/* The only way in which a task's state moves: the submitter is told of it. */
+void draft_task_move(struct draft *d, enum rv_task_state to);
+void message_received(struct draft *d);
+/* The task is in error, and waits for the operator whom the alert calls. */
+void message_parked(struct draft *d, const struct rv_alert *alert);
+/* An agent has completed the step. */
+void message_completed(struct draft *d, const struct rv_step *step);
 
 /* Uniform in [ms, ms + ms / part]. */
 int64_t draft_jitter(struct draft *d, int64_t ms, int64_t part);

@@ -31,6 +31,8 @@ struct rv_task {
     uint32_t undo_head;          /* newest step that may have had an effect and is not undone */
     uint32_t undo_blocker;       /* oldest step on that chain that does not declare its undo */
     uint32_t pivot;              /* step that passed the point of no return; 0: none */
+    uint32_t last_message;       /* of the newest message to its submitter; 0: none */
+    bool reply_stream;           /* messages are kept for whoever reads its stream */
     uint32_t open_count;
     uint32_t open[RV_OPEN_STEPS_MAX]; /* numbers of the steps at which control stands */
     int64_t created_at;
@@ -39,11 +41,12 @@ struct rv_task {
     int64_t quiet_at;  /* until then a forward attempt that ended unheard may be at work */
     struct rv_str key; /* the submitter's */
     struct rv_str correlation;
-    struct rv_str input;   /* as submitted */
-    struct rv_str context; /* the DSL's $context; absent: null */
-    struct rv_str output;  /* of the whole, once processed */
-    struct rv_str error;   /* why it is undone, compensated or parked */
-    bool unreadable;       /* not a column: the stored row holds what no task can (store.h) */
+    struct rv_str reply_url; /* of the webhook that its messages go to; absent: none */
+    struct rv_str input;     /* as submitted */
+    struct rv_str context;   /* the DSL's $context; absent: null */
+    struct rv_str output;    /* of the whole, once processed */
+    struct rv_str error;     /* why it is undone, compensated or parked */
+    bool unreadable;         /* not a column: the stored row holds what no task can (store.h) */
 };
 
 /* One step: a call of an agent, a wait, or a run of inline steps. It is the line of control too:
@@ -136,6 +139,29 @@ struct rv_record {
     struct rv_str kind;
     struct rv_str key;
     struct rv_str value;
+};
+
+/* What a task's submitter is told; written with what it tells, and never changed. */
+struct rv_message {
+    struct rv_task_id task;
+    uint32_t number; /* from 1 in its task, without gaps */
+    enum rv_message_kind kind;
+    uint32_t step; /* number; 0: the task as a whole */
+    int64_t at;
+    struct rv_str body; /* JSON, as it is sent */
+};
+
+/* How far a task's messages have come on their way to its webhook. */
+struct rv_delivery {
+    struct rv_task_id task;
+    uint32_t next;             /* number of the first message that is not known to have arrived */
+    uint32_t last;             /* of the newest message; below `next`: nothing waits */
+    uint32_t failures;         /* in a row, of the message `next` */
+    int64_t since;             /* from when on that message could be sent */
+    int64_t due_at;            /* it is not tried before */
+    bool parked;               /* given up: an alert calls an operator, who has it retried */
+    struct rv_str destination; /* scheme, host and port of the URL: what fails together */
+    struct rv_str url;
 };
 
 /* A published definition. */

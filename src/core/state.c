@@ -95,6 +95,12 @@ static const char *const late_reason_texts[] = {
 #undef RV_LATE_REASON
 };
 
+static const char *const message_kind_texts[] = {
+#define RV_MESSAGE_KIND(name, text) text,
+#include "core/tbl/message_kind.def"
+#undef RV_MESSAGE_KIND
+};
+
 const char *rv_task_state_text(enum rv_task_state state)
 {
     return TEXT_OF(task_state_texts, state);
@@ -133,6 +139,11 @@ const char *rv_effect_text(enum rv_effect effect)
 const char *rv_late_reason_text(enum rv_late_reason reason)
 {
     return TEXT_OF(late_reason_texts, reason);
+}
+
+const char *rv_message_kind_text(enum rv_message_kind kind)
+{
+    return TEXT_OF(message_kind_texts, kind);
 }
 
 const char *rv_direction_text(enum rv_direction direction)

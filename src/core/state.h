@@ -56,6 +56,13 @@ enum rv_late_reason {
     RV_LATE_REASON_COUNT
 };
 
+enum rv_message_kind {
+#define RV_MESSAGE_KIND(name, text) RV_MESSAGE_##name,
+#include "core/tbl/message_kind.def"
+#undef RV_MESSAGE_KIND
+    RV_MESSAGE_KIND_COUNT
+};
+
 enum rv_direction { RV_FORWARD, RV_UNDO };
 
 /* The text of each, as in API, CLI, logs and docs; "?" outside the table. */
@@ -67,6 +74,7 @@ const char *rv_alert_kind_cure(enum rv_alert_kind kind);
 const char *rv_step_kind_text(enum rv_step_kind kind);
 const char *rv_effect_text(enum rv_effect effect);
 const char *rv_late_reason_text(enum rv_late_reason reason);
+const char *rv_message_kind_text(enum rv_message_kind kind);
 const char *rv_direction_text(enum rv_direction direction);
 
 /* True when `text` is a task state's text. */

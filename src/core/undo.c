@@ -129,7 +129,7 @@ static void undo_finish(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     d->plan->changed = true;
-    rv_task_move(&task->state, task->cancelling ? RV_TASK_CANCELLED : RV_TASK_COMPENSATED);
+    draft_task_move(d, task->cancelling ? RV_TASK_CANCELLED : RV_TASK_COMPENSATED);
     task->ended_at = d->command->now;
     d->plan->close_alerts = true;
 }
@@ -147,7 +147,7 @@ enum rv_verdict undo_begin(struct draft *d)
     d->plan->changed = true;
     bool begun = task->state != RV_TASK_PENDING;
     if (begun)
-        rv_task_move(&task->state, RV_TASK_COMPENSATING);
+        draft_task_move(d, RV_TASK_COMPENSATING);
     for (uint32_t i = 0; i < count; i++)
         RV_TRY(step_revoke(d, open[i]));
     if (begun)

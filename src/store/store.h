@@ -50,7 +50,13 @@ struct rv_change {
     size_t late_replies_count;
     const struct rv_alert *alerts;
     size_t alerts_count;
-    bool close_alerts;   /* closes the task's open alerts before the new ones are raised */
+    bool
+        close_alerts; /* closes the task's open alerts but UNDELIVERABLE, before the new are raised */
+    const struct rv_message *messages; /* all inserts */
+    size_t messages_count;
+    /* With messages, NULL: they go to no webhook. Inserted as it is when the task has none; else
+     * `last` moves on, and `since` and `due_at` are taken over if nothing was waiting. */
+    const struct rv_delivery *delivery;
     enum rv_err outcome; /* set by commit: OK, CONFLICT, DUPLICATE (key), DEPOSED */
 };
 
@@ -71,6 +77,19 @@ struct rv_record_change {
     enum rv_err outcome; /* set by commit: OK or DEPOSED */
 };
 
+/* What came of a delivery, or of an operator's word about it. Guarded by `epoch` as a change is, and
+ * by the number and the failures of the message that it is about. Looked at after the changes of
+ * its batch. */
+struct rv_delivery_change {
+    struct rv_delivery row; /* next, failures, since, due_at and parked are written */
+    uint32_t next_before;
+    uint32_t failures_before;
+    int64_t epoch;
+    const struct rv_alert *alert; /* raised; NULL: none */
+    bool close_alert;             /* closes the task's open alerts UNDELIVERABLE */
+    enum rv_err outcome;          /* set by commit: OK, CONFLICT (also when it is gone), DEPOSED */
+};
+
 struct rv_batch {
     struct rv_change *changes;
     size_t changes_count;
@@ -80,6 +99,8 @@ struct rv_batch {
     size_t acks_count;
     struct rv_record_change *records;
     size_t records_count;
+    struct rv_delivery_change *deliveries;
+    size_t deliveries_count;
     int64_t number; /* written into the instance's row; counts up by one per instance */
 };
 
@@ -105,7 +126,7 @@ struct rv_task_filter {
 
 struct rv_store;
 
-/* At most 20 operations. */
+/* At most 24 operations (docs/decisions/014-reply-queues.md). */
 struct rv_store_ops {
     void (*close)(struct rv_store *store);
 
@@ -191,6 +212,17 @@ struct rv_store_ops {
     enum rv_err (*list_alerts)(struct rv_store *store, struct rv_arena *arena,
                                struct rv_task_id task, bool open_only, int64_t before, size_t limit,
                                struct rv_alert *ret_alerts, size_t *ret_count);
+    /* Of one task, by ascending number, after `after`. */
+    enum rv_err (*list_messages)(struct rv_store *store, struct rv_arena *arena,
+                                 struct rv_task_id task, uint32_t after, size_t limit,
+                                 struct rv_message *ret_messages, size_t *ret_count);
+    /* Those in which a message waits and which are not parked, by destination and task, after the
+     * place `after_destination`, `after` (absent: from the first). Or `task` alone: whatever stands
+     * in its. */
+    enum rv_err (*list_deliveries)(struct rv_store *store, struct rv_arena *arena,
+                                   struct rv_task_id task, struct rv_str after_destination,
+                                   struct rv_task_id after, size_t limit,
+                                   struct rv_delivery *ret_rows, size_t *ret_count);
     /* By namespace, name, publication (newest first). */
     enum rv_err (*list_workflows)(struct rv_store *store, struct rv_arena *arena, size_t skip,
                                   size_t limit, struct rv_workflow_row *ret_rows,

@@ -207,6 +207,9 @@ struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_
         .started_at = INSTANT(),
         .ended_at = INSTANT(),
         .quiet_at = INSTANT(),
+        .last_message = NUMBER(),
+        .reply_stream = FLAG(),
+        .reply_url = TEXT(),
         .key = TEXT(),
         .correlation = TEXT(),
         .input = TEXT(),
@@ -313,7 +316,7 @@ struct rv_alert random_alert(struct subject *subject, struct rv_prng *prng, int6
 
 /* ---- dumps ---- */
 
-static void put_str(struct rv_buf *out, const char *name, struct rv_str text)
+void put_str(struct rv_buf *out, const char *name, struct rv_str text)
 {
     rv_buf_printf(out, " %s=", name);
     if (text.at == NULL)
@@ -328,13 +331,10 @@ static void put_str(struct rv_buf *out, const char *name, struct rv_str text)
     out->len += text.len * 2;
 }
 
-static void put_int(struct rv_buf *out, const char *name, int64_t number)
+void put_int(struct rv_buf *out, const char *name, int64_t number)
 {
     rv_buf_printf(out, " %s=%" PRId64, name, number);
 }
-
-#define PUT_STR(row, field) put_str(out, #field, (row)->field)
-#define PUT_INT(row, field) put_int(out, #field, (int64_t)(row)->field)
 
 void dump_task(struct rv_buf *out, const struct rv_task *task)
 {
@@ -351,6 +351,8 @@ void dump_task(struct rv_buf *out, const struct rv_task *task)
     PUT_INT(task, undo_head);
     PUT_INT(task, undo_blocker);
     PUT_INT(task, pivot);
+    PUT_INT(task, last_message);
+    PUT_INT(task, reply_stream);
     PUT_INT(task, open_count);
     for (uint32_t i = 0; i < task->open_count; i++)
         PUT_INT(task, open[i]);
@@ -360,6 +362,7 @@ void dump_task(struct rv_buf *out, const struct rv_task *task)
     PUT_INT(task, quiet_at);
     PUT_STR(task, key);
     PUT_STR(task, correlation);
+    PUT_STR(task, reply_url);
     PUT_STR(task, input);
     PUT_STR(task, context);
     PUT_STR(task, output);
@@ -507,6 +510,7 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
                      RV_OK);
     for (size_t i = 0; i < count; i++)
         dump_late_reply(out, &late[i]);
+    dump_messages(out, s, task->id);
 }
 
 static void dump_tasks(struct rv_buf *out, struct subject *s)

@@ -68,6 +68,8 @@ struct rv_attempt random_attempt(struct subject *subject, struct rv_prng *prng, 
 struct rv_late_reply random_late_reply(struct subject *subject, struct rv_prng *prng, int64_t task);
 struct rv_alert random_alert(struct subject *subject, struct rv_prng *prng, int64_t id,
                              int64_t task);
+struct rv_message random_message(struct subject *subject, struct rv_prng *prng, int64_t task,
+                                 uint32_t number);
 struct rv_str random_str(struct subject *subject, struct rv_prng *prng);
 
 /* An insert of a plain task with its first step; on the subject's arena. */
@@ -96,6 +98,15 @@ void dump_late_reply(struct rv_buf *out, const struct rv_late_reply *late);
 void dump_alert(struct rv_buf *out, const struct rv_alert *alert);
 void dump_workflow(struct rv_buf *out, const struct rv_workflow_row *workflow);
 void dump_record(struct rv_buf *out, const struct rv_record *record);
+void dump_message(struct rv_buf *out, const struct rv_message *message);
+void dump_delivery(struct rv_buf *out, const struct rv_delivery *delivery);
+/* Of one task, with its delivery. */
+void dump_messages(struct rv_buf *out, struct subject *subject, struct rv_task_id task);
+/* A field of a row. */
+void put_str(struct rv_buf *out, const char *name, struct rv_str text);
+void put_int(struct rv_buf *out, const char *name, int64_t number);
+#define PUT_STR(row, field) put_str(out, #field, (row)->field)
+#define PUT_INT(row, field) put_int(out, #field, (int64_t)(row)->field)
 /* All that a store holds, read through its lists. */
 void dump_store(struct rv_buf *out, struct subject *subject);
 void assert_dumps_equal(const struct rv_buf *got, const struct rv_buf *wanted);

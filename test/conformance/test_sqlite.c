@@ -71,7 +71,7 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program knows versions up to 4", 0);
+                   "has schema version 4711, and this program knows versions up to 5", 0);
 }
 
 /* A store of the first version opens with its tasks, is brought to the newest, and takes what the
@@ -90,6 +90,13 @@ static void an_older_schema_is_brought_up(void **state)
         " VALUES(1000000, 1, 1, 'after complete-by', '{\"a\":1}')",
         ignored);
     sql(s, "DROP TABLE record", ignored);
+    sql(s, "ALTER TABLE task DROP COLUMN last_message", ignored);
+    sql(s, "ALTER TABLE task DROP COLUMN reply_stream", ignored);
+    sql(s, "ALTER TABLE task DROP COLUMN reply_url", ignored);
+    sql(s, "DROP TABLE message", ignored);
+    sql(s, "DROP TABLE delivery", ignored);
+    sql(s, "INSERT INTO alert(id, task, step, kind, raised_at) VALUES(5, 1000000, 0, 'failed', 9)",
+        ignored);
     sql(s, "DELETE FROM schema_version WHERE version > 1", ignored);
     subject_open(s);
     assert_int_equal(s->enlistment.open_tasks, 1);
@@ -105,18 +112,27 @@ static void an_older_schema_is_brought_up(void **state)
     assert_string_equal(late[0].output.at, "{\"a\":1}");
     late[1] = late[0];
     late[1].reason = RV_LATE_UNREADABLE; /* a word of the newest */
+    struct rv_alert alerts[2] = {
+        {.id = 6, .task = {TASK_BASE}, .kind = RV_ALERT_UNDELIVERABLE, .raised_at = 1}};
     struct rv_task task = *load(s, TASK_BASE);
     struct rv_change change = {.task = &task,
                                .revision_before = task.revision,
                                .late_replies = &late[1],
-                               .late_replies_count = 1};
+                               .late_replies_count = 1,
+                               .alerts = alerts,
+                               .alerts_count = 1};
     task.revision++;
     task.quiet_at = 4711;
     subject_commit_all(s, &change, 1);
     subject_restart(s);
     assert_int_equal(load(s, TASK_BASE)->quiet_at, 4711);
+    assert_int_equal(s->ops->list_alerts(s->store, &s->arena, (struct rv_task_id){TASK_BASE}, false,
+                                         0, 2, alerts, &count),
+                     RV_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(alerts[1].kind, RV_ALERT_FAILED);
     subject_close(s);
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5");
 }
 
 static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
@@ -335,7 +351,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5");
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 

@@ -228,6 +228,21 @@ static enum rv_err faults_list_alerts(struct rv_store *store, struct rv_arena *a
     PASS(store, list_alerts, arena, task, open_only, before, limit, ret_alerts, ret_count);
 }
 
+static enum rv_err faults_list_messages(struct rv_store *store, struct rv_arena *arena,
+                                        struct rv_task_id task, uint32_t after, size_t limit,
+                                        struct rv_message *ret_messages, size_t *ret_count)
+{
+    PASS(store, list_messages, arena, task, after, limit, ret_messages, ret_count);
+}
+
+static enum rv_err faults_list_deliveries(struct rv_store *store, struct rv_arena *arena,
+                                          struct rv_task_id task, struct rv_str after_destination,
+                                          struct rv_task_id after, size_t limit,
+                                          struct rv_delivery *ret_rows, size_t *ret_count)
+{
+    PASS(store, list_deliveries, arena, task, after_destination, after, limit, ret_rows, ret_count);
+}
+
 static enum rv_err faults_list_workflows(struct rv_store *store, struct rv_arena *arena,
                                          size_t skip, size_t limit,
                                          struct rv_workflow_row *ret_rows, size_t *ret_count)
@@ -262,6 +277,8 @@ static const struct rv_store_ops operations = {
     .list_attempts = faults_list_attempts,
     .list_late_replies = faults_list_late_replies,
     .list_alerts = faults_list_alerts,
+    .list_messages = faults_list_messages,
+    .list_deliveries = faults_list_deliveries,
     .list_workflows = faults_list_workflows,
     .list_records = faults_list_records,
 };

@@ -112,6 +112,17 @@ static void run_batches(struct torture *t)
             .changes = &more, .changes_count = 1, .workflows = &workflow, .workflows_count = 1});
     changes_move(&s, changes);
     batch_write(t, &s, &(struct rv_batch){.changes = changes, .changes_count = TASKS});
+    struct rv_message message = random_message(&s, &prng, FIRST, 1);
+    struct rv_delivery delivery = {.task = {FIRST}, .next = 1, .last = 1, .url = RV_STR("u")};
+    more = move_of(&s, FIRST, 3, RV_TASK_PROCESSING);
+    more.messages = &message;
+    more.messages_count = 1;
+    more.delivery = &delivery;
+    batch_write(t, &s, &(struct rv_batch){.changes = &more, .changes_count = 1});
+    struct rv_alert lost = {.id = 90, .task = {FIRST}, .kind = RV_ALERT_UNDELIVERABLE};
+    struct rv_delivery_change given_up = {.row = delivery, .next_before = 1, .alert = &lost};
+    given_up.row.parked = given_up.close_alert = true;
+    batch_write(t, &s, &(struct rv_batch){.deliveries = &given_up, .deliveries_count = 1});
     struct rv_ack ack = {.alert = 7, .at = 5, .by = RV_STR("me")};
     struct rv_record_change records[3] = {
         {.row = {.at = 1, .kind = RV_STR("kind"), .key = RV_STR("a"), .value = RV_STR("1")}},
@@ -198,6 +209,29 @@ static enum rv_err ask_rows_of_task(struct subject *s, struct asked *asked)
     return err == RV_OK ? asked->dump.failed : err;
 }
 
+static enum rv_err ask_messages(struct subject *s, struct asked *asked)
+{
+    const struct rv_task_id none = {0}, task = {FIRST};
+    struct rv_message messages[4];
+    struct rv_delivery rows[4];
+    size_t count;
+    asked_begin(asked);
+    enum rv_err err = s->ops->list_messages(s->store, &asked->arena, task, 0, 4, messages, &count);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        OUTSIDE(dump_message(&asked->dump, &messages[i]));
+    if (err == RV_OK)
+        err = s->ops->list_deliveries(s->store, &asked->arena, none, RV_STR_NONE, none, 4, rows,
+                                      &count);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        OUTSIDE(dump_delivery(&asked->dump, &rows[i]));
+    if (err == RV_OK)
+        err = s->ops->list_deliveries(s->store, &asked->arena, task, RV_STR_NONE, none, 1, rows,
+                                      &count);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        OUTSIDE(dump_delivery(&asked->dump, &rows[i]));
+    return err == RV_OK ? asked->dump.failed : err;
+}
+
 static enum rv_err ask_by_id(struct subject *s, struct asked *asked)
 {
     const struct rv_task_id ids[] = {{FIRST}, {1}, {FIRST + 5}};
@@ -266,7 +300,7 @@ static enum rv_err ask_open(struct subject *s, struct asked *asked)
 static void run_questions(struct torture *t)
 {
     static enum rv_err (*const questions[])(struct subject * s, struct asked * asked) = {
-        ask_tasks, ask_of_workflow, ask_rows_of_task, ask_by_id, ask_names, ask_open};
+        ask_tasks, ask_of_workflow, ask_rows_of_task, ask_messages, ask_by_id, ask_names, ask_open};
     struct subject s;
     struct rv_prng prng;
     struct rv_change change;
@@ -280,6 +314,13 @@ static void run_questions(struct torture *t)
     publish_shop(&s);
     bear(&s, FIRST);
     random_change(&s, &prng, FIRST + 5, &change, &dump);
+    subject_commit_all(&s, &change, 1);
+    struct rv_message message = random_message(&s, &prng, FIRST, 1);
+    struct rv_delivery delivery = {.task = {FIRST}, .next = 1, .last = 1, .url = RV_STR("u")};
+    change = move_of(&s, FIRST, 2, RV_TASK_PROCESSING);
+    change.messages = &message;
+    change.messages_count = 1;
+    change.delivery = &delivery;
     subject_commit_all(&s, &change, 1);
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         TRY(t, questions[i](&s, &asked));

@@ -91,9 +91,12 @@ static void node_unlink(struct rv_store_memory_data *data, struct node *node)
         sorted_remove(&data->open, sorted_find(&data->open, id.value, 0));
     open_count(data, node->row, NULL);
     rv_assert(node->steps.count == 0 && node->attempts.count == 0 && node->late.count == 0);
+    rv_assert(node->messages.count == 0 && node->delivery.count == 0);
     sorted_free(&node->steps);
     sorted_free(&node->attempts);
     sorted_free(&node->late);
+    sorted_free(&node->messages);
+    sorted_free(&node->delivery);
     free(node->row);
     free(node);
 }
@@ -251,13 +254,15 @@ static enum rv_err key_put(struct commit *commit, const struct rv_key_row *row)
     return RV_OK;
 }
 
-static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task)
+/* Those that say that a webhook takes nothing, or all the others. */
+static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task, bool undeliverable)
 {
     struct sorted *alerts = &commit->data->alerts;
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < alerts->count; i++) {
         struct rv_alert alert = *(const struct rv_alert *)alerts->at[i].row;
-        if (alert.task.value != task.value || alert.closed_at != 0)
+        if (alert.task.value != task.value || alert.closed_at != 0 ||
+            (alert.kind == RV_ALERT_UNDELIVERABLE) != undeliverable)
             continue;
         alert.closed_at = commit->store->clock_floor;
         err = row_put(commit, alerts, alert.id, 0, &shape_alert, &alert, false);
@@ -278,11 +283,32 @@ static enum rv_err ledgers_put(struct commit *commit, struct node *node,
         err = row_put(commit, &node->late, (int64_t)node->late.count, 0, &shape_late_reply,
                       &change->late_replies[i], true);
     if (err == RV_OK && change->close_alerts)
-        err = alerts_close(commit, change->task->id);
+        err = alerts_close(commit, change->task->id, false);
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
         err = row_put(commit, &commit->data->alerts, change->alerts[i].id, 0, &shape_alert,
                       &change->alerts[i], true);
+    for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
+        err = row_put(commit, &node->messages, change->messages[i].number, 0, &shape_message,
+                      &change->messages[i], true);
     return err;
+}
+
+static enum rv_err delivery_grow(struct commit *commit, struct node *node,
+                                 const struct rv_delivery *delivery)
+{
+    if (delivery == NULL)
+        return RV_OK;
+    bool there = node->delivery.count > 0;
+    struct rv_delivery row = *delivery;
+    if (there) {
+        row = *(const struct rv_delivery *)node->delivery.at[0].row;
+        if (row.next > row.last) {
+            row.since = delivery->since;
+            row.due_at = delivery->due_at;
+        }
+        row.last = delivery->last;
+    }
+    return row_put(commit, &node->delivery, 0, 0, &shape_delivery, &row, !there);
 }
 
 static bool supervises(const struct memory *store, int64_t epoch)
@@ -320,7 +346,37 @@ static enum rv_err change_put(struct commit *commit, struct rv_change *change)
     for (size_t i = 0; err == RV_OK && i < change->steps_count; i++)
         err = row_put(commit, &node->steps, change->steps[i]->number, 0, &shape_step,
                       change->steps[i], change->steps_new[i]);
-    return err == RV_OK ? ledgers_put(commit, node, change) : err;
+    if (err == RV_OK)
+        err = ledgers_put(commit, node, change);
+    return err == RV_OK ? delivery_grow(commit, node, change->delivery) : err;
+}
+
+static enum rv_err delivery_put(struct commit *commit, struct rv_delivery_change *change)
+{
+    struct node *node = memory_node_find(commit->data, change->row.task);
+    if (change->epoch != 0 && !supervises(commit->store, change->epoch)) {
+        change->outcome = RV_ERR_DEPOSED;
+        return RV_OK;
+    }
+    change->outcome = RV_ERR_CONFLICT;
+    if (node == NULL || node->delivery.count == 0)
+        return RV_OK;
+    struct rv_delivery row = *(const struct rv_delivery *)node->delivery.at[0].row;
+    if (row.next != change->next_before || row.failures != change->failures_before)
+        return RV_OK;
+    change->outcome = RV_OK;
+    row.next = change->row.next;
+    row.failures = change->row.failures;
+    row.since = change->row.since;
+    row.due_at = change->row.due_at;
+    row.parked = change->row.parked;
+    enum rv_err err = row_put(commit, &node->delivery, 0, 0, &shape_delivery, &row, false);
+    if (err == RV_OK && change->close_alert)
+        err = alerts_close(commit, row.task, true);
+    if (err == RV_OK && change->alert != NULL)
+        err = row_put(commit, &commit->data->alerts, change->alert->id, 0, &shape_alert,
+                      change->alert, true);
+    return err;
 }
 
 static enum rv_err ack_put(struct commit *commit, struct rv_ack *ack)
@@ -388,6 +444,8 @@ static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
         err = ack_put(commit, &batch->acks[i]);
     for (size_t i = 0; err == RV_OK && i < batch->records_count; i++)
         err = record_put(commit, &batch->records[i]);
+    for (size_t i = 0; err == RV_OK && i < batch->deliveries_count; i++)
+        err = delivery_put(commit, &batch->deliveries[i]);
     return err;
 }
 

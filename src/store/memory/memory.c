@@ -56,6 +56,8 @@ void rv_store_memory_data_free(struct rv_store_memory_data *data)
         sorted_free(&node->steps);
         sorted_free(&node->attempts);
         sorted_free(&node->late);
+        sorted_free(&node->messages);
+        sorted_free(&node->delivery);
         free(node->row);
     }
     sorted_free(&data->tasks);
@@ -289,6 +291,8 @@ static const struct rv_store_ops operations = {
     .list_attempts = memory_list_attempts,
     .list_late_replies = memory_list_late_replies,
     .list_alerts = memory_list_alerts,
+    .list_messages = memory_list_messages,
+    .list_deliveries = memory_list_deliveries,
     .list_workflows = memory_list_workflows,
     .list_records = memory_list_records,
 };

@@ -23,7 +23,7 @@ struct shape {
 };
 
 extern const struct shape shape_task, shape_step, shape_attempt, shape_late_reply, shape_alert,
-    shape_workflow, shape_record, shape_key;
+    shape_message, shape_delivery, shape_workflow, shape_record, shape_key;
 
 /* A copy in one block, to be freed with free; NULL: no memory. */
 void *shape_copy(const struct shape *shape, const void *row);
@@ -84,6 +84,8 @@ struct node {
     struct sorted steps;    /* by number */
     struct sorted attempts; /* by step, number */
     struct sorted late;     /* by arrival in the ledger */
+    struct sorted messages; /* by number */
+    struct sorted delivery; /* at most one row */
     bool queued;            /* stands in data.open, open or not */
 };
 
@@ -232,6 +234,13 @@ enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *are
 enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                struct rv_task_id task, bool open_only, int64_t before, size_t limit,
                                struct rv_alert *ret_alerts, size_t *ret_count);
+enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_task_id task, uint32_t after, size_t limit,
+                                 struct rv_message *ret_messages, size_t *ret_count);
+enum rv_err memory_list_deliveries(struct rv_store *base, struct rv_arena *arena,
+                                   struct rv_task_id task, struct rv_str after_destination,
+                                   struct rv_task_id after, size_t limit,
+                                   struct rv_delivery *ret_rows, size_t *ret_count);
 enum rv_err memory_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
                                   size_t limit, struct rv_workflow_row *ret_rows,
                                   size_t *ret_count);

@@ -273,6 +273,68 @@ enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
     return RV_OK;
 }
 
+enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_task_id task, uint32_t after, size_t limit,
+                                 struct rv_message *ret_messages, size_t *ret_count)
+{
+    const struct sorted none = {.at = NULL};
+    const struct node *node = memory_node_find(data_of(base), task);
+    const struct sorted *messages = node != NULL ? &node->messages : &none;
+    return rows_list(arena, messages, sorted_place(messages, after, INT64_MAX), &shape_message,
+                     limit, ret_messages, ret_count);
+}
+
+static int place_cmp(struct rv_str destination, struct rv_task_id task, struct rv_str other,
+                     struct rv_task_id other_task)
+{
+    int order = rv_str_cmp(destination, other);
+    return order != 0 ? order : (task.value > other_task.value) - (task.value < other_task.value);
+}
+
+/* The first that waits and comes after the place; NULL: there is none. */
+static const struct rv_delivery *delivery_next(const struct rv_store_memory_data *data,
+                                               struct rv_str destination, struct rv_task_id task)
+{
+    const struct rv_delivery *next = NULL;
+    for (size_t i = 0; i < data->tasks.count; i++) {
+        const struct node *node = data->tasks.at[i].row;
+        const struct rv_delivery *row = node->delivery.count > 0 ? node->delivery.at[0].row : NULL;
+        if (row == NULL || row->next > row->last || row->parked ||
+            place_cmp(row->destination, row->task, destination, task) <= 0)
+            continue;
+        if (next == NULL ||
+            place_cmp(row->destination, row->task, next->destination, next->task) < 0)
+            next = row;
+    }
+    return next;
+}
+
+enum rv_err memory_list_deliveries(struct rv_store *base, struct rv_arena *arena,
+                                   struct rv_task_id task, struct rv_str after_destination,
+                                   struct rv_task_id after, size_t limit,
+                                   struct rv_delivery *ret_rows, size_t *ret_count)
+{
+    const struct sorted none = {.at = NULL};
+    if (task.value != 0) {
+        const struct node *node = memory_node_find(data_of(base), task);
+        return rows_list(arena, node != NULL ? &node->delivery : &none, 0, &shape_delivery, limit,
+                         ret_rows, ret_count);
+    }
+    size_t count = 0;
+    while (count < limit) {
+        const struct rv_delivery *row = delivery_next(data_of(base), after_destination, after);
+        if (row == NULL)
+            break;
+        enum rv_err err = shape_read(&shape_delivery, arena, row, &ret_rows[count++]);
+        if (err != RV_OK)
+            return err;
+        after_destination = row->destination;
+        after = row->task;
+    }
+    *ret_count = count;
+    return RV_OK;
+}
+
 /* The first row that comes after `last`; NULL: there is none. */
 static const struct rv_workflow_row *workflow_next(const struct sorted *workflows,
                                                    const struct rv_workflow_row *last)

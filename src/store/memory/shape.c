@@ -11,7 +11,7 @@
 #define AT(field) offsetof(struct ROW, field)
 
 #define ROW rv_task
-static const size_t task_texts[] = {AT(key),     AT(correlation), AT(input),
+static const size_t task_texts[] = {AT(key),     AT(correlation), AT(reply_url), AT(input),
                                     AT(context), AT(output),      AT(error)};
 #undef ROW
 #define ROW rv_step
@@ -28,6 +28,12 @@ static const size_t late_texts[] = {AT(output), AT(error)};
 #define ROW rv_alert
 static const size_t alert_texts[] = {AT(acked_by), AT(message)};
 #undef ROW
+#define ROW rv_message
+static const size_t message_texts[] = {AT(body)};
+#undef ROW
+#define ROW rv_delivery
+static const size_t delivery_texts[] = {AT(destination), AT(url)};
+#undef ROW
 #define ROW rv_workflow_row
 static const size_t workflow_texts[] = {AT(space), AT(name), AT(version), AT(hash), AT(source)};
 #undef ROW
@@ -43,6 +49,8 @@ const struct shape shape_step = SHAPE(rv_step, step_texts);
 const struct shape shape_attempt = SHAPE(rv_attempt, attempt_texts);
 const struct shape shape_late_reply = SHAPE(rv_late_reply, late_texts);
 const struct shape shape_alert = SHAPE(rv_alert, alert_texts);
+const struct shape shape_message = SHAPE(rv_message, message_texts);
+const struct shape shape_delivery = SHAPE(rv_delivery, delivery_texts);
 const struct shape shape_workflow = SHAPE(rv_workflow_row, workflow_texts);
 const struct shape shape_record = SHAPE(rv_record, record_texts);
 const struct shape shape_key = SHAPE(rv_key_row, key_texts);

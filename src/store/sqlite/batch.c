@@ -168,6 +168,14 @@ static enum rv_err guard_key(struct commit *commit, const struct rv_change *chan
 
 /* ---- writes ---- */
 
+static void instant_bind(sqlite3_stmt *statement, int parameter, int64_t at)
+{
+    if (at != 0)
+        sqlite3_bind_int64(statement, parameter, at);
+    else
+        sqlite3_bind_null(statement, parameter);
+}
+
 /* Runs an INSERT, UPDATE or MOVE of a whole row; `given` stands in the first column if the table's
  * rows do not hold it themselves. */
 static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
@@ -199,10 +207,7 @@ static enum rv_err task_keep(struct commit *commit, const struct rv_task *task)
         return err;
     sqlite3_bind_int64(statement, 1, task->id.value);
     sqlite3_bind_int64(statement, 2, task->revision);
-    if (task->ended_at != 0)
-        sqlite3_bind_int64(statement, 3, task->ended_at);
-    else
-        sqlite3_bind_null(statement, 3);
+    instant_bind(statement, 3, task->ended_at);
     rv_sqlite_bind_str(statement, 4, task->error);
     rv_sqlite_bind_str(statement, 5, rv_str_of(rv_task_state_text(task->state)));
     commit->wrote = true;
@@ -246,15 +251,14 @@ static enum rv_err steps_write(struct commit *commit, const struct rv_change *ch
     return err;
 }
 
-static enum rv_err alerts_close(struct commit *commit, const struct rv_change *change)
+static enum rv_err alerts_close(struct commit *commit, enum rv_sqlite_sql sql,
+                                struct rv_task_id task)
 {
-    if (!change->close_alerts)
-        return RV_OK;
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(commit->store, RV_SQL_ALERT_CLOSE, &statement);
+    enum rv_err err = rv_sqlite_statement(commit->store, sql, &statement);
     if (err != RV_OK)
         return err;
-    sqlite3_bind_int64(statement, 1, change->task->id.value);
+    sqlite3_bind_int64(statement, 1, task.value);
     sqlite3_bind_int64(statement, 2, commit->now);
     return rv_sqlite_run(commit->store, statement);
 }
@@ -268,11 +272,54 @@ static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *
     for (size_t i = 0; err == RV_OK && i < change->late_replies_count; i++)
         err = row_write(commit, RV_SQL_LATE_INSERT, &rv_table_late_reply, rv_table_late_reply.count,
                         &change->late_replies[i], 0);
-    if (err == RV_OK)
-        err = alerts_close(commit, change);
+    if (err == RV_OK && change->close_alerts)
+        err = alerts_close(commit, RV_SQL_ALERT_CLOSE, change->task->id);
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
         err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, rv_table_alert.count,
                         &change->alerts[i], 0);
+    for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
+        err = row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_table_message, rv_table_message.count,
+                        &change->messages[i], 0);
+    if (err == RV_OK && change->delivery != NULL)
+        err = row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, rv_table_delivery.count,
+                        change->delivery, 0);
+    return err;
+}
+
+static enum rv_err delivery_update(struct commit *commit, struct rv_delivery_change *change)
+{
+    const struct rv_delivery *row = &change->row;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(commit->store, RV_SQL_DELIVERY_UPDATE, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, row->task.value);
+    sqlite3_bind_int64(statement, 2, row->next);
+    sqlite3_bind_int64(statement, 3, row->failures);
+    instant_bind(statement, 4, row->since);
+    instant_bind(statement, 5, row->due_at);
+    sqlite3_bind_int(statement, 6, row->parked);
+    sqlite3_bind_int64(statement, 7, change->next_before);
+    sqlite3_bind_int64(statement, 8, change->failures_before);
+    err = rv_sqlite_run(commit->store, statement);
+    change->outcome = sqlite3_changes(commit->store->db) == 1 ? RV_OK : RV_ERR_CONFLICT;
+    return err;
+}
+
+static enum rv_err delivery_write(struct commit *commit, struct rv_delivery_change *change)
+{
+    change->outcome = RV_OK;
+    enum rv_err err = guard_epoch(commit, change->epoch, &change->outcome);
+    if (err == RV_OK && change->outcome == RV_OK)
+        err = delivery_update(commit, change);
+    if (err != RV_OK || change->outcome != RV_OK)
+        return err;
+    commit->wrote = true;
+    if (change->close_alert)
+        err = alerts_close(commit, RV_SQL_ALERT_CLOSE_UNDELIVERABLE, change->row.task);
+    if (err == RV_OK && change->alert != NULL)
+        err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, rv_table_alert.count,
+                        change->alert, 0);
     return err;
 }
 
@@ -318,10 +365,7 @@ static enum rv_err ack_write(struct commit *commit, struct rv_ack *ack)
     if (err != RV_OK)
         return err;
     sqlite3_bind_int64(statement, 1, ack->alert);
-    if (ack->at != 0)
-        sqlite3_bind_int64(statement, 2, ack->at);
-    else
-        sqlite3_bind_null(statement, 2);
+    instant_bind(statement, 2, ack->at);
     rv_sqlite_bind_str(statement, 3, ack->by);
     commit->wrote = true;
     return rv_sqlite_run(store, statement);
@@ -375,6 +419,8 @@ static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
         err = ack_write(commit, &batch->acks[i]);
     for (size_t i = 0; err == RV_OK && i < batch->records_count; i++)
         err = record_write(commit, &batch->records[i]);
+    for (size_t i = 0; err == RV_OK && i < batch->deliveries_count; i++)
+        err = delivery_write(commit, &batch->deliveries[i]);
     if (err == RV_OK && commit->wrote) /* a batch that changes nothing costs no sync */
         err = instance_write(commit, batch->number);
     return err;

@@ -57,6 +57,8 @@ static const struct rv_column task_columns[] = {
     UINT32(undo_head),
     UINT32(undo_blocker),
     UINT32(pivot),
+    UINT32(last_message),
+    BOOL(reply_stream),
     {"open_steps", RV_COLUMN_OPEN, 0, NULL},
     INSTANT(created_at),
     INSTANT(started_at),
@@ -64,6 +66,7 @@ static const struct rv_column task_columns[] = {
     INSTANT(quiet_at),
     STR(key, "submission_key"),
     STR(correlation, "correlation_id"),
+    STR(reply_url, "reply_url"),
     STR(input, "input"),
     STR(context, "context"),
     STR(output, "output"),
@@ -161,6 +164,31 @@ static const struct rv_column alert_columns[] = {
 };
 #undef ROW
 
+#define ROW rv_message
+static const struct rv_column message_columns[] = {
+    INT64(task.value, "task"),
+    UINT32(number),
+    ENUM(kind, "kind", message_kind),
+    UINT32(step),
+    INSTANT(at),
+    STR(body, "body"),
+};
+#undef ROW
+
+#define ROW rv_delivery
+static const struct rv_column delivery_columns[] = {
+    INT64(task.value, "task"),
+    NUMBER(next, "next"),
+    NUMBER(last, "last"),
+    UINT32(failures),
+    INSTANT(since),
+    INSTANT(due_at),
+    BOOL(parked),
+    STR(destination, "destination"),
+    STR(url, "url"),
+};
+#undef ROW
+
 #define ROW rv_workflow_row
 static const struct rv_column workflow_columns[] = {
     INT64(id, "id"),         INSTANT(published_at), STR(space, "namespace"), STR(name, "name"),
@@ -183,6 +211,8 @@ const struct rv_table rv_table_step = {"step", COLUMNS(step_columns), 2, UNREADA
 const struct rv_table rv_table_attempt = {"attempt", COLUMNS(attempt_columns), 3, 0};
 const struct rv_table rv_table_late_reply = {"late_reply", COLUMNS(late_columns), 0, 0};
 const struct rv_table rv_table_alert = {"alert", COLUMNS(alert_columns), 1, 0};
+const struct rv_table rv_table_message = {"message", COLUMNS(message_columns), 2, 0};
+const struct rv_table rv_table_delivery = {"delivery", COLUMNS(delivery_columns), 1, 0};
 const struct rv_table rv_table_workflow = {"workflow", COLUMNS(workflow_columns), 1, 0};
 const struct rv_table rv_table_record = {"record", COLUMNS(record_columns), 2, 0};
 

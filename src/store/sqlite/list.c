@@ -282,6 +282,46 @@ enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
                      sizeof *ret_alerts, ret_count);
 }
 
+enum rv_err rv_sqlite_list_messages(struct rv_store *base, struct rv_arena *arena,
+                                    struct rv_task_id task, uint32_t after, size_t limit,
+                                    struct rv_message *ret_messages, size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_MESSAGE_LIST, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, task.value);
+    sqlite3_bind_int64(statement, 2, after);
+    sqlite3_bind_int64(statement, 3, (int64_t)limit);
+    return rows_take(store, statement, &rv_table_message, arena, limit, ret_messages,
+                     sizeof *ret_messages, ret_count);
+}
+
+enum rv_err rv_sqlite_list_deliveries(struct rv_store *base, struct rv_arena *arena,
+                                      struct rv_task_id task, struct rv_str after_destination,
+                                      struct rv_task_id after, size_t limit,
+                                      struct rv_delivery *ret_rows, size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    bool of_task = task.value != 0;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(
+        store, of_task ? RV_SQL_DELIVERY_LOAD : RV_SQL_DELIVERY_LIST, &statement);
+    if (err != RV_OK)
+        return err;
+    if (of_task) {
+        sqlite3_bind_int64(statement, 1, task.value);
+    } else {
+        struct rv_str destination = after_destination.at ? after_destination : RV_STR("");
+        rv_sqlite_bind_str(statement, 1, destination);
+        sqlite3_bind_int64(statement, 2, after.value);
+        sqlite3_bind_int64(statement, 3, (int64_t)limit);
+    }
+    return rows_take(store, statement, &rv_table_delivery, arena, limit, ret_rows, sizeof *ret_rows,
+                     ret_count);
+}
+
 enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
                                      size_t limit, struct rv_workflow_row *ret_rows,
                                      size_t *ret_count)

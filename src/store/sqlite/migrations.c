@@ -210,7 +210,55 @@ static const char *const version_4[] = {
     NULL,
 };
 
-static const char *const *const versions[] = {version_1, version_2, version_3, version_4};
+/* Version 5: messages to submitters and how far they have come; the alert that tells of one that
+ * cannot be delivered. */
+static const char *const version_5[] = {
+    "ALTER TABLE task ADD COLUMN last_message INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE task ADD COLUMN reply_stream INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE task ADD COLUMN reply_url TEXT",
+
+    "CREATE TABLE message("
+    " task INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " kind TEXT NOT NULL CHECK {kind message_kind},"
+    " step INTEGER NOT NULL,"
+    " at INTEGER,"
+    " body TEXT,"
+    " PRIMARY KEY (task, number)) WITHOUT ROWID",
+
+    "CREATE TABLE delivery("
+    " task INTEGER PRIMARY KEY,"
+    " next INTEGER NOT NULL,"
+    " last INTEGER NOT NULL,"
+    " failures INTEGER NOT NULL,"
+    " since INTEGER,"
+    " due_at INTEGER,"
+    " parked INTEGER NOT NULL,"
+    " destination TEXT,"
+    " url TEXT)",
+    "CREATE INDEX delivery_waiting ON delivery(destination, task) "
+    "WHERE next <= last AND NOT parked",
+
+    "CREATE TABLE alert_5("
+    " id INTEGER PRIMARY KEY,"
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " kind TEXT NOT NULL CHECK {kind alert_kind},"
+    " raised_at INTEGER,"
+    " acked_at INTEGER,"
+    " closed_at INTEGER,"
+    " acked_by TEXT,"
+    " message TEXT)",
+    "INSERT INTO alert_5 SELECT * FROM alert",
+    "DROP TABLE alert",
+    "ALTER TABLE alert_5 RENAME TO alert",
+    "CREATE INDEX alert_task ON alert(task, id)",
+    "CREATE INDEX alert_open ON alert(id) WHERE acked_at IS NULL AND closed_at IS NULL",
+    NULL,
+};
+
+static const char *const *const versions[] = {version_1, version_2, version_3, version_4,
+                                              version_5};
 
 int rv_sqlite_version_newest(void)
 {

@@ -334,6 +334,8 @@ static const struct rv_store_ops operations = {
     .list_attempts = rv_sqlite_list_attempts,
     .list_late_replies = rv_sqlite_list_late_replies,
     .list_alerts = rv_sqlite_list_alerts,
+    .list_messages = rv_sqlite_list_messages,
+    .list_deliveries = rv_sqlite_list_deliveries,
     .list_workflows = rv_sqlite_list_workflows,
     .list_records = rv_sqlite_list_records,
 };

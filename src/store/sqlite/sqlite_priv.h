@@ -44,7 +44,7 @@ struct rv_texts {
 
 extern const struct rv_texts rv_texts_task_state, rv_texts_step_state, rv_texts_attempt_state,
     rv_texts_step_kind, rv_texts_effect, rv_texts_late_reason, rv_texts_alert_kind,
-    rv_texts_direction;
+    rv_texts_direction, rv_texts_message_kind;
 
 /* Writes SQL with {column task_state}, {column effect}, ... replaced by a term that says "the
  * column holds one of their texts"; `open`: the open states of tasks, `rare`: those with few. */
@@ -84,7 +84,7 @@ struct rv_table {
 };
 
 extern const struct rv_table rv_table_task, rv_table_step, rv_table_attempt, rv_table_late_reply,
-    rv_table_alert, rv_table_workflow, rv_table_record;
+    rv_table_alert, rv_table_message, rv_table_delivery, rv_table_workflow, rv_table_record;
 
 /* Binds the first `count` columns to the parameters 1 to `count`. The row and its strings must
  * live until the statement has run. `open_text` is where an OPEN column writes. */
@@ -127,6 +127,13 @@ enum rv_sqlite_sql {
     RV_SQL_ALERT_LIST,
     RV_SQL_ALERT_LIST_OPEN,
     RV_SQL_ALERT_LIST_TASK,
+    RV_SQL_ALERT_CLOSE_UNDELIVERABLE,
+    RV_SQL_MESSAGE_INSERT,
+    RV_SQL_MESSAGE_LIST,
+    RV_SQL_DELIVERY_GROW,
+    RV_SQL_DELIVERY_UPDATE,
+    RV_SQL_DELIVERY_LOAD,
+    RV_SQL_DELIVERY_LIST,
     RV_SQL_KEY_INSERT,
     RV_SQL_KEY_LOAD,
     RV_SQL_WORKFLOW_INSERT,
@@ -249,6 +256,13 @@ enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *
 enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                   struct rv_task_id task, bool open_only, int64_t before,
                                   size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
+enum rv_err rv_sqlite_list_messages(struct rv_store *base, struct rv_arena *arena,
+                                    struct rv_task_id task, uint32_t after, size_t limit,
+                                    struct rv_message *ret_messages, size_t *ret_count);
+enum rv_err rv_sqlite_list_deliveries(struct rv_store *base, struct rv_arena *arena,
+                                      struct rv_task_id task, struct rv_str after_destination,
+                                      struct rv_task_id after, size_t limit,
+                                      struct rv_delivery *ret_rows, size_t *ret_count);
 enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
                                      size_t limit, struct rv_workflow_row *ret_rows,
                                      size_t *ret_count);

@@ -26,6 +26,8 @@ struct sql {
 #define ATTEMPT &rv_table_attempt
 #define LATE &rv_table_late_reply
 #define ALERT &rv_table_alert
+#define MESSAGE &rv_table_message
+#define DELIVERY &rv_table_delivery
 #define WORKFLOW &rv_table_workflow
 #define RECORD &rv_table_record
 #define OPEN "{process_state open}"
@@ -63,8 +65,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
                                   "WHERE task = ?1 AND step = ?3 AND attempt = ?4 "
                                   "ORDER BY id LIMIT ?2"},
     [RV_SQL_ALERT_INSERT] = {INSERT, ALERT, NULL},
-    [RV_SQL_ALERT_CLOSE] =
-        {PLAIN, NULL, "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL"},
+    [RV_SQL_ALERT_CLOSE] = {PLAIN, NULL,
+                            "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL "
+                            "AND kind <> 'undeliverable'"},
     [RV_SQL_ALERT_ACK] = {PLAIN, NULL,
                           "UPDATE alert SET acked_at = ?2, acked_by = ?3 "
                           "WHERE id = ?1 AND acked_at IS NULL"},
@@ -77,6 +80,28 @@ static const struct sql statements[RV_SQL_COUNT] = {
                                 "INDEXED BY alert_task WHERE task = ?3 AND id <= ?1 AND "
                                 "(NOT ?4 OR (acked_at IS NULL AND closed_at IS NULL)) "
                                 "ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_ALERT_CLOSE_UNDELIVERABLE] =
+        {PLAIN, NULL,
+         "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL "
+         "AND kind = 'undeliverable'"},
+    [RV_SQL_MESSAGE_INSERT] = {INSERT, MESSAGE, NULL},
+    [RV_SQL_MESSAGE_LIST] = {SELECT, MESSAGE,
+                             "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
+    [RV_SQL_DELIVERY_GROW] =
+        {PLAIN, NULL,
+         "INSERT INTO delivery(task, next, last, failures, since, due_at, parked, destination, "
+         "url) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT(task) DO UPDATE SET "
+         "since = CASE WHEN next > last THEN excluded.since ELSE since END, "
+         "due_at = CASE WHEN next > last THEN excluded.due_at ELSE due_at END, "
+         "last = excluded.last"},
+    [RV_SQL_DELIVERY_UPDATE] =
+        {PLAIN, NULL,
+         "UPDATE delivery SET next = ?2, failures = ?3, since = ?4, due_at = ?5, "
+         "parked = ?6 WHERE task = ?1 AND next = ?7 AND failures = ?8"},
+    [RV_SQL_DELIVERY_LOAD] = {SELECT, DELIVERY, "WHERE task = ?1"},
+    [RV_SQL_DELIVERY_LIST] = {SELECT, DELIVERY,
+                              "INDEXED BY delivery_waiting WHERE next <= last AND NOT parked AND "
+                              "(destination, task) > (?1, ?2) ORDER BY destination, task LIMIT ?3"},
     [RV_SQL_KEY_INSERT] = {PLAIN, NULL,
                            "INSERT INTO submission_key(key, body_hash, task) VALUES(?1, ?2, ?3)"},
     [RV_SQL_KEY_LOAD] = {PLAIN, NULL, "SELECT body_hash, task FROM submission_key WHERE key = ?1"},

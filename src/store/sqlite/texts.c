@@ -41,6 +41,11 @@ static const struct rv_str alert_kinds[] = {
 #include "core/tbl/alert_kind.def"
 #undef RV_ALERT_KIND
 };
+static const struct rv_str message_kinds[] = {
+#define RV_MESSAGE_KIND(name, text) {text, sizeof(text) - 1},
+#include "core/tbl/message_kind.def"
+#undef RV_MESSAGE_KIND
+};
 static const struct rv_str directions[] = {{"forward", 7}, {"undo", 4}};
 
 const struct rv_texts rv_texts_task_state = {"task_state", TEXTS(task_states)};
@@ -50,6 +55,7 @@ const struct rv_texts rv_texts_step_kind = {"step_kind", TEXTS(step_kinds)};
 const struct rv_texts rv_texts_effect = {"effect", TEXTS(effects)};
 const struct rv_texts rv_texts_late_reason = {"late_reason", TEXTS(late_reasons)};
 const struct rv_texts rv_texts_alert_kind = {"alert_kind", TEXTS(alert_kinds)};
+const struct rv_texts rv_texts_message_kind = {"message_kind", TEXTS(message_kinds)};
 const struct rv_texts rv_texts_direction = {"direction", TEXTS(directions)};
 
 bool rv_sqlite_state_rare(enum rv_task_state state)
@@ -84,8 +90,9 @@ static bool text_listed(struct rv_str name, const struct rv_texts *texts, size_t
 static void list_write(struct rv_buf *sql, struct rv_str column, struct rv_str name)
 {
     static const struct rv_texts *const all[] = {
-        &rv_texts_task_state, &rv_texts_step_state,  &rv_texts_attempt_state, &rv_texts_step_kind,
-        &rv_texts_effect,     &rv_texts_late_reason, &rv_texts_alert_kind,    &rv_texts_direction};
+        &rv_texts_task_state, &rv_texts_step_state, &rv_texts_attempt_state,
+        &rv_texts_step_kind,  &rv_texts_effect,     &rv_texts_late_reason,
+        &rv_texts_alert_kind, &rv_texts_direction,  &rv_texts_message_kind};
     size_t written = 0;
     for (size_t t = 0; t < sizeof all / sizeof all[0]; t++) {
         for (size_t i = 0; i < all[t]->count; i++) {
