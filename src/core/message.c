@@ -9,8 +9,8 @@
 #include "base/time.h"
 #include "json/json.h"
 
-/* Around the payloads stand a correlation id and names from the definition: fewer bytes than it has,
- * each of them six at most when it is escaped, twice. */
+/* Around the payloads stand a correlation id and names from the definition: fewer bytes than it
+ * has, each of them six at most when it is escaped, twice. */
 enum { BODY_BYTES_MAX = 16 * RV_DEFINITION_BYTES_MAX };
 
 static bool wanted(const struct draft *d)

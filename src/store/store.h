@@ -50,8 +50,8 @@ struct rv_change {
     size_t late_replies_count;
     const struct rv_alert *alerts;
     size_t alerts_count;
-    bool
-        close_alerts; /* closes the task's open alerts but UNDELIVERABLE, before the new are raised */
+    /* Closes the task's open alerts before the new ones are raised; but not UNDELIVERABLE. */
+    bool close_alerts;
     const struct rv_message *messages; /* all inserts */
     size_t messages_count;
     /* With messages, NULL: they go to no webhook. Inserted as it is when the task has none; else
@@ -77,9 +77,9 @@ struct rv_record_change {
     enum rv_err outcome; /* set by commit: OK or DEPOSED */
 };
 
-/* What came of a delivery, or of an operator's word about it. Guarded by `epoch` as a change is, and
- * by the number and the failures of the message that it is about. Looked at after the changes of
- * its batch. */
+/* What came of a delivery, or of an operator's word about it. Guarded by `epoch` as a change is,
+ * and by the number and the failures of the message that it is about. Looked at after the changes
+ * of its batch. */
 struct rv_delivery_change {
     struct rv_delivery row; /* next, failures, since, due_at and parked are written */
     uint32_t next_before;
