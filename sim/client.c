@@ -22,6 +22,7 @@ struct submission {
     bool wanted;
     bool acked;
     bool other; /* the store lost the first one, the other body is under its key */
+    bool other_sent;
     struct rv_task_id task;
 };
 
@@ -84,6 +85,7 @@ static void submit(struct world *w, uint32_t client, uint32_t number, enum tag t
                                 : " with another body");
     c->busy = true;
     c->asked_for = number;
+    c->submissions[number - c->from].other_sent |= tag == TAG_OTHER;
     net_ask(w, PEER_CLIENT, client, 0, tag, "POST",
             waits ? RV_STR("/v1/tasks?wait=PT2S") : RV_STR("/v1/tasks"), rv_buf_str(&body),
             ANSWER_WITHIN_MS);
@@ -126,6 +128,9 @@ static void check_receipt(struct world *w, struct client *c, struct exchange *x,
     struct submission *s = &c->submissions[c->asked_for - c->from];
     struct rv_task_id task = {0};
     if (receipt->status != 200 && receipt->status != 201) {
+        /* Sent after the loss, the other body was taken, and the answer did not arrive. */
+        if (receipt->status == 409 && s->acked && s->other_sent && rewind_lost(w, s->task))
+            s->other = x->tag != TAG_OTHER;
         bool wanted = (x->tag == TAG_OTHER) != s->other && receipt->status == 409;
         if (!wanted)
             world_violate(w, "I-24", "order-%u was refused with %d: %.*s", c->asked_for,

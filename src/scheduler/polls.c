@@ -271,9 +271,9 @@ static size_t poll_room(const struct pending *p)
     if (p->matched_bytes >= RV_POLL_ANSWER_BYTES_MAX)
         return 0;
     size_t max = p->poll->max < RV_POLL_REQUESTS_MAX ? p->poll->max : RV_POLL_REQUESTS_MAX;
-    size_t taken = p->matched_count + p->poll->requests_count;
     /* Nothing for a poll that an instance left behind when it was started again, or has heard. */
-    return max > taken && p->boot == p->instance->boot && !p->heard ? max - taken : 0;
+    bool wanted = p->boot == p->instance->boot && !p->heard;
+    return wanted && max > p->matched_count ? max - p->matched_count : 0;
 }
 
 /* The hint is believed only if the row says so. A task whose definition cannot be read is parked by
@@ -370,18 +370,13 @@ static bool request_fill(struct rv_arena *arena, const struct work *work, uint32
     return request->reference.at != NULL && request->input.at != NULL;
 }
 
-/* Tells the instance once per boot which of its attempts shall stop, behind what an earlier batch
- * has put there. */
+/* Tells the instance once per boot which of its attempts shall stop. */
 static void cancels_fill(struct pending *p)
 {
     struct rv_poll *poll = p->poll;
-    struct rv_cancel_notice *room = RV_NEW_ARRAY(&p->call->arena, struct rv_cancel_notice,
-                                                 poll->cancels_count + p->instance->cancels);
-    if (room == NULL)
+    poll->cancels = RV_NEW_ARRAY(&p->call->arena, struct rv_cancel_notice, p->instance->cancels);
+    if (poll->cancels == NULL)
         return;
-    if (poll->cancels_count > 0)
-        memcpy(room, poll->cancels, poll->cancels_count * sizeof *room);
-    poll->cancels = room;
     for (struct held *h = p->instance->held; h != NULL; h = h->next) {
         if (!h->revoked || h->cancel_told)
             continue;
@@ -389,21 +384,6 @@ static void cancels_fill(struct pending *p)
         p->instance->cancels--;
         poll->cancels[poll->cancels_count++] = (struct rv_cancel_notice){h->step, h->token};
     }
-}
-
-/* Room for what was matched, behind what an earlier batch has put there. */
-static void requests_room(struct pending *p)
-{
-    struct rv_poll *poll = p->poll;
-    if (p->matched_count == 0)
-        return;
-    struct rv_request *room = RV_NEW_ARRAY(&p->call->arena, struct rv_request,
-                                           poll->requests_count + p->matched_count);
-    if (room != NULL && poll->requests_count > 0)
-        memcpy(room, poll->requests, poll->requests_count * sizeof *room);
-    p->unanswerable = p->unanswerable || room == NULL;
-    if (room != NULL)
-        poll->requests = room;
 }
 
 /* An attempt that this very poll took, and whose request it was not answered with: the caches had
@@ -441,7 +421,7 @@ static void match_back(struct rv_scheduler *s, const struct pending *p, const st
     agents_ready_back(p->kind, id, s->batch.now);
 }
 
-static bool poll_unadmit(struct rv_scheduler *s, struct pending *p)
+void poll_unadmit(struct rv_scheduler *s, struct pending *p)
 {
     for (size_t i = 0; i < p->matched_count; i++)
         if (p->matched[i].work->dropped && !p->matched[i].repeat)
@@ -449,18 +429,20 @@ static bool poll_unadmit(struct rv_scheduler *s, struct pending *p)
     p->matched = NULL;
     p->matched_count = p->matched_bytes = 0;
     p->admitted = false;
-    return false;
 }
 
 bool poll_fill(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_poll *poll = p->poll;
     if (poll_admitted_in_vain(s, p))
-        return poll_unadmit(s, p);
+        poll_unadmit(s, p);
     /* Answered now, be it with cancels alone, it would miss what it took before. */
     if (!p->admitted && !s->draining)
         return false;
-    requests_room(p);
+    poll->requests_count = poll->cancels_count = 0;
+    if (p->matched_count > 0)
+        poll->requests = RV_NEW_ARRAY(&p->call->arena, struct rv_request, p->matched_count);
+    p->unanswerable = p->unanswerable || (p->matched_count > 0 && poll->requests == NULL);
     for (size_t i = 0; i < p->matched_count; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);

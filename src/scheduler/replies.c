@@ -94,7 +94,11 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
         }
         left = left || replies->items[i].status == 0; /* by a heavy batch, too */
     }
-    bool poll_waits = p->poll != NULL && !poll_fill(s, p) && !p->admitted && !s->draining;
+    bool poll_waits = false;
+    if (p->poll != NULL && p->call->err == RV_OK && (again || left))
+        poll_unadmit(s, p);
+    else if (p->poll != NULL)
+        poll_waits = !poll_fill(s, p) && !p->admitted && !s->draining;
     if (p->unanswerable)
         p->call->err = RV_ERR_MEMORY;
     pending_unlink(&s->batch.calls, p);

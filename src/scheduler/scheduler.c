@@ -113,9 +113,16 @@ static void log_event(struct rv_scheduler *s, enum rv_log_level level, const cha
         s->options.log.write(s->options.log.self, level, event, fields);
 }
 
+/* The two oldest become one: what came due between them, and is not looked at yet, waits because of
+ * the absences since. */
 static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until)
 {
-    s->absences[s->absences_next++ % ABSENCES_MAX] = (struct absence){from, until};
+    if (s->absences_count == ABSENCES_MAX) {
+        s->absences[0].until = s->absences[1].until;
+        memmove(&s->absences[1], &s->absences[2], (ABSENCES_MAX - 2) * sizeof s->absences[0]);
+        s->absences_count--;
+    }
+    s->absences[s->absences_count++] = (struct absence){from, until};
 }
 
 static void absence_log(struct rv_scheduler *s, int64_t ms)
@@ -176,7 +183,7 @@ static bool absence_covers(const struct rv_scheduler *s, int64_t at)
         return false;
     if (writes_missed(s) && at > s->unwritable_from)
         return true;
-    for (size_t i = 0; i < ABSENCES_MAX; i++)
+    for (size_t i = 0; i < s->absences_count; i++)
         if (at > s->absences[i].from && at <= s->absences[i].until)
             return true;
     return false;

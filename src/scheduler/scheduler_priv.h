@@ -155,7 +155,7 @@ struct rv_scheduler {
     int64_t unwritable_from; /* the last look before that */
     bool history_lost;       /* the store does not have any more what was committed */
     struct absence absences[ABSENCES_MAX];
-    size_t absences_next;
+    size_t absences_count;
     struct workflow_cache workflows;
     struct rv_supervisor supervisor;
     struct agents agents;
@@ -241,6 +241,8 @@ RV_CHECK enum rv_err polls_match(struct rv_scheduler *s);
  * when it is unanswerable: then it must be refused, since an answer without them would be
  * confirmed; asked again, it gets what it was given. */
 bool poll_fill(struct rv_scheduler *s, struct pending *p);
+/* The poll is admitted anew with a later batch, and gets what it has taken as it is then. */
+void poll_unadmit(struct rv_scheduler *s, struct pending *p);
 /* The batch failed: what was to be handed out is ready again. */
 void poll_unmatch(struct rv_scheduler *s, struct pending *p);
 void poll_act(struct rv_scheduler *s, struct pending *p);

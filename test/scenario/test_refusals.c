@@ -329,6 +329,33 @@ static void a_commit_that_is_found_absent_is_decided_again(void **state)
     assert_int_equal(request.step.task.value, calls[0]->u.submit.items[0].task.value);
 }
 
+/* Its reply is decided again, and what its poll took has ended meanwhile. */
+static void a_carried_reply_is_answered_with_what_is_open_then(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    struct rv_call *first = poll_call(w, "inventory", "i1", "b1", "p1", 0);
+    assert_true(world_run(w, first));
+    assert_int_equal(first->u.poll.requests_count, 1);
+    int64_t left = first->u.poll.requests[0].complete_by - w->now;
+    world_pass(w, left - 1000);
+    (void)world_submit(w, "order", "{}");
+    struct rv_call *call = reply_call(w, world_take(w, "inventory", "i2"));
+    call->u.replies.has_next = true;
+    call->u.replies.next = first->u.poll;
+    call->u.replies.next.requests_count = 0;
+    faults.fail_with = RV_ERR_COMMIT_UNKNOWN;
+    faults.fail_commits = 1;
+    run_batch(w, &call, 1);
+    assert_false(world_finished(call));
+    w->now += 2000;
+    w->mono += 2000;
+    world_settle(w);
+    assert_true(world_finished(call));
+    assert_int_equal(call->u.replies.items[0].status, 200);
+    assert_int_equal(call->u.replies.next.requests_count, 0);
+}
+
 /* The first loss is made good at once; a store that loses everything is not asked without end, and
  * what its tasks miss meanwhile is nobody's failure. */
 static void a_store_that_loses_every_commit_is_asked_now_and_then(void **state)
@@ -508,6 +535,7 @@ int main(void)
         SCENARIO(what_is_written_is_answered_and_the_rest_decided_again),
         SCENARIO(the_items_of_a_halved_call_are_written_once_each),
         SCENARIO(a_commit_that_is_found_absent_is_decided_again),
+        SCENARIO(a_carried_reply_is_answered_with_what_is_open_then),
         SCENARIO(a_store_that_loses_every_commit_is_asked_now_and_then),
         SCENARIO(an_absence_lasts_until_something_is_written),
         SCENARIO(the_tries_are_bounded),
