@@ -2,6 +2,7 @@
 
 #include "base/os/log.h"
 #include "base/suggest.h"
+#include "outbound/egress.h"
 #include "server/server.h"
 
 #include <stdio.h>
@@ -27,14 +28,29 @@ static const struct option_row option_rows[OPTION_COUNT] = {
                     "text, json, or auto: text on a terminal, else json"},
 };
 
-static const char *const option_names[] = {"--listen", "--store", "--log", "--help", NULL};
+static const char *const option_names[] = {"--listen", "--store", "--log",
+                                           "--egress", "--help",  NULL};
+
+/* The one option that may be given many times. */
+static const struct option_row egress_row = {
+    "--egress", "REEVE_EGRESS", "nowhere",
+    "where calls may go, such as https://api.example.com; may be given many times"};
+static const char egress_separators[] = " ,\t\n";
+
+struct serve_options {
+    const char *values[OPTION_COUNT];
+    struct rv_egress *egress; /* owned */
+    bool egress_given;
+};
 
 static void usage_print(void)
 {
     printf("usage: reeve serve [options]\n\n");
-    for (int i = 0; i < OPTION_COUNT; i++)
-        printf("  %-9s VALUE  %s\n%20s(variable %s, default %s)\n", option_rows[i].flag,
-               option_rows[i].help, "", option_rows[i].variable, option_rows[i].value);
+    for (int i = 0; i <= OPTION_COUNT; i++) {
+        const struct option_row *row = i < OPTION_COUNT ? &option_rows[i] : &egress_row;
+        printf("  %-9s VALUE  %s\n%20s(variable %s, default %s)\n", row->flag, row->help, "",
+               row->variable, row->value);
+    }
 }
 
 /* "--store=x" and "--store x"; *index moves on to the last word that was used. */
@@ -51,18 +67,49 @@ static const char *value_of(const struct option_row *row, int argc, char **argv,
     return argv[++*index];
 }
 
-static bool option_take(int argc, char **argv, int *index, const char **values)
+static bool egress_add(struct serve_options *options, struct rv_str entry, const char *from)
 {
+    char why[RV_EGRESS_WHY_BYTES];
+    enum rv_err err = rv_egress_add(options->egress, entry, why);
+    if (err != RV_OK)
+        fprintf(stderr, "reeve serve: %s %s\n", from, why[0] ? why : rv_err_text(err));
+    return err == RV_OK;
+}
+
+/* The variable holds entries between blanks or commas; it counts when no flag is given. */
+static bool egress_read_variable(struct serve_options *options)
+{
+    const char *rest = getenv(egress_row.variable);
+    if (options->egress_given || rest == NULL)
+        return true;
+    for (rest += strspn(rest, egress_separators); *rest != '\0';
+         rest += strspn(rest, egress_separators)) {
+        size_t len = strcspn(rest, egress_separators);
+        if (!egress_add(options, (struct rv_str){rest, len}, egress_row.variable))
+            return false;
+        rest += len;
+    }
+    return true;
+}
+
+static bool option_take(int argc, char **argv, int *index, struct serve_options *options)
+{
+    const char *value;
     for (int i = 0; i < OPTION_COUNT; i++) {
-        const char *value = value_of(&option_rows[i], argc, argv, index);
+        value = value_of(&option_rows[i], argc, argv, index);
         if (value == NULL)
             continue;
-        values[i] = value;
+        options->values[i] = value;
         return true;
     }
+    value = value_of(&egress_row, argc, argv, index);
+    if (value != NULL) {
+        options->egress_given = true;
+        return egress_add(options, rv_str_of(value), egress_row.flag);
+    }
     const char *word = argv[*index];
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        if (strcmp(word, option_rows[i].flag) == 0) {
+    for (int i = 0; i <= OPTION_COUNT; i++) {
+        if (strcmp(word, (i < OPTION_COUNT ? &option_rows[i] : &egress_row)->flag) == 0) {
             fprintf(stderr, "reeve serve: %s needs a value; `reeve serve --help` says which\n",
                     word);
             return false;
@@ -87,9 +134,9 @@ static bool log_choose(const char *form)
     return true;
 }
 
-int rv_cmd_serve(int argc, char **argv)
+static int serve(int argc, char **argv, struct serve_options *options)
 {
-    const char *values[OPTION_COUNT];
+    const char **values = options->values;
     for (int i = 0; i < OPTION_COUNT; i++) {
         const char *variable = getenv(option_rows[i].variable);
         values[i] = variable && variable[0] ? variable : option_rows[i].value;
@@ -99,14 +146,29 @@ int rv_cmd_serve(int argc, char **argv)
             usage_print();
             return 0;
         }
-        if (!option_take(argc, argv, &i, values))
+        if (!option_take(argc, argv, &i, options))
             return EXIT_USAGE;
     }
+    if (!egress_read_variable(options))
+        return EXIT_USAGE;
     if (!log_choose(values[OPTION_LOG])) {
         fprintf(stderr, "reeve serve: --log %s: must be text, json or auto\n", values[OPTION_LOG]);
         return EXIT_USAGE;
     }
-    struct rv_server_options options = {.listen = rv_str_of(values[OPTION_LISTEN]),
-                                        .store = values[OPTION_STORE]};
-    return rv_server_run(&options);
+    struct rv_server_options server = {.listen = rv_str_of(values[OPTION_LISTEN]),
+                                       .store = values[OPTION_STORE],
+                                       .egress = options->egress};
+    return rv_server_run(&server);
+}
+
+int rv_cmd_serve(int argc, char **argv)
+{
+    struct serve_options options = {.egress = rv_egress_new()};
+    if (options.egress == NULL) {
+        fprintf(stderr, "reeve serve: out of memory\n");
+        return rv_err_exit(RV_ERR_MEMORY);
+    }
+    int result = serve(argc, argv, &options);
+    rv_egress_free(options.egress);
+    return result;
 }

@@ -1,5 +1,6 @@
-/* Three threads: the main one waits for signals, the scheduler's runs the cycle, the api's speaks
- * HTTP. Between them: the mailbox (calls to the scheduler), and each call's way back. */
+/* Four threads: the main one waits for signals, the scheduler's runs the cycle, the api's speaks
+ * HTTP, and the outbound one speaks it to others. Between them: the mailbox (calls to the
+ * scheduler), and each call's way back. */
 #include "server/server.h"
 
 #include "api/api.h"
@@ -11,6 +12,7 @@
 #include "base/os/random.h"
 #include "base/os/thread.h"
 #include "json/json.h"
+#include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "store/sqlite/sqlite.h"
 
@@ -29,7 +31,8 @@ enum {
     REFUSED_PAUSE_MS = 50, /* before a store that refused is asked again */
     BOOT_BYTES = 16,
     FILES_SPARE = 64, /* descriptors that are not connections */
-    CONNECTIONS_MAX = 20000
+    CONNECTIONS_MAX = 20000,
+    OUTBOUND_MAX = 8192
 };
 
 struct server {
@@ -37,6 +40,7 @@ struct server {
     struct rv_scheduler *scheduler;
     struct rv_mailbox mailbox;
     struct rv_api *api;
+    struct rv_outbound *outbound;
     struct rv_thread scheduler_thread;
     atomic_bool stopping;
     atomic_int store_err; /* enum rv_err of the newest batch */
@@ -190,25 +194,44 @@ static void store_print(const struct server *server, const char *path)
                enlistment->open_tasks == 1 ? "" : "s");
 }
 
-/* As many connections as the system lets this process have. */
-static unsigned connections_max(void)
+/* As many connections as the system lets this process have, a quarter of them for calls out. */
+static void connections_share(unsigned *ret_api, long *ret_outbound)
 {
     struct rlimit limit;
+    *ret_api = 0;
+    *ret_outbound = 0;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return 0;
+        return;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    rlim_t all = limit.rlim_cur > 3 * FILES_SPARE ? limit.rlim_cur - FILES_SPARE : 2 * FILES_SPARE;
+    rlim_t outbound = all / 4 < OUTBOUND_MAX ? all / 4 : OUTBOUND_MAX;
+    rlim_t api = all - outbound < CONNECTIONS_MAX ? all - outbound : CONNECTIONS_MAX;
+    *ret_api = (unsigned)api;
+    *ret_outbound = (long)outbound;
+}
+
+static int outbound_open(struct server *server, const struct rv_egress *egress)
+{
+    struct rv_outbound_options options = {.egress = egress};
+    unsigned ignored;
+    connections_share(&ignored, &options.connections_max);
+    enum rv_err err = rv_outbound_open(&options, &server->outbound);
+    if (err == RV_OK)
         return 0;
-    if (limit.rlim_cur > CONNECTIONS_MAX + FILES_SPARE)
-        return CONNECTIONS_MAX;
-    return limit.rlim_cur > 2 * FILES_SPARE ? (unsigned)limit.rlim_cur - FILES_SPARE : FILES_SPARE;
+    fprintf(stderr, "reeve serve: calls to other services cannot begin: %s\n", rv_err_text(err));
+    return rv_err_exit(err);
 }
 
 static int api_open(struct server *server, int listen_fd)
 {
+    unsigned connections_max;
+    long ignored;
+    connections_share(&connections_max, &ignored);
     struct rv_api_options options = {.listen_fd = listen_fd,
                                      .mailbox = &server->mailbox,
-                                     .connections_max = connections_max(),
+                                     .connections_max = connections_max,
                                      .health = store_health,
                                      .self = server};
     enum rv_err err = rv_api_open(&options, &server->api);
@@ -320,8 +343,11 @@ int rv_server_run(const struct rv_server_options *options)
     if (result != 0)
         goto err_after_store;
     store_print(&server, options->store);
-    result = api_open(&server, listen_fd);
-    listen_fd = -1;
+    result = outbound_open(&server, options->egress);
+    if (result == 0) {
+        result = api_open(&server, listen_fd);
+        listen_fd = -1;
+    }
     if (result == 0) {
         const char *colon = memrchr(options->listen.at, ':', options->listen.len);
         printf("reeve: listening on http://%.*s:%u\n", (int)(colon - options->listen.at),
@@ -329,6 +355,7 @@ int rv_server_run(const struct rv_server_options *options)
         fflush(stdout);
         result = server_work(&server, &signals);
     }
+    rv_outbound_close(server.outbound);
     rv_scheduler_close(server.scheduler);
     if (server.api != NULL)
         rv_api_close(server.api, STOP_ANSWERS_MS);

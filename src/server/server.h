@@ -3,6 +3,7 @@
 #define RV_SERVER_SERVER_H
 
 #include "base/str.h"
+#include "outbound/egress.h"
 
 #ifdef RV_MUTANT
 #error "mistakes are planted for the simulator alone: no server is built with them (base/mutant.h)"
@@ -10,8 +11,9 @@
 
 /* Texts are borrowed. */
 struct rv_server_options {
-    struct rv_str listen; /* "127.0.0.1:7733"; port 0: any free one */
-    const char *store;    /* path of the SQLite file */
+    struct rv_str listen;           /* "127.0.0.1:7733"; port 0: any free one */
+    const char *store;              /* path of the SQLite file */
+    const struct rv_egress *egress; /* where calls may go */
 };
 
 /* Runs until SIGTERM or SIGINT, then stops within 5 s; a second signal ends the process at once.
