@@ -103,7 +103,7 @@ static bool bytes_belong(struct rv_str url)
 /* `base` may be NULL: then `text` is to be a whole URL. */
 static enum rv_err target_make(struct rv_target *target, CURLU *base, struct rv_str text, char *why)
 {
-    if (text.len == 0 || text.len > RV_URL_BYTES_MAX)
+    if (text.len == 0 || text.len > RV_TARGET_URL_BYTES_MAX)
         return invalid(why, text.len == 0 ? "the URL is empty" : "the URL is longer than 64 KiB");
     if (!bytes_belong(text))
         return invalid(why, "a URL holds no blanks, controls, backslashes or bytes above 126; "

@@ -23,7 +23,7 @@ struct rv_target {
     struct rv_address address;
 };
 
-enum { RV_URL_BYTES_MAX = 64 * 1024, RV_TARGET_WHY_BYTES = 256 };
+enum { RV_TARGET_URL_BYTES_MAX = 64 * 1024, RV_TARGET_WHY_BYTES = 256 };
 
 /* INVALID with a reason (no http(s), a user name or password inside, no host, bytes that do not
  * belong into a URL); MEMORY. A target of before is let go first; zeroed is a valid start. */
