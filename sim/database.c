@@ -137,6 +137,8 @@ void database_found(struct world *w, int64_t alive_at)
 {
     struct database *d = w->database;
     int64_t now = database_wall(w);
+    if (w->knobs.servers > 1 && d->looked_at != 0)
+        return; /* others look, too */
     /* A look leaves no trace in the store: where nothing was committed while the clock was ahead,
      * the time since then comes once more. */
     int64_t from_here = now > alive_at ? now : alive_at;

@@ -373,7 +373,8 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         w->concerned = (struct rv_task_id){0};
 }
 
-/* I-10: whoever takes the supervisor's role from another process has an epoch of its own. */
+/* I-10: whoever takes the supervisor's role from another process has an epoch of its own, and epochs
+ * only rise. What is claimed counts once it is committed. */
 void history_holds(struct world *w, uint32_t actor, int64_t epoch)
 {
     struct history *h = w->history;
@@ -381,18 +382,11 @@ void history_holds(struct world *w, uint32_t actor, int64_t epoch)
     if (h->held_by != 0 && h->held_by != holder && epoch <= h->held_epoch)
         world_violate(w, "I-10", "another process took the supervisor's role with epoch %lld again",
                       (long long)epoch);
+    if (epoch < h->held_epoch)
+        world_violate(w, "I-10", "the supervisor's epoch went back from %lld to %lld",
+                      (long long)h->held_epoch, (long long)epoch);
     h->held_by = holder;
     h->held_epoch = epoch;
-}
-
-void history_claimed(struct world *w, int64_t epoch)
-{
-    struct history *h = w->history;
-    if (epoch != 0 && epoch < h->epoch)
-        world_violate(w, "I-10", "the supervisor's epoch went back from %lld to %lld",
-                      (long long)h->epoch, (long long)epoch);
-    if (epoch != 0)
-        h->epoch = epoch;
 }
 
 /* ---- the server's side ---- */

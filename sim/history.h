@@ -63,7 +63,6 @@ struct history {
     struct rv_map tokens; /* token -> (task index << 32 | step) */
     struct rv_map told;   /* (token, step) -> struct told *, on the world's arena */
     struct rv_arena scratch;
-    int64_t epoch;
     int64_t held_epoch;      /* of the last claim that was committed, */
     uint64_t held_by;        /* and the process that made it */
     int64_t open;            /* tasks */
@@ -98,7 +97,6 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
 void history_forget_last(struct world *w, struct rv_task_id id);
 /* Whether the operator's word ended the task where it stood (DESIGN 4.7). */
 bool history_abandons(const struct rv_task *task);
-void history_claimed(struct world *w, int64_t epoch);
 /* That claim of the fault actor's server is committed. */
 void history_holds(struct world *w, uint32_t actor, int64_t epoch);
 /* The server's. */

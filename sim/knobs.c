@@ -121,8 +121,6 @@ void knobs_draw(struct knobs *knobs, uint64_t seed)
     }
     if (knobs->agents < knobs->kinds)
         knobs->agents = knobs->kinds;
-    if (knobs->store != STORE_SHARED)
-        knobs->servers = 1;
 }
 
 void knobs_fit(struct knobs *knobs)

@@ -22,6 +22,8 @@
 
 enum { HEALED_DELAY_MS = 3 }; /* shorter than the shortest lease */
 enum { ASK_AT_WAIT_MS = 10000 };
+/* Of a thousand requests so many go to any server. */
+enum { STRAYS = 50 };
 
 /* Whose a message is, for its faults and its dice. */
 static uint32_t owner(const struct exchange *x)
@@ -109,13 +111,35 @@ static void request_repeat(struct world *w, const struct exchange *x, bool left)
     ghost->peer = PEER_NOBODY;
 }
 
+/* Where there are several servers an actor stays with one, mostly, as behind a balancer; from one
+ * that does not answer, or is busy, it goes to the next. */
+static uint32_t home_of(struct world *w, const struct exchange *x)
+{
+    uint32_t *home = &w->net->homes[x->peer][x->actor];
+    if (w->knobs.servers > 1 && world_chance(w, STREAM_NET + owner(x), STRAYS))
+        *home = (uint32_t)world_roll(w, STREAM_NET + owner(x), w->knobs.servers);
+    return *home;
+}
+
+static void home_leave(struct world *w, const struct exchange *x)
+{
+    w->net->homes[x->peer][x->actor] = (x->server + 1) % w->knobs.servers;
+}
+
+void net_homes(struct world *w)
+{
+    for (unsigned peer = 0; peer < PEER_NOBODY; peer++)
+        for (uint32_t actor = 0; actor < SIM_AGENTS_MAX; actor++)
+            w->net->homes[peer][actor] = actor % w->knobs.servers;
+}
+
 static struct exchange *exchange_make(struct world *w, enum peer peer, uint32_t actor,
                                       const char *method, struct rv_str target, struct rv_str body)
 {
     struct exchange *x = exchange_new(w);
     x->peer = peer;
     x->actor = actor;
-    x->server = w->net->homes[peer][actor];
+    x->server = home_of(w, x);
     x->waits = true;
     x->method = rv_str_of(method);
     x->target = rv_arena_str(&w->arena, target);
@@ -224,6 +248,8 @@ void net_answered(struct world *w, uint64_t exchange)
     if (!x->waits)
         return;
     x->waits = false;
+    if (x->status == 503)
+        home_leave(w, x);
     switch (x->peer) {
     case PEER_AGENT:
         agent_answered(w, x);
@@ -254,6 +280,7 @@ void net_lost(struct world *w, uint64_t exchange)
     if (!x->waits)
         return;
     net_leave(w, x);
+    home_leave(w, x);
     switch (x->peer) {
     case PEER_AGENT:
         agent_lost(w, x);

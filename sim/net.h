@@ -48,6 +48,8 @@ struct net {
     size_t room;
 };
 
+/* Actors choose their servers. */
+void net_homes(struct world *w);
 /* Sends; texts are copied. Within `timeout_ms` the peer gets an answer or hears that none came. */
 struct exchange *net_ask(struct world *w, enum peer peer, uint32_t actor, uint32_t life,
                          uint32_t tag, const char *method, struct rv_str target, struct rv_str body,

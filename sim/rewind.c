@@ -94,8 +94,8 @@ void rewind_to(struct world *w, uint64_t number)
     while (r->count > 0 && r->notes[r->count - 1].number > number)
         note_undo(w, &r->notes[--r->count]);
     w->history->moved = (struct rv_task_id){0};
-    w->history->epoch = 0;
-    w->history->held_by = 0; /* and its epoch may be given again */
+    w->history->held_by = 0;
+    w->history->held_epoch = 0; /* it may be given again */
 }
 
 bool rewind_lost(const struct world *w, struct rv_task_id task)

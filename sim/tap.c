@@ -387,10 +387,8 @@ static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role,
         return RV_ERR_BUSY;
     enum rv_err err = inner_of(store)->ops->claim_role(inner_of(store), role, lease_ms, ret_epoch,
                                                        ret_until);
-    if (err == RV_OK) {
-        history_claimed(((struct tap *)store)->world, *ret_epoch);
+    if (err == RV_OK)
         ((struct tap *)store)->claimed = *ret_epoch;
-    }
     return err;
 }
 

@@ -139,21 +139,37 @@ struct workload_version *workload_version_of(struct world *w, const struct rv_wo
     return version;
 }
 
-void workload_rewind(struct world *w)
+static bool is_there(struct world *w, const struct workload_workflow *workflow, uint32_t version)
 {
     struct rv_store *store = database_reader(w);
+    const struct rv_workflow_row *row = NULL;
+    rv_arena_reset(&w->history->scratch);
+    enum rv_err err = store->ops->find_workflow(store, &w->history->scratch, RV_STR("sim"),
+                                                workflow->name, workflow->versions[version].version,
+                                                &row);
+    rv_assert(err == RV_OK);
+    return row != NULL;
+}
+
+bool workload_is_there(struct world *w)
+{
+    bool there = true;
+    for (uint32_t i = 0; i < w->workload->count; i++) {
+        if (is_there(w, &w->workload->workflows[i], 0))
+            continue;
+        server_publish(&w->servers[0], w->workload->workflows[i].versions[0].source);
+        there = false;
+    }
+    return there;
+}
+
+void workload_rewind(struct world *w)
+{
     for (uint32_t i = 0; i < w->workload->count; i++) {
         struct workload_workflow *workflow = &w->workload->workflows[i];
-        for (uint32_t v = 0; v < workflow->versions_count; v++) {
-            const struct rv_workflow_row *row = NULL;
-            rv_arena_reset(&w->history->scratch);
-            enum rv_err err = store->ops->find_workflow(store, &w->history->scratch, RV_STR("sim"),
-                                                        workflow->name,
-                                                        workflow->versions[v].version, &row);
-            rv_assert(err == RV_OK);
-            if (row == NULL)
+        for (uint32_t v = 0; v < workflow->versions_count; v++)
+            if (!is_there(w, workflow, v))
                 workflow->versions[v].acked_at = 0;
-        }
     }
 }
 

@@ -45,6 +45,9 @@ struct rv_str workload_other(struct world *w, struct workload_workflow *workflow
 struct workload_version *workload_version_of(struct world *w, const struct rv_workflow_row *row);
 /* The store may have lost what was published last. */
 void workload_rewind(struct world *w);
+/* Whether the store has all that was published: only then another server knows it. What it has not
+ * (two servers wanted the supervisor's role at once, and one was refused) is published again. */
+bool workload_is_there(struct world *w);
 /* A lost version was published once more: which one is the newest nobody follows any further. */
 void workload_republished(struct workload_workflow *workflow);
 /* I-18: a task that begins takes the version published last, as far as its author knows. */

@@ -261,6 +261,7 @@ void world_init(struct world *w, const struct world_setup *setup)
     knobs_draw(&w->knobs, w->seed);
     if (setup->with != NULL)
         with_apply(setup->with, &w->knobs);
+    knobs_fit(&w->knobs);
     faults_new(w, setup->with && setup->with->chosen ? &setup->with->only : NULL, setup->record);
 }
 
@@ -273,6 +274,7 @@ void world_open(struct world *w)
     servers_new(w);
     for (uint32_t i = 0; i < w->knobs.servers; i++)
         server_start(&w->servers[i]);
+    net_homes(w);
 }
 
 void world_run(struct world *w, const struct world_setup *setup)
@@ -285,6 +287,8 @@ void world_run(struct world *w, const struct world_setup *setup)
     workload_new(w);
     if (w->violated == NULL)
         world_pass(w, w->now + 100, NULL);
+    while (w->violated == NULL && w->knobs.servers > 1 && !workload_is_there(w))
+        world_pass(w, w->now + 1000, NULL);
     w->healed = false;
     if (w->violated == NULL) {
         agents_new(w);

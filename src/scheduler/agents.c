@@ -237,7 +237,7 @@ void held_remove(struct agents *agents, struct held *held)
 }
 
 static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, struct rv_step_id id,
-                            const struct rv_step *step, int64_t now)
+                            const struct rv_step *step, bool ours, int64_t now)
 {
     struct agent_instance *instance = agents_instance(agents, kind, step->instance);
     if (instance == NULL)
@@ -266,13 +266,13 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     instance->held = held;
     instance->held_count++;
     delivery->held_count++;
-    if (agents->recovering)
-        delivery->confirmed = true; /* whether it was is not known any more (decision 006) */
+    if (!ours)
+        delivery->confirmed = true;
     return RV_OK;
 }
 
 enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
-                       const struct rv_step *step, int64_t now)
+                       const struct rv_step *step, bool ours, int64_t now)
 {
     if (step->kind != RV_KIND_CALL)
         return RV_OK;
@@ -292,11 +292,13 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
         held = NULL;
     }
     if (live && held == NULL) {
-        enum rv_err err = held_add(agents, kind, id, step, now);
+        enum rv_err err = held_add(agents, kind, id, step, ours, now);
         if (err != RV_OK)
             return err;
         held = held_find(agents, id);
     }
+    if (live)
+        held->revision = task->revision;
     if (live && step->attempt_state == RV_ATTEMPT_REVOKED && !held->revoked) {
         held->revoked = true;
         held->instance->cancels++;

@@ -41,7 +41,8 @@ struct delivery {
 struct held {
     struct rv_step_id step;
     uint64_t token;
-    uint64_t boot; /* hash of the boot id that took it */
+    uint64_t boot;    /* hash of the boot id that took it */
+    int64_t revision; /* of its task, when it was seen last */
     bool revoked;
     bool cancel_told;
     struct delivery *delivery;       /* borrowed from the instance */
@@ -131,9 +132,10 @@ void agents_forget(struct agents *agents, int64_t now);
 struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str name);
 struct agent_instance *agents_instance_find(const struct agent_kind *kind, struct rv_str name);
 
-/* The step's row as committed: who holds it, does it wait for an agent. */
+/* The step's row as committed: who holds it, does it wait for an agent. `ours`: this process has
+ * just handed it out; else whether the answer arrived is not known here (decision 006). */
 RV_CHECK enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
-                                const struct rv_step *step, int64_t now);
+                                const struct rv_step *step, bool ours, int64_t now);
 /* A hint that the step is ready; a second one is nothing. */
 RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
                                   const struct rv_step *step);

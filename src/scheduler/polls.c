@@ -1,7 +1,5 @@
-/* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new
- * boot
- * or a lost answer has ended; matching hands ready steps to polls in the same transaction; after
- * the
+/* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new boot
+ * or a lost answer has ended; matching hands ready steps to polls in the same transaction; after the
  * commit the answers are filled from the rows (DESIGN 5). */
 #include "scheduler/scheduler_priv.h"
 
@@ -79,6 +77,21 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
+static bool poll_is_seen(const struct agent_instance *instance, uint64_t poll)
+{
+    for (size_t i = 0; i < POLLS_SEEN; i++)
+        if (instance->polls_seen[i] == poll)
+            return true;
+    return false;
+}
+
+static void poll_note(struct agent_instance *instance, uint64_t poll, bool heard)
+{
+    instance->polls_seen[instance->polls_next] = poll;
+    instance->polls_heard[instance->polls_next] = heard;
+    instance->polls_next = (instance->polls_next + 1) % POLLS_SEEN;
+}
+
 /* Is it an earlier poll once more, come after a later one? Then what it does not confirm tells
  * nothing: the answers to later polls it cannot know. */
 static bool poll_is_overtaken(struct agent_instance *instance, uint64_t poll)
@@ -86,12 +99,9 @@ static bool poll_is_overtaken(struct agent_instance *instance, uint64_t poll)
     size_t newest = (instance->polls_next + POLLS_SEEN - 1) % POLLS_SEEN;
     if (instance->polls_seen[newest] == poll)
         return false;
-    for (size_t i = 0; i < POLLS_SEEN; i++)
-        if (instance->polls_seen[i] == poll)
-            return true;
-    instance->polls_seen[instance->polls_next] = poll;
-    instance->polls_heard[instance->polls_next] = false;
-    instance->polls_next = (instance->polls_next + 1) % POLLS_SEEN;
+    if (poll_is_seen(instance, poll))
+        return true;
+    poll_note(instance, poll, false);
     return false;
 }
 
@@ -113,6 +123,16 @@ static struct pending *parked_copy(const struct pending *p, struct rv_str poll)
     return NULL;
 }
 
+/* It has the answer to a poll that never came here: it was with another server in between, which it
+ * has told what it had from here. What it does not repeat now was not lost (decision 006). */
+static void poll_elsewhere(struct pending *p, uint64_t poll)
+{
+    for (struct delivery *d = p->instance->deliveries; d != NULL; d = d->next)
+        if (!rv_str_is(p->poll->poll, d->poll) && !RV_MUTANT_ON(ELSEWHERE_IGNORED))
+            d->confirmed = true;
+    poll_note(p->instance, poll, true);
+}
+
 /* The instance has the answer to that poll. A copy of it that is parked here, or comes yet over
  * another connection, is nobody's: what it took would lie there until its complete-by. */
 static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str poll)
@@ -120,6 +140,8 @@ static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str p
     uint64_t hash = rv_hash(s->agents.hash_key, poll);
     if (rv_str_eq(poll, p->poll->poll))
         return; /* an agent that gives all its polls one name */
+    if (s->enlistment.shared && !poll_is_seen(p->instance, hash))
+        poll_elsewhere(p, hash);
     for (size_t i = 0; i < POLLS_SEEN; i++)
         if (p->instance->polls_seen[i] == hash)
             p->instance->polls_heard[i] = true;
@@ -259,7 +281,9 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
         bool perhaps = held->delivery->confirmed || held->delivery->answers > 1;
         if (perhaps && !RV_MUTANT_ON(UNDELIVERED_EAGERLY))
             continue;
-        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE);
+        /* So may another server's. */
+        enum rv_effect effect = s->enlistment.shared ? RV_EFFECT_UNKNOWN : RV_EFFECT_NONE;
+        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, effect);
         if (err != RV_OK)
             return err;
     }
@@ -317,8 +341,10 @@ static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct r
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, plan);
-    if (err == RV_OK && plan->changed)
+    if (err == RV_OK && plan->changed) {
+        work_step_of(work, id.number)->assigned = true;
         err = match_add(s, p, work, id.number, false);
+    }
     return err;
 }
 

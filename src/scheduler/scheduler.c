@@ -28,6 +28,7 @@ static void supervisor_init(struct rv_scheduler *s)
                        s->options.role_lease_ms);
     if (s->options.scan_rows_max != 0 && s->options.scan_rows_max < RV_SCAN_ROWS_MAX)
         s->supervisor.scan_rows_max = s->options.scan_rows_max;
+    s->supervisor.shared = s->enlistment.shared;
 }
 
 enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
@@ -50,6 +51,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_arena_init(&s->arena, 0);
     workflow_cache_init(&s->workflows);
     supervisor_init(s);
+    others_init(&s->others);
     agents_init(&s->agents, options->hash_key);
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
@@ -60,6 +62,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
         rv_scheduler_close(s);
         return err;
     }
+    s->supervisor.shared = s->enlistment.shared;
     rv_id_maker_init(&s->ids, s->enlistment.instance);
     s->last_now = s->enlistment.last_alive_at;
     *ret_scheduler = s;
@@ -83,6 +86,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
     }
     workflow_cache_done(&s->workflows);
     rv_supervisor_done(&s->supervisor);
+    others_done(&s->others);
     agents_done(&s->agents);
     rv_map_done(&s->waiters);
     rv_heap_done(&s->parked_until);
@@ -223,28 +227,6 @@ static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *d
     return work_prefetch(s, ids, count);
 }
 
-/* A piece of the repair scan: what has no instant noted is loaded, and the caches learn it like
- * anything else that the batch touches. The first walk after a start loads all. */
-static enum rv_err batch_scan(struct rv_scheduler *s)
-{
-    const struct rv_task **tasks = rv_arena_take(s->batch.arena,
-                                                 RV_SCAN_ROWS_MAX * sizeof(struct rv_task *));
-    struct rv_step_id *ids = rv_arena_take(s->batch.arena, RV_SCAN_ROWS_MAX * sizeof *ids);
-    if (tasks == NULL || ids == NULL)
-        return RV_ERR_MEMORY;
-    bool all = s->supervisor.scan_first;
-    size_t count, wanted = 0;
-    enum rv_err err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks,
-                                         &count);
-    if (err != RV_OK)
-        return err;
-    for (size_t i = 0; i < count; i++)
-        if (all || (tasks[i]->state != RV_TASK_ERROR &&
-                    !rv_supervisor_knows(&s->supervisor, tasks[i]->id)))
-            ids[wanted++] = (struct rv_step_id){tasks[i]->id, 0};
-    return work_prefetch(s, ids, wanted);
-}
-
 /* ---- decide ---- */
 
 static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
@@ -253,6 +235,11 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     enum rv_err err = work_get(s, id, &work);
     if (err != RV_OK || work->task == NULL)
         return err;
+    if (s->supervisor.epoch == 0) { /* the supervisor decides; here it may be ready */
+        if (work->task->state != RV_TASK_ERROR)
+            work_offer(s, work);
+        return RV_OK;
+    }
     if (s->batch.heavy >= HEAVY_MAX) {
         s->more_due = true;
         return rv_supervisor_note(&s->supervisor, id, s->batch.now);
@@ -390,25 +377,37 @@ static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64
     for (size_t i = 0; i < work->steps_count; i++) {
         steps[i] = work->steps[i].row;
         bool waits = work->task->state != RV_TASK_ERROR || work->steps[i].dirty;
+        struct held *held =
+            waits ? NULL : held_find(&s->agents, (struct rv_step_id){work->id, steps[i]->number});
+        if (held != NULL)
+            held->revision = work->task->revision;
         if (err == RV_OK && waits)
-            err = agents_see(&s->agents, work->task, steps[i], s->batch.now);
+            err = agents_see(&s->agents, work->task, steps[i], work->steps[i].assigned,
+                             s->batch.now);
     }
     *ret_wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
-    return err;
+    return err == RV_OK ? others_note(s, work->id, work->task) : err;
 }
 
 /* The caches learn what was committed; what they found no memory for, a little later. */
 static void remember(struct rv_scheduler *s, struct work *work)
 {
-    if (work->task == NULL)
+    if (work->task == NULL) {
+        look_again(s, work->id, 0);
+        rv_map_remove(&s->others.known, (uint64_t)work->id.value, 0);
         return;
+    }
     int64_t wake_at;
     bool readable = work->workflow != NULL && work->workflow->definition != NULL;
-    if (caches_learn(s, work, &wake_at) != RV_OK)
+    if (caches_learn(s, work, &wake_at) != RV_OK) {
         wake_at = again_at(s);
-    else if (!readable && rv_task_state_open(work->task->state) &&
-             work->task->state != RV_TASK_ERROR)
+        rv_map_remove(&s->others.known, (uint64_t)work->id.value, 0);
+    } else if (!readable && rv_task_state_open(work->task->state) &&
+               work->task->state != RV_TASK_ERROR)
         wake_at = s->batch.now; /* to be parked */
+    /* What is due is the supervisor's; should it die, this server looks as often as a scan does. */
+    if (s->enlistment.shared && s->supervisor.epoch == 0 && wake_at != 0 && wake_at <= s->batch.now)
+        wake_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
     if (!RV_MUTANT_ON(WAKE_NOT_NOTED))
         look_again(s, work->id, wake_at);
 }
@@ -465,13 +464,15 @@ static void batch_act(struct rv_scheduler *s)
             if (w->outcome == RV_ERR_DEPOSED)
                 rv_supervisor_unclaim(&s->supervisor);
             look_again(s, w->id, at);
+            if (again && s->enlistment.shared)
+                others_miss(s, w->id);
             continue;
         }
         remember(s, w);
-        if (w->changed) {
+        if (w->changed)
             log_alerts(s, w);
+        if (w->changed || (w->task != NULL && s->enlistment.shared))
             waiters_tell(s, w);
-        }
     }
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         bool acks = p->call->kind == RV_CALL_ACK && s->batch.taskless == RV_OK;
@@ -496,6 +497,9 @@ static void again_soon(struct rv_scheduler *s)
     for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next)
         if (w->revision_before != 0)
             err = rv_supervisor_note(&s->supervisor, w->id, soon);
+    for (struct work *w = s->batch.works; s->enlistment.shared && w != NULL; w = w->next)
+        if (w->revision_before != 0)
+            others_miss(s, w->id);
     /* Without memory for the instants, or in the first walk, all open rows are walked again. */
     if (err != RV_OK || s->agents.recovering)
         rv_supervisor_walk(&s->supervisor);
@@ -696,6 +700,8 @@ static void history_forget(struct rv_scheduler *s)
     agents_init(&s->agents, s->options.hash_key);
     rv_supervisor_done(&s->supervisor);
     supervisor_init(s);
+    others_done(&s->others);
+    others_init(&s->others);
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         p->kind = NULL;
         p->instance = NULL;

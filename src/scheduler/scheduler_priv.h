@@ -30,6 +30,7 @@ struct work_step {
     const struct rv_step *row;
     bool dirty;
     bool insert;
+    bool assigned; /* its attempt is handed out in this batch */
 };
 
 /* One task in a batch: as loaded, then as the batch's decisions have it so far. */
@@ -103,6 +104,13 @@ struct pending {
 void pending_append(struct pending_list *list, struct pending *pending);
 void pending_unlink(struct pending_list *list, struct pending *pending);
 
+/* What is known of the tasks that several servers move on one store (scan.c). */
+struct others {
+    struct rv_map known;  /* open task -> the revision that the caches know, and the round of the
+                           * scan that met it last */
+    struct rv_map missed; /* tasks to be loaded in the next batch: another server was faster */
+};
+
 /* One turn of the cycle. */
 struct batch {
     uint64_t turn; /* counts the batches of this process */
@@ -158,6 +166,7 @@ struct rv_scheduler {
     size_t absences_count;
     struct workflow_cache workflows;
     struct rv_supervisor supervisor;
+    struct others others;
     struct agents agents;
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
     struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
@@ -185,6 +194,8 @@ RV_CHECK enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
 /* Loads the step into the work, which may turn out to be broken; NOT_FOUND when there is none. */
 RV_CHECK enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t number);
 const struct rv_step *work_step(const struct work *work, uint32_t number);
+/* NULL: the work has no such step. */
+struct work_step *work_step_of(const struct work *work, uint32_t number);
 /* Notes the rule that the rows of the work break, if they do. */
 RV_CHECK enum rv_err work_check(struct rv_scheduler *s, struct work *work);
 /* Decides the command on the work and takes the plan over. The plan's answer fields are in
@@ -196,6 +207,18 @@ void work_offer(struct rv_scheduler *s, struct work *work);
 /* Loads in one go the tasks (and steps) that the batch will ask for. */
 RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids,
                                    size_t count);
+
+/* scan.c: what is learned from the rows that nobody asks for. */
+void others_init(struct others *others);
+void others_done(struct others *others);
+/* The caches know the task as it is here; NULL: there is none. */
+RV_CHECK enum rv_err others_note(struct rv_scheduler *s, struct rv_task_id id,
+                                 const struct rv_task *task);
+/* Another server has moved the task, or nobody knows whether: the next batch loads it. */
+void others_miss(struct rv_scheduler *s, struct rv_task_id id);
+/* A piece of the repair scan: what the caches may not know is loaded, and they learn it like
+ * anything else that the batch touches. */
+RV_CHECK enum rv_err batch_scan(struct rv_scheduler *s);
 
 /* commit.c */
 /* The store's begin; what it says of lost history is kept for the next batch. */

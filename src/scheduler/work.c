@@ -61,12 +61,18 @@ static enum rv_err work_step_add(struct rv_scheduler *s, struct work *work,
     return RV_OK;
 }
 
-const struct rv_step *work_step(const struct work *work, uint32_t number)
+struct work_step *work_step_of(const struct work *work, uint32_t number)
 {
     for (size_t i = 0; i < work->steps_count; i++)
         if (work->steps[i].row->number == number)
-            return work->steps[i].row;
+            return &work->steps[i];
     return NULL;
+}
+
+const struct rv_step *work_step(const struct work *work, uint32_t number)
+{
+    const struct work_step *step = work_step_of(work, number);
+    return step ? step->row : NULL;
 }
 
 static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
@@ -324,10 +330,10 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
     struct rv_command park = {
         .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_UNREADABLE;
-    park.u.park.message =
-        work->broken ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s",
-                                       work->broken)
-                     : RV_STR("its rows and its definition do not fit together");
+    park.u.park.message = work->broken
+                              ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s",
+                                                work->broken)
+                              : RV_STR("its rows and its definition do not fit together");
     struct rv_view view;
     struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
     enum rv_err err = plan ? view_of(s, work, 0, &view) : RV_ERR_MEMORY;

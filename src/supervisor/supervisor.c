@@ -92,15 +92,15 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
         bool again = supervisor->scan_after.value != 0 && !supervisor->scan_first;
         supervisor->scan_after = (struct rv_task_id){0};
         supervisor->scan_first = false;
-        if (again) /* from the first open task on */
+        supervisor->rounds++;
+        if (again && !supervisor->shared) /* from the first open task on */
             err = scan_piece(supervisor, arena, ret_tasks, ret_count);
     }
     if (err != RV_OK)
         return err;
-    /* The walk after a start goes on without a pause; later ones take a piece per interval. */
-    supervisor->scan_next_at = supervisor->scan_first
-                                   ? now
-                                   : rv_time_add(now, supervisor->scan_interval_ms);
+    /* The walk after a start goes on without a pause, and so does each where others write, too. */
+    bool on = supervisor->scan_first || (supervisor->shared && *ret_count > 0);
+    supervisor->scan_next_at = on ? now : rv_time_add(now, supervisor->scan_interval_ms);
     return RV_OK;
 }
 
@@ -109,7 +109,7 @@ size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
 {
     size_t count = 0;
     const struct rv_heap_entry *first;
-    if (supervisor->epoch == 0)
+    if (supervisor->epoch == 0 && !supervisor->shared)
         return 0;
     while (count < max && (first = rv_heap_first(&supervisor->heap)) != NULL && first->at <= now) {
         struct rv_heap_entry entry;
@@ -175,7 +175,8 @@ int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor)
 {
     int64_t at = supervisor->scan_next_at;
     const struct rv_heap_entry *first = rv_heap_first(&supervisor->heap);
-    if (supervisor->epoch != 0 && first != NULL && first->at < at)
+    bool looks = supervisor->epoch != 0 || supervisor->shared;
+    if (looks && first != NULL && first->at < at)
         at = first->at;
     int64_t campaign = campaign_at(supervisor);
     return campaign < at ? campaign : at;

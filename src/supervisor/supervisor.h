@@ -28,7 +28,9 @@ struct rv_supervisor {
     struct rv_task_id scan_after;
     int64_t scan_next_at;
     size_t scan_rows_max; /* of a piece of the walk: RV_SCAN_ROWS_MAX, or less */
-    bool scan_first; /* the first walk over the open rows since the start is under way */
+    bool shared;          /* others write, too: all open rows once per interval, not a piece */
+    uint64_t rounds;      /* walks over all open rows that came to their end */
+    bool scan_first;      /* the first walk over the open rows since the start is under way */
 };
 
 enum { RV_SCAN_ROWS_MAX = 1000, RV_FINDINGS_MAX = 1000 };
@@ -51,7 +53,8 @@ void rv_supervisor_walk(struct rv_supervisor *supervisor);
 RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
                                         int64_t now, const struct rv_task **ret_tasks,
                                         size_t *ret_count);
-/* Tasks whose instant has come, at most `max`; nothing while another instance is the supervisor. */
+/* Tasks whose instant has come, at most `max`. While another instance is the supervisor: to be looked
+ * at alone, since it is no change of a row when a step's time to be handed out has come. */
 size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
                          struct rv_task_id *ret_tasks, size_t max);
 
