@@ -68,7 +68,7 @@ static void check_undelivered(const struct transition *t, const struct step_past
     /* What comes in the same batch may be decided after the end. */
     int64_t confirmed_at = said_confirmed_at(t->w, past->holder, past->poll);
     const struct server *s = t->w->committing;
-    /* What it has confirmed may be another server's answer to the same poll, without the attempt. */
+    /* It may have confirmed another server's answer to the same poll, without the attempt. */
     bool its = t->w->knobs.servers == 1 || said_has_left(t->w, past->row.token);
     if (its && s != NULL && !t->past->unreadable && confirmed_at > past->began_at &&
         confirmed_at < s->taken_at)

@@ -373,7 +373,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         w->concerned = (struct rv_task_id){0};
 }
 
-/* I-10: whoever takes the supervisor's role from another process has an epoch of its own, and epochs
+/* I-10: whoever takes the supervisor's role from another process has an epoch of its own, and they
  * only rise. What is claimed counts once it is committed. */
 void history_holds(struct world *w, uint32_t actor, int64_t epoch)
 {

@@ -111,12 +111,12 @@ static void request_repeat(struct world *w, const struct exchange *x, bool left)
     ghost->peer = PEER_NOBODY;
 }
 
-/* Where there are several servers an actor stays with one, mostly, as behind a balancer; from one
- * that does not answer, or is busy, it goes to the next. */
+/* Where there are several servers an actor stays with one, mostly, as behind a balancer, and wholly
+ * once nothing fails any more; from one that does not answer, or is busy, it goes to the next. */
 static uint32_t home_of(struct world *w, const struct exchange *x)
 {
     uint32_t *home = &w->net->homes[x->peer][x->actor];
-    if (w->knobs.servers > 1 && world_chance(w, STREAM_NET + owner(x), STRAYS))
+    if (w->knobs.servers > 1 && !w->healed && world_chance(w, STREAM_NET + owner(x), STRAYS))
         *home = (uint32_t)world_roll(w, STREAM_NET + owner(x), w->knobs.servers);
     return *home;
 }

@@ -240,9 +240,11 @@ static void batch_run(void *self)
     struct rv_call *calls[1000];
     size_t count = s->queue_count < w->knobs.batch_max ? s->queue_count : w->knobs.batch_max;
     rv_assert(count <= 1000);
-    memcpy(calls, s->queue, count * sizeof(struct rv_call *));
     s->queue_count -= count;
-    memmove(s->queue, s->queue + count, s->queue_count * sizeof(struct rv_call *));
+    if (count > 0) {
+        memcpy(calls, s->queue, count * sizeof(struct rv_call *));
+        memmove(s->queue, s->queue + count, s->queue_count * sizeof(struct rv_call *));
+    }
     for (size_t i = 0; i < count; i++) {
         ((struct served *)calls[i])->taken = true;
         said_taken(w, calls[i]);

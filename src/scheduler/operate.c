@@ -2,6 +2,7 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/mutant.h"
+#include "base/time.h"
 
 enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
 {
@@ -98,8 +99,17 @@ enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
         publish_known(p, there);
         return RV_OK;
     }
+    const struct rv_workflow_row *last;
+    err = s->store->ops->find_workflow(s->store, s->batch.arena, row->space, row->name, RV_STR_NONE,
+                                       &last);
+    if (err != RV_OK)
+        return err;
     row->id = rv_id_make(&s->ids, s->batch.now).value;
     row->published_at = s->batch.now;
+    /* The store's clock may stand, and ids of one instant are ordered by instance: what another
+     * server has published comes before all the same. */
+    if (last != NULL && last->published_at >= row->published_at)
+        row->published_at = rv_time_add(last->published_at, 1);
     s->batch.publishes[s->batch.publishes_count++] = *row;
     return RV_OK;
 }

@@ -1,6 +1,6 @@
-/* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new boot
- * or a lost answer has ended; matching hands ready steps to polls in the same transaction; after the
- * commit the answers are filled from the rows (DESIGN 5). */
+/* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new
+ * boot or a lost answer has ended; matching hands ready steps to polls in the same transaction;
+ * after the commit the answers are filled from the rows (DESIGN 5). */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/assert.h"

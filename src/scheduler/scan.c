@@ -65,7 +65,7 @@ static bool scan_wants(struct rv_scheduler *s, const struct rv_task *task, bool 
 {
     if (first)
         return true;
-    if (s->enlistment.shared && !RV_MUTANT_ON(SCAN_TRUSTS_CACHE))
+    if (s->enlistment.shared)
         return has_changed(s, task);
     return task->state != RV_TASK_ERROR && !rv_supervisor_knows(&s->supervisor, task->id);
 }
@@ -143,7 +143,7 @@ enum rv_err batch_scan(struct rv_scheduler *s)
     bool first = s->supervisor.scan_first;
     uint64_t round = round_of(s);
     err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
-    if (err != RV_OK)
+    if (err != RV_OK || (RV_MUTANT_ON(SCAN_OFF) && !first))
         return err;
     wanted = 0;
     for (size_t i = 0; i < count; i++)
