@@ -427,7 +427,8 @@ static bool was_given(const struct pending *p)
 
 /* What came of its admission (attempts that ended, what it took before) is not written: it is
  * admitted once more, in a later batch, lest it gets new work beside an open attempt of the life
- * before, or not what it took. */
+ * before, or not what it took. Where the store has lost the batch, it may have lost what the poll
+ * took before, too: the next transaction tells. */
 static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pending *p)
 {
     bool vain = false;
@@ -435,7 +436,8 @@ static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pen
         vain = vain || (w->dropped && work_again(w));
     for (size_t i = 0; i < p->matched_count; i++) {
         const struct matched *m = &p->matched[i];
-        vain = vain || (m->repeat && m->work->dropped && work_again(m->work));
+        bool again = m->work->dropped && work_again(m->work);
+        vain = vain || (m->repeat && (again || s->batch.lost));
     }
     return vain && p->admitted && !p->parked;
 }
