@@ -52,6 +52,18 @@ static void boot_leave(struct agent_instance *instance)
     instance->boots_left[0] = (struct boot_left){.boot = instance->boot};
 }
 
+/* The polls of other processes of the instance that are parked here: if one of these lives after
+ * all, its next poll says so, and meanwhile they are given nothing. */
+static void parked_leave(struct rv_scheduler *s, const struct pending *p)
+{
+    struct pending *next;
+    for (struct pending *other = p->kind->parked.first; other != NULL; other = next) {
+        next = other->next;
+        if (other->instance == p->instance && other->boot != p->boot)
+            finish(s, other, RV_OK, RV_STR_NONE);
+    }
+}
+
 /* A new boot id: the process that held these attempts is no more. Each attempt is asked for the
  * boot that took it, since a batch that noted the new one may have been refused. */
 static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
@@ -72,6 +84,7 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
     if (instance->boot != p->boot) {
         instance->overlaps = false;
         boot_leave(instance);
+        parked_leave(s, p);
     }
     instance->boot = p->boot;
     return RV_OK;

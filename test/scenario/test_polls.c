@@ -268,6 +268,21 @@ static void a_late_poll_of_an_earlier_boot_does_not_wait(void **state)
     assert_false(world_finished(poll_as(w, "i1", "b1", "p4", true, "p3", 20000)));
 }
 
+static void a_parked_poll_that_looks_left_behind_does_not_wait(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *parked = poll_as(w, "i1", "b2", "p1", true, NULL, 20000);
+    assert_false(world_finished(parked));
+    (void)poll_as(w, "i1", "b1", "late", true, NULL, 20000);
+    assert_int_equal(requests(parked), 0);
+    /* Its process lives, and says so. */
+    assert_int_equal(requests(poll_as(w, "i1", "b2", "p2", true, "p1", 20000)), 0);
+    struct rv_call *next = poll_as(w, "i1", "b2", "p3", true, "p2", 20000);
+    assert_false(world_finished(next));
+    (void)world_submit(w, "order", "{}");
+    assert_int_equal(requests(next), 1);
+}
+
 /* The answer never left, the poll is repeated, and meanwhile somebody else takes the step. */
 static void a_repeated_poll_gets_nothing_of_what_another_took(void **state)
 {
@@ -545,6 +560,7 @@ int main(void)
         SCENARIO(a_late_poll_of_an_earlier_boot_ends_nothing),
         SCENARIO(a_late_poll_of_an_earlier_boot_does_not_wait),
         SCENARIO(the_same_poll_twice_takes_once),
+        SCENARIO(a_parked_poll_that_looks_left_behind_does_not_wait),
         SCENARIO(a_repeated_poll_gets_nothing_of_what_another_took),
         SCENARIO(a_repeated_poll_that_was_overtaken_ends_nothing),
         SCENARIO(a_copy_of_a_poll_that_was_heard_takes_nothing),
