@@ -5,6 +5,9 @@
 #include "sim/history.h"
 #include "sim/ledger.h"
 
+struct bounds;
+struct server;
+
 /* All that hold between the rows of a task before and after one commit. */
 void check_transition(const struct transition *t);
 /* Families of it, each in the file of its name. */
@@ -15,6 +18,8 @@ void check_leases(const struct transition *t);
 void check_ladder(const struct transition *t);
 void check_late(const struct transition *t);
 void check_delivery(const struct transition *t);
+void check_record(const struct transition *t);
+void check_secrets(const struct transition *t);
 /* How the attempt that was the newest before this commit stands after it. */
 enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,
                                       const struct rv_step *step);
@@ -39,6 +44,19 @@ void check_undo_beside_work(struct world *w, const struct effect *effect);
 /* What a compensation was told of the outcome of the step with that key. */
 void check_outcome(struct world *w, struct rv_str key, struct rv_str outcome);
 void check_ledger(struct world *w);
+
+/* check_secret.c: what is told to somebody whom the secret does not concern. */
+void check_no_token(struct world *w, struct rv_str text, const char *where);
+/* ... nor any payload. */
+void check_no_secret(struct world *w, struct rv_str text, const char *where);
+
+/* Asks for the lists in which no secret may stand. */
+void check_lists(struct world *w);
+
+/* check_load.c: after each batch. */
+void check_load(struct world *w, const struct server *s);
+/* check_idle.c: what was written in the time in which nothing happened, since `before`. */
+void check_idle(struct world *w, const struct bounds *before);
 
 /* check_again.c: the replies of the last call that a server answered with 503, and the next one. */
 enum { REFUSED_MAX = 32 };

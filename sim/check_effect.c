@@ -92,7 +92,7 @@ void check_ledger(struct world *w)
 {
     for (size_t i = 0; i < w->history->count && w->violated == NULL; i++) {
         const struct task_past *past = w->history->all[i];
-        if (past->lost_commits > 0)
+        if (history_lacks(w, past->row.id))
             continue;
         for (uint32_t n = 1; n < past->room; n++) {
             const struct step_past *step = &past->steps[n];

@@ -12,6 +12,8 @@ void check_transition(const struct transition *t)
     check_late(t);
     check_delivery(t);
     check_undo(t);
+    check_record(t);
+    check_secrets(t);
 }
 
 /* I-03, I-04: a task's history has no gaps: each commit starts from what the last one left and

@@ -185,6 +185,7 @@ static void fail_over(struct world *w)
               (long long)ms, lost);
     rv_store_memory_data_lose(d->data, lost);
     rewind_to(w, number - lost);
+    bound_start(w);
     workload_rewind(w);
     servers_failed_over(w, number - lost);
     d->down_until = w->now + ms;

@@ -77,7 +77,8 @@ struct task_past *history_task(struct world *w, struct rv_task_id id)
 bool history_lacks(struct world *w, struct rv_task_id id)
 {
     const struct task_past *past = history_task(w, id);
-    return past != NULL ? past->lost_commits > 0 : rewind_lost(w, id);
+    /* Where the clock stands, a new task may get the id of one that was lost. */
+    return rewind_lost(w, id) || (past != NULL && past->lost_commits > 0);
 }
 
 struct step_past *history_step(struct task_past *task, uint32_t number)
@@ -218,6 +219,7 @@ static void attempts_take(const struct transition *t, struct step_past *past,
         past->poison_told |= t->change->alerts[i].kind == RV_ALERT_POISON &&
                              t->change->alerts[i].step == step->number;
     past->holder = history_holder(step->agent, step->instance);
+    past->agent = history_hash(step->agent);
     past->boot = history_hash(step->boot);
     past->poll = history_hash(step->poll);
     past->target = step->target.at != NULL ? history_hash(step->target) : 0;
@@ -266,6 +268,9 @@ static void step_take(struct transition *t, const struct rv_step *step)
     attempts_take(t, past, step);
     if (new_token)
         past->began_at = t->w->now;
+    if (new_token || step->state != past->row.state)
+        past->overdue = past->waits = (struct reading){0};
+    past->record = record_of(step);
     past->row = without_texts(step);
     past->input_hash = history_hash(step->input);
     past->output_hash = history_hash(step->output);

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "core/rows.h"
 #include "scheduler/call.h"
+#include "sim/bound.h"
 #include "store/store.h"
 #include "workflow/definition.h"
 
@@ -15,10 +16,19 @@
 
 struct world;
 
+/* What a step is, and what it asks for: neither may be decided again (check_record.c). */
+struct record {
+    uint64_t place;
+    uint64_t request;
+};
+
+struct record record_of(const struct rv_step *step);
+
 /* A step as its last commit left it. The row's texts are gone; their hashes stay. */
 struct step_past {
     struct rv_step row; /* number 0: there is none yet */
     uint64_t sum;       /* of the whole row (rows.h) */
+    struct record record;
     uint64_t input_hash;
     uint64_t output_hash;
     uint32_t created_in; /* number of the commit of its task */
@@ -31,6 +41,9 @@ struct step_past {
     uint64_t boot;       /* hashes of the newest attempt's boot and poll, of the open circuit's */
     uint64_t poll;       /* target */
     uint64_t target;     /* 0: none */
+    uint64_t agent;      /* hash of its kind */
+    struct reading overdue; /* when it was first seen to be; likewise to be ready beside an agent */
+    struct reading waits;   /* that is free (check_bound.c) */
     bool poison_told;
     bool undo_begun;
 };

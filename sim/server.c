@@ -78,6 +78,18 @@ static bool poll_again(const struct server *s, const struct served *served)
     return false;
 }
 
+/* Who may read what is in the answer. */
+static void check_told(struct world *w, const struct served *served, bool failed,
+                       struct rv_str answer)
+{
+    bool to_agent = call_poll(&served->call) != NULL || served->call.kind == RV_CALL_REPLIES ||
+                    served->call.kind == RV_CALL_LEASES;
+    if (failed)
+        check_no_secret(w, answer, "a refusal");
+    else if (!to_agent)
+        check_no_token(w, answer, "an answer");
+}
+
 static void answer(struct server *s, struct served *served)
 {
     struct world *w = s->world;
@@ -86,10 +98,13 @@ static void answer(struct server *s, struct served *served)
     rv_answer_init(&answer);
     answer.now = call->now + (w->now - call->mono_now);
     const struct rv_poll *poll = call_poll(call);
-    if (!rv_answer_failed(&answer, call))
+    bool failed = rv_answer_failed(&answer, call);
+    if (!failed)
         served->route->render(&answer, call);
+    check_told(w, served, failed, rv_buf_str(&answer.body));
     if (call->err == RV_OK && poll != NULL) {
-        history_handed_out(w, poll);
+        if (!tap_outlived(s))
+            history_handed_out(w, poll);
         if (served->x->waits) {
             check_answered(w, poll, s->stopping || poll_again(s, served));
             said_left(w, poll);
@@ -101,10 +116,23 @@ static void answer(struct server *s, struct served *served)
     rv_buf_done(&answer.body);
 }
 
+static void look_read(struct world *w, const struct served *served)
+{
+    struct rv_answer answer;
+    rv_answer_init(&answer);
+    bool failed = rv_answer_failed(&answer, &served->call);
+    if (!failed)
+        served->route->render(&answer, &served->call);
+    check_told(w, served, failed, rv_buf_str(&answer.body));
+    rv_buf_done(&answer.body);
+}
+
 static void call_finished(struct rv_call *call)
 {
     struct served *served = (struct served *)call; /* its first member */
     struct server *s = served->server;
+    if (served->looks && !s->dying)
+        look_read(s->world, served);
     if (served->x != NULL && !s->dying && !storage_dead(s->world))
         answer(s, served);
     else if (served->x != NULL)
@@ -181,6 +209,7 @@ static void refuse(struct server *s, struct exchange *x)
     struct rv_answer answer;
     rv_answer_init(&answer);
     rv_answer_problem(&answer, &s->parser.problem);
+    check_no_secret(s->world, rv_buf_str(&answer.body), "a refusal");
     net_answer(s->world, x, answer.status, answer.retry_after_s * 1000, rv_buf_str(&answer.body));
     rv_buf_done(&answer.body);
 }
@@ -247,6 +276,7 @@ static void batch_run(void *self)
     }
     for (size_t i = 0; i < count; i++) {
         ((struct served *)calls[i])->taken = true;
+        ((struct served *)calls[i])->taken_in = w->bounds.attended.batches;
         said_taken(w, calls[i]);
     }
     s->at_work = true;
@@ -262,6 +292,8 @@ static void batch_run(void *self)
     }
     if (w->violated != NULL)
         return;
+    bound_batch(w, s, err == RV_OK);
+    check_load(w, s);
     if (s->stopping) {
         server_end(s, "has stopped", true);
         return;
@@ -321,6 +353,7 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
     struct server *s = self;
     (void)level;
     world_say(s->world, s->name, "%s %.*s", event, RV_STR_FMT(fields));
+    check_no_secret(s->world, fields, "the log");
     if (strcmp(event, "history-lost") == 0)
         tap_alarmed(s);
 }
@@ -413,6 +446,7 @@ void server_start(struct server *s)
         return;
     }
     s->up = true;
+    bound_start(w);
     s->dying = s->stopping = false;
     s->paused_until = 0;
     const struct rv_enlistment *enlistment = rv_scheduler_enlistment(s->scheduler);
@@ -523,6 +557,23 @@ struct rv_store *servers_store(struct world *w)
         if (w->servers[i].up)
             return w->servers[i].store;
     return NULL;
+}
+
+void server_look(struct server *s, const char *target)
+{
+    if (!s->up)
+        return;
+    struct served *served = served_new(s, NULL);
+    struct rv_request_line *line = rv_arena_take(&served->call.arena, sizeof *line);
+    rv_assert(line != NULL);
+    rv_parser_begin(&s->parser, &served->call.arena);
+    bool read = rv_request_read(&s->parser, rv_arena_str(&served->call.arena, rv_str_of(target)),
+                                line);
+    served->route = read ? rv_route_find(&s->parser, RV_STR("GET"), line) : NULL;
+    rv_assert(served->route != NULL && served->route->parse(&s->parser, line, &served->call));
+    served->call.kind = served->route->kind;
+    served->looks = true;
+    queue_add(s, &served->call);
 }
 
 void server_publish(struct server *s, struct rv_str source)

@@ -20,6 +20,8 @@ struct served {
     struct rv_call call;
     struct server *server;
     bool taken;         /* into a batch */
+    bool looks;         /* server_look: the answer is read by checkers alone */
+    uint64_t taken_in;  /* ... after so many that went well (bound.h) */
     struct exchange *x; /* NULL: one of the server's own, or its peer was forgotten */
     const struct rv_route *route;
     struct served *next; /* among all that are out */
@@ -52,6 +54,7 @@ struct server {
     bool at_work;     /* a batch is under way */
     int64_t taken_at; /* virtual time: its calls came before */
     int64_t begun_at; /* ... and when it read the store's clock */
+    int64_t store_now; /* ... and what that showed */
 };
 
 /* What the call asks for as a poll; NULL: nothing. */
@@ -84,6 +87,8 @@ struct rv_store *servers_store(struct world *w);
 /* Whether a server goes on with a store that gave this error (src/server/server.c). */
 bool server_goes_on(enum rv_err err);
 
+/* Asks without the net, as somebody does who may see everything but secrets. */
+void server_look(struct server *s, const char *target);
 /* Publishes the definition without the net; before anything else happens. */
 void server_publish(struct server *s, struct rv_str source);
 

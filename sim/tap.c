@@ -131,7 +131,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     err = tap->inner->ops->begin(tap->inner, ret_now);
     if (err != RV_OK)
         return err;
-    tap->now = *ret_now;
+    tap->now = tap->server->store_now = *ret_now;
     tap->begun_at = tap->server->begun_at = w->now;
     tap->claimed = 0;
     /* I-17: across committed transitions the store's clock never goes back. */
@@ -172,6 +172,9 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     if (by.number > before)
         tap->sent = by.number;
     w->commits++;
+    bool role_only = batch->workflows_count + batch->acks_count + batch->changes_count == 0;
+    w->bounds.claims += tap->claimed != 0;
+    w->bounds.writes += !role_only;
     if (wrote(tap, batch) && w->database->committed_at < tap->now)
         w->database->committed_at = tap->now;
     if (tap->claimed != 0)
@@ -214,6 +217,8 @@ static enum rv_err commit_conflicting(struct tap *tap, struct rv_batch *batch)
 /* Of a commit that has reached the store. */
 static enum rv_err commit_fated(struct tap *tap, struct rv_batch *batch, enum fate fate)
 {
+    if (fate == FATE_CONFLICT || fate == FATE_UNKNOWN_NO)
+        bound_start(tap->world); /* what was in it stands in line again */
     switch (fate) {
     case FATE_NONE:
         return commit_through(tap, batch);
@@ -534,6 +539,11 @@ void tap_die(struct server *s)
 bool tap_dead(const struct server *s)
 {
     return s->tap->dead;
+}
+
+bool tap_outlived(const struct server *s)
+{
+    return s->tap->connection != s->world->database->connections;
 }
 
 void tap_failed_over(struct server *s, uint64_t number)

@@ -22,6 +22,8 @@ void tap_fill(struct server *s, int64_t ms);
 /* The process is dead: whatever waits for the store gets no answer any more. */
 void tap_die(struct server *s);
 bool tap_dead(const struct server *s);
+/* The store has failed over since the newest transaction began: what stood in it may be lost. */
+bool tap_outlived(const struct server *s);
 /* The store has lost all after its transaction `number`. */
 void tap_failed_over(struct server *s, uint64_t number);
 /* The server has raised the alarm that this calls for. */

@@ -199,7 +199,8 @@ void workload_submission(struct world *w, struct rv_buf *body, uint32_t number)
     uint64_t x = w->seed * UINT64_C(0x9e3779b97f4a7c15) + number * UINT64_C(0xd1b54a32d192ed03);
     x ^= x >> 29;
     rv_buf_printf(body,
-                  "{\"workflow\":\"sim/w%u\",\"priority\":%u,\"input\":{\"number\":%u,\"roll\":%u}",
+                  "{\"workflow\":\"sim/w%u\",\"priority\":%u,\"input\":{\"number\":%u,\"roll\":%u,"
+                  "\"secret\":\"" SIM_CANARY "\"}",
                   (unsigned)(x % w->workload->count), (unsigned)(x >> 8) % 10, number,
                   (unsigned)(x >> 16) % 10);
 }

@@ -52,6 +52,8 @@ bool workload_is_there(struct world *w);
 void workload_republished(struct workload_workflow *workflow);
 /* I-18: a task that begins takes the version published last, as far as its author knows. */
 void workload_check_newest(struct world *w, const struct rv_workflow_row *row, int64_t begun_at);
+/* Stands in the input of each task, and nowhere where payloads do not belong. */
+#define SIM_CANARY "5ecret-of-the-order"
 /* One submission's body without its key and closing brace. */
 void workload_submission(struct world *w, struct rv_buf *body, uint32_t number);
 /* The name of an agent kind. */

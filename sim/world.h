@@ -9,6 +9,7 @@
 #include "base/prng.h"
 #include "base/str.h"
 #include "sim/author.h"
+#include "sim/bound.h"
 #include "sim/fault.h"
 #include "sim/knobs.h"
 
@@ -110,6 +111,7 @@ struct world {
     struct partitions *partitions;
     struct rewind *rewind; /* NULL: the store loses nothing */
     struct author author;
+    struct bounds bounds;
     struct ledger *ledger;
     struct history *history;
     struct said *said;

@@ -72,7 +72,9 @@ enum rv_verdict attempt_assign(struct draft *d)
     step->lease_ms = lease_of(policy);
     step->lease_until = rv_time_earlier(rv_time_add(command->now, step->lease_ms),
                                         step->complete_by);
-    step->wake_at = step->lease_until;
+    step->wake_at = RV_MUTANT_ON(LEASE_END_UNNOTICED) ? step->complete_by : step->lease_until;
+    if (step->attempt > 1 && RV_MUTANT_ON(INPUT_EVALUATED_AGAIN))
+        step->input = task->input;
     step->instance = command->u.assign.instance;
     step->boot = command->u.assign.boot;
     step->poll = command->u.assign.poll;

@@ -387,7 +387,7 @@ enum rv_err polls_match(struct rv_scheduler *s)
             err = match_poll(s, p);
     for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL; kind = kind->next)
         for (struct pending *p = kind->parked.first; err == RV_OK && p != NULL; p = p->next)
-            if (kind->ready.count > 0)
+            if (kind->ready.count > 0 && !RV_MUTANT_ON(PARKED_PASSED_OVER))
                 err = match_poll(s, p);
     return err;
 }

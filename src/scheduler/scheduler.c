@@ -342,7 +342,8 @@ static void log_alerts(struct rv_scheduler *s, const struct work *work)
         rv_buf_printf(&fields, "{\"task\":\"%s\",\"step\":%u,\"alert\":\"%s\",\"message\":",
                       rv_task_text(work->id, task).at, alert->step,
                       rv_alert_kind_text(alert->kind));
-        rv_json_write_string(&fields, alert->message);
+        rv_json_write_string(&fields, RV_MUTANT_ON(PAYLOAD_LOGGED) ? work->task->input
+                                                                   : alert->message);
         rv_buf_lit(&fields, "}");
         log_event(s, RV_LOG_WARNING, "alert", rv_buf_str(&fields));
         rv_buf_done(&fields);

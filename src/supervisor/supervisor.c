@@ -35,7 +35,8 @@ static int64_t campaign_at(const struct rv_supervisor *supervisor)
 {
     if (supervisor->epoch == 0)
         return supervisor->role_until;
-    return supervisor->role_until - supervisor->role_lease_ms / 4;
+    return supervisor->role_until -
+           supervisor->role_lease_ms / (RV_MUTANT_ON(ROLE_RENEWED_AT_HALF) ? 2 : 4);
 }
 
 enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now, bool *ret_wrote)

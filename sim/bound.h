@@ -1,0 +1,32 @@
+/* bound.h - how long things may take, reckoned in time in which a server was there for them. */
+#ifndef RV_SIM_BOUND_H
+#define RV_SIM_BOUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct world;
+struct server;
+
+/* A reading of how much was attended to so far. */
+struct reading {
+    int64_t ms;       /* of the store's clock, between batches that followed each other well */
+    uint64_t batches; /* that went well; 0: nothing was read */
+};
+
+struct bounds {
+    struct reading attended;
+    struct reading started; /* at the newest bound_start */
+    int64_t seen_at;        /* the store's clock in the newest batch; 0: it did not go well */
+    int64_t looked_at;      /* virtual time: all open steps were looked at */
+    uint64_t claims;        /* of the supervisor's role, committed */
+    uint64_t writes;        /* other commits that wrote */
+};
+
+/* A server has started, or has to learn anew what the store has, or what it has done was in vain:
+ * what is owed is owed from now on. */
+void bound_start(struct world *w);
+/* A batch of the server is over; `good`: the store refused nothing of it. */
+void bound_batch(struct world *w, const struct server *s, bool good);
+
+#endif
