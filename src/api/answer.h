@@ -42,6 +42,9 @@ void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_workflows(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_keys(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_key_revoke(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_ready(struct rv_answer *answer, const struct rv_call *call);
 /* These look at no call. */
 void rv_render_live(struct rv_answer *answer, const struct rv_call *call);

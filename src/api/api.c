@@ -151,6 +151,7 @@ static void api_free(struct rv_api *api)
         close(api->epoll_fd);
     rv_http_forget(api);
     rv_parser_done(&api->parser);
+    rv_keys_done(&api->options.access.keys);
     rv_mailbox_done(&api->finished);
     free(api);
 }
@@ -160,6 +161,8 @@ enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **re
     struct rv_api *api = calloc(1, sizeof *api);
     if (api == NULL) {
         close(options->listen_fd);
+        struct rv_keys keys = options->access.keys;
+        rv_keys_done(&keys);
         return RV_ERR_MEMORY;
     }
     api->options = *options;
@@ -209,7 +212,7 @@ struct address {
     socklen_t len;
 };
 
-static enum rv_err address_parse(struct rv_str text, struct address *ret)
+static enum rv_err address_parse(struct rv_str text, struct address *ret, bool *ret_public)
 {
     char host[64];
     const char *colon = text.len ? memrchr(text.at, ':', text.len) : NULL;
@@ -229,7 +232,8 @@ static enum rv_err address_parse(struct rv_str text, struct address *ret)
         ret->len = sizeof *in6;
         if (inet_pton(AF_INET6, host, &in6->sin6_addr) != 1)
             return RV_ERR_INVALID;
-        return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) ? RV_OK : RV_ERR_REFUSED;
+        *ret_public = !IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+        return RV_OK;
     }
     struct sockaddr_in *in = (struct sockaddr_in *)&ret->at;
     *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -237,7 +241,14 @@ static enum rv_err address_parse(struct rv_str text, struct address *ret)
     const char *number = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
     if (inet_pton(AF_INET, number, &in->sin_addr) != 1)
         return RV_ERR_INVALID;
-    return (ntohl(in->sin_addr.s_addr) >> 24) == 127 ? RV_OK : RV_ERR_REFUSED;
+    *ret_public = (ntohl(in->sin_addr.s_addr) >> 24) != 127;
+    return RV_OK;
+}
+
+enum rv_err rv_api_address(struct rv_str text, bool *ret_public)
+{
+    struct address address;
+    return address_parse(text, &address, ret_public);
 }
 
 static uint16_t port_of(int fd)
@@ -253,7 +264,8 @@ static uint16_t port_of(int fd)
 enum rv_err rv_api_listen(struct rv_str text, int *ret_fd, uint16_t *ret_port)
 {
     struct address address;
-    enum rv_err err = address_parse(text, &address);
+    bool public;
+    enum rv_err err = address_parse(text, &address, &public);
     if (err != RV_OK)
         return err;
     int fd = socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -2,6 +2,7 @@
 #ifndef RV_API_API_H
 #define RV_API_API_H
 
+#include "api/access.h"
 #include "base/err.h"
 #include "base/os/mailbox.h"
 #include "base/str.h"
@@ -13,6 +14,9 @@ struct rv_api;
 struct rv_api_options {
     int listen_fd;              /* owned from then on: a listening socket */
     struct rv_mailbox *mailbox; /* borrowed: where calls (struct rv_call) go */
+    struct rv_access access;    /* moved: whom to let in; its keys are the thread's from then on */
+    const char *tls_cert;       /* PEM, borrowed until open returns; NULL: no TLS */
+    const char *tls_key;
     unsigned connections_max;   /* 0: 20,000 */
     int64_t patience_ms;        /* for a request to arrive whole, and for an answer to be taken;
                                   * also how long a connection may rest. 0: 60 s */
@@ -32,8 +36,10 @@ unsigned rv_api_outstanding(const struct rv_api *api);
  * call was finished. The scheduler must finish every call that it holds, before or meanwhile. */
 void rv_api_close(struct rv_api *api, int64_t grace_ms);
 
-/* A listening socket. `text` is "127.0.0.1:7733", "[::1]:0" or "localhost:7733"; port 0 takes a
- * free one, *ret_port is what it became. INVALID: no such address. REFUSED: it is not a loopback
+/* Whether others than this machine can reach the address: "127.0.0.1:7733", "[::1]:0" and
+ * "localhost:7733" only this one can. INVALID: no such address. */
+RV_CHECK enum rv_err rv_api_address(struct rv_str text, bool *ret_public);
+/* A listening socket there; port 0 takes a free one, *ret_port is what it became. INVALID: no such
  * address. IN_USE: the port is taken. IO: errno tells. */
 RV_CHECK enum rv_err rv_api_listen(struct rv_str text, int *ret_fd, uint16_t *ret_port);
 

@@ -2,6 +2,7 @@
 #ifndef RV_API_API_PRIV_H
 #define RV_API_API_PRIV_H
 
+#include "api/access.h"
 #include "api/answer.h"
 #include "api/api.h"
 #include "api/request.h"
@@ -42,6 +43,7 @@ struct exchange {
     enum exchange_stage stage;
     const struct rv_route *route;
     struct rv_request_line line;
+    struct rv_caller caller;
     struct rv_buf body;
     const char *target_at; /* as libmicrohttpd holds it, to see where it ended; not to be read */
     struct rv_str target;  /* on the call's arena */
@@ -89,9 +91,16 @@ void rv_http_list(struct connection *connection, int64_t now);
 void rv_http_unlist(struct connection *connection);
 void rv_http_forget(struct rv_api *api);
 
+/* What the head says beside the request line; texts on the call's arena, absent ones not given. */
+struct rv_head {
+    struct rv_str length; /* Content-Length */
+    struct rv_str file;
+    struct rv_credentials credentials;
+};
+
 /* framing.c: the request's head as HTTP, before anyone looks at what it means. False with the
  * problem set; the connection is then closed, since where the next request begins is unclear. */
 bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
-                      const char *version, struct rv_str *ret_length, struct rv_str *ret_file);
+                      const char *version, struct rv_head *ret_head);
 
 #endif

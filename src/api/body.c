@@ -1,5 +1,6 @@
 #include "api/body.h"
 
+#include "api/access.h"
 #include "base/limits.h"
 
 bool rv_body_open(struct rv_parser *parser, const struct rv_json *value, struct rv_str where,
@@ -87,6 +88,14 @@ bool rv_body_text(struct rv_parser *parser, const struct rv_body *body, const ch
     *ret = rv_arena_str(parser->arena, text);
     if (ret->at == NULL)
         return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+    return true;
+}
+
+bool rv_body_by(struct rv_parser *parser, const struct rv_body *body, struct rv_str *ret)
+{
+    if (!rv_body_text(parser, body, "by", RV_NAME_BYTES_MAX, ret))
+        return false;
+    *ret = rv_access_by(parser, *ret);
     return true;
 }
 

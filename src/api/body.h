@@ -38,6 +38,8 @@ bool rv_body_payload(struct rv_parser *parser, const struct rv_body *body, const
 /* An array of at most `max` items, borrowed from the tree; not NULL for an empty one. */
 bool rv_body_list(struct rv_parser *parser, const struct rv_body *body, const char *name,
                   size_t max, const struct rv_json **ret_items, size_t *ret_count);
+/* Whom a command is from: the member "by", and the key by which it came. */
+bool rv_body_by(struct rv_parser *parser, const struct rv_body *body, struct rv_str *ret);
 /* Refuses when the text is absent. */
 bool rv_body_need(struct rv_parser *parser, const struct rv_body *body, const char *name,
                   struct rv_str text);

@@ -14,6 +14,9 @@ struct head {
     struct rv_str length;
     struct rv_str encoding;
     struct rv_str file;
+    struct rv_str host;
+    struct rv_str authorization;
+    unsigned authorizations;
 };
 
 static bool name_valid(const char *name, size_t len)
@@ -66,6 +69,10 @@ static enum MHD_Result header_look(void *self, enum MHD_ValueKind kind, const ch
         head->encoding = text;
     } else if (name_is(name, name_len, "host")) {
         head->hosts++;
+        head->host = text;
+    } else if (name_is(name, name_len, "authorization")) {
+        head->authorizations++;
+        head->authorization = text;
     } else if (name_is(name, name_len, "origin")) {
         head->origin = true;
     } else if (name_is(name, name_len, "x-file-name")) {
@@ -96,7 +103,7 @@ static bool lengths_check(struct rv_parser *parser, const struct head *head)
 }
 
 bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
-                      const char *version, struct rv_str *ret_length, struct rv_str *ret_file)
+                      const char *version, struct rv_head *ret_head)
 {
     struct head head = {.parser = parser, .good = true};
     if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
@@ -114,11 +121,17 @@ bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
         return rv_refuse_http(parser, 400, "HTTP/1.0 has no Transfer-Encoding");
     if (head.hosts > 1)
         return rv_refuse_http(parser, 400, "the header Host stands there twice");
+    if (head.authorizations > 1)
+        return rv_refuse_http(parser, 400, "the header Authorization stands there twice");
     /* A page that some browser shows must not reach a server on its user's loopback. */
     if (head.origin)
         return rv_refuse_http(parser, 403, "requests from web pages are refused (header Origin)");
-    *ret_length = head.lengths ? rv_arena_str(parser->arena, head.length) : RV_STR_NONE;
+    struct rv_arena *arena = parser->arena;
+    *ret_head = (struct rv_head){
+        .length = head.lengths ? rv_arena_str(arena, head.length) : RV_STR_NONE,
+        .credentials = {.authorization = rv_arena_str(arena, head.authorization),
+                        .host = rv_arena_str(arena, head.host)}};
     if (head.file.len > 0 && rv_text_plain(head.file))
-        *ret_file = rv_arena_str(parser->arena, head.file);
-    return true;
+        ret_head->file = rv_arena_str(arena, head.file);
+    return !rv_parser_starved(parser);
 }

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/os/clock.h"
 
+#include <gnutls/gnutls.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -185,6 +186,9 @@ static void headers_add(struct MHD_Response *response, const struct rv_answer *a
         snprintf(seconds, sizeof seconds, "%d", answer->retry_after_s);
         MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
     }
+    if (answer->status == 401)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                                "Bearer realm=\"reeve\"");
     if (answer->allow.at != NULL)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, answer->allow.at);
     if (close)
@@ -322,15 +326,47 @@ static void call_finished(struct rv_call *call)
         rv_api_wake(api);
 }
 
+/* Whoever hears of a change of keys can rely on it. */
+static void keys_learn(struct rv_api *api, struct rv_call *call)
+{
+    struct rv_keys *keys = &api->options.access.keys;
+    if (call->err != RV_OK)
+        return;
+    if (call->kind == RV_CALL_KEY_REVOKE)
+        rv_keys_remove(keys, call->u.key.row.id);
+    if (call->kind == RV_CALL_KEY_ADD)
+        call->err = rv_keys_add(keys, &call->u.key.row);
+}
+
+/* Work for an agent whose key was revoked while its poll was parked goes back. */
+static bool revoked_meanwhile(struct rv_api *api, struct exchange *exchange)
+{
+    const struct rv_caller *caller = &exchange->caller;
+    const struct rv_call *call = &exchange->call;
+    if (call->kind != RV_CALL_POLL || !caller->known ||
+        rv_keys_hold(&api->options.access.keys, caller->id))
+        return false;
+    if (call->err == RV_OK && call->u.poll.requests_count > 0)
+        undelivered_tell(api, exchange);
+    struct rv_problem problem = {.status = 401};
+    problem.detail = RV_STR("this API key was just revoked; an admin makes another one with "
+                            "`reeve keys add`");
+    rv_answer_problem(&exchange->answer, &problem);
+    return true;
+}
+
 void rv_http_finished(struct rv_api *api, struct rv_call *call)
 {
     struct exchange *exchange = call->owner;
     struct rv_answer *answer = &exchange->answer;
     atomic_fetch_sub(&api->outstanding, 1);
+    keys_learn(api, call);
     if (exchange->route->ready && call->err == RV_OK && api->options.health != NULL)
         call->err = api->options.health(api->options.self);
     answer->now = call->now + (rv_clock_mono_ms() - call->mono_now);
-    if (!rv_answer_failed(answer, call))
+    if (revoked_meanwhile(api, exchange))
+        call->err = RV_ERR_REFUSED;
+    else if (!rv_answer_failed(answer, call))
         exchange->route->render(answer, call);
     const struct rv_poll *poll = poll_of(call);
     exchange->hands_out = call->err == RV_OK && poll != NULL && poll->requests_count > 0;
@@ -376,6 +412,7 @@ static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchang
 {
     struct rv_parser *parser = &api->parser;
     rv_parser_begin(parser, &exchange->call.arena);
+    parser->caller = &exchange->caller;
     exchange->line.body = rv_buf_str(&exchange->body);
     call_stamp(api, exchange);
     if (atomic_load(&api->draining)) {
@@ -383,6 +420,7 @@ static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchang
         return refusal_send(api, exchange, true);
     }
     bool good = exchange->route->parse(parser, &exchange->line, &exchange->call) &&
+                rv_access_call(parser, &exchange->caller, &exchange->call) &&
                 !rv_parser_starved(parser);
     body_drop(api, exchange);
     if (!good)
@@ -398,15 +436,18 @@ static enum MHD_Result head_done(struct rv_api *api, struct exchange *exchange, 
                                  const char *version)
 {
     struct rv_parser *parser = &api->parser;
-    struct rv_str length = RV_STR_NONE;
+    struct rv_head head = {.length = RV_STR_NONE};
     int64_t bytes = 0;
     rv_parser_begin(parser, &exchange->call.arena);
-    struct rv_str file = RV_STR_NONE;
-    if (!rv_framing_check(parser, exchange, version, &length, &file) ||
+    if (!rv_framing_check(parser, exchange, version, &head) ||
         !rv_request_read(parser, exchange->target, &exchange->line))
         return refusal_send(api, exchange, true);
-    exchange->line.file = file;
+    struct rv_str length = head.length;
+    exchange->line.file = head.file;
     exchange->route = rv_route_find(parser, rv_str_of(method), &exchange->line);
+    if (!rv_access_check(parser, &api->options.access, exchange->route, &head.credentials,
+                         &exchange->caller))
+        return refusal_send(api, exchange, true);
     if (length.at != NULL && (!rv_text_int(length, &bytes) || bytes > RV_BODY_BYTES_MAX)) {
         rv_refuse(parser, RV_ERR_LIMIT, "a body has at most %d bytes; send less at once",
                   RV_BODY_BYTES_MAX);
@@ -418,8 +459,19 @@ static enum MHD_Result head_done(struct rv_api *api, struct exchange *exchange, 
     return MHD_YES;
 }
 
-/* In the midst of a body libmicrohttpd takes no answer: this one goes straight to the socket, and
- * the connection is closed. */
+/* Straight to the peer, past libmicrohttpd; what does not go at once does not go. */
+static void text_send(const struct exchange *exchange, struct rv_str text)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        exchange->http, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (info != NULL && info->tls_session != NULL)
+        (void)gnutls_record_send(info->tls_session, text.at, text.len);
+    else
+        (void)send(exchange->connection->fd, text.at, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* In the midst of a body libmicrohttpd takes no answer: this one goes straight to the peer, and the
+ * connection is closed. */
 static enum MHD_Result body_refuse(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_buf *text = &api->parser.scratch;
@@ -432,7 +484,7 @@ static enum MHD_Result body_refuse(struct rv_api *api, struct exchange *exchange
                   exchange->answer.status, rv_http_phrase(exchange->answer.status), body->len);
     rv_buf_add_str(text, rv_buf_str(body));
     if (text->failed == RV_OK)
-        (void)send(exchange->connection->fd, text->at, text->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        text_send(exchange, rv_buf_str(text));
     return MHD_NO;
 }
 
@@ -512,14 +564,24 @@ static size_t unescape_nothing(void *self, struct MHD_Connection *http, char *te
 
 enum rv_err rv_http_start(struct rv_api *api)
 {
-    unsigned connections = api->options.connections_max;
+    static char versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+    const struct rv_api_options *options = &api->options;
+    unsigned connections = options->connections_max;
+    bool tls = options->tls_cert != NULL;
+    struct MHD_OptionItem secure[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->tls_cert},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->tls_key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, versions},
+        {MHD_OPTION_END, 0, NULL}};
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
     api->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL, request_step, api,
-        MHD_OPTION_LISTEN_SOCKET, api->options.listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+        tls ? flags | MHD_USE_TLS : flags, 0, NULL, NULL, request_step, api,
+        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
         connections ? connections : (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_URI_LOG_CALLBACK, target_read, api, MHD_OPTION_UNESCAPE_CALLBACK,
         unescape_nothing, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, api,
-        MHD_OPTION_NOTIFY_COMPLETED, request_completed, api, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, request_completed, api, MHD_OPTION_ARRAY,
+        tls ? secure : &secure[3], MHD_OPTION_END);
     return api->daemon != NULL ? RV_OK : RV_ERR_IO;
 }

@@ -43,6 +43,12 @@ bool rv_parse_workflows(struct rv_parser *parser, const struct rv_request_line *
                         struct rv_call *call);
 bool rv_parse_workflow(struct rv_parser *parser, const struct rv_request_line *request,
                        struct rv_call *call);
+bool rv_parse_keys(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call);
+bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call);
+bool rv_parse_key_revoke(struct rv_parser *parser, const struct rv_request_line *request,
+                         struct rv_call *call);
 /* No parameter, no body. */
 bool rv_parse_nothing(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call);

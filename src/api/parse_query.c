@@ -35,7 +35,7 @@ static bool operate_read(struct rv_parser *parser, const struct rv_request_line 
            task_read(parser, request->params[0], &operate->task) &&
            rv_body_read(parser, request->body, true,
                         verb == RV_COMMAND_CANCEL ? cancel_names : operate_names, &body) &&
-           rv_body_text(parser, &body, "by", RV_NAME_BYTES_MAX, &operate->by) &&
+           rv_body_by(parser, &body, &operate->by) &&
            rv_body_text(parser, &body, "reason", REASON_BYTES_MAX, &operate->reason) &&
            rv_body_bool(parser, &body, "abandon", &operate->abandon) &&
            (!operate->abandon || rv_body_need(parser, &body, "reason", operate->reason));
@@ -77,7 +77,7 @@ bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *reques
     return rv_args_only(parser, request, no_query) &&
            alert_read(parser, request->params[0], &call->u.ack.alert) &&
            rv_body_read(parser, request->body, true, ack_names, &body) &&
-           rv_body_text(parser, &body, "by", RV_NAME_BYTES_MAX, &call->u.ack.by);
+           rv_body_by(parser, &body, &call->u.ack.by);
 }
 
 bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *request,

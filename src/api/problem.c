@@ -9,6 +9,7 @@ struct phrase {
 
 static const struct phrase phrases[] = {
     {400, "Bad Request"},
+    {401, "Unauthorized"},
     {403, "Forbidden"},
     {404, "Not Found"},
     {405, "Method Not Allowed"},

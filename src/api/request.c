@@ -25,6 +25,7 @@ void rv_parser_begin(struct rv_parser *parser, struct rv_arena *arena)
     rv_arena_reset(&parser->tree);
     rv_buf_reset(&parser->scratch);
     parser->arena = arena;
+    parser->caller = NULL;
     parser->problem = (struct rv_problem){.status = 0};
 }
 

@@ -34,11 +34,14 @@ struct rv_request_line {
     struct rv_str body; /* whole */
 };
 
+struct rv_caller; /* access.h */
+
 /* What one thread needs to parse requests, one after the other. */
 struct rv_parser {
     struct rv_arena tree; /* of the body, until the request is parsed */
     struct rv_buf scratch;
     struct rv_arena *arena;    /* borrowed: the call's; what outlives parsing goes there */
+    const struct rv_caller *caller; /* borrowed: who asks; NULL: nobody was asked for it */
     struct rv_problem problem; /* when a parser said no */
 };
 

@@ -4,37 +4,52 @@
 #include "base/suggest.h"
 
 /* clang-format off */
-#define ROUTE(method, pattern, kind, parse, render)                                                \
-    {#method, pattern, RV_CALL_##kind, rv_parse_##parse, rv_render_##render, false, false}
-#define ROUTE_LOCAL(method, pattern, parse, render)                                                \
-    {#method, pattern, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, true, false}
+/* Each route says who may use it, or it does not compile. */
+#define SUBMITTER RV_MAY(RV_ROLE_SUBMITTER)
+#define AGENT     RV_MAY(RV_ROLE_AGENT)
+#define AUTHOR    RV_MAY(RV_ROLE_AUTHOR)
+#define OPERATOR  RV_MAY(RV_ROLE_OPERATOR)
+#define ADMIN     RV_MAY(RV_ROLE_ADMIN)
+/* Who reads all that there is, and who reads tasks. */
+#define READER    (OPERATOR | RV_MAY(RV_ROLE_OBSERVER))
+#define TASKS     (READER | SUBMITTER)
+#define HOLDER    (TASKS | AGENT | AUTHOR | ADMIN)
+#define ANYBODY   RV_ANYBODY
+
+#define ROUTE(method, pattern, roles, kind, parse, render)                                         \
+    {#method, pattern, roles, RV_CALL_##kind, rv_parse_##parse, rv_render_##render, false, false}
+#define ROUTE_LOCAL(method, pattern, roles, parse, render)                                         \
+    {#method, pattern, roles, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, true, false}
 /* Goes through the scheduler with a cheap question, so that the answer proves it alive. */
-#define ROUTE_READY(method, pattern, parse, render)                                                \
-    {#method, pattern, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, false, true}
+#define ROUTE_READY(method, pattern, roles, parse, render)                                         \
+    {#method, pattern, roles, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, false, true}
 
 static const struct rv_route routes[] = {
-    ROUTE(POST, "/v1/replies",                       REPLIES,   replies,   replies),
-    ROUTE(POST, "/v1/agents/{agent}/requests",       POLL,      poll,      poll),
-    ROUTE(POST, "/v1/tasks",                         SUBMIT,    submit,    submit),
-    ROUTE(POST, "/v1/leases",                        LEASES,    leases,    leases),
-    ROUTE(GET,  "/v1/tasks/{task}",                  SHOW,      show,      show),
-    ROUTE(GET,  "/v1/tasks",                         TASKS,     tasks,     tasks),
-    ROUTE(GET,  "/v1/tasks/{task}/steps",            STEPS,     steps,     steps),
-    ROUTE(GET,  "/v1/tasks/{task}/attempts",         ATTEMPTS,  attempts,  attempts),
-    ROUTE(GET,  "/v1/tasks/{task}/late-replies",     LATE,      late,      late),
-    ROUTE(POST, "/v1/tasks/{task}/resubmit",         OPERATE,   resubmit,  operate),
-    ROUTE(POST, "/v1/tasks/{task}/undo",             OPERATE,   undo,      operate),
-    ROUTE(POST, "/v1/tasks/{task}/cancel",           OPERATE,   cancel,    operate),
-    ROUTE(PUT,  "/v1/workflows",                     PUBLISH,   publish,   publish),
-    ROUTE(GET,  "/v1/workflows",                     WORKFLOWS, workflows, workflows),
-    ROUTE(GET,  "/v1/workflows/{namespace}/{name}",  WORKFLOWS, workflow,  workflow),
-    ROUTE(GET,  "/v1/alerts",                        ALERTS,    alerts,    alerts),
-    ROUTE(POST, "/v1/alerts/{alert}/ack",            ACK,       ack,       ack),
-    ROUTE(GET,  "/v1/agents",                        AGENTS,    nothing,   agents),
-    ROUTE_LOCAL(GET, "/health/live",                            nothing,   live),
-    ROUTE_READY(GET, "/health/ready",                           nothing,   ready),
-    ROUTE_LOCAL(GET, "/v1/version",                             nothing,   version),
-    {NULL, NULL, RV_CALL_AGENTS, NULL, NULL, false, false},
+    ROUTE(POST, "/v1/replies",                  AGENT,              REPLIES,   replies,   replies),
+    ROUTE(POST, "/v1/agents/{agent}/requests",  AGENT,              POLL,      poll,      poll),
+    ROUTE(POST, "/v1/tasks",                    SUBMITTER,          SUBMIT,    submit,    submit),
+    ROUTE(POST, "/v1/leases",                   AGENT,              LEASES,    leases,    leases),
+    ROUTE(GET,  "/v1/tasks/{task}",             TASKS,              SHOW,      show,      show),
+    ROUTE(GET,  "/v1/tasks",                    TASKS,              TASKS,     tasks,     tasks),
+    ROUTE(GET,  "/v1/tasks/{task}/steps",       TASKS,              STEPS,     steps,     steps),
+    ROUTE(GET,  "/v1/tasks/{task}/attempts",    TASKS,              ATTEMPTS,  attempts,  attempts),
+    ROUTE(GET,  "/v1/tasks/{task}/late-replies", TASKS,             LATE,      late,      late),
+    ROUTE(POST, "/v1/tasks/{task}/resubmit",    OPERATOR,           OPERATE,   resubmit,  operate),
+    ROUTE(POST, "/v1/tasks/{task}/undo",        OPERATOR,           OPERATE,   undo,      operate),
+    ROUTE(POST, "/v1/tasks/{task}/cancel",      OPERATOR,           OPERATE,   cancel,    operate),
+    ROUTE(PUT,  "/v1/workflows",                AUTHOR,             PUBLISH,   publish,   publish),
+    ROUTE(GET,  "/v1/workflows",                TASKS | AUTHOR,     WORKFLOWS, workflows, workflows),
+    ROUTE(GET,  "/v1/workflows/{namespace}/{name}", TASKS | AUTHOR, WORKFLOWS, workflow,  workflow),
+    ROUTE(GET,  "/v1/alerts",                   TASKS,              ALERTS,    alerts,    alerts),
+    ROUTE(POST, "/v1/alerts/{alert}/ack",       OPERATOR,           ACK,       ack,       ack),
+    ROUTE(GET,  "/v1/agents",                   READER,             AGENTS,    nothing,   agents),
+    ROUTE(GET,  "/v1/keys",                     ADMIN,              KEYS,      keys,      keys),
+    ROUTE(POST, "/v1/keys",                     ADMIN,              KEY_ADD,   key_add,   key_add),
+    ROUTE(DELETE, "/v1/keys/{key}",             ADMIN,    KEY_REVOKE, key_revoke, key_revoke),
+    ROUTE_LOCAL(GET, "/health/live",            ANYBODY,                       nothing,   live),
+    ROUTE_READY(GET, "/health/ready",           ANYBODY,                       nothing,   ready),
+    ROUTE_LOCAL(GET, "/v1/version",             HOLDER,                        nothing,   version),
+    {NULL, NULL, 0, RV_CALL_AGENTS, NULL, NULL, false, false},
 };
 /* clang-format on */
 

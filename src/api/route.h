@@ -4,11 +4,18 @@
 
 #include "api/answer.h"
 #include "api/request.h"
+#include "core/api_key.h"
 #include "scheduler/call.h"
+
+/* A set of roles. */
+#define RV_MAY(role) (1u << (role))
+/* No key is asked for. */
+#define RV_ANYBODY (1u << RV_ROLE_COUNT)
 
 struct rv_route {
     const char *method;
     const char *pattern; /* "/v1/tasks/{task}": {names} become request->params, in order */
+    unsigned roles;      /* whose keys it is for: RV_MAY()s, or RV_ANYBODY; an admin's always */
     enum rv_call_kind kind;
     bool (*parse)(struct rv_parser *parser, const struct rv_request_line *request,
                   struct rv_call *call);

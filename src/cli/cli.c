@@ -59,9 +59,9 @@ static int starved_tell(const struct cli *cli, int code)
     return rv_err_exit(RV_ERR_MEMORY);
 }
 
-int rv_cli_run(int argc, char **argv, rv_cli_serve serve)
+int rv_cli_run(int argc, char **argv, const struct rv_cli_server *server)
 {
-    struct cli cli = {.serve = serve,
+    struct cli cli = {.server = server,
                       .terminal = isatty(STDOUT_FILENO),
                       .terminal_err = isatty(STDERR_FILENO),
                       .now = rv_clock_wall_ms()};

@@ -30,5 +30,5 @@ int cli_help(struct cli *cli)
         return cli_help_print(command, stdout);
     char help[] = "--help";
     char *words[] = {name, help, NULL};
-    return cli->serve(2, words);
+    return cli->server->serve(2, words);
 }

@@ -24,7 +24,7 @@ enum {
 
 struct cli {
     struct cli_words words;
-    rv_cli_serve serve;
+    const struct rv_cli_server *server; /* borrowed */
     struct rv_arena arena;
     struct rv_client *quick;   /* owned; gives up at once; NULL: not needed yet */
     struct rv_client *patient; /* owned; outlives a restart of the server */

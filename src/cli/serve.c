@@ -4,5 +4,5 @@
  * stands before its arguments, as a main expects it. */
 int cli_serve(struct cli *cli)
 {
-    return cli->serve((int)cli->words.args_count + 1, cli->words.args - 1);
+    return cli->server->serve((int)cli->words.args_count + 1, cli->words.args - 1);
 }

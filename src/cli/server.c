@@ -168,6 +168,21 @@ static int refusal_tell(struct cli *cli, const struct cli_answer *answer)
                     answer->status);
 }
 
+int cli_answer_read(struct cli *cli, struct cli_answer *answer)
+{
+    enum rv_err err = rv_json_parse(&cli->arena, answer->text, RV_JSON_NESTING_MAX, &answer->json,
+                                    NULL);
+    if (err != RV_OK)
+        answer->json = rv_json_null();
+    if (answer->status < 200 || answer->status >= 300)
+        return refusal_tell(cli, answer);
+    if (err != RV_OK)
+        return cli_tell(cli, CLI_UNREACHABLE,
+                        "%s answers, but not as a Reeve server does; does REEVE_URL name one?",
+                        cli->quick ? rv_client_url(cli->quick) : "the server");
+    return CLI_DONE;
+}
+
 int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret_answer)
 {
     *ret_answer = (struct cli_answer){.json = rv_json_null()};
@@ -194,17 +209,7 @@ int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret
         return cli_unreachable(cli, client);
     if (ret_answer->text.at == NULL)
         return cli_tell(cli, CLI_UNREACHABLE, "%s", rv_client_error(client));
-    enum rv_err err = rv_json_parse(&cli->arena, ret_answer->text, RV_JSON_NESTING_MAX,
-                                    &ret_answer->json, NULL);
-    if (err != RV_OK)
-        ret_answer->json = rv_json_null();
-    if (result == RV_RESULT_REFUSED)
-        return refusal_tell(cli, ret_answer);
-    if (err != RV_OK)
-        return cli_tell(cli, CLI_UNREACHABLE,
-                        "%s answers, but not as a Reeve server does; does REEVE_URL name one?",
-                        rv_client_url(client));
-    return CLI_DONE;
+    return cli_answer_read(cli, ret_answer);
 }
 
 int cli_get(struct cli *cli, struct rv_str path, struct cli_answer *ret_answer)

@@ -37,6 +37,8 @@ struct cli_answer {
 /* CLI_DONE for a 2xx. Otherwise the exit code, after the reason was told on stderr and, with
  * --json, the problem printed on stdout. */
 int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret_answer);
+/* What an answer means whose status and text came: as cli_ask. */
+int cli_answer_read(struct cli *cli, struct cli_answer *answer);
 /* As cli_ask, for a GET. */
 int cli_get(struct cli *cli, struct rv_str path, struct cli_answer *ret_answer);
 /* POSTs an operator's word to `path`: who (--by, else the variable USER), and why if `reasoned`. */

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/str.h"
+#include "core/api_key.h"
 #include "core/decide.h"
 #include "core/rows.h"
 #include "store/store.h"
@@ -33,6 +34,9 @@ enum rv_call_kind {
     RV_CALL_ALERTS,     /* u.list */
     RV_CALL_WORKFLOWS,  /* u.list */
     RV_CALL_AGENTS,     /* u.agents */
+    RV_CALL_KEYS,       /* u.keys: a page of API keys */
+    RV_CALL_KEY_ADD,    /* u.key */
+    RV_CALL_KEY_REVOKE, /* u.key: only its id counts */
     RV_CALL_GONE,       /* u.gone: the caller of a parked call has left */
     RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
 };
@@ -107,7 +111,7 @@ struct rv_reply_item {
     int refused;           /* in: the status with which the api refused the item; 0: it did not.
                              * Such an item has step number 0, and the scheduler passes it over */
     struct rv_str refusal; /* in: why */
-    int status;            /* out: 200, 409 or 410 */
+    int status;            /* out: 200, 403, 409 or 410 */
     struct rv_str message;
 };
 
@@ -121,7 +125,7 @@ struct rv_call_replies {
 struct rv_lease_item {
     struct rv_step_id step; /* in */
     uint64_t token;
-    int status; /* out: 200, 409 or 410 */
+    int status; /* out: 200, 403, 409 or 410 */
     int64_t lease_until;
     int64_t complete_by;
     bool cancel; /* stop: the attempt is revoked or over */
@@ -201,6 +205,18 @@ struct rv_call_ack {
     struct rv_str by;
 };
 
+struct rv_call_keys {
+    struct rv_str after; /* in: an id; absent: from the first */
+    size_t limit;
+    struct rv_api_key *rows; /* out */
+    size_t count;
+};
+
+struct rv_call_key {
+    struct rv_api_key row; /* ADD: in, but for created_at; REVOKE: in: id, out: what it was */
+    struct rv_str secret;  /* ADD: the key's text, for the answer alone: it is kept nowhere */
+};
+
 struct rv_call_gone {
     uint64_t serial; /* of the call whose caller has left */
 };
@@ -219,6 +235,8 @@ struct rv_call {
     uint64_t serial; /* unique in this process, given by the maker */
     uint64_t seed;   /* random, from the operating system: tokens are drawn from it */
     int64_t mono_at; /* arrival by the monotonic clock, stamped on receipt */
+    /* The only agent whose steps the caller may answer; absent: any. */
+    struct rv_str agent_only;
     struct rv_arena arena;
     void (*finish)(struct rv_call *call); /* called on the scheduler's thread */
     void *owner;                          /* the maker's */
@@ -240,6 +258,8 @@ struct rv_call {
         struct rv_call_show show;
         struct rv_call_list list;
         struct rv_call_agents agents;
+        struct rv_call_keys keys;
+        struct rv_call_key key;
         struct rv_call_gone gone;
         struct rv_call_undelivered undelivered;
     } u;

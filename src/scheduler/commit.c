@@ -89,6 +89,8 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.workflows_count = s->batch.publishes_count;
         batch.acks = s->batch.acks;
         batch.acks_count = s->batch.acks_count;
+        batch.records = s->batch.records;
+        batch.records_count = s->batch.records_count;
     }
     enum rv_err err = s->store->ops->commit(s->store, &batch);
     if (err == RV_ERR_IO)
@@ -136,7 +138,7 @@ static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *change
 static enum rv_err commit_taskless(struct rv_scheduler *s)
 {
     int64_t now;
-    if (s->batch.publishes_count + s->batch.acks_count == 0)
+    if (s->batch.publishes_count + s->batch.acks_count + s->batch.records_count == 0)
         return RV_OK;
     enum rv_err err = transaction_begin(s, &now);
     if (err == RV_OK)
@@ -212,7 +214,9 @@ static size_t changes_count(const struct rv_scheduler *s)
 
 bool batch_only_reads(const struct rv_scheduler *s)
 {
-    return changes_count(s) + s->batch.publishes_count + s->batch.acks_count == 0;
+    return changes_count(s) + s->batch.publishes_count + s->batch.acks_count +
+               s->batch.records_count ==
+           0;
 }
 
 static enum rv_err changes_commit(struct rv_scheduler *s, struct rv_change *changes, size_t count)

@@ -24,6 +24,13 @@ static int64_t arrived_at(const struct rv_scheduler *s, const struct rv_call *ca
     return age > 0 && !RV_MUTANT_ON(ARRIVAL_NOT_STAMPED) ? s->batch.now - age : s->batch.now;
 }
 
+/* A key is an agent's own: with it nobody answers for the steps of another. */
+static bool others_step(const struct rv_call *call, const struct work *work, uint32_t number)
+{
+    const struct rv_step *step = work_step(work, number);
+    return call->agent_only.at != NULL && !rv_str_eq(step->agent, call->agent_only);
+}
+
 /* Whatever the attempt showed, its delivery came: the instance works on it. */
 static void delivery_shown(struct rv_scheduler *s, struct rv_step_id id, uint64_t token)
 {
@@ -42,6 +49,11 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     if (work == NULL) {
         item->status = 409;
         item->message = RV_STR("there is no such step: reply with the step of the request");
+        return RV_OK;
+    }
+    if (others_step(p->call, work, item->step.number)) {
+        item->status = 403;
+        item->message = RV_STR("the step is another agent's: this API key may not answer for it");
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);
@@ -120,8 +132,8 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
     enum rv_err err = step_for(s, item->step, &work);
     if (err != RV_OK)
         return err;
-    if (work == NULL) {
-        item->status = 409;
+    if (work == NULL || others_step(p->call, work, item->step.number)) {
+        item->status = work ? 403 : 409;
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);

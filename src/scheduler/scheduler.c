@@ -286,6 +286,9 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
         return publish_decide(s, p);
     case RV_CALL_ACK:
         return decide_ack(s, p);
+    case RV_CALL_KEY_ADD:
+    case RV_CALL_KEY_REVOKE:
+        return key_decide(s, p);
     case RV_CALL_UNDELIVERED:
         return poll_undelivered(s, p);
     case RV_CALL_GONE:
@@ -301,6 +304,7 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_ALERTS:
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
+    case RV_CALL_KEYS:
         return query_answer(s, p);
     }
     return RV_OK;
@@ -438,6 +442,10 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_ACK:
         taskless_act(s, p);
         return;
+    case RV_CALL_KEY_ADD:
+    case RV_CALL_KEY_REVOKE:
+        key_act(s, p);
+        return;
     case RV_CALL_UNDELIVERED:
     case RV_CALL_GONE:
     case RV_CALL_STEPS:
@@ -447,6 +455,7 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_ALERTS:
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
+    case RV_CALL_KEYS:
         break;
     }
     pending_unlink(&s->batch.calls, p);
@@ -569,6 +578,9 @@ static size_t call_commands(const struct rv_call *call)
     case RV_CALL_ALERTS:
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
+    case RV_CALL_KEYS:
+    case RV_CALL_KEY_ADD:
+    case RV_CALL_KEY_REVOKE:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:
         break;
@@ -605,6 +617,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.mono_now = mono_now;
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
+    s->batch.records_count = s->batch.key_changes = 0;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = false;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.heavy = 0;
@@ -630,6 +643,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     size_t all = batch_bound(s);
     s->batch.publishes = RV_NEW_ARRAY(s->batch.arena, struct rv_workflow_row, all + 1);
     s->batch.acks = RV_NEW_ARRAY(s->batch.arena, struct rv_ack, all + 1);
+    s->batch.records = RV_NEW_ARRAY(s->batch.arena, struct rv_record_change, 1);
 }
 
 /* The mistake of a mutant: what the batch says leaves, whatever becomes of its commit. */
@@ -644,7 +658,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
 {
     struct rv_task_id *due = rv_arena_take(s->batch.arena, s->options.findings_max * sizeof *due);
     s->batch.due = due;
-    if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL)
+    if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL ||
+        s->batch.records == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;

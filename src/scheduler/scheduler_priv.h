@@ -94,6 +94,7 @@ struct pending {
     bool admitted;                /* its boot, confirmations and repeats were looked at */
     bool ended;                   /* attempts ended by what it tells */
     bool heard;                   /* a copy of a poll whose answer its instance has */
+    bool waits_turn;              /* another change of keys comes first */
     bool unanswerable;            /* the poll: no memory for what it was given */
     unsigned tries;               /* batches in which a decision of it did not pass */
     struct pending *asked_before; /* the instance's poll before this one, in the same batch */
@@ -126,11 +127,14 @@ struct batch {
     size_t publishes_count;
     struct rv_ack *acks;
     size_t acks_count;
+    struct rv_record_change *records;
+    size_t records_count;
+    unsigned key_changes; /* calls that change API keys */
     bool must_commit;     /* the role was renewed */
     bool wrote;           /* a transaction of it was committed */
     bool lost;            /* its commit had an unknown outcome, and the store has nothing of it */
     enum rv_err refused;  /* OK, or with what the store has refused a piece of it for now */
-    enum rv_err taskless; /* OK, or why publishes and acks were not written */
+    enum rv_err taskless; /* OK, or why publishes, acks and records were not written */
     unsigned heavy;       /* decisions that used up their budget of inline steps */
 };
 
@@ -250,10 +254,15 @@ void leases_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p);
 void operate_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
-/* A publication or an acknowledgement. */
+/* A publication, an acknowledgement or a change of a key. */
 void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
+
+/* keys.c */
+RV_CHECK enum rv_err key_decide(struct rv_scheduler *s, struct pending *p);
+void key_act(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err query_keys(struct rv_scheduler *s, struct pending *p);
 
 /* Looks at the poll's boot, confirmations, repeats; ends what they say has ended. */
 RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);

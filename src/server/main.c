@@ -1,7 +1,9 @@
 #include "cli/cli.h"
+#include "server/at_rest.h"
 #include "server/serve.h"
 
 int main(int argc, char **argv)
 {
-    return rv_cli_run(argc, argv, rv_cmd_serve);
+    static const struct rv_cli_server server = {.serve = rv_cmd_serve, .at_rest = rv_at_rest};
+    return rv_cli_run(argc, argv, &server);
 }

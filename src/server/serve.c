@@ -10,31 +10,29 @@
 
 enum { EXIT_USAGE = 2 };
 
-enum option { OPTION_LISTEN, OPTION_STORE, OPTION_LOG, OPTION_COUNT };
+enum option {
+#define RV_SERVE_OPTION(name, flag, variable, value, otherwise, help) OPTION_##name,
+#include "cli/tbl/serve.def"
+#undef RV_SERVE_OPTION
+    OPTION_COUNT
+};
 
 /* The flag beats the variable, the variable the default. */
 struct option_row {
     const char *flag;
     const char *variable;
-    const char *value; /* the default */
+    const char *value;     /* what it takes; NULL: nothing */
+    const char *otherwise; /* the default; NULL: none */
     const char *help;
 };
 
 static const struct option_row option_rows[OPTION_COUNT] = {
-    [OPTION_LISTEN] = {"--listen", "REEVE_LISTEN", "127.0.0.1:7733",
-                       "address and port of the API; port 0 takes a free one"},
-    [OPTION_STORE] = {"--store", "REEVE_STORE", "./reeve.db", "file that holds all state"},
-    [OPTION_LOG] = {"--log", "REEVE_LOG", "auto",
-                    "text, json, or auto: text on a terminal, else json"},
+#define RV_SERVE_OPTION(name, flag, variable, value, otherwise, help)                              \
+    [OPTION_##name] = {flag, variable, value, otherwise, help},
+#include "cli/tbl/serve.def"
+#undef RV_SERVE_OPTION
 };
 
-static const char *const option_names[] = {"--listen", "--store", "--log",
-                                           "--egress", "--help",  NULL};
-
-/* The one option that may be given many times. */
-static const struct option_row egress_row = {
-    "--egress", "REEVE_EGRESS", "nowhere",
-    "where calls may go, such as https://api.example.com; may be given many times"};
 static const char egress_separators[] = " ,\t\n";
 
 struct serve_options {
@@ -46,20 +44,26 @@ struct serve_options {
 static void usage_print(void)
 {
     printf("usage: reeve serve [options]\n\n");
-    for (int i = 0; i <= OPTION_COUNT; i++) {
-        const struct option_row *row = i < OPTION_COUNT ? &option_rows[i] : &egress_row;
-        printf("  %-9s VALUE  %s\n%20s(variable %s, default %s)\n", row->flag, row->help, "",
-               row->variable, row->value);
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const struct option_row *row = &option_rows[i];
+        printf("  %-14s %-8s %s\n%25s(variable %s", row->flag, row->value ? row->value : "",
+               row->help, "", row->variable);
+        if (row->otherwise != NULL)
+            printf(", default %s", row->otherwise);
+        printf(")\n");
     }
 }
 
-/* "--store=x" and "--store x"; *index moves on to the last word that was used. */
+/* "--store=x" and "--store x"; *index moves on to the last word that was used. NULL: the word is no
+ * such option, or has not its value. */
 static const char *value_of(const struct option_row *row, int argc, char **argv, int *index)
 {
     size_t len = strlen(row->flag);
     const char *word = argv[*index];
     if (strncmp(word, row->flag, len) != 0)
         return NULL;
+    if (row->value == NULL)
+        return word[len] == '\0' ? "1" : NULL;
     if (word[len] == '=')
         return word + len + 1;
     if (word[len] != '\0' || *index + 1 == argc)
@@ -79,13 +83,13 @@ static bool egress_add(struct serve_options *options, struct rv_str entry, const
 /* The variable holds entries between blanks or commas; it counts when no flag is given. */
 static bool egress_read_variable(struct serve_options *options)
 {
-    const char *rest = getenv(egress_row.variable);
+    const char *rest = getenv(option_rows[OPTION_EGRESS].variable);
     if (options->egress_given || rest == NULL)
         return true;
     for (rest += strspn(rest, egress_separators); *rest != '\0';
          rest += strspn(rest, egress_separators)) {
         size_t len = strcspn(rest, egress_separators);
-        if (!egress_add(options, (struct rv_str){rest, len}, egress_row.variable))
+        if (!egress_add(options, (struct rv_str){rest, len}, option_rows[OPTION_EGRESS].variable))
             return false;
         rest += len;
     }
@@ -94,28 +98,27 @@ static bool egress_read_variable(struct serve_options *options)
 
 static bool option_take(int argc, char **argv, int *index, struct serve_options *options)
 {
-    const char *value;
+    const char *names[OPTION_COUNT + 2];
     for (int i = 0; i < OPTION_COUNT; i++) {
-        value = value_of(&option_rows[i], argc, argv, index);
+        names[i] = option_rows[i].flag;
+        const char *value = value_of(&option_rows[i], argc, argv, index);
         if (value == NULL)
             continue;
         options->values[i] = value;
-        return true;
-    }
-    value = value_of(&egress_row, argc, argv, index);
-    if (value != NULL) {
-        options->egress_given = true;
-        return egress_add(options, rv_str_of(value), egress_row.flag);
+        options->egress_given = options->egress_given || i == OPTION_EGRESS;
+        return i != OPTION_EGRESS || egress_add(options, rv_str_of(value), option_rows[i].flag);
     }
     const char *word = argv[*index];
-    for (int i = 0; i <= OPTION_COUNT; i++) {
-        if (strcmp(word, (i < OPTION_COUNT ? &option_rows[i] : &egress_row)->flag) == 0) {
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (strcmp(word, option_rows[i].flag) == 0) {
             fprintf(stderr, "reeve serve: %s needs a value; `reeve serve --help` says which\n",
                     word);
             return false;
         }
     }
-    const char *near = rv_suggest(rv_str_of(word), option_names);
+    names[OPTION_COUNT] = "--help";
+    names[OPTION_COUNT + 1] = NULL;
+    const char *near = rv_suggest(rv_str_of(word), names);
     fprintf(stderr, "reeve serve: unknown option %s; %s%s\n", word, near ? "did you mean " : "see ",
             near ? near : "`reeve serve --help`");
     return false;
@@ -139,7 +142,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
     const char **values = options->values;
     for (int i = 0; i < OPTION_COUNT; i++) {
         const char *variable = getenv(option_rows[i].variable);
-        values[i] = variable && variable[0] ? variable : option_rows[i].value;
+        values[i] = variable && variable[0] ? variable : option_rows[i].otherwise;
     }
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -157,7 +160,10 @@ static int serve(int argc, char **argv, struct serve_options *options)
     }
     struct rv_server_options server = {.listen = rv_str_of(values[OPTION_LISTEN]),
                                        .store = values[OPTION_STORE],
-                                       .egress = options->egress};
+                                       .egress = options->egress,
+                                       .tls_cert = values[OPTION_TLS_CERT],
+                                       .tls_key = values[OPTION_TLS_KEY],
+                                       .behind_proxy = values[OPTION_BEHIND_PROXY] != NULL};
     return rv_server_run(&server);
 }
 

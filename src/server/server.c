@@ -14,6 +14,7 @@
 #include "json/json.h"
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
+#include "server/tls.h"
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -32,7 +33,8 @@ enum {
     BOOT_BYTES = 16,
     FILES_SPARE = 64, /* descriptors that are not connections */
     CONNECTIONS_MAX = 20000,
-    OUTBOUND_MAX = 8192
+    OUTBOUND_MAX = 8192,
+    EXIT_USAGE = 2
 };
 
 struct server {
@@ -41,6 +43,8 @@ struct server {
     struct rv_mailbox mailbox;
     struct rv_api *api;
     struct rv_outbound *outbound;
+    struct rv_access access; /* until the api has it */
+    struct rv_tls_files tls;
     struct rv_thread scheduler_thread;
     atomic_bool stopping;
     atomic_int store_err; /* enum rv_err of the newest batch */
@@ -224,6 +228,51 @@ static int outbound_open(struct server *server, const struct rv_egress *egress)
     return rv_err_exit(err);
 }
 
+/* All keys, before anyone is served. */
+static int keys_load(struct server *server)
+{
+    struct rv_keys *keys = &server->access.keys;
+    struct rv_record rows[RV_PAGE_ROWS_MAX];
+    struct rv_arena arena;
+    struct rv_str after = RV_STR_NONE;
+    size_t count;
+    enum rv_err err;
+    rv_arena_init(&arena, 0);
+    do {
+        err = server->store->ops->list_records(server->store, &arena, RV_STR(RV_RECORD_API_KEY),
+                                               RV_STR_NONE, after, RV_PAGE_ROWS_MAX, rows, &count);
+        for (size_t i = 0; err == RV_OK && i < count; i++) {
+            struct rv_api_key key;
+            err = rv_api_key_read(&arena, &rows[i], &key);
+            if (err == RV_OK)
+                err = rv_keys_add(keys, &key);
+            else if (err == RV_ERR_INVALID)
+                keys->unreadable++;
+            err = err == RV_ERR_INVALID ? RV_OK : err;
+            after = rows[i].key;
+        }
+    } while (err == RV_OK && count == RV_PAGE_ROWS_MAX);
+    rv_arena_done(&arena);
+    if (err == RV_OK)
+        return 0;
+    fprintf(stderr, "reeve serve: the API keys cannot be read: %s\n", rv_err_text(err));
+    return rv_err_exit(err);
+}
+
+/* Where others come in, somebody must be able to tell them apart. */
+static int access_open(struct server *server, const struct rv_server_options *options)
+{
+    int result = keys_load(server);
+    if (result != 0 || !server->access.always_keys || rv_keys_have_admin(&server->access.keys))
+        return result;
+    fprintf(stderr,
+            "reeve serve: --listen %.*s%s: others come in there, so it needs API keys, and the "
+            "store has none of an admin; make one: reeve keys add admin --store %s\n",
+            RV_STR_FMT(options->listen), options->behind_proxy ? " --behind-proxy" : "",
+            options->store);
+    return rv_err_exit(RV_ERR_REFUSED);
+}
+
 static int api_open(struct server *server, int listen_fd)
 {
     unsigned connections_max;
@@ -231,14 +280,34 @@ static int api_open(struct server *server, int listen_fd)
     connections_share(&connections_max, &ignored);
     struct rv_api_options options = {.listen_fd = listen_fd,
                                      .mailbox = &server->mailbox,
+                                     .access = server->access,
+                                     .tls_cert = server->tls.cert.at,
+                                     .tls_key = server->tls.key.at,
                                      .connections_max = connections_max,
                                      .health = store_health,
                                      .self = server};
     enum rv_err err = rv_api_open(&options, &server->api);
+    rv_keys_init(&server->access.keys);
     if (err == RV_OK)
         return 0;
     fprintf(stderr, "reeve serve: the API cannot begin: %s\n", rv_err_text(err));
     return rv_err_exit(err);
+}
+
+/* Keys that travel in the open are soon others' keys. */
+static bool address_check(struct server *server, const struct rv_server_options *options)
+{
+    bool public = false;
+    enum rv_err err = rv_api_address(options->listen, &public);
+    server->access.always_keys = public || options->behind_proxy;
+    if (err != RV_OK || !public || options->tls_cert != NULL || options->behind_proxy)
+        return true; /* what is no address is told where it is opened */
+    fprintf(stderr,
+            "reeve serve: --listen %.*s: others can reach this address, and API keys must not "
+            "travel in the open: give --tls-cert and --tls-key, or --behind-proxy if a proxy in "
+            "front of it speaks TLS\n",
+            RV_STR_FMT(options->listen));
+    return false;
 }
 
 static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
@@ -249,13 +318,10 @@ static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
         return 0;
     if (err == RV_ERR_INVALID)
         cure = "must be an address and a port, such as 127.0.0.1:7733";
-    else if (err == RV_ERR_REFUSED)
-        cure = "a public address needs API keys, which this version does not have yet; "
-               "use 127.0.0.1 and a tunnel or a proxy that asks for credentials";
     else if (err == RV_ERR_IN_USE)
         cure = "the port is taken by another program; choose another, or 0 for any free one";
     fprintf(stderr, "reeve serve: --listen %.*s: %s\n", RV_STR_FMT(listen), cure);
-    return err == RV_ERR_INVALID || err == RV_ERR_REFUSED ? 2 : rv_err_exit(err);
+    return rv_err_exit(err);
 }
 
 /* ---- stop ---- */
@@ -323,47 +389,69 @@ static int server_work(struct server *server, const sigset_t *signals)
     return 0;
 }
 
+static void listening_print(const struct rv_server_options *options, uint16_t port)
+{
+    const char *colon = memrchr(options->listen.at, ':', options->listen.len);
+    printf("reeve: listening on http%s://%.*s:%u\n", options->tls_cert ? "s" : "",
+           (int)(colon - options->listen.at), options->listen.at, port);
+    fflush(stdout);
+}
+
+/* With the store open and the socket bound; what it opens it closes. The socket is the api's as
+ * soon as *listen_fd is -1. */
+static int server_open(struct server *server, const struct rv_server_options *options,
+                       int *listen_fd, uint16_t port, const sigset_t *signals)
+{
+    int result = scheduler_open(server);
+    if (result != 0)
+        return result;
+    result = access_open(server, options);
+    if (result == 0) {
+        store_print(server, options->store);
+        result = outbound_open(server, options->egress);
+    }
+    if (result == 0) {
+        result = api_open(server, *listen_fd);
+        *listen_fd = -1;
+    }
+    if (result == 0) {
+        listening_print(options, port);
+        result = server_work(server, signals);
+    }
+    rv_outbound_close(server->outbound);
+    rv_scheduler_close(server->scheduler);
+    if (server->api != NULL)
+        rv_api_close(server->api, STOP_ANSWERS_MS);
+    return result;
+}
+
 int rv_server_run(const struct rv_server_options *options)
 {
     struct server server = {.store = NULL};
     sigset_t signals;
-    int listen_fd;
+    int listen_fd = -1;
     uint16_t port;
     signals_hold(&signals);
     rv_assert_set_handler(assert_log);
-    int result = listen_open(options->listen, &listen_fd, &port);
-    if (result != 0)
-        return result;
-    boot_make(&server);
-    rv_mailbox_init(&server.mailbox, offsetof(struct rv_call, next));
-    result = store_open(&server, options->store);
-    if (result != 0)
-        goto err_after_listen;
-    result = scheduler_open(&server);
-    if (result != 0)
-        goto err_after_store;
-    store_print(&server, options->store);
-    result = outbound_open(&server, options->egress);
+    rv_tls_init(&server.tls);
+    bool tls = options->tls_cert != NULL || options->tls_key != NULL;
+    int result = EXIT_USAGE;
+    if (address_check(&server, options) &&
+        (!tls || rv_tls_read(&server.tls, options->tls_cert, options->tls_key)))
+        result = listen_open(options->listen, &listen_fd, &port);
     if (result == 0) {
-        result = api_open(&server, listen_fd);
-        listen_fd = -1;
+        boot_make(&server);
+        rv_mailbox_init(&server.mailbox, offsetof(struct rv_call, next));
+        result = store_open(&server, options->store);
+        if (result == 0) {
+            result = server_open(&server, options, &listen_fd, port, &signals);
+            server.store->ops->close(server.store);
+        }
+        rv_mailbox_done(&server.mailbox);
     }
-    if (result == 0) {
-        const char *colon = memrchr(options->listen.at, ':', options->listen.len);
-        printf("reeve: listening on http://%.*s:%u\n", (int)(colon - options->listen.at),
-               options->listen.at, port);
-        fflush(stdout);
-        result = server_work(&server, &signals);
-    }
-    rv_outbound_close(server.outbound);
-    rv_scheduler_close(server.scheduler);
-    if (server.api != NULL)
-        rv_api_close(server.api, STOP_ANSWERS_MS);
-err_after_store:
-    server.store->ops->close(server.store);
-err_after_listen:
     if (listen_fd >= 0)
         close(listen_fd);
-    rv_mailbox_done(&server.mailbox);
+    rv_keys_done(&server.access.keys);
+    rv_tls_done(&server.tls);
     return result;
 }

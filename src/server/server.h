@@ -5,6 +5,8 @@
 #include "base/str.h"
 #include "outbound/egress.h"
 
+#include <stdbool.h>
+
 #ifdef RV_MUTANT
 #error "mistakes are planted for the simulator alone: no server is built with them (base/mutant.h)"
 #endif
@@ -14,6 +16,9 @@ struct rv_server_options {
     struct rv_str listen;           /* "127.0.0.1:7733"; port 0: any free one */
     const char *store;              /* path of the SQLite file */
     const struct rv_egress *egress; /* where calls may go */
+    const char *tls_cert;           /* path of a PEM file; NULL: no TLS */
+    const char *tls_key;            /* of its key; both or none */
+    bool behind_proxy;              /* others come in through a proxy that speaks TLS */
 };
 
 /* Runs until SIGTERM or SIGINT, then stops within 5 s; a second signal ends the process at once.

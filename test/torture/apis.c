@@ -123,6 +123,17 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_WORKFLOWS:
         says_list(t, &call->u.list);
         return;
+    case RV_CALL_KEYS:
+        says_str(t, "after", call->u.keys.after);
+        return;
+    case RV_CALL_KEY_ADD:
+        says_str(t, "role", rv_str_of(rv_role_text(call->u.key.row.role)));
+        says_str(t, "agent", call->u.key.row.agent);
+        says_str(t, "name", call->u.key.row.name);
+        return;
+    case RV_CALL_KEY_REVOKE:
+        says_str(t, "id", call->u.key.row.id);
+        return;
     case RV_CALL_AGENTS:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:

@@ -238,8 +238,20 @@ static int serve_nothing(int argc, char **argv)
     return 0;
 }
 
+static int nothing_at_rest(const char *store, const char *method, const char *target,
+                           const char *body, struct rv_buf *ret_body)
+{
+    (void)method;
+    (void)target;
+    (void)body;
+    rv_buf_add_str(ret_body, rv_str_of(store));
+    return 0;
+}
+
 static int command_once(const struct command *command)
 {
+    static const struct rv_cli_server server = {.serve = serve_nothing,
+                                                .at_rest = nothing_at_rest};
     char kept[9][128];
     char *argv[10];
     int argc = 0;
@@ -252,7 +264,7 @@ static int command_once(const struct command *command)
     }
     argv[argc] = NULL;
     int code;
-    IN_PRODUCT(code = rv_cli_run(argc, argv, serve_nothing));
+    IN_PRODUCT(code = rv_cli_run(argc, argv, &server));
     return code;
 }
 

@@ -1,0 +1,161 @@
+/* API keys: records of the store, which the api holds in memory as well. Whoever makes the first key
+ * shuts the door that stood open until then, so that one is an admin's; and as long as there are
+ * keys, one of them is. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/limits.h"
+
+struct key_set {
+    struct rv_record *rows; /* on the batch's arena */
+    size_t count;
+};
+
+static enum rv_err keys_load(struct rv_scheduler *s, struct key_set *ret_set)
+{
+    struct rv_record *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_record,
+                                          RV_API_KEYS_MAX + RV_PAGE_ROWS_MAX);
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    size_t all = 0, count;
+    do {
+        struct rv_str after = all > 0 ? rows[all - 1].key : RV_STR_NONE;
+        enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
+                                                      RV_STR(RV_RECORD_API_KEY), RV_STR_NONE, after,
+                                                      RV_PAGE_ROWS_MAX, rows + all, &count);
+        if (err != RV_OK)
+            return err;
+        all += count;
+    } while (count == RV_PAGE_ROWS_MAX && all < RV_API_KEYS_MAX);
+    *ret_set = (struct key_set){rows, all};
+    return RV_OK;
+}
+
+/* How many admins' keys there are beside `without`. A record that cannot be read is none. */
+static size_t admins_count(struct rv_scheduler *s, const struct key_set *set, struct rv_str without)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        struct rv_api_key key;
+        if (rv_api_key_read(s->batch.arena, &set->rows[i], &key) == RV_OK)
+            count += key.role == RV_ROLE_ADMIN && !rv_str_eq(key.id, without);
+    }
+    return count;
+}
+
+static const struct rv_record *record_find(const struct key_set *set, struct rv_str id)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (rv_str_eq(set->rows[i].key, id))
+            return &set->rows[i];
+    return NULL;
+}
+
+static enum rv_err refuse(struct pending *p, enum rv_err err, struct rv_str message)
+{
+    p->call->err = err;
+    p->call->message = message;
+    return RV_OK;
+}
+
+static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const struct key_set *set)
+{
+    struct rv_api_key *key = &p->call->u.key.row;
+    if (record_find(set, key->id) != NULL)
+        return refuse(p, RV_ERR_BUSY, RV_STR("this id was just taken: send the request again"));
+    if (set->count >= RV_API_KEYS_MAX)
+        return refuse(p, RV_ERR_LIMIT,
+                      RV_STR("there are as many keys as there may be: revoke those of no use"));
+    if (key->role != RV_ROLE_ADMIN && admins_count(s, set, RV_STR_NONE) == 0)
+        return refuse(p, RV_ERR_REFUSED,
+                      RV_STR("the first key must be an admin's, or nobody could make or revoke "
+                             "others: reeve keys add admin"));
+    struct rv_buf value;
+    rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
+    rv_api_key_write(&value, key);
+    struct rv_record_change *change = &s->batch.records[s->batch.records_count];
+    *change = (struct rv_record_change){
+        .row = {.at = s->batch.now,
+                .kind = RV_STR(RV_RECORD_API_KEY),
+                .key = key->id,
+                .value = rv_arena_str(s->batch.arena, rv_buf_str(&value))}};
+    bool made = value.failed == RV_OK && change->row.value.at != NULL;
+    rv_buf_done(&value);
+    key->created_at = s->batch.now;
+    s->batch.records_count += made;
+    return made ? RV_OK : RV_ERR_MEMORY;
+}
+
+static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
+                                 const struct key_set *set)
+{
+    struct rv_arena *arena = &p->call->arena;
+    struct rv_api_key *key = &p->call->u.key.row;
+    const struct rv_record *record = record_find(set, key->id);
+    if (record == NULL)
+        return refuse(p, RV_ERR_NOT_FOUND, RV_STR("there is no such key: see `reeve keys`"));
+    if (set->count > 0 && admins_count(s, set, key->id) == 0)
+        return refuse(p, RV_ERR_REFUSED,
+                      RV_STR("it is the last admin's key: make another first, or stop the server "
+                             "and revoke it with --store PATH"));
+    struct rv_api_key was = {.id = key->id};
+    enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
+    if (err == RV_ERR_MEMORY)
+        return err;
+    was.id = key->id;
+    was.agent = rv_arena_str(arena, was.agent);
+    was.name = rv_arena_str(arena, was.name);
+    was.hash = RV_STR_NONE;
+    *key = was;
+    s->batch.records[s->batch.records_count++] = (struct rv_record_change){
+        .row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = record->key}, .gone = true};
+    return RV_OK;
+}
+
+/* What one says about the others is true of one batch only: each has a batch of its own. */
+enum rv_err key_decide(struct rv_scheduler *s, struct pending *p)
+{
+    p->waits_turn = s->batch.key_changes++ > 0;
+    if (p->waits_turn)
+        return RV_OK;
+    struct key_set set;
+    enum rv_err err = keys_load(s, &set);
+    if (err != RV_OK)
+        return err;
+    return p->call->kind == RV_CALL_KEY_ADD ? add_decide(s, p, &set) : revoke_decide(s, p, &set);
+}
+
+void key_act(struct rv_scheduler *s, struct pending *p)
+{
+    if (!p->waits_turn) {
+        taskless_act(s, p);
+        return;
+    }
+    p->waits_turn = false;
+    pending_unlink(&s->batch.calls, p);
+    pending_append(&s->carried, p);
+}
+
+enum rv_err query_keys(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_keys *keys = &p->call->u.keys;
+    struct rv_arena *arena = &p->call->arena;
+    if (keys->limit == 0 || keys->limit > RV_PAGE_ROWS_MAX)
+        keys->limit = RV_PAGE_ROWS_MAX;
+    struct rv_record *rows = RV_NEW_ARRAY(arena, struct rv_record, keys->limit);
+    keys->rows = RV_NEW_ARRAY(arena, struct rv_api_key, keys->limit);
+    if (rows == NULL || keys->rows == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_API_KEY),
+                                                  RV_STR_NONE, keys->after, keys->limit, rows,
+                                                  &keys->count);
+    for (size_t i = 0; err == RV_OK && i < keys->count; i++) {
+        /* One that cannot be read is shown by its id, so that it can be revoked. */
+        err = rv_api_key_read(arena, &rows[i], &keys->rows[i]);
+        if (err == RV_ERR_INVALID) {
+            keys->rows[i] = (struct rv_api_key){
+                .id = rows[i].key, .role = RV_ROLE_COUNT, .created_at = rows[i].at};
+            err = RV_OK;
+        }
+    }
+    return err;
+}

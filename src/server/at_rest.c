@@ -1,0 +1,112 @@
+#include "server/at_rest.h"
+
+#include "api/answer.h"
+#include "api/route.h"
+#include "base/os/clock.h"
+#include "base/os/random.h"
+#include "scheduler/scheduler.h"
+#include "store/sqlite/sqlite.h"
+
+#include <unistd.h>
+
+struct visit {
+    struct rv_store *store;
+    struct rv_scheduler *scheduler;
+    struct rv_parser parser;
+    struct rv_call call;
+    bool finished;
+};
+
+static int64_t wall_now(void *self)
+{
+    (void)self;
+    return rv_clock_wall_ms();
+}
+
+static void call_finished(struct rv_call *call)
+{
+    struct visit *visit = call->owner;
+    visit->finished = true;
+}
+
+static enum rv_err visit_open(struct visit *visit, const char *path, struct rv_buf *ret_body)
+{
+    struct rv_store_sqlite_fault fault = {.pid = 0};
+    struct rv_store_sqlite_options options = {.path = path, .clock = {.now = wall_now}};
+    enum rv_err err = rv_store_sqlite_open(&options, &visit->store, &fault);
+    if (err != RV_OK) {
+        rv_buf_printf(ret_body, "%s", fault.message[0] ? fault.message : rv_err_text(err));
+        return err;
+    }
+    struct rv_scheduler_options scheduler = {
+        .store = visit->store, .boot = RV_STR("at-rest"), .pid = getpid()};
+    rv_random_bytes(&scheduler.seed, sizeof scheduler.seed);
+    rv_random_bytes(&scheduler.hash_key, sizeof scheduler.hash_key);
+    err = rv_scheduler_open(&scheduler, &visit->scheduler);
+    if (err != RV_OK) {
+        rv_buf_printf(ret_body, "%s: %s", path, rv_err_text(err));
+        visit->store->ops->close(visit->store);
+    }
+    return err;
+}
+
+/* Batches until the call is answered, or the store says no. */
+static void call_run(struct visit *visit)
+{
+    struct rv_call *calls[] = {&visit->call};
+    size_t count = 1;
+    enum rv_err err;
+    do {
+        err = rv_scheduler_run_batch(visit->scheduler, calls, count, rv_clock_mono_ms());
+        count = 0;
+    } while (!visit->finished && err == RV_OK);
+    if (!visit->finished)
+        visit->call.err = err;
+}
+
+static int request_answer(struct visit *visit, const char *method, const char *target,
+                          const char *body, struct rv_buf *ret_body)
+{
+    struct rv_call *call = &visit->call;
+    struct rv_request_line line;
+    struct rv_answer answer;
+    call->finish = call_finished;
+    call->owner = visit;
+    call->serial = 1;
+    rv_random_bytes(&call->seed, sizeof call->seed);
+    call->mono_at = rv_clock_mono_ms();
+    rv_parser_begin(&visit->parser, &call->arena);
+    rv_answer_init(&answer);
+    const struct rv_route *route = NULL;
+    if (rv_request_read(&visit->parser, rv_str_of(target), &line))
+        route = rv_route_find(&visit->parser, rv_str_of(method), &line);
+    line.body = body ? rv_str_of(body) : RV_STR("");
+    if (route != NULL)
+        call->kind = route->kind;
+    if (route == NULL || !route->parse(&visit->parser, &line, call)) {
+        rv_answer_problem(&answer, &visit->parser.problem);
+    } else {
+        call_run(visit);
+        if (!rv_answer_failed(&answer, call))
+            route->render(&answer, call);
+    }
+    rv_buf_add_str(ret_body, rv_buf_str(&answer.body));
+    rv_buf_done(&answer.body);
+    return answer.status;
+}
+
+int rv_at_rest(const char *store, const char *method, const char *target, const char *body,
+               struct rv_buf *ret_body)
+{
+    struct visit visit = {.finished = false};
+    if (visit_open(&visit, store, ret_body) != RV_OK)
+        return 0;
+    rv_parser_init(&visit.parser);
+    rv_arena_init(&visit.call.arena, 0);
+    int status = request_answer(&visit, method, target, body, ret_body);
+    rv_scheduler_close(visit.scheduler);
+    rv_arena_done(&visit.call.arena);
+    rv_parser_done(&visit.parser);
+    visit.store->ops->close(visit.store);
+    return status;
+}
