@@ -76,6 +76,8 @@ struct rv_client_options {
 };
 
 /* `url` NULL: the variable REEVE_URL, else http://127.0.0.1:7733. Does not connect yet.
+ * For https the certificates of the system vouch for the server, or those in the file that the
+ * variable REEVE_CA_FILE names.
  * NULL when the URL is none or memory is out. */
 RV_PUBLIC struct rv_client *rv_client_open(const char *url,
                                            const struct rv_client_options *options);

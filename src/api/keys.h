@@ -41,7 +41,7 @@ void rv_keys_done(struct rv_keys *keys);
 /* MEMORY: it is not in. */
 RV_CHECK enum rv_err rv_keys_add(struct rv_keys *keys, const struct rv_api_key *key);
 void rv_keys_remove(struct rv_keys *keys, struct rv_str id);
-/* The key with this text; NULL: there is none. Takes as long for a wrong text as for a right one. */
+/* The key with this text; NULL: there is none. A wrong one takes as long as a right one. */
 const struct rv_key *rv_keys_find(const struct rv_keys *keys, struct rv_str text);
 /* By id: is it valid still? */
 bool rv_keys_hold(const struct rv_keys *keys, struct rv_str id);

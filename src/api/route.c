@@ -38,7 +38,7 @@ static const struct rv_route routes[] = {
     ROUTE(POST, "/v1/tasks/{task}/undo",        OPERATOR,           OPERATE,   undo,      operate),
     ROUTE(POST, "/v1/tasks/{task}/cancel",      OPERATOR,           OPERATE,   cancel,    operate),
     ROUTE(PUT,  "/v1/workflows",                AUTHOR,             PUBLISH,   publish,   publish),
-    ROUTE(GET,  "/v1/workflows",                TASKS | AUTHOR,     WORKFLOWS, workflows, workflows),
+    ROUTE(GET,  "/v1/workflows",                TASKS | AUTHOR,    WORKFLOWS, workflows, workflows),
     ROUTE(GET,  "/v1/workflows/{namespace}/{name}", TASKS | AUTHOR, WORKFLOWS, workflow,  workflow),
     ROUTE(GET,  "/v1/alerts",                   TASKS,              ALERTS,    alerts,    alerts),
     ROUTE(POST, "/v1/alerts/{alert}/ack",       OPERATOR,           ACK,       ack,       ack),

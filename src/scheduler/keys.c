@@ -1,6 +1,6 @@
-/* API keys: records of the store, which the api holds in memory as well. Whoever makes the first key
- * shuts the door that stood open until then, so that one is an admin's; and as long as there are
- * keys, one of them is. */
+/* API keys: records of the store, which the api holds in memory as well. Whoever makes the first
+ * key shuts the door that stood open until then, so that one is an admin's; and as long as there
+ * are keys, one of them is. */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"

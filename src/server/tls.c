@@ -54,7 +54,8 @@ static bool fit_check(const struct rv_tls_files *files, const char *cert_path, c
     else if (X509_cmp_current_time(X509_get0_notAfter(cert)) < 0)
         wrong = "the certificate has expired: get a new one";
     if (wrong != NULL)
-        fprintf(stderr, "reeve serve: --tls-cert %s --tls-key %s: %s\n", cert_path, key_path, wrong);
+        fprintf(stderr, "reeve serve: --tls-cert %s --tls-key %s: %s\n", cert_path, key_path,
+                wrong);
     ERR_clear_error();
     EVP_PKEY_free(key);
     X509_free(cert);

@@ -46,10 +46,12 @@ def until(condition, what, bound_s=BOUND_S):
 class Server:
     """A server on a store of its own; may be killed and started again on it."""
 
-    def __init__(self, store=None):
+    def __init__(self, store=None, options=()):
         self.folder = tempfile.mkdtemp(prefix="reeve-e2e-")
         self.store = store or os.path.join(self.folder, "reeve.db")
         self.process = None
+        self.options = options
+        self.key = None  # the API key that goes with each request
         self.polls = 0
         self.start()
 
@@ -65,7 +67,8 @@ class Server:
     def start(self, port=0):
         with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                [REEVE, "serve", "--listen", f"127.0.0.1:{port}", "--store", self.store],
+                [REEVE, "serve", "--listen", f"127.0.0.1:{port}", "--store", self.store,
+                 *self.options],
                 stdout=subprocess.PIPE, stderr=log, text=True)
         self.store_line = self.process.stdout.readline()
         self.port = int(re.search(r":(\d+)$", self.process.stdout.readline()).group(1))
@@ -91,7 +94,8 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND_S)
         if body is not None and not isinstance(body, (str, bytes)):
             body = json.dumps(body)
-        connection.request(method, path, body, headers or {})
+        who = {"Authorization": "Bearer " + self.key} if self.key else {}
+        connection.request(method, path, body, {**who, **(headers or {})})
         return connection
 
     def ask(self, method, path, body=None, headers=None):

@@ -1,11 +1,13 @@
 /* The API without its sockets: requests become calls, calls become answers. A request that is read
  * without memory is refused with 503, never read by half; an answer is whole or said to be none. */
+#include "api/access.h"
 #include "api/route.h"
 #include "base/limits.h"
 #include "faults.h"
 #include "torture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct sent {
@@ -276,6 +278,83 @@ static void run_orders(struct torture *t)
     RUN_ALL(t, sent);
 }
 
+static void run_keys(struct torture *t)
+{
+    static const struct sent sent[] = {
+        {"POST", "/v1/keys", "{\"role\":\"agent\",\"agent\":\"inventory\",\"name\":\"seven\"}"},
+        {"POST", "/v1/keys", "{\"role\":\"agent\"}"},
+        {"POST", "/v1/keys", "{\"role\":\"agnet\"}"},
+        {"GET", "/v1/keys?limit=7&after=abcd0123", NULL},
+        {"DELETE", "/v1/keys/abcd0123", NULL},
+        {"DELETE", "/v1/keys/nonsense-1", NULL},
+    };
+    RUN_ALL(t, sent);
+}
+
+/* Whoever asks is let in, or told why not, or told to come again: memory lets nobody in. */
+static void access_run(struct torture *t, struct rv_access *access, struct rv_str authorization,
+                       const struct rv_route *route)
+{
+    struct rv_parser parser;
+    struct rv_arena arena;
+    int status;
+    rv_parser_init(&parser);
+    rv_arena_init(&arena, 0);
+    for (int tries = 0;; tries++) {
+        struct rv_credentials credentials = {authorization, RV_STR("reeve.example")};
+        struct rv_caller caller;
+        bool good;
+        rv_arena_reset(&arena);
+        rv_parser_begin(&parser, &arena);
+        IN_PRODUCT(good = rv_access_check(&parser, access, route, &credentials, &caller));
+        status = rv_parser_starved(&parser) ? 503 : good ? 0 : parser.problem.status;
+        if (status != 503)
+            break;
+        torture_again(t, RV_ERR_MEMORY, tries, route->pattern, __FILE__, __LINE__);
+    }
+    torture_says(t, "%s %s: %d\n", route->method, route->pattern, status);
+    IN_PRODUCT(rv_parser_done(&parser));
+    IN_PRODUCT(rv_arena_done(&arena));
+}
+
+static void key_take(struct torture *t, struct rv_access *access, struct rv_api_key key)
+{
+    for (int tries = 0;; tries++) {
+        enum rv_err err;
+        IN_PRODUCT(err = rv_keys_add(&access->keys, &key));
+        if (err == RV_OK)
+            return;
+        torture_again(t, err, tries, "rv_keys_add", __FILE__, __LINE__);
+    }
+}
+
+static void run_access(struct torture *t)
+{
+    struct rv_access access = {.always_keys = false};
+    struct rv_arena arena;
+    rv_keys_init(&access.keys);
+    rv_arena_init(&arena, 0);
+    struct rv_str good = RV_STR_NONE;
+    for (const struct rv_route *route = rv_routes(); route->method != NULL; route++)
+        access_run(t, &access, RV_STR_NONE, route);
+    for (int i = 0; i < 12; i++) {
+        struct rv_api_key key = {.role = (enum rv_role)(i % RV_ROLE_COUNT), .name = RV_STR("n")};
+        struct rv_str text;
+        key.agent = key.role == RV_ROLE_AGENT ? RV_STR("inventory") : RV_STR_NONE;
+        if (rv_key_make(&arena, &key, &text) != RV_OK)
+            abort();
+        key_take(t, &access, key);
+        if (key.role == RV_ROLE_OPERATOR)
+            good = rv_arena_printf(&arena, "Bearer %.*s", RV_STR_FMT(text));
+    }
+    for (const struct rv_route *route = rv_routes(); route->method != NULL; route++) {
+        access_run(t, &access, good, route);
+        access_run(t, &access, RV_STR("Bearer nonsense"), route);
+    }
+    IN_PRODUCT(rv_keys_done(&access.keys));
+    rv_arena_done(&arena);
+}
+
 static void run_publications(struct torture *t)
 {
     static const struct sent sent[] = {
@@ -436,6 +515,18 @@ static void run_answers_to_agents(struct torture *t)
     call = (struct rv_call){.kind = RV_CALL_PUBLISH};
     call.u.publish.row = workflow;
     answer_run(t, "publish", rv_render_publish, &call);
+    static struct rv_api_key keys[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        keys[i] = (struct rv_api_key){.id = RV_STR("abcd0123"),
+                                      .role = (enum rv_role)(i % (RV_ROLE_COUNT + 1)),
+                                      .name = RV_STR("seven")};
+    call = (struct rv_call){.kind = RV_CALL_KEYS};
+    call.u.keys = (struct rv_call_keys){.rows = keys, .count = ROWS, .limit = ROWS};
+    answer_run(t, "keys", rv_render_keys, &call);
+    call = (struct rv_call){.kind = RV_CALL_KEY_ADD};
+    call.u.key = (struct rv_call_key){.row = keys[1], .secret = RV_STR("secret")};
+    answer_run(t, "key", rv_render_key_add, &call);
+    answer_run(t, "revoked", rv_render_key_revoke, &call);
 }
 
 const struct scenario scenarios_apis[] = {
@@ -443,6 +534,8 @@ const struct scenario scenarios_apis[] = {
     {"api_submissions", run_submissions, NULL, HARMS_OF_HEAP, 0, false},
     {"api_agents", run_agents, NULL, HARMS_OF_HEAP, 0, false},
     {"api_orders", run_orders, NULL, HARMS_OF_HEAP, 0, false},
+    {"api_keys", run_keys, NULL, HARMS_OF_HEAP, 0, false},
+    {"api_access", run_access, NULL, HARMS_OF_HEAP, 0, false},
     {"api_publications", run_publications, NULL, HARMS_OF_HEAP, 0, false},
     {"api_refusals", run_refusals, NULL, HARMS_OF_HEAP, 0, false},
     {"api_answers", run_answers, NULL, HARMS_OF_HEAP, 0, false},

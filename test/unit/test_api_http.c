@@ -269,7 +269,7 @@ static void client_post(struct client *client, const char *path, const char *bod
 {
     char head[256];
     int len = snprintf(head, sizeof head,
-                       "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", path,
+                       "POST %s HTTP/1.1\r\nHost: 0\r\nContent-Length: %zu\r\n\r\n", path,
                        strlen(body));
     assert_true(client_send(client, head, (size_t)len));
     assert_true(client_send(client, body, strlen(body)));
@@ -283,7 +283,7 @@ static void await(struct stage *stage, atomic_uint *count, unsigned wanted)
     struct reply reply;
     client_open(&client, stage);
     for (int i = 0; i < 20000 && atomic_load(count) != wanted; i++) {
-        client_say(&client, "GET /v1/agents HTTP/1.1\r\nHost: x\r\n\r\n");
+        client_say(&client, "GET /v1/agents HTTP/1.1\r\nHost: 0\r\n\r\n");
         assert_true(client_read(&client, &reply));
     }
     client_close(&client);
@@ -303,53 +303,53 @@ struct attack {
     {                                                                                              \
         name, text, sizeof(text) - 1, status                                                       \
     }
-#define SMUGGLED "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+#define SMUGGLED "GET /health/live HTTP/1.1\r\nHost: 0\r\n\r\n"
 static const struct attack attacks[] = {
     ATTACK("length and chunked",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: 4\r\n"
            "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED,
            400),
     ATTACK("two lengths",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 44\r\n\r\n"
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: 4\r\nContent-Length: 44\r\n\r\n"
            "{}  " SMUGGLED,
            400),
     ATTACK("the same length twice",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
            400),
     ATTACK("two encodings",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nTransfer-Encoding: chunked\r\n"
            "Transfer-Encoding: identity\r\n\r\n0\r\n\r\n",
            400),
     ATTACK("another encoding",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
            501),
     ATTACK("chunked in HTTP/1.0",
            "POST /v1/tasks HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED, 400),
     ATTACK("length with a sign",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n{}", 400),
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: +2\r\n\r\n{}", 400),
     ATTACK("length with a comma",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 2, 2\r\n\r\n{}", 400),
-    ATTACK("negative length", "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: 2, 2\r\n\r\n{}", 400),
+    ATTACK("negative length", "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: -1\r\n\r\n",
            400),
     ATTACK("blank before the colon",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length : 5\r\n\r\nhello" SMUGGLED, 400),
-    ATTACK("NUL in the path", "GET /health/live\0/x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    ATTACK("NUL and a false version", "GET /health/live\0HTTP/1.1 HTTP/1.1\r\nHost: x\r\n\r\n",
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length : 5\r\n\r\nhello" SMUGGLED, 400),
+    ATTACK("NUL in the path", "GET /health/live\0/x HTTP/1.1\r\nHost: 0\r\n\r\n", 400),
+    ATTACK("NUL and a false version", "GET /health/live\0HTTP/1.1 HTTP/1.1\r\nHost: 0\r\n\r\n",
            400),
-    ATTACK("NUL twice", "GET /health/live\0HTTP/1.1\0 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    ATTACK("NUL percent-encoded", "GET /health/live%00 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-    ATTACK("blank in the path", "GET /health/live x HTTP/1.1\r\nHost: x\r\n\r\n", 0),
-    ATTACK("two hosts", "GET /health/live HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400),
+    ATTACK("NUL twice", "GET /health/live\0HTTP/1.1\0 HTTP/1.1\r\nHost: 0\r\n\r\n", 400),
+    ATTACK("NUL percent-encoded", "GET /health/live%00 HTTP/1.1\r\nHost: 0\r\n\r\n", 400),
+    ATTACK("blank in the path", "GET /health/live x HTTP/1.1\r\nHost: 0\r\n\r\n", 0),
+    ATTACK("two hosts", "GET /health/live HTTP/1.1\r\nHost: 0\r\nHost: y\r\n\r\n", 400),
     ATTACK("no host", "GET /health/live HTTP/1.1\r\n\r\n", 400),
     ATTACK(
         "from a web page",
-        "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nOrigin: http://evil\r\nContent-Length: 2\r\n\r\n{}",
+        "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nOrigin: http://evil\r\nContent-Length: 2\r\n\r\n{}",
         403),
-    ATTACK("HTTP/2", "GET /health/live HTTP/2.0\r\nHost: x\r\n\r\n", 0),
+    ATTACK("HTTP/2", "GET /health/live HTTP/2.0\r\nHost: 0\r\n\r\n", 0),
     ATTACK("no version", "GET /health/live\r\n\r\n", 0),
     ATTACK("no HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 0),
     ATTACK("bad chunk",
-           "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0),
+           "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0),
 };
 
 /* Refused, closed, and what follows on the connection is not taken for a request. (To a length that
@@ -382,7 +382,7 @@ static void headers_without_end_are_refused(void **state)
     struct client client;
     struct reply reply = {.status = 0};
     client_open(&client, *state);
-    client_say(&client, "GET /health/live HTTP/1.1\r\nHost: x\r\n");
+    client_say(&client, "GET /health/live HTTP/1.1\r\nHost: 0\r\n");
     char line[1024];
     memset(line, 'a', sizeof line);
     memcpy(line, "X: ", 3);
@@ -404,7 +404,7 @@ static void a_body_announced_too_large_is_refused_at_once(void **state)
     struct reply reply;
     client_open(&client, *state);
     char head[200];
-    snprintf(head, sizeof head, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n",
+    snprintf(head, sizeof head, "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: %d\r\n\r\n",
              RV_BODY_BYTES_MAX + 1);
     client_say(&client, head);
     assert_true(client_read(&client, &reply));
@@ -412,7 +412,7 @@ static void a_body_announced_too_large_is_refused_at_once(void **state)
     assert_non_null(strstr(reply.head, "application/problem+json"));
     client_close(&client);
     client_open(&client, *state);
-    client_say(&client, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\n"
+    client_say(&client, "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\n"
                         "Content-Length: 99999999999999999999999\r\n\r\n");
     assert_true(!client_read(&client, &reply) || reply.status >= 400);
     client_close(&client);
@@ -424,7 +424,7 @@ static void a_chunked_body_is_cut_off_at_the_limit(void **state)
     struct client client;
     struct reply reply;
     client_open(&client, *state);
-    client_say(&client, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client_say(&client, "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nTransfer-Encoding: chunked\r\n\r\n");
     char *chunk = malloc(CHUNK + 16);
     memcpy(chunk, "10000\r\n", 7);
     memset(chunk + 7, ' ', CHUNK);
@@ -445,7 +445,7 @@ static void a_chunked_body_is_taken(void **state)
     struct client client;
     struct reply reply;
     client_open(&client, *state);
-    client_say(&client, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    client_say(&client, "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nTransfer-Encoding: chunked\r\n\r\n"
                         "9\r\n{\"workflo\r\n9\r\nw\":\"a/b\"}\r\n0\r\n\r\n");
     assert_true(client_read(&client, &reply));
     assert_int_equal(reply.status, 201);
@@ -457,7 +457,7 @@ static void a_large_body_is_waited_for_politely(void **state)
     struct client client;
     struct reply reply;
     client_open(&client, *state);
-    client_say(&client, "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 18\r\n"
+    client_say(&client, "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: 18\r\n"
                         "Expect: 100-continue\r\n\r\n");
     assert_true(client_read(&client, &reply));
     assert_int_equal(reply.status, 100);
@@ -482,7 +482,7 @@ static void many_requests_share_a_connection(void **state)
     client_post(&client, "/v1/tasks", "{");
     assert_true(client_read(&client, &reply));
     assert_int_equal(reply.status, 400);
-    client_say(&client, "HEAD /v1/version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    client_say(&client, "HEAD /v1/version HTTP/1.1\r\nHost: 0\r\nConnection: close\r\n\r\n");
     assert_true(client_fill(&client) > 0);
     assert_non_null(strstr(client.bytes, "200 OK"));
     client_close(&client);
@@ -493,11 +493,11 @@ static void pipelined_requests_are_answered_in_order(void **state)
     struct client client;
     struct reply reply;
     client_open(&client, *state);
-    client_say(&client, "GET /v1/tasks/0000000000001 HTTP/1.1\r\nHost: x\r\n\r\n"
-                        "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
-                        "POST /v1/replies HTTP/1.1\r\nHost: x\r\nContent-Length: 14\r\n\r\n"
+    client_say(&client, "GET /v1/tasks/0000000000001 HTTP/1.1\r\nHost: 0\r\n\r\n"
+                        "GET /health/live HTTP/1.1\r\nHost: 0\r\n\r\n"
+                        "POST /v1/replies HTTP/1.1\r\nHost: 0\r\nContent-Length: 14\r\n\r\n"
                         "{\"replies\":[]}"
-                        "GET /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n");
+                        "GET /v1/nothing HTTP/1.1\r\nHost: 0\r\n\r\n");
     static const int wanted[] = {404, 200, 200, 404};
     for (size_t i = 0; i < 4; i++) {
         assert_true(client_read(&client, &reply));
@@ -510,8 +510,8 @@ static void pipelined_requests_are_answered_in_order(void **state)
 static void a_slow_client_is_cut_off(void **state)
 {
     static const char *const halves[] = {
-        "", "GET /health", "GET /health/live HTTP/1.1\r\nHost: x\r\n",
-        "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 18\r\n\r\n{\"work"};
+        "", "GET /health", "GET /health/live HTTP/1.1\r\nHost: 0\r\n",
+        "POST /v1/tasks HTTP/1.1\r\nHost: 0\r\nContent-Length: 18\r\n\r\n{\"work"};
     for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
         struct client client;
         client_open(&client, *state);
@@ -525,7 +525,7 @@ static void a_drip_does_not_count_as_progress(void **state)
 {
     struct client client;
     client_open(&client, *state);
-    client_say(&client, "GET /health/live HTTP/1.1\r\nHost: x\r\nX: ");
+    client_say(&client, "GET /health/live HTTP/1.1\r\nHost: 0\r\nX: ");
     struct timeval moment = {.tv_usec = 20000};
     setsockopt(client.fd, SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof moment);
     char byte;
@@ -633,15 +633,15 @@ static void ready_says_how_the_store_is(void **state)
     struct client client;
     struct reply reply;
     client_open(&client, stage);
-    client_say(&client, "GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_say(&client, "GET /health/ready HTTP/1.1\r\nHost: 0\r\n\r\n");
     assert_true(client_read(&client, &reply));
     assert_int_equal(reply.status, 200);
     atomic_store(&stage->health, RV_ERR_FULL);
-    client_say(&client, "GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_say(&client, "GET /health/ready HTTP/1.1\r\nHost: 0\r\n\r\n");
     assert_true(client_read(&client, &reply));
     assert_int_equal(reply.status, 503);
     assert_non_null(strstr(reply.head, "Retry-After: "));
-    client_say(&client, "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_say(&client, "GET /health/live HTTP/1.1\r\nHost: 0\r\n\r\n");
     assert_true(client_read(&client, &reply));
     assert_int_equal(reply.status, 200);
     client_close(&client);
@@ -669,9 +669,17 @@ static void addresses_are_checked(void **state)
     (void)state;
     int fd;
     uint16_t port;
-    assert_int_equal(rv_api_listen(RV_STR("0.0.0.0:0"), &fd, &port), RV_ERR_REFUSED);
-    assert_int_equal(rv_api_listen(RV_STR("192.0.2.1:80"), &fd, &port), RV_ERR_REFUSED);
-    assert_int_equal(rv_api_listen(RV_STR("[::]:0"), &fd, &port), RV_ERR_REFUSED);
+    static const char *const public[] = {"0.0.0.0:0", "192.0.2.1:80", "[::]:0", "10.0.0.1:7733"};
+    static const char *const private[] = {"127.0.0.1:7733", "[::1]:0", "localhost:0",
+                                          "127.9.9.9:1"};
+    bool is_public;
+    for (size_t i = 0; i < sizeof public / sizeof public[0]; i++) {
+        assert_int_equal(rv_api_address(rv_str_of(public[i]), &is_public), RV_OK);
+        assert_true(is_public);
+        assert_int_equal(rv_api_address(rv_str_of(private[i]), &is_public), RV_OK);
+        assert_false(is_public);
+    }
+    assert_int_equal(rv_api_address(RV_STR("reeve.example:80"), &is_public), RV_ERR_INVALID);
     assert_int_equal(rv_api_listen(RV_STR("127.0.0.1"), &fd, &port), RV_ERR_INVALID);
     assert_int_equal(rv_api_listen(RV_STR("127.0.0.1:70000"), &fd, &port), RV_ERR_INVALID);
     assert_int_equal(rv_api_listen(RV_STR(":80"), &fd, &port), RV_ERR_INVALID);

@@ -157,6 +157,10 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms);
     if (url_is_local(ask->url))
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    const char *authorities = getenv("REEVE_CA_FILE");
+    if (authorities != NULL && authorities[0] != '\0')
+        curl_easy_setopt(easy, CURLOPT_CAINFO, authorities);
+    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (curl_easy_setopt(easy, CURLOPT_URL, exchange->url) != CURLE_OK)
         return RV_ERR_INVALID;
     return RV_OK;
