@@ -20,6 +20,7 @@ void check_late(const struct transition *t);
 void check_delivery(const struct transition *t);
 void check_record(const struct transition *t);
 void check_secrets(const struct transition *t);
+void check_role(const struct transition *t);
 /* How the attempt that was the newest before this commit stands after it. */
 enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,
                                       const struct rv_step *step);
@@ -69,6 +70,11 @@ struct refused {
 void check_refused(struct world *w, struct refused *refused, struct rv_str request);
 void check_sent_again(struct world *w, struct refused *refused, struct rv_str request,
                       int64_t agent_now);
+
+/* check_role.c: a claim of the supervisor's role was committed, of `another` process or not. */
+void check_claimed(struct world *w, bool another);
+/* Before the servers are killed at last. */
+void check_role_end(struct world *w);
 
 /* check_end.c: what must have come to pass once faults have stopped. */
 bool check_all_settled(struct world *w);

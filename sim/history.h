@@ -76,6 +76,9 @@ struct history {
     struct rv_map tokens; /* token -> (task index << 32 | step) */
     struct rv_map told;   /* (token, step) -> struct told *, on the world's arena */
     struct rv_arena scratch;
+    int64_t held_at;         /* virtual time of it */
+    int64_t changed_at;      /* ... of the last, once healthy, that was another's; 0: none was */
+    bool role_over;          /* the servers are killed */
     int64_t held_epoch;      /* of the last claim that was committed, */
     uint64_t held_by;        /* and the process that made it */
     int64_t open;            /* tasks */

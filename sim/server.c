@@ -326,13 +326,19 @@ void server_turn(struct server *s)
         batch_run(s);
 }
 
+void server_go_on_at(struct server *s, int64_t at)
+{
+    s->go_on_at = at;
+    world_at(s->world, at, EVENT_STORE, s->number, s->starts);
+}
+
 void server_go_on(struct server *s)
 {
     struct world *w = s->world;
-    if (!fiber_paused(s->fiber))
+    if (!fiber_paused(s->fiber) || s->go_on_at != w->now)
         return;
     if (w->now < s->paused_until)
-        world_at(w, s->paused_until, EVENT_STORE, s->number, s->starts);
+        server_go_on_at(s, s->paused_until);
     else
         (void)fiber_go_on(s->fiber);
 }
@@ -532,6 +538,8 @@ void servers_heal(struct world *w)
 {
     for (uint32_t i = 0; i < w->knobs.servers; i++) {
         struct server *s = &w->servers[i];
+        if (s->fiber != NULL && fiber_paused(s->fiber) && s->go_on_at == s->paused_until)
+            server_go_on_at(s, w->now);
         s->paused_until = 0;
         if (s->up && tap_misread(s))
             server_kill(s, "is restarted: it remembers what it has misread");

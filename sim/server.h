@@ -40,6 +40,7 @@ struct server {
     bool stopping; /* cleanly, when the batch is over */
     bool dying;    /* what finishes now is not answered: the process is dead */
     int64_t paused_until;
+    int64_t go_on_at; /* when what its batch waits for at the store is there */
     int64_t run_at; /* the next batch; INT64_MAX: none planned */
     uint32_t starts;
     uint64_t serial;
@@ -70,6 +71,8 @@ void server_left(struct world *w, struct exchange *x);
 void server_turn(struct server *s);
 /* Its store has done what the batch under way waits for. */
 void server_go_on(struct server *s);
+/* ... at that instant. */
+void server_go_on_at(struct server *s, int64_t at);
 /* The store has lost all after its transaction `number`. */
 void servers_failed_over(struct world *w, uint64_t number);
 void server_start(struct server *s);

@@ -67,7 +67,7 @@ static bool wait(struct tap *tap, int64_t ms)
 {
     struct server *s = tap->server;
     if (!tap->dead && ms > 0 && fiber_inside(s->fiber)) {
-        world_at(tap->world, tap->world->now + ms, EVENT_STORE, s->number, s->starts);
+        server_go_on_at(s, tap->world->now + ms);
         fiber_pause(s->fiber);
     }
     return !tap->dead;

@@ -231,6 +231,7 @@ static void phase_quiet(struct world *w)
         check_idle(w, &before);
     check_lists(w);
     world_pass(w, w->now + LISTS_WITHIN_MS, NULL);
+    check_role_end(w);
 }
 
 /* One line that names the world, and one that shows what it is made of. */

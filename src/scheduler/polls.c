@@ -314,7 +314,7 @@ static size_t poll_room(const struct pending *p)
 }
 
 /* The hint is believed only if the row says so. A task whose definition cannot be read is parked by
- * whatever looks at it. */
+ * whatever looks at it, if it is the supervisor: what is due is its to decide. */
 static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind *kind,
                                 struct rv_step_id id, struct work **ret_work)
 {
@@ -329,11 +329,14 @@ static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind 
                  (step->deadline == 0 || step->deadline > s->batch.now);
     if (ready && work->workflow != NULL && work->workflow->definition != NULL)
         *ret_work = work;
-    if (!ready || *ret_work != NULL)
+    if (!ready || *ret_work != NULL || (s->enlistment.shared && s->supervisor.epoch == 0))
         return RV_OK;
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
     struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
-    return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
+    err = plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
+    if (err == RV_OK && plan->changed)
+        work->epoch = s->supervisor.epoch;
+    return err;
 }
 
 static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct rv_step_id id)

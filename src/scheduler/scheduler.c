@@ -257,7 +257,7 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, plan);
-    if (err == RV_OK && plan->changed)
+    if (err == RV_OK && plan->changed && !RV_MUTANT_ON(DEPOSED_WRITES))
         work->epoch = s->supervisor.epoch;
     if (err == RV_OK)
         work_offer(s, work);

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/mutant.h"
 
 static bool grow(struct rv_arena *arena, void **items, size_t count, size_t *room, size_t bytes)
 {
@@ -82,7 +83,11 @@ static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
     if (task == NULL)
         return RV_OK;
     work->revision_before = task->revision;
-    return workflow_by_id(s, task->workflow, &work->workflow);
+    enum rv_err err = workflow_by_id(s, task->workflow, &work->workflow);
+    const struct rv_workflow_row *row = work->workflow ? &work->workflow->row : NULL;
+    if (RV_MUTANT_ON(WORKFLOW_BY_NAME) && err == RV_OK && row != NULL)
+        err = workflow_by_name(s, row->space, row->name, RV_STR_NONE, &work->workflow);
+    return err;
 }
 
 enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)

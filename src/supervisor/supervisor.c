@@ -33,7 +33,7 @@ void rv_supervisor_done(struct rv_supervisor *supervisor)
  * asked for when it ends. */
 static int64_t campaign_at(const struct rv_supervisor *supervisor)
 {
-    if (supervisor->epoch == 0)
+    if (supervisor->epoch == 0 || RV_MUTANT_ON(ROLE_RENEWED_LATE))
         return supervisor->role_until;
     return supervisor->role_until -
            supervisor->role_lease_ms / (RV_MUTANT_ON(ROLE_RENEWED_AT_HALF) ? 2 : 4);

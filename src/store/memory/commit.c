@@ -320,9 +320,11 @@ static bool supervises(const struct memory *store, int64_t epoch)
 static enum rv_err change_outcome(struct commit *commit, const struct rv_change *change,
                                   const struct node *node)
 {
-    if (change->epoch != 0 && !supervises(commit->store, change->epoch))
+    if (change->epoch != 0 && !supervises(commit->store, change->epoch) &&
+        !RV_MUTANT_ON(EPOCH_UNGUARDED))
         return RV_ERR_DEPOSED;
-    if ((node != NULL ? node->row->revision : 0) != change->revision_before)
+    if ((node != NULL ? node->row->revision : 0) != change->revision_before &&
+        !RV_MUTANT_ON(REVISION_UNGUARDED))
         return RV_ERR_CONFLICT;
     if (change->key != NULL && memory_key_find(commit->data, change->key->key) != NULL &&
         !RV_MUTANT_ON(KEY_UNGUARDED))
