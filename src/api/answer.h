@@ -33,6 +33,10 @@ void rv_render_replies(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_leases(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_operate(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_ack(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_retry(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_messages(struct rv_answer *answer, const struct rv_call *call);
+/* Events; 204 for a reader that has heard all there is. */
+void rv_render_stream(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_show(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_steps(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_attempts(struct rv_answer *answer, const struct rv_call *call);

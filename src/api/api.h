@@ -17,8 +17,8 @@ struct rv_api_options {
     struct rv_access access;    /* moved: whom to let in; its keys are the thread's from then on */
     const char *tls_cert;       /* PEM, borrowed until open returns; NULL: no TLS */
     const char *tls_key;
-    unsigned connections_max;   /* 0: 20,000 */
-    int64_t patience_ms;        /* for a request to arrive whole, and for an answer to be taken;
+    unsigned connections_max; /* 0: 20,000 */
+    int64_t patience_ms;      /* for a request to arrive whole, and for an answer to be taken;
                                   * also how long a connection may rest. 0: 60 s */
     /* How the store was when it was last written; RV_OK: ready. From the api's thread. NULL: always
      * ready. */

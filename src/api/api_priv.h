@@ -50,6 +50,11 @@ struct exchange {
     bool hands_out;        /* the answer has requests in it, so its loss matters */
     bool begun;            /* the socket got the answer, and ... */
     uint64_t sent_before;  /* ... had sent so much before */
+    bool streams;          /* the answer has begun, and goes on */
+    bool stream_over;      /* ... until here */
+    size_t stream_at;      /* sent of answer.body */
+    struct rv_task_id stream_task;
+    uint32_t stream_after; /* the newest message in answer.body, or before */
     struct rv_answer answer;
     struct exchange *next_free;
 };
@@ -95,6 +100,7 @@ void rv_http_forget(struct rv_api *api);
 struct rv_head {
     struct rv_str length; /* Content-Length */
     struct rv_str file;
+    struct rv_str seen; /* Last-Event-ID */
     struct rv_credentials credentials;
 };
 
@@ -102,5 +108,17 @@ struct rv_head {
  * problem set; the connection is then closed, since where the next request begins is unclear. */
 bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
                       const char *version, struct rv_head *ret_head);
+
+/* stream.c: answers that go on until the task ends. `answer.body` holds what is to be sent next. */
+/* The first messages, or none, are there. */
+enum MHD_Result rv_stream_begin(struct exchange *exchange);
+/* The call came back once more. */
+void rv_stream_finished(struct exchange *exchange);
+/* Nothing more is told. */
+void rv_stream_end(struct exchange *exchange);
+/* http.c: the exchange's call is one that has just come, with a serial of its own. */
+void rv_http_stamp(struct rv_api *api, struct exchange *exchange);
+/* Sends it to the scheduler; the connection waits. */
+void rv_http_ask(struct rv_api *api, struct exchange *exchange);
 
 #endif

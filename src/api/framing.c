@@ -17,6 +17,7 @@ struct head {
     struct rv_str host;
     struct rv_str authorization;
     unsigned authorizations;
+    struct rv_str seen;
 };
 
 static bool name_valid(const char *name, size_t len)
@@ -77,6 +78,8 @@ static enum MHD_Result header_look(void *self, enum MHD_ValueKind kind, const ch
         head->origin = true;
     } else if (name_is(name, name_len, "x-file-name")) {
         head->file = text;
+    } else if (name_is(name, name_len, "last-event-id")) {
+        head->seen = text;
     }
     return MHD_YES;
 }
@@ -133,5 +136,7 @@ bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
                         .host = rv_arena_str(arena, head.host)}};
     if (head.file.len > 0 && rv_text_plain(head.file))
         ret_head->file = rv_arena_str(arena, head.file);
+    if (head.seen.len > 0 && rv_text_plain(head.seen))
+        ret_head->seen = rv_arena_str(arena, head.seen);
     return !rv_parser_starved(parser);
 }

@@ -244,6 +244,10 @@ static enum MHD_Result answer_begin(struct exchange *exchange)
         exchange->sent_before = bytes_sent(exchange->connection->fd);
         exchange->begun = true;
     }
+    bool stream = exchange->route->stream && exchange->answer.status == 200 &&
+                  exchange->answer.body.failed == RV_OK;
+    if (stream)
+        return rv_stream_begin(exchange);
     return answer_send(exchange, atomic_load(&exchange->connection->api->draining));
 }
 
@@ -280,7 +284,8 @@ static void note_send(struct rv_api *api, struct rv_call *call)
 static bool call_may_wait(const struct rv_call *call)
 {
     return call->kind == RV_CALL_POLL || (call->kind == RV_CALL_SHOW && call->u.show.wait_ms > 0) ||
-           (call->kind == RV_CALL_SUBMIT && call->u.submit.wait_ms > 0);
+           (call->kind == RV_CALL_SUBMIT && call->u.submit.wait_ms > 0) ||
+           (call->kind == RV_CALL_MESSAGES && call->u.messages.wait_ms > 0);
 }
 
 static void gone_tell(struct rv_api *api, const struct exchange *exchange)
@@ -338,14 +343,18 @@ static void keys_learn(struct rv_api *api, struct rv_call *call)
         call->err = rv_keys_add(keys, &call->u.key.row);
 }
 
-/* Work for an agent whose key was revoked while its poll was parked goes back. */
+/* Work for an agent whose key was revoked while its poll was parked goes back; a stream ends. */
 static bool revoked_meanwhile(struct rv_api *api, struct exchange *exchange)
 {
     const struct rv_caller *caller = &exchange->caller;
     const struct rv_call *call = &exchange->call;
-    if (call->kind != RV_CALL_POLL || !caller->known ||
+    if ((call->kind != RV_CALL_POLL && !exchange->streams) || !caller->known ||
         rv_keys_hold(&api->options.access.keys, caller->id))
         return false;
+    if (exchange->streams) {
+        rv_stream_end(exchange);
+        return true;
+    }
     if (call->err == RV_OK && call->u.poll.requests_count > 0)
         undelivered_tell(api, exchange);
     struct rv_problem problem = {.status = 401};
@@ -366,6 +375,8 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
     answer->now = call->now + (rv_clock_mono_ms() - call->mono_now);
     if (revoked_meanwhile(api, exchange))
         call->err = RV_ERR_REFUSED;
+    else if (exchange->streams)
+        rv_stream_finished(exchange);
     else if (!rv_answer_failed(answer, call))
         exchange->route->render(answer, call);
     const struct rv_poll *poll = poll_of(call);
@@ -379,7 +390,7 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
     MHD_resume_connection(exchange->http);
 }
 
-static void call_stamp(struct rv_api *api, struct exchange *exchange)
+void rv_http_stamp(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_call *call = &exchange->call;
     call->kind = exchange->route->kind;
@@ -390,7 +401,7 @@ static void call_stamp(struct rv_api *api, struct exchange *exchange)
     call->owner = exchange;
 }
 
-static enum MHD_Result call_send(struct rv_api *api, struct exchange *exchange)
+void rv_http_ask(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_call *call = &exchange->call;
     exchange->stage = STAGE_WAITING;
@@ -404,7 +415,6 @@ static enum MHD_Result call_send(struct rv_api *api, struct exchange *exchange)
     } else if (exchange->connection->left && call_may_wait(call)) {
         gone_tell(api, exchange);
     }
-    return MHD_YES;
 }
 
 /* The whole request is here. */
@@ -414,7 +424,7 @@ static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchang
     rv_parser_begin(parser, &exchange->call.arena);
     parser->caller = &exchange->caller;
     exchange->line.body = rv_buf_str(&exchange->body);
-    call_stamp(api, exchange);
+    rv_http_stamp(api, exchange);
     if (atomic_load(&api->draining)) {
         rv_refuse(parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
         return refusal_send(api, exchange, true);
@@ -425,8 +435,10 @@ static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchang
     body_drop(api, exchange);
     if (!good)
         return refusal_send(api, exchange, false);
-    if (!exchange->route->local)
-        return call_send(api, exchange);
+    if (!exchange->route->local) {
+        rv_http_ask(api, exchange);
+        return MHD_YES;
+    }
     exchange->route->render(&exchange->answer, &exchange->call);
     return answer_send(exchange, false);
 }
@@ -444,6 +456,7 @@ static enum MHD_Result head_done(struct rv_api *api, struct exchange *exchange, 
         return refusal_send(api, exchange, true);
     struct rv_str length = head.length;
     exchange->line.file = head.file;
+    exchange->line.seen = head.seen;
     exchange->route = rv_route_find(parser, rv_str_of(method), &exchange->line);
     if (!rv_access_check(parser, &api->options.access, exchange->route, &head.credentials,
                          &exchange->caller))

@@ -27,6 +27,12 @@ bool rv_parse_cancel(struct rv_parser *parser, const struct rv_request_line *req
                      struct rv_call *call);
 bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *request,
                   struct rv_call *call);
+bool rv_parse_retry(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call);
+bool rv_parse_messages(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call);
+bool rv_parse_stream(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call);
 bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call);
 bool rv_parse_steps(struct rv_parser *parser, const struct rv_request_line *request,

@@ -80,6 +80,52 @@ bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *reques
            rv_body_by(parser, &body, &call->u.ack.by);
 }
 
+bool rv_parse_retry(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call)
+{
+    struct rv_body body;
+    return rv_args_only(parser, request, no_query) &&
+           alert_read(parser, request->params[0], &call->u.retry.alert) &&
+           rv_body_read(parser, request->body, true, no_query, &body);
+}
+
+bool rv_parse_messages(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call)
+{
+    static const char *const names[] = {"after", "limit", "wait", NULL};
+    struct rv_call_messages *messages = &call->u.messages;
+    int64_t after = 0, limit = RV_PAGE_ROWS_MAX;
+    if (!rv_args_only(parser, request, names) ||
+        !task_read(parser, request->params[0], &messages->task) ||
+        !rv_arg_int(parser, request, "after", 0, UINT32_MAX, &after) ||
+        !rv_arg_int(parser, request, "limit", 1, RV_PAGE_ROWS_MAX, &limit) ||
+        !rv_arg_wait(parser, request, &messages->wait_ms))
+        return false;
+    messages->after = (uint32_t)after;
+    messages->limit = (size_t)limit;
+    return true;
+}
+
+/* The header comes from a reader that has lost its connection, the parameter from one that begins
+ * where another has ended. */
+bool rv_parse_stream(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call)
+{
+    static const char *const names[] = {"after", NULL};
+    struct rv_call_messages *messages = &call->u.messages;
+    int64_t after = 0;
+    if (!rv_args_only(parser, request, names) ||
+        !task_read(parser, request->params[0], &messages->task) ||
+        !rv_arg_int(parser, request, "after", 0, UINT32_MAX, &after))
+        return false;
+    if (request->seen.at != NULL && (!rv_text_int(request->seen, &after) || after > UINT32_MAX))
+        return rv_refuse_http(parser, 400, "Last-Event-ID: %.*s: must be the id of an event",
+                              RV_STR_FMT(request->seen));
+    messages->after = (uint32_t)after;
+    messages->limit = RV_STREAM_MESSAGES_MAX;
+    return true;
+}
+
 bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {

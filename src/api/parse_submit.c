@@ -32,10 +32,38 @@ static bool workflow_split(struct rv_parser *parser, const struct rv_body *body,
     return true;
 }
 
+/* A secret in a row would be one in every backup and log: the server has one for all (reeve serve
+ * --webhook-secret-file). */
+static bool reply_read(struct rv_parser *parser, const struct rv_body *body,
+                       struct rv_submission *item)
+{
+    static const char *const names[] = {"url", "stream", NULL};
+    const struct rv_json *value = rv_json_get(body->object, RV_STR("replyTo"));
+    struct rv_body reply;
+    if (value == NULL || value->type == RV_JSON_NULL)
+        return true;
+    struct rv_str where = rv_body_member_name(parser, body, "replyTo");
+    if (rv_json_get(value, RV_STR("secret")) != NULL)
+        return rv_refuse(
+            parser, RV_ERR_INVALID,
+            "%.*s: secrets are not taken, since they would be stored with the task; "
+            "webhooks are signed with the server's (reeve serve --webhook-secret-file)",
+            RV_STR_FMT(where));
+    if (!rv_body_open(parser, value, where, names, &reply) ||
+        !rv_body_text(parser, &reply, "url", RV_URL_BYTES_MAX, &item->reply_url) ||
+        !rv_body_bool(parser, &reply, "stream", &item->reply_stream))
+        return false;
+    if (item->reply_url.at == NULL && !item->reply_stream)
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "%.*s: must name the \"url\" of a webhook, or say \"stream\": true",
+                         RV_STR_FMT(where));
+    return true;
+}
+
 /* Later issues bring these; until then a silent loss would be worse than a refusal. */
 static bool unsupported_absent(struct rv_parser *parser, const struct rv_body *body)
 {
-    static const char *const later[] = {"replyTo", "tags"};
+    static const char *const later[] = {"tags"};
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (rv_json_get(body->object, rv_str_of(later[i])) == NULL)
             continue;
@@ -60,7 +88,7 @@ static bool item_read(struct rv_parser *parser, const struct rv_body *body,
 {
     struct rv_str workflow = RV_STR_NONE;
     int64_t priority = PRIORITY_DEFAULT;
-    bool good = unsupported_absent(parser, body) &&
+    bool good = unsupported_absent(parser, body) && reply_read(parser, body, item) &&
                 rv_body_text(parser, body, "workflow", 3 * RV_NAME_BYTES_MAX + 2, &workflow) &&
                 rv_body_need(parser, body, "workflow", workflow) &&
                 workflow_split(parser, body, workflow, item) &&

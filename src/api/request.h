@@ -31,6 +31,8 @@ struct rv_request_line {
     struct rv_str params[RV_SEGMENTS_MAX]; /* the segments that a pattern's {names} stand for */
     size_t params_count;
     struct rv_str file; /* X-File-Name: what the client calls the definition; absent: not given */
+    struct rv_str
+        seen; /* Last-Event-ID: the newest message that a stream's reader has; or absent */
     struct rv_str body; /* whole */
 };
 
@@ -40,9 +42,9 @@ struct rv_caller; /* access.h */
 struct rv_parser {
     struct rv_arena tree; /* of the body, until the request is parsed */
     struct rv_buf scratch;
-    struct rv_arena *arena;    /* borrowed: the call's; what outlives parsing goes there */
+    struct rv_arena *arena;         /* borrowed: the call's; what outlives parsing goes there */
     const struct rv_caller *caller; /* borrowed: who asks; NULL: nobody was asked for it */
-    struct rv_problem problem; /* when a parser said no */
+    struct rv_problem problem;      /* when a parser said no */
 };
 
 void rv_parser_init(struct rv_parser *parser);

@@ -17,12 +17,18 @@
 #define ANYBODY   RV_ANYBODY
 
 #define ROUTE(method, pattern, roles, kind, parse, render)                                         \
-    {#method, pattern, roles, RV_CALL_##kind, rv_parse_##parse, rv_render_##render, false, false}
+    {#method, pattern, roles, RV_CALL_##kind, rv_parse_##parse, rv_render_##render, false, false, \
+     false}
 #define ROUTE_LOCAL(method, pattern, roles, parse, render)                                         \
-    {#method, pattern, roles, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, true, false}
+    {#method, pattern, roles, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, true, false,  \
+     false}
 /* Goes through the scheduler with a cheap question, so that the answer proves it alive. */
 #define ROUTE_READY(method, pattern, roles, parse, render)                                         \
-    {#method, pattern, roles, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, false, true}
+    {#method, pattern, roles, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, false, true,  \
+     false}
+#define ROUTE_STREAM(method, pattern, roles, kind, parse, render)                                  \
+    {#method, pattern, roles, RV_CALL_##kind, rv_parse_##parse, rv_render_##render, false, false,  \
+     true}
 
 static const struct rv_route routes[] = {
     ROUTE(POST, "/v1/replies",                  AGENT,              REPLIES,   replies,   replies),
@@ -34,6 +40,8 @@ static const struct rv_route routes[] = {
     ROUTE(GET,  "/v1/tasks/{task}/steps",       TASKS,              STEPS,     steps,     steps),
     ROUTE(GET,  "/v1/tasks/{task}/attempts",    TASKS,              ATTEMPTS,  attempts,  attempts),
     ROUTE(GET,  "/v1/tasks/{task}/late-replies", TASKS,             LATE,      late,      late),
+    ROUTE(GET,  "/v1/tasks/{task}/messages",    TASKS,              MESSAGES,  messages,  messages),
+    ROUTE_STREAM(GET, "/v1/tasks/{task}/stream", TASKS,             MESSAGES,  stream,    stream),
     ROUTE(POST, "/v1/tasks/{task}/resubmit",    OPERATOR,           OPERATE,   resubmit,  operate),
     ROUTE(POST, "/v1/tasks/{task}/undo",        OPERATOR,           OPERATE,   undo,      operate),
     ROUTE(POST, "/v1/tasks/{task}/cancel",      OPERATOR,           OPERATE,   cancel,    operate),
@@ -42,6 +50,7 @@ static const struct rv_route routes[] = {
     ROUTE(GET,  "/v1/workflows/{namespace}/{name}", TASKS | AUTHOR, WORKFLOWS, workflow,  workflow),
     ROUTE(GET,  "/v1/alerts",                   TASKS,              ALERTS,    alerts,    alerts),
     ROUTE(POST, "/v1/alerts/{alert}/ack",       OPERATOR,           ACK,       ack,       ack),
+    ROUTE(POST, "/v1/alerts/{alert}/retry",     OPERATOR,           RETRY,     retry,     retry),
     ROUTE(GET,  "/v1/agents",                   READER,             AGENTS,    nothing,   agents),
     ROUTE(GET,  "/v1/keys",                     ADMIN,              KEYS,      keys,      keys),
     ROUTE(POST, "/v1/keys",                     ADMIN,              KEY_ADD,   key_add,   key_add),
@@ -49,7 +58,7 @@ static const struct rv_route routes[] = {
     ROUTE_LOCAL(GET, "/health/live",            ANYBODY,                       nothing,   live),
     ROUTE_READY(GET, "/health/ready",           ANYBODY,                       nothing,   ready),
     ROUTE_LOCAL(GET, "/v1/version",             HOLDER,                        nothing,   version),
-    {NULL, NULL, 0, RV_CALL_AGENTS, NULL, NULL, false, false},
+    {NULL, NULL, 0, RV_CALL_AGENTS, NULL, NULL, false, false, false},
 };
 /* clang-format on */
 

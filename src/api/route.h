@@ -20,8 +20,9 @@ struct rv_route {
     bool (*parse)(struct rv_parser *parser, const struct rv_request_line *request,
                   struct rv_call *call);
     void (*render)(struct rv_answer *answer, const struct rv_call *call);
-    bool local; /* answered without the scheduler; `kind` says nothing */
-    bool ready; /* the answer depends on the store's health too */
+    bool local;  /* answered without the scheduler; `kind` says nothing */
+    bool ready;  /* the answer depends on the store's health too */
+    bool stream; /* the answer goes on, message by message */
 };
 
 /* HEAD finds what GET has. NULL with parser->problem: 404 or 405. Fills the request's params. */

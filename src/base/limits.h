@@ -25,6 +25,7 @@ enum {
     RV_WAIT_MS_MAX = 50000,
     RV_URL_BYTES_MAX = 2048,
     RV_MESSAGE_PAYLOAD_BYTES_MAX = 16 * 1024, /* of an output or error in a message */
+    RV_STREAM_MESSAGES_MAX = 16, /* that wait in memory for the reader of one stream */
     RV_LATE_REPLIES_MAX = 8,             /* of one attempt that are kept, the same one once */
     RV_API_KEYS_MAX = 1000,              /* that are not revoked */
     RV_POISON_DEATHS = 3,                /* dead instances on one step that raise an alert */

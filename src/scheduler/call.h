@@ -9,6 +9,7 @@
 #include "core/api_key.h"
 #include "core/decide.h"
 #include "core/rows.h"
+#include "notify/notice.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -37,6 +38,9 @@ enum rv_call_kind {
     RV_CALL_KEYS,       /* u.keys: a page of API keys */
     RV_CALL_KEY_ADD,    /* u.key */
     RV_CALL_KEY_REVOKE, /* u.key: only its id counts */
+    RV_CALL_MESSAGES,   /* u.messages: of a task; may be parked until there are more */
+    RV_CALL_RETRY,      /* u.retry: an alert `undeliverable` */
+    RV_CALL_DELIVERED,  /* u.delivered: what came of messages that were sent; nobody waits */
     RV_CALL_GONE,       /* u.gone: the caller of a parked call has left */
     RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
 };
@@ -54,6 +58,8 @@ struct rv_submission {
     struct rv_str key;
     struct rv_str body_hash; /* of the whole submission, given when key is */
     struct rv_str correlation;
+    struct rv_str reply_url; /* of a webhook; absent: none */
+    bool reply_stream;       /* messages are kept for a stream */
     uint8_t priority;
     enum rv_err err;        /* in: an item that the api refused already (with its message); out */
     struct rv_str message;  /* names what is wrong and the cure */
@@ -141,7 +147,7 @@ struct rv_call_operate {
     struct rv_task_id task;
     struct rv_str by;
     struct rv_str reason;
-    bool abandon; /* CANCEL: what was done stays done */
+    bool abandon;                /* CANCEL: what was done stays done */
     const struct rv_task *after; /* out */
 };
 
@@ -217,6 +223,28 @@ struct rv_call_key {
     struct rv_str secret;  /* ADD: the key's text, for the answer alone: it is kept nowhere */
 };
 
+struct rv_call_messages {
+    struct rv_task_id task;
+    uint32_t after;           /* in: the number of the last one that is known */
+    int64_t wait_ms;          /* in: none are there: answer when there are, or then */
+    size_t limit;             /* in: at most RV_PAGE_ROWS_MAX */
+    const struct rv_task *of; /* out: as it was when the messages were read */
+    struct rv_message *rows;  /* out */
+    size_t count;
+    bool over;                    /* out: the task has ended, and there are none after these */
+    struct rv_delivery *delivery; /* out: how far they are at the webhook; NULL: there is none */
+};
+
+struct rv_call_retry {
+    int64_t alert;
+};
+
+/* `why` of each lives on the call's arena. */
+struct rv_call_delivered {
+    struct rv_notice_result *items;
+    size_t count;
+};
+
 struct rv_call_gone {
     uint64_t serial; /* of the call whose caller has left */
 };
@@ -226,7 +254,7 @@ struct rv_call_undelivered {
     struct rv_handed_out {
         struct rv_step_id step;
         uint64_t token;
-    } *attempts;
+    } * attempts;
     size_t count;
 };
 
@@ -260,6 +288,9 @@ struct rv_call {
         struct rv_call_agents agents;
         struct rv_call_keys keys;
         struct rv_call_key key;
+        struct rv_call_messages messages;
+        struct rv_call_retry retry;
+        struct rv_call_delivered delivered;
         struct rv_call_gone gone;
         struct rv_call_undelivered undelivered;
     } u;

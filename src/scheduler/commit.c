@@ -35,8 +35,10 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         .alerts = work->alerts,
         .alerts_count = work->alerts_count,
         .close_alerts = work->close_alerts,
+        .messages = work->messages,
+        .messages_count = work->messages_count,
     };
-    return RV_OK;
+    return delivery_of(s, work, &change->delivery);
 }
 
 /* Damage that no rule shows in the rows as they lay may show once they have been decided on: then
@@ -91,6 +93,8 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.acks_count = s->batch.acks_count;
         batch.records = s->batch.records;
         batch.records_count = s->batch.records_count;
+        batch.deliveries = s->batch.deliveries;
+        batch.deliveries_count = s->batch.deliveries_count;
     }
     enum rv_err err = s->store->ops->commit(s->store, &batch);
     if (err == RV_ERR_IO)
@@ -134,11 +138,17 @@ static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *change
     return err == RV_OK ? commit_piece(s, changes + count / 2, count - count / 2) : err;
 }
 
+static size_t taskless_count(const struct rv_scheduler *s)
+{
+    return s->batch.publishes_count + s->batch.acks_count + s->batch.records_count +
+           s->batch.deliveries_count;
+}
+
 /* What belongs to no task is written by itself once the batch was refused. */
 static enum rv_err commit_taskless(struct rv_scheduler *s)
 {
     int64_t now;
-    if (s->batch.publishes_count + s->batch.acks_count + s->batch.records_count == 0)
+    if (taskless_count(s) == 0)
         return RV_OK;
     enum rv_err err = transaction_begin(s, &now);
     if (err == RV_OK)
@@ -200,7 +210,16 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
     struct rv_change change = {.task = &plan->task,
                                .revision_before = before->revision,
                                .alerts = plan->alerts,
-                               .alerts_count = plan->alerts_count};
+                               .alerts_count = plan->alerts_count,
+                               .messages = plan->messages,
+                               .messages_count = plan->messages_count};
+    struct work parked = {
+        .task = &plan->task, .messages = plan->messages, .messages_count = plan->messages_count};
+    err = delivery_of(s, &parked, &change.delivery);
+    if (err != RV_OK) {
+        s->store->ops->rollback(s->store);
+        return err;
+    }
     return commit_once(s, &change, 1, false);
 }
 
@@ -214,9 +233,7 @@ static size_t changes_count(const struct rv_scheduler *s)
 
 bool batch_only_reads(const struct rv_scheduler *s)
 {
-    return changes_count(s) + s->batch.publishes_count + s->batch.acks_count +
-               s->batch.records_count ==
-           0;
+    return changes_count(s) + taskless_count(s) == 0;
 }
 
 static enum rv_err changes_commit(struct rv_scheduler *s, struct rv_change *changes, size_t count)

@@ -60,6 +60,8 @@ static struct pending_list *waiters_of(struct rv_scheduler *s, struct rv_task_id
 /* The task that a parked SHOW or SUBMIT waits for. */
 static struct rv_task_id waited_for(const struct rv_call *call)
 {
+    if (call->kind == RV_CALL_MESSAGES)
+        return call->u.messages.task;
     return call->kind == RV_CALL_SHOW ? call->u.show.task : call->u.submit.items[0].task;
 }
 
@@ -104,7 +106,8 @@ void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id ta
         rv_map_remove(&s->waiters, (uint64_t)task.value, 0);
         free(list);
     }
-    finish(s, p, RV_OK, RV_STR_NONE); /* answered as it stands: waiting is a courtesy */
+    /* Answered as it stands: waiting is a courtesy. But who reads a stream would ask at once. */
+    finish(s, p, p->call->kind == RV_CALL_MESSAGES ? RV_ERR_BUSY : RV_OK, RV_STR_NONE);
 }
 
 void unpark(struct rv_scheduler *s, struct pending *p)
@@ -215,6 +218,9 @@ void waiters_tell(struct rv_scheduler *s, struct work *work)
     struct pending *next;
     for (struct pending *p = list ? list->first : NULL; p != NULL; p = next) {
         next = p->next;
-        waiter_answer(s, p, work->task);
+        if (p->call->kind == RV_CALL_MESSAGES)
+            messages_tell(s, p, work);
+        else
+            waiter_answer(s, p, work->task);
     }
 }

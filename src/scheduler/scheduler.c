@@ -53,6 +53,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     supervisor_init(s);
     others_init(&s->others);
     agents_init(&s->agents, options->hash_key);
+    deliveries_init(s);
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
     rv_map_init(&s->parked_by_serial);
@@ -88,6 +89,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
     rv_supervisor_done(&s->supervisor);
     others_done(&s->others);
     agents_done(&s->agents);
+    deliveries_done(s);
     rv_map_done(&s->waiters);
     rv_heap_done(&s->parked_until);
     rv_map_done(&s->parked_by_serial);
@@ -110,15 +112,6 @@ void rv_scheduler_drain(struct rv_scheduler *s)
 
 /* ---- the server's own absence (DESIGN 4.9) ---- */
 
-static void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
-                      struct rv_str fields)
-{
-    if (s->options.log.write != NULL)
-        s->options.log.write(s->options.log.self, level, event, fields);
-}
-
-/* The two oldest become one: what came due between them, and is not looked at yet, waits because of
- * the absences since. */
 static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until)
 {
     if (s->absences_count == ABSENCES_MAX) {
@@ -146,6 +139,8 @@ static void absence_note(struct rv_scheduler *s)
         absence_add(s, s->looked ? s->last_now : 0, now);
     if (s->last_now != 0 && gone > 0 && (!s->looked || late))
         absence_log(s, gone);
+    if (!s->looked)
+        s->first_now = now;
     s->looked = true;
     if (now > s->last_now)
         s->moved_mono = s->batch.mono_now;
@@ -289,6 +284,12 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
         return key_decide(s, p);
+    case RV_CALL_MESSAGES:
+        return messages_decide(s, p);
+    case RV_CALL_RETRY:
+        return retry_decide(s, p);
+    case RV_CALL_DELIVERED:
+        return delivered_decide(s, p);
     case RV_CALL_UNDELIVERED:
         return poll_undelivered(s, p);
     case RV_CALL_GONE:
@@ -336,26 +337,7 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
 
 /* ---- act ---- */
 
-static void log_alerts(struct rv_scheduler *s, const struct work *work)
-{
-    for (size_t i = 0; i < work->alerts_count; i++) {
-        const struct rv_alert *alert = &work->alerts[i];
-        char task[RV_ID_TEXT_BYTES];
-        struct rv_buf fields;
-        rv_buf_init(&fields, RV_PAYLOAD_BYTES_MAX);
-        rv_buf_printf(&fields, "{\"task\":\"%s\",\"step\":%u,\"alert\":\"%s\",\"message\":",
-                      rv_task_text(work->id, task).at, alert->step,
-                      rv_alert_kind_text(alert->kind));
-        rv_json_write_string(&fields, RV_MUTANT_ON(PAYLOAD_LOGGED) ? work->task->input
-                                                                   : alert->message);
-        rv_buf_lit(&fields, "}");
-        log_event(s, RV_LOG_WARNING, "alert", rv_buf_str(&fields));
-        rv_buf_done(&fields);
-    }
-}
-
-/* When what could not be done now is done again. */
-static int64_t again_at(const struct rv_scheduler *s)
+int64_t again_at(const struct rv_scheduler *s)
 {
     return s->batch.now + s->options.scan_interval_ms / REFUSED_REST_PART;
 }
@@ -438,6 +420,13 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_SHOW:
         show_act(s, p);
         return;
+    case RV_CALL_MESSAGES:
+        messages_act(s, p);
+        return;
+    case RV_CALL_RETRY:
+        retry_act(s, p);
+        return;
+    case RV_CALL_DELIVERED:
     case RV_CALL_PUBLISH:
     case RV_CALL_ACK:
         taskless_act(s, p);
@@ -479,8 +468,8 @@ static void batch_act(struct rv_scheduler *s)
             continue;
         }
         remember(s, w);
-        if (w->changed)
-            log_alerts(s, w);
+        for (size_t i = 0; w->changed && i < w->alerts_count; i++)
+            log_alert(s, &w->alerts[i]);
         if (w->changed || (w->task != NULL && s->enlistment.shared))
             waiters_tell(s, w);
     }
@@ -491,6 +480,7 @@ static void batch_act(struct rv_scheduler *s)
             p->call->message = RV_STR("there is no such alert: see `reeve alerts`");
         }
     }
+    deliveries_act(s);
     while (s->batch.calls.first != NULL)
         act_call(s, s->batch.calls.first);
     polls_act_parked(s);
@@ -527,6 +517,7 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
             if (c->probe.number != 0 && held_find(&s->agents, c->probe) == NULL)
                 c->probe = (struct rv_step_id){.number = 0};
     }
+    deliveries_fail(s);
     struct rv_str why = err == RV_ERR_FULL
                             ? RV_STR("the disk of the state store is full: free some space; the "
                                      "server goes on by itself, send the request again")
@@ -566,6 +557,10 @@ static size_t call_commands(const struct rv_call *call)
         return call->u.replies.count;
     case RV_CALL_LEASES:
         return call->u.leases.count;
+    case RV_CALL_DELIVERED:
+        return call->u.delivered.count;
+    case RV_CALL_MESSAGES:
+    case RV_CALL_RETRY:
     case RV_CALL_PUBLISH:
     case RV_CALL_POLL:
     case RV_CALL_OPERATE:
@@ -618,6 +613,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.records_count = s->batch.key_changes = 0;
+    s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = false;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.heavy = 0;
@@ -671,6 +667,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
         err = batch_scan(s);
     }
     if (err == RV_OK)
+        err = deliveries_plan(s);
+    if (err == RV_OK)
         err = batch_load(s, due, due_count);
     if (err == RV_OK)
         err = batch_decide(s, due, due_count);
@@ -718,6 +716,7 @@ static void history_forget(struct rv_scheduler *s)
     supervisor_init(s);
     others_done(&s->others);
     others_init(&s->others);
+    s->deliveries.epoch = 0;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         p->kind = NULL;
         p->instance = NULL;
@@ -770,7 +769,9 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
     if (!s->refused && (s->more_due || s->carried.first != NULL))
         return 0;
     int64_t gone = mono_now - s->batch.mono_now;
-    int64_t wait = rv_supervisor_next_at(&s->supervisor) - s->batch.now - gone;
+    int64_t at = rv_supervisor_next_at(&s->supervisor);
+    int64_t deliveries = deliveries_next_at(s);
+    int64_t wait = (deliveries < at ? deliveries : at) - s->batch.now - gone;
     if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
         wait = CLOCK_STANDS_MS;
     /* What the store has just refused, or lost twice, it would refuse again: not at once, and not

@@ -28,6 +28,16 @@ struct rv_scheduler_mono {
     void *self;
 };
 
+/* Where messages leave for their webhooks. */
+struct rv_scheduler_outlet {
+    /* Whether a webhook may be called. OK: its destination (scheme, host and port) is in `ret_text`,
+     * ended by a NUL. Else what is wrong and the cure. */
+    enum rv_err (*check)(void *self, struct rv_str url, char *ret_text, size_t text_bytes);
+    /* Takes the notice over; what came of it comes back in a call DELIVERED. */
+    void (*send)(void *self, struct rv_notice *notice);
+    void *self;
+};
+
 struct rv_scheduler_options {
     struct rv_store *store; /* borrowed */
     struct rv_str boot;     /* random id of this process */
@@ -41,6 +51,7 @@ struct rv_scheduler_options {
     size_t scan_rows_max;     /* of a piece of the scan; 0, and at most, RV_SCAN_ROWS_MAX */
     struct rv_scheduler_mono mono; /* asked when the store's clock is; NULL: never */
     struct rv_scheduler_log log;
+    struct rv_scheduler_outlet outlet; /* send NULL: this server has no webhooks */
 };
 
 /* Takes its place in the store. Errors of the store pass through. */

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/prng.h"
 #include "core/decide.h"
+#include "notify/book.h"
 #include "scheduler/agents_priv.h"
 #include "scheduler/scheduler.h"
 #include "supervisor/supervisor.h"
@@ -55,6 +56,10 @@ struct work {
     size_t alerts_count;
     size_t alerts_room;
     bool close_alerts;
+    struct rv_message *messages;
+    size_t messages_count;
+    size_t messages_room;
+    struct rv_str destination; /* of the webhook of a task that begins */
     int64_t epoch;
     const struct rv_key_row *key;
     struct workflow_entry *workflow; /* NULL: not looked up or not there */
@@ -95,6 +100,7 @@ struct pending {
     bool ended;                   /* attempts ended by what it tells */
     bool heard;                   /* a copy of a poll whose answer its instance has */
     bool waits_turn;              /* another change of keys comes first */
+    size_t delivery;              /* RETRY: its number among the batch's, from 1; 0: none */
     bool unanswerable;            /* the poll: no memory for what it was given */
     unsigned tries;               /* batches in which a decision of it did not pass */
     struct pending *asked_before; /* the instance's poll before this one, in the same batch */
@@ -130,6 +136,12 @@ struct batch {
     struct rv_record_change *records;
     size_t records_count;
     unsigned key_changes; /* calls that change API keys */
+    struct rv_delivery_change *deliveries;
+    size_t deliveries_count;
+    size_t deliveries_room;
+    struct rv_book_pick *picks; /* to be sent once the batch is written */
+    struct rv_notice **notices; /* ... as they leave; owned until then */
+    size_t picks_count;
     bool must_commit;     /* the role was renewed */
     bool wrote;           /* a transaction of it was committed */
     bool lost;            /* its commit had an unknown outcome, and the store has nothing of it */
@@ -150,6 +162,17 @@ struct absence {
 
 enum { ABSENCES_MAX = 8 };
 
+/* What is on its way to webhooks, and where the walk over the rows of the others stands. */
+struct deliveries {
+    struct rv_book book;
+    int64_t epoch; /* of the supervisor's role, as the book was begun; 0: never */
+    bool first;    /* the first walk since then is under way */
+    char *place;   /* owned: the destination at which the walk goes on; NULL: from the first */
+    size_t place_bytes;
+    struct rv_task_id after;
+    int64_t walk_at;
+};
+
 struct rv_scheduler {
     struct rv_scheduler_options options;
     struct rv_store *store; /* borrowed */
@@ -161,6 +184,7 @@ struct rv_scheduler {
     int64_t batch_number;
     int64_t last_now;        /* the store's clock at the last look */
     bool looked;             /* this process has looked at it */
+    int64_t first_now;       /* ... for the first time */
     int64_t moved_mono;      /* when it was seen to move, by the monotonic clock */
     bool full;               /* the newest write found the disk full */
     bool unwritable;         /* ... or was refused for another reason that passes, or lost */
@@ -171,6 +195,7 @@ struct rv_scheduler {
     struct workflow_cache workflows;
     struct rv_supervisor supervisor;
     struct others others;
+    struct deliveries deliveries;
     struct agents agents;
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
     struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
@@ -224,6 +249,14 @@ void others_miss(struct rv_scheduler *s, struct rv_task_id id);
  * anything else that the batch touches. */
 RV_CHECK enum rv_err batch_scan(struct rv_scheduler *s);
 
+/* log.c */
+void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
+               struct rv_str fields);
+void log_alert(struct rv_scheduler *s, const struct rv_alert *alert);
+
+/* scheduler.c: when what could not be done now is done again. */
+int64_t again_at(const struct rv_scheduler *s);
+
 /* commit.c */
 /* The store's begin; what it says of lost history is kept for the next batch. */
 RV_CHECK enum rv_err transaction_begin(struct rv_scheduler *s, int64_t *ret_now);
@@ -242,6 +275,31 @@ RV_CHECK enum rv_err workflow_by_name(struct rv_scheduler *s, struct rv_str spac
                                       struct workflow_entry **ret_entry);
 /* Keeps the cache within its bound; between batches only. */
 void workflow_cache_trim(struct rv_scheduler *s);
+
+/* deliveries.c: messages to webhooks (DESIGN 1, reply queue). */
+void deliveries_init(struct rv_scheduler *s);
+void deliveries_done(struct rv_scheduler *s);
+/* Before the commit: a piece of the walk if it is due, and what is to be sent now. */
+RV_CHECK enum rv_err deliveries_plan(struct rv_scheduler *s);
+RV_CHECK enum rv_err delivered_decide(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p);
+void retry_act(struct rv_scheduler *s, struct pending *p);
+/* The row that the task's new messages move on; NULL: it has none, or they go to no webhook.
+ * MEMORY. */
+RV_CHECK enum rv_err delivery_of(struct rv_scheduler *s, const struct work *work,
+                                 const struct rv_delivery **ret_row);
+/* After the commit: the book learns what was written, and the notices leave. */
+void deliveries_act(struct rv_scheduler *s);
+/* Nothing of the batch was written. */
+void deliveries_fail(struct rv_scheduler *s);
+/* When deliveries want a batch of their own. */
+int64_t deliveries_next_at(const struct rv_scheduler *s);
+
+/* messages.c: what a task's submitter has been told. */
+RV_CHECK enum rv_err messages_decide(struct rv_scheduler *s, struct pending *p);
+void messages_act(struct rv_scheduler *s, struct pending *p);
+/* The task has changed while the call waits for more. */
+void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work *work);
 
 /* submit.c, replies.c, polls.c, operate.c, queries.c: one family of calls each. Every `..._decide`
  * runs before the commit, every `..._act` after it and answers, parks or carries the call. */

@@ -57,15 +57,41 @@ static enum rv_err item_known(struct rv_scheduler *s, struct rv_submission *item
     return err;
 }
 
+/* Where its messages would go; an item that asks for what cannot be is refused. */
+static enum rv_err item_destination(struct rv_scheduler *s, struct rv_call *call,
+                                    struct rv_submission *item, struct rv_str *ret_destination)
+{
+    enum { TEXT_BYTES = 2048 };
+    char text[TEXT_BYTES] = "this server sends no webhooks";
+    const struct rv_scheduler_outlet *outlet = &s->options.outlet;
+    *ret_destination = RV_STR_NONE;
+    if (item->reply_url.at == NULL)
+        return RV_OK;
+    enum rv_err err = outlet->send != NULL
+                          ? outlet->check(outlet->self, item->reply_url, text, sizeof text)
+                          : RV_ERR_REFUSED;
+    if (err == RV_ERR_MEMORY)
+        return err;
+    if (err != RV_OK)
+        refuse(item, err, call_printf(call, "replyTo: %s", text));
+    *ret_destination = rv_arena_str(s->batch.arena, rv_str_of(text));
+    return ret_destination->at != NULL ? RV_OK : RV_ERR_MEMORY;
+}
+
 static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
                               struct rv_submission *item, struct workflow_entry *workflow,
                               struct work **ret_work)
 {
     struct rv_arena *arena = s->batch.arena;
-    enum rv_err err = work_new(s, rv_id_make(&s->ids, s->batch.now), workflow, ret_work);
+    struct rv_str destination;
+    enum rv_err err = item_destination(s, call, item, &destination);
+    if (err != RV_OK || item->err != RV_OK)
+        return err;
+    err = work_new(s, rv_id_make(&s->ids, s->batch.now), workflow, ret_work);
     if (err != RV_OK)
         return err;
     struct work *work = *ret_work;
+    work->destination = destination;
     struct rv_command command = {.kind = RV_COMMAND_SUBMIT,
                                  .seed = call->seed ^ (uint64_t)work->id.value};
     command.u.submit.task = work->id;
@@ -74,6 +100,8 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
     command.u.submit.key = item->key;
     command.u.submit.correlation = item->correlation;
     command.u.submit.priority = item->priority;
+    command.u.submit.reply_url = item->reply_url;
+    command.u.submit.reply_stream = item->reply_stream;
     command.u.submit.instance = s->enlistment.instance;
     if (item->key.at != NULL && !RV_MUTANT_ON(KEY_NOT_WRITTEN)) {
         struct rv_key_row *row = RV_NEW(arena, struct rv_key_row);

@@ -271,6 +271,11 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
         work->alerts[work->alerts_count] = plan->alerts[i];
         work->alerts[work->alerts_count++].id = rv_id_make(&s->ids, s->batch.now).value;
     }
+    for (size_t i = 0; i < plan->messages_count; i++) {
+        if (!GROW(arena, work->messages, work->messages_count, work->messages_room))
+            return RV_ERR_MEMORY;
+        work->messages[work->messages_count++] = plan->messages[i];
+    }
     work->task = task;
     work->changed = true;
     const struct rv_step *last = work_step(work, task->last_number);

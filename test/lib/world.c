@@ -66,6 +66,7 @@ static enum rv_err begin_once(struct world *w)
         .seed = 42 + (uint64_t)w->restarts,
         .hash_key = {1, 2},
         .log = {log_write, w},
+        .outlet = w->ground.outlet,
     };
     product(w, true);
     enum rv_err err = store_open(w);

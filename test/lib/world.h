@@ -21,6 +21,7 @@ struct world_ground {
     void (*product)(struct world *w, bool inside);
     void *self;     /* of the two */
     int64_t now;    /* what the wall clock shows at first; 0: anything */
+    struct rv_scheduler_outlet outlet; /* where messages leave; send NULL: nowhere */
     bool may_break; /* the store may end the process: nothing runs any more then */
 };
 

@@ -113,6 +113,16 @@ static void says_call(struct torture *t, const struct rv_call *call)
         torture_says(t, " %lld", (long long)call->u.ack.alert);
         says_str(t, "by", call->u.ack.by);
         return;
+    case RV_CALL_MESSAGES:
+        torture_says(t, " %lld after=%u wait=%lld limit=%zu", (long long)call->u.messages.task.value,
+                     call->u.messages.after, (long long)call->u.messages.wait_ms,
+                     call->u.messages.limit);
+        return;
+    case RV_CALL_RETRY:
+        torture_says(t, " %lld", (long long)call->u.retry.alert);
+        return;
+    case RV_CALL_DELIVERED:
+        return;
     case RV_CALL_SHOW:
         torture_says(t, " %lld wait=%lld", (long long)call->u.show.task.value,
                      (long long)call->u.show.wait_ms);
@@ -225,6 +235,8 @@ static void run_questions(struct torture *t)
         {"GET", "/v1/tasks/" TASK "/steps?after=3&limit=5", NULL},
         {"GET", "/v1/tasks/" TASK "/attempts", NULL},
         {"GET", "/v1/tasks/" TASK "/late-replies", NULL},
+        {"GET", "/v1/tasks/" TASK "/messages?after=3&limit=5&wait=PT1S", NULL},
+        {"GET", "/v1/tasks/" TASK "/stream?after=3", NULL},
         {"GET", "/v1/alerts?limit=7", NULL},
         {"GET", "/v1/workflows", NULL},
         {"GET", "/v1/workflows/shop/order", NULL},
@@ -240,6 +252,10 @@ static void run_submissions(struct torture *t)
         {"POST", "/v1/tasks",
          "{\"workflow\":\"shop/order:1.0.0\",\"input\":{\"sku\":\"a\\u00e9\",\"n\":1.50},"
          "\"key\":\"order-17\",\"priority\":7,\"correlationId\":\"c\"}"},
+        {"POST", "/v1/tasks",
+         "{\"workflow\":\"shop/order\",\"replyTo\":{\"url\":\"https://a/b\",\"stream\":true}}"},
+        {"POST", "/v1/tasks", "{\"workflow\":\"shop/order\",\"replyTo\":{\"secret\":\"x\"}}"},
+        {"POST", "/v1/tasks", "{\"workflow\":\"shop/order\",\"replyTo\":{\"ulr\":\"x\"}}"},
         {"POST", "/v1/tasks?wait=PT5S", "{\"workflow\":\"shop/order\"}"},
         {"POST", "/v1/tasks",
          "{\"tasks\":[{\"workflow\":\"shop/order\",\"key\":\"a\",\"input\":[1,2,{\"b\":null}]},"
@@ -273,6 +289,7 @@ static void run_orders(struct torture *t)
          "{\"by\":\"me\",\"reason\":\"because\",\"abandon\":true}"},
         {"POST", "/v1/tasks/" TASK "/undo", "{\"by\":\"me\"}"},
         {"POST", "/v1/tasks/" TASK "/resubmit", ""},
+        {"POST", "/v1/alerts/" TASK "/retry", ""},
         {"POST", "/v1/alerts/" TASK "/ack", "{\"by\":\"me\"}"},
     };
     RUN_ALL(t, sent);

@@ -1,0 +1,506 @@
+#include "notify/book.h"
+
+#include "base/assert.h"
+#include "base/mutant.h"
+#include "base/time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    WINDOW_FIRST = 8,
+    FAILURES_OF_FAILING = 3, /* of a destination, in a row */
+    BACKOFF_MS = 1000,
+    BACKOFF_MS_MAX = 15 * 60 * 1000,
+    PROBE_MS_MAX = 60 * 1000,
+    RETRY_AFTER_MS_MAX = 60 * 60 * 1000,
+    LOST_MS = 5 * 60 * 1000, /* a sender that has said nothing for so long says nothing */
+    EXPIRED_MAX = 64,        /* given up at one destination in one pick */
+    IDLE_MS = 10 * 60 * 1000 /* a destination without tasks is forgotten after */
+};
+#define GIVEN_UP_MS ((int64_t)RV_DAY_MS)
+
+struct entry {
+    struct rv_task_id task;
+    uint32_t next;
+    uint32_t last;
+    uint32_t failures;
+    int64_t since;
+    int64_t due_at;
+    int64_t queued_at; /* the key of its heap entry that counts; 0: it has none */
+    int64_t sent_at;   /* on its way since; 0: it is not */
+    struct rv_book_destination *destination; /* borrowed */
+};
+
+struct rv_book_destination {
+    char *name; /* owned */
+    size_t name_bytes;
+    uint64_t hash;
+    struct rv_heap due; /* (instant, task); stale ones stay until they come up */
+    size_t tasks;
+    size_t sent;
+    unsigned window;
+    unsigned failures; /* in a row */
+    int64_t not_before;
+    int64_t used_at;
+    bool more;                        /* rows of it were not noted */
+    struct rv_task_id after;          /* ... after this one */
+    struct rv_book_destination *next; /* in the ring */
+    struct rv_book_destination *prev;
+};
+
+void rv_book_init(struct rv_book *book, uint64_t seed, struct rv_hash_key hash_key)
+{
+    *book = (struct rv_book){.hash_key = hash_key, .next_at = INT64_MAX};
+    rv_prng_init(&book->prng, seed);
+    rv_map_init(&book->tasks);
+    rv_map_init(&book->destinations);
+}
+
+/* ---- destinations ---- */
+
+static struct rv_str name_of(const struct rv_book_destination *d)
+{
+    return (struct rv_str){d->name, d->name_bytes};
+}
+
+static bool is_failing(const struct rv_book_destination *d)
+{
+    return d->failures >= FAILURES_OF_FAILING;
+}
+
+static struct rv_book_destination *destination_find(const struct rv_book *book, struct rv_str name)
+{
+    const uint64_t *found = rv_map_find(&book->destinations, rv_hash(book->hash_key, name), 0);
+    struct rv_book_destination *d = found ? (struct rv_book_destination *)(uintptr_t)*found : NULL;
+    return d != NULL && rv_str_eq(name_of(d), name) ? d : NULL;
+}
+
+static void destination_free(struct rv_book *book, struct rv_book_destination *d)
+{
+    rv_map_remove(&book->destinations, d->hash, 0);
+    d->prev->next = d->next;
+    d->next->prev = d->prev;
+    if (book->first == d)
+        book->first = d->next != d ? d->next : NULL;
+    if (book->turn == d)
+        book->turn = book->first;
+    rv_heap_done(&d->due);
+    free(d->name);
+    free(d);
+}
+
+/* Those without tasks are kept for a while: what is known of their health is of use. */
+static void destinations_trim(struct rv_book *book, int64_t now)
+{
+    struct rv_book_destination *d = book->first;
+    for (size_t left = book->destinations.count; left > 0; left--) {
+        struct rv_book_destination *next = d->next;
+        if (d->tasks == 0 && !d->more && now - d->used_at >= IDLE_MS)
+            destination_free(book, d);
+        d = next;
+    }
+}
+
+static struct rv_book_destination *destination_get(struct rv_book *book, struct rv_str name,
+                                                   int64_t now)
+{
+    struct rv_book_destination *d = destination_find(book, name);
+    uint64_t hash = rv_hash(book->hash_key, name);
+    if (d != NULL || rv_map_find(&book->destinations, hash, 0) != NULL)
+        return d; /* two names with one hash: the second has to wait for the first to go */
+    if (book->destinations.count >= RV_BOOK_DESTINATIONS_MAX)
+        destinations_trim(book, now);
+    if (book->destinations.count >= RV_BOOK_DESTINATIONS_MAX)
+        return NULL;
+    d = calloc(1, sizeof *d);
+    char *copy = malloc(name.len + 1);
+    if (d == NULL || copy == NULL ||
+        rv_map_put(&book->destinations, hash, 0, (uint64_t)(uintptr_t)d) != RV_OK) {
+        free(copy);
+        free(d);
+        return NULL;
+    }
+    if (name.len > 0)
+        memcpy(copy, name.at, name.len);
+    *d = (struct rv_book_destination){
+        .name = copy, .name_bytes = name.len, .hash = hash, .window = WINDOW_FIRST, .used_at = now};
+    rv_heap_init(&d->due);
+    d->next = d->prev = d;
+    if (book->first != NULL) {
+        d->next = book->first;
+        d->prev = book->first->prev;
+        d->prev->next = d->next->prev = d;
+    }
+    book->first = d;
+    return d;
+}
+
+/* ---- entries ---- */
+
+static struct entry *entry_find(const struct rv_book *book, struct rv_task_id task)
+{
+    const uint64_t *found = rv_map_find(&book->tasks, (uint64_t)task.value, 0);
+    return found ? (struct entry *)(uintptr_t)*found : NULL;
+}
+
+static void sent_end(struct rv_book *book, struct entry *e)
+{
+    if (e->sent_at == 0)
+        return;
+    e->sent_at = 0;
+    e->destination->sent--;
+    book->sent--;
+    book->next_at = 0; /* there is room in a window */
+}
+
+static void entry_free(struct rv_book *book, struct entry *e)
+{
+    sent_end(book, e);
+    e->destination->tasks--;
+    rv_map_remove(&book->tasks, (uint64_t)e->task.value, 0);
+    free(e);
+}
+
+void rv_book_forget(struct rv_book *book, struct rv_task_id task)
+{
+    struct entry *e = entry_find(book, task);
+    if (e != NULL)
+        entry_free(book, e);
+}
+
+void rv_book_done(struct rv_book *book)
+{
+    for (size_t i = 0; i < book->tasks.room; i++)
+        if (book->tasks.slots[i].used)
+            free((struct entry *)(uintptr_t)book->tasks.slots[i].value);
+    rv_map_done(&book->tasks);
+    while (book->first != NULL)
+        destination_free(book, book->first);
+    rv_map_done(&book->destinations);
+}
+
+/* Due at its instant. Without memory for that it is forgotten, and the walk over the rows brings it
+ * back. */
+static bool entry_queue(struct rv_book *book, struct entry *e)
+{
+    int64_t at = e->due_at > 0 ? e->due_at : 1;
+    if (e->queued_at == at)
+        return true;
+    if (rv_heap_push(&e->destination->due, at, (uint64_t)e->task.value, 0) != RV_OK) {
+        e->destination->more = true;
+        e->destination->after = (struct rv_task_id){0};
+        entry_free(book, e);
+        return false;
+    }
+    e->queued_at = at;
+    if (at < book->next_at)
+        book->next_at = at;
+    return true;
+}
+
+static struct entry *entry_new(struct rv_book *book, const struct rv_delivery *row, int64_t now)
+{
+    struct rv_book_destination *d = destination_get(book, row->destination, now);
+    if (d == NULL)
+        return NULL;
+    struct entry *e = d->tasks < RV_BOOK_TASKS_MAX ? calloc(1, sizeof *e) : NULL;
+    if (e != NULL &&
+        rv_map_put(&book->tasks, (uint64_t)row->task.value, 0, (uint64_t)(uintptr_t)e) != RV_OK) {
+        free(e);
+        e = NULL;
+    }
+    if (e == NULL) {
+        if (!d->more || row->task.value < d->after.value)
+            d->after.value = row->task.value - 1;
+        d->more = true;
+        return NULL;
+    }
+    e->task = row->task;
+    e->destination = d;
+    d->tasks++;
+    d->used_at = now;
+    return e;
+}
+
+bool rv_book_note(struct rv_book *book, const struct rv_delivery *row, int64_t now)
+{
+    struct entry *e = entry_find(book, row->task);
+    uint32_t last = e != NULL && e->last > row->last ? e->last : row->last;
+    if (row->next > last || row->parked) {
+        if (e != NULL)
+            entry_free(book, e);
+        return true;
+    }
+    if (e == NULL && row->destination.at == NULL)
+        return false; /* it was forgotten meanwhile: a walk brings it back */
+    if (e == NULL)
+        e = entry_new(book, row, now);
+    if (e == NULL)
+        return false;
+    e->next = row->next;
+    e->last = last;
+    e->failures = row->failures;
+    e->since = row->since;
+    e->due_at = row->due_at;
+    sent_end(book, e);
+    return entry_queue(book, e);
+}
+
+bool rv_book_see(struct rv_book *book, const struct rv_delivery *row, int64_t now)
+{
+    struct entry *e = entry_find(book, row->task);
+    if (e == NULL)
+        return rv_book_note(book, row, now);
+    if (e->sent_at == 0 || now - e->sent_at < LOST_MS)
+        return true;
+    sent_end(book, e);
+    return entry_queue(book, e);
+}
+
+bool rv_book_knows(const struct rv_book *book, struct rv_task_id task)
+{
+    return entry_find(book, task) != NULL;
+}
+
+void rv_book_grow(struct rv_book *book, struct rv_task_id task, uint32_t last)
+{
+    struct entry *e = entry_find(book, task);
+    if (e != NULL && e->last < last)
+        e->last = last;
+}
+
+/* ---- what is sent next ---- */
+
+/* The first of the destination that is due, out of the heap; NULL: none is. */
+static struct entry *due_take(struct rv_book *book, struct rv_book_destination *d, int64_t now)
+{
+    const struct rv_heap_entry *first;
+    struct rv_heap_entry taken;
+    while ((first = rv_heap_first(&d->due)) != NULL && first->at <= now) {
+        rv_heap_pop(&d->due, &taken);
+        struct entry *e = entry_find(book, (struct rv_task_id){(int64_t)taken.value});
+        if (e == NULL || e->queued_at != taken.at || e->destination != d)
+            continue;
+        e->queued_at = 0;
+        if (e->sent_at == 0)
+            return e;
+    }
+    return NULL;
+}
+
+static void entry_send(struct rv_book *book, struct entry *e, int64_t now)
+{
+    e->sent_at = now > 0 ? now : 1;
+    e->destination->sent++;
+    e->destination->used_at = now;
+    book->sent++;
+}
+
+static bool is_expired(const struct entry *e, int64_t now)
+{
+    return is_failing(e->destination) && now - e->since >= GIVEN_UP_MS;
+}
+
+static bool has_room(const struct rv_book *book, const struct rv_book_destination *d)
+{
+    unsigned window = is_failing(d) ? 1 : d->window;
+    return d->sent < window && book->sent < RV_BOOK_SENT_MAX;
+}
+
+static size_t destination_pick(struct rv_book *book, struct rv_book_destination *d, int64_t now,
+                               struct rv_book_pick *ret_picks, size_t max)
+{
+    size_t count = 0, expired = 0;
+    while (count < max && expired < EXPIRED_MAX && has_room(book, d)) {
+        struct entry *e = now < d->not_before ? NULL : due_take(book, d, now);
+        if (e == NULL)
+            break;
+        bool over = is_expired(e, now);
+        if (!over)
+            entry_send(book, e, now);
+        expired += over;
+        ret_picks[count++] = (struct rv_book_pick){e->task, e->next, over};
+    }
+    return count;
+}
+
+/* When the destination has something to send that it has room for. */
+static int64_t destination_next_at(const struct rv_book *book, const struct rv_book_destination *d)
+{
+    const struct rv_heap_entry *first = rv_heap_first(&d->due);
+    if (first == NULL || !has_room(book, d))
+        return INT64_MAX;
+    return first->at > d->not_before ? first->at : d->not_before;
+}
+
+size_t rv_book_pick(struct rv_book *book, int64_t now, struct rv_book_pick *ret_picks, size_t max)
+{
+    if (now < book->next_at || book->first == NULL)
+        return 0;
+    size_t count = 0;
+    struct rv_book_destination *d = book->turn != NULL ? book->turn : book->first;
+    for (size_t left = book->destinations.count; left > 0 && count < max; left--) {
+        count += destination_pick(book, d, now, ret_picks + count, max - count);
+        d = d->next;
+    }
+    book->turn = d->next;
+    book->next_at = INT64_MAX;
+    for (size_t left = book->destinations.count; left > 0; left--, d = d->next) {
+        int64_t at = destination_next_at(book, d);
+        if (at < book->next_at)
+            book->next_at = at;
+    }
+    return count;
+}
+
+void rv_book_unpick(struct rv_book *book, struct rv_task_id task, int64_t at)
+{
+    struct entry *e = entry_find(book, task);
+    if (e == NULL)
+        return;
+    sent_end(book, e);
+    e->due_at = at;
+    (void)entry_queue(book, e); /* without memory it is forgotten: a walk brings it back */
+}
+
+int64_t rv_book_next_at(const struct rv_book *book)
+{
+    return book->next_at;
+}
+
+/* ---- what came of it ---- */
+
+/* From half to all of it: those who failed together do not come back together. */
+static int64_t backoff(struct rv_book *book, unsigned failures, int64_t most)
+{
+    int64_t ms = BACKOFF_MS;
+    for (unsigned i = 1; i < failures && ms < most; i++)
+        ms *= 2;
+    ms = ms < most ? ms : most;
+    return ms / 2 + (int64_t)rv_prng_below(&book->prng, (uint64_t)(ms / 2) + 1);
+}
+
+/* It works again: whoever waited for that need not wait any longer. */
+static void destination_release(struct rv_book *book, struct rv_book_destination *d, int64_t now)
+{
+    d->not_before = 0;
+    d->window = WINDOW_FIRST;
+    for (size_t i = 0; i < book->tasks.room; i++) {
+        struct entry *e = book->tasks.slots[i].used
+                              ? (struct entry *)(uintptr_t)book->tasks.slots[i].value
+                              : NULL;
+        if (e == NULL || e->destination != d || e->sent_at != 0 || e->due_at <= now)
+            continue;
+        int64_t at = e->due_at;
+        e->due_at = now;
+        if (e->queued_at != 0 && rv_heap_push(&d->due, now, (uint64_t)e->task.value, 0) == RV_OK)
+            e->queued_at = now;
+        else
+            e->due_at = at;
+    }
+    book->next_at = 0;
+}
+
+static bool destination_heed(struct rv_book *book, struct rv_book_destination *d,
+                             const struct rv_notice_result *result, int64_t now)
+{
+    bool failing = is_failing(d);
+    if (result->taken || result->alive) {
+        d->failures = 0;
+        if (d->window < RV_BOOK_WINDOW_MAX)
+            d->window++;
+        if (failing)
+            destination_release(book, d, now);
+        return failing;
+    }
+    if (d->failures < UINT16_MAX)
+        d->failures++;
+    d->window = d->window > 1 ? d->window / 2 : 1;
+    int64_t pause = 0;
+    if (is_failing(d))
+        pause = backoff(book, d->failures - FAILURES_OF_FAILING + 1, PROBE_MS_MAX);
+    int64_t asked = result->retry_after_ms < RETRY_AFTER_MS_MAX ? result->retry_after_ms
+                                                                : RETRY_AFTER_MS_MAX;
+    pause = pause > asked ? pause : asked;
+    if (pause > 0)
+        d->not_before = now + pause;
+    return is_failing(d) && !failing;
+}
+
+static struct rv_book_verdict verdict_of(const struct entry *e)
+{
+    return (struct rv_book_verdict){
+        .destination = name_of(e->destination),
+        .row = {.task = e->task,
+                .next = e->next,
+                .last = e->last,
+                .failures = e->failures,
+                .since = e->since,
+                .due_at = e->due_at},
+        .next_before = e->next,
+        .failures_before = e->failures,
+    };
+}
+
+bool rv_book_result(struct rv_book *book, const struct rv_notice_result *result, int64_t now,
+                    struct rv_book_verdict *ret_verdict)
+{
+    struct entry *e = entry_find(book, result->task);
+    if (e == NULL || e->sent_at == 0 || e->next != result->number)
+        return false;
+    struct rv_book_verdict v = verdict_of(e);
+    v.turned = destination_heed(book, e->destination, result, now);
+    v.failing = is_failing(e->destination);
+    if (result->taken) {
+        v.row.next++;
+        v.row.failures = 0;
+        v.row.since = v.row.due_at = now;
+    } else {
+        int64_t asked = result->retry_after_ms < RETRY_AFTER_MS_MAX ? result->retry_after_ms
+                                                                    : RETRY_AFTER_MS_MAX;
+        int64_t pause = backoff(book, ++v.row.failures, BACKOFF_MS_MAX);
+        v.row.due_at = now + (pause > asked ? pause : asked);
+        v.row.parked = result->gone || now - e->since >= GIVEN_UP_MS;
+    }
+    *ret_verdict = v;
+    return true;
+}
+
+bool rv_book_expire(struct rv_book *book, struct rv_task_id task, int64_t now,
+                    struct rv_book_verdict *ret_verdict)
+{
+    struct entry *e = entry_find(book, task);
+    if (e == NULL)
+        return false;
+    entry_send(book, e, now); /* nobody else takes it up meanwhile */
+    *ret_verdict = verdict_of(e);
+    ret_verdict->row.parked = true;
+    return true;
+}
+
+/* ---- what is left in the rows ---- */
+
+bool rv_book_hungry(const struct rv_book *book, struct rv_str *ret_destination,
+                    struct rv_task_id *ret_after)
+{
+    struct rv_book_destination *d = book->first;
+    for (size_t left = book->destinations.count; left > 0; left--, d = d->next) {
+        if (!d->more || d->tasks > RV_BOOK_TASKS_MAX / 2)
+            continue;
+        *ret_destination = name_of(d);
+        *ret_after = d->after;
+        return true;
+    }
+    return false;
+}
+
+void rv_book_read(struct rv_book *book, struct rv_str destination, struct rv_task_id after,
+                  bool all)
+{
+    struct rv_book_destination *d = destination_find(book, destination);
+    if (d == NULL)
+        return;
+    d->more = !all;
+    d->after = all ? (struct rv_task_id){0} : after;
+}
