@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A cache over the delivery rows, as the supervisor's heap is one over the open steps: it may forget
- * whatever it likes, a walk over the rows brings it back. Pure: no clock, no I/O.
+/* A cache over the delivery rows, as the supervisor's heap is one over the open steps: it may
+ * forget whatever it likes, a walk over the rows brings it back. Pure: no clock, no I/O.
  *
  * A task has at most one message on its way. A destination (scheme, host, port) has a window: how
  * many messages of all its tasks may be on their way at once. Each one taken widens it, each one
@@ -47,11 +47,11 @@ struct rv_book {
 void rv_book_init(struct rv_book *book, uint64_t seed, struct rv_hash_key hash_key);
 void rv_book_done(struct rv_book *book);
 
-/* The row as it is in the store; one of which nothing waits, or that is parked, is forgotten. False:
- * there is no room, or no memory, for another of its destination. */
+/* The row as it is in the store; one of which nothing waits, or that is parked, is forgotten.
+ * False: there is no room, or no memory, for another of its destination. */
 bool rv_book_note(struct rv_book *book, const struct rv_delivery *row, int64_t now);
-/* The row as a walk has found it: what is known already is known better, but a message that has been
- * on its way for too long is due again. */
+/* The row as a walk has found it: what is known already is known better, but a message that has
+ * been on its way for too long is due again. */
 bool rv_book_see(struct rv_book *book, const struct rv_delivery *row, int64_t now);
 bool rv_book_knows(const struct rv_book *book, struct rv_task_id task);
 /* The task has a newer message; nothing if the task is not known. */
@@ -77,8 +77,8 @@ struct rv_book_verdict {
     bool turned;               /* the destination has begun to fail, or to work again */
     bool failing;
 };
-/* False: nothing is known of it (any more), the result counts for nothing. The task counts as on its
- * way until the row is noted, or unpicked. */
+/* False: nothing is known of it (any more), the result counts for nothing. The task counts as on
+ * its way until the row is noted, or unpicked. */
 bool rv_book_result(struct rv_book *book, const struct rv_notice_result *result, int64_t now,
                     struct rv_book_verdict *ret_verdict);
 /* The same for a pick that is expired. */

@@ -30,8 +30,8 @@ struct rv_scheduler_mono {
 
 /* Where messages leave for their webhooks. */
 struct rv_scheduler_outlet {
-    /* Whether a webhook may be called. OK: its destination (scheme, host and port) is in `ret_text`,
-     * ended by a NUL. Else what is wrong and the cure. */
+    /* Whether a webhook may be called. OK: its destination (scheme, host and port) is in
+     * `ret_text`, ended by a NUL. Else what is wrong and the cure. */
     enum rv_err (*check)(void *self, struct rv_str url, char *ret_text, size_t text_bytes);
     /* Takes the notice over; what came of it comes back in a call DELIVERED. */
     void (*send)(void *self, struct rv_notice *notice);

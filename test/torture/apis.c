@@ -114,9 +114,9 @@ static void says_call(struct torture *t, const struct rv_call *call)
         says_str(t, "by", call->u.ack.by);
         return;
     case RV_CALL_MESSAGES:
-        torture_says(t, " %lld after=%u wait=%lld limit=%zu", (long long)call->u.messages.task.value,
-                     call->u.messages.after, (long long)call->u.messages.wait_ms,
-                     call->u.messages.limit);
+        torture_says(t, " %lld after=%u wait=%lld limit=%zu",
+                     (long long)call->u.messages.task.value, call->u.messages.after,
+                     (long long)call->u.messages.wait_ms, call->u.messages.limit);
         return;
     case RV_CALL_RETRY:
         torture_says(t, " %lld", (long long)call->u.retry.alert);
