@@ -4,11 +4,9 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/assert.h"
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/mutant.h"
 #include "base/time.h"
-#include "json/json.h"
 
 #include <stdlib.h>
 
