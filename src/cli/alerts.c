@@ -73,18 +73,20 @@ static int alerts_list(struct cli *cli)
     return CLI_DONE;
 }
 
-static int alert_ack(struct cli *cli, struct rv_str alert)
+static int alert_tell(struct cli *cli, const char *verb, struct rv_str alert)
 {
     struct cli_path path;
     struct cli_answer answer;
     cli_path_begin(&path, "/v1/alerts");
     cli_path_segment(&path, alert);
-    cli_path_segment(&path, RV_STR("ack"));
+    cli_path_segment(&path, rv_str_of(verb));
     int code = cli_operate(cli, &path, false, &answer);
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON))
         cli_json_print(answer.text);
+    else if (strcmp(verb, "retry") == 0)
+        printf("%.*s retried: its messages are on their way again\n", RV_STR_FMT(alert));
     else
         printf("%.*s acknowledged; \"reeve alerts --all\" still lists it\n", RV_STR_FMT(alert));
     return CLI_DONE;
@@ -95,10 +97,13 @@ int cli_alerts(struct cli *cli)
     char **args = cli->words.args;
     if (cli->words.args_count == 0)
         return alerts_list(cli);
-    if (strcmp(args[0], "ack") != 0)
-        return cli_tell(cli, CLI_USAGE,
-                        "\"%s\" is no word for alerts; there is: reeve alerts ack ID", args[0]);
+    if (strcmp(args[0], "ack") != 0 && strcmp(args[0], "retry") != 0)
+        return cli_tell(
+            cli, CLI_USAGE,
+            "\"%s\" is no word for alerts; there are: reeve alerts ack ID, reeve alerts "
+            "retry ID",
+            args[0]);
     if (cli->words.args_count == 1)
-        return cli_tell(cli, CLI_USAGE, "which alert? usage: reeve alerts ack ALERT");
-    return alert_ack(cli, rv_str_of(args[1]));
+        return cli_tell(cli, CLI_USAGE, "which alert? usage: reeve alerts %s ALERT", args[0]);
+    return alert_tell(cli, args[0], rv_str_of(args[1]));
 }

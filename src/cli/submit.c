@@ -16,9 +16,9 @@ enum { BODY_BYTES_MAX = 8 * 1024 * 1024, KEY_BYTES = 33 };
 /* Options that make no sense together. */
 static int options_check(struct cli *cli)
 {
-    static const enum cli_option alone[] = {CLI_OPTION_INPUT, CLI_OPTION_KEY,
-                                            CLI_OPTION_CORRELATION, CLI_OPTION_WATCH,
-                                            CLI_OPTION_WAIT};
+    static const enum cli_option alone[] = {
+        CLI_OPTION_INPUT,  CLI_OPTION_KEY,   CLI_OPTION_CORRELATION, CLI_OPTION_REPLY_TO,
+        CLI_OPTION_STREAM, CLI_OPTION_WATCH, CLI_OPTION_WAIT};
     bool lines = cli_has(cli, CLI_OPTION_LINES);
     const char *priority = cli_value(cli, CLI_OPTION_PRIORITY);
     for (size_t i = 0; lines && i < sizeof alone / sizeof alone[0]; i++)
@@ -64,6 +64,28 @@ static int input_read(struct cli *cli, struct rv_str *ret_input)
     return CLI_USAGE;
 }
 
+/* The member replyTo; absent: nobody is to be told. */
+static struct rv_str reply_to(struct cli *cli)
+{
+    const char *url = cli_value(cli, CLI_OPTION_REPLY_TO);
+    bool stream = cli_has(cli, CLI_OPTION_STREAM);
+    struct rv_buf json;
+    if (url == NULL && !stream)
+        return RV_STR_NONE;
+    rv_buf_init(&json, RV_BODY_BYTES_MAX);
+    rv_buf_add_char(&json, '{');
+    if (url != NULL) {
+        rv_buf_lit(&json, "\"url\":");
+        rv_json_write_string(&json, rv_str_of(url));
+    }
+    if (stream)
+        rv_buf_printf(&json, "%s\"stream\":true", url != NULL ? "," : "");
+    rv_buf_add_char(&json, '}');
+    struct rv_str made = rv_arena_str(&cli->arena, rv_buf_str(&json));
+    rv_buf_done(&json);
+    return made;
+}
+
 /* With a key of its own the call may be repeated when its answer was lost. */
 static int task_submit(struct cli *cli, struct rv_str input, struct cli_answer *ret_answer)
 {
@@ -80,6 +102,7 @@ static int task_submit(struct cli *cli, struct rv_str input, struct cli_answer *
         .input = input,
         .key = rv_str_of(key ? key : made_key),
         .correlation_id = rv_str_of(cli_value(cli, CLI_OPTION_CORRELATION)),
+        .reply_to = reply_to(cli),
         .priority = priority ? priority[0] - '0' : -1};
     rv_buf_init(&body, BODY_BYTES_MAX);
     int code;

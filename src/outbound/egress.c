@@ -19,6 +19,11 @@ struct rv_egress {
     size_t room;
 };
 
+bool rv_egress_empty(const struct rv_egress *egress)
+{
+    return egress->count == 0;
+}
+
 struct rv_egress *rv_egress_new(void)
 {
     return calloc(1, sizeof(struct rv_egress));

@@ -22,6 +22,8 @@ enum { RV_EGRESS_ENTRIES_MAX = 1000, RV_EGRESS_WHY_BYTES = 1024 };
 
 struct rv_egress *rv_egress_new(void); /* NULL: no memory */
 void rv_egress_free(struct rv_egress *egress);
+/* Nothing may be called. */
+bool rv_egress_empty(const struct rv_egress *egress);
 /* Before any thread looks at it. INVALID with the reason and the cure, LIMIT, MEMORY. */
 RV_CHECK enum rv_err rv_egress_add(struct rv_egress *egress, struct rv_str entry,
                                    char ret_why[static RV_EGRESS_WHY_BYTES]);

@@ -161,6 +161,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
     struct rv_server_options server = {.listen = rv_str_of(values[OPTION_LISTEN]),
                                        .store = values[OPTION_STORE],
                                        .egress = options->egress,
+                                       .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],
                                        .tls_cert = values[OPTION_TLS_CERT],
                                        .tls_key = values[OPTION_TLS_KEY],
                                        .behind_proxy = values[OPTION_BEHIND_PROXY] != NULL};

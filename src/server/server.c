@@ -12,12 +12,14 @@
 #include "base/os/random.h"
 #include "base/os/thread.h"
 #include "json/json.h"
+#include "notify/webhook/webhook.h"
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "server/tls.h"
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -45,6 +47,8 @@ struct server {
     struct rv_outbound *outbound;
     struct rv_access access; /* until the api has it */
     struct rv_tls_files tls;
+    struct rv_secrets *secrets;
+    struct rv_webhook webhook;
     struct rv_thread scheduler_thread;
     atomic_bool stopping;
     atomic_int store_err; /* enum rv_err of the newest batch */
@@ -175,6 +179,7 @@ static int scheduler_open(struct server *server)
         .pid = getpid(),
         .mono = {.now = mono_now},
         .log = {.write = scheduler_log},
+        .outlet = rv_webhook_outlet(&server->webhook),
     };
     rv_random_bytes(&options.seed, sizeof options.seed);
     rv_random_bytes(&options.hash_key, sizeof options.hash_key);
@@ -271,6 +276,29 @@ static int access_open(struct server *server, const struct rv_server_options *op
             RV_STR_FMT(options->listen), options->behind_proxy ? " --behind-proxy" : "",
             options->store);
     return rv_err_exit(RV_ERR_REFUSED);
+}
+
+/* Webhooks are signed. Where calls may go somewhere and no file is named, the server has one of its
+ * own beside the store: the same after each start, and in no backup of the store. */
+static int webhook_open(struct server *server, const struct rv_server_options *options)
+{
+    char why[RV_SECRETS_WHY_BYTES] = "", path[PATH_MAX];
+    const char *given = options->webhook_secrets;
+    bool made = false;
+    enum rv_err err = RV_OK;
+    server->webhook = (struct rv_webhook){
+        .outbound = server->outbound, .egress = options->egress, .mailbox = &server->mailbox};
+    snprintf(path, sizeof path, "%s.webhook-secret", options->store);
+    if (given != NULL || !rv_egress_empty(options->egress))
+        err = rv_secrets_read(given ? given : path, given == NULL, &server->secrets, &made, why);
+    if (err != RV_OK) {
+        fprintf(stderr, "reeve serve: secrets of webhooks: %s\n", why[0] ? why : rv_err_text(err));
+        return rv_err_exit(err);
+    }
+    if (made)
+        printf("reeve: webhooks are signed with the new secret in %s\n", path);
+    server->webhook.secrets = server->secrets;
+    return 0;
 }
 
 static int api_open(struct server *server, int listen_fd)
@@ -410,6 +438,8 @@ static int server_open(struct server *server, const struct rv_server_options *op
         store_print(server, options->store);
         result = outbound_open(server, options->egress);
     }
+    if (result == 0)
+        result = webhook_open(server, options);
     if (result == 0) {
         result = api_open(server, *listen_fd);
         *listen_fd = -1;
@@ -419,6 +449,7 @@ static int server_open(struct server *server, const struct rv_server_options *op
         result = server_work(server, signals);
     }
     rv_outbound_close(server->outbound);
+    rv_secrets_free(server->secrets);
     rv_scheduler_close(server->scheduler);
     if (server->api != NULL)
         rv_api_close(server->api, STOP_ANSWERS_MS);

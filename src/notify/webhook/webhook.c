@@ -1,0 +1,186 @@
+#include "notify/webhook/webhook.h"
+
+#include "base/os/clock.h"
+#include "base/time.h"
+#include "scheduler/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifndef RV_VERSION
+#error "the build says which version this is"
+#endif
+
+enum {
+    TIMEOUT_MS = 15 * RV_SECOND_MS,
+    ANSWER_BYTES_MAX = 256 * 1024, /* nobody reads it */
+    HEADERS = 5,
+    ID_BYTES = RV_ID_TEXT_BYTES + 16,
+    SIGNATURES_BYTES = 64 * RV_SECRETS_SIGN_MAX,
+    CALL_BYTES_MAX = 4096
+};
+
+/* One on its way. */
+struct sending {
+    struct rv_webhook *webhook;
+    struct rv_notice *notice; /* owned */
+};
+
+/* ---- where to ---- */
+
+static enum rv_err webhook_check(void *self, struct rv_str url, char *ret_text, size_t text_bytes)
+{
+    const struct rv_webhook *webhook = self;
+    struct rv_target target = {.url = NULL};
+    enum rv_egress_reach reach;
+    char why[RV_EGRESS_WHY_BYTES] = "", reason[RV_TARGET_WHY_BYTES] = "";
+    enum rv_err err = rv_target_parse(&target, url, reason);
+    if (err == RV_OK)
+        err = rv_egress_check(webhook->egress, &target, &reach, why);
+    if (err == RV_OK)
+        rv_target_origin(&target, ret_text, text_bytes);
+    else
+        snprintf(ret_text, text_bytes, "%s",
+                 why[0] != '\0'      ? why
+                 : reason[0] != '\0' ? reason
+                                     : rv_err_text(err));
+    rv_target_done(&target);
+    return err;
+}
+
+/* ---- what came of it ---- */
+
+static void call_finished(struct rv_call *call)
+{
+    rv_arena_done(&call->arena);
+    free(call);
+}
+
+/* Without memory for the call the scheduler takes the message for lost after a while. */
+static void result_tell(struct rv_webhook *webhook, const struct rv_notice_result *result)
+{
+    struct rv_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return;
+    rv_arena_init(&call->arena, CALL_BYTES_MAX);
+    call->kind = RV_CALL_DELIVERED;
+    call->mono_at = rv_clock_mono_ms();
+    call->finish = call_finished;
+    struct rv_notice_result *item = RV_NEW(&call->arena, struct rv_notice_result);
+    call->u.delivered.items = item;
+    call->u.delivered.count = item != NULL;
+    if (item != NULL) {
+        *item = *result;
+        item->why = rv_arena_str(&call->arena, result->why);
+    }
+    if (item == NULL || !rv_mailbox_put(webhook->mailbox, call))
+        call_finished(call);
+}
+
+static void sending_end(struct sending *sending)
+{
+    free(sending->notice);
+    free(sending);
+}
+
+static bool status_says_alive(int status)
+{
+    return status < 500 && status != 408 && status != 425 && status != 429;
+}
+
+/* On the outbound thread. */
+static void webhook_answered(void *user, const struct rv_outbound_answer *answer)
+{
+    struct sending *sending = user;
+    bool answered = answer->outcome == RV_OUTCOME_ANSWERED;
+    int status = answer->status;
+    char why[64];
+    snprintf(why, sizeof why, "it answered with status %d", status);
+    struct rv_notice_result result = {
+        .task = sending->notice->task,
+        .number = sending->notice->number,
+        .taken = answered && status >= 200 && status < 300,
+        .gone = answered && status == 410,
+        .alive = answered && status_says_alive(status),
+        .retry_after_ms = answered && answer->retry_after_ms > 0 ? answer->retry_after_ms : 0,
+        .why = answered ? rv_str_of(why) : answer->why,
+    };
+    if (answer->outcome != RV_OUTCOME_CANCELLED) /* the server stops: nothing came of it */
+        result_tell(sending->webhook, &result);
+    sending_end(sending);
+}
+
+/* ---- sending ---- */
+
+static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *sending,
+                                  struct rv_str id, struct rv_buf *signatures)
+{
+    const struct rv_notice *notice = sending->notice;
+    char timestamp[24];
+    int64_t now_s = rv_clock_wall_ms() / RV_SECOND_MS;
+    snprintf(timestamp, sizeof timestamp, "%lld", (long long)now_s);
+    bool known = webhook->secrets != NULL && rv_secrets_sign(webhook->secrets, notice->destination,
+                                                             id, now_s, notice->body, signatures);
+    if (!known || signatures->failed != RV_OK)
+        return known ? RV_ERR_MEMORY : RV_ERR_REFUSED;
+    const struct rv_outbound_header headers[HEADERS] = {
+        {RV_STR("Content-Type"), RV_STR("application/json")},
+        {RV_STR("User-Agent"), RV_STR("reeve/" RV_VERSION)},
+        {RV_STR("webhook-id"), id},
+        {RV_STR("webhook-timestamp"), rv_str_of(timestamp)},
+        {RV_STR("webhook-signature"), rv_buf_str(signatures)},
+    };
+    struct rv_outbound_request request = {
+        .method = RV_STR("POST"),
+        .url = notice->url,
+        .headers = headers,
+        .headers_count = HEADERS,
+        .body = notice->body,
+        .timeout_ms = TIMEOUT_MS,
+        .answer_bytes_max = ANSWER_BYTES_MAX,
+        .done = webhook_answered,
+        .user = sending,
+    };
+    uint64_t ignored;
+    return rv_outbound_submit(webhook->outbound, &request, &ignored);
+}
+
+static struct rv_str why_of(enum rv_err err)
+{
+    if (err == RV_ERR_REFUSED)
+        return RV_STR("there is no secret for its destination: add one to the file that "
+                      "--webhook-secret-file names");
+    return rv_str_of(rv_err_text(err));
+}
+
+/* On the scheduler's thread. */
+static void webhook_send(void *self, struct rv_notice *notice)
+{
+    struct rv_webhook *webhook = self;
+    char task[RV_ID_TEXT_BYTES], id[ID_BYTES];
+    int len = snprintf(id, sizeof id, "%s.%u", rv_task_text(notice->task, task).at, notice->number);
+    struct sending *sending = malloc(sizeof *sending);
+    if (sending == NULL) { /* taken for lost after a while, and sent again */
+        free(notice);
+        return;
+    }
+    *sending = (struct sending){webhook, notice};
+    struct rv_buf signatures;
+    rv_buf_init(&signatures, SIGNATURES_BYTES);
+    enum rv_err err = request_submit(webhook, sending, (struct rv_str){id, (size_t)len},
+                                     &signatures);
+    rv_buf_done(&signatures);
+    if (err == RV_OK)
+        return;
+    struct rv_notice_result result = {.task = notice->task,
+                                      .number = notice->number,
+                                      .alive = err != RV_ERR_REFUSED,
+                                      .why = why_of(err)};
+    result_tell(webhook, &result);
+    sending_end(sending);
+}
+
+struct rv_scheduler_outlet rv_webhook_outlet(struct rv_webhook *webhook)
+{
+    return (struct rv_scheduler_outlet){webhook_check, webhook_send, webhook};
+}
