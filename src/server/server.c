@@ -296,7 +296,7 @@ static int webhook_open(struct server *server, const struct rv_server_options *o
         return rv_err_exit(err);
     }
     if (made)
-        printf("reeve: webhooks are signed with the new secret in %s\n", path);
+        rv_log(RV_LOG_INFO, "webhook-secret", RV_LOG_STR("made", rv_str_of(path)));
     server->webhook.secrets = server->secrets;
     return 0;
 }
