@@ -133,18 +133,23 @@ void database_look(struct world *w, int64_t slack_ms)
         d->looked_at = now;
 }
 
+/* A look leaves no trace in the store: where nothing was committed while the clock was ahead, the
+ * time since then comes once more, for the next process or for another server. */
+static void comes_again(struct database *d, int64_t from)
+{
+    for (size_t i = 0; i < d->absences_count; i++)
+        if (d->absences[i].until > from)
+            d->absences[i].until = from;
+}
+
 void database_found(struct world *w, int64_t alive_at)
 {
     struct database *d = w->database;
     int64_t now = database_wall(w);
     if (w->knobs.servers > 1 && d->looked_at != 0)
         return; /* others look, too */
-    /* A look leaves no trace in the store: where nothing was committed while the clock was ahead,
-     * the time since then comes once more. */
     int64_t from_here = now > alive_at ? now : alive_at;
-    for (size_t i = 0; i < d->absences_count; i++)
-        if (d->absences[i].until > from_here)
-            d->absences[i].until = from_here;
+    comes_again(d, from_here);
     d->looked_at = from_here;
     if (alive_at != 0)
         absence_add(d, alive_at, from_here);
@@ -198,6 +203,9 @@ static void clock_jump(struct world *w)
     int64_t reach = fault_roll(w, 2) == 0 ? 3000 : CLOCK_JUMP_MS;
     int64_t jump = (int64_t)fault_roll(w, (uint64_t)(2 * reach)) - reach;
     w->database->wall_ahead += jump;
+    /* The others look as often as ever: less than that before is no absence beyond doubt. */
+    if (w->knobs.servers > 1 && jump < 0)
+        comes_again(w->database, database_wall(w) - w->knobs.scan_ms - 501);
     world_say(w, "store", "its clock jumps by %lld ms", (long long)jump);
 }
 

@@ -157,11 +157,10 @@ bool circuit_lets(struct agent_kind *kind, const struct rv_step *step, struct rv
 /* The probe's attempt has ended, or a circuit was reported: from the row as committed. */
 void circuit_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                  int64_t now);
-/* A circuit whose instant has passed lets one of its steps go for a probe. */
-void circuits_tick(struct agent_kind *kind, int64_t now);
+/* A circuit whose instant has passed lets one of its steps go for a probe; so does one whose probe
+ * nobody holds. */
+void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t now);
 /* Forgets circuits that nobody has waited for since `before`. */
 void circuits_forget(struct agent_kind *kind, int64_t before);
-/* The step was not handed out after all. */
-void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id);
 
 #endif

@@ -123,12 +123,16 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
         circuit->until = step->ready_at;
 }
 
-void circuits_tick(struct agent_kind *kind, int64_t now)
+void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t now)
 {
-    for (struct circuit *c = kind->circuits; c != NULL; c = c->next)
+    for (struct circuit *c = kind->circuits; c != NULL; c = c->next) {
+        /* It was not written, or another server has heard what became of it. */
+        if (c->probe.number != 0 && held_find(agents, c->probe) == NULL)
+            c->probe.number = 0;
         if (c->until <= now && c->probe.number == 0 && c->waiting_count > 0 &&
             !RV_MUTANT_ON(CIRCUIT_NEVER_PROBES))
             circuit_release_one(kind, c);
+    }
 }
 
 void circuits_forget(struct agent_kind *kind, int64_t before)
@@ -139,11 +143,4 @@ void circuits_forget(struct agent_kind *kind, int64_t before)
         if (c->until <= before && c->probe.number == 0 && c->waiting_count == 0)
             circuit_close(kind, c);
     }
-}
-
-void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id)
-{
-    for (struct circuit *c = kind->circuits; c != NULL; c = c->next)
-        if (c->probe.number == id.number && c->probe.task.value == id.task.value)
-            c->probe.number = 0;
 }

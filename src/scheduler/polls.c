@@ -289,14 +289,13 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
         const struct held *held = held_find(&s->agents, u->attempts[i].step);
         if (held == NULL || held->token != u->attempts[i].token)
             continue;
-        /* Where the poll was repeated, another answer may have carried the same requests: then only
-         * what the instance confirms tells. */
-        bool perhaps = held->delivery->confirmed || held->delivery->answers > 1;
+        /* Where the poll was repeated, another answer may have carried the same requests, here or
+         * from another server: then only what the instance confirms tells. */
+        bool perhaps = held->delivery->confirmed || held->delivery->answers > 1 ||
+                       s->enlistment.shared;
         if (perhaps && !RV_MUTANT_ON(UNDELIVERED_EAGERLY))
             continue;
-        /* So may another server's. */
-        enum rv_effect effect = s->enlistment.shared ? RV_EFFECT_UNKNOWN : RV_EFFECT_NONE;
-        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, effect);
+        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE);
         if (err != RV_OK)
             return err;
     }
@@ -370,7 +369,6 @@ static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p)
     while (poll_room(p) > 0 && agents_ready_take(p->kind, &id)) {
         enum rv_err err = match_one(s, p, id);
         if (err != RV_OK) {
-            circuit_unprobe(p->kind, id);
             agents_ready_back(p->kind, id, s->batch.now);
             return err;
         }
@@ -384,7 +382,7 @@ enum rv_err polls_match(struct rv_scheduler *s)
     if (s->agents.recovering || s->draining)
         return RV_OK;
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
-        circuits_tick(kind, s->batch.now);
+        circuits_tick(&s->agents, kind, s->batch.now);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->poll != NULL && p->admitted)
             err = match_poll(s, p);
@@ -461,7 +459,6 @@ static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pen
 static void match_back(struct rv_scheduler *s, const struct pending *p, const struct matched *m)
 {
     struct rv_step_id id = {m->work->id, m->step};
-    circuit_unprobe(p->kind, id);
     agents_ready_back(p->kind, id, s->batch.now);
 }
 

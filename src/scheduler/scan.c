@@ -106,7 +106,6 @@ static void held_sweep(struct rv_scheduler *s, struct agent_instance *instance)
         bool same = known != NULL && *known >> ROUND_BITS == (uint64_t)held->revision;
         if (same || work_find(s, held->step.task) != NULL)
             continue;
-        circuit_unprobe(instance->kind, held->step);
         held_remove(&s->agents, held);
     }
 }

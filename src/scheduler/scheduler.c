@@ -364,8 +364,11 @@ static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64
         bool waits = work->task->state != RV_TASK_ERROR || work->steps[i].dirty;
         struct held *held =
             waits ? NULL : held_find(&s->agents, (struct rv_step_id){work->id, steps[i]->number});
-        if (held != NULL)
+        if (held != NULL && rv_attempt_state_live(steps[i]->attempt_state) &&
+            held->token == steps[i]->token)
             held->revision = work->task->revision;
+        else if (held != NULL)
+            held_remove(&s->agents, held); /* another server has heard of its end */
         if (err == RV_OK && waits)
             err = agents_see(&s->agents, work->task, steps[i], work->steps[i].assigned,
                              s->batch.now);
@@ -508,13 +511,9 @@ static void again_soon(struct rv_scheduler *s)
 /* The store refused for now: nothing was written. Callers hear so; parked calls stay. */
 static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 {
-    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
         for (struct pending *p = kind->parked.first; p != NULL; p = p->next)
             poll_unmatch(s, p);
-        for (struct circuit *c = kind->circuits; c != NULL; c = c->next)
-            if (c->probe.number != 0 && held_find(&s->agents, c->probe) == NULL)
-                c->probe = (struct rv_step_id){.number = 0};
-    }
     deliveries_fail(s);
     struct rv_str why = err == RV_ERR_FULL
                             ? RV_STR("the disk of the state store is full: free some space; the "
