@@ -271,6 +271,20 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     return RV_OK;
 }
 
+void agents_see_parked(struct agents *agents, const struct rv_task *task,
+                       const struct rv_step *step)
+{
+    struct rv_step_id id = {task->id, step->number};
+    struct held *held = held_find(agents, id);
+    if (held == NULL)
+        return;
+    circuit_unprobe(held->instance->kind, id);
+    if (rv_attempt_state_live(step->attempt_state) && held->token == step->token)
+        held->revision = task->revision;
+    else
+        held_remove(agents, held); /* another server has heard of its end */
+}
+
 enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
                        const struct rv_step *step, bool ours, int64_t now)
 {

@@ -136,6 +136,10 @@ struct agent_instance *agents_instance_find(const struct agent_kind *kind, struc
  * just handed it out; else whether the answer arrived is not known here (decision 006). */
 RV_CHECK enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
                                 const struct rv_step *step, bool ours, int64_t now);
+/* The same for a step of a task that waits for its operator, and was not changed with it: nothing
+ * else waits for what becomes of its attempt. */
+void agents_see_parked(struct agents *agents, const struct rv_task *task,
+                       const struct rv_step *step);
 /* A hint that the step is ready; a second one is nothing. */
 RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
                                   const struct rv_step *step);
@@ -160,6 +164,8 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
 /* A circuit whose instant has passed lets one of its steps go for a probe; so does one whose probe
  * nobody holds. */
 void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t now);
+/* The step is no probe any more. */
+void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id);
 /* Forgets circuits that nobody has waited for since `before`. */
 void circuits_forget(struct agent_kind *kind, int64_t before);
 

@@ -135,6 +135,13 @@ void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t
     }
 }
 
+void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id)
+{
+    for (struct circuit *c = kind->circuits; c != NULL; c = c->next)
+        if (c->probe.number == id.number && c->probe.task.value == id.task.value)
+            c->probe.number = 0;
+}
+
 void circuits_forget(struct agent_kind *kind, int64_t before)
 {
     struct circuit *next;

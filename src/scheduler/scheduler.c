@@ -362,14 +362,9 @@ static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64
     for (size_t i = 0; i < work->steps_count; i++) {
         steps[i] = work->steps[i].row;
         bool waits = work->task->state != RV_TASK_ERROR || work->steps[i].dirty;
-        struct held *held =
-            waits ? NULL : held_find(&s->agents, (struct rv_step_id){work->id, steps[i]->number});
-        if (held != NULL && rv_attempt_state_live(steps[i]->attempt_state) &&
-            held->token == steps[i]->token)
-            held->revision = work->task->revision;
-        else if (held != NULL)
-            held_remove(&s->agents, held); /* another server has heard of its end */
-        if (err == RV_OK && waits)
+        if (!waits)
+            agents_see_parked(&s->agents, work->task, steps[i]);
+        else if (err == RV_OK)
             err = agents_see(&s->agents, work->task, steps[i], work->steps[i].assigned,
                              s->batch.now);
     }
