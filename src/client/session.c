@@ -669,7 +669,6 @@ static void lane_done(struct rv_session *session, enum rv_lane lane, int64_t now
     if (l->failures > 0)
         rv_session_log(session, RV_LOG_INFO, "the server answers again");
     l->failures = 0;
-    session->greeted = true;
     if (session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane) {
         memcpy(session->confirm, session->fetch.id, ID_BYTES);
         session->fetch.state = FETCH_NONE;

@@ -87,7 +87,7 @@ struct rv_session {
     int64_t timers_at;  /* no timer of an attempt is due before this */
     uint32_t items_max; /* of one reply call; smaller while a refused one is taken apart */
     bool alone;         /* after a refusal: replies without `next` */
-    bool greeted;       /* a first answer was received */
+    bool greeted;       /* an answer tells how the server's clock stands: polls may park */
     bool stopping;
     bool ahead_known;
     int64_t ahead_ms; /* lower bound of own clock minus server's, at ahead_at */

@@ -91,8 +91,11 @@ void rv_wire_leases(struct rv_session *session, struct rv_buf *body)
 static bool answer_parse(struct rv_session *session, struct rv_str text, struct rv_json *ret_value)
 {
     rv_arena_reset(&session->scratch);
-    return rv_json_parse(&session->scratch, text, ANSWER_DEPTH_MAX, ret_value, NULL) == RV_OK &&
-           ret_value->type == RV_JSON_OBJECT;
+    bool good = rv_json_parse(&session->scratch, text, ANSWER_DEPTH_MAX, ret_value, NULL) ==
+                    RV_OK &&
+                ret_value->type == RV_JSON_OBJECT;
+    session->greeted = session->greeted || good;
+    return good;
 }
 
 static int64_t member_int(const struct rv_json *object, struct rv_str name, int64_t otherwise)
@@ -244,7 +247,7 @@ static void seat_time(struct rv_session *session, struct seat *seat, int64_t bas
 }
 
 /* Takes one request in hand. LIMIT: there is no place for it; MEMORY: it cannot be kept now. */
-static enum rv_err request_take(struct rv_session *session, int64_t base,
+static enum rv_err request_take(struct rv_session *session, int64_t base, int64_t now,
                                 const struct rv_json *request)
 {
     struct rv_str token = rv_json_str(MEMBER(request, "token"));
@@ -275,6 +278,9 @@ static enum rv_err request_take(struct rv_session *session, int64_t base,
     seat->attempt.fence = member_int(request, RV_STR("fence"), 0);
     int64_t lease_ms = member_int(request, RV_STR("leaseMs"), remaining_ms);
     seat_time(session, seat, base, remaining_ms, lease_ms);
+    /* Over as it comes: perhaps only as far as is known of the server's clock. */
+    if (rv_held_stop_at(&seat->attempt) <= now)
+        session->greeted = false;
     session->counts.requests++;
     rv_session_news(session, place, RV_NEWS_REQUEST);
     return RV_OK;
@@ -282,14 +288,16 @@ static enum rv_err request_take(struct rv_session *session, int64_t base,
 
 /* False without memory for one of them: the answer must not be confirmed, so that the same fetch
  * brings it once more. */
-static bool requests_read(struct rv_session *session, int64_t base, const struct rv_json *answer)
+static bool requests_read(struct rv_session *session, int64_t base, int64_t now,
+                          const struct rv_json *answer)
 {
     const struct rv_json *requests = MEMBER(answer, "requests");
     uint32_t count = list_count(requests);
     uint64_t before = session->counts.requests;
     for (uint32_t i = 0; i < count; i++) {
         bool over = session->counts.requests - before >= session->fetch.max;
-        enum rv_err err = over ? RV_ERR_LIMIT : request_take(session, base, &requests->u.items[i]);
+        const struct rv_json *request = &requests->u.items[i];
+        enum rv_err err = over ? RV_ERR_LIMIT : request_take(session, base, now, request);
         if (err == RV_ERR_MEMORY)
             return false;
         if (err != RV_OK) {
@@ -319,7 +327,8 @@ bool rv_wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now,
     struct rv_json answer;
     if (!answer_parse(session, text, &answer))
         return false;
-    bool all = requests_read(session, written_at(session, sent_at, now, &answer), &answer);
+    int64_t base = written_at(session, sent_at, now, &answer);
+    bool all = requests_read(session, base, now, &answer);
     cancel_read(session, &answer);
     return all;
 }
@@ -381,7 +390,7 @@ bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t n
                     result_find(results, i, session->seats[place].attempt.step));
     }
     int64_t base = written_at(session, sent_at, now, &answer);
-    bool all = !fetched || requests_read(session, base, &answer);
+    bool all = !fetched || requests_read(session, base, now, &answer);
     cancel_read(session, &answer);
     return all;
 }

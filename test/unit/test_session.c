@@ -446,6 +446,27 @@ static void a_clock_that_was_set_forward_is_not_believed(void **state)
     assert_int_equal(rv_held_stop_at(rv_session_attempt(f->session, place)), 5999);
 }
 
+/* By what is known then, each parked poll brings requests that are over: nothing would ever be done. */
+static void a_clock_that_was_set_forward_is_asked_again(void **state)
+{
+    struct fixture *f = *state;
+    greet(f, 0);
+    call_expect(f, 0, RV_LANE_POLL);
+    answer(f, RV_LANE_POLL, 9000,
+           "{\"serverTime\":1009000,\"requests\":[" REQUEST("S-1", "t1", "2000", "2000") "]}");
+    rv_place over = news_expect(f, 9000, RV_NEWS_REQUEST | RV_NEWS_EXPIRED);
+    rv_session_drop(f->session, over);
+    call_expect(f, 9005, RV_LANE_POLL);
+    assert_int_equal(number_at(f, "/waitMs"), 0);
+    answer(f, RV_LANE_POLL, 9007, "{\"serverTime\":1009006,\"requests\":[]}");
+    call_expect(f, 9012, RV_LANE_POLL);
+    assert_int_equal(number_at(f, "/waitMs"), WAIT_MS);
+    answer(f, RV_LANE_POLL, 20000,
+           "{\"serverTime\":1019999,\"requests\":[" REQUEST("S-2", "t2", "2000", "2000") "]}");
+    rv_place place = news_expect(f, 20000, RV_NEWS_REQUEST);
+    assert_in_range(rv_held_stop_at(rv_session_attempt(f->session, place)), 21900, 21999);
+}
+
 static void retry_after_is_honoured(void **state)
 {
     struct fixture *f = *state;
@@ -599,6 +620,7 @@ int main(void)
                                         fixture_open_listening, fixture_close),
         WITH_SESSION(the_deadline_counts_from_the_clock_offset_seen_so_far),
         WITH_SESSION(a_clock_that_was_set_forward_is_not_believed),
+        WITH_SESSION(a_clock_that_was_set_forward_is_asked_again),
         WITH_SESSION(retry_after_is_honoured),
         WITH_SESSION(refusal_of_a_poll_names_the_cure),
         WITH_SESSION(the_one_bad_reply_of_a_batch_is_found),
