@@ -80,8 +80,9 @@ void author_answered(struct world *w, struct exchange *x)
         a->version->acked_at = w->now;
     if (fault_happened(w, FAULT_FAILOVER))
         workload_rewind(w); /* the store may have lost it while the answer was on its way */
-    /* An old version that the store had lost is now the one published last. */
-    if (a->tag == TAG_SAME && x->status == 201)
+    /* An old version that the store had lost is now the one published last; where the request
+     * arrived twice, its second copy was answered. */
+    if (a->tag == TAG_SAME && (x->status == 201 || a->version->acked_at == 0))
         workload_republished(a->workflow);
     a->source = RV_STR_NONE;
 }
