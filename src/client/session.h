@@ -17,10 +17,10 @@
  * useless for a poll that was parked for 20 s. So the session keeps the largest (S - serverTime)
  * that it has seen, a lower bound of how far its clock is ahead of the server's, and counts from
  * serverTime plus that bound: never later than W, and near it as soon as one short exchange was
- * seen (the first poll of a session does not park, to that end; nor does the next one when a request
- * comes that is over by this reckoning). The bound ages by the drift that two clocks may have. A
- * server clock that was set forward shows itself by a W after the answer's arrival; the session then
- * starts over from S. */
+ * seen (the first poll of a session does not park, to that end; nor does the next one when a
+ * request comes that is over by this reckoning). The bound ages by the drift that two clocks may
+ * have. A server clock that was set forward shows itself by a W after the answer's arrival; the
+ * session then starts over from S. */
 #ifndef RV_CLIENT_SESSION_H
 #define RV_CLIENT_SESSION_H
 

@@ -446,7 +446,7 @@ static void a_clock_that_was_set_forward_is_not_believed(void **state)
     assert_int_equal(rv_held_stop_at(rv_session_attempt(f->session, place)), 5999);
 }
 
-/* By what is known then, each parked poll brings requests that are over: nothing would ever be done. */
+/* By what is known then, each parked poll brings requests that are over: nothing would be done. */
 static void a_clock_that_was_set_forward_is_asked_again(void **state)
 {
     struct fixture *f = *state;
