@@ -3,6 +3,20 @@
 #define RV_CLI_CLI_H
 
 #include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdint.h>
+
+/* What is found in a store: each finding goes to `found`. */
+struct rv_cli_check {
+    void (*found)(void *self, struct rv_str task, struct rv_str what, struct rv_str cure);
+    void *self;
+    int64_t workflows; /* how many of each there are */
+    int64_t tasks;
+    int64_t steps;
+    int64_t attempts; /* ended ones; the newest of a step is a part of it */
+};
 
 /* What is done by a room that this one does not know. */
 struct rv_cli_server {
@@ -12,6 +26,9 @@ struct rv_cli_server {
      * cannot be used, and *ret_body says why. */
     int (*at_rest)(const char *store, const char *method, const char *target, const char *body,
                    struct rv_buf *ret_body);
+    /* `reeve check`: holds the store of a server that is stopped against all rules. OK: it was looked
+     * at, whatever was found; else *ret_why says why not. */
+    enum rv_err (*check)(const char *store, struct rv_cli_check *check, struct rv_buf *ret_why);
 };
 
 /* The whole of main: finds the command, reads its options, runs it. Gives the exit code (DESIGN 6):

@@ -53,7 +53,7 @@ void rv_sqlite_rollback(struct rv_store *base)
 /* Moves the log into the database, so that both stay small. SQLite's own automatic checkpoint would
  * swallow a failed sync, and a second one of the same pages would then succeed without having
  * written them. A full disk does no harm here: the log keeps everything. */
-static enum rv_err log_checkpoint(struct rv_sqlite *store)
+enum rv_err rv_sqlite_checkpoint(struct rv_sqlite *store)
 {
     store->in_checkpoint = true;
     int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -88,7 +88,7 @@ enum rv_err rv_sqlite_end(struct rv_sqlite *store)
     err = rv_sqlite_run(store, statement);
     if (err == RV_OK) {
         store->in_transaction = false;
-        return store->frames >= store->checkpoint_pages ? log_checkpoint(store) : RV_OK;
+        return store->frames >= store->checkpoint_pages ? rv_sqlite_checkpoint(store) : RV_OK;
     }
     /* Only a full disk is known to have left nothing: the commit's own frame is the last write.
      * Everything else, also a lack of memory for the log's index, may come after it. */

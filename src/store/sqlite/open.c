@@ -28,6 +28,7 @@ enum { CHECKPOINT_PAGES = 2000 };
 struct opening {
     const char *path;
     const char *vfs; /* NULL: the system's files */
+    bool there;      /* it must be */
     struct rv_sqlite *store;
     struct rv_store_sqlite_fault *fault;
 };
@@ -145,6 +146,17 @@ static void lock_release(struct rv_sqlite *store)
 
 /* ---- the database ---- */
 
+/* Opening it for a look would drop the locks that another store of this process has on it. */
+static enum rv_err file_find(const struct opening *opening)
+{
+    struct stat stat_of;
+    if (stat(opening->path, &stat_of) == 0)
+        return RV_OK;
+    if (errno == ENOENT)
+        return fail(opening, RV_ERR_NOT_FOUND, "does not exist: give the --store of a server");
+    return fail_errno(opening, "cannot be opened", errno);
+}
+
 /* SQLite would create it by the umask; a store holds payloads and is its owner's alone. */
 static enum rv_err file_create(const struct opening *opening)
 {
@@ -223,6 +235,11 @@ static enum rv_err schema_prepare(const struct opening *opening)
         return fail(opening, RV_ERR_VERSION,
                     "has schema version %d, and this program knows versions up to %d: start the "
                     "newer reeve that wrote it, or give another --store",
+                    version, rv_sqlite_version_newest());
+    if (opening->there && version < rv_sqlite_version_newest())
+        return fail(opening, RV_ERR_VERSION,
+                    "has schema version %d, and this program's is %d: start `reeve serve` on it "
+                    "once, which brings it up to date",
                     version, rv_sqlite_version_newest());
     err = rv_sqlite_migrate(store, version);
     return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
@@ -343,7 +360,9 @@ static const struct rv_store_ops operations = {
 /* What the system's files need beside SQLite's own care; another VFS has neither. */
 static enum rv_err system_files_prepare(const struct opening *opening)
 {
-    enum rv_err err = lock_take(opening);
+    enum rv_err err = opening->there ? file_find(opening) : RV_OK;
+    if (err == RV_OK)
+        err = lock_take(opening);
     return err == RV_OK ? file_create(opening) : err;
 }
 
@@ -361,7 +380,10 @@ enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
                                  struct rv_store_sqlite_fault *ret_fault)
 {
     *ret_fault = (struct rv_store_sqlite_fault){.pid = 0};
-    struct opening opening = {.path = options->path, .vfs = options->vfs, .fault = ret_fault};
+    struct opening opening = {.path = options->path,
+                              .vfs = options->vfs,
+                              .there = options->there,
+                              .fault = ret_fault};
     struct rv_sqlite *store = calloc(1, sizeof *store);
     if (store == NULL)
         return fail(&opening, RV_ERR_MEMORY, "cannot be opened: out of memory");

@@ -24,6 +24,7 @@ enum {
     LOG_HEADER_BYTES = 32,
     FRAME_HEADER_BYTES = 24, /* of each page in the log */
     FRAME_BYTES = FRAME_HEADER_BYTES + RV_SQLITE_PAGE_BYTES,
+    LOCKS_AT = 0x40000000, /* of the file: the page that SQLite locks and never writes */
     CONTROL_SEALED = 11081889 /* asks a file: bool: are its pages sealed? */
 };
 
@@ -331,4 +332,32 @@ bool rv_seal_there(sqlite3 *db)
     bool sealed = false;
     int code = sqlite3_file_control(db, "main", CONTROL_SEALED, &sealed);
     return code == SQLITE_OK && sealed;
+}
+
+/* A page that was never used since the file grew over it holds nothing yet. */
+static bool page_blank(const unsigned char *page)
+{
+    return page[0] == 0 && memcmp(page, page + 1, RV_SQLITE_PAGE_BYTES - 1) == 0;
+}
+
+int rv_seal_check(sqlite3 *db, void (*found)(void *self, int64_t page), void *self)
+{
+    unsigned char page[RV_SQLITE_PAGE_BYTES];
+    sqlite3_file *file = NULL;
+    sqlite3_int64 bytes = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code == SQLITE_OK)
+        code = file->pMethods->xFileSize(file, &bytes);
+    for (sqlite3_int64 at = 0; code == SQLITE_OK && at < bytes; at += RV_SQLITE_PAGE_BYTES) {
+        int64_t number = at / RV_SQLITE_PAGE_BYTES + 1;
+        if (at == LOCKS_AT)
+            continue;
+        code = file->pMethods->xRead(file, page, RV_SQLITE_PAGE_BYTES, at);
+        bool short_read = code == SQLITE_IOERR_SHORT_READ;
+        if (short_read || (code == SQLITE_IOERR_DATA && !page_blank(page)))
+            found(self, number);
+        if (short_read || code == SQLITE_IOERR_DATA)
+            code = SQLITE_OK;
+    }
+    return code;
 }

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "store/store.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Why a store could not be opened, for the operator: names the file and the cure. */
@@ -20,6 +21,7 @@ struct rv_store_sqlite_options {
      * this process alone, so there is no lock file, and its name stands for the host's. */
     const char *vfs;
     int checkpoint_pages; /* the log is copied into the file when it has so many; 0: 2,000 */
+    bool there; /* it must be there (NOT_FOUND) with the newest schema (VERSION): none is made */
 };
 
 /* Opens the store at `path`, or creates it (mode 0600) with the newest schema; brings an older
@@ -36,5 +38,19 @@ struct rv_store_sqlite_options {
 RV_CHECK enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
                                           struct rv_store **ret_store,
                                           struct rv_store_sqlite_fault *ret_fault);
+
+/* Who hears what a check of the file finds: in a task's rows (none: in the file itself), what. */
+struct rv_store_sqlite_finder {
+    void (*found)(void *self, struct rv_task_id task, const char *what);
+    void *self;
+};
+
+/* Looks at all of the file that the rows do not show by themselves: each page's checksum, SQLite's
+ * own trees and indexes, and rows that belong to a task that is not there. First moves the log into
+ * the file, as a clean stop does. For a store that nobody has enlisted in. Errors: IO, MEMORY, FULL,
+ * COMMIT_UNKNOWN: the look has not come to its end. CORRUPT: the log cannot be read; all other damage
+ * is found, and no error. */
+RV_CHECK enum rv_err rv_store_sqlite_check(struct rv_store *store,
+                                           const struct rv_store_sqlite_finder *finder);
 
 #endif

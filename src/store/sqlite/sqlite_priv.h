@@ -27,6 +27,9 @@ const char *rv_seal_name(const struct rv_seal *seal);
 /* A database that is still empty is to have sealed pages. An SQLite code. */
 int rv_seal_ask_for(sqlite3 *db);
 bool rv_seal_there(sqlite3 *db);
+/* Tells of every page of the file that is not what was written. An SQLite code: the file could not
+ * be read. */
+int rv_seal_check(sqlite3 *db, void (*found)(void *self, int64_t page), void *self);
 
 /* ---- log.c: what a process that died has left ---- */
 
@@ -212,6 +215,8 @@ void rv_sqlite_rollback(struct rv_store *base);
 /* Ends the open transaction so that it is durable; the two ways in which it can go wrong are told
  * apart here (sqlite.h). */
 RV_CHECK enum rv_err rv_sqlite_end(struct rv_sqlite *store);
+/* Moves the log into the database. */
+RV_CHECK enum rv_err rv_sqlite_checkpoint(struct rv_sqlite *store);
 /* Rolls back because a write ended in `err`; gives what the caller of the store is told. */
 enum rv_err rv_sqlite_give_up(struct rv_sqlite *store, enum rv_err err);
 

@@ -1,0 +1,112 @@
+/* A look at a store at rest, for what no server would see until it needs it: a page that has changed
+ * on the disk, an index that has lost an entry, rows whose task is not there. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { TOLD_MAX = 100, WHAT_BYTES = 512 };
+
+struct look {
+    struct rv_sqlite *store;
+    const struct rv_store_sqlite_finder *finder;
+    size_t told; /* by the part that looks now */
+    bool unread; /* told that not all can be read */
+};
+
+static const struct rv_task_id no_task = {0};
+
+static void look_tell(struct look *look, struct rv_task_id task, const char *what)
+{
+    if (look->told++ < TOLD_MAX)
+        look->finder->found(look->finder->self, task, what);
+}
+
+/* What one part has found beyond what it told. */
+static void look_end(struct look *look, const char *what)
+{
+    char text[WHAT_BYTES];
+    if (look->told > TOLD_MAX) {
+        snprintf(text, sizeof text, "%zu more %s", look->told - TOLD_MAX, what);
+        look->finder->found(look->finder->self, no_task, text);
+    }
+    look->told = 0;
+}
+
+/* ---- pages ---- */
+
+static void page_found(void *self, int64_t page)
+{
+    char text[WHAT_BYTES];
+    snprintf(text, sizeof text, "page %" PRId64 " is not what was written", page);
+    look_tell(self, no_task, text);
+}
+
+static enum rv_err pages_look(struct look *look)
+{
+    int code = rv_seal_check(look->store->db, page_found, look);
+    look_end(look, "pages are not what was written");
+    return rv_sqlite_err(look->store, code);
+}
+
+/* ---- SQLite's trees, and rows without their task ---- */
+
+/* Rows of what is told: a text alone, or a task's id and a text. Damage ends the walk. */
+static enum rv_err rows_look(struct look *look, const char *sql, const char *more)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(look->store->db, sql, -1, &statement, NULL);
+    while (code == SQLITE_OK || code == SQLITE_ROW) {
+        code = sqlite3_step(statement);
+        if (code != SQLITE_ROW)
+            break;
+        int columns = sqlite3_column_count(statement);
+        const char *text = (const char *)sqlite3_column_text(statement, columns - 1);
+        struct rv_task_id task = {columns > 1 ? sqlite3_column_int64(statement, 0) : 0};
+        if (text == NULL) /* every statement below gives one */
+            code = SQLITE_NOMEM;
+        else if (strcmp(text, "ok") != 0)
+            look_tell(look, task, text);
+    }
+    enum rv_err err = rv_sqlite_err(look->store, code);
+    sqlite3_finalize(statement);
+    look_end(look, more);
+    if (err != RV_ERR_CORRUPT)
+        return err;
+    if (!look->unread)
+        look_tell(look, no_task, "a part of the file cannot be read: not all was looked at");
+    look->unread = true;
+    look->told = 0;
+    return RV_OK;
+}
+
+#define ORPHANS(table)                                                                             \
+    "SELECT DISTINCT task, 'rows in the table " #table " belong to this task, which is not there' " \
+    "FROM " #table " WHERE task NOT IN (SELECT id FROM task)"
+
+static const char *const statements[] = {
+    "PRAGMA integrity_check",
+    ORPHANS(step),
+    ORPHANS(attempt),
+    ORPHANS(late_reply),
+    ORPHANS(alert),
+    ORPHANS(message),
+    ORPHANS(delivery),
+    /* Else the same key would make a second task. */
+    "SELECT id, 'the submitter''s key of this task does not lead to it' FROM task "
+    "WHERE submission_key IS NOT NULL AND NOT EXISTS "
+    "(SELECT 1 FROM submission_key k WHERE k.key = submission_key AND k.task = task.id)",
+};
+
+enum rv_err rv_store_sqlite_check(struct rv_store *base,
+                                  const struct rv_store_sqlite_finder *finder)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    struct look look = {.store = store, .finder = finder};
+    enum rv_err err = rv_sqlite_checkpoint(store);
+    if (err == RV_OK)
+        err = pages_look(&look);
+    for (size_t i = 0; err == RV_OK && i < sizeof statements / sizeof statements[0]; i++)
+        err = rows_look(&look, statements[i], "findings of the same kind");
+    return err;
+}
