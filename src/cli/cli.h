@@ -26,8 +26,8 @@ struct rv_cli_server {
      * cannot be used, and *ret_body says why. */
     int (*at_rest)(const char *store, const char *method, const char *target, const char *body,
                    struct rv_buf *ret_body);
-    /* `reeve check`: holds the store of a server that is stopped against all rules. OK: it was looked
-     * at, whatever was found; else *ret_why says why not. */
+    /* `reeve check`: holds the store of a server that is stopped against all rules. OK: it was
+     * looked at, whatever was found; else *ret_why says why not. */
     enum rv_err (*check)(const char *store, struct rv_cli_check *check, struct rv_buf *ret_why);
 };
 

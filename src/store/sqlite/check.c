@@ -1,5 +1,5 @@
-/* A look at a store at rest, for what no server would see until it needs it: a page that has changed
- * on the disk, an index that has lost an entry, rows whose task is not there. */
+/* A look at a store at rest, for what no server would see until it needs it: a page that has
+ * changed on the disk, an index that has lost an entry, rows whose task is not there. */
 #include "store/sqlite/sqlite_priv.h"
 
 #include <inttypes.h>
@@ -81,7 +81,8 @@ static enum rv_err rows_look(struct look *look, const char *sql, const char *mor
 }
 
 #define ORPHANS(table)                                                                             \
-    "SELECT DISTINCT task, 'rows in the table " #table " belong to this task, which is not there' " \
+    "SELECT DISTINCT task, "                                                                       \
+    "'rows in the table " #table " belong to this task, which is not there' "                      \
     "FROM " #table " WHERE task NOT IN (SELECT id FROM task)"
 
 static const char *const statements[] = {

@@ -47,9 +47,9 @@ struct rv_store_sqlite_finder {
 
 /* Looks at all of the file that the rows do not show by themselves: each page's checksum, SQLite's
  * own trees and indexes, and rows that belong to a task that is not there. First moves the log into
- * the file, as a clean stop does. For a store that nobody has enlisted in. Errors: IO, MEMORY, FULL,
- * COMMIT_UNKNOWN: the look has not come to its end. CORRUPT: the log cannot be read; all other damage
- * is found, and no error. */
+ * the file, as a clean stop does. For a store that nobody has enlisted in. Errors: IO, MEMORY,
+ * COMMIT_UNKNOWN: the look has not come to its end. CORRUPT: the log cannot be read; all other
+ * damage is found, and no error. */
 RV_CHECK enum rv_err rv_store_sqlite_check(struct rv_store *store,
                                            const struct rv_store_sqlite_finder *finder);
 
