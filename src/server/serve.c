@@ -162,6 +162,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
                                        .store = values[OPTION_STORE],
                                        .egress = options->egress,
                                        .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],
+                                       .secrets = values[OPTION_SECRETS],
                                        .tls_cert = values[OPTION_TLS_CERT],
                                        .tls_key = values[OPTION_TLS_KEY],
                                        .behind_proxy = values[OPTION_BEHIND_PROXY] != NULL};

@@ -1,8 +1,9 @@
-/* Four threads: the main one waits for signals, the scheduler's runs the cycle, the api's speaks
- * HTTP, and the outbound one speaks it to others. Between them: the mailbox (calls to the
- * scheduler), and each call's way back. */
+/* Five threads: the main one waits for signals, the scheduler's runs the cycle, the api's speaks
+ * HTTP, the http agent carries out steps, and the outbound one speaks HTTP to others. Between
+ * them: the mailbox (calls to the scheduler), and each call's way back. */
 #include "server/server.h"
 
+#include "agent/http/http.h"
 #include "api/api.h"
 #include "base/assert.h"
 #include "base/limits.h"
@@ -15,6 +16,7 @@
 #include "notify/webhook/webhook.h"
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
+#include "server/inside.h"
 #include "server/tls.h"
 #include "store/sqlite/sqlite.h"
 
@@ -49,7 +51,10 @@ struct server {
     struct rv_tls_files tls;
     struct rv_secrets *secrets;
     struct rv_webhook webhook;
+    struct rv_inside *inside;
+    struct rv_http *http;
     struct rv_thread scheduler_thread;
+    struct rv_thread http_thread;
     atomic_bool stopping;
     atomic_int store_err; /* enum rv_err of the newest batch */
     char boot[2 * BOOT_BYTES + 1];
@@ -301,6 +306,33 @@ static int webhook_open(struct server *server, const struct rv_server_options *o
     return 0;
 }
 
+static void http_log(enum rv_log_level level, const char *message)
+{
+    rv_log(level, "http-agent", RV_LOG_STR("message", rv_str_of(message)));
+}
+
+/* The agent of `call: http`, which is a client like any other but for the socket. */
+static int http_open(struct server *server, const char *secrets)
+{
+    char instance[32];
+    snprintf(instance, sizeof instance, "server-%u",
+             rv_scheduler_enlistment(server->scheduler)->instance);
+    server->inside = rv_inside_new(&server->mailbox);
+    struct rv_http_options options = {.outbound = server->outbound,
+                                      .instance = instance,
+                                      .secrets = secrets,
+                                      .log = http_log};
+    enum rv_err err = RV_ERR_MEMORY;
+    if (server->inside != NULL) {
+        options.door = rv_inside_door(server->inside);
+        err = rv_http_open(&options, &server->http);
+    }
+    if (err == RV_OK)
+        return 0;
+    fprintf(stderr, "reeve serve: the http agent cannot begin: %s\n", rv_err_text(err));
+    return rv_err_exit(err);
+}
+
 static int api_open(struct server *server, int listen_fd)
 {
     unsigned connections_max;
@@ -408,13 +440,22 @@ static int server_work(struct server *server, const sigset_t *signals)
         calls_refuse(server);
         return rv_err_exit(RV_ERR_MEMORY);
     }
-    signal_await(signals);
-    rv_api_drain(server->api);
+    int result = 0;
+    if (rv_thread_start(&server->http_thread, "http-agent", rv_http_run, server->http) == RV_OK) {
+        signal_await(signals);
+        rv_api_drain(server->api);
+        rv_http_stop(server->http);
+        rv_thread_join(&server->http_thread);
+    } else {
+        fprintf(stderr, "reeve serve: no thread for the http agent: out of memory\n");
+        result = rv_err_exit(RV_ERR_MEMORY);
+        rv_api_drain(server->api);
+    }
     atomic_store(&server->stopping, true);
     rv_mailbox_wake(&server->mailbox);
     rv_thread_join(&server->scheduler_thread);
     calls_refuse(server);
-    return 0;
+    return result;
 }
 
 static void listening_print(const struct rv_server_options *options, uint16_t port)
@@ -440,6 +481,8 @@ static int server_open(struct server *server, const struct rv_server_options *op
     }
     if (result == 0)
         result = webhook_open(server, options);
+    if (result == 0)
+        result = http_open(server, options->secrets);
     if (result == 0) {
         result = api_open(server, *listen_fd);
         *listen_fd = -1;
@@ -451,6 +494,8 @@ static int server_open(struct server *server, const struct rv_server_options *op
     rv_outbound_close(server->outbound);
     rv_secrets_free(server->secrets);
     rv_scheduler_close(server->scheduler);
+    rv_http_close(server->http);
+    rv_inside_free(server->inside);
     if (server->api != NULL)
         rv_api_close(server->api, STOP_ANSWERS_MS);
     return result;

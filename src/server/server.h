@@ -20,6 +20,7 @@ struct rv_server_options {
     const char *tls_key;            /* of its key; both or none */
     bool behind_proxy;              /* others come in through a proxy that speaks TLS */
     const char *webhook_secrets;    /* path of the file; NULL: beside the store, made if need be */
+    const char *secrets;            /* folder of secrets; NULL: none */
 };
 
 /* Runs until SIGTERM or SIGINT, then stops within 5 s; a second signal ends the process at once.

@@ -61,6 +61,9 @@ uint32_t rv_definition_nodes(const struct rv_definition *definition);
 const struct rv_policy *rv_definition_policy(const struct rv_definition *definition, uint32_t node);
 enum rv_undo_way rv_definition_undo_way(const struct rv_definition *definition, uint32_t node);
 struct rv_str rv_definition_reference(const struct rv_definition *definition, uint32_t node);
+/* What a `call: http` of this node calls, as written, with {name} for what is filled in; absent
+ * when it is computed, and for all other nodes. */
+struct rv_str rv_definition_endpoint(const struct rv_definition *definition, uint32_t node);
 /* The node whose reference this is; 0 when there is none. */
 uint32_t rv_definition_find(const struct rv_definition *definition, struct rv_str reference);
 

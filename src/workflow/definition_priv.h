@@ -66,6 +66,7 @@ struct rv_expression {
 enum rv_template_kind {
     RV_TEMPLATE_CONSTANT,
     RV_TEMPLATE_EXPRESSION,
+    RV_TEMPLATE_URI, /* `constant` is a string in which {name} stands for a property of the input */
     RV_TEMPLATE_ARRAY,
     RV_TEMPLATE_OBJECT
 };
@@ -148,6 +149,8 @@ struct rv_node {
     struct rv_policy policy;
     struct rv_scope *body;     /* WORKFLOW, DO, TRY */
     struct rv_str agent;       /* CALL */
+    struct rv_str endpoint;    /* CALL of http: the URI template as written; absent: computed */
+    bool safe;                 /* CALL of http: GET or HEAD */
     struct rv_template *value; /* CALL: with (NULL: {}); SET */
     struct rv_case *cases;     /* SWITCH */
     uint32_t cases_count;

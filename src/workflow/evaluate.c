@@ -2,6 +2,7 @@
  * command: what it gives must not depend on where a batch was cut. */
 #include "base/time.h"
 #include "workflow/flow_priv.h"
+#include "workflow/uri_priv.h"
 
 /* Temporary values above this are given back at once; the result is kept as bytes. */
 enum { TEMPORARY_BYTES_MAX = 16 * 1024, OBJECT_MEMBERS_MAX = 8 };
@@ -237,6 +238,12 @@ static enum rv_err fill(struct rv_flow *flow, const struct rv_template *template
         return RV_OK;
     case RV_TEMPLATE_EXPRESSION:
         return evaluate(flow, template->expression, dot, ret_value);
+    case RV_TEMPLATE_URI: {
+        struct rv_json input;
+        err = rv_payload_tree(dot, flow->arena, &input);
+        return err == RV_OK ? rv_uri_fill(flow, rv_json_str(&template->constant), &input, ret_value)
+                            : err;
+    }
     case RV_TEMPLATE_ARRAY: {
         struct rv_json *items = RV_NEW_ARRAY(flow->arena, struct rv_json, template->count);
         if (items == NULL)

@@ -502,6 +502,11 @@ struct rv_str rv_definition_reference(const struct rv_definition *definition, ui
     return definition->nodes[node]->reference;
 }
 
+struct rv_str rv_definition_endpoint(const struct rv_definition *definition, uint32_t node)
+{
+    return definition->nodes[node]->endpoint;
+}
+
 uint32_t rv_definition_find(const struct rv_definition *definition, struct rv_str reference)
 {
     for (uint32_t n = 1; n <= definition->count; n++) {

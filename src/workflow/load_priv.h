@@ -120,6 +120,13 @@ RV_CHECK enum rv_err rv_load_task(struct rv_load *load, const struct rv_json *ta
 RV_CHECK enum rv_err rv_load_directives(struct rv_load *load, const struct rv_json *list,
                                         struct rv_scope *scope, const struct rv_load_names *names);
 
+/* load_http.c: `call: http`; what it may name under `use`. */
+RV_CHECK enum rv_err rv_load_http(struct rv_load *load, const struct rv_json *task,
+                                  struct rv_node *node);
+RV_CHECK enum rv_err rv_load_secrets(struct rv_load *load, const struct rv_json *use);
+RV_CHECK enum rv_err rv_load_authentication(struct rv_load *load, const struct rv_json *policy,
+                                            struct rv_template **ret_template);
+
 /* load_try.c: `catch` of a try; the shape of `use`. */
 RV_CHECK enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task,
                                    struct rv_node *node);

@@ -142,8 +142,10 @@ static bool is_agent_name(struct rv_str s)
 
 static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
-    static const char *const functions[] = {"http", "grpc", "openapi", "asyncapi", "a2a", "mcp"};
+    static const char *const functions[] = {"grpc", "openapi", "asyncapi", "a2a", "mcp"};
     enum rv_err err = rv_load_string(load, task, "call", &node->agent);
+    if (err == RV_OK && rv_str_is(node->agent, "http"))
+        return rv_load_http(load, task, node);
     for (size_t i = 0; i < sizeof functions / sizeof *functions && err == RV_OK; i++) {
         if (rv_str_is(node->agent, functions[i]))
             err = rv_load_unsupported(load, "call",

@@ -312,7 +312,7 @@ enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
     return err;
 }
 
-enum use_kind { USE_ERRORS, USE_RETRIES, USE_TIMEOUTS };
+enum use_kind { USE_ERRORS, USE_RETRIES, USE_TIMEOUTS, USE_AUTHENTICATIONS };
 
 static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
                                   const struct rv_json *value)
@@ -320,12 +320,15 @@ static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
     static const struct rv_load_property known[] = {{"after", false}, {NULL, false}};
     struct rv_raise *raise;
     struct rv_retry *retry;
+    struct rv_template *policy;
     int64_t ms = 0;
     switch (kind) {
     case USE_ERRORS:
         return rv_load_error(load, value, &raise);
     case USE_RETRIES:
         return rv_load_retry(load, value, &retry);
+    case USE_AUTHENTICATIONS:
+        return rv_load_authentication(load, value, &policy);
     case USE_TIMEOUTS:
         if (value->type != RV_JSON_OBJECT || rv_json_get(value, RV_STR("after")) == NULL)
             return rv_load_invalid(load, NULL, "a timeout is an object with `after`");
@@ -357,9 +360,9 @@ static enum rv_err load_use_kind(struct rv_load *load, const struct rv_json *use
 enum rv_err rv_load_use(struct rv_load *load, const struct rv_json *use)
 {
     static const struct rv_load_property known[] = {
-        {"errors", false},         {"retries", false}, {"timeouts", false},
-        {"authentications", true}, {"catalogs", true}, {"extensions", true},
-        {"functions", true},       {"secrets", true},  {NULL, false}};
+        {"errors", false},          {"retries", false}, {"timeouts", false},
+        {"authentications", false}, {"catalogs", true}, {"extensions", true},
+        {"functions", true},        {"secrets", false}, {NULL, false}};
     size_t path = rv_load_push(load, RV_STR("use"));
     load->shape_only = true;
     enum rv_err err = rv_load_members(load, use, known, "use");
@@ -369,6 +372,10 @@ enum rv_err rv_load_use(struct rv_load *load, const struct rv_json *use)
         err = load_use_kind(load, use, "retries", USE_RETRIES);
     if (err == RV_OK)
         err = load_use_kind(load, use, "timeouts", USE_TIMEOUTS);
+    if (err == RV_OK)
+        err = rv_load_secrets(load, use);
+    if (err == RV_OK)
+        err = load_use_kind(load, use, "authentications", USE_AUTHENTICATIONS);
     load->shape_only = false;
     if (err == RV_OK)
         rv_load_pop(load, path);

@@ -169,15 +169,16 @@ static enum rv_err load_pivot(struct rv_load *load, const struct rv_json *reeve,
 
 enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task)
 {
-    static const struct rv_load_property known[] = {{"completeBy", false}, {"lease", false},
-                                                    {"failures", false},   {"compensate", false},
-                                                    {"pivot", false},      {NULL, false}};
+    static const struct rv_load_property known[] = {
+        {"completeBy", false}, {"lease", false},    {"failures", false}, {"compensate", false},
+        {"pivot", false},      {"noEffect", false}, {NULL, false}};
     struct rv_node *node = load->node;
     const struct rv_json *reeve;
     size_t path = load->path.len;
     bool call = node->kind == RV_NODE_CALL;
     node->policy = load->definition->nodes[0]->policy;
-    node->undo_way = call && !load->undo ? RV_UNDO_UNDECLARED : RV_UNDO_NOTHING;
+    bool done = call && !node->safe && !load->undo; /* it may do something that is to be undone */
+    node->undo_way = done ? RV_UNDO_UNDECLARED : RV_UNDO_NOTHING;
     enum rv_err err = enter_reeve(load, task, &reeve);
     if (err == RV_OK && reeve != NULL && !call)
         err = rv_load_invalid(load, NULL,
@@ -185,6 +186,11 @@ enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task
                               "calls inside, or under document.metadata.reeve for all");
     if (err == RV_OK && reeve != NULL) {
         err = rv_load_members(load, reeve, known, "metadata.reeve");
+        if (err == RV_OK && rv_json_get(reeve, RV_STR("noEffect")) != NULL &&
+            !rv_str_is(node->agent, "http"))
+            err = rv_load_invalid_name(load, RV_STR("noEffect"),
+                                       "noEffect is for call: http; other agents say themselves "
+                                       "what they may have done");
         if (err == RV_OK)
             err = load_policy(load, reeve, &node->policy);
         if (err == RV_OK)

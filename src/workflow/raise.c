@@ -140,6 +140,29 @@ static bool text_matches(struct rv_str filter, const struct rv_json *error, cons
     return filter.at == NULL || rv_str_eq(filter, member_or(error, key, RV_STR_NONE));
 }
 
+/* The last part of a standard error's type; absent if it is none. The DSL's own documents spell the
+ * part before it in four ways. */
+static struct rv_str standard_name(struct rv_str type)
+{
+    static const char *const bases[] = {ERRORS_BASE,
+                                        "https://open-workflow-specification.org/dsl/errors/types/",
+                                        "https://serverlessworkflow.io/spec/1.0.0/errors/",
+                                        "https://serverlessworkflow.io/dsl/errors/types/"};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        size_t len = strlen(bases[i]);
+        if (type.len > len && memcmp(type.at, bases[i], len) == 0)
+            return (struct rv_str){type.at + len, type.len - len};
+    }
+    return RV_STR_NONE;
+}
+
+static bool type_matches(struct rv_str filter, const struct rv_json *error)
+{
+    struct rv_str name = standard_name(filter);
+    struct rv_str given = standard_name(member_or(error, "type", RV_STR_NONE));
+    return text_matches(filter, error, "type") || (name.at != NULL && rv_str_eq(name, given));
+}
+
 static bool filter_matches(const struct rv_catch *caught, const struct rv_json *error)
 {
     int64_t status;
@@ -147,8 +170,7 @@ static bool filter_matches(const struct rv_catch *caught, const struct rv_json *
     if (caught->has_status &&
         (written == NULL || !rv_json_int(written, &status) || status != caught->status))
         return false;
-    return text_matches(caught->type, error, "type") &&
-           text_matches(caught->instance, error, "instance") &&
+    return type_matches(caught->type, error) && text_matches(caught->instance, error, "instance") &&
            text_matches(caught->title, error, "title") &&
            text_matches(caught->detail, error, "detail");
 }

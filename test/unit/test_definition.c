@@ -53,7 +53,7 @@ static const struct bad bad_documents[] = {
     {"2:9", "schema of input is not supported yet", HEAD "input: {schema: {}}\ndo: []\n"},
     {"2:18", "loose mode is not supported yet", HEAD "evaluate: {mode: loose}\ndo: []\n"},
     {"2:22", "write expressions in jq", HEAD "evaluate: {language: js}\ndo: []\n"},
-    {"2:7", "secrets of use is not supported yet", HEAD "use: {secrets: [a]}\ndo: []\n"},
+    {"2:7", "catalogs of use is not supported yet", HEAD "use: {catalogs: {}}\ndo: []\n"},
     {"3:16", "a retry policy is an object", HEAD "use:\n  retries: {a: 1}\n"},
     {"3:3", "an item of a task list is a name with a task", HEAD "do:\n- call\n"},
     {"5:3", "two tasks in one item; begin \"b\" with a dash of its own",
@@ -73,7 +73,7 @@ static const struct bad bad_documents[] = {
     {"4:5", "emit is not supported yet", HEAD "do:\n- a:\n    emit: {event: {}}\n"},
     {"4:5", "listen is not supported yet", HEAD "do:\n- a:\n    listen: {to: {}}\n"},
     {"4:5", "run is not supported yet", HEAD "do:\n- a:\n    run: {shell: {}}\n"},
-    {"4:11", "call: http is not supported yet; call an agent", HEAD "do:\n- a:\n    call: http\n"},
+    {"4:11", "call: grpc is not supported yet; call an agent", HEAD "do:\n- a:\n    call: grpc\n"},
     {"4:11", "functions of a catalog", HEAD "do:\n- a:\n    call: log:0.5.2@global\n"},
     {"4:11", "an agent's name", HEAD "do:\n- a:\n    call: a b\n"},
     {"4:11", "call must be a string, not a number", HEAD "do:\n- a:\n    call: 5\n"},
@@ -148,8 +148,7 @@ static const struct bad bad_documents[] = {
     {"3:34", "a timeout must be longer than nothing",
      HEAD "do:\n- a: {call: x, timeout: {after:  PT0S}}\n"},
     {"2:24", "a timeout is an object with `after`", HEAD "use: {timeouts: {soon: PT1S}}\ndo: []\n"},
-    {"5:7", "a case is a name with `when` and `then`",
-     HEAD "do:\n- a:\n    switch:\n    - one\n"},
+    {"5:7", "a case is a name with `when` and `then`", HEAD "do:\n- a:\n    switch:\n    - one\n"},
     {"6:7", "two cases in one item; begin each with a dash of its own",
      HEAD "do:\n- a:\n    switch:\n    - one: {then: end}\n      two: {then: end}\n"},
     {"5:12", "a case is an object with `when` and `then`",
@@ -332,10 +331,8 @@ static void test_document_policy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_documents),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_member_order),
+        cmocka_unit_test(test_bad_documents),   cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_nesting),         cmocka_unit_test(test_member_order),
         cmocka_unit_test(test_document_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

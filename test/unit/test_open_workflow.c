@@ -126,6 +126,7 @@ struct line {
 struct scenario {
     char name[320];
     bool supported;
+    bool calls; /* it needs an HTTP server: test/e2e runs it */
     struct line lines[LINES_MAX];
     size_t count;
 };
@@ -264,10 +265,15 @@ static void sort_scenario(struct scenario *scenario)
 {
     static struct kit kit;
     scenario->supported = kit_load(&kit, block_of(scenario, "with definition"));
+    for (uint32_t n = 1; scenario->supported && n <= rv_definition_nodes(kit.definition); n++)
+        scenario->calls = scenario->calls || rv_definition_endpoint(kit.definition, n).at != NULL;
     size_t len = strlen(scenario->name);
     if (!scenario->supported)
         snprintf(scenario->name + len, sizeof scenario->name - len,
                  " (refused: not supported yet)");
+    else if (scenario->calls)
+        snprintf(scenario->name + len, sizeof scenario->name - len,
+                 " (loads; e2e/open_workflow runs it)");
     kit_done(&kit);
 }
 
@@ -281,11 +287,11 @@ static void test_scenario(void **state)
     size_t i = 0;
     while (i < scenario->count && strncmp(scenario->lines[i].text, "When", 4) != 0)
         i++;
-    if (scenario->supported) {
+    if (scenario->supported && !scenario->calls) {
         kit_run(&kit, input != NULL ? input : "{}");
         for (i++; i < scenario->count; i++)
             check_line(&kit, &scenario->lines[i]);
-    } else {
+    } else if (!scenario->supported) {
         assert_int_equal(kit.err, RV_ERR_UNSUPPORTED);
     }
     kit_done(&kit);
@@ -298,7 +304,7 @@ static void test_scenarios(void **state)
     size_t supported = 0;
     for (size_t i = 0; i < scenarios_count; i++)
         supported += scenarios[i].supported;
-    assert_in_range(supported, 9, scenarios_count);
+    assert_in_range(supported, 14, scenarios_count);
 }
 
 int main(void)

@@ -1,0 +1,14 @@
+/* secret.h - secrets as files of one folder, read when they are needed, never kept. */
+#ifndef RV_AGENT_HTTP_SECRET_H
+#define RV_AGENT_HTTP_SECRET_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+
+/* `folder` is a path, a `const char *`, or NULL: then there are none. NOT_FOUND, IO; INVALID for a
+ * name that is no plain file name; LIMIT over 64 KiB; MEMORY. */
+enum rv_err rv_http_secret_read(void *folder, struct rv_arena *arena, struct rv_str name,
+                                struct rv_str *ret_value);
+
+#endif

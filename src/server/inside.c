@@ -1,0 +1,199 @@
+#include "server/inside.h"
+
+#include "api/answer.h"
+#include "api/request.h"
+#include "api/route.h"
+#include "base/limits.h"
+#include "base/os/clock.h"
+#include "base/os/random.h"
+#include "scheduler/call.h"
+
+#include <stdlib.h>
+
+enum { CALL_BYTES_MAX = 64 * 1024 * 1024 };
+
+/* Numbers of calls of this process: the API counts from 1 up, we from here. */
+#define SERIAL_FIRST (UINT64_C(1) << 63)
+
+struct rv_inside {
+    struct rv_mailbox *mailbox; /* borrowed */
+    struct rv_parser parser;
+    struct rv_random random;
+    uint64_t serial_last;
+};
+
+/* One request and its answer. */
+struct exchange {
+    struct rv_call call;
+    struct rv_http_ask *ask; /* NULL: a note, nobody waits for it */
+    const struct rv_route *route;
+    struct rv_answer answer;
+    bool refused; /* before it became a call: the answer is made */
+};
+
+static void exchange_free(struct exchange *exchange)
+{
+    rv_arena_done(&exchange->call.arena);
+    rv_buf_done(&exchange->answer.body);
+    free(exchange);
+}
+
+/* On the scheduler's thread. */
+static void exchange_finished(struct rv_call *call)
+{
+    struct exchange *exchange = call->owner;
+    if (exchange->ask != NULL)
+        rv_http_back(exchange->ask);
+    else
+        exchange_free(exchange);
+}
+
+static struct exchange *exchange_new(struct rv_inside *inside, struct rv_http_ask *ask)
+{
+    struct exchange *exchange = calloc(1, sizeof *exchange);
+    if (exchange == NULL)
+        return NULL;
+    rv_arena_init(&exchange->call.arena, CALL_BYTES_MAX);
+    rv_answer_init(&exchange->answer);
+    exchange->ask = ask;
+    exchange->call.serial = inside->serial_last++;
+    exchange->call.seed = rv_random_next(&inside->random);
+    exchange->call.mono_at = rv_clock_mono_ms();
+    exchange->call.finish = exchange_finished;
+    exchange->call.owner = exchange;
+    return exchange;
+}
+
+static bool exchange_parse(struct rv_inside *inside, struct exchange *exchange)
+{
+    struct rv_parser *parser = &inside->parser;
+    struct rv_request_line line;
+    rv_parser_begin(parser, &exchange->call.arena);
+    if (exchange->ask->body.len > RV_BODY_BYTES_MAX)
+        return rv_refuse(parser, RV_ERR_LIMIT, "a body has at most %d bytes", RV_BODY_BYTES_MAX);
+    if (!rv_request_read(parser, exchange->ask->path, &line))
+        return false;
+    line.body = exchange->ask->body;
+    exchange->route = rv_route_find(parser, RV_STR("POST"), &line);
+    if (exchange->route == NULL)
+        return false;
+    exchange->call.kind = exchange->route->kind;
+    return exchange->route->parse(parser, &line, &exchange->call) && !rv_parser_starved(parser);
+}
+
+static enum rv_err door_ask(void *self, struct rv_http_ask *ask)
+{
+    struct rv_inside *inside = self;
+    struct exchange *exchange = exchange_new(inside, ask);
+    if (exchange == NULL)
+        return RV_ERR_MEMORY;
+    ask->handle = exchange;
+    if (!exchange_parse(inside, exchange)) {
+        exchange->refused = true;
+        rv_answer_problem(&exchange->answer, &inside->parser.problem);
+        rv_http_back(ask);
+        return RV_OK;
+    }
+    if (rv_mailbox_put(inside->mailbox, &exchange->call))
+        return RV_OK;
+    exchange_free(exchange);
+    return RV_ERR_BUSY;
+}
+
+/* A note to the scheduler that nobody waits for. Without memory for one, lease and complete-by find
+ * what it would have told. */
+static void note_send(struct rv_inside *inside, struct exchange *note)
+{
+    if (!rv_mailbox_put(inside->mailbox, &note->call))
+        exchange_free(note);
+}
+
+static void door_leave(void *self, struct rv_http_ask *ask)
+{
+    struct rv_inside *inside = self;
+    const struct exchange *exchange = ask->handle;
+    struct exchange *note = exchange_new(inside, NULL);
+    if (note == NULL)
+        return;
+    note->call.kind = RV_CALL_GONE;
+    note->call.u.gone.serial = exchange->call.serial;
+    note_send(inside, note);
+}
+
+static const struct rv_poll *poll_of(const struct rv_call *call)
+{
+    if (call->kind == RV_CALL_POLL)
+        return &call->u.poll;
+    return call->kind == RV_CALL_REPLIES && call->u.replies.has_next ? &call->u.replies.next : NULL;
+}
+
+static void undelivered_tell(struct rv_inside *inside, const struct rv_poll *poll)
+{
+    struct exchange *note = exchange_new(inside, NULL);
+    if (note == NULL)
+        return;
+    struct rv_call_undelivered *u = &note->call.u.undelivered;
+    note->call.kind = RV_CALL_UNDELIVERED;
+    u->attempts = RV_NEW_ARRAY(&note->call.arena, struct rv_handed_out, poll->requests_count);
+    for (size_t i = 0; u->attempts != NULL && i < poll->requests_count; i++)
+        u->attempts[u->count++] = (struct rv_handed_out){poll->requests[i].step,
+                                                         poll->requests[i].token};
+    note_send(inside, note);
+}
+
+static int door_read(void *self, struct rv_http_ask *ask, int64_t *ret_retry_after_ms,
+                     struct rv_str *ret_body)
+{
+    struct exchange *exchange = ask->handle;
+    struct rv_call *call = &exchange->call;
+    struct rv_answer *answer = &exchange->answer;
+    (void)self;
+    if (!exchange->refused) {
+        answer->now = call->now + (rv_clock_mono_ms() - call->mono_now);
+        if (!rv_answer_failed(answer, call))
+            exchange->route->render(answer, call);
+    }
+    *ret_retry_after_ms = answer->retry_after_s > 0 ? (int64_t)answer->retry_after_s * 1000 : -1;
+    *ret_body = rv_buf_str(&answer->body);
+    return answer->body.failed == RV_OK ? answer->status : 503;
+}
+
+static void door_forget(void *self, struct rv_http_ask *ask, bool heard)
+{
+    struct exchange *exchange = ask->handle;
+    const struct rv_call *call = &exchange->call;
+    const struct rv_poll *poll = exchange->refused ? NULL : poll_of(call);
+    bool lost = !heard || exchange->answer.body.failed != RV_OK;
+    if (lost && poll != NULL && call->err == RV_OK && poll->requests_count > 0)
+        undelivered_tell(self, poll);
+    exchange_free(exchange);
+    ask->handle = NULL;
+}
+
+struct rv_inside *rv_inside_new(struct rv_mailbox *mailbox)
+{
+    struct rv_inside *inside = calloc(1, sizeof *inside);
+    if (inside == NULL)
+        return NULL;
+    inside->mailbox = mailbox;
+    inside->serial_last = SERIAL_FIRST;
+    rv_parser_init(&inside->parser);
+    return inside;
+}
+
+void rv_inside_free(struct rv_inside *inside)
+{
+    if (inside == NULL)
+        return;
+    rv_parser_done(&inside->parser);
+    free(inside);
+}
+
+struct rv_http_door rv_inside_door(struct rv_inside *inside)
+{
+    return (struct rv_http_door){.ask = door_ask,
+                                 .leave = door_leave,
+                                 .read = door_read,
+                                 .forget = door_forget,
+                                 .self = inside};
+}

@@ -1,0 +1,344 @@
+/* `call: http`: its arguments become one template whose value is all that the agent needs. */
+#include "base/limits.h"
+#include "workflow/load_priv.h"
+#include "workflow/uri_priv.h"
+
+static enum rv_err object_new(struct rv_load *load, uint32_t room, struct rv_template *template)
+{
+    template->kind = RV_TEMPLATE_OBJECT;
+    template->count = 0;
+    template->items = RV_NEW_ARRAY(load->arena, struct rv_template, room);
+    template->keys = RV_NEW_ARRAY(load->arena, struct rv_json, room);
+    return template->items != NULL && template->keys != NULL ? RV_OK : rv_load_full(load);
+}
+
+static struct rv_template *object_add(struct rv_template *object, struct rv_json key)
+{
+    object->keys[object->count] = key;
+    return &object->items[object->count++];
+}
+
+/* A value of any kind, with expressions, as the next member. */
+static enum rv_err add_value(struct rv_load *load, struct rv_template *object,
+                             const struct rv_json_member *member)
+{
+    struct rv_template *value = NULL;
+    size_t path = rv_load_push(load, rv_json_str(&member->key));
+    enum rv_err err = rv_load_template(load, &member->value, RV_PLACE_TASK, &value);
+    rv_load_pop(load, path);
+    if (err == RV_OK)
+        *object_add(object, member->key) = *value;
+    return err;
+}
+
+/* ---- authentication ---- */
+
+static bool is_secret_name(struct rv_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.at[i];
+        bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!alnum && (i == 0 || (c != '-' && c != '_' && c != '.')))
+            return false;
+    }
+    return name.len >= 1 && name.len <= RV_NAME_BYTES_MAX;
+}
+
+enum rv_err rv_load_secrets(struct rv_load *load, const struct rv_json *use)
+{
+    const struct rv_json *names;
+    enum rv_err err = rv_load_member(load, use, "secrets", RV_JSON_ARRAY, &names);
+    if (err != RV_OK || names == NULL)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("secrets"));
+    for (uint32_t i = 0; i < names->len && err == RV_OK; i++) {
+        size_t item = rv_load_push_index(load, i);
+        if (!is_secret_name(rv_json_str(&names->u.items[i])))
+            return rv_load_invalid(load, NULL,
+                                   "a secret's name has letters, digits, - _ . and at most %d "
+                                   "bytes; it is the name of a file of --secrets",
+                                   RV_NAME_BYTES_MAX);
+        rv_load_pop(load, item);
+    }
+    rv_load_pop(load, path);
+    return err;
+}
+
+static bool secret_declared(const struct rv_load *load, struct rv_str name)
+{
+    const struct rv_json *names = rv_json_get(load->use, RV_STR("secrets"));
+    for (uint32_t i = 0; names != NULL && i < names->len; i++)
+        if (rv_str_eq(rv_json_str(&names->u.items[i]), name))
+            return true;
+    return false;
+}
+
+/* `use` alone, or all of the properties (two at most). */
+static enum rv_err load_scheme(struct rv_load *load, const struct rv_json *scheme, const char *kind,
+                               const char *const *properties)
+{
+    struct rv_load_property known[4] = {{"use", false}};
+    size_t count = 1;
+    for (; *properties != NULL; properties++)
+        known[count++] = (struct rv_load_property){*properties, false};
+    struct rv_str secret;
+    enum rv_err err = rv_load_members(load, scheme, known, kind);
+    if (err == RV_OK)
+        err = rv_load_string(load, scheme, "use", &secret);
+    if (err != RV_OK)
+        return err;
+    for (size_t i = 1; i < count && err == RV_OK; i++) {
+        struct rv_str text;
+        err = rv_load_string(load, scheme, known[i].name, &text);
+        if (err == RV_OK && secret.at != NULL && text.at != NULL)
+            err = rv_load_invalid_name(load, rv_str_of(known[i].name),
+                                       "either `use` or what the secret holds; leave one out");
+        else if (err == RV_OK && secret.at == NULL && text.at == NULL)
+            err = rv_load_invalid(load, NULL, "%s needs `%s`, or `use` with a secret's name", kind,
+                                  known[i].name);
+    }
+    if (err == RV_OK && secret.at != NULL && !secret_declared(load, secret))
+        err = rv_load_invalid(load, "use", "the secret \"%.*s\" is not listed in use.secrets",
+                              RV_STR_FMT(secret));
+    return err;
+}
+
+/* A policy written out: one scheme. */
+static enum rv_err check_policy(struct rv_load *load, const struct rv_json *policy)
+{
+    static const char *const basic[] = {"username", "password", NULL};
+    static const char *const bearer[] = {"token", NULL};
+    static const struct rv_load_property known[] = {
+        {"basic", false}, {"bearer", false},     {"digest", true}, {"oauth2", true},
+        {"oidc", true},   {"certificate", true}, {NULL, false}};
+    if (policy->type != RV_JSON_OBJECT || policy->len != 1)
+        return rv_load_invalid(load, NULL,
+                               "an authentication is an object with one of basic, bearer, or `use` "
+                               "with a name of use.authentications");
+    enum rv_err err = rv_load_members(load, policy, known, "authentication");
+    if (err != RV_OK)
+        return err;
+    const char *kind = rv_json_get(policy, RV_STR("basic")) != NULL ? "basic" : "bearer";
+    const struct rv_json *scheme;
+    err = rv_load_member(load, policy, kind, RV_JSON_OBJECT, &scheme);
+    if (err != RV_OK)
+        return err;
+    size_t path = rv_load_push(load, rv_str_of(kind));
+    err = load_scheme(load, scheme, kind, kind[1] == 'a' ? basic : bearer);
+    rv_load_pop(load, path);
+    return err;
+}
+
+enum rv_err rv_load_authentication(struct rv_load *load, const struct rv_json *policy,
+                                   struct rv_template **ret_template)
+{
+    enum rv_err err = check_policy(load, policy);
+    return err == RV_OK ? rv_load_template(load, policy, RV_PLACE_TASK, ret_template) : err;
+}
+
+/* Written out, or by its name. */
+static enum rv_err load_reference(struct rv_load *load, const struct rv_json *policy,
+                                  struct rv_template **ret_template)
+{
+    static const struct rv_load_property known[] = {{"use", false}, {NULL, false}};
+    struct rv_str name = rv_json_str(rv_json_get(policy, RV_STR("use")));
+    if (name.at == NULL)
+        return rv_load_authentication(load, policy, ret_template);
+    enum rv_err err = rv_load_members(load, policy, known, "authentication");
+    struct rv_str saved = RV_STR_NONE;
+    if (err == RV_OK)
+        err = rv_load_enter_named(load, "authentications", name, &policy, &saved);
+    if (err == RV_OK)
+        err = rv_load_authentication(load, policy, ret_template);
+    if (err == RV_OK)
+        rv_load_leave_named(load, saved);
+    return err;
+}
+
+/* ---- endpoint ---- */
+
+static enum rv_err load_uri(struct rv_load *load, const struct rv_json *uri, struct rv_node *node,
+                            struct rv_template *template)
+{
+    struct rv_str text = rv_json_str(uri);
+    if (text.at == NULL)
+        return rv_load_invalid(load, NULL, "a URI is a string");
+    if (rv_is_expression(text)) {
+        struct rv_template *expression;
+        enum rv_err err = rv_load_template(load, uri, RV_PLACE_TASK, &expression);
+        if (err == RV_OK)
+            *template = *expression;
+        return err;
+    }
+    bool unsupported = false;
+    size_t offset = 0;
+    const char *wrong = rv_uri_wrong(text, &offset, &unsupported);
+    if (wrong != NULL) {
+        enum rv_err err = unsupported ? rv_load_unsupported(load, NULL, "%s", wrong)
+                                      : rv_load_invalid(load, NULL, "%s", wrong);
+        load->fault->offset = offset;
+        return err;
+    }
+    node->endpoint = text;
+    *template = (struct rv_template){.kind = RV_TEMPLATE_URI, .constant = *uri};
+    return RV_OK;
+}
+
+static enum rv_err load_endpoint(struct rv_load *load, const struct rv_json *endpoint,
+                                 struct rv_node *node, struct rv_template *template)
+{
+    static const struct rv_load_property known[] = {
+        {"uri", false}, {"authentication", false}, {NULL, false}};
+    if (endpoint->type != RV_JSON_OBJECT)
+        return load_uri(load, endpoint, node, template);
+    const struct rv_json *uri = rv_json_get(endpoint, RV_STR("uri"));
+    enum rv_err err = rv_load_members(load, endpoint, known, "endpoint");
+    if (err == RV_OK && uri == NULL)
+        err = rv_load_invalid(load, NULL, "an endpoint needs `uri`");
+    if (err == RV_OK)
+        err = object_new(load, 2, template);
+    for (uint32_t i = 0; i < endpoint->len && err == RV_OK; i++) {
+        const struct rv_json_member *member = &endpoint->u.members[i];
+        struct rv_template *item = object_add(template, member->key);
+        size_t path = rv_load_push(load, rv_json_str(&member->key));
+        struct rv_template *policy;
+        if (&member->value == uri) {
+            err = load_uri(load, uri, node, item);
+        } else {
+            err = load_reference(load, &member->value, &policy);
+            if (err == RV_OK)
+                *item = *policy;
+        }
+        if (err == RV_OK)
+            rv_load_pop(load, path);
+    }
+    return err;
+}
+
+/* ---- the rest ---- */
+
+static bool word_is(struct rv_str text, const char *word)
+{
+    if (strlen(word) != text.len)
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if ((text.at[i] | 0x20) != (word[i] | 0x20))
+            return false;
+    return true;
+}
+
+static enum rv_err check_method(struct rv_load *load, const struct rv_json *with,
+                                struct rv_node *node)
+{
+    struct rv_str method;
+    enum rv_err err = rv_load_string(load, with, "method", &method);
+    if (err != RV_OK)
+        return err;
+    if (method.at == NULL)
+        return rv_load_invalid(load, NULL, "call: http needs `method`");
+    if (rv_is_expression(method))
+        return RV_OK;
+    for (size_t i = 0; i < method.len; i++) {
+        char c = (char)(method.at[i] | 0x20);
+        if ((c < 'a' || c > 'z') && c != '-')
+            return rv_load_invalid(load, "method", "a method is a word such as get or post");
+    }
+    node->safe = word_is(method, "GET") || word_is(method, "HEAD");
+    return RV_OK;
+}
+
+/* `headers` and `query`: an object or an expression. */
+static enum rv_err check_pairs(struct rv_load *load, const struct rv_json *with, const char *key)
+{
+    const struct rv_json *pairs = rv_json_get(with, rv_str_of(key));
+    if (pairs == NULL || pairs->type == RV_JSON_OBJECT ||
+        (pairs->type == RV_JSON_STRING && rv_is_expression(rv_json_str(pairs))))
+        return RV_OK;
+    return rv_load_invalid(load, key, "%s must be an object of strings, or an expression in ${ }",
+                           key);
+}
+
+static enum rv_err check_output(struct rv_load *load, const struct rv_json *with)
+{
+    struct rv_str output;
+    const struct rv_json *redirect;
+    enum rv_err err = rv_load_string(load, with, "output", &output);
+    if (err == RV_OK && output.at != NULL && !rv_str_is(output, "raw") &&
+        !rv_str_is(output, "content") && !rv_str_is(output, "response"))
+        err = rv_load_invalid(load, "output", "output must be raw, content or response");
+    if (err == RV_OK)
+        err = rv_load_member(load, with, "redirect", RV_JSON_BOOL, &redirect);
+    return err;
+}
+
+/* metadata.reeve.noEffect: the statuses after which nothing was done at the other side. */
+static enum rv_err load_no_effect(struct rv_load *load, const struct rv_json *task,
+                                  struct rv_template *with)
+{
+    const struct rv_json *reeve = rv_json_at(task, RV_STR("/metadata/reeve"));
+    const struct rv_json *list = rv_json_get(reeve, RV_STR("noEffect"));
+    if (list == NULL)
+        return RV_OK;
+    size_t path = load->path.len;
+    (void)rv_load_push(load, RV_STR("metadata"));
+    (void)rv_load_push(load, RV_STR("reeve"));
+    (void)rv_load_push(load, RV_STR("noEffect"));
+    bool good = list->type == RV_JSON_ARRAY;
+    for (uint32_t i = 0; i < list->len && good; i++) {
+        int64_t status;
+        good = rv_json_int(&list->u.items[i], &status) && status >= 300 && status <= 599;
+    }
+    if (!good)
+        return rv_load_invalid(
+            load, NULL, "noEffect is a list of statuses from 300 to 599, such as [400, 404]");
+    struct rv_template *template;
+    enum rv_err err = rv_load_template(load, list, 0, &template);
+    if (err == RV_OK)
+        *object_add(with, rv_json_of_str(RV_STR("noEffect"))) = *template;
+    rv_load_pop(load, path);
+    return err;
+}
+
+enum rv_err rv_load_http(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
+{
+    static const struct rv_load_property known[] = {
+        {"method", false}, {"endpoint", false}, {"headers", false},  {"query", false},
+        {"body", false},   {"output", false},   {"redirect", false}, {NULL, false}};
+    const struct rv_json *with;
+    enum rv_err err = rv_load_member(load, task, "with", RV_JSON_OBJECT, &with);
+    if (err == RV_OK && with == NULL)
+        err = rv_load_invalid(load, NULL, "call: http needs `with`: method and endpoint");
+    node->value = RV_NEW(load->arena, struct rv_template);
+    if (err != RV_OK || node->value == NULL)
+        return err != RV_OK ? err : rv_load_full(load);
+    size_t path = rv_load_push(load, RV_STR("with"));
+    err = rv_load_members(load, with, known, "call: http");
+    const struct rv_json *endpoint = rv_json_get(with, RV_STR("endpoint"));
+    if (err == RV_OK)
+        err = check_method(load, with, node);
+    if (err == RV_OK && endpoint == NULL)
+        err = rv_load_invalid(load, NULL, "call: http needs `endpoint`");
+    if (err == RV_OK)
+        err = check_pairs(load, with, "headers");
+    if (err == RV_OK)
+        err = check_pairs(load, with, "query");
+    if (err == RV_OK)
+        err = check_output(load, with);
+    if (err == RV_OK)
+        err = object_new(load, with->len + 1, node->value);
+    for (uint32_t i = 0; i < with->len && err == RV_OK; i++) {
+        const struct rv_json_member *member = &with->u.members[i];
+        if (&member->value != endpoint) {
+            err = add_value(load, node->value, member);
+            continue;
+        }
+        size_t inner = rv_load_push(load, RV_STR("endpoint"));
+        err = load_endpoint(load, endpoint, node, object_add(node->value, member->key));
+        if (err == RV_OK)
+            rv_load_pop(load, inner);
+    }
+    if (err != RV_OK)
+        return err;
+    rv_load_pop(load, path);
+    return load_no_effect(load, task, node->value);
+}
