@@ -61,13 +61,13 @@ struct conversation {
     struct rv_session *session; /* the runtime's */
     struct call *calls;         /* owned, by place */
     struct rv_http_lane lanes[RV_LANE_COUNT];
-    bool begun;
 };
 
 struct rv_http {
     struct rv_http_options options;
     struct rv_mailbox notes;
     struct conversation conversations[RV_HTTP_CONVERSATIONS];
+    size_t count; /* of those that have begun: one at the start */
     atomic_bool stop_asked;
     bool stopping;
     int64_t finish_by; /* once it is stopping */
@@ -251,11 +251,75 @@ static void conversation_turn(struct conversation *conversation)
         lane_ask(conversation, &call);
 }
 
-/* The first speaks always; each other one when the one before it is nearly full. */
-static bool conversation_begins(const struct rv_http *http, size_t i)
+static void session_said(void *user, enum rv_log_level level, const char *message)
 {
-    return i == 0 || (http->conversations[i - 1].begun &&
-                      rv_session_open(http->conversations[i - 1].session) >= NEXT_CONVERSATION_AT);
+    const struct rv_http *http = user;
+    http->options.log(level, message);
+}
+
+static void conversation_close(struct conversation *conversation)
+{
+    uint32_t places = conversation->calls != NULL ? rv_session_places(conversation->session) : 0;
+    for (rv_place p = 0; p < places; p++)
+        call_over(&conversation->calls[p]);
+    free(conversation->calls);
+    rv_runtime_free(conversation->runtime);
+    *conversation = (struct conversation){.http = NULL};
+}
+
+static bool conversation_open(struct rv_http *http)
+{
+    struct conversation *conversation = &http->conversations[http->count];
+    char instance[INSTANCE_BYTES];
+    snprintf(instance, sizeof instance, "%.100s.%zu", http->options.instance, http->count + 1);
+    struct rv_runtime_options options = {.session = {.agent = RV_STR("http"),
+                                                     .instance = rv_str_of(instance),
+                                                     .max = RV_CALL_ITEMS_MAX,
+                                                     .wait_ms = RV_WAIT_MS_DEFAULT,
+                                                     .log = session_said,
+                                                     .log_user = http},
+                                         .tries_max = TRIES_MAX,
+                                         .retry_base_ms = RETRY_BASE_MS,
+                                         .retry_cap_ms = RETRY_CAP_MS,
+                                         .circuit_failures = CIRCUIT_FAILURES,
+                                         .circuit_open_ms = CIRCUIT_OPEN_MS,
+                                         .target = target_of,
+                                         .user = conversation};
+    rv_random_bytes(&options.session.seed, sizeof options.session.seed);
+    conversation->http = http;
+    conversation->runtime = rv_runtime_new(&options);
+    if (conversation->runtime == NULL)
+        return false;
+    conversation->session = rv_runtime_session(conversation->runtime);
+    uint32_t places = rv_session_places(conversation->session);
+    conversation->calls = calloc(places, sizeof *conversation->calls);
+    if (conversation->calls == NULL) {
+        conversation_close(conversation);
+        return false;
+    }
+    for (rv_place p = 0; p < places; p++) {
+        struct call *call = &conversation->calls[p];
+        call->conversation = conversation;
+        call->place = p;
+        call->note.call = call;
+    }
+    for (int l = 0; l < RV_LANE_COUNT; l++) {
+        struct rv_http_lane *lane = &conversation->lanes[l];
+        *lane = (struct rv_http_lane){.conversation = conversation, .lane = (enum rv_lane)l};
+        lane->note.lane = lane;
+        lane->ask.lane = lane;
+    }
+    http->count++;
+    return true;
+}
+
+/* One more, when the newest is nearly full. Without memory for it those that are there go on. */
+static void conversation_add(struct rv_http *http)
+{
+    const struct conversation *newest = &http->conversations[http->count - 1];
+    if (!http->stopping && http->count < RV_HTTP_CONVERSATIONS &&
+        rv_session_open(newest->session) >= NEXT_CONVERSATION_AT)
+        (void)conversation_open(http);
 }
 
 /* ---- the end ---- */
@@ -264,7 +328,7 @@ static void stop_begin(struct rv_http *http, int64_t now)
 {
     http->stopping = true;
     http->finish_by = now + STOP_FINISH_MS;
-    for (size_t i = 0; i < RV_HTTP_CONVERSATIONS; i++) {
+    for (size_t i = 0; i < http->count; i++) {
         struct conversation *conversation = &http->conversations[i];
         struct rv_http_lane *poll = &conversation->lanes[RV_LANE_POLL];
         if (!rv_runtime_stop(conversation->runtime, now))
@@ -277,7 +341,7 @@ static void stop_begin(struct rv_http *http, int64_t now)
 static void calls_cancel(struct rv_http *http)
 {
     http->cancelled = true;
-    for (size_t i = 0; i < RV_HTTP_CONVERSATIONS; i++)
+    for (size_t i = 0; i < http->count; i++)
         for (rv_place p = 0; p < rv_session_places(http->conversations[i].session); p++)
             call_cancel(&http->conversations[i].calls[p]);
 }
@@ -285,7 +349,7 @@ static void calls_cancel(struct rv_http *http)
 /* Nothing of it is with another thread. */
 static bool all_back(const struct rv_http *http)
 {
-    for (size_t i = 0; i < RV_HTTP_CONVERSATIONS; i++) {
+    for (size_t i = 0; i < http->count; i++) {
         const struct conversation *conversation = &http->conversations[i];
         for (int l = 0; l < RV_LANE_COUNT; l++)
             if (conversation->lanes[l].under_way)
@@ -300,7 +364,7 @@ static bool all_back(const struct rv_http *http)
 static bool all_ended(const struct rv_http *http)
 {
     bool ended = true;
-    for (size_t i = 0; i < RV_HTTP_CONVERSATIONS && ended; i++)
+    for (size_t i = 0; i < http->count && ended; i++)
         ended = rv_runtime_ended(http->conversations[i].runtime);
     return ended;
 }
@@ -342,13 +406,10 @@ void rv_http_run(void *self)
     for (;;) {
         int64_t until = INT64_MAX;
         int64_t stop_until = INT64_MAX;
-        for (size_t i = 0; i < RV_HTTP_CONVERSATIONS; i++) {
-            struct conversation *conversation = &http->conversations[i];
-            if (!conversation->begun && !conversation_begins(http, i))
-                break;
-            conversation->begun = true;
-            conversation_turn(conversation);
-            int64_t at = rv_runtime_wake_at(conversation->runtime);
+        conversation_add(http);
+        for (size_t i = 0; i < http->count; i++) {
+            conversation_turn(&http->conversations[i]);
+            int64_t at = rv_runtime_wake_at(http->conversations[i].runtime);
             until = at < until ? at : until;
         }
         if (stop_look(http, rv_clock_boot_ms(), &stop_until))
@@ -365,53 +426,6 @@ void rv_http_stop(struct rv_http *http)
 
 /* ---- opening and closing ---- */
 
-static void session_said(void *user, enum rv_log_level level, const char *message)
-{
-    const struct rv_http *http = user;
-    http->options.log(level, message);
-}
-
-static bool conversation_open(struct rv_http *http, size_t number)
-{
-    struct conversation *conversation = &http->conversations[number];
-    char instance[INSTANCE_BYTES];
-    snprintf(instance, sizeof instance, "%.100s.%zu", http->options.instance, number + 1);
-    struct rv_runtime_options options = {.session = {.agent = RV_STR("http"),
-                                                     .instance = rv_str_of(instance),
-                                                     .max = RV_CALL_ITEMS_MAX,
-                                                     .wait_ms = RV_WAIT_MS_DEFAULT,
-                                                     .log = session_said,
-                                                     .log_user = http},
-                                         .tries_max = TRIES_MAX,
-                                         .retry_base_ms = RETRY_BASE_MS,
-                                         .retry_cap_ms = RETRY_CAP_MS,
-                                         .circuit_failures = CIRCUIT_FAILURES,
-                                         .circuit_open_ms = CIRCUIT_OPEN_MS,
-                                         .target = target_of,
-                                         .user = conversation};
-    rv_random_bytes(&options.session.seed, sizeof options.session.seed);
-    conversation->http = http;
-    conversation->runtime = rv_runtime_new(&options);
-    if (conversation->runtime == NULL)
-        return false;
-    conversation->session = rv_runtime_session(conversation->runtime);
-    uint32_t places = rv_session_places(conversation->session);
-    conversation->calls = calloc(places, sizeof *conversation->calls);
-    for (rv_place p = 0; conversation->calls != NULL && p < places; p++) {
-        struct call *call = &conversation->calls[p];
-        call->conversation = conversation;
-        call->place = p;
-        call->note.call = call;
-    }
-    for (int l = 0; l < RV_LANE_COUNT; l++) {
-        struct rv_http_lane *lane = &conversation->lanes[l];
-        *lane = (struct rv_http_lane){.conversation = conversation, .lane = (enum rv_lane)l};
-        lane->note.lane = lane;
-        lane->ask.lane = lane;
-    }
-    return conversation->calls != NULL;
-}
-
 enum rv_err rv_http_open(const struct rv_http_options *options, struct rv_http **ret_http)
 {
     struct rv_http *http = calloc(1, sizeof *http);
@@ -419,11 +433,10 @@ enum rv_err rv_http_open(const struct rv_http_options *options, struct rv_http *
         return RV_ERR_MEMORY;
     http->options = *options;
     rv_mailbox_init(&http->notes, offsetof(struct note, next));
-    for (size_t i = 0; i < RV_HTTP_CONVERSATIONS; i++)
-        if (!conversation_open(http, i)) {
-            rv_http_close(http);
-            return RV_ERR_MEMORY;
-        }
+    if (!conversation_open(http)) {
+        rv_http_close(http);
+        return RV_ERR_MEMORY;
+    }
     *ret_http = http;
     return RV_OK;
 }
@@ -432,15 +445,8 @@ void rv_http_close(struct rv_http *http)
 {
     if (http == NULL)
         return;
-    for (size_t i = 0; i < RV_HTTP_CONVERSATIONS; i++) {
-        struct conversation *conversation = &http->conversations[i];
-        uint32_t places = conversation->calls != NULL ? rv_session_places(conversation->session)
-                                                      : 0;
-        for (rv_place p = 0; p < places; p++)
-            call_over(&conversation->calls[p]);
-        free(conversation->calls);
-        rv_runtime_free(conversation->runtime);
-    }
+    for (size_t i = 0; i < http->count; i++)
+        conversation_close(&http->conversations[i]);
     rv_mailbox_done(&http->notes);
     free(http);
 }
