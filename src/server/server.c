@@ -312,16 +312,20 @@ static void http_log(enum rv_log_level level, const char *message)
 }
 
 /* The agent of `call: http`, which is a client like any other but for the socket. */
-static int http_open(struct server *server, const char *secrets)
+static int http_open(struct server *server, const char *secrets, uint16_t port)
 {
-    char instance[32];
-    snprintf(instance, sizeof instance, "server-%u",
-             rv_scheduler_enlistment(server->scheduler)->instance);
+    /* The same name at each start, so that this one ends what an earlier one left: a store that is
+     * not shared has one server, others are told apart by where they are. */
+    char instance[128] = "server";
+    char host[65] = "host";
+    if (rv_scheduler_enlistment(server->scheduler)->shared) {
+        if (gethostname(host, sizeof host - 1) != 0)
+            host[0] = '\0';
+        snprintf(instance, sizeof instance, "server-%s-%u", host, port);
+    }
     server->inside = rv_inside_new(&server->mailbox);
-    struct rv_http_options options = {.outbound = server->outbound,
-                                      .instance = instance,
-                                      .secrets = secrets,
-                                      .log = http_log};
+    struct rv_http_options options = {
+        .outbound = server->outbound, .instance = instance, .secrets = secrets, .log = http_log};
     enum rv_err err = RV_ERR_MEMORY;
     if (server->inside != NULL) {
         options.door = rv_inside_door(server->inside);
@@ -482,7 +486,7 @@ static int server_open(struct server *server, const struct rv_server_options *op
     if (result == 0)
         result = webhook_open(server, options);
     if (result == 0)
-        result = http_open(server, options->secrets);
+        result = http_open(server, options->secrets, port);
     if (result == 0) {
         result = api_open(server, *listen_fd);
         *listen_fd = -1;

@@ -23,7 +23,7 @@ enum {
     STOP_REPLY_MS = 500,   /* then for the last replies */
     SLEEP_MS_MAX = 60000,
     NOTES_MAX = 512, /* taken at a time */
-    INSTANCE_BYTES = 128
+    INSTANCE_BYTES = 100
 };
 
 /* What comes into the agent's mailbox: an ask that came back, or a call that ended. */
@@ -65,6 +65,7 @@ struct conversation {
 
 struct rv_http {
     struct rv_http_options options;
+    char instance[INSTANCE_BYTES];
     struct rv_mailbox notes;
     struct conversation conversations[RV_HTTP_CONVERSATIONS];
     size_t count; /* of those that have begun: one at the start */
@@ -270,8 +271,8 @@ static void conversation_close(struct conversation *conversation)
 static bool conversation_open(struct rv_http *http)
 {
     struct conversation *conversation = &http->conversations[http->count];
-    char instance[INSTANCE_BYTES];
-    snprintf(instance, sizeof instance, "%.100s.%zu", http->options.instance, http->count + 1);
+    char instance[INSTANCE_BYTES + 24];
+    snprintf(instance, sizeof instance, "%s.%zu", http->instance, http->count + 1);
     struct rv_runtime_options options = {.session = {.agent = RV_STR("http"),
                                                      .instance = rv_str_of(instance),
                                                      .max = RV_CALL_ITEMS_MAX,
@@ -432,6 +433,8 @@ enum rv_err rv_http_open(const struct rv_http_options *options, struct rv_http *
     if (http == NULL)
         return RV_ERR_MEMORY;
     http->options = *options;
+    snprintf(http->instance, sizeof http->instance, "%s", options->instance);
+    http->options.instance = http->instance;
     rv_mailbox_init(&http->notes, offsetof(struct note, next));
     if (!conversation_open(http)) {
         rv_http_close(http);

@@ -44,7 +44,7 @@ struct rv_http_door {
 struct rv_http_options {
     struct rv_outbound *outbound; /* borrowed, as is all of this */
     struct rv_http_door door;
-    const char *instance; /* the same at each start of this server */
+    const char *instance; /* copied; the same at each start of this server */
     const char *secrets;  /* folder with a file for each secret; NULL: there are none */
     void (*log)(enum rv_log_level level, const char *message);
 };
