@@ -20,6 +20,7 @@ void check_late(const struct transition *t);
 void check_delivery(const struct transition *t);
 void check_record(const struct transition *t);
 void check_secrets(const struct transition *t);
+void check_messages(const struct transition *t);
 void check_role(const struct transition *t);
 /* How the attempt that was the newest before this commit stands after it. */
 enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "sim/client.h"
 #include "sim/database.h"
+#include "sim/hook.h"
 #include "sim/rows.h"
 #include "sim/storage.h"
 #include "sim/world.h"
@@ -17,7 +18,7 @@ bool check_all_settled(struct world *w)
         if (rv_task_state_open(task->state) && task->state != RV_TASK_ERROR)
             return false;
     }
-    return true;
+    return hooks_settled(w);
 }
 
 /* P2: a task that is parked calls for an operator until it goes on. */

@@ -15,6 +15,7 @@ void check_transition(const struct transition *t)
     check_undo(t);
     check_record(t);
     check_secrets(t);
+    check_messages(t);
 }
 
 /* I-03, I-04: a task's history has no gaps: each commit starts from what the last one left and

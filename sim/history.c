@@ -301,10 +301,12 @@ static void transition_take(struct transition *t)
     for (size_t i = 0; i < t->change->late_replies_count; i++)
         step_room(past, t->change->late_replies[i].step.number)->late++;
     past->abandoned = history_abandons(t->task);
+    past->has_hook = t->task->reply_url.at != NULL;
     t->w->history->moved = t->task->id;
     past->now = t->now;
     past->row = *t->task;
     past->row.key = past->row.correlation = past->row.input = past->row.context = RV_STR_NONE;
+    past->row.reply_url = RV_STR_NONE;
     past->row.output = past->row.error = RV_STR_NONE;
     t->w->history->open += (int)rv_task_state_open(t->task->state) - (int)was_open;
 }

@@ -56,6 +56,7 @@ struct task_past {
     int64_t quiet_at; /* when the leases of forward attempts that ended unheard are over */
     const struct rv_definition *definition; /* the workload's */
     bool unreadable;                        /* it was parked since it could not be read */
+    bool has_hook;                          /* its submitter has a webhook */
     bool abandoned;                         /* cancelled, its effects are left */
     uint32_t lost_commits;                  /* that the store does not have any more */
     int64_t now;                            /* the store's clock in the newest */

@@ -11,6 +11,7 @@
 #include "sim/fault.h"
 #include "sim/fiber.h"
 #include "sim/history.h"
+#include "sim/hook.h"
 #include "sim/said.h"
 #include "sim/storage.h"
 #include "sim/tap.h"
@@ -252,6 +253,22 @@ void server_left(struct world *w, struct exchange *x)
     queue_add(s, &note->call);
 }
 
+void server_delivered(struct world *w, uint32_t server, uint32_t starts,
+                      const struct rv_notice_result *result)
+{
+    struct server *s = &w->servers[server];
+    if (!s->up || s->starts != starts)
+        return; /* the process that would hear it is gone */
+    struct served *note = served_new(s, NULL);
+    struct rv_call_delivered *u = &note->call.u.delivered;
+    note->call.kind = RV_CALL_DELIVERED;
+    u->items = RV_NEW(&note->call.arena, struct rv_notice_result);
+    rv_assert(u->items != NULL);
+    u->items[0] = *result;
+    u->count = 1;
+    queue_add(s, &note->call);
+}
+
 /* ---- batches ---- */
 
 static void server_end(struct server *s, const char *why, bool cleanly);
@@ -440,6 +457,7 @@ void server_start(struct server *s)
         .scan_rows_max = w->knobs.scan_rows,
         .mono = {mono_now, w},
         .log = {log_write, s},
+        .outlet = hook_outlet(s),
     };
     enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
     if (w->crossings == NULL) /* else the start itself may be crashed at */

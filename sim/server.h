@@ -41,7 +41,7 @@ struct server {
     bool dying;    /* what finishes now is not answered: the process is dead */
     int64_t paused_until;
     int64_t go_on_at; /* when what its batch waits for at the store is there */
-    int64_t run_at; /* the next batch; INT64_MAX: none planned */
+    int64_t run_at;   /* the next batch; INT64_MAX: none planned */
     uint32_t starts;
     uint64_t serial;
     struct rv_parser parser;
@@ -52,9 +52,9 @@ struct server {
     struct served *lost; /* those of a process that died: its last batch was made of them */
     struct served *pool; /* freed ones, with their arenas */
     uint64_t batches;
-    bool at_work;     /* a batch is under way */
-    int64_t taken_at; /* virtual time: its calls came before */
-    int64_t begun_at; /* ... and when it read the store's clock */
+    bool at_work;      /* a batch is under way */
+    int64_t taken_at;  /* virtual time: its calls came before */
+    int64_t begun_at;  /* ... and when it read the store's clock */
     int64_t store_now; /* ... and what that showed */
 };
 
@@ -64,6 +64,9 @@ const struct rv_poll *call_poll(const struct rv_call *call);
 void servers_new(struct world *w);
 void servers_free(struct world *w);
 
+/* What came of a message that the process of that start had sent to a webhook. */
+void server_delivered(struct world *w, uint32_t server, uint32_t starts,
+                      const struct rv_notice_result *result);
 /* At the server that the exchange goes to. */
 void server_receive(struct world *w, struct exchange *x);
 void server_left(struct world *w, struct exchange *x);

@@ -5,6 +5,7 @@
 #include "json/json.h"
 #include "sim/database.h"
 #include "sim/history.h"
+#include "sim/hook.h"
 #include "sim/server.h"
 #include "sim/world.h"
 
@@ -203,4 +204,7 @@ void workload_submission(struct world *w, struct rv_buf *body, uint32_t number)
                   "\"secret\":\"" SIM_CANARY "\"}",
                   (unsigned)(x % w->workload->count), (unsigned)(x >> 8) % 10, number,
                   (unsigned)(x >> 16) % 10);
+    struct rv_str reply_to = hook_reply_to(w, number);
+    if (reply_to.at != NULL)
+        rv_buf_printf(body, ",\"replyTo\":%.*s", RV_STR_FMT(reply_to));
 }

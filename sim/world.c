@@ -8,6 +8,7 @@
 #include "sim/coverage.h"
 #include "sim/crossing.h"
 #include "sim/database.h"
+#include "sim/hook.h"
 #include "sim/net.h"
 #include "sim/operator.h"
 #include "sim/partition.h"
@@ -168,6 +169,9 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
     case EVENT_PARTITION:
         partition_turn(w);
         return;
+    case EVENT_HOOK:
+        hook_turn(w, entry->detail);
+        return;
     }
 }
 
@@ -272,6 +276,7 @@ void world_open(struct world *w)
     ledger_new(w);
     history_new(w);
     said_new(w);
+    hooks_new(w);
     database_new(w);
     servers_new(w);
     for (uint32_t i = 0; i < w->knobs.servers; i++)
@@ -309,6 +314,8 @@ void world_run(struct world *w, const struct world_setup *setup)
     if (w->violated == NULL && w->knobs.canary)
         ledger_forget(w);
     if (w->violated == NULL)
+        check_heard(w);
+    if (w->violated == NULL)
         check_end(w);
     if (w->violated == NULL) {
         uint64_t rows = rows_all(w, database_reader(w));
@@ -323,6 +330,7 @@ void world_free(struct world *w)
 {
     w->over = true;
     servers_free(w);
+    hooks_free(w);
     database_free(w);
     agents_free(w);
     shells_free(w);

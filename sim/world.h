@@ -41,6 +41,7 @@ enum event_kind {
     EVENT_SHELL_TROUBLE, /* actor: shell */
     EVENT_AUTHOR,        /* the author may publish */
     EVENT_PARTITION,     /* links are cut */
+    EVENT_HOOK,          /* detail: flight: a message is at its webhook, or its answer back */
     EVENT_SCRIPT         /* the people of a scenario look at what is to be done */
 };
 
@@ -54,6 +55,7 @@ enum stream {
     STREAM_STORE = STREAM_AGENT + SIM_AGENTS_MAX,
     STREAM_SHELL = STREAM_STORE + SIM_SERVERS_MAX,
     STREAM_PARTITION = STREAM_SHELL + SIM_SHELLS_MAX,
+    STREAM_HOOK,
     STREAM_COUNT
 };
 
@@ -76,6 +78,7 @@ struct coverage;
 struct scenario;
 struct script;
 struct crossings;
+struct hooks;
 
 /* What makes a world: the seed, and what is to be otherwise than the seed says. */
 struct world_setup {
@@ -116,6 +119,7 @@ struct world {
     struct history *history;
     struct said *said;
     struct workload *workload;
+    struct hooks *hooks;
     struct faults *faults;
     struct coverage *coverage;       /* borrowed, or NULL */
     const struct scenario *scenario; /* NULL: a world from a seed; so are the next two */
