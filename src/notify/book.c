@@ -320,7 +320,8 @@ static size_t destination_pick(struct rv_book *book, struct rv_book_destination 
         if (!over)
             entry_send(book, e, now);
         expired += over;
-        ret_picks[count++] = (struct rv_book_pick){e->task, e->next, over};
+        bool ahead = RV_MUTANT_ON(SENT_AHEAD) && e->failures > 0 && e->next < e->last;
+        ret_picks[count++] = (struct rv_book_pick){e->task, e->next + ahead, over};
     }
     return count;
 }
@@ -452,7 +453,7 @@ bool rv_book_result(struct rv_book *book, const struct rv_notice_result *result,
     struct rv_book_verdict v = verdict_of(e);
     v.turned = destination_heed(book, e->destination, result, now);
     v.failing = is_failing(e->destination);
-    if (result->taken) {
+    if (result->taken || (result->alive && RV_MUTANT_ON(REFUSED_AS_TAKEN))) {
         v.row.next++;
         v.row.failures = 0;
         v.row.since = v.row.due_at = now;
