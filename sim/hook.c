@@ -98,8 +98,8 @@ struct rv_scheduler_outlet hook_outlet(struct server *s)
 
 /* ---- where it arrives ---- */
 
-/* N-01: what is sent was committed, in the same bytes. N-02: the first time that a message of a task
- * comes, all before it have come. */
+/* N-01: what is sent was committed, in the same bytes. N-02: the first time that a message of a
+ * task comes, all before it have come. */
 static void hear(struct world *w, const struct rv_notice *notice)
 {
     struct hooks *h = w->hooks;
