@@ -1,5 +1,6 @@
 #include "sim/check.h"
 
+#include "sim/database.h"
 #include "sim/server.h"
 #include "sim/world.h"
 
@@ -34,11 +35,14 @@ static int64_t role_settled_at(const struct world *w)
     return w->healed_at + 2 * (int64_t)w->knobs.role_ms;
 }
 
-/* I-22: two leases after faults have stopped there is a leader, and from then on always. */
+/* I-22: two leases after faults have stopped, and what was under way then has arrived, there is a
+ * leader, and from then on always. */
 static void check_led(struct world *w)
 {
     const struct history *h = w->history;
     int64_t since = h->held_at > w->healed_at ? h->held_at : w->healed_at;
+    if (w->database->slow_until > since)
+        since = w->database->slow_until;
     int64_t allowed = 2 * (int64_t)w->knobs.role_ms + w->knobs.scan_ms;
     if (w->now - since > allowed)
         world_violate(w, "I-22", "for %lld ms nobody has taken or renewed the supervisor's role",

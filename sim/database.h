@@ -23,6 +23,7 @@ struct database {
     struct rv_store *reader;           /* owned; NULL: not shared */
     struct rv_wall_clock clock;
     int64_t wall_ahead;            /* of the virtual time */
+    int64_t slow_until;            /* a call that was slow before faults stopped arrives */
     int64_t looked_at;             /* wall clock of the last look of any server */
     int64_t read_at;               /* the latest wall clock that the store may have read */
     struct absence_seen *absences; /* owned */
