@@ -2,6 +2,7 @@
 
 #include "api/put.h"
 #include "base/limits.h"
+#include "json/json.h"
 
 #ifndef RV_VERSION
 #error "the build says which version this is"
@@ -61,6 +62,15 @@ void rv_render_publish(struct rv_answer *answer, const struct rv_call *call)
     rv_put_open(&answer->body, '{');
     rv_put_workflow(&answer->body, row);
     rv_put_text(&answer->body, "hash", row->hash);
+    if (call->u.publish.warnings_count > 0) {
+        rv_put_open_in(&answer->body, "warnings", '[');
+        for (size_t i = 0; i < call->u.publish.warnings_count; i++) {
+            if (i > 0)
+                rv_buf_add_char(&answer->body, ',');
+            rv_json_write_string(&answer->body, call->u.publish.warnings[i]);
+        }
+        rv_buf_add_char(&answer->body, ']');
+    }
     rv_buf_add_char(&answer->body, '}');
 }
 

@@ -170,6 +170,7 @@ enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **re
         api->options.patience_ms = PATIENCE_MS;
     rv_mailbox_init(&api->finished, offsetof(struct rv_call, next));
     rv_parser_init(&api->parser);
+    api->parser.egress = options->egress;
     enum rv_err err = epoll_open(api);
     if (err != RV_OK)
         close(options->listen_fd);

@@ -3,6 +3,7 @@
 #define RV_API_API_H
 
 #include "api/access.h"
+#include "api/request.h"
 #include "base/err.h"
 #include "base/os/mailbox.h"
 #include "base/str.h"
@@ -24,6 +25,7 @@ struct rv_api_options {
      * ready. */
     enum rv_err (*health)(void *self);
     void *self;
+    struct rv_egress_hook egress; /* on the api's thread; NULL: nobody knows */
 };
 
 /* Starts the thread. MEMORY or IO. */

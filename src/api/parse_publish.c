@@ -4,7 +4,7 @@
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
 
-enum { COMPILE_BYTES_MAX = 64 * 1024 * 1024 };
+enum { COMPILE_BYTES_MAX = 64 * 1024 * 1024, WARNINGS_MAX = 20 };
 
 /* 422 with file, line and column, both in fields and in front of the sentence. */
 static bool definition_refuse(struct rv_parser *parser, const struct rv_request_line *request,
@@ -61,8 +61,46 @@ static bool row_fill(struct rv_parser *parser, const struct rv_json *document,
     return !rv_parser_starved(parser);
 }
 
+/* The endpoint with something in the place of each variable. */
+static struct rv_str endpoint_filled(struct rv_parser *parser, struct rv_str endpoint)
+{
+    rv_buf_reset(&parser->scratch);
+    for (size_t i = 0; i < endpoint.len; i++) {
+        if (endpoint.at[i] != '{') {
+            rv_buf_add_char(&parser->scratch, endpoint.at[i]);
+            continue;
+        }
+        rv_buf_lit(&parser->scratch, "x");
+        while (endpoint.at[i] != '}')
+            i++;
+    }
+    return rv_arena_str(parser->arena, rv_buf_str(&parser->scratch));
+}
+
+/* Calls that will be refused are no fault of the definition: the flag may come later. */
+static bool warnings_add(struct rv_parser *parser, const struct rv_definition *definition,
+                         struct rv_call_publish *publish)
+{
+    uint32_t count = rv_definition_nodes(definition);
+    if (parser->egress.refusal == NULL)
+        return true;
+    publish->warnings = RV_NEW_ARRAY(parser->arena, struct rv_str, WARNINGS_MAX);
+    for (uint32_t n = 1; n <= count && publish->warnings_count < WARNINGS_MAX; n++) {
+        struct rv_str endpoint = rv_definition_endpoint(definition, n);
+        if (endpoint.at == NULL || publish->warnings == NULL)
+            continue;
+        struct rv_str why = parser->egress.refusal(parser->egress.self, parser->arena,
+                                                   endpoint_filled(parser, endpoint));
+        if (why.at != NULL)
+            publish->warnings[publish->warnings_count++] = rv_arena_printf(
+                parser->arena, "%.*s: %.*s", RV_STR_FMT(rv_definition_reference(definition, n)),
+                RV_STR_FMT(why));
+    }
+    return !rv_parser_starved(parser);
+}
+
 static bool publish_read(struct rv_parser *parser, const struct rv_request_line *request,
-                         struct rv_arena *compiled, struct rv_workflow_row *row)
+                         struct rv_arena *compiled, struct rv_call_publish *publish)
 {
     struct rv_json document = {.len = 0};
     struct rv_yaml_fault fault = {.line = 1, .column = 1};
@@ -74,7 +112,8 @@ static bool publish_read(struct rv_parser *parser, const struct rv_request_line 
     if (err != RV_OK)
         return rv_refuse(parser, err, "the definition cannot be read now; try again");
     return definition_load(parser, request, &document, compiled, &definition) &&
-           row_fill(parser, &document, definition, row);
+           row_fill(parser, &document, definition, &publish->row) &&
+           warnings_add(parser, definition, publish);
 }
 
 bool rv_parse_publish(struct rv_parser *parser, const struct rv_request_line *request,
@@ -92,7 +131,7 @@ bool rv_parse_publish(struct rv_parser *parser, const struct rv_request_line *re
         return too_large(parser);
     struct rv_arena compiled;
     rv_arena_init(&compiled, COMPILE_BYTES_MAX);
-    bool good = publish_read(parser, &named, &compiled, &call->u.publish.row);
+    bool good = publish_read(parser, &named, &compiled, &call->u.publish);
     rv_arena_done(&compiled);
     return good;
 }

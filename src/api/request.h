@@ -38,12 +38,19 @@ struct rv_request_line {
 
 struct rv_caller; /* access.h */
 
+/* Why the server itself will refuse to call this URL, on the arena; absent: it will not. */
+struct rv_egress_hook {
+    struct rv_str (*refusal)(void *self, struct rv_arena *arena, struct rv_str url);
+    void *self;
+};
+
 /* What one thread needs to parse requests, one after the other. */
 struct rv_parser {
     struct rv_arena tree; /* of the body, until the request is parsed */
     struct rv_buf scratch;
     struct rv_arena *arena;         /* borrowed: the call's; what outlives parsing goes there */
     const struct rv_caller *caller; /* borrowed: who asks; NULL: nobody was asked for it */
+    struct rv_egress_hook egress;   /* NULL inside: nobody knows */
     struct rv_problem problem;      /* when a parser said no */
 };
 

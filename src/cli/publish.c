@@ -41,6 +41,10 @@ static int file_publish(struct cli *cli, const char *file, struct rv_str text)
     }
     struct rv_str name = cli_text_clean(&cli->arena, cli_str(&answer.json, "workflow"));
     printf("%.*s %s\n", RV_STR_FMT(name), answer.status == 201 ? "published" : "known");
+    const struct rv_json *warnings = rv_json_get(&answer.json, RV_STR("warnings"));
+    for (uint32_t i = 0; warnings != NULL && i < warnings->len; i++)
+        fprintf(stderr, "%s: warning: %.*s\n", file,
+                RV_STR_FMT(cli_text_clean(&cli->arena, rv_json_str(&warnings->u.items[i]))));
     return CLI_DONE;
 }
 

@@ -48,6 +48,8 @@ enum rv_call_kind {
 struct rv_call_publish {
     struct rv_workflow_row row; /* in: space, name, version, hash, source; out: id */
     bool known;                 /* out: the same definition was published before */
+    struct rv_str *warnings;    /* for its author; the scheduler does not look at them */
+    size_t warnings_count;
 };
 
 struct rv_submission {

@@ -337,19 +337,30 @@ static int http_open(struct server *server, const char *secrets, uint16_t port)
     return rv_err_exit(err);
 }
 
-static int api_open(struct server *server, int listen_fd)
+/* On the api's thread: the list does not change. */
+static struct rv_str egress_refusal(void *self, struct rv_arena *arena, struct rv_str url)
+{
+    char why[RV_EGRESS_WHY_BYTES];
+    const struct rv_egress *egress = self;
+    return rv_egress_check_url(egress, url, why) == RV_OK ? RV_STR_NONE
+                                                          : rv_arena_str(arena, rv_str_of(why));
+}
+
+static int api_open(struct server *server, const struct rv_egress *egress, int listen_fd)
 {
     unsigned connections_max;
     long ignored;
     connections_share(&connections_max, &ignored);
-    struct rv_api_options options = {.listen_fd = listen_fd,
-                                     .mailbox = &server->mailbox,
-                                     .access = server->access,
-                                     .tls_cert = server->tls.cert.at,
-                                     .tls_key = server->tls.key.at,
-                                     .connections_max = connections_max,
-                                     .health = store_health,
-                                     .self = server};
+    struct rv_api_options options = {
+        .listen_fd = listen_fd,
+        .mailbox = &server->mailbox,
+        .access = server->access,
+        .tls_cert = server->tls.cert.at,
+        .tls_key = server->tls.key.at,
+        .connections_max = connections_max,
+        .health = store_health,
+        .self = server,
+        .egress = {.refusal = egress_refusal, .self = (void *)(uintptr_t)egress}};
     enum rv_err err = rv_api_open(&options, &server->api);
     rv_keys_init(&server->access.keys);
     if (err == RV_OK)
@@ -488,7 +499,7 @@ static int server_open(struct server *server, const struct rv_server_options *op
     if (result == 0)
         result = http_open(server, options->secrets, port);
     if (result == 0) {
-        result = api_open(server, *listen_fd);
+        result = api_open(server, options->egress, *listen_fd);
         *listen_fd = -1;
     }
     if (result == 0) {
