@@ -208,7 +208,7 @@ static void store_print(const struct server *server, const char *path)
                enlistment->open_tasks == 1 ? "" : "s");
 }
 
-/* As many connections as the system lets this process have, a quarter of them for calls out. */
+/* As many connections as the system lets this process have, a third of them for calls out. */
 static void connections_share(unsigned *ret_api, long *ret_outbound)
 {
     struct rlimit limit;
@@ -220,7 +220,7 @@ static void connections_share(unsigned *ret_api, long *ret_outbound)
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
     rlim_t all = limit.rlim_cur > 3 * FILES_SPARE ? limit.rlim_cur - FILES_SPARE : 2 * FILES_SPARE;
-    rlim_t outbound = all / 4 < OUTBOUND_MAX ? all / 4 : OUTBOUND_MAX;
+    rlim_t outbound = all / 3 < OUTBOUND_MAX ? all / 3 : OUTBOUND_MAX;
     rlim_t api = all - outbound < CONNECTIONS_MAX ? all - outbound : CONNECTIONS_MAX;
     *ret_api = (unsigned)api;
     *ret_outbound = (long)outbound;
