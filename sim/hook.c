@@ -183,6 +183,8 @@ bool hooks_settled(struct world *w)
     size_t count = 0;
     if (w->knobs.hooks == 0)
         return true;
+    if (store == NULL)
+        return false; /* no server is up to ask it */
     rv_arena_reset(&w->history->scratch);
     enum rv_err err = store->ops->list_deliveries(store, &w->history->scratch,
                                                   (struct rv_task_id){0}, RV_STR_NONE,

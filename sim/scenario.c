@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "sim/check.h"
 #include "sim/flows.h"
+#include "sim/hook.h"
 #include "sim/script.h"
 #include "sim/server.h"
 #include "sim/workload.h"
@@ -167,6 +168,7 @@ static void world_set_up(struct world *w, const struct scenario *s)
         .batch_max = 1000,
         .scan_ms = SCAN_MS,
         .role_ms = ROLE_MS,
+        .hooks = s->hooks,
     };
     world_open(w);
     for (uint32_t i = 0; i < s->tasks && w->violated == NULL; i++)
@@ -198,9 +200,9 @@ void scenario_run(struct world *w, const struct scenario *s, struct crossings *c
         agents_new(w);
         script_new(w);
     }
-    while (w->violated == NULL && !script_over(w) && w->now < run->until)
+    while (w->violated == NULL && !(script_over(w) && hooks_settled(w)) && w->now < run->until)
         world_pass(w, w->now + SLICE_MS, NULL);
-    if (w->violated == NULL && !script_over(w))
+    if (w->violated == NULL && !(script_over(w) && hooks_settled(w)))
         world_violate(w, "I-20", "after %lld ms not every task has ended as it should",
                       (long long)w->now);
     ret->over = w->now;
@@ -211,6 +213,8 @@ void scenario_run(struct world *w, const struct scenario *s, struct crossings *c
         ledger_forget(w);
     if (w->violated == NULL)
         check_end(w);
+    if (w->violated == NULL)
+        check_heard(w);
     if (w->violated == NULL)
         scenario_check(w);
     ret->attempts = attempts_count(w);

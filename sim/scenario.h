@@ -80,6 +80,7 @@ struct scenario {
     int64_t down_ms;  /* a crashed server is back after this time */
     int64_t spare_ms; /* beyond what is due for a crash: where attempts expire, or wait by dice */
     uint32_t spare;   /* ... attempts */
+    uint32_t hooks;   /* webhooks: task 0 replies to the first */
     const char *flows[SCENARIO_TASKS_MAX]; /* YAML; of task 0, of task 1 */
     struct act acts[SCENARIO_ACTS_MAX];
     uint32_t acts_count;

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "client/submit.h"
 #include "sim/check.h"
+#include "sim/hook.h"
 #include "sim/workload.h"
 #include "sim/world.h"
 
@@ -57,11 +58,13 @@ bool script_over(struct world *w)
 static void submit(struct world *w, const struct act *act)
 {
     const struct rv_str name = w->workload->workflows[act->task].name;
+    struct rv_str reply_to = hook_reply_to(w, act->task + 1);
     char body[256];
     snprintf(body, sizeof body,
-             "{\"workflow\":\"sim/%.*s\",\"input\":{\"number\":%u},\"key\":\"order-%u\"%s}",
+             "{\"workflow\":\"sim/%.*s\",\"input\":{\"number\":%u},\"key\":\"order-%u\"%s%s%.*s}",
              RV_STR_FMT(name), act->task, act->task,
-             act->verb == VERB_SUBMIT_OTHER ? ",\"correlationId\":\"other\"" : "");
+             act->verb == VERB_SUBMIT_OTHER ? ",\"correlationId\":\"other\"" : "",
+             reply_to.at != NULL ? ",\"replyTo\":" : "", RV_STR_FMT(reply_to));
     world_say(w, "client", "submits order-%u%s", act->task,
               act->verb == VERB_SUBMIT_OTHER ? " with another body" : "");
     net_ask(w, PEER_SCRIPT, 0, 0, act->verb, "POST", RV_STR("/v1/tasks"), rv_str_of(body),
