@@ -199,12 +199,33 @@ static bool entry_queue(struct rv_book *book, struct entry *e)
     return true;
 }
 
+static size_t tasks_max(const struct rv_book_destination *d)
+{
+    return is_failing(d) ? RV_BOOK_FAILING_MAX : RV_BOOK_TASKS_MAX;
+}
+
+/* A destination that fails needs few of its tasks here: the others go back to their rows, so that
+ * those of the living have room. */
+static void destination_shed(struct rv_book *book, struct rv_book_destination *d)
+{
+    struct rv_heap_entry taken;
+    while (d->tasks > RV_BOOK_FAILING_MAX && rv_heap_pop(&d->due, &taken)) {
+        struct entry *e = entry_find(book, (struct rv_task_id){(int64_t)taken.value});
+        if (e == NULL || e->queued_at != taken.at || e->destination != d)
+            continue;
+        entry_free(book, e);
+        d->more = true;
+        d->after = (struct rv_task_id){0};
+    }
+}
+
 static struct entry *entry_new(struct rv_book *book, const struct rv_delivery *row, int64_t now)
 {
     struct rv_book_destination *d = destination_get(book, row->destination, now);
     if (d == NULL)
         return NULL;
-    struct entry *e = d->tasks < RV_BOOK_TASKS_MAX ? calloc(1, sizeof *e) : NULL;
+    bool room = d->tasks < tasks_max(d) && book->tasks.count < RV_BOOK_ALL_MAX;
+    struct entry *e = room ? calloc(1, sizeof *e) : NULL;
     if (e != NULL &&
         rv_map_put(&book->tasks, (uint64_t)row->task.value, 0, (uint64_t)(uintptr_t)e) != RV_OK) {
         free(e);
@@ -426,6 +447,8 @@ static bool destination_heed(struct rv_book *book, struct rv_book_destination *d
     pause = pause > asked ? pause : asked;
     if (pause > 0)
         d->not_before = now + pause;
+    if (is_failing(d) && !failing)
+        destination_shed(book, d);
     return is_failing(d) && !failing;
 }
 
@@ -486,8 +509,10 @@ bool rv_book_hungry(const struct rv_book *book, struct rv_str *ret_destination,
                     struct rv_task_id *ret_after)
 {
     struct rv_book_destination *d = book->first;
+    if (book->tasks.count >= RV_BOOK_ALL_MAX)
+        return false;
     for (size_t left = book->destinations.count; left > 0; left--, d = d->next) {
-        if (!d->more || d->tasks > RV_BOOK_TASKS_MAX / 2)
+        if (!d->more || d->tasks > tasks_max(d) / 2)
             continue;
         *ret_destination = name_of(d);
         *ret_after = d->after;

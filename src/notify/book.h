@@ -25,9 +25,11 @@
  * each of its tasks is given up a day after its message could first be sent. */
 
 enum {
-    RV_BOOK_SENT_MAX = 1024,  /* on their way at once, to all destinations */
-    RV_BOOK_WINDOW_MAX = 128, /* ... to one */
-    RV_BOOK_TASKS_MAX = 4096, /* known of one destination; the others wait in their rows */
+    RV_BOOK_SENT_MAX = 1024,       /* on their way at once, to all destinations */
+    RV_BOOK_WINDOW_MAX = 128,      /* ... to one */
+    RV_BOOK_TASKS_MAX = 4096,      /* known of one destination; the others wait in their rows */
+    RV_BOOK_FAILING_MAX = 64,      /* ... that is failing */
+    RV_BOOK_ALL_MAX = 1024 * 1024, /* ... of all */
     RV_BOOK_DESTINATIONS_MAX = 4096
 };
 
