@@ -78,6 +78,21 @@ static void the_url_gets_the_query(void **state)
     }
 }
 
+static void the_target_is_host_and_port_alone(void **state)
+{
+    static const char *const uris[] = {"http://A.example:81/x", "http://me:canary@a.example:81?x",
+                                       "http://c@n@a.example:81#x"};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct rv_http_order order;
+        char input[256];
+        snprintf(input, sizeof input, "{\"method\":\"get\",\"endpoint\":\"%s\"}", uris[i]);
+        read_good(&order, input);
+        assert_string_equal(order.target, "a.example:81");
+        rv_http_order_done(&order);
+    }
+}
+
 static void the_body_goes_as_its_type_says(void **state)
 {
     static const struct {
@@ -417,6 +432,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_url_gets_the_query),
+        cmocka_unit_test(the_target_is_host_and_port_alone),
         cmocka_unit_test(the_body_goes_as_its_type_says),
         cmocka_unit_test(credentials_are_sent_and_not_shown),
         cmocka_unit_test(what_cannot_be_sent_is_told_without_an_effect),

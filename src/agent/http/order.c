@@ -120,12 +120,18 @@ static bool method_read(struct rv_http_order *order, const struct rv_json *input
     return true;
 }
 
-/* "host:port" as it is written, for the circuit. */
+/* "host:port" as it is written, for the circuit and for people: without a user name and password,
+ * with which no call is made. */
 static void target_read(struct rv_http_order *order)
 {
     const char *host = strstr(order->url.at, "://");
     host = host != NULL ? host + 3 : order->url.at;
     size_t len = strcspn(host, "/?#");
+    const char *at = memrchr(host, '@', len);
+    if (at != NULL) {
+        len -= (size_t)(at + 1 - host);
+        host = at + 1;
+    }
     if (len >= sizeof order->target)
         len = sizeof order->target - 1;
     for (size_t i = 0; i < len; i++)
