@@ -23,15 +23,16 @@ struct record record_of(const struct rv_step *step)
 }
 
 /* Whether the step has failed for good, and begins anew, perhaps both in this commit. A failure
- * that the ladder repeats is counted. */
+ * that the ladder repeats is counted; a timeout of the DSL ends the step whatever it waits for. */
 static bool is_anew(const struct transition *t, const struct step_past *past,
                     const struct rv_step *step)
 {
     enum rv_attempt_state was = check_state_now(t, past, step);
     bool failed = was == RV_ATTEMPT_FAILED || was == RV_ATTEMPT_EXPIRED || was == RV_ATTEMPT_LOST;
     bool counted = step->failure_count > 0 || step->round > 0;
-    return past->row.state == RV_STEP_ERROR ||
-           (rv_attempt_state_live(past->row.attempt_state) && failed && !counted);
+    bool ended = rv_attempt_state_live(past->row.attempt_state) && failed;
+    bool timed_out = past->row.deadline != 0 && past->row.deadline <= t->now;
+    return past->row.state == RV_STEP_ERROR || ((ended || timed_out) && !counted);
 }
 
 static void check_step_record(const struct transition *t, const struct step_past *past,

@@ -540,7 +540,7 @@ void server_outage(struct server *s)
     uint32_t actor = ACTOR_SERVER + s->number;
     if (fault_strikes(w, FAULT_KILL_IDLE, actor)) {
         server_kill(s, "killed between two batches");
-    } else if (fault_strikes(w, FAULT_SERVER_PAUSE, actor)) {
+    } else if (w->now >= s->paused_until && fault_strikes(w, FAULT_SERVER_PAUSE, actor)) {
         int64_t ms = (int64_t)fault_roll(w, 5 * w->knobs.role_ms);
         world_say(w, s->name, "stops for %lld ms", (long long)ms);
         s->paused_until = w->now + ms;
