@@ -558,6 +558,8 @@ void servers_heal(struct world *w)
         struct server *s = &w->servers[i];
         if (s->fiber != NULL && fiber_paused(s->fiber) && s->go_on_at == s->paused_until)
             server_go_on_at(s, w->now);
+        if (s->fiber != NULL && fiber_paused(s->fiber) && s->go_on_at > w->database->slow_until)
+            w->database->slow_until = s->go_on_at;
         s->paused_until = 0;
         if (s->up && tap_misread(s))
             server_kill(s, "is restarted: it remembers what it has misread");

@@ -78,11 +78,8 @@ static int64_t half_way(struct tap *tap)
     struct world *w = tap->world;
     unsigned stream = STREAM_STORE + tap->server->number;
     int64_t ms = world_spread(w, stream, w->healed ? 1 : w->knobs.store_ms) / 2;
-    if (fault_strikes(w, FAULT_SLOW_STORE, tap->actor)) {
+    if (fault_strikes(w, FAULT_SLOW_STORE, tap->actor))
         ms += (int64_t)fault_roll(w, 5000);
-        if (w->now + ms > w->database->slow_until)
-            w->database->slow_until = w->now + ms;
-    }
     return ms;
 }
 
