@@ -95,6 +95,7 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.records_count = s->batch.records_count;
         batch.deliveries = s->batch.deliveries;
         batch.deliveries_count = s->batch.deliveries_count;
+        batch.sweep = s->batch.sweep;
     }
     enum rv_err err = s->store->ops->commit(s->store, &batch);
     if (err == RV_ERR_IO)
@@ -107,6 +108,7 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         s->batch.lost = err != RV_OK;
     }
     s->batch.wrote = s->batch.wrote || err == RV_OK;
+    s->batch.swept = s->batch.swept || (first && err == RV_OK);
     return err;
 }
 
@@ -267,7 +269,8 @@ enum rv_err batch_commit(struct rv_scheduler *s)
     struct rv_change *changes = RV_NEW_ARRAY(s->batch.arena, struct rv_change, count + 1);
     if (err == RV_OK && changes == NULL)
         err = RV_ERR_MEMORY;
-    if (err != RV_OK || (batch_only_reads(s) && !s->batch.must_commit))
+    bool nothing = batch_only_reads(s) && !s->batch.must_commit && s->batch.sweep == NULL;
+    if (err != RV_OK || nothing)
         s->store->ops->rollback(s->store);
     else
         err = changes_commit(s, changes, count);

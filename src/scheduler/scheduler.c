@@ -477,6 +477,7 @@ static void batch_act(struct rv_scheduler *s)
         }
     }
     deliveries_act(s);
+    retention_act(s);
     while (s->batch.calls.first != NULL)
         act_call(s, s->batch.calls.first);
     polls_act_parked(s);
@@ -606,7 +607,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.records_count = s->batch.key_changes = 0;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
-    s->batch.must_commit = s->batch.wrote = s->batch.lost = false;
+    s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
+    s->batch.sweep = NULL;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.heavy = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
@@ -664,6 +666,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
         err = batch_load(s, due, due_count);
     if (err == RV_OK)
         err = batch_decide(s, due, due_count);
+    if (err == RV_OK)
+        retention_plan(s);
     return err;
 }
 
@@ -763,7 +767,10 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t at = rv_supervisor_next_at(&s->supervisor);
     int64_t deliveries = deliveries_next_at(s);
-    int64_t wait = (deliveries < at ? deliveries : at) - s->batch.now - gone;
+    int64_t retention = retention_next_at(s);
+    at = deliveries < at ? deliveries : at;
+    at = retention < at ? retention : at;
+    int64_t wait = at - s->batch.now - gone;
     if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
         wait = CLOCK_STANDS_MS;
     /* What the store has just refused, or lost twice, it would refuse again: not at once, and not

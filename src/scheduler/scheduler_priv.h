@@ -118,6 +118,14 @@ struct others {
     struct rv_map missed; /* tasks to be loaded in the next batch: another server was faster */
 };
 
+/* Where the retention rule stands (retention.c). */
+struct retention {
+    struct rv_sweep sweep; /* of the newest batch that had one; the places where it goes on */
+    int64_t next_at;
+    size_t tasks_gone; /* in the round that is under way */
+    size_t keys_gone;
+};
+
 /* One turn of the cycle. */
 struct batch {
     uint64_t turn; /* counts the batches of this process */
@@ -143,6 +151,8 @@ struct batch {
     struct rv_notice **notices; /* ... as they leave; owned until then */
     size_t picks_count;
     bool must_commit;     /* the role was renewed */
+    struct rv_sweep *sweep; /* NULL: none in this batch */
+    bool swept;           /* its transaction was committed */
     bool wrote;           /* a transaction of it was committed */
     bool lost;            /* its commit had an unknown outcome, and the store has nothing of it */
     enum rv_err refused;  /* OK, or with what the store has refused a piece of it for now */
@@ -195,6 +205,7 @@ struct rv_scheduler {
     struct workflow_cache workflows;
     struct rv_supervisor supervisor;
     struct others others;
+    struct retention retention;
     struct deliveries deliveries;
     struct agents agents;
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
@@ -256,6 +267,13 @@ void log_alert(struct rv_scheduler *s, const struct rv_alert *alert);
 
 /* scheduler.c: when what could not be done now is done again. */
 int64_t again_at(const struct rv_scheduler *s);
+
+/* retention.c */
+/* Gives the batch a piece of the retention rule when one is due. */
+void retention_plan(struct rv_scheduler *s);
+void retention_act(struct rv_scheduler *s);
+/* When the next piece is due; INT64_MAX: never. */
+int64_t retention_next_at(const struct rv_scheduler *s);
 
 /* commit.c */
 /* The store's begin; what it says of lost history is kept for the next batch. */

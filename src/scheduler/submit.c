@@ -48,13 +48,20 @@ static enum rv_err item_known(struct rv_scheduler *s, struct rv_submission *item
                       "same body to get the same task"));
         return RV_OK;
     }
-    item->task = row->task;
-    item->known = true;
     struct work *work;
     enum rv_err err = work_get(s, row->task, &work);
-    if (err == RV_OK && work->task != NULL)
-        item->state = work->task->state;
-    return err;
+    if (err != RV_OK)
+        return err;
+    if (work->task == NULL) {
+        refuse(item, RV_ERR_LATE,
+               RV_STR("the task of this key has ended and was deleted by --retain: it is not run "
+                      "again; use a new key for a new task"));
+        return RV_OK;
+    }
+    item->task = row->task;
+    item->known = true;
+    item->state = work->task->state;
+    return RV_OK;
 }
 
 /* Where its messages would go; an item that asks for what cannot be is refused. */

@@ -2,6 +2,7 @@
 
 #include "base/os/log.h"
 #include "base/suggest.h"
+#include "base/time.h"
 #include "outbound/egress.h"
 #include "server/server.h"
 
@@ -137,6 +138,28 @@ static bool log_choose(const char *form)
     return true;
 }
 
+/* "90s", "30m", "12h", "7d", an ISO 8601 duration, or "forever", which is 0. */
+static bool retain_read(const char *text, int64_t *ret_ms)
+{
+    static const char units[] = "smhd";
+    static const int64_t unit_ms[] = {RV_SECOND_MS, RV_MINUTE_MS, RV_HOUR_MS, RV_DAY_MS};
+    char *end = NULL;
+    *ret_ms = 0;
+    if (strcmp(text, "forever") == 0)
+        return true;
+    if (rv_duration_parse(rv_str_of(text), ret_ms) == RV_OK)
+        return *ret_ms >= RV_SECOND_MS;
+    long long count = strtoll(text, &end, 10);
+    const char *unit = *end != '\0' && end[1] == '\0' ? strchr(units, *end) : NULL;
+    if (unit == NULL || text[0] < '0' || text[0] > '9' || count < 1)
+        return false;
+    int64_t each = unit_ms[unit - units];
+    if (count > RV_DURATION_MS_MAX / each)
+        return false;
+    *ret_ms = count * each;
+    return true;
+}
+
 static int serve(int argc, char **argv, struct serve_options *options)
 {
     const char **values = options->values;
@@ -158,9 +181,18 @@ static int serve(int argc, char **argv, struct serve_options *options)
         fprintf(stderr, "reeve serve: --log %s: must be text, json or auto\n", values[OPTION_LOG]);
         return EXIT_USAGE;
     }
+    int64_t retain_ms;
+    if (!retain_read(values[OPTION_RETAIN], &retain_ms)) {
+        fprintf(stderr,
+                "reeve serve: --retain %s: must be a time from 1s on, such as 90s, 30m, 12h, 7d, or "
+                "forever\n",
+                values[OPTION_RETAIN]);
+        return EXIT_USAGE;
+    }
     struct rv_server_options server = {.listen = rv_str_of(values[OPTION_LISTEN]),
                                        .store = values[OPTION_STORE],
                                        .egress = options->egress,
+                                       .retain_ms = retain_ms,
                                        .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],
                                        .secrets = values[OPTION_SECRETS],
                                        .tls_cert = values[OPTION_TLS_CERT],

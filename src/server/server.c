@@ -176,7 +176,7 @@ static int store_open(struct server *server, const char *path)
     return rv_err_exit(err);
 }
 
-static int scheduler_open(struct server *server)
+static int scheduler_open(struct server *server, int64_t retain_ms)
 {
     struct rv_scheduler_options options = {
         .store = server->store,
@@ -185,6 +185,7 @@ static int scheduler_open(struct server *server)
         .mono = {.now = mono_now},
         .log = {.write = scheduler_log},
         .outlet = rv_webhook_outlet(&server->webhook),
+        .retain_ms = retain_ms,
     };
     rv_random_bytes(&options.seed, sizeof options.seed);
     rv_random_bytes(&options.hash_key, sizeof options.hash_key);
@@ -486,7 +487,7 @@ static void listening_print(const struct rv_server_options *options, uint16_t po
 static int server_open(struct server *server, const struct rv_server_options *options,
                        int *listen_fd, uint16_t port, const sigset_t *signals)
 {
-    int result = scheduler_open(server);
+    int result = scheduler_open(server, options->retain_ms);
     if (result != 0)
         return result;
     result = access_open(server, options);

@@ -90,6 +90,25 @@ struct rv_delivery_change {
     enum rv_err outcome;          /* set by commit: OK, CONFLICT (also when it is gone), DEPOSED */
 };
 
+/* A piece of the retention rule. Tasks are looked at by ascending id; one that has ended at
+ * `ended_by` or before, and of whose messages none waits for its delivery, is deleted with all that
+ * hangs on it. Its key stays, and is deleted in a walk of its own, once that over the tasks has ended,
+ * by the ids of tasks: when the task is not there any more and was made at `keys_by` or before.
+ * Looked at after all else of the batch, so that what the batch has opened again stays. */
+struct rv_sweep {
+    int64_t ended_by;
+    int64_t keys_by;
+    size_t rows_max; /* that are looked at or deleted; the rows of a task go together */
+    int64_t epoch;   /* guards all of it as that of a change does */
+    /* Set by commit to where the next piece goes on. Both none: from the beginning, since both
+     * walks have ended. */
+    struct rv_task_id tasks_after;
+    struct rv_task_id keys_after;
+    size_t tasks_gone;             /* set by commit */
+    size_t keys_gone;
+    enum rv_err outcome; /* set by commit: OK or DEPOSED */
+};
+
 struct rv_batch {
     struct rv_change *changes;
     size_t changes_count;
@@ -101,6 +120,7 @@ struct rv_batch {
     size_t records_count;
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
+    struct rv_sweep *sweep; /* NULL: none */
     int64_t number; /* written into the instance's row; counts up by one per instance */
 };
 

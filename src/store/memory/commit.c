@@ -68,18 +68,52 @@ static void open_trim(struct rv_store_memory_data *data)
 
 /* ---- taking back and keeping ---- */
 
+void memory_node_free(struct node *node)
+{
+    sorted_free(&node->steps);
+    sorted_free(&node->attempts);
+    sorted_free(&node->late);
+    sorted_free(&node->messages);
+    sorted_free(&node->delivery);
+    free(node->row);
+    free(node);
+}
+
+static void key_free(struct key_node *key)
+{
+    free(key->row);
+    free(key);
+}
+
+void memory_log_free(struct undo *log, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(log[i].old);
+        if (log[i].kind == UNDO_GONE)
+            memory_node_free(log[i].node);
+        if (log[i].kind == UNDO_UNKEY)
+            key_free(log[i].key);
+    }
+    free(log);
+}
+
+/* Out of its list. */
 static void key_unlink(struct rv_store_memory_data *data, struct key_node *key)
 {
     uint64_t hash = memory_key_hash(key->row->key);
-    /* Newest first, and writes are taken back in reverse: it is the head of its list. */
     uint64_t *head = rv_map_find(&data->keys, hash, 0);
-    rv_assert(head != NULL && *head == (uint64_t)(uintptr_t)key);
-    if (key->next != NULL)
-        *head = (uint64_t)(uintptr_t)key->next;
-    else
-        rv_map_remove(&data->keys, hash, 0);
-    free(key->row);
-    free(key);
+    rv_assert(head != NULL);
+    struct key_node *before = (struct key_node *)(uintptr_t)*head;
+    if (before == key) {
+        if (key->next != NULL)
+            *head = (uint64_t)(uintptr_t)key->next;
+        else
+            rv_map_remove(&data->keys, hash, 0);
+        return;
+    }
+    while (before->next != key)
+        before = before->next;
+    before->next = key->next;
 }
 
 static void node_unlink(struct rv_store_memory_data *data, struct node *node)
@@ -89,16 +123,35 @@ static void node_unlink(struct rv_store_memory_data *data, struct node *node)
     sorted_remove(&data->tasks, sorted_find(&data->tasks, id.value, 0));
     if (node->queued)
         sorted_remove(&data->open, sorted_find(&data->open, id.value, 0));
+    node->queued = false;
     open_count(data, node->row, NULL);
+}
+
+static void node_undo(struct rv_store_memory_data *data, struct node *node)
+{
+    node_unlink(data, node);
     rv_assert(node->steps.count == 0 && node->attempts.count == 0 && node->late.count == 0);
     rv_assert(node->messages.count == 0 && node->delivery.count == 0);
-    sorted_free(&node->steps);
-    sorted_free(&node->attempts);
-    sorted_free(&node->late);
-    sorted_free(&node->messages);
-    sorted_free(&node->delivery);
-    free(node->row);
-    free(node);
+    memory_node_free(node);
+}
+
+/* What was deleted stands again. */
+static void node_restore(struct rv_store_memory_data *data, struct node *node)
+{
+    int64_t id = node->row->id.value;
+    enum rv_err err = rv_map_put(&data->ids, (uint64_t)id, 0, (uint64_t)(uintptr_t)node);
+    if (err == RV_OK)
+        err = sorted_insert(&data->tasks, id, 0, node);
+    rv_assert(err == RV_OK);
+}
+
+/* At the head of its list, where it is found as well. */
+static enum rv_err key_link(struct rv_store_memory_data *data, struct key_node *key)
+{
+    uint64_t hash = memory_key_hash(key->row->key);
+    const uint64_t *head = rv_map_find(&data->keys, hash, 0);
+    key->next = head != NULL ? (struct key_node *)(uintptr_t)*head : NULL;
+    return rv_map_put(&data->keys, hash, 0, (uint64_t)(uintptr_t)key);
 }
 
 static void record_undo(struct rv_store_memory_data *data, const struct undo *undo)
@@ -115,7 +168,7 @@ static void undo_apply(struct rv_store_memory_data *data, const struct undo *und
 {
     switch (undo->kind) {
     case UNDO_NODE:
-        node_unlink(data, undo->node);
+        node_undo(data, undo->node);
         break;
     case UNDO_TASK:
         open_count(data, undo->node->row, undo->old);
@@ -135,6 +188,16 @@ static void undo_apply(struct rv_store_memory_data *data, const struct undo *und
     }
     case UNDO_KEY:
         key_unlink(data, undo->key);
+        key_free(undo->key);
+        break;
+    case UNDO_TAKEN:
+        rv_assert(sorted_insert(undo->set, undo->a, undo->b, undo->old) == RV_OK);
+        break;
+    case UNDO_GONE:
+        node_restore(data, undo->node);
+        break;
+    case UNDO_UNKEY:
+        rv_assert(key_link(data, undo->key) == RV_OK);
         break;
     case UNDO_RECORD:
         record_undo(data, undo);
@@ -239,14 +302,9 @@ static enum rv_err key_put(struct commit *commit, const struct rv_key_row *row)
     struct key_node *key = undo != NULL ? calloc(1, sizeof *key) : NULL;
     if (key == NULL)
         return RV_ERR_MEMORY;
-    uint64_t hash = memory_key_hash(row->key);
-    const uint64_t *head = rv_map_find(&commit->data->keys, hash, 0);
-    key->next = head != NULL ? (struct key_node *)(uintptr_t)*head : NULL;
     key->row = shape_copy(&shape_key, row);
-    if (key->row == NULL ||
-        rv_map_put(&commit->data->keys, hash, 0, (uint64_t)(uintptr_t)key) != RV_OK) {
-        free(key->row);
-        free(key);
+    if (key->row == NULL || key_link(commit->data, key) != RV_OK) {
+        key_free(key);
         return RV_ERR_MEMORY;
     }
     *undo = (struct undo){.kind = UNDO_KEY, .key = key};
@@ -435,6 +493,127 @@ static enum rv_err record_put(struct commit *commit, struct rv_record_change *ch
     return RV_OK;
 }
 
+/* ---- the retention rule ---- */
+
+static enum rv_err row_take(struct commit *commit, struct sorted *set, struct sorted_entry *entry)
+{
+    struct undo *undo = log_next(commit);
+    if (undo == NULL)
+        return RV_ERR_MEMORY;
+    *undo = (struct undo){
+        .kind = UNDO_TAKEN, .set = set, .a = entry->a, .b = entry->b, .old = entry->row};
+    sorted_remove(set, entry);
+    commit->count++;
+    return RV_OK;
+}
+
+static bool sweep_takes(const struct rv_sweep *sweep, const struct node *node)
+{
+    const struct rv_task *task = node->row;
+    const struct rv_delivery *delivery = node->delivery.count > 0 ? node->delivery.at[0].row : NULL;
+    bool waits = delivery != NULL && delivery->next <= delivery->last;
+    return !rv_task_state_open(task->state) && task->ended_at != 0 &&
+           task->ended_at <= sweep->ended_by && !waits;
+}
+
+static enum rv_err sweep_node(struct commit *commit, struct node *node)
+{
+    struct sorted *alerts = &commit->data->alerts;
+    enum rv_err err = RV_OK;
+    for (size_t i = alerts->count; err == RV_OK && i > 0; i--) {
+        const struct rv_alert *alert = alerts->at[i - 1].row;
+        if (alert->task.value == node->row->id.value)
+            err = row_take(commit, alerts, &alerts->at[i - 1]);
+    }
+    struct undo *undo = err == RV_OK ? log_next(commit) : NULL;
+    if (undo == NULL)
+        return RV_ERR_MEMORY;
+    node_unlink(commit->data, node);
+    *undo = (struct undo){.kind = UNDO_GONE, .node = node};
+    commit->count++;
+    return RV_OK;
+}
+
+static enum rv_err sweep_tasks(struct commit *commit, struct rv_sweep *sweep)
+{
+    struct sorted *tasks = &commit->data->tasks;
+    size_t rows = 0;
+    size_t i = sorted_place(tasks, sweep->tasks_after.value + 1, 0);
+    sweep->tasks_after.value = 0;
+    while (i < tasks->count) {
+        struct node *node = tasks->at[i].row;
+        if (rv_id_made_at(node->row->id) > sweep->ended_by)
+            return RV_OK;
+        if (rows >= sweep->rows_max) {
+            sweep->tasks_after.value = node->row->id.value - 1;
+            return RV_OK;
+        }
+        rows++;
+        if (!sweep_takes(sweep, node)) {
+            i++;
+            continue;
+        }
+        rows += node->steps.count + node->attempts.count + node->late.count + node->messages.count;
+        sweep->tasks_gone++;
+        enum rv_err err = sweep_node(commit, node);
+        if (err != RV_OK)
+            return err;
+    }
+    return RV_OK;
+}
+
+/* The key of the least id after that one; NULL: there is none. The simulator's stores are small. */
+static struct key_node *key_after(const struct rv_store_memory_data *data, int64_t after)
+{
+    struct key_node *least = NULL;
+    for (size_t i = 0; i < data->keys.room; i++) {
+        if (!data->keys.slots[i].used)
+            continue;
+        for (struct key_node *key = (struct key_node *)(uintptr_t)data->keys.slots[i].value;
+             key != NULL; key = key->next)
+            if (key->row->task.value > after &&
+                (least == NULL || key->row->task.value < least->row->task.value))
+                least = key;
+    }
+    return least;
+}
+
+static enum rv_err sweep_keys(struct commit *commit, struct rv_sweep *sweep)
+{
+    int64_t after = sweep->keys_after.value;
+    sweep->keys_after.value = 0;
+    for (size_t rows = 0;; rows++) {
+        struct key_node *key = key_after(commit->data, after);
+        if (key == NULL || rv_id_made_at(key->row->task) > sweep->keys_by)
+            return RV_OK;
+        if (rows >= sweep->rows_max) {
+            sweep->keys_after.value = after;
+            return RV_OK;
+        }
+        after = key->row->task.value;
+        if (memory_node_find(commit->data, key->row->task) != NULL)
+            continue;
+        struct undo *undo = log_next(commit);
+        if (undo == NULL)
+            return RV_ERR_MEMORY;
+        key_unlink(commit->data, key);
+        *undo = (struct undo){.kind = UNDO_UNKEY, .key = key};
+        commit->count++;
+        sweep->keys_gone++;
+    }
+}
+
+static enum rv_err sweep_run(struct commit *commit, struct rv_sweep *sweep)
+{
+    bool deposed = sweep->epoch != 0 && !supervises(commit->store, sweep->epoch);
+    sweep->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
+    sweep->tasks_gone = sweep->keys_gone = 0;
+    if (deposed)
+        return RV_OK;
+    enum rv_err err = sweep->keys_after.value == 0 ? sweep_tasks(commit, sweep) : RV_OK;
+    return err == RV_OK && sweep->tasks_after.value == 0 ? sweep_keys(commit, sweep) : err;
+}
+
 static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
 {
     enum rv_err err = RV_OK;
@@ -448,6 +627,8 @@ static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
         err = record_put(commit, &batch->records[i]);
     for (size_t i = 0; err == RV_OK && i < batch->deliveries_count; i++)
         err = delivery_put(commit, &batch->deliveries[i]);
+    if (err == RV_OK && batch->sweep != NULL)
+        err = sweep_run(commit, batch->sweep);
     return err;
 }
 

@@ -19,13 +19,6 @@ static struct kept *kept_at(const struct rv_store_memory_data *data, size_t i)
     return &data->kept[(data->kept_first + i) % data->kept_room];
 }
 
-static void log_free(struct undo *log, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(log[i].old);
-    free(log);
-}
-
 void rv_store_memory_data_keep(struct rv_store_memory_data *data, size_t commits)
 {
     rv_assert(data->opened == 0 && data->kept == NULL && commits > 0);
@@ -49,12 +42,12 @@ void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t cou
 {
     data->commits++;
     if (data->kept_room == 0) {
-        log_free(log, count);
+        memory_log_free(log, count);
         return;
     }
     if (data->kept_count == data->kept_room) {
         struct kept *oldest = kept_at(data, 0);
-        log_free(oldest->log, oldest->count);
+        memory_log_free(oldest->log, oldest->count);
         data->kept_first = (data->kept_first + 1) % data->kept_room;
         data->kept_count--;
     }
@@ -68,7 +61,7 @@ void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t cou
 void memory_kept_free(struct rv_store_memory_data *data)
 {
     for (size_t i = 0; i < data->kept_count; i++)
-        log_free(kept_at(data, i)->log, kept_at(data, i)->count);
+        memory_log_free(kept_at(data, i)->log, kept_at(data, i)->count);
     free(data->kept);
     data->kept = NULL;
     data->kept_count = data->kept_room = data->kept_first = 0;

@@ -51,16 +51,9 @@ void rv_store_memory_data_free(struct rv_store_memory_data *data)
         return;
     rv_assert(data->opened == 0);
     memory_kept_free(data);
-    for (size_t i = 0; i < data->tasks.count; i++) {
-        struct node *node = data->tasks.at[i].row;
-        sorted_free(&node->steps);
-        sorted_free(&node->attempts);
-        sorted_free(&node->late);
-        sorted_free(&node->messages);
-        sorted_free(&node->delivery);
-        free(node->row);
-    }
-    sorted_free(&data->tasks);
+    for (size_t i = 0; i < data->tasks.count; i++)
+        memory_node_free(data->tasks.at[i].row);
+    free(data->tasks.at);
     free(data->open.at);
     sorted_free(&data->alerts);
     sorted_free(&data->workflows);

@@ -175,6 +175,9 @@ enum undo_kind {
     UNDO_TASK,  /* a task's row was replaced */
     UNDO_ROW,   /* a row of a set was replaced, or is new (old: NULL) */
     UNDO_KEY,   /* a key is new */
+    UNDO_TAKEN, /* a row was taken out of a set */
+    UNDO_GONE,  /* a task was deleted: its node is the log's */
+    UNDO_UNKEY, /* a key was deleted: it is the log's */
     UNDO_RECORD /* a record was replaced, is new (old: NULL) or gone (record: NULL) */
 };
 
@@ -190,6 +193,10 @@ struct undo {
 };
 
 enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch);
+/* Frees the log and what is its own, once nothing of it will be taken back. */
+void memory_log_free(struct undo *log, size_t count);
+/* A node that stands nowhere any more. */
+void memory_node_free(struct node *node);
 /* Takes the writes back, the newest first. */
 void memory_undo(struct rv_store_memory_data *data, const struct undo *log, size_t count);
 

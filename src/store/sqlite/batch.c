@@ -407,6 +407,19 @@ static enum rv_err instance_write(struct commit *commit, int64_t number)
     return rv_sqlite_run(store, statement);
 }
 
+static enum rv_err sweep_write(struct commit *commit, struct rv_sweep *sweep)
+{
+    if (sweep == NULL)
+        return RV_OK;
+    sweep->outcome = RV_OK;
+    sweep->tasks_gone = sweep->keys_gone = 0;
+    enum rv_err err = guard_epoch(commit, sweep->epoch, &sweep->outcome);
+    if (err == RV_OK && sweep->outcome == RV_OK)
+        err = rv_sqlite_sweep(commit->store, sweep);
+    commit->wrote = commit->wrote || sweep->tasks_gone + sweep->keys_gone > 0;
+    return err;
+}
+
 static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
 {
     enum rv_err err = RV_OK;
@@ -421,6 +434,8 @@ static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
         err = record_write(commit, &batch->records[i]);
     for (size_t i = 0; err == RV_OK && i < batch->deliveries_count; i++)
         err = delivery_write(commit, &batch->deliveries[i]);
+    if (err == RV_OK)
+        err = sweep_write(commit, batch->sweep);
     if (err == RV_OK && commit->wrote) /* a batch that changes nothing costs no sync */
         err = instance_write(commit, batch->number);
     return err;

@@ -257,8 +257,14 @@ static const char *const version_5[] = {
     NULL,
 };
 
+/* Version 6: keys are deleted by the age of their tasks. */
+static const char *const version_6[] = {
+    "CREATE INDEX submission_key_task ON submission_key(task)",
+    NULL,
+};
+
 static const char *const *const versions[] = {version_1, version_2, version_3, version_4,
-                                              version_5};
+                                              version_5, version_6};
 
 int rv_sqlite_version_newest(void)
 {

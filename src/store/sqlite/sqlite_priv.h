@@ -139,6 +139,16 @@ enum rv_sqlite_sql {
     RV_SQL_DELIVERY_LIST,
     RV_SQL_KEY_INSERT,
     RV_SQL_KEY_LOAD,
+    RV_SQL_SWEEP_WALK, /* tasks by id, and whether the retention rule takes them */
+    RV_SQL_SWEEP_STEPS,
+    RV_SQL_SWEEP_ATTEMPTS,
+    RV_SQL_SWEEP_LATE,
+    RV_SQL_SWEEP_ALERTS,
+    RV_SQL_SWEEP_MESSAGES,
+    RV_SQL_SWEEP_DELIVERY,
+    RV_SQL_SWEEP_TASK,
+    RV_SQL_SWEEP_KEY_WALK, /* tasks of keys, and whether they are there */
+    RV_SQL_SWEEP_KEY,
     RV_SQL_WORKFLOW_INSERT,
     RV_SQL_WORKFLOW_LOAD,
     RV_SQL_WORKFLOW_FIND,
@@ -219,6 +229,9 @@ RV_CHECK enum rv_err rv_sqlite_end(struct rv_sqlite *store);
 RV_CHECK enum rv_err rv_sqlite_checkpoint(struct rv_sqlite *store);
 /* Rolls back because a write ended in `err`; gives what the caller of the store is told. */
 enum rv_err rv_sqlite_give_up(struct rv_sqlite *store, enum rv_err err);
+
+/* sweep.c: inside the batch's transaction. */
+RV_CHECK enum rv_err rv_sqlite_sweep(struct rv_sqlite *store, struct rv_sweep *sweep);
 
 enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
                              struct rv_enlistment *ret_enlistment);

@@ -105,6 +105,23 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_KEY_INSERT] = {PLAIN, NULL,
                            "INSERT INTO submission_key(key, body_hash, task) VALUES(?1, ?2, ?3)"},
     [RV_SQL_KEY_LOAD] = {PLAIN, NULL, "SELECT body_hash, task FROM submission_key WHERE key = ?1"},
+    [RV_SQL_SWEEP_WALK] =
+        {PLAIN, NULL,
+         "SELECT id, {process_state ended} AND ended_at <= ?2 AND NOT EXISTS "
+         "(SELECT 1 FROM delivery WHERE delivery.task = task.id AND next <= last) "
+         "FROM task WHERE id > ?1 ORDER BY id LIMIT ?3"},
+    [RV_SQL_SWEEP_STEPS] = {PLAIN, NULL, "DELETE FROM step WHERE task = ?1"},
+    [RV_SQL_SWEEP_ATTEMPTS] = {PLAIN, NULL, "DELETE FROM attempt WHERE task = ?1"},
+    [RV_SQL_SWEEP_LATE] = {PLAIN, NULL, "DELETE FROM late_reply WHERE task = ?1"},
+    [RV_SQL_SWEEP_ALERTS] = {PLAIN, NULL, "DELETE FROM alert WHERE task = ?1"},
+    [RV_SQL_SWEEP_MESSAGES] = {PLAIN, NULL, "DELETE FROM message WHERE task = ?1"},
+    [RV_SQL_SWEEP_DELIVERY] = {PLAIN, NULL, "DELETE FROM delivery WHERE task = ?1"},
+    [RV_SQL_SWEEP_TASK] = {PLAIN, NULL, "DELETE FROM task WHERE id = ?1"},
+    [RV_SQL_SWEEP_KEY_WALK] =
+        {PLAIN, NULL,
+         "SELECT task, NOT EXISTS (SELECT 1 FROM task WHERE task.id = submission_key.task) "
+         "FROM submission_key WHERE task > ?1 ORDER BY task LIMIT ?2"},
+    [RV_SQL_SWEEP_KEY] = {PLAIN, NULL, "DELETE FROM submission_key WHERE task = ?1"},
     [RV_SQL_WORKFLOW_INSERT] = {INSERT, WORKFLOW, NULL},
     [RV_SQL_WORKFLOW_LOAD] = {SELECT, WORKFLOW, "WHERE id = ?1"},
     [RV_SQL_WORKFLOW_FIND] = {SELECT, WORKFLOW,

@@ -80,6 +80,8 @@ static bool text_listed(struct rv_str name, const struct rv_texts *texts, size_t
 {
     if (rv_str_is(name, "open"))
         return texts == &rv_texts_task_state && rv_task_state_open((enum rv_task_state)value);
+    if (rv_str_is(name, "ended"))
+        return texts == &rv_texts_task_state && !rv_task_state_open((enum rv_task_state)value);
     if (rv_str_is(name, "rare"))
         return texts == &rv_texts_task_state && rv_sqlite_state_rare((enum rv_task_state)value);
     return rv_str_is(name, texts->name);

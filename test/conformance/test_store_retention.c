@@ -1,0 +1,327 @@
+/* The retention rule, held against every store: what it takes goes as a whole, everything else stays
+ * as it was. */
+#include "subject.h"
+
+#include "store/memory/memory.h"
+
+#include <string.h>
+
+#define MADE_AT(ms) (INT64_C(ms) << 21) /* the least id made in that millisecond */
+#define NONE ((struct rv_task_id){0})
+enum { OLD = 1000, YOUNG = 5000, NOW = 9000, BY = 2000, MANY_ROWS = 100000 };
+
+static enum rv_err sweep_with(struct subject *s, struct rv_sweep *sweep, struct rv_change *changes,
+                              size_t count)
+{
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    struct rv_batch batch = {
+        .changes = changes, .changes_count = count, .sweep = sweep, .number = ++s->number};
+    return s->ops->commit(s->store, &batch);
+}
+
+/* Pieces until both walks have ended; gives their number. */
+static size_t sweep_all(struct subject *s, struct rv_sweep *sweep, size_t *ret_tasks)
+{
+    size_t pieces = 0;
+    *ret_tasks = 0;
+    do {
+        assert_int_equal(sweep_with(s, sweep, NULL, 0), RV_OK);
+        assert_int_equal(sweep->outcome, RV_OK);
+        *ret_tasks += sweep->tasks_gone;
+        assert_true(++pieces < 1000);
+    } while (sweep->tasks_after.value != 0 || sweep->keys_after.value != 0);
+    return pieces;
+}
+
+static struct rv_sweep sweep_of(int64_t keys_by)
+{
+    return (struct rv_sweep){.ended_by = BY, .keys_by = keys_by, .rows_max = MANY_ROWS};
+}
+
+/* A task with steps, attempts, late replies, an alert, messages that have arrived, and a key. */
+static void put(struct subject *s, int64_t id, enum rv_task_state state, int64_t ended_at)
+{
+    struct rv_prng prng;
+    struct rv_buf ignored;
+    struct rv_change change;
+    rv_prng_init(&prng, (uint64_t)id);
+    rv_buf_init(&ignored, 1 << 24);
+    random_change(s, &prng, id, &change, &ignored);
+    rv_buf_done(&ignored);
+    struct rv_task task = *change.task;
+    task.revision = 1;
+    task.state = state;
+    task.ended_at = ended_at;
+    change.task = &task;
+    change.revision_before = 0;
+    struct rv_key_row key = {rv_arena_printf(&s->arena, "key of %lld", (long long)id),
+                             RV_STR("hash"),
+                             {id}};
+    struct rv_alert alert = random_alert(s, &prng, id + 1, id);
+    struct rv_message messages[2] = {random_message(s, &prng, id, 1),
+                                     random_message(s, &prng, id, 2)};
+    struct rv_delivery delivery = {
+        .task = {id}, .next = 3, .last = 2, .destination = RV_STR("d"), .url = RV_STR("u")};
+    change.key = &key;
+    change.alerts = &alert;
+    change.alerts_count = 1;
+    change.messages = messages;
+    change.messages_count = 2;
+    change.delivery = &delivery;
+    subject_commit_all(s, &change, 1);
+}
+
+static bool key_there(struct subject *s, int64_t id)
+{
+    struct rv_str key = rv_arena_printf(&s->arena, "key of %lld", (long long)id);
+    struct rv_key_row row;
+    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &key, 1, &row), RV_OK);
+    assert_true(row.task.value == 0 || row.task.value == id);
+    return row.task.value != 0;
+}
+
+static void dump_all(struct rv_buf *out, struct subject *s)
+{
+    rv_buf_init(out, 1 << 26);
+    dump_store(out, s);
+}
+
+/* What is left is what a store holds that never had the others. */
+static void what_is_old_goes_with_all_that_hangs_on_it(void **state)
+{
+    struct subject *s = *state;
+    static const int64_t kept[] = {MADE_AT(10), MADE_AT(20), MADE_AT(40), MADE_AT(3000)};
+    struct rv_buf wanted, got;
+    put(s, kept[0], RV_TASK_ERROR, 0);             /* parked */
+    put(s, kept[1], RV_TASK_PROCESSING, 0);        /* at work */
+    put(s, kept[2], RV_TASK_PROCESSED, YOUNG);     /* old, but ended of late */
+    put(s, kept[3], RV_TASK_PROCESSED, YOUNG + 1); /* young */
+    dump_all(&wanted, s);
+    put(s, MADE_AT(11), RV_TASK_PROCESSED, OLD);
+    put(s, MADE_AT(21), RV_TASK_COMPENSATED, OLD);
+    put(s, MADE_AT(41), RV_TASK_CANCELLED, BY);
+    struct rv_sweep sweep = sweep_of(0);
+    size_t tasks = 0;
+    assert_int_equal(sweep_all(s, &sweep, &tasks), 1);
+    assert_int_equal(tasks, 3);
+    subject_restart(s);
+    dump_all(&got, s);
+    assert_dumps_equal(&got, &wanted);
+    assert_null(load(s, MADE_AT(11)));
+    assert_true(key_there(s, MADE_AT(11)));
+    assert_true(key_there(s, kept[2]));
+    rv_buf_done(&wanted);
+    rv_buf_done(&got);
+    struct rv_message message;
+    struct rv_late_reply late;
+    struct rv_delivery delivery;
+    struct rv_step_id of = {{MADE_AT(11)}, 0};
+    size_t count = 1;
+    assert_int_equal(s->ops->list_messages(s->store, &s->arena, of.task, 0, 1, &message, &count),
+                     RV_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, of, 0, 1, &late, &count),
+                     RV_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(s->ops->list_deliveries(s->store, &s->arena, of.task, RV_STR_NONE, NONE, 1,
+                                             &delivery, &count),
+                     RV_OK);
+    assert_int_equal(count, 0);
+    put(s, MADE_AT(12), RV_TASK_PROCESSED, OLD); /* and the store goes on */
+    assert_non_null(load(s, MADE_AT(12)));
+}
+
+static void a_key_outlives_its_task_and_goes_in_the_end(void **state)
+{
+    struct subject *s = *state;
+    put(s, MADE_AT(10), RV_TASK_PROCESSED, OLD);
+    put(s, MADE_AT(20), RV_TASK_PROCESSED, OLD);
+    put(s, MADE_AT(30), RV_TASK_PROCESSING, 0);
+    struct rv_sweep sweep = sweep_of(10);
+    size_t tasks = 0;
+    sweep_all(s, &sweep, &tasks);
+    assert_int_equal(tasks, 2);
+    assert_false(key_there(s, MADE_AT(10)));
+    assert_true(key_there(s, MADE_AT(20)));
+    sweep = sweep_of(NOW);
+    sweep_all(s, &sweep, &tasks);
+    assert_false(key_there(s, MADE_AT(20)));
+    assert_true(key_there(s, MADE_AT(30))); /* never before its task */
+    put(s, MADE_AT(20), RV_TASK_PROCESSED, OLD);
+    assert_true(key_there(s, MADE_AT(20)));
+}
+
+static void a_task_stays_until_its_messages_have_arrived(void **state)
+{
+    struct subject *s = *state;
+    struct rv_message message = {.task = {MADE_AT(10)}, .number = 1, .body = RV_STR("{}")};
+    struct rv_delivery delivery = {.task = {MADE_AT(10)},
+                                   .next = 1,
+                                   .last = 1,
+                                   .destination = RV_STR("d"),
+                                   .url = RV_STR("u")};
+    struct rv_task task = plain_task(MADE_AT(10), 1);
+    struct rv_change change = {.task = &task,
+                               .messages = &message,
+                               .messages_count = 1,
+                               .delivery = &delivery};
+    task.state = RV_TASK_PROCESSED;
+    task.ended_at = OLD;
+    subject_commit_all(s, &change, 1);
+    struct rv_sweep sweep = sweep_of(0);
+    size_t tasks = 0;
+    sweep_all(s, &sweep, &tasks);
+    assert_int_equal(tasks, 0);
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    struct rv_delivery_change arrived = {.row = delivery, .next_before = 1};
+    arrived.row.next = 2;
+    struct rv_batch batch = {
+        .deliveries = &arrived, .deliveries_count = 1, .sweep = &sweep, .number = ++s->number};
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    assert_int_equal(sweep.tasks_gone, 1);
+    assert_null(load(s, MADE_AT(10)));
+}
+
+/* It goes on where the last piece stopped, and never over more than it was told; but the rows of a
+ * task go together. */
+static void pieces_are_small_and_come_to_an_end(void **state)
+{
+    struct subject *s = *state;
+    enum { TASKS = 40, LOOKS = 7 };
+    for (int64_t i = 0; i < TASKS; i++)
+        put(s, MADE_AT(10) + i, i % 4 == 3 ? RV_TASK_PROCESSING : RV_TASK_PROCESSED,
+            i % 4 == 3 ? 0 : OLD);
+    struct rv_sweep sweep = sweep_of(NOW);
+    sweep.rows_max = LOOKS;
+    size_t tasks = 0, pieces = 0;
+    do {
+        assert_int_equal(sweep_with(s, &sweep, NULL, 0), RV_OK);
+        assert_true(sweep.tasks_gone <= 1); /* each has more rows than a piece */
+        assert_true(sweep.keys_gone <= LOOKS);
+        tasks += sweep.tasks_gone;
+        pieces++;
+    } while (sweep.tasks_after.value != 0 || sweep.keys_after.value != 0);
+    assert_int_equal(tasks, TASKS / 4 * 3);
+    assert_true(pieces > TASKS / 4 * 3);
+    for (int64_t i = 0; i < TASKS; i++) {
+        assert_int_equal(load(s, MADE_AT(10) + i) != NULL, i % 4 == 3);
+        assert_int_equal(key_there(s, MADE_AT(10) + i), i % 4 == 3);
+    }
+}
+
+static void what_the_batch_opens_again_stays(void **state)
+{
+    struct subject *s = *state;
+    struct rv_task task = plain_task(MADE_AT(10), 1);
+    task.state = RV_TASK_PROCESSED;
+    task.ended_at = OLD;
+    struct rv_change born = {.task = &task};
+    subject_commit_all(s, &born, 1);
+    struct rv_task undone = task;
+    undone.revision = 2;
+    undone.state = RV_TASK_COMPENSATING;
+    undone.ended_at = 0;
+    struct rv_change undo = {.task = &undone, .revision_before = 1};
+    struct rv_sweep sweep = sweep_of(0);
+    assert_int_equal(sweep_with(s, &sweep, &undo, 1), RV_OK);
+    assert_int_equal(undo.outcome, RV_OK);
+    assert_int_equal(sweep.tasks_gone, 0);
+    assert_int_equal(load(s, MADE_AT(10))->state, RV_TASK_COMPENSATING);
+    struct rv_change late = {.task = &undone, .revision_before = 1};
+    undone.revision = 2; /* and what comes after it is gone meets nothing */
+    task = plain_task(MADE_AT(11), 1);
+    task.state = RV_TASK_PROCESSED;
+    task.ended_at = OLD;
+    subject_commit_all(s, &born, 1);
+    assert_int_equal(sweep_with(s, &sweep, NULL, 0), RV_OK);
+    assert_int_equal(sweep.tasks_gone, 1);
+    undone.id.value = MADE_AT(11);
+    assert_int_equal(subject_commit(s, &late, 1), RV_OK);
+    assert_int_equal(late.outcome, RV_ERR_CONFLICT);
+}
+
+static void a_batch_that_fails_deletes_nothing(void **state)
+{
+    struct subject *s = *state;
+    struct rv_buf before, after;
+    put(s, MADE_AT(10), RV_TASK_PROCESSED, OLD);
+    dump_all(&before, s);
+    struct rv_step step = plain_step(1);
+    const struct rv_step *steps[] = {&step};
+    bool inserts[] = {true}; /* which is there */
+    struct rv_task task = *load(s, MADE_AT(10));
+    struct rv_change change = {.task = &task,
+                               .revision_before = 1,
+                               .steps = steps,
+                               .steps_new = inserts,
+                               .steps_count = 1};
+    task.revision = 2;
+    struct rv_sweep sweep = sweep_of(NOW);
+    assert_int_equal(sweep_with(s, &sweep, &change, 1), RV_ERR_INVALID);
+    dump_all(&after, s);
+    assert_dumps_equal(&after, &before);
+    assert_true(key_there(s, MADE_AT(10)));
+    rv_buf_done(&before);
+    rv_buf_done(&after);
+}
+
+static void only_the_supervisor_deletes(void **state)
+{
+    struct subject *s = *state;
+    int64_t epoch, until;
+    put(s, MADE_AT(10), RV_TASK_PROCESSED, OLD);
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until),
+                     RV_OK);
+    struct rv_sweep sweep = sweep_of(NOW);
+    sweep.epoch = epoch + 1;
+    assert_int_equal(sweep_with(s, &sweep, NULL, 0), RV_OK);
+    assert_int_equal(sweep.outcome, RV_ERR_DEPOSED);
+    assert_non_null(load(s, MADE_AT(10)));
+    sweep.epoch = epoch;
+    assert_int_equal(sweep_with(s, &sweep, NULL, 0), RV_OK);
+    assert_int_equal(sweep.outcome, RV_OK);
+    assert_null(load(s, MADE_AT(10)));
+}
+
+/* A standby that had not heard of it has all of it still. */
+static void what_was_deleted_comes_back_with_the_history(void **state)
+{
+    struct subject *s = *state;
+    struct rv_buf before, after;
+    if (s->memory_data == NULL)
+        return; /* the SQLite store loses nothing */
+    s->ops->close(s->store);
+    rv_store_memory_data_keep(s->memory_data, 8);
+    subject_open(s);
+    for (int64_t i = 0; i < 3; i++)
+        put(s, MADE_AT(10) + i, RV_TASK_PROCESSED, OLD);
+    dump_all(&before, s);
+    struct rv_sweep sweep = sweep_of(NOW);
+    assert_int_equal(sweep_with(s, &sweep, NULL, 0), RV_OK);
+    assert_int_equal(sweep.tasks_gone, 3);
+    assert_int_equal(sweep.keys_gone, 3);
+    rv_store_memory_data_lose(s->memory_data, 1);
+    dump_all(&after, s);
+    assert_dumps_equal(&after, &before);
+    for (int64_t i = 0; i < 3; i++)
+        assert_true(key_there(s, MADE_AT(10) + i));
+    rv_buf_done(&before);
+    rv_buf_done(&after);
+}
+
+int main(void)
+{
+    static const struct suite_case cases[] = {
+        SUITE_CASE(what_is_old_goes_with_all_that_hangs_on_it),
+        SUITE_CASE(a_key_outlives_its_task_and_goes_in_the_end),
+        SUITE_CASE(a_task_stays_until_its_messages_have_arrived),
+        SUITE_CASE(pieces_are_small_and_come_to_an_end),
+        SUITE_CASE(what_the_batch_opens_again_stays),
+        SUITE_CASE(a_batch_that_fails_deletes_nothing),
+        SUITE_CASE(only_the_supervisor_deletes),
+        SUITE_CASE(what_was_deleted_comes_back_with_the_history),
+    };
+    return suite_run("store_retention", cases, sizeof cases / sizeof cases[0]);
+}
