@@ -1,14 +1,15 @@
-/* The retention rule: finished tasks are deleted a while after their end (DESIGN 3). The supervisor's
- * server does it, a small piece with a batch now and then, so that no batch is held up; the store
- * decides which tasks it takes, inside the transaction, so that one that was opened again stays. */
+/* The retention rule: finished tasks are deleted a while after their end (DESIGN 3). The server of
+ * the supervisor does it, a small piece with a batch now and then, so that no batch is held up; the
+ * store decides which tasks it takes, inside the transaction, so that one that was opened again
+ * stays. */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/time.h"
 
 enum {
-    ROWS_MAX = 128,                      /* of a piece: about half a millisecond */
-    PAUSE_MS = 10,                       /* between two pieces */
-    ROUND_PART = 100,                    /* a round begins after this part of the time */
+    ROWS_MAX = 128, /* of a piece: about half a millisecond */
+    PAUSE_MS = 10,  /* between two pieces */
+    ROUND_PART = 100, /* a round begins after this part of the time */
     ROUND_MS_MAX = 60 * RV_SECOND_MS,
     ROUND_MS_MIN = RV_SECOND_MS
 };

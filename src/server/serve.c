@@ -184,8 +184,8 @@ static int serve(int argc, char **argv, struct serve_options *options)
     int64_t retain_ms;
     if (!retain_read(values[OPTION_RETAIN], &retain_ms)) {
         fprintf(stderr,
-                "reeve serve: --retain %s: must be a time from 1s on, such as 90s, 30m, 12h, 7d, or "
-                "forever\n",
+                "reeve serve: --retain %s: must be a time from 1s on, such as 90s, 30m, 12h, 7d, "
+                "or forever\n",
                 values[OPTION_RETAIN]);
         return EXIT_USAGE;
     }

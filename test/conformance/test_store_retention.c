@@ -1,5 +1,5 @@
-/* The retention rule, held against every store: what it takes goes as a whole, everything else stays
- * as it was. */
+/* The retention rule, held against every store: what it takes goes as a whole, and everything else
+ * stays as it was. */
 #include "subject.h"
 
 #include "store/memory/memory.h"
