@@ -93,8 +93,8 @@ struct rv_delivery_change {
 /* A piece of the retention rule. Tasks are looked at by ascending id; one that has ended at
  * `ended_by` or before, and of whose messages none waits for its delivery, is deleted with all that
  * hangs on it. Its key stays, and is deleted in a walk of its own, once that over the tasks has
- * ended, by the ids of tasks: when the task is not there any more and was made at `keys_by` or before.
- * Looked at after all else of the batch, so that what the batch has opened again stays. */
+ * ended, by the ids of tasks: when the task is not there any more and was made at `keys_by` or
+ * before. Looked at after all else of the batch, so that what the batch has opened again stays. */
 struct rv_sweep {
     int64_t ended_by;
     int64_t keys_by;
