@@ -71,7 +71,7 @@ static void check_item(struct world *w, const struct rv_json *item, int64_t stat
     uint64_t token = check_token(rv_json_str(rv_json_get(item, RV_STR("token"))));
     const struct rv_json *output = rv_json_get(item, RV_STR("output"));
     struct step_past *step = history_step(history_task(w, id.task), id.number);
-    if (history_lacks(w, id.task))
+    if (history_lacks(w, id.task) || history_over(w, id.task))
         return;
     if (step == NULL || status == 409) {
         world_violate(w, "I-06", "a reply of an attempt that was handed out got status %lld",
@@ -160,7 +160,8 @@ static void check_steps_there(struct world *w, struct rv_store *store, struct ta
                       past->row.last_number);
 }
 
-/* I-01, I-03: after a restart every task is there, as its last commit left it. */
+/* I-01, I-03: after a restart every task is there, as its last commit left it, until the retention
+ * rule has deleted it. */
 void check_all_there(struct world *w, struct rv_store *store)
 {
     struct history *h = w->history;
@@ -173,6 +174,8 @@ void check_all_there(struct world *w, struct rv_store *store)
         enum rv_err err = store->ops->load_tasks(store, &h->scratch, &was->id, 1, &task);
         if (storage_found(w, err))
             return;
+        if (err == RV_OK && task == NULL && history_may_be_gone(w, was))
+            continue;
         if (err != RV_OK || task == NULL || task->revision != was->revision ||
             task->state != was->state) {
             world_violate(w, "I-01", "after a restart a task is not there as it was");

@@ -23,6 +23,7 @@ struct submission {
     bool acked;
     bool other; /* the store lost the first one, the other body is under its key */
     bool other_sent;
+    bool over; /* nobody heard of its task before it had ended and was deleted */
     struct rv_task_id task;
 };
 
@@ -121,12 +122,30 @@ static void go_on(struct world *w, uint32_t client, int64_t mean_ms)
              0);
 }
 
+/* The task of the key has ended and was deleted: whether this client had heard of it or not, its
+ * order was taken once, and is not taken again. */
+static void receipt_over(struct world *w, struct client *c, struct exchange *x)
+{
+    struct submission *s = &c->submissions[c->asked_for - c->from];
+    if (w->history->swept_by == 0 || (s->acked && !history_over(w, s->task)))
+        world_violate(w, "I-24", "order-%u is said to be over", c->asked_for);
+    s->over = s->over || !s->acked;
+    if (x->tag == TAG_FIRST) {
+        c->next++;
+        go_past(c);
+    }
+}
+
 /* I-24: a key has one task, for ever, and no other body gets in under it. */
 static void check_receipt(struct world *w, struct client *c, struct exchange *x,
                           const struct rv_submit_receipt *receipt)
 {
     struct submission *s = &c->submissions[c->asked_for - c->from];
     struct rv_task_id task = {0};
+    if (receipt->status == 410) {
+        receipt_over(w, c, x);
+        return;
+    }
     if (receipt->status != 200 && receipt->status != 201) {
         /* Sent after the loss, the other body was taken, and the answer did not arrive. */
         if (receipt->status == 409 && s->acked && s->other_sent && rewind_lost(w, s->task))
@@ -198,8 +217,10 @@ uint32_t clients_lost(struct world *w)
     uint32_t lost = 0;
     for (uint32_t i = 0; w->clients != NULL && i < w->knobs.clients; i++) {
         const struct client *c = &w->clients[i];
-        for (uint32_t n = 0; n < c->until - c->from; n++)
-            lost += c->submissions[n].acked && rewind_lost(w, c->submissions[n].task);
+        for (uint32_t n = 0; n < c->until - c->from; n++) {
+            const struct submission *s = &c->submissions[n];
+            lost += s->over ? rewind_any(w) : s->acked && rewind_lost(w, s->task);
+        }
     }
     return lost;
 }

@@ -74,6 +74,29 @@ struct task_past *history_task(struct world *w, struct rv_task_id id)
     return found ? w->history->all[*found] : NULL;
 }
 
+bool history_may_be_gone(struct world *w, const struct rv_task *task)
+{
+    return !rv_task_state_open(task->state) && task->ended_at != 0 &&
+           task->ended_at <= w->history->swept_by;
+}
+
+bool history_over(struct world *w, struct rv_task_id id)
+{
+    const struct task_past *past = history_task(w, id);
+    return past != NULL && history_may_be_gone(w, &past->row);
+}
+
+/* I-01: nothing is deleted before its time. */
+void history_swept(struct world *w, const struct rv_sweep *sweep, int64_t now)
+{
+    struct history *h = w->history;
+    if (w->knobs.retain_ms == 0 || sweep->ended_by > now - (int64_t)w->knobs.retain_ms)
+        world_violate(w, "I-01", "at %lld what ended by %lld is to be deleted", (long long)now,
+                      (long long)sweep->ended_by);
+    if (h->swept_by < sweep->ended_by)
+        h->swept_by = sweep->ended_by;
+}
+
 bool history_lacks(struct world *w, struct rv_task_id id)
 {
     const struct task_past *past = history_task(w, id);
@@ -359,6 +382,8 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         t.past = task_new(w, change->task->id);
     rewind_note(w, t.past, by->number);
     if (!load_after(store, &h->scratch, &t)) {
+        if (history_over(w, change->task->id) && history_may_be_gone(w, change->task))
+            return; /* it had ended long before, and goes with the batch that wrote it once more */
         world_violate(w, "I-01", "what was committed cannot be read back");
         return;
     }

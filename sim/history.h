@@ -83,6 +83,7 @@ struct history {
     int64_t held_epoch;      /* of the last claim that was committed, */
     uint64_t held_by;        /* and the process that made it */
     int64_t open;            /* tasks */
+    int64_t swept_by;        /* the retention rule was asked to take what had ended by then */
     struct rv_task_id moved; /* the task of the last commit; 0: there was none */
 };
 
@@ -125,6 +126,12 @@ struct task_past *history_task(struct world *w, struct rv_task_id id); /* NULL: 
 /* What was committed of it was lost with the store's newest transactions: what was said to the
  * outside, and done there, need not fit any more. */
 bool history_lacks(struct world *w, struct rv_task_id id);
+/* The retention rule may have deleted it: only what has ended, and long enough ago. */
+bool history_may_be_gone(struct world *w, const struct rv_task *task);
+/* The same of what is known of that task; false: nothing is. */
+bool history_over(struct world *w, struct rv_task_id id);
+/* The tap's: a batch with that piece of the rule is sent to the store. */
+void history_swept(struct world *w, const struct rv_sweep *sweep, int64_t now);
 struct step_past *history_step(struct task_past *task, uint32_t number); /* NULL: none */
 /* NULL: nothing. */
 const struct told *history_told(struct world *w, struct rv_step_id step, uint64_t token);

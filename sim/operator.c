@@ -96,6 +96,8 @@ void operator_answered(struct world *w, struct exchange *x)
     rv_assert(err == RV_OK);
     if (x->status == 200)
         check_operated(w, rv_str_of(verbs[x->tag].name), task);
+    else if (x->status == 404 && history_over(w, task))
+        return; /* the retention rule has deleted it */
     else if (x->status == 404 && database_shared(w))
         return; /* lost since, or not there yet: this operator sees commits as they come */
     else if (x->status != 409 && x->status != 503 && !misread)

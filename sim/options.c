@@ -89,9 +89,11 @@ static void store_of(struct options *o, const char *text)
         complain("--store is memory, sqlite or shared, not \"", text, "\"");
 }
 
-/* The same world on the memory store and on SQLite's, which has one server. */
+/* The same world on the memory store and on SQLite's, which has one server. What the retention rule
+ * deletes first is each store's own affair. */
 static void differential_set(struct options *o)
 {
+    knob_of(o, "retain_ms", 0);
     knob_of(o, "servers", 1);
     knob_of(o, "store", STORE_MEMORY);
     with_set(&o->twin, knob_find(RV_STR("store")), STORE_SQLITE_SOUND);

@@ -98,6 +98,11 @@ void rewind_to(struct world *w, uint64_t number)
     w->history->held_epoch = 0; /* it may be given again */
 }
 
+bool rewind_any(const struct world *w)
+{
+    return w->rewind != NULL && w->rewind->lost.count > 0;
+}
+
 bool rewind_lost(const struct world *w, struct rv_task_id task)
 {
     return w->rewind != NULL && rv_map_find(&w->rewind->lost, (uint64_t)task.value, 0) != NULL;

@@ -19,5 +19,7 @@ void rewind_note(struct world *w, const struct task_past *past, uint64_t number)
 void rewind_to(struct world *w, uint64_t number);
 /* True: a task of this id was committed, and lost with the store's newest transactions. */
 bool rewind_lost(const struct world *w, struct rv_task_id task);
+/* Any task was. */
+bool rewind_any(const struct world *w);
 
 #endif

@@ -452,6 +452,7 @@ void server_start(struct server *s)
         .hash_key = {w->seed, 7 + s->number},
         .scan_interval_ms = w->knobs.scan_ms,
         .role_lease_ms = w->knobs.role_ms,
+        .retain_ms = w->knobs.retain_ms,
         .polls_parked_max = w->knobs.parked_max,
         .findings_max = w->knobs.findings_max,
         .scan_rows_max = w->knobs.scan_rows,

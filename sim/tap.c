@@ -144,6 +144,8 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
 
 static enum rv_err commit_below(struct tap *tap, struct rv_batch *batch)
 {
+    if (batch->sweep != NULL)
+        history_swept(tap->world, batch->sweep, tap->now);
     enum rv_err err = tap->inner->ops->commit(tap->inner, batch);
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT ||
         (err != RV_OK && storage_dead(tap->world)))
@@ -158,6 +160,8 @@ static bool wrote(const struct tap *tap, const struct rv_batch *batch)
         any = any || batch->changes[i].outcome == RV_OK;
     for (size_t i = 0; i < batch->records_count; i++)
         any = any || batch->records[i].outcome == RV_OK;
+    if (batch->sweep != NULL && batch->sweep->outcome == RV_OK)
+        any = any || batch->sweep->tasks_gone + batch->sweep->keys_gone > 0;
     return any;
 }
 
