@@ -586,6 +586,26 @@ static void workflows_are_found(void **state)
     assert_null(row);
 }
 
+/* A claim is something that is written: who has to ask for its batch is told that it is there. */
+static void a_batch_that_claims_a_role_is_known_by_its_number(void **state)
+{
+    struct subject *s = *state;
+    int64_t now, epoch, until;
+    bool there = false;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until),
+                     RV_OK);
+    struct rv_batch batch = {.number = ++s->number};
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    assert_int_equal(s->ops->committed(s->store, batch.number, &there), RV_OK);
+    assert_true(there);
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    batch.number = ++s->number;
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    assert_int_equal(s->ops->committed(s->store, batch.number, &there), RV_OK);
+    assert_false(there); /* nothing was written, so it left no trace */
+}
+
 int main(void)
 {
     static const struct suite_case cases[] = {
@@ -607,6 +627,7 @@ int main(void)
         SUITE_CASE(alerts_are_acknowledged_and_closed),
         SUITE_CASE(alerts_come_in_pages),
         SUITE_CASE(workflows_are_found),
+        SUITE_CASE(a_batch_that_claims_a_role_is_known_by_its_number),
     };
     return suite_run("store", cases, sizeof cases / sizeof cases[0]);
 }

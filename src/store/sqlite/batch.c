@@ -31,6 +31,7 @@ enum rv_err rv_sqlite_begin(struct rv_store *base, int64_t *ret_now)
     if (err != RV_OK)
         return err;
     store->in_transaction = true;
+    store->claimed = false;
     *ret_now = clock_read(store);
     return RV_OK;
 }
@@ -436,7 +437,8 @@ static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
         err = delivery_write(commit, &batch->deliveries[i]);
     if (err == RV_OK)
         err = sweep_write(commit, batch->sweep);
-    if (err == RV_OK && commit->wrote) /* a batch that changes nothing costs no sync */
+    bool wrote = commit->wrote || commit->store->claimed;
+    if (err == RV_OK && wrote) /* a batch that changes nothing costs no sync */
         err = instance_write(commit, batch->number);
     return err;
 }

@@ -169,6 +169,7 @@ enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str name, int6
         return err;
     struct role role = {.there = false};
     err = role_claim(store, name, lease_ms, now, &role);
+    store->claimed = !own;
     if (own)
         err = err == RV_OK ? rv_sqlite_end(store) : rv_sqlite_give_up(store, err);
     if (err != RV_OK)

@@ -185,6 +185,7 @@ struct rv_sqlite {
     uint8_t instance; /* 0 before enlist */
     bool created;
     bool in_transaction;
+    bool claimed; /* a role in it, which is something that it writes */
     bool in_checkpoint;
     bool broken; /* a write or sync failed: nothing is known of the file until the next start */
     int frames;  /* in the write-ahead log after the last commit */
