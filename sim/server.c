@@ -456,7 +456,7 @@ void server_start(struct server *s)
         .polls_parked_max = w->knobs.parked_max,
         .findings_max = w->knobs.findings_max,
         .scan_rows_max = w->knobs.scan_rows,
-        .mono = {mono_now, w},
+        .mono = {.now = mono_now, .self = w},
         .log = {log_write, s},
         .outlet = hook_outlet(s),
     };

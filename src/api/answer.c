@@ -23,6 +23,7 @@ void rv_answer_problem(struct rv_answer *answer, const struct rv_problem *proble
     rv_problem_write(&answer->body, problem);
     answer->status = problem->status;
     answer->problem = true;
+    answer->content_type = NULL;
     answer->allow = problem->allow;
     answer->retry_after_s = problem->status == 503 ? 1 : 0;
 }

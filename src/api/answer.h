@@ -8,9 +8,13 @@
 
 #include <stdint.h>
 
+struct rv_api_counts; /* counts.h */
+
 /* The answer under construction; `body` is JSON. */
 struct rv_answer {
     int status;
+    const char *content_type; /* NULL: application/json */
+    const struct rv_api_counts *counts; /* borrowed: for metrics; NULL: there are none */
     bool problem;        /* the body is application/problem+json */
     int retry_after_s;   /* 0: no such header */
     struct rv_str allow; /* 405; else absent */
@@ -49,6 +53,7 @@ void rv_render_agents(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_keys(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_key_revoke(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_metrics(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_ready(struct rv_answer *answer, const struct rv_call *call);
 /* These look at no call. */
 void rv_render_live(struct rv_answer *answer, const struct rv_call *call);

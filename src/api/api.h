@@ -24,6 +24,8 @@ struct rv_api_options {
     /* How the store was when it was last written; RV_OK: ready. From the api's thread. NULL: always
      * ready. */
     enum rv_err (*health)(void *self);
+    /* Bytes of the store's files, for metrics; NULL: not known. From the api's thread. */
+    int64_t (*store_bytes)(void *self);
     void *self;
     struct rv_egress_hook egress; /* on the api's thread; NULL: nobody knows */
 };

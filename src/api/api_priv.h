@@ -5,6 +5,7 @@
 #include "api/access.h"
 #include "api/answer.h"
 #include "api/api.h"
+#include "api/counts.h"
 #include "api/request.h"
 #include "api/route.h"
 #include "base/os/random.h"
@@ -44,6 +45,7 @@ struct exchange {
     const struct rv_route *route;
     struct rv_request_line line;
     struct rv_caller caller;
+    int64_t whole_us; /* when all of it was here */
     struct rv_buf body;
     const char *target_at; /* as libmicrohttpd holds it, to see where it ended; not to be read */
     struct rv_str target;  /* on the call's arena */
@@ -74,6 +76,7 @@ struct rv_api {
     struct rv_parser parser;
     struct rv_random random;
     uint64_t serial_last;
+    struct rv_api_counts counts;
     size_t exchanges_open;
     size_t bodies_bytes;      /* of all bodies being received */
     struct connection *first; /* list of connections that owe progress */

@@ -65,8 +65,10 @@ static void connection_notify(void *self, struct MHD_Connection *http, void **co
     struct rv_api *api = self;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         struct connection *connection = *context;
-        if (connection != NULL)
+        if (connection != NULL) {
             rv_http_unlist(connection);
+            api->counts.connections--;
+        }
         free(connection);
         *context = NULL;
         return;
@@ -77,6 +79,8 @@ static void connection_notify(void *self, struct MHD_Connection *http, void **co
         return;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(
         http, MHD_CONNECTION_INFO_CONNECTION_FD);
+    api->counts.connections_taken++;
+    api->counts.connections++;
     connection->api = api;
     connection->fd = info->connect_fd;
     int one = 1;
@@ -179,8 +183,10 @@ static uint64_t bytes_sent(int fd)
 
 static void headers_add(struct MHD_Response *response, const struct rv_answer *answer, bool close)
 {
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-                            answer->problem ? "application/problem+json" : "application/json");
+    const char *type = answer->problem        ? "application/problem+json"
+                       : answer->content_type ? answer->content_type
+                                              : "application/json";
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     if (answer->retry_after_s != 0) {
         char seconds[16];
         snprintf(seconds, sizeof seconds, "%d", answer->retry_after_s);
@@ -195,6 +201,25 @@ static void headers_add(struct MHD_Response *response, const struct rv_answer *a
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
+static void answer_count(const struct exchange *exchange)
+{
+    struct rv_api_counts *counts = &exchange->connection->api->counts;
+    const struct rv_call *call = &exchange->call;
+    int status = exchange->answer.status;
+    size_t route = exchange->route ? (size_t)(exchange->route - rv_routes()) : RV_ROUTES_MAX;
+    counts->answers[route][status >= 500   ? RV_ANSWER_FAILED
+                           : status >= 400 ? RV_ANSWER_REFUSED
+                                           : RV_ANSWER_GOOD]++;
+    counts->unauthorized += status == 401;
+    if (status >= 400 || exchange->whole_us == 0)
+        return;
+    int64_t us = rv_clock_mono_us() - exchange->whole_us;
+    if (call->kind == RV_CALL_SUBMIT && call->u.submit.wait_ms == 0)
+        rv_histogram_add(&counts->submission, us);
+    if (call->kind == RV_CALL_REPLIES)
+        rv_histogram_add(&counts->reply, us);
+}
+
 /* Hands the finished answer to libmicrohttpd; its bytes then belong to it. */
 static enum MHD_Result answer_send(struct exchange *exchange, bool close)
 {
@@ -205,6 +230,7 @@ static enum MHD_Result answer_send(struct exchange *exchange, bool close)
         rv_buf_done(&answer->body);
         rv_answer_problem(answer, &problem);
     }
+    answer_count(exchange);
     exchange->stage = STAGE_ANSWERED;
     rv_http_list(exchange->connection, rv_clock_mono_ms());
     struct MHD_Response *response = MHD_create_response_from_buffer(
@@ -364,6 +390,14 @@ static bool revoked_meanwhile(struct rv_api *api, struct exchange *exchange)
     return true;
 }
 
+static void counts_show(struct rv_api *api, struct rv_answer *answer)
+{
+    api->counts.calls = atomic_load(&api->outstanding);
+    if (api->options.store_bytes != NULL)
+        api->counts.store_bytes = api->options.store_bytes(api->options.self);
+    answer->counts = &api->counts;
+}
+
 void rv_http_finished(struct rv_api *api, struct rv_call *call)
 {
     struct exchange *exchange = call->owner;
@@ -372,6 +406,8 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
     keys_learn(api, call);
     if (exchange->route->ready && call->err == RV_OK && api->options.health != NULL)
         call->err = api->options.health(api->options.self);
+    if (call->kind == RV_CALL_METRICS)
+        counts_show(api, answer);
     answer->now = call->now + (rv_clock_mono_ms() - call->mono_now);
     if (revoked_meanwhile(api, exchange))
         call->err = RV_ERR_REFUSED;
@@ -397,6 +433,7 @@ void rv_http_stamp(struct rv_api *api, struct exchange *exchange)
     call->serial = ++api->serial_last;
     call->seed = rv_random_next(&api->random);
     call->mono_at = rv_clock_mono_ms();
+    exchange->whole_us = rv_clock_mono_us();
     call->finish = call_finished;
     call->owner = exchange;
 }

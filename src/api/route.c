@@ -1,7 +1,10 @@
 #include "api/route.h"
 
+#include "api/counts.h"
 #include "api/parse.h"
 #include "base/suggest.h"
+
+#include <assert.h>
 
 /* clang-format off */
 /* Each route says who may use it, or it does not compile. */
@@ -55,12 +58,15 @@ static const struct rv_route routes[] = {
     ROUTE(GET,  "/v1/keys",                     ADMIN,              KEYS,      keys,      keys),
     ROUTE(POST, "/v1/keys",                     ADMIN,              KEY_ADD,   key_add,   key_add),
     ROUTE(DELETE, "/v1/keys/{key}",             ADMIN,    KEY_REVOKE, key_revoke, key_revoke),
+    ROUTE(GET,  "/metrics",                     READER,             METRICS,   nothing,   metrics),
     ROUTE_LOCAL(GET, "/health/live",            ANYBODY,                       nothing,   live),
     ROUTE_READY(GET, "/health/ready",           ANYBODY,                       nothing,   ready),
     ROUTE_LOCAL(GET, "/v1/version",             HOLDER,                        nothing,   version),
     {NULL, NULL, 0, RV_CALL_AGENTS, NULL, NULL, false, false, false},
 };
 /* clang-format on */
+
+static_assert(sizeof routes / sizeof routes[0] <= RV_ROUTES_MAX, "raise it in counts.h");
 
 const struct rv_route *rv_routes(void)
 {

@@ -27,6 +27,7 @@ enum {
     RV_MESSAGE_PAYLOAD_BYTES_MAX = 16 * 1024, /* of an output or error in a message */
     RV_STREAM_MESSAGES_MAX = 16, /* that wait in memory for the reader of one stream */
     RV_LATE_REPLIES_MAX = 8,             /* of one attempt that are kept, the same one once */
+    RV_METRICS_AGENTS_MAX = 100,         /* agents that have numbers of their own in /metrics */
     RV_API_KEYS_MAX = 1000,              /* that are not revoked */
     RV_POISON_DEATHS = 3,                /* dead instances on one step that raise an alert */
     RV_NO_AGENT_ALERT_MS = 5 * 60 * 1000 /* a step that no agent takes */

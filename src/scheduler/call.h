@@ -10,6 +10,7 @@
 #include "core/decide.h"
 #include "core/rows.h"
 #include "notify/notice.h"
+#include "scheduler/counts.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -35,6 +36,7 @@ enum rv_call_kind {
     RV_CALL_ALERTS,     /* u.list */
     RV_CALL_WORKFLOWS,  /* u.list */
     RV_CALL_AGENTS,     /* u.agents */
+    RV_CALL_METRICS,    /* u.metrics */
     RV_CALL_KEYS,       /* u.keys: a page of API keys */
     RV_CALL_KEY_ADD,    /* u.key */
     RV_CALL_KEY_REVOKE, /* u.key: only its id counts */
@@ -116,6 +118,7 @@ struct rv_reply_item {
     uint64_t token;
     bool failed;           /* `error` was given, else `output` */
     struct rv_reply reply; /* core/decide.h */
+    bool counted;          /* out: it changed its task */
     int refused;           /* in: the status with which the api refused the item; 0: it did not.
                              * Such an item has step number 0, and the scheduler passes it over */
     struct rv_str refusal; /* in: why */
@@ -213,6 +216,23 @@ struct rv_call_ack {
     struct rv_str by;
 };
 
+struct rv_agent_count {
+    struct rv_str agent; /* absent: all those beyond the bound together */
+    uint64_t waiting;    /* steps ready for it that no instance took */
+    int64_t oldest_ms;   /* how long the first of them has waited */
+    uint64_t instances;
+    uint64_t attempts_open;
+    uint64_t polls_parked;
+    uint64_t circuits_open;
+};
+
+struct rv_call_metrics {
+    const struct rv_counts *counts; /* out */
+    struct rv_agent_count *agents;
+    size_t agents_count; /* at most RV_METRICS_AGENTS_MAX + 1 */
+    size_t calls_parked;
+};
+
 struct rv_call_keys {
     struct rv_str after; /* in: an id; absent: from the first */
     size_t limit;
@@ -288,6 +308,7 @@ struct rv_call {
         struct rv_call_show show;
         struct rv_call_list list;
         struct rv_call_agents agents;
+        struct rv_call_metrics metrics;
         struct rv_call_keys keys;
         struct rv_call_key key;
         struct rv_call_messages messages;

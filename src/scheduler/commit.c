@@ -97,7 +97,9 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.deliveries_count = s->batch.deliveries_count;
         batch.sweep = s->batch.sweep;
     }
+    int64_t begun_us = counts_clock(s);
     enum rv_err err = s->store->ops->commit(s->store, &batch);
+    rv_histogram_add(&s->counts.commit, counts_clock(s) - begun_us);
     if (err == RV_ERR_IO)
         return RV_ERR_COMMIT_UNKNOWN; /* and cannot be asked: the process ends (store.h, commit) */
     if (err == RV_ERR_COMMIT_UNKNOWN) {

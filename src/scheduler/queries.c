@@ -219,6 +219,8 @@ static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
         return query_workflows(s, p);
     if (kind == RV_CALL_AGENTS)
         return query_agents(s, p);
+    if (kind == RV_CALL_METRICS)
+        return query_metrics(s, p);
     if (kind == RV_CALL_KEYS)
         return query_keys(s, p);
     return query_task_rows(s, p);

@@ -76,6 +76,7 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     }
     p->works[i] = work;
     item->status = plan->status;
+    item->counted = plan->changed;
     item->message = rv_arena_str(&p->call->arena, plan->message);
     return RV_OK;
 }
@@ -120,6 +121,7 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
     } else if ((p->call->err == RV_OK && left) || poll_waits) {
         pending_append(&s->carried, p);
     } else {
+        counts_replies(s, replies);
         finish(s, p, p->call->err, p->call->message);
     }
 }

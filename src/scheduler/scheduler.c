@@ -64,6 +64,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     s->supervisor.shared = s->enlistment.shared;
     rv_id_maker_init(&s->ids, s->enlistment.instance);
     s->last_now = s->enlistment.last_alive_at;
+    s->counts.open_tasks = s->enlistment.open_tasks;
     *ret_scheduler = s;
     return RV_OK;
 }
@@ -304,6 +305,7 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
+    case RV_CALL_METRICS:
         return query_answer(s, p);
     }
     return RV_OK;
@@ -441,6 +443,7 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
+    case RV_CALL_METRICS:
         break;
     }
     pending_unlink(&s->batch.calls, p);
@@ -464,6 +467,8 @@ static void batch_act(struct rv_scheduler *s)
             continue;
         }
         remember(s, w);
+        if (w->changed)
+            counts_learn(s, w);
         for (size_t i = 0; w->changed && i < w->alerts_count; i++)
             log_alert(s, &w->alerts[i]);
         if (w->changed || (w->task != NULL && s->enlistment.shared))
@@ -567,6 +572,7 @@ static size_t call_commands(const struct rv_call *call)
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
+    case RV_CALL_METRICS:
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
     case RV_CALL_GONE:
@@ -737,6 +743,7 @@ static enum rv_err batch_open(struct rv_scheduler *s)
 enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,
                                    int64_t mono_now)
 {
+    int64_t begun_us = counts_clock(s);
     batch_begin(s, calls, count, mono_now);
     enum rv_err err = batch_open(s);
     if (err == RV_OK) {
@@ -750,6 +757,7 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
         batch_act(s);
     else
         batch_fail(s, err);
+    counts_batch(s, count, begun_us, err != RV_OK);
     parked_expire(s);
     workflow_cache_trim(s);
     agents_forget(&s->agents, s->batch.now);

@@ -25,6 +25,7 @@ struct rv_scheduler_log {
 /* The monotonic clock. */
 struct rv_scheduler_mono {
     int64_t (*now)(void *self);
+    int64_t (*now_us)(void *self); /* for measuring alone; NULL: nothing is measured */
     void *self;
 };
 

@@ -29,6 +29,8 @@ struct workflow_cache {
 /* A step's row in a batch's working set. */
 struct work_step {
     const struct rv_step *row;
+    enum rv_attempt_state was; /* as loaded: its newest attempt, and that one's number */
+    uint32_t was_attempt;
     bool dirty;
     bool insert;
     bool assigned; /* its attempt is handed out in this batch */
@@ -42,6 +44,7 @@ struct work {
     const char *broken; /* the rule that the rows as loaded break: then it can only be parked or
                          * abandoned; NULL: none */
     bool changed;
+    bool was_open; /* as loaded */
     bool dropped; /* its change did not pass; its decisions are void */
     struct work_step *steps;
     size_t steps_count;
@@ -218,6 +221,7 @@ struct rv_scheduler {
     bool refused;                /* the store refused the last batch */
     bool lost;                   /* the store has nothing of the last batch, as it turned out */
     bool draining;
+    struct rv_counts counts;
 };
 
 /* work.c: the working set. */
@@ -334,6 +338,17 @@ RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
 void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
+
+/* counts.c */
+/* The task's change is committed. */
+void counts_learn(struct rv_scheduler *s, struct work *work);
+/* The calls that are answered for good. */
+void counts_submissions(struct rv_scheduler *s, const struct rv_call_submit *submit);
+void counts_replies(struct rv_scheduler *s, const struct rv_call_replies *replies);
+void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool refused);
+/* For measuring; 0 if nothing is measured. */
+int64_t counts_clock(const struct rv_scheduler *s);
+RV_CHECK enum rv_err query_metrics(struct rv_scheduler *s, struct pending *p);
 
 /* keys.c */
 RV_CHECK enum rv_err key_decide(struct rv_scheduler *s, struct pending *p);

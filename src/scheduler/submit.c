@@ -224,6 +224,7 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
     struct rv_call_submit *submit = &p->call->u.submit;
     if (submit_goes_on(s, p))
         return;
+    counts_submissions(s, submit);
     struct rv_submission *one = submit->count == 1 ? &submit->items[0] : NULL;
     if (one == NULL || one->task.value == 0 || submit->wait_ms <= 0) {
         finish(s, p, RV_OK, RV_STR_NONE);

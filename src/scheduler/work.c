@@ -58,7 +58,8 @@ static enum rv_err work_step_add(struct rv_scheduler *s, struct work *work,
 {
     if (!GROW(s->batch.arena, work->steps, work->steps_count, work->steps_room))
         return RV_ERR_MEMORY;
-    work->steps[work->steps_count++] = (struct work_step){.row = row};
+    work->steps[work->steps_count++] = (struct work_step){
+        .row = row, .was = row->attempt_state, .was_attempt = row->attempt};
     return RV_OK;
 }
 
@@ -83,6 +84,7 @@ static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
     if (task == NULL)
         return RV_OK;
     work->revision_before = task->revision;
+    work->was_open = rv_task_state_open(task->state);
     enum rv_err err = workflow_by_id(s, task->workflow, &work->workflow);
     const struct rv_workflow_row *row = work->workflow ? &work->workflow->row : NULL;
     if (RV_MUTANT_ON(WORKFLOW_BY_NAME) && err == RV_OK && row != NULL)
@@ -231,8 +233,11 @@ static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
     enum rv_err err = work_step_add(s, work, planned->row);
     if (err != RV_OK)
         return err;
-    work->steps[work->steps_count - 1].dirty = true;
-    work->steps[work->steps_count - 1].insert = planned->insert;
+    struct work_step *step = &work->steps[work->steps_count - 1];
+    step->dirty = true;
+    step->insert = planned->insert;
+    if (planned->insert)
+        step->was_attempt = 0;
     return RV_OK;
 }
 

@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -43,6 +44,7 @@ enum {
 
 struct server {
     struct rv_store *store;
+    const char *store_path; /* borrowed */
     struct rv_scheduler *scheduler;
     struct rv_mailbox mailbox;
     struct rv_api *api;
@@ -66,6 +68,12 @@ static int64_t mono_now(void *self)
 {
     (void)self;
     return rv_clock_mono_ms();
+}
+
+static int64_t mono_now_us(void *self)
+{
+    (void)self;
+    return rv_clock_mono_us();
 }
 
 /* Whether to go on with a store that gave this error. What was written is then not known, or not
@@ -129,6 +137,19 @@ static enum rv_err store_health(void *self)
     return (enum rv_err)atomic_load(&server->store_err);
 }
 
+/* The file and its log. */
+static int64_t store_bytes(void *self)
+{
+    const struct server *server = self;
+    char log[PATH_MAX];
+    struct stat about;
+    int64_t bytes = stat(server->store_path, &about) == 0 ? about.st_size : 0;
+    int len = snprintf(log, sizeof log, "%s-wal", server->store_path);
+    if (len > 0 && (size_t)len < sizeof log && stat(log, &about) == 0)
+        bytes += about.st_size;
+    return bytes;
+}
+
 /* The scheduler writes its fields as one JSON object; the log wants them one by one. */
 static void scheduler_log(void *self, enum rv_log_level level, const char *event,
                           struct rv_str fields)
@@ -182,7 +203,7 @@ static int scheduler_open(struct server *server, int64_t retain_ms)
         .store = server->store,
         .boot = rv_str_of(server->boot),
         .pid = getpid(),
-        .mono = {.now = mono_now},
+        .mono = {.now = mono_now, .now_us = mono_now_us},
         .log = {.write = scheduler_log},
         .outlet = rv_webhook_outlet(&server->webhook),
         .retain_ms = retain_ms,
@@ -360,6 +381,7 @@ static int api_open(struct server *server, const struct rv_egress *egress, int l
         .tls_key = server->tls.key.at,
         .connections_max = connections_max,
         .health = store_health,
+        .store_bytes = store_bytes,
         .self = server,
         .egress = {.refusal = egress_refusal, .self = (void *)(uintptr_t)egress}};
     enum rv_err err = rv_api_open(&options, &server->api);
@@ -519,7 +541,7 @@ static int server_open(struct server *server, const struct rv_server_options *op
 
 int rv_server_run(const struct rv_server_options *options)
 {
-    struct server server = {.store = NULL};
+    struct server server = {.store_path = options->store};
     sigset_t signals;
     int listen_fd = -1;
     uint16_t port;

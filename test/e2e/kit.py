@@ -103,7 +103,8 @@ class Server:
         answer = connection.getresponse()
         text = answer.read()
         connection.close()
-        return answer.status, json.loads(text)
+        is_json = "json" in answer.headers.get("Content-Type", "")
+        return answer.status, json.loads(text) if is_json else text.decode()
 
     def get(self, path):
         status, body = self.ask("GET", path)

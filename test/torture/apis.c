@@ -146,6 +146,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_KEY_REVOKE:
         says_str(t, "id", call->u.key.row.id);
         return;
+    case RV_CALL_METRICS:
     case RV_CALL_AGENTS:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:
@@ -544,6 +545,14 @@ static void run_answers_to_agents(struct torture *t)
     call.u.key = (struct rv_call_key){.row = keys[1], .secret = RV_STR("secret")};
     answer_run(t, "key", rv_render_key_add, &call);
     answer_run(t, "revoked", rv_render_key_revoke, &call);
+    static struct rv_agent_count agents[ROWS];
+    struct rv_counts counts = {.attempts_begun = 7};
+    for (int i = 0; i < ROWS; i++)
+        agents[i] = (struct rv_agent_count){.agent = RV_STR("a\"b"), .waiting = (uint64_t)i};
+    call = (struct rv_call){.kind = RV_CALL_METRICS};
+    call.u.metrics = (struct rv_call_metrics){
+        .counts = &counts, .agents = agents, .agents_count = ROWS};
+    answer_run(t, "metrics", rv_render_metrics, &call);
 }
 
 const struct scenario scenarios_apis[] = {
