@@ -1,8 +1,9 @@
+#include "cli/manual_priv.h"
 #include "cli/run_priv.h"
 
 #include <stdio.h>
 
-enum { HELP_BYTES_MAX = 64 * 1024 };
+enum { HELP_BYTES_MAX = 64 * 1024, MAN_BYTES_MAX = 256 * 1024 };
 
 int cli_help_print(const struct cli_command *command, FILE *to)
 {
@@ -15,8 +16,24 @@ int cli_help_print(const struct cli_command *command, FILE *to)
     return to == stdout ? CLI_DONE : CLI_USAGE;
 }
 
+static int man_print(struct cli *cli)
+{
+    struct rv_buf buf;
+    rv_buf_init(&buf, MAN_BYTES_MAX);
+    cli_man_write(&buf);
+    int code = CLI_DONE;
+    if (buf.failed == RV_OK)
+        fwrite(buf.at, 1, buf.len, stdout);
+    else
+        code = cli_tell(cli, CLI_UNREACHABLE, "out of memory");
+    rv_buf_done(&buf);
+    return code;
+}
+
 int cli_help(struct cli *cli)
 {
+    if (cli_has(cli, CLI_OPTION_MAN))
+        return man_print(cli);
     if (cli->words.args_count == 0)
         return cli_help_print(NULL, stdout);
     const char *near = NULL;

@@ -17,6 +17,7 @@
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "server/inside.h"
+#include "server/systemd.h"
 #include "server/tls.h"
 #include "store/sqlite/sqlite.h"
 
@@ -113,12 +114,21 @@ static void scheduler_drain(struct server *server)
 static void scheduler_run(void *self)
 {
     struct server *server = self;
+    int64_t watchdog_ms = rv_systemd_watchdog_ms();
+    int64_t told_at = rv_clock_mono_ms();
     while (!atomic_load(&server->stopping)) {
         int64_t wait_ms = rv_scheduler_next_wake(server->scheduler, rv_clock_mono_ms());
         if (atomic_load(&server->store_err) != RV_OK && wait_ms < REFUSED_PAUSE_MS)
             wait_ms = REFUSED_PAUSE_MS;
         size_t count;
+        if (watchdog_ms > 0 && wait_ms > watchdog_ms)
+            wait_ms = watchdog_ms;
         store_err_heed(server, batch_run(server, wait_ms, &count));
+        /* By the thread that does the work: one that hangs shall be seen to. */
+        if (watchdog_ms > 0 && rv_clock_mono_ms() - told_at >= watchdog_ms / 2) {
+            told_at = rv_clock_mono_ms();
+            rv_systemd_tell("WATCHDOG=1");
+        }
     }
     scheduler_drain(server);
 }
@@ -457,6 +467,7 @@ static void signal_await(const sigset_t *set)
     while (sigwait(set, &number) != 0)
         ;
     rv_log(RV_LOG_INFO, "stopping", RV_LOG_STR("signal", rv_str_of(strsignal(number))));
+    rv_systemd_tell("STOPPING=1");
     /* From here on a second signal ends the process in the ordinary way, and so does time. */
     pthread_sigmask(SIG_UNBLOCK, set, NULL);
     alarm(STOP_SECONDS_MAX);
@@ -502,6 +513,7 @@ static void listening_print(const struct rv_server_options *options, uint16_t po
     printf("reeve: listening on http%s://%.*s:%u\n", options->tls_cert ? "s" : "",
            (int)(colon - options->listen.at), options->listen.at, port);
     fflush(stdout);
+    rv_systemd_tell("READY=1");
 }
 
 /* With the store open and the socket bound; what it opens it closes. The socket is the api's as

@@ -79,6 +79,18 @@ static void says_list(struct torture *t, const struct rv_call_list *list)
     says_str(t, "workflow", list->filter.workflow);
 }
 
+/* An id and a key that are made are random. */
+static void says_key(struct torture *t, const struct rv_call *call)
+{
+    const struct rv_api_key *key = &call->u.key.row;
+    if (call->kind == RV_CALL_KEY_REVOKE)
+        says_str(t, "id", key->id);
+    else
+        says_str(t, "role", rv_str_of(rv_role_text(key->role)));
+    says_str(t, "agent", key->agent);
+    says_str(t, "name", key->name);
+}
+
 static void says_call(struct torture *t, const struct rv_call *call)
 {
     switch (call->kind) {
@@ -139,12 +151,8 @@ static void says_call(struct torture *t, const struct rv_call *call)
         says_str(t, "after", call->u.keys.after);
         return;
     case RV_CALL_KEY_ADD:
-        says_str(t, "role", rv_str_of(rv_role_text(call->u.key.row.role)));
-        says_str(t, "agent", call->u.key.row.agent);
-        says_str(t, "name", call->u.key.row.name);
-        return;
     case RV_CALL_KEY_REVOKE:
-        says_str(t, "id", call->u.key.row.id);
+        says_key(t, call);
         return;
     case RV_CALL_METRICS:
     case RV_CALL_AGENTS:
