@@ -57,6 +57,7 @@ void rv_render_metrics(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_ready(struct rv_answer *answer, const struct rv_call *call);
 /* These look at no call. */
 void rv_render_live(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_openapi(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_version(struct rv_answer *answer, const struct rv_call *call);
 
 #endif
