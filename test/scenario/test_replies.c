@@ -291,27 +291,6 @@ static void a_day_later_an_operator_is_called(void **state)
     assert_int_equal(retry->err, RV_ERR_REFUSED);
 }
 
-/* Also those that are never tried, since one message at a time finds out; nobody is forgotten in
- * the rows. */
-static void all_that_wait_for_a_dead_one_are_given_up(void **state)
-{
-    struct world *w = *state;
-    enum { TASKS = 90 };
-    for (int i = 0; i < TASKS; i++) {
-        struct rv_submission item = submit(w, "order", "https://a.example/hook");
-        assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, item.task), RV_OK);
-    }
-    for (int64_t gone = 0; gone < 25 * RV_HOUR_MS; gone += RV_MINUTE_MS) {
-        hooks_answer(&hooks, w, NULL, HOOK_DEAD);
-        world_pass(w, RV_MINUTE_MS);
-    }
-    assert_int_equal(world_count_open_alerts(w), TASKS);
-    assert_true(hooks.all < 25 * 60 * 2);
-    size_t tried = hooks.all;
-    world_pass(w, RV_HOUR_MS);
-    assert_int_equal(hooks.all, tried);
-}
-
 static void who_is_gone_is_not_asked_again(void **state)
 {
     struct world *w = *state;
@@ -451,7 +430,6 @@ int main(void)
         SCENARIO(messages_of_a_task_leave_in_order),
         SCENARIO(what_was_not_taken_is_sent_again),
         SCENARIO(a_day_later_an_operator_is_called),
-        SCENARIO(all_that_wait_for_a_dead_one_are_given_up),
         SCENARIO(who_is_gone_is_not_asked_again),
         SCENARIO(only_its_own_alerts_are_retried),
         SCENARIO(a_dead_destination_delays_no_other),

@@ -1,0 +1,160 @@
+/* The book of messages that wait for webhooks, over rows that the test holds. */
+#include "notify/book.h"
+
+#include "base/time.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { TASKS = 300, BEGIN = 1000000 };
+
+struct rows {
+    struct rv_book book;
+    struct rv_delivery rows[TASKS]; /* of task i + 1 */
+    int64_t now;
+    size_t sent;
+    size_t parked;
+    size_t most; /* on their way at once */
+};
+
+static void rows_init(struct rows *r)
+{
+    *r = (struct rows){.now = BEGIN};
+    rv_book_init(&r->book, 1, (struct rv_hash_key){1, 2});
+    for (int i = 0; i < TASKS; i++) {
+        r->rows[i] = (struct rv_delivery){.task = {i + 1},
+                                          .next = 1,
+                                          .last = 1,
+                                          .since = BEGIN,
+                                          .due_at = BEGIN,
+                                          .destination = RV_STR("https://a")};
+        rv_book_note(&r->book, &r->rows[i], r->now);
+    }
+}
+
+/* As the walk does it. */
+static void rows_feed(struct rows *r)
+{
+    struct rv_str destination;
+    struct rv_task_id after;
+    if (!rv_book_hungry(&r->book, &destination, &after))
+        return;
+    bool room = true;
+    for (int64_t i = after.value; i < TASKS && room; i++) {
+        const struct rv_delivery *row = &r->rows[i];
+        if (row->parked || row->next > row->last)
+            continue;
+        room = rv_book_see(&r->book, row, r->now);
+        if (room)
+            after = row->task;
+    }
+    rv_book_read(&r->book, destination, after, room);
+}
+
+static void verdict_take(struct rows *r, const struct rv_book_verdict *verdict)
+{
+    struct rv_delivery *row = &r->rows[verdict->row.task.value - 1];
+    assert_int_equal(verdict->next_before, row->next);
+    row->next = verdict->row.next;
+    row->failures = verdict->row.failures;
+    row->since = verdict->row.since;
+    row->due_at = verdict->row.due_at;
+    row->parked = verdict->row.parked;
+    r->parked += row->parked;
+    rv_book_note(&r->book, row, r->now);
+}
+
+/* All that is to be sent now; how many were. */
+static size_t rows_turn(struct rows *r, bool taken)
+{
+    struct rv_book_pick picks[64];
+    size_t count, sent = 0;
+    do {
+        rows_feed(r);
+        count = rv_book_pick(&r->book, r->now, picks, 64);
+        r->most = r->book.sent > r->most ? r->book.sent : r->most;
+        for (size_t i = 0; i < count; i++) {
+            struct rv_book_verdict verdict;
+            struct rv_notice_result result = {
+                .task = picks[i].task, .number = picks[i].number, .taken = taken, .alive = taken};
+            bool known = picks[i].expired
+                             ? rv_book_expire(&r->book, picks[i].task, r->now, &verdict)
+                             : rv_book_result(&r->book, &result, r->now, &verdict);
+            assert_true(known);
+            sent += !picks[i].expired;
+            verdict_take(r, &verdict);
+        }
+    } while (count > 0);
+    r->sent += sent;
+    return sent;
+}
+
+/* One message at a time finds out, so most of them are never tried: they are given up all the same,
+ * and not before a day. */
+static void all_that_wait_for_a_dead_one_are_given_up(void **state)
+{
+    (void)state;
+    static struct rows r;
+    rows_init(&r);
+    for (; r.now < BEGIN + 23 * RV_HOUR_MS; r.now += 20 * RV_SECOND_MS)
+        rows_turn(&r, false);
+    assert_int_equal(r.parked, 0);
+    assert_true(r.book.tasks.count <= RV_BOOK_FAILING_MAX);
+    assert_true(r.most <= 8);
+    assert_true(r.sent < 2 * 23 * 60);
+    for (; r.now < BEGIN + 26 * RV_HOUR_MS; r.now += 20 * RV_SECOND_MS)
+        rows_turn(&r, false);
+    assert_int_equal(r.parked, TASKS);
+    assert_int_equal(r.book.tasks.count, 0);
+    rv_book_done(&r.book);
+}
+
+static void what_comes_back_takes_all_at_once(void **state)
+{
+    (void)state;
+    static struct rows r;
+    rows_init(&r);
+    for (; r.now < BEGIN + RV_HOUR_MS; r.now += 20 * RV_SECOND_MS)
+        rows_turn(&r, false);
+    size_t taken = 0;
+    for (int i = 0; i < 4; i++, r.now += 20 * RV_SECOND_MS)
+        taken += rows_turn(&r, true);
+    assert_int_equal(taken, TASKS);
+    assert_true(r.most <= RV_BOOK_WINDOW_MAX);
+    rv_book_done(&r.book);
+}
+
+/* What is not known of, or comes twice, changes nothing. */
+static void a_result_counts_once(void **state)
+{
+    (void)state;
+    static struct rows r;
+    struct rv_book_pick picks[4];
+    struct rv_book_verdict verdict;
+    rows_init(&r);
+    assert_int_equal(rv_book_pick(&r.book, r.now, picks, 4), 4);
+    struct rv_notice_result result = {.task = picks[0].task, .number = 2, .taken = true};
+    assert_false(rv_book_result(&r.book, &result, r.now, &verdict)); /* another message */
+    result.number = 1;
+    assert_true(rv_book_result(&r.book, &result, r.now, &verdict));
+    verdict_take(&r, &verdict);
+    assert_false(rv_book_result(&r.book, &result, r.now, &verdict));
+    result.task.value = TASKS + 1;
+    assert_false(rv_book_result(&r.book, &result, r.now, &verdict));
+    rv_book_done(&r.book);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_that_wait_for_a_dead_one_are_given_up),
+        cmocka_unit_test(what_comes_back_takes_all_at_once),
+        cmocka_unit_test(a_result_counts_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
