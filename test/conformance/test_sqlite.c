@@ -352,7 +352,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6");
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 
