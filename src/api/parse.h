@@ -25,6 +25,12 @@ bool rv_parse_undo(struct rv_parser *parser, const struct rv_request_line *reque
                    struct rv_call *call);
 bool rv_parse_cancel(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call);
+bool rv_parse_skip(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call);
+bool rv_parse_suspend(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call);
+bool rv_parse_resume(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call);
 bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *request,
                   struct rv_call *call);
 bool rv_parse_retry(struct rv_parser *parser, const struct rv_request_line *request,

@@ -5,6 +5,10 @@
 static const char *const no_query[] = {NULL};
 static const char *const operate_names[] = {"by", "reason", NULL};
 static const char *const cancel_names[] = {"by", "reason", "abandon", NULL};
+static const char *const resubmit_names[] = {"by",       "reason",        "input",     "step",
+                                             "lateSeen", "assumeNotDone", "undoFirst", NULL};
+static const char *const skip_names[] = {"by",   "reason",   "step", "output",
+                                         "done", "lateSeen", NULL};
 static const char *const ack_names[] = {"by", NULL};
 
 enum { REASON_BYTES_MAX = 1000 };
@@ -25,38 +29,103 @@ bool rv_parse_nothing(struct rv_parser *parser, const struct rv_request_line *re
     return rv_args_only(parser, request, no_query);
 }
 
+/* What all of them have; *ret_body is for what one of them has besides. */
 static bool operate_read(struct rv_parser *parser, const struct rv_request_line *request,
-                         enum rv_command_kind verb, struct rv_call *call)
+                         enum rv_command_kind verb, const char *const *names, struct rv_call *call,
+                         struct rv_body *ret_body)
 {
     struct rv_call_operate *operate = &call->u.operate;
-    struct rv_body body;
     operate->verb = verb;
     return rv_args_only(parser, request, no_query) &&
            task_read(parser, request->params[0], &operate->task) &&
-           rv_body_read(parser, request->body, true,
-                        verb == RV_COMMAND_CANCEL ? cancel_names : operate_names, &body) &&
-           rv_body_by(parser, &body, &operate->by) &&
-           rv_body_text(parser, &body, "reason", REASON_BYTES_MAX, &operate->reason) &&
-           rv_body_bool(parser, &body, "abandon", &operate->abandon) &&
-           (!operate->abandon || rv_body_need(parser, &body, "reason", operate->reason));
+           rv_body_read(parser, request->body, true, names, ret_body) &&
+           rv_body_by(parser, ret_body, &operate->by) &&
+           rv_body_text(parser, ret_body, "reason", REASON_BYTES_MAX, &operate->reason);
+}
+
+/* Number of a step, and how much of the ledger was seen. */
+static bool step_read(struct rv_parser *parser, const struct rv_body *body, int64_t least,
+                      struct rv_call_operate *operate)
+{
+    int64_t step = 0, seen = 0;
+    if (!rv_body_int(parser, body, "step", least, UINT32_MAX, &step) ||
+        !rv_body_int(parser, body, "lateSeen", 0, UINT32_MAX, &seen))
+        return false;
+    operate->step = (uint32_t)step;
+    operate->late_seen = (uint32_t)seen;
+    return true;
 }
 
 bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *request,
                        struct rv_call *call)
 {
-    return operate_read(parser, request, RV_COMMAND_RESUBMIT, call);
+    struct rv_call_operate *operate = &call->u.operate;
+    struct rv_body body;
+    if (!operate_read(parser, request, RV_COMMAND_RESUBMIT, resubmit_names, call, &body) ||
+        !rv_body_payload(parser, &body, "input", &operate->input) ||
+        !step_read(parser, &body, 1, operate) ||
+        !rv_body_bool(parser, &body, "assumeNotDone", &operate->assume_not_done) ||
+        !rv_body_bool(parser, &body, "undoFirst", &operate->undo_first))
+        return false;
+    if (operate->input.at == NULL &&
+        (operate->assume_not_done || operate->undo_first || operate->step != 0))
+        return rv_refuse(
+            parser, RV_ERR_INVALID,
+            "\"step\", \"assumeNotDone\" and \"undoFirst\" go with \"input\": with the "
+            "same input a resubmission is the same request, which may be repeated");
+    if (operate->assume_not_done && operate->undo_first)
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "\"assumeNotDone\" and \"undoFirst\": say one of the two");
+    return true;
+}
+
+bool rv_parse_skip(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call)
+{
+    struct rv_call_operate *operate = &call->u.operate;
+    struct rv_body body;
+    if (!operate_read(parser, request, RV_COMMAND_SKIP, skip_names, call, &body) ||
+        !step_read(parser, &body, 1, operate) ||
+        !rv_body_payload(parser, &body, "output", &operate->output) ||
+        !rv_body_bool(parser, &body, "done", &operate->done))
+        return false;
+    if (operate->step == 0 || operate->output.at == NULL)
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "\"%s\" is missing: a step is skipped by its number, and the task goes "
+                         "on with the output that you give for it",
+                         operate->step == 0 ? "step" : "output");
+    return true;
 }
 
 bool rv_parse_undo(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
-    return operate_read(parser, request, RV_COMMAND_UNDO, call);
+    struct rv_body body;
+    return operate_read(parser, request, RV_COMMAND_UNDO, operate_names, call, &body);
+}
+
+bool rv_parse_suspend(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call)
+{
+    struct rv_body body;
+    return operate_read(parser, request, RV_COMMAND_SUSPEND, operate_names, call, &body);
+}
+
+bool rv_parse_resume(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call)
+{
+    struct rv_body body;
+    return operate_read(parser, request, RV_COMMAND_RESUME, operate_names, call, &body);
 }
 
 bool rv_parse_cancel(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call)
 {
-    return operate_read(parser, request, RV_COMMAND_CANCEL, call);
+    struct rv_call_operate *operate = &call->u.operate;
+    struct rv_body body;
+    return operate_read(parser, request, RV_COMMAND_CANCEL, cancel_names, call, &body) &&
+           rv_body_bool(parser, &body, "abandon", &operate->abandon) &&
+           (!operate->abandon || rv_body_need(parser, &body, "reason", operate->reason));
 }
 
 static bool alert_read(struct rv_parser *parser, struct rv_str text, int64_t *ret)

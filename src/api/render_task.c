@@ -29,6 +29,7 @@ static void task_put(struct rv_buf *buf, const struct rv_task *task,
     rv_put_instant_if(buf, "startedAt", task->started_at);
     rv_put_instant_if(buf, "endedAt", task->ended_at);
     rv_put_instant_if(buf, "quietAt", task->quiet_at);
+    rv_put_instant_if(buf, "suspendedAt", task->suspended_at);
     if (whole) {
         rv_put_raw_if(buf, "input", task->input);
         rv_put_raw_if(buf, "context", task->context);
@@ -140,6 +141,8 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_put_text(buf, "direction", rv_str_of(rv_direction_text(step->direction)));
     if (step->undoes != 0)
         rv_put_int(buf, "undoes", step->undoes);
+    if (step->replaces != 0)
+        rv_put_int(buf, "replaces", step->replaces);
     rv_put_bool(buf, "undone", step->undone);
     if (step->unreadable)
         rv_put_bool(buf, "unreadable", true);

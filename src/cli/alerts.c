@@ -80,7 +80,7 @@ static int alert_tell(struct cli *cli, const char *verb, struct rv_str alert)
     cli_path_begin(&path, "/v1/alerts");
     cli_path_segment(&path, alert);
     cli_path_segment(&path, rv_str_of(verb));
-    int code = cli_operate(cli, &path, false, &answer);
+    int code = cli_operate(cli, &path, false, NULL, &answer);
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON))

@@ -1,10 +1,13 @@
+#include "base/limits.h"
+#include "cli/payload_priv.h"
 #include "cli/server_priv.h"
+#include "cli/task_priv.h"
 #include "cli/text_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BODY_BYTES_MAX = 64 * 1024 };
+enum { BODY_BYTES_MAX = RV_PAYLOAD_BYTES_MAX + 64 * 1024 };
 
 static void member_add(struct rv_buf *body, const char *name, const char *text)
 {
@@ -14,8 +17,23 @@ static void member_add(struct rv_buf *body, const char *name, const char *text)
     rv_json_write_string(body, rv_str_of(text));
 }
 
+static void flag_add(const struct cli *cli, struct rv_buf *body, enum cli_option option,
+                     const char *name)
+{
+    if (cli_has(cli, option))
+        rv_buf_printf(body, "%s\"%s\":true", body->len > 1 ? "," : "", name);
+}
+
+static void raw_add(struct rv_buf *body, const char *name, struct rv_str json)
+{
+    if (json.at == NULL)
+        return;
+    rv_buf_printf(body, "%s\"%s\":", body->len > 1 ? "," : "", name);
+    rv_buf_add_str(body, json);
+}
+
 int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
-                struct cli_answer *ret_answer)
+                const struct cli_about *about, struct cli_answer *ret_answer)
 {
     struct rv_buf body;
     const char *by = cli_value(cli, CLI_OPTION_BY);
@@ -24,8 +42,16 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
     member_add(&body, "by", by ? by : getenv("USER"));
     if (reasoned)
         member_add(&body, "reason", cli_value(cli, CLI_OPTION_REASON));
-    if (cli_has(cli, CLI_OPTION_ABANDON))
-        rv_buf_printf(&body, "%s\"abandon\":true", body.len > 1 ? "," : "");
+    flag_add(cli, &body, CLI_OPTION_ABANDON, "abandon");
+    flag_add(cli, &body, CLI_OPTION_ASSUME_NOT_DONE, "assumeNotDone");
+    flag_add(cli, &body, CLI_OPTION_UNDO_FIRST, "undoFirst");
+    flag_add(cli, &body, CLI_OPTION_DONE, "done");
+    if (about != NULL) {
+        raw_add(&body, "step", about->step);
+        raw_add(&body, "lateSeen", about->late_seen);
+        raw_add(&body, "input", about->input);
+        raw_add(&body, "output", about->output);
+    }
     rv_buf_lit(&body, "}");
     struct cli_call call = {.path = cli_path_end(path, &cli->arena), .body = rv_buf_str(&body)};
     int code = body.failed == RV_OK ? cli_ask(cli, &call, ret_answer)
@@ -35,7 +61,7 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
 }
 
 /* The task's state afterwards, and what to do to see how it goes on. */
-static int task_operate(struct cli *cli, const char *verb)
+static int task_operate(struct cli *cli, const char *verb, const struct cli_about *about)
 {
     struct cli_path path;
     struct cli_answer answer = {.status = 0};
@@ -43,7 +69,7 @@ static int task_operate(struct cli *cli, const char *verb)
     cli_path_begin(&path, "/v1/tasks");
     cli_path_segment(&path, task);
     cli_path_segment(&path, rv_str_of(verb));
-    int code = cli_operate(cli, &path, true, &answer);
+    int code = cli_operate(cli, &path, true, about, &answer);
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON)) {
@@ -51,25 +77,93 @@ static int task_operate(struct cli *cli, const char *verb)
         return CLI_DONE;
     }
     struct rv_str state = cli_str(&answer.json, "state");
-    printf("%.*s %s%.*s%s\n", RV_STR_FMT(task),
+    bool suspended = cli_instant(&answer.json, "suspendedAt") != 0;
+    printf("%.*s %s%.*s%s%s\n", RV_STR_FMT(task),
            cli_colour_begin(cli_colour_of_state(state), cli->colour),
-           RV_STR_FMT(cli_text_clean(&cli->arena, state)), cli_colour_end(cli->colour));
-    if (cli->terminal && cli_instant(&answer.json, "endedAt") == 0)
+           RV_STR_FMT(cli_text_clean(&cli->arena, state)), cli_colour_end(cli->colour),
+           suspended ? ", suspended" : "");
+    if (cli->terminal && suspended)
+        printf("Let it go on: reeve resume %.*s\n", RV_STR_FMT(task));
+    else if (cli->terminal && cli_instant(&answer.json, "endedAt") == 0)
         printf("See how it goes on: reeve watch %.*s\n", RV_STR_FMT(task));
     return CLI_DONE;
 }
 
+/* Whoever passes over what an agent may have said sees it first: the ledger, and with what words to
+ * go on. */
+static int ledger_shown(struct cli *cli)
+{
+    struct rv_str task = rv_str_of(cli->words.args[0]);
+    size_t count = 0;
+    if (cli_has(cli, CLI_OPTION_LATE_SEEN) || cli_has(cli, CLI_OPTION_JSON))
+        return CLI_DONE;
+    int code = cli_late_show(cli, task, &count);
+    if (code != CLI_DONE || count == 0)
+        return code;
+    return cli_tell(cli, CLI_REFUSED,
+                    "these replies came too late to count, and may say what was done: take them "
+                    "into account, then give --late-seen %zu",
+                    count);
+}
+
+static bool is_number(const char *text)
+{
+    enum { DIGITS_MAX = 9 };
+    size_t i = 0;
+    while (text[i] >= '0' && text[i] <= '9')
+        i++;
+    return i > 0 && i <= DIGITS_MAX && text[i] == '\0' && (text[0] != '0' || i == 1);
+}
+
+static int about_read(struct cli *cli, struct cli_about *about)
+{
+    const char *const given[] = {about->step.at, cli_value(cli, CLI_OPTION_LATE_SEEN)};
+    for (size_t i = 0; i < 2; i++)
+        if (given[i] != NULL && !is_number(given[i]))
+            return cli_tell(cli, CLI_USAGE, "%s %s: must be a number, as `reeve show` has it",
+                            i == 0 ? "step" : "--late-seen", given[i]);
+    about->late_seen = rv_str_of(given[1]);
+    int code = cli_payload_read(cli, CLI_OPTION_INPUT, NULL, &about->input);
+    return code == CLI_DONE ? cli_payload_read(cli, CLI_OPTION_OUTPUT, NULL, &about->output) : code;
+}
+
 int cli_resubmit(struct cli *cli)
 {
-    return task_operate(cli, "resubmit");
+    struct cli_about about = {.step = rv_str_of(cli_value(cli, CLI_OPTION_STEP))};
+    int code = about_read(cli, &about);
+    if (code == CLI_DONE && about.input.at != NULL)
+        code = ledger_shown(cli);
+    return code == CLI_DONE ? task_operate(cli, "resubmit", &about) : code;
+}
+
+int cli_skip(struct cli *cli)
+{
+    struct cli_about about = {.step = rv_str_of(cli->words.args[1])};
+    int code = about_read(cli, &about);
+    if (code == CLI_DONE && about.output.at == NULL)
+        return cli_tell(cli, CLI_USAGE,
+                        "--output is missing: the task goes on with what you give there");
+    if (code == CLI_DONE)
+        code = ledger_shown(cli);
+    return code == CLI_DONE ? task_operate(cli, "skip", &about) : code;
 }
 
 int cli_undo(struct cli *cli)
 {
-    return task_operate(cli, "undo");
+    return task_operate(cli, "undo", NULL);
 }
 
 int cli_cancel(struct cli *cli)
 {
-    return task_operate(cli, "cancel");
+    return task_operate(cli, "cancel", NULL);
+}
+
+int cli_suspend(struct cli *cli)
+{
+    return task_operate(cli, "suspend", NULL);
+}
+
+int cli_resume(struct cli *cli)
+{
+    return task_operate(cli, "resume", NULL);
 }

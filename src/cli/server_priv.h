@@ -41,9 +41,17 @@ int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret
 int cli_answer_read(struct cli *cli, struct cli_answer *answer);
 /* As cli_ask, for a GET. */
 int cli_get(struct cli *cli, struct rv_str path, struct cli_answer *ret_answer);
-/* POSTs an operator's word to `path`: who (--by, else the variable USER), and why if `reasoned`. */
+/* What an operator says about one step, as JSON; absent what is not said. */
+struct cli_about {
+    struct rv_str step;
+    struct rv_str late_seen;
+    struct rv_str input;
+    struct rv_str output;
+};
+/* POSTs an operator's word to `path`: who (--by, else the variable USER), and why if `reasoned`;
+ * `about` may be NULL. */
 int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
-                struct cli_answer *ret_answer);
+                const struct cli_about *about, struct cli_answer *ret_answer);
 /* The exit code for a problem+json, or for an HTTP status alone if it is none. */
 int cli_problem_code(int status, const struct rv_json *problem);
 /* Opens the client if it is not open; NULL after the reason was told. */

@@ -215,7 +215,7 @@ static int alerts_show(struct cli *cli, struct rv_str task)
     return cli_list_read(cli, &list, NULL, ALERTS_SHOWN, &next);
 }
 
-static int late_show(struct cli *cli, struct rv_str task)
+int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
 {
     static const char *const heads[] = {"STEP",        ">ATTEMPT", "ARRIVED",
                                         "NOT COUNTED", "IT SAID",  NULL};
@@ -223,15 +223,17 @@ static int late_show(struct cli *cli, struct rv_str task)
     struct rv_str path = cli_task_path(cli, task, "/late-replies");
     struct cli_answer answer;
     size_t count = 0;
+    *ret_count = 0;
     int code = cli_get(cli, path, &answer);
     if (code != CLI_DONE)
         return code;
+    const struct rv_json *items = cli_items(&answer.json, "lateReplies", &count);
+    *ret_count = count;
     if (cli_has(cli, CLI_OPTION_JSON)) {
         cli_json_print(answer.text);
         return CLI_DONE;
     }
     cli_table_init(&shown.table, &cli->arena, heads);
-    const struct rv_json *items = cli_items(&answer.json, "lateReplies", &count);
     for (size_t i = 0; i < count; i++)
         late_add(&items[i], &shown);
     table_print(&shown, "Late replies");
@@ -242,7 +244,9 @@ static int late_show(struct cli *cli, struct rv_str task)
 static void cure_print(const struct cli *cli, const struct rv_json *task, struct rv_str id)
 {
     struct rv_str state = cli_str(task, "state");
-    if (rv_str_is(state, "error"))
+    if (cli_instant(task, "suspendedAt") != 0)
+        printf("\nIt is suspended. Let it go on: reeve resume %.*s\n", RV_STR_FMT(id));
+    else if (rv_str_is(state, "error"))
         printf("\nMend the cause, then: reeve resubmit %.*s   or: reeve undo|cancel %.*s\n",
                RV_STR_FMT(id), RV_STR_FMT(id));
     else if (cli->terminal && cli_task_code(state) < 0)
@@ -254,6 +258,7 @@ int cli_show(struct cli *cli)
 {
     struct rv_str id = rv_str_of(cli->words.args[0]);
     struct cli_answer answer;
+    size_t late;
     int code = cli_get(cli, cli_task_path(cli, id, ""), &answer);
     if (code != CLI_DONE)
         return code;
@@ -268,7 +273,7 @@ int cli_show(struct cli *cli)
     if (code == CLI_DONE)
         code = alerts_show(cli, id);
     if (code == CLI_DONE)
-        code = late_show(cli, id);
+        code = cli_late_show(cli, id, &late);
     if (code == CLI_DONE && !json)
         cure_print(cli, &answer.json, id);
     return code;

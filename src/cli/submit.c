@@ -1,12 +1,11 @@
 #include "base/limits.h"
-#include "base/os/file.h"
 #include "base/os/random.h"
 #include "cli/lines_priv.h"
+#include "cli/payload_priv.h"
 #include "cli/server_priv.h"
 #include "cli/task_priv.h"
 #include "client/submit.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,38 +29,6 @@ static int options_check(struct cli *cli)
     if (priority != NULL && (priority[0] < '0' || priority[0] > '9' || priority[1] != '\0'))
         return cli_tell(cli, CLI_USAGE, "--priority %s: must be a digit; 9 goes first", priority);
     return CLI_DONE;
-}
-
-static int input_read(struct cli *cli, struct rv_str *ret_input)
-{
-    const char *given = cli_value(cli, CLI_OPTION_INPUT);
-    const char *name = "--input";
-    *ret_input = rv_str_of(given ? given : "{}");
-    if (given != NULL && given[0] == '@') {
-        struct rv_buf text;
-        name = strcmp(given, "@-") == 0 ? "stdin" : given + 1;
-        rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
-        errno = 0;
-        enum rv_err err = rv_file_read(given + 1, &text);
-        const char *why = errno ? strerror(errno) : rv_err_text(err);
-        *ret_input = rv_arena_str(&cli->arena, rv_buf_str(&text));
-        rv_buf_done(&text);
-        if (err == RV_ERR_LIMIT)
-            return cli_tell(cli, CLI_USAGE, "%s: an input has at most %d KiB", name,
-                            RV_PAYLOAD_BYTES_MAX / 1024);
-        if (err != RV_OK)
-            return cli_tell(cli, err == RV_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE, "%s: %s",
-                            name, why);
-    }
-    struct rv_json_fault fault;
-    if (rv_json_scan(*ret_input, RV_JSON_DEPTH_MAX, &fault) == RV_OK)
-        return CLI_DONE;
-    if (given != NULL && given[0] == '@')
-        fprintf(stderr, "%s:%u:%u: %s\n", name, fault.line, fault.column, fault.message);
-    else
-        cli_tell(cli, CLI_USAGE, "--input is no JSON, at byte %zu: %s; a file is --input @FILE",
-                 fault.offset + 1, fault.message);
-    return CLI_USAGE;
 }
 
 /* The member replyTo; absent: nobody is to be told. */
@@ -144,7 +111,7 @@ int cli_submit(struct cli *cli)
         return code;
     if (cli_has(cli, CLI_OPTION_LINES))
         return cli_lines_submit(cli);
-    code = input_read(cli, &input);
+    code = cli_payload_read(cli, CLI_OPTION_INPUT, "{}", &input);
     if (code == CLI_DONE)
         code = task_submit(cli, input, &answer);
     if (code != CLI_DONE)

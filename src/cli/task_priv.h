@@ -15,6 +15,8 @@ struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step, i
 void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *indent);
 /* "/v1/tasks/<task><rest>" on the arena. */
 struct rv_str cli_task_path(struct cli *cli, struct rv_str task, const char *rest);
+/* The late replies of a task as a table; *ret_count: how many there are (at most a page). */
+int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count);
 /* Follows the task until it rests, with a line for each change of a step and, on a terminal, a
  * progress bar; `silent` waits without the lines; with --json each change is the task's JSON. Ends
  * with one line that says how it ended, and gives its exit code. */

@@ -133,12 +133,12 @@ static enum rv_verdict advance_inline(struct draft *d, enum rv_direction directi
     return RV_DECIDED;
 }
 
-/* The call whose own failure the error is; not one that ended well before something else failed, or
- * that was cut short because the time of a scope around it was over. */
+/* The call whose own failure the error is, or that was under way when the time of a scope around it
+ * was over; not one that ended well before something else failed. */
 static struct rv_step *advance_raiser(struct rv_step *left, const struct rv_flow_stop *stop)
 {
     bool own = stop->kind == RV_FLOW_RAISED && left != NULL && left->kind == RV_KIND_CALL &&
-               left->state == RV_STEP_ERROR && left->node == stop->node;
+               left->state == RV_STEP_ERROR && (left->node == stop->node || stop->timed_out);
     return own ? left : NULL;
 }
 

@@ -47,8 +47,7 @@ enum rv_verdict attempt_assign(struct draft *d)
     struct rv_task *task = &d->plan->task;
     struct rv_step *step;
     RV_TRY(draft_step(d, command->step, &step));
-    rv_assert(step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING);
-    rv_assert(step->ready_at <= command->now);
+    rv_assert(rv_step_ready(task, step, command->now));
     if (step->attempt_state != RV_ATTEMPT_NONE && !RV_MUTANT_ON(ATTEMPT_NOT_ARCHIVED))
         draft_archive(d, step);
     step->attempt_state = RV_ATTEMPT_NONE;
@@ -131,15 +130,18 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
 static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
 {
     const struct rv_reply *reply = &d->command->u.reply;
-    bool settled = step->state == RV_STEP_PROCESSED && !RV_MUTANT_ON(LATE_REPLACES_RESULT);
+    bool settled = (step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED) &&
+                   !RV_MUTANT_ON(LATE_REPLACES_RESULT);
     if (reply->output.at == NULL || settled || step->undone || RV_MUTANT_ON(LATE_DONE_IGNORED))
         return RV_DECIDED;
     step->effect = RV_EFFECT_DONE;
     step->output = reply->output;
     bool left = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
     bool waits = draft_open_has(d, step->number);
+    /* Resubmitted with another input because somebody took it for not done. */
+    bool replaced = step->state == RV_STEP_CANCELLED;
     if (d->view->definition != NULL && step->direction == RV_FORWARD && left && !waits &&
-        !step->chained && d->plan->task.direction == RV_UNDO &&
+        !step->chained && (d->plan->task.direction == RV_UNDO || replaced) &&
         rv_task_state_open(d->plan->task.state))
         undo_chain(d, step);
     return RV_DECIDED;

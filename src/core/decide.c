@@ -1,6 +1,7 @@
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
+#include "base/mutant.h"
 #include "base/time.h"
 
 static enum rv_verdict decide_submit(struct draft *d)
@@ -80,6 +81,11 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     bool revoked = seen->attempt_state == RV_ATTEMPT_REVOKED;
     bool deadline = seen->deadline != 0 && now >= seen->deadline && !revoked;
     bool due = seen->wake_at != 0 && now >= seen->wake_at;
+    bool live = rv_attempt_state_live(seen->attempt_state);
+    if (d->plan->task.suspended_at != 0 && !RV_MUTANT_ON(SUSPENDED_TIMER_RUNS)) {
+        due = due && live; /* it expires as ever; all else runs at resume */
+        deadline = false;
+    }
     if (!deadline && !due)
         return RV_DECIDED;
     RV_TRY(draft_step(d, number, &step));
@@ -96,7 +102,7 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     return RV_DECIDED;
 }
 
-static enum rv_verdict decide_wake(struct draft *d)
+enum rv_verdict wake_all(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
@@ -139,13 +145,19 @@ static enum rv_verdict decide(struct draft *d)
     case RV_COMMAND_END:
         return attempt_end(d);
     case RV_COMMAND_WAKE:
-        return decide_wake(d);
+        return wake_all(d);
     case RV_COMMAND_RESUBMIT:
         return operate_resubmit(d);
     case RV_COMMAND_UNDO:
         return operate_undo(d);
     case RV_COMMAND_CANCEL:
         return operate_cancel(d);
+    case RV_COMMAND_SKIP:
+        return operate_skip(d);
+    case RV_COMMAND_SUSPEND:
+        return operate_suspend(d);
+    case RV_COMMAND_RESUME:
+        return operate_resume(d);
     case RV_COMMAND_PARK:
         return decide_park(d);
     }
@@ -175,8 +187,10 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     enum rv_verdict verdict = decide(&d);
     if (verdict == RV_DECIDED && (arena->refused != RV_OK || d.starved))
         verdict = RV_NO_ROOM;
-    if (!rv_task_state_open(plan->task.state))
+    if (!rv_task_state_open(plan->task.state)) {
         plan->alerts_count = 0; /* a task that has ended calls for nobody */
+        plan->task.suspended_at = 0;
+    }
     if (verdict == RV_DECIDED && plan->changed)
         plan->task.revision++;
     return verdict;

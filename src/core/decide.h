@@ -20,9 +20,12 @@ enum rv_command_kind {
     RV_COMMAND_RENEW,    /* u.renew: an agent renews its lease */
     RV_COMMAND_END,      /* u.end: an attempt ended without a reply (undelivered, lost) */
     RV_COMMAND_WAKE,     /* u.wake: an instant has passed */
-    RV_COMMAND_RESUBMIT, /* the operator's three */
+    RV_COMMAND_RESUBMIT, /* u.operate, as the next five: the operator's */
     RV_COMMAND_UNDO,
     RV_COMMAND_CANCEL,
+    RV_COMMAND_SKIP,
+    RV_COMMAND_SUSPEND,
+    RV_COMMAND_RESUME,
     RV_COMMAND_PARK /* u.park: the task's rows cannot be handled; it waits for an operator */
 };
 
@@ -70,7 +73,12 @@ struct rv_command {
         } park;
         struct {
             struct rv_str by, reason;
-            bool abandon; /* CANCEL: what was done stays done */
+            bool abandon;         /* CANCEL: what was done stays done */
+            struct rv_str input;  /* RESUBMIT: another one than the step had; absent: the same */
+            bool assume_not_done; /* RESUBMIT: the operator knows what the ledger does not */
+            bool undo_first;      /* RESUBMIT: what the old request did is undone before */
+            struct rv_str output; /* SKIP: the step goes on as if its agent had said so */
+            bool done;            /* SKIP: somebody has done it: it has had its effect */
         } operate;
     } u;
 };
@@ -143,6 +151,9 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
  * hold, else the sentence of the one that does not. Looked at after load and before commit. */
 const char *rv_view_broken(const struct rv_task *task, const struct rv_step *const *steps,
                            size_t steps_count);
+
+/* Whether the step may be handed out now. */
+bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now);
 
 /* When the task must be looked at next (0: only on a named event). An instant that is not later
  * than

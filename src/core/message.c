@@ -79,7 +79,7 @@ static enum rv_message_kind kind_of(enum rv_task_state from, enum rv_task_state 
 {
     switch (to) {
     case RV_TASK_PROCESSING:
-        return from == RV_TASK_ERROR ? RV_MESSAGE_RESUMED : RV_MESSAGE_STARTED;
+        return from == RV_TASK_PENDING ? RV_MESSAGE_STARTED : RV_MESSAGE_RESUMED;
     case RV_TASK_COMPENSATING:
         return RV_MESSAGE_COMPENSATING;
     case RV_TASK_ERROR:

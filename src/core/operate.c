@@ -1,70 +1,30 @@
-/* What an operator may do with a task: resubmit it where it is parked, undo it, cancel it. */
+/* What an operator may do with a task as a whole: undo it, cancel it, suspend and resume it. */
 #include "core/plan_priv.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/mutant.h"
+#include "base/time.h"
 #include "json/json.h"
 
-static enum rv_verdict refuse(struct draft *d, struct rv_str message)
+enum rv_verdict refuse(struct draft *d, struct rv_str message)
 {
     d->plan->err = RV_ERR_REFUSED;
     d->plan->message = message;
     return RV_DECIDED;
 }
 
-static enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure)
+enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure)
 {
     return refuse(d, rv_arena_printf(d->arena, "the task is %s and cannot be %s: %s",
                                      rv_task_state_text(d->plan->task.state), verb, cure));
-}
-
-enum rv_verdict operate_resubmit(struct draft *d)
-{
-    struct rv_task *task = &d->plan->task;
-    if (task->state != RV_TASK_ERROR)
-        return refuse_state(d, "resubmitted", "only a task in error waits for that");
-    bool undoing = task->direction == RV_UNDO && !RV_MUTANT_ON(RESUBMITTED_FORWARD);
-    if (task->open_count == 0 && !undoing)
-        return refuse(d, RV_STR("the error came from the workflow itself, and the same input and "
-                                "definition would raise it again: undo or cancel the task"));
-    if (task->open_count == 0 && task->undo_head != 0) {
-        const struct rv_step *head;
-        RV_TRY(draft_look(d, task->undo_head, &head));
-        enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
-        if (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT)
-            return refuse(d, rv_arena_printf(d->arena,
-                                             "step %.*s cannot be undone by Reeve, and a "
-                                             "resubmission would stop at it again",
-                                             RV_STR_FMT(head->reference)));
-    }
-    d->plan->close_alerts = true;
-    d->plan->changed = true;
-    if (!undoing)
-        task->error = RV_STR_NONE;
-    draft_task_move(d, undoing ? RV_TASK_COMPENSATING : RV_TASK_PROCESSING);
-    for (uint32_t i = 0; i < task->open_count; i++) {
-        struct rv_step *step;
-        RV_TRY(draft_step(d, task->open[i], &step));
-        if (step->state != RV_STEP_ERROR)
-            continue;
-        if (!RV_MUTANT_ON(RESUBMITTED_KEEPS_COUNT))
-            step->failure_count = step->round = 0;
-        step->deaths = 0;
-        step->ended_at = 0;
-        /* The operator's word is above a DSL timeout that has passed. */
-        if (step->deadline <= d->command->now)
-            step->deadline = 0;
-        ladder_repeat(d, step, d->command->now);
-    }
-    return undo_next(d);
 }
 
 enum rv_verdict operate_undo(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (task->state == RV_TASK_COMPENSATING)
-        return RV_DECIDED; /* under way: the same command once more */
+        return redo_drop(d); /* under way: the same command once more */
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
         return refuse_state(d, "undone", "nothing of it is left");
     if (task->direction == RV_UNDO)
@@ -78,14 +38,11 @@ enum rv_verdict operate_undo(struct draft *d)
     return undo_begin(d);
 }
 
-/* Who and why stays with the task. */
-static struct rv_str error_cancelled(struct draft *d)
+struct rv_str error_of_operator(struct draft *d, const char *type, const char *title)
 {
     struct rv_buf text;
     rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_printf(&text, "{\"type\":\"cancelled\",\"status\":409,\"title\":\"The task was %s\"",
-                  d->command->u.operate.abandon ? "abandoned: what was done stays done"
-                                                : "cancelled");
+    rv_buf_printf(&text, "{\"type\":\"%s\",\"status\":409,\"title\":\"%s\"", type, title);
     if (d->command->u.operate.by.len > 0) {
         rv_buf_lit(&text, ",\"by\":");
         rv_json_write_string(&text, d->command->u.operate.by);
@@ -99,6 +56,14 @@ static struct rv_str error_cancelled(struct draft *d)
                                               : RV_STR_NONE;
     rv_buf_done(&text);
     return made;
+}
+
+static struct rv_str error_cancelled(struct draft *d)
+{
+    return error_of_operator(d, "cancelled",
+                             d->command->u.operate.abandon
+                                 ? "The task was abandoned: what was done stays done"
+                                 : "The task was cancelled");
 }
 
 static enum rv_verdict step_abandon(struct draft *d, uint32_t number)
@@ -132,6 +97,11 @@ static enum rv_verdict operate_abandon(struct draft *d)
     memcpy(open, task->open, sizeof open);
     for (uint32_t i = 0; i < count; i++)
         RV_TRY(step_abandon(d, open[i]));
+    enum rv_verdict dropped = redo_drop(d);
+    if (dropped == RV_UNREADABLE)
+        task->redo = 0;
+    else
+        RV_TRY(dropped);
     task->error = error_cancelled(d);
     if (task->error.at == NULL)
         return RV_NO_ROOM;
@@ -152,7 +122,7 @@ enum rv_verdict operate_cancel(struct draft *d)
     if (d->command->u.operate.abandon)
         return operate_abandon(d);
     if (task->state == RV_TASK_COMPENSATING)
-        return RV_DECIDED; /* it is being undone already */
+        return redo_drop(d); /* it is being undone already */
     if (task->direction == RV_UNDO || task->pivot != 0)
         return operate_undo(d);
     task->cancelling = true;
@@ -160,4 +130,35 @@ enum rv_verdict operate_cancel(struct draft *d)
     if (task->error.at == NULL)
         return RV_NO_ROOM;
     return undo_begin(d);
+}
+
+/* Nothing new is handed out; open attempts finish or expire; timers that fall due run at resume. */
+enum rv_verdict operate_suspend(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (!rv_task_state_open(task->state))
+        return refuse_state(d, "suspended", "it has ended");
+    if (task->suspended_at != 0)
+        return RV_DECIDED;
+    task->suspended_at = d->command->now;
+    d->plan->changed = true;
+    return RV_DECIDED;
+}
+
+enum rv_verdict operate_resume(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (task->suspended_at == 0)
+        return RV_DECIDED;
+    task->suspended_at = 0;
+    d->plan->changed = true;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        struct rv_step *step;
+        RV_TRY(draft_step(d, task->open[i], &step));
+        /* It has not waited for an agent meanwhile. */
+        bool waits = step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING;
+        if (waits && step->wake_at != 0 && step->ready_at < d->command->now)
+            step->wake_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
+    }
+    return RV_MUTANT_ON(RESUME_FORGETS_TIMERS) ? RV_DECIDED : wake_all(d);
 }

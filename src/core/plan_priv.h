@@ -99,8 +99,22 @@ enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t
 void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
                struct rv_str message);
 
-/* operate.c: the operator's commands (DESIGN 4.6, 4.7). */
+/* decide.c: everything of the task that is due runs. */
+enum rv_verdict wake_all(struct draft *d);
+
+/* operate.c, resubmit.c: the operator's commands (DESIGN 4.6, 4.7). */
+enum rv_verdict refuse(struct draft *d, struct rv_str message);
+enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure);
+/* Who and why stays with the row: an error of that type and title. None: there is no room. */
+struct rv_str error_of_operator(struct draft *d, const char *type, const char *title);
 enum rv_verdict operate_resubmit(struct draft *d);
+enum rv_verdict operate_skip(struct draft *d);
+enum rv_verdict operate_suspend(struct draft *d);
+enum rv_verdict operate_resume(struct draft *d);
+/* The step that `redo` replaces is undone: it begins, and the task goes forward again. */
+enum rv_verdict redo_begin(struct draft *d);
+/* Nothing takes the place of what is undone. */
+enum rv_verdict redo_drop(struct draft *d);
 enum rv_verdict operate_undo(struct draft *d);
 enum rv_verdict operate_cancel(struct draft *d);
 

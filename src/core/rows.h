@@ -38,6 +38,8 @@ struct rv_task {
     int64_t created_at;
     int64_t started_at; /* first attempt recorded */
     int64_t ended_at;
+    int64_t suspended_at; /* 0: it is not */
+    uint32_t redo;     /* waits, not open yet, until the step that it replaces is undone; 0: none */
     int64_t quiet_at;  /* until then a forward attempt that ended unheard may be at work */
     struct rv_str key; /* the submitter's */
     struct rv_str correlation;
@@ -56,7 +58,8 @@ struct rv_step {
     enum rv_step_kind kind;
     enum rv_step_state state; /* process_state */
     enum rv_direction direction;
-    uint32_t undoes; /* UNDO: number of the forward step */
+    uint32_t undoes;   /* UNDO: number of the forward step */
+    uint32_t replaces; /* the step that was resubmitted as this one, with another input; 0: none */
     uint32_t node;   /* in the definition */
     uint32_t visit;
     enum rv_effect effect; /* of all attempts so far */

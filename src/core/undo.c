@@ -186,6 +186,12 @@ enum rv_verdict undo_next(struct draft *d)
     if (task->state != RV_TASK_COMPENSATING || under_way)
         return RV_DECIDED;
     for (int pops = 0; pops < UNDO_POPS_MAX; pops++) {
+        if (task->redo != 0) {
+            const struct rv_step *next;
+            RV_TRY(draft_look(d, task->redo, &next));
+            if (task->undo_head != next->replaces)
+                return redo_begin(d);
+        }
         if (task->undo_head == 0) {
             undo_finish(d);
             return RV_DECIDED;

@@ -95,6 +95,12 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
         return "a task that is undone does not say that it goes forward";
     if (task->state == RV_TASK_COMPENSATED && task->undo_head != 0)
         return "a compensated task has nothing left to undo";
+    if (!open && (task->suspended_at != 0 || task->redo != 0))
+        return "a task that has ended is not suspended, and nothing of it waits";
+    if (task->redo != 0 && task->direction != RV_UNDO)
+        return "a step waits for another one's undo only while there is one";
+    if (task->redo > task->last_number)
+        return "the step that waits for an undo is one of the task";
     if (task->undo_head > task->last_number || task->undo_blocker > task->last_number)
         return "the undo chain names steps of the task";
     bool forward = false, undo = false;
@@ -120,16 +126,26 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
     return NULL;
 }
 
-static int64_t step_wake_at(const struct rv_step *step, int64_t now)
+static int64_t step_wake_at(const struct rv_task *task, const struct rv_step *step, int64_t now)
 {
-    if (!rv_step_state_open(step->state))
+    bool live = rv_attempt_state_live(step->attempt_state);
+    if (!rv_step_state_open(step->state) || (task->suspended_at != 0 && !live))
         return 0;
     int64_t at = step->wake_at;
+    if (task->suspended_at != 0)
+        return at;
     if (step->attempt_state != RV_ATTEMPT_REVOKED)
         at = rv_time_earlier(at, step->deadline);
     if (step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING && step->ready_at > now)
         at = rv_time_earlier(at, step->ready_at);
     return at;
+}
+
+bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now)
+{
+    bool held_back = task->suspended_at != 0 && !RV_MUTANT_ON(SUSPENDED_HANDED_OUT);
+    return step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING && step->ready_at <= now &&
+           task->redo != step->number && !held_back;
 }
 
 int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const *steps,
@@ -138,12 +154,12 @@ int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const 
     if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
         return 0;
     if (task->state == RV_TASK_COMPENSATING && task->open_count == 0)
-        return task->quiet_at > now ? task->quiet_at : now;
+        return task->suspended_at != 0 ? 0 : task->quiet_at > now ? task->quiet_at : now;
     int64_t at = 0;
     for (uint32_t i = 0; i < task->open_count; i++) {
         const struct rv_step *step = steps_find(steps, steps_count, task->open[i]);
         if (step != NULL)
-            at = rv_time_earlier(at, step_wake_at(step, now));
+            at = rv_time_earlier(at, step_wake_at(task, step, now));
     }
     return at;
 }

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
+#include "core/decide.h"
 
 #include <stdlib.h>
 
@@ -318,7 +319,7 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
         held->instance->cancels++;
     }
     circuit_see(kind, task, step, now);
-    if (step->state == RV_STEP_PENDING && step->ready_at <= now)
+    if (rv_step_ready(task, step, now))
         return agents_ready(agents, task, step);
     return RV_OK;
 }

@@ -26,7 +26,7 @@ enum rv_call_kind {
     RV_CALL_POLL,       /* u.poll: may be parked */
     RV_CALL_REPLIES,    /* u.replies */
     RV_CALL_LEASES,     /* u.leases */
-    RV_CALL_OPERATE,    /* u.operate: resubmit, undo, cancel */
+    RV_CALL_OPERATE,    /* u.operate: resubmit, undo, cancel, skip, suspend, resume */
     RV_CALL_ACK,        /* u.ack */
     RV_CALL_SHOW,       /* u.show: a task; may be parked until it changes */
     RV_CALL_STEPS,      /* u.list */
@@ -148,11 +148,19 @@ struct rv_call_leases {
 };
 
 struct rv_call_operate {
-    enum rv_command_kind verb; /* RV_COMMAND_RESUBMIT, _UNDO, _CANCEL */
+    enum rv_command_kind verb; /* RV_COMMAND_RESUBMIT, _UNDO, _CANCEL, _SKIP, _SUSPEND, _RESUME */
     struct rv_task_id task;
     struct rv_str by;
     struct rv_str reason;
-    bool abandon;                /* CANCEL: what was done stays done */
+    bool abandon;         /* CANCEL: what was done stays done */
+    uint32_t step;        /* SKIP; RESUBMIT with input: 0: the only one in error */
+    struct rv_str input;  /* RESUBMIT: another one; absent: the same */
+    bool assume_not_done; /* RESUBMIT with input */
+    bool undo_first;      /* RESUBMIT with input */
+    struct rv_str output; /* SKIP */
+    bool done;            /* SKIP: it has had its effect */
+    uint32_t late_seen;   /* SKIP, RESUBMIT with input: so many late replies of the task's ledger
+                           * were looked at; where there are more it is refused */
     const struct rv_task *after; /* out */
 };
 

@@ -1,8 +1,50 @@
 /* The operator's and the author's calls: resubmit, undo, cancel; acknowledge; publish. */
 #include "scheduler/scheduler_priv.h"
 
+#include "base/limits.h"
 #include "base/mutant.h"
 #include "base/time.h"
+
+/* Who passes over what a step's agent may have said, or asks for something else, has seen what the
+ * ledger has of the task (DESIGN 4.3). */
+static enum rv_err late_unseen(struct rv_scheduler *s, struct rv_call *call, bool *ret_unseen)
+{
+    const struct rv_call_operate *operate = &call->u.operate;
+    bool edits = operate->verb == RV_COMMAND_RESUBMIT && operate->input.at != NULL;
+    *ret_unseen = false;
+    if ((operate->verb != RV_COMMAND_SKIP && !edits) || operate->late_seen >= RV_PAGE_ROWS_MAX)
+        return RV_OK;
+    size_t limit = (size_t)operate->late_seen + 1, count = 0;
+    struct rv_late_reply *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_late_reply, limit);
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->list_late_replies(
+        s->store, s->batch.arena, (struct rv_step_id){operate->task, 0}, 0, limit, rows, &count);
+    *ret_unseen = err == RV_OK && count > operate->late_seen && !RV_MUTANT_ON(LEDGER_NOT_SHOWN);
+    if (!*ret_unseen)
+        return err;
+    call->err = RV_ERR_REFUSED;
+    call->message = RV_STR(
+        "the task has late replies that were not looked at: see them (reeve show "
+        "TASK --all, GET /v1/tasks/{task}/late-replies), then say how many you have "
+        "seen (--late-seen N, \"lateSeen\": N)");
+    return RV_OK;
+}
+
+static struct rv_command command_of(const struct rv_call *call)
+{
+    const struct rv_call_operate *operate = &call->u.operate;
+    struct rv_command command = {.kind = operate->verb, .seed = call->seed, .step = operate->step};
+    command.u.operate.by = operate->by;
+    command.u.operate.reason = operate->reason;
+    command.u.operate.abandon = operate->abandon;
+    command.u.operate.input = operate->input;
+    command.u.operate.assume_not_done = operate->assume_not_done;
+    command.u.operate.undo_first = operate->undo_first;
+    command.u.operate.output = operate->output;
+    command.u.operate.done = operate->done;
+    return command;
+}
 
 enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
 {
@@ -22,10 +64,11 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         return RV_OK;
     }
     p->works[0] = work;
-    struct rv_command command = {.kind = operate->verb, .seed = call->seed};
-    command.u.operate.by = operate->by;
-    command.u.operate.reason = operate->reason;
-    command.u.operate.abandon = operate->abandon;
+    bool unseen = false;
+    err = late_unseen(s, call, &unseen);
+    if (err != RV_OK || unseen)
+        return err;
+    struct rv_command command = command_of(call);
     struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
     if (plan == NULL)
         return RV_ERR_MEMORY;

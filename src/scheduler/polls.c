@@ -323,8 +323,8 @@ static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind 
     if (err != RV_OK || work->task == NULL || work->task->state == RV_TASK_ERROR)
         return err;
     const struct rv_step *step = work_step(work, id.number);
-    bool ready = step != NULL && step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING &&
-                 step->ready_at <= s->batch.now && rv_str_is(step->agent, kind->name) &&
+    bool ready = step != NULL && rv_step_ready(work->task, step, s->batch.now) &&
+                 rv_str_is(step->agent, kind->name) &&
                  (step->deadline == 0 || step->deadline > s->batch.now);
     if (ready && work->workflow != NULL && work->workflow->definition != NULL)
         *ret_work = work;

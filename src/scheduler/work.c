@@ -416,8 +416,7 @@ void work_offer(struct rv_scheduler *s, struct work *work)
 {
     for (uint32_t i = 0; i < work->task->open_count; i++) {
         const struct rv_step *step = work_step(work, work->task->open[i]);
-        if (step == NULL || step->kind != RV_KIND_CALL || step->state != RV_STEP_PENDING ||
-            step->ready_at > s->batch.now)
+        if (step == NULL || !rv_step_ready(work->task, step, s->batch.now))
             continue;
         /* A hint only: without memory for it the repair scan gives it again. */
         if (agents_ready(&s->agents, work->task, step) != RV_OK)

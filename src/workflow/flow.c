@@ -615,9 +615,11 @@ static enum rv_err raise_expired(struct rv_flow *flow)
         err = rv_flow_keep(flow, &flow->pending, &flow->top->unfinished);
         flow->top = flow->top->outer;
     }
-    return err != RV_OK ? err
-                        : rv_flow_raise_standard(flow, RV_ERROR_TIMEOUT, expiry.record->node,
-                                                 "The time is over", RV_STR_NONE);
+    if (err == RV_OK)
+        err = rv_flow_raise_standard(flow, RV_ERROR_TIMEOUT, expiry.record->node,
+                                     "The time is over", RV_STR_NONE);
+    flow->timed_out = err == RV_ERR_INVALID;
+    return err;
 }
 
 enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
@@ -634,6 +636,35 @@ enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32
     if (err == RV_OK)
         err = raise_expired(&flow);
     return flow_run(&flow, err);
+}
+
+static void record_renew(const struct rv_flow *flow, struct rv_record *record)
+{
+    int64_t now = flow->env->now;
+    const struct rv_node *node = rv_flow_node(flow, record->node);
+    if (record->deadline != 0 && record->deadline <= now)
+        record->deadline = node->timeout_ms != 0 ? rv_time_add(now, node->timeout_ms) : 0;
+    if (record->attempt_deadline == 0 || record->attempt_deadline > now)
+        return;
+    const struct rv_retry *retry = node->caught->retry;
+    bool limited = retry != NULL && retry->attempt_ms != 0;
+    record->attempt_deadline = limited ? rv_time_add(now, retry->attempt_ms) : 0;
+}
+
+enum rv_err rv_flow_renew(struct rv_flow_env *env, struct rv_str frames,
+                          struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    flow_init(&flow, env, ret_stop);
+    enum rv_err err = read_call(&flow, frames);
+    for (struct rv_record *r = flow.top; err == RV_OK && r != NULL; r = r->outer)
+        record_renew(&flow, r);
+    if (err == RV_OK)
+        err = rv_frames_write(&flow, RV_STAND_CALL, NULL, &ret_stop->frames);
+    if (err == RV_OK)
+        ret_stop->deadline = earliest_deadline(&flow);
+    rv_buf_done(&flow.text);
+    return err;
 }
 
 enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,

@@ -54,6 +54,7 @@ struct rv_flow_stop {
     int64_t until;            /* WAIT */
     int64_t deadline;         /* CALL, WAIT, BUDGET: earliest DSL timeout in force; 0: none */
     struct rv_str output;     /* DONE */
+    bool timed_out;           /* RAISED: since the time of a scope around it was over */
     struct rv_str error;      /* RAISED: {"type","status","title","detail","instance"} */
     struct rv_str context;    /* the new $context, absent when unchanged */
     uint32_t inline_count;    /* steps that ran here since the last stop */
@@ -62,7 +63,7 @@ struct rv_flow_stop {
     uint32_t abandoned_count;
 };
 
-/* All five: OK with *ret_stop filled. CORRUPT: the frames or the payload do not fit the definition
+/* All but the last: OK with *ret_stop filled. CORRUPT: the frames or the payload do not fit the definition
  * (the task is parked). LIMIT or MEMORY: the arena is full; nothing may be recorded. */
 
 /* Starts the workflow itself on its raw input. */
@@ -87,6 +88,10 @@ RV_CHECK enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames
  * deadline has passed; a catch outside of that scope may take it. `number` as above, 0: a WAIT. */
 RV_CHECK enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
                                     struct rv_flow_stop *ret_stop);
+/* The call at which it stopped is asked for again: scopes around it whose time is over have their
+ * whole time again. *ret_stop has nothing but `frames` and `deadline`. */
+RV_CHECK enum rv_err rv_flow_renew(struct rv_flow_env *env, struct rv_str frames,
+                                   struct rv_flow_stop *ret_stop);
 /* The uncompleted steps that these frames keep for a DSL retry: what an undo must look at too. */
 RV_CHECK enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,
                                         uint32_t **ret_numbers, uint32_t *ret_count);

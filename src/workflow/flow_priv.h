@@ -75,6 +75,7 @@ struct rv_flow {
     struct rv_payload error;   /* on its way up */
     uint32_t error_node;       /* where it came from */
     bool fatal;                /* no catch takes it */
+    bool timed_out;            /* it is that of a scope whose time is over */
     struct rv_pairs pending;   /* uncompleted steps of what the error has left so far */
     uint32_t ran[RV_INLINE_STEPS_PER_COMMAND];
 };

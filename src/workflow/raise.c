@@ -62,6 +62,7 @@ static enum rv_err raise(struct rv_flow *flow, uint32_t node, const struct probl
         return err;
     flow->error = rv_payload_of(text);
     flow->error_node = node;
+    flow->timed_out = false;
     flow->next = RV_NEXT_RAISE;
     flow->raw_output = flow->output = (struct rv_payload){0};
     return RV_ERR_INVALID;
@@ -302,6 +303,7 @@ static enum rv_err raise_out(struct rv_flow *flow)
         .node = flow->error_node,
         .reference = rv_flow_node(flow, flow->error_node)->reference,
         .iteration = RV_STR(""),
+        .timed_out = flow->timed_out,
         .inline_count = flow->stop->inline_count,
     };
     flow->next = RV_NEXT_STOP;

@@ -207,6 +207,8 @@ struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_
         .started_at = INSTANT(),
         .ended_at = INSTANT(),
         .quiet_at = INSTANT(),
+        .suspended_at = INSTANT(),
+        .redo = NUMBER(),
         .last_message = NUMBER(),
         .reply_stream = FLAG(),
         .reply_url = TEXT(),
@@ -230,6 +232,7 @@ struct rv_step random_step(struct subject *subject, struct rv_prng *prng, uint32
         .state = RANDOM_ENUM(prng, enum rv_step_state, RV_STEP_STATE_COUNT),
         .direction = RANDOM_ENUM(prng, enum rv_direction, 2),
         .undoes = NUMBER(),
+        .replaces = NUMBER(),
         .node = NUMBER(),
         .visit = NUMBER(),
         .effect = RANDOM_ENUM(prng, enum rv_effect, RV_EFFECT_COUNT),
@@ -360,6 +363,8 @@ void dump_task(struct rv_buf *out, const struct rv_task *task)
     PUT_INT(task, started_at);
     PUT_INT(task, ended_at);
     PUT_INT(task, quiet_at);
+    PUT_INT(task, suspended_at);
+    PUT_INT(task, redo);
     PUT_STR(task, key);
     PUT_STR(task, correlation);
     PUT_STR(task, reply_url);
@@ -377,6 +382,7 @@ void dump_step(struct rv_buf *out, const struct rv_step *step)
     PUT_INT(step, state);
     PUT_INT(step, direction);
     PUT_INT(step, undoes);
+    PUT_INT(step, replaces);
     PUT_INT(step, node);
     PUT_INT(step, visit);
     PUT_INT(step, effect);

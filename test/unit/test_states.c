@@ -228,9 +228,22 @@ static void all_commands(struct ground *g, const struct rv_task *task, const str
     }
     for (int kind = RV_COMMAND_RESUBMIT; kind <= RV_COMMAND_PARK; kind++) {
         struct rv_command c = {.kind = (enum rv_command_kind)kind};
+        if (kind == RV_COMMAND_SKIP) {
+            c.step = number;
+            c.u.operate.output = RV_STR("{\"given\":true}");
+            check(g, task, step, under, count, c);
+            c.u.operate.done = true;
+        }
         check(g, task, step, under, count, c);
     }
-    if (step->state == RV_STEP_PENDING && task->state != RV_TASK_ERROR) {
+    for (int word = 0; word < 3; word++) {
+        struct rv_command c = {.kind = RV_COMMAND_RESUBMIT};
+        c.u.operate.input = RV_STR("{\"other\":true}");
+        c.u.operate.assume_not_done = word == 1;
+        c.u.operate.undo_first = word == 2;
+        check(g, task, step, under, count, c);
+    }
+    if (rv_step_ready(task, step, NOW) && task->state != RV_TASK_ERROR) {
         struct rv_command assign = {.kind = RV_COMMAND_ASSIGN, .step = number};
         assign.u.assign.instance = assign.u.assign.boot = assign.u.assign.poll = RV_STR("a");
         check(g, task, step, under, count, assign);
@@ -250,8 +263,20 @@ static void every_state_meets_every_command(void **state)
                     if (!rows_make(g, (enum rv_task_state)t, (enum rv_step_state)s,
                                    (enum rv_attempt_state)a, undo, &task, &step, &under))
                         continue;
-                    grounds++;
-                    all_commands(g, &task, &step, &under, undo ? 2 : 1);
+                    for (int effect = 0; effect < RV_EFFECT_COUNT; effect++) {
+                        bool kept = effect != RV_EFFECT_NONE && step.state == RV_STEP_ERROR;
+                        if (effect != RV_EFFECT_NONE && !kept)
+                            break;
+                        grounds++;
+                        if (kept)
+                            step.effect = (enum rv_effect)effect;
+                        all_commands(g, &task, &step, &under, undo ? 2 : 1);
+                        if (!rv_task_state_open(task.state))
+                            continue;
+                        task.suspended_at = NOW - 1;
+                        all_commands(g, &task, &step, &under, undo ? 2 : 1);
+                        task.suspended_at = 0;
+                    }
                 }
     print_message("# %zu grounds, %zu pairs\n", grounds, g->met);
     assert_true(grounds > 40);

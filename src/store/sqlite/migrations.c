@@ -263,8 +263,16 @@ static const char *const version_6[] = {
     NULL,
 };
 
+/* Version 7: tasks that are suspended, and steps that were resubmitted with another input. */
+static const char *const version_7[] = {
+    "ALTER TABLE task ADD COLUMN suspended_at INTEGER",
+    "ALTER TABLE task ADD COLUMN redo INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE step ADD COLUMN replaces INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
 static const char *const *const versions[] = {version_1, version_2, version_3, version_4,
-                                              version_5, version_6};
+                                              version_5, version_6, version_7};
 
 int rv_sqlite_version_newest(void)
 {

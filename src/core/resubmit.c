@@ -1,0 +1,283 @@
+/* What an operator does about one step: resubmit it as it was or with another input, or skip it.
+ *
+ * Another input is another request: it gets a step of its own, and so another key. What the old
+ * request may have done is settled first (DESIGN 4): it did nothing, or the operator says so, or it
+ * is undone before the new one leaves. For that the task turns round for this one step: the old one
+ * goes onto the undo chain, the new one waits as the task's `redo`, and when the chain is down to
+ * what stood before, the task goes forward again with it. */
+#include "core/plan_priv.h"
+
+#include "base/limits.h"
+#include "base/mutant.h"
+
+/* Scopes whose time was over while the task was parked have it again: the operator's word is above
+ * a DSL timeout that has passed. */
+static enum rv_verdict time_again(struct draft *d, struct rv_step *step)
+{
+    struct rv_flow_env env;
+    struct rv_flow_stop stop;
+    if (RV_MUTANT_ON(DEADLINE_MET_AGAIN))
+        return RV_DECIDED;
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    RV_TRY(advance_error(rv_flow_renew(&env, step->frames, &stop)));
+    step->frames = stop.frames;
+    step->deadline = stop.deadline;
+    return RV_DECIDED;
+}
+
+static enum rv_verdict step_again(struct draft *d, struct rv_step *step)
+{
+    if (!RV_MUTANT_ON(RESUBMITTED_KEEPS_COUNT))
+        step->failure_count = step->round = 0;
+    step->deaths = 0;
+    step->ended_at = 0;
+    RV_TRY(time_again(d, step));
+    ladder_repeat(d, step, d->command->now);
+    return RV_DECIDED;
+}
+
+/* A parked task goes on, in the direction in which it was parked. */
+static void task_go_on(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    bool undoing = task->direction == RV_UNDO && !RV_MUTANT_ON(RESUBMITTED_FORWARD);
+    if (!undoing)
+        task->error = RV_STR_NONE;
+    draft_task_move(d, undoing ? RV_TASK_COMPENSATING : RV_TASK_PROCESSING);
+    d->plan->close_alerts = true;
+    d->plan->changed = true;
+}
+
+/* ---- with another input ---- */
+
+/* The parked step that is meant: the one that is named, or the only one. */
+static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_step)
+{
+    const struct rv_task *task = &d->plan->task;
+    *ret_step = NULL;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        const struct rv_step *step;
+        RV_TRY(draft_look(d, task->open[i], &step));
+        bool meant = d->command->step == 0 || d->command->step == step->number;
+        if (step->state != RV_STEP_ERROR || step->kind != RV_KIND_CALL || !meant)
+            continue;
+        if (*ret_step != NULL)
+            return refuse(d, RV_STR("several steps are in error: name the one whose input it is"));
+        *ret_step = step;
+    }
+    return *ret_step != NULL
+               ? RV_DECIDED
+               : refuse(d, RV_STR("no such step of the task is in error: `reeve show` has them"));
+}
+
+/* What the old request may have done stands in the way, or the operator has said what about it. */
+static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
+{
+    const struct rv_command *command = d->command;
+    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, old->node);
+    bool undoable = old->direction == RV_FORWARD &&
+                    (way == RV_UNDO_STEPS || way == RV_UNDO_NOTHING);
+    if (old->effect == RV_EFFECT_NONE || RV_MUTANT_ON(EDITED_WHILE_UNKNOWN))
+        return RV_DECIDED;
+    if (command->u.operate.undo_first && !undoable)
+        return refuse(d, RV_STR("the step does not declare how it is undone: look what was done, "
+                                "undo it by hand, and resubmit with assume-not-done"));
+    if (command->u.operate.undo_first)
+        return RV_DECIDED;
+    if (old->effect == RV_EFFECT_DONE)
+        return refuse(d, RV_STR("a late reply says that the old request was done: skip the step "
+                                "with that output, or resubmit with undo-first"));
+    if (command->u.operate.assume_not_done)
+        return RV_DECIDED;
+    return refuse(d, RV_STR("nobody knows what the old request did, and another input would be "
+                            "another request: look at the service and the late replies, then "
+                            "resubmit with assume-not-done or with undo-first"));
+}
+
+static enum rv_verdict replacement_new(struct draft *d, const struct rv_step *old,
+                                       struct rv_step **ret_step)
+{
+    struct rv_step *step;
+    RV_TRY(draft_step_new(d, &step));
+    step->kind = RV_KIND_CALL;
+    step->direction = old->direction;
+    step->undoes = old->undoes;
+    step->replaces = old->number;
+    step->node = old->node;
+    step->visit = old->visit;
+    step->reference = old->reference;
+    step->iteration = old->iteration;
+    step->agent = old->agent;
+    step->frames = old->frames;
+    step->data = old->data;
+    step->input = d->command->u.operate.input;
+    *ret_step = step;
+    return RV_DECIDED;
+}
+
+static enum rv_verdict resubmit_edited(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    const struct rv_step *seen;
+    struct rv_step *old, *step;
+    RV_TRY(parked_find(d, &seen));
+    if (d->plan->err == RV_OK)
+        RV_TRY(old_outcome(d, seen));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
+    RV_TRY(draft_step(d, seen->number, &old));
+    RV_TRY(replacement_new(d, old, &step));
+    rv_step_move(&old->state, RV_STEP_CANCELLED);
+    draft_open_remove(d, old->number);
+    bool undo = d->command->u.operate.undo_first && old->effect != RV_EFFECT_NONE;
+    if (!undo || RV_MUTANT_ON(REDONE_BEFORE_UNDONE)) {
+        task_go_on(d);
+        RV_TRY(time_again(d, step));
+        ladder_repeat(d, step, d->command->now);
+        draft_open_add(d, step->number);
+        return RV_DECIDED;
+    }
+    undo_chain(d, old);
+    task->redo = step->number;
+    task->direction = RV_UNDO;
+    task_go_on(d);
+    return undo_next(d);
+}
+
+enum rv_verdict redo_begin(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    struct rv_step *step;
+    RV_TRY(draft_step(d, task->redo, &step));
+    task->redo = 0;
+    task->direction = RV_FORWARD;
+    task->error = RV_STR_NONE;
+    draft_task_move(d, RV_TASK_PROCESSING);
+    RV_TRY(time_again(d, step));
+    ladder_repeat(d, step, d->command->now);
+    draft_open_add(d, step->number);
+    return RV_DECIDED;
+}
+
+enum rv_verdict redo_drop(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    struct rv_step *step;
+    if (task->redo == 0)
+        return RV_DECIDED;
+    RV_TRY(draft_step(d, task->redo, &step));
+    rv_step_move(&step->state, RV_STEP_CANCELLED);
+    step->ended_at = d->command->now;
+    task->redo = 0;
+    return RV_DECIDED;
+}
+
+/* ---- as it was ---- */
+
+/* Whether the same would only happen again. */
+static enum rv_verdict resubmit_hopeless(struct draft *d)
+{
+    const struct rv_task *task = &d->plan->task;
+    bool undoing = task->direction == RV_UNDO && !RV_MUTANT_ON(RESUBMITTED_FORWARD);
+    if (task->open_count == 0 && !undoing)
+        return refuse(d, RV_STR("the error came from the workflow itself, and the same input and "
+                                "definition would raise it again: undo or cancel the task"));
+    if (task->open_count != 0 || task->undo_head == 0)
+        return RV_DECIDED;
+    const struct rv_step *head;
+    RV_TRY(draft_look(d, task->undo_head, &head));
+    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
+    if (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT)
+        return refuse(d, rv_arena_printf(d->arena,
+                                         "step %.*s cannot be undone by Reeve, and a "
+                                         "resubmission would stop at it again",
+                                         RV_STR_FMT(head->reference)));
+    return RV_DECIDED;
+}
+
+enum rv_verdict operate_resubmit(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (task->state != RV_TASK_ERROR)
+        return refuse_state(d, "resubmitted", "only a task in error waits for that");
+    if (d->command->u.operate.input.at != NULL)
+        return resubmit_edited(d);
+    RV_TRY(resubmit_hopeless(d));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
+    task_go_on(d);
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        struct rv_step *step;
+        RV_TRY(draft_step(d, task->open[i], &step));
+        if (step->state == RV_STEP_ERROR)
+            RV_TRY(step_again(d, step));
+    }
+    return undo_next(d);
+}
+
+/* ---- skip ---- */
+
+/* Whether the step stands where it can be passed over. */
+static enum rv_verdict skip_check(struct draft *d, const struct rv_step *step)
+{
+    if (step->kind != RV_KIND_CALL)
+        return refuse(d, RV_STR("only a step for which an agent is asked can be skipped"));
+    if (rv_attempt_state_live(step->attempt_state) && !RV_MUTANT_ON(SKIPPED_AT_WORK))
+        return refuse(d, rv_arena_printf(d->arena,
+                                         "instance %.*s may be at work on attempt %u of the step: "
+                                         "suspend the task, and skip the step when it has ended",
+                                         RV_STR_FMT(step->instance), step->attempt));
+    return RV_DECIDED;
+}
+
+/* As if its agent had said so. Undo knows better than that it was `processed`: what its attempts
+ * may have done stays on record, and is undone by its key. */
+static enum rv_verdict skip_step(struct draft *d, struct rv_step *step)
+{
+    struct rv_flow_env env;
+    struct rv_flow_stop stop;
+    RV_TRY(time_again(d, step));
+    if (rv_attempt_state_live(step->attempt_state)) /* the mistake of a mutant */
+        attempt_close(d, step, RV_ATTEMPT_LOST);
+    if (d->command->u.operate.done)
+        step->effect = RV_EFFECT_DONE;
+    step->output = RV_MUTANT_ON(SKIPPED_WITHOUT_OUTPUT) ? RV_STR("null")
+                                                        : d->command->u.operate.output;
+    step->error = error_of_operator(d, "skipped", "An operator skipped the step");
+    if (step->error.at == NULL)
+        return RV_NO_ROOM;
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    rv_step_move(&step->state, RV_STEP_SKIPPED);
+    draft_open_remove(d, step->number);
+    message_completed(d, step);
+    if (step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE &&
+        !RV_MUTANT_ON(SKIPPED_NOT_CHAINED))
+        undo_chain(d, step);
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    RV_TRY(advance_error(rv_flow_complete(&env, step->frames, step->data, step->output, &stop)));
+    return advance(d, step->direction, step->undoes, step, &stop);
+}
+
+enum rv_verdict operate_skip(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    const struct rv_step *seen;
+    struct rv_step *step;
+    if (!rv_task_state_open(task->state))
+        return refuse_state(d, "led past a step", "it has ended");
+    if (!draft_open_has(d, d->command->step))
+        return refuse(d, RV_STR("the task does not stand at this step: `reeve show` says where it "
+                                "stands"));
+    RV_TRY(draft_look(d, d->command->step, &seen));
+    RV_TRY(skip_check(d, seen));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
+    RV_TRY(draft_step(d, d->command->step, &step));
+    if (task->state == RV_TASK_ERROR)
+        task_go_on(d);
+    else if (task->state == RV_TASK_PENDING)
+        draft_task_move(d, RV_TASK_PROCESSING);
+    d->plan->close_alerts = true;
+    return skip_step(d, step);
+}

@@ -1,0 +1,558 @@
+/* What an operator may do beside resubmitting, undoing and cancelling: suspend and resume, skip a
+ * step, resubmit with another input (DESIGN 1, 4). */
+#include "../lib/world.h"
+#include "base/time.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Fails for good at once; an operator decides. */
+#define PARKS "failures: {threshold: 1, rounds: 0, then: error}"
+
+static const char *const parked =
+    DOCUMENT("parked") "do:\n"
+                       "  - a:\n"
+                       "      call: one\n"
+                       "      with: {n: 1}\n"
+                       "      metadata: {reeve: {completeBy: PT10S, " PARKS
+                       ", compensate: [{undoA: {call: one, with: {undo:"
+                       " '${ $undo.idempotencyKey }', outcome: '${ $undo.outcome }'}}}]}}\n"
+                       "  - b:\n"
+                       "      call: two\n"
+                       "      with: {got: '${ . }'}\n"
+                       "      metadata: {reeve: {completeBy: PT10S, " PARKS "}}\n";
+
+static const char *const waiting = DOCUMENT("waiting") "do:\n"
+                                                       "  - pause:\n"
+                                                       "      wait: PT5S\n"
+                                                       "  - a:\n"
+                                                       "      call: one\n";
+
+/* The time of a scope, and of the workflow, around two calls. */
+static const char *const timed =
+    DOCUMENT("timed") "timeout: {after: PT60S}\n"
+                      "do:\n"
+                      "  - outer:\n"
+                      "      timeout: {after: PT20S}\n"
+                      "      do:\n"
+                      "        - a:\n"
+                      "            call: one\n"
+                      "            metadata: {reeve: {completeBy: PT10S, " PARKS "}}\n"
+                      "        - b:\n"
+                      "            call: two\n"
+                      "            metadata: {reeve: {completeBy: PT10S, " PARKS "}}\n"
+                      "  - c:\n"
+                      "      call: three\n"
+                      "      metadata: {reeve: {completeBy: PT10S, " PARKS "}}\n";
+
+static int open_world(void **state)
+{
+    static struct world w;
+    world_open(&w);
+    world_publish(&w, ORDER);
+    world_publish(&w, parked);
+    world_publish(&w, waiting);
+    world_publish(&w, timed);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static struct rv_call *asked(struct world *w, enum rv_command_kind verb, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = verb;
+    call->u.operate.task = task;
+    call->u.operate.by = RV_STR("ann");
+    return call;
+}
+
+static enum rv_err skip_with(struct world *w, struct rv_task_id task, uint32_t step,
+                             const char *output, bool done, uint32_t late_seen)
+{
+    struct rv_call *call = asked(w, RV_COMMAND_SKIP, task);
+    call->u.operate.step = step;
+    call->u.operate.output = rv_str_of(output);
+    call->u.operate.done = done;
+    call->u.operate.late_seen = late_seen;
+    assert_true(world_run(w, call));
+    return call->err;
+}
+
+static enum rv_err pass_over(struct world *w, struct rv_task_id task, uint32_t step,
+                             const char *output)
+{
+    return skip_with(w, task, step, output, false, 0);
+}
+
+enum word { NOTHING_SAID, NOT_DONE, UNDO_FIRST };
+
+static enum rv_err resubmit(struct world *w, struct rv_task_id task, const char *input,
+                            enum word word, uint32_t late_seen)
+{
+    struct rv_call *call = asked(w, RV_COMMAND_RESUBMIT, task);
+    call->u.operate.input = rv_str_of(input);
+    call->u.operate.assume_not_done = word == NOT_DONE;
+    call->u.operate.undo_first = word == UNDO_FIRST;
+    call->u.operate.late_seen = late_seen;
+    assert_true(world_run(w, call));
+    return call->err;
+}
+
+static void assert_nothing(struct world *w, const char *agent)
+{
+    assert_int_equal(world_poll(w, agent, "i1", 4)->u.poll.requests_count, 0);
+}
+
+static void assert_step_text(struct world *w, struct rv_task_id task, uint32_t number,
+                             const char *output)
+{
+    assert_true(rv_str_is(world_step(w, task, number)->output, output));
+}
+
+/* ---- suspend and resume ---- */
+
+static void a_suspended_task_hands_nothing_out(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{\"sku\":\"A\"}");
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_state(w, task, "pending");
+    assert_nothing(w, "inventory");
+    world_restart(w, 1000);
+    assert_nothing(w, "inventory");
+    world_pass(w, 30 * 60 * 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK); /* once more */
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    world_pass(w, 4 * 60 * 1000); /* the wait for an agent begins now */
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "payment", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_ERR_REFUSED);
+}
+
+/* A poll that is parked gets nothing either, and is woken by the resume. */
+static void a_resume_wakes_the_polls_that_wait(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    struct rv_call *poll = world_call(w, RV_CALL_POLL);
+    poll->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("b"),
+                                    .poll = RV_STR("p"),
+                                    .max = 1,
+                                    .wait_ms = 20000};
+    assert_false(world_run(w, poll));
+    world_pass(w, 5000);
+    assert_false(world_finished(poll));
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_true(world_finished(poll));
+    assert_int_equal(poll->u.poll.requests_count, 1);
+}
+
+static void open_attempts_finish_while_suspended(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(world_done(w, request, "{}"), 200);
+    assert_step(w, task, 1, "processed");
+    assert_nothing(w, "payment");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "payment", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(world_task(w, task)->suspended_at, 0);
+}
+
+static void open_attempts_expire_while_suspended(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    world_pass(w, 10000);
+    assert_step(w, task, 1, "pending");
+    assert_int_equal(world_step(w, task, 1)->failure_count, 1);
+    world_pass(w, 60000);
+    assert_nothing(w, "inventory");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+}
+
+static void timers_that_fall_due_run_at_resume(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "waiting", "{}");
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    world_pass(w, 60000);
+    assert_int_equal(world_step(w, task, 1)->state, RV_STEP_PROCESSING);
+    world_restart(w, 1000);
+    world_pass(w, 60000);
+    assert_int_equal(world_step(w, task, 1)->state, RV_STEP_PROCESSING);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_step(w, task, 1, "processed");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
+/* The undo of a suspended task begins, and its compensations wait for the resume. */
+static void an_undo_waits_for_the_resume(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_state(w, task, "compensating");
+    assert_nothing(w, "inventory");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+/* ---- skip ---- */
+
+static void a_skipped_step_has_the_given_output(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    assert_int_equal(pass_over(w, task, 1, "{\"by\":\"hand\"}"), RV_OK);
+    assert_step(w, task, 1, "skipped");
+    assert_step_text(w, task, 1, "{\"by\":\"hand\"}");
+    assert_state(w, task, "processing");
+    struct rv_request b = world_take(w, "two", "i1");
+    assert_string_equal(b.input.at, "{\"got\":{\"by\":\"hand\"}}");
+    assert_int_equal(world_done(w, b, "{}"), 200);
+    assert_state(w, task, "processed");
+    /* It had no effect, so the undo passes it by; b declares none. */
+    assert_int_equal(world_task(w, task)->undo_head, 2);
+}
+
+static void a_parked_step_is_skipped_and_its_effect_undone_by_its_key(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(pass_over(w, task, 1, "7"), RV_OK);
+    assert_state(w, task, "processing");
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    struct rv_request undo = world_take(w, "one", "i1");
+    assert_non_null(strstr(undo.input.at, "\"outcome\":\"unknown\""));
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 1)->undone);
+    assert_step_text(w, task, 1, "7");
+}
+
+/* Somebody did it by hand: the undo works with what he said. */
+static void a_step_done_by_hand_is_undone_as_completed(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    assert_int_equal(skip_with(w, task, 1, "7", true, 0), RV_OK);
+    assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    struct rv_request undo = world_take(w, "one", "i1");
+    assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
+}
+
+static void a_step_at_work_is_not_skipped(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_int_equal(pass_over(w, task, 1, "7"), RV_ERR_REFUSED);
+    assert_int_equal(pass_over(w, task, 2, "7"), RV_ERR_REFUSED); /* no such step */
+    assert_int_equal(world_done(w, request, "{}"), 200);
+    assert_int_equal(pass_over(w, task, 1, "7"), RV_ERR_REFUSED); /* it is not there any more */
+    assert_int_equal(pass_over(w, task, 2, "7"), RV_OK);
+    assert_state(w, task, "processed");
+    assert_int_equal(pass_over(w, task, 2, "7"), RV_ERR_REFUSED);
+}
+
+static void a_wait_is_not_skipped(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "waiting", "{}");
+    assert_int_equal(pass_over(w, task, 1, "7"), RV_ERR_REFUSED);
+}
+
+/* What the agent said too late is looked at before its step is passed over; what it says later is
+ * kept and changes nothing. */
+static void the_ledger_is_seen_before_a_skip(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    struct rv_request request = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_state(w, task, "error");
+    assert_int_equal(world_done(w, request, "{\"late\":1}"), 410);
+    assert_int_equal(pass_over(w, task, 1, "7"), RV_ERR_REFUSED);
+    assert_state(w, task, "error");
+    assert_int_equal(skip_with(w, task, 1, "{\"late\":1}", false, 1), RV_OK);
+    assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
+    assert_int_equal(world_done(w, request, "{\"later\":1}"), 410);
+    assert_step_text(w, task, 1, "{\"late\":1}");
+    assert_int_equal(world_count_late(w, task), 2);
+}
+
+/* A compensation that cannot be done is passed over: somebody undid it by hand. */
+static void a_compensation_is_skipped(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    struct rv_request undo = world_take(w, "inventory", "i1");
+    world_fail(w, undo, false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "error");
+    assert_int_equal(pass_over(w, task, undo.step.number, "{}"), RV_OK);
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 1)->undone);
+}
+
+/* ---- another input ---- */
+
+static void another_input_has_another_key(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    world_fail(w, first, false, RV_EFFECT_NONE);
+    assert_state(w, task, "error");
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", NOTHING_SAID, 0), RV_OK);
+    struct rv_request second = world_take(w, "one", "i1");
+    assert_int_not_equal(second.step.number, first.step.number);
+    assert_string_equal(second.input.at, "{\"n\":2}");
+    assert_step(w, task, first.step.number, "cancelled");
+    assert_int_equal(world_step(w, task, second.step.number)->replaces, first.step.number);
+    assert_int_equal(world_done(w, second, "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
+static void an_unknown_outcome_refuses_another_input(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", NOTHING_SAID, 0), RV_ERR_REFUSED);
+    assert_state(w, task, "error");
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    /* What the operator took for not done is not undone ... */
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    struct rv_request undo = world_take(w, "one", "i1");
+    char key[RV_STEP_TEXT_BYTES];
+    assert_non_null(strstr(undo.input.at, rv_step_text((struct rv_step_id){task, 2}, key).at));
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+/* ... unless its agent says that it was. */
+static void a_wrong_assumption_is_undone_all_the_same(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_OK);
+    assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    struct rv_request undo = world_take(w, "one", "i1");
+    assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+static void a_late_done_refuses_another_input(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_ERR_REFUSED); /* not seen */
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 1), RV_ERR_REFUSED); /* done */
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 1), RV_OK);
+}
+
+static void the_old_request_is_undone_first(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
+    assert_state(w, task, "compensating");
+    world_restart(w, 100);
+    struct rv_request undo = world_take(w, "one", "i1");
+    assert_non_null(strstr(undo.input.at, "\"undo\""));
+    assert_nothing(w, "one"); /* the new one waits */
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_state(w, task, "processing");
+    assert_true(world_step(w, task, 1)->undone);
+    struct rv_request second = world_take(w, "one", "i1");
+    assert_string_equal(second.input.at, "{\"n\":2}");
+    assert_int_equal(world_done(w, second, "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
+/* Its compensation fails: the task is parked, and a resubmission goes on with the undo, then with
+ * the new input. */
+static void an_undo_that_failed_first_is_resubmitted(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNDO_FAILED), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_string_equal(world_take(w, "one", "i1").input.at, "{\"n\":2}");
+}
+
+/* A cancel meanwhile undoes the whole, and the new input never leaves. */
+static void a_cancel_takes_the_new_input_back(void **state)
+{
+    struct world *w = *state;
+    for (int abandon = 0; abandon < 2; abandon++) {
+        struct rv_task_id task = world_submit(w, "parked", "{}");
+        world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+        assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
+        struct rv_call *call = asked(w, RV_COMMAND_CANCEL, task);
+        call->u.operate.abandon = abandon == 1;
+        call->u.operate.reason = RV_STR("no use");
+        assert_true(world_run(w, call));
+        assert_int_equal(call->err, RV_OK);
+        if (abandon == 0)
+            assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+        assert_state(w, task, abandon ? "cancelled" : "compensated");
+        assert_step(w, task, 2, "cancelled");
+        assert_nothing(w, "one");
+    }
+}
+
+static void what_cannot_be_undone_is_not_undone_first(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_int_equal(resubmit(w, task, "{}", UNDO_FIRST, 0), RV_ERR_REFUSED);
+    assert_int_equal(resubmit(w, task, "{}", NOT_DONE, 0), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
+/* ---- timeouts that have passed ---- */
+
+/* The scope's time passes while the task is parked: resubmitted, the step and what follows have
+ * time again. */
+static void a_resubmission_does_not_meet_the_passed_deadline(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "timed", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
+    assert_state(w, task, "error");
+    world_pass(w, 2 * 60 * 1000);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "processing");
+    const struct rv_task *row = world_task(w, task);
+    assert_int_equal(world_step(w, task, row->open[0])->deadline, w->now + 20000);
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    row = world_task(w, task);
+    assert_int_equal(world_step(w, task, row->open[0])->deadline, w->now + 60000);
+    assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
+/* The scope's time passes while the step is under way: the task is parked at that step, and can be
+ * resubmitted. */
+static void a_step_cut_short_by_a_scope_is_resubmitted(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "timed", "{}");
+    world_pass(w, 15000);
+    (void)world_take(w, "one", "i1");
+    world_pass(w, 5000);
+    assert_state(w, task, "error");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
+static void a_skip_and_another_input_have_time_again_too(void **state)
+{
+    struct world *w = *state;
+    for (int edit = 0; edit < 2; edit++) {
+        struct rv_task_id task = world_submit(w, "timed", "{}");
+        world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
+        world_pass(w, 2 * 60 * 1000);
+        if (edit == 0) {
+            assert_int_equal(pass_over(w, task, world_task(w, task)->open[0], "{}"), RV_OK);
+        } else {
+            assert_int_equal(resubmit(w, task, "{}", NOTHING_SAID, 0), RV_OK);
+            assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+        }
+        assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+        assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+        assert_state(w, task, "processed");
+    }
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(a_suspended_task_hands_nothing_out),
+        SCENARIO(a_resume_wakes_the_polls_that_wait),
+        SCENARIO(open_attempts_finish_while_suspended),
+        SCENARIO(open_attempts_expire_while_suspended),
+        SCENARIO(timers_that_fall_due_run_at_resume),
+        SCENARIO(an_undo_waits_for_the_resume),
+        SCENARIO(a_skipped_step_has_the_given_output),
+        SCENARIO(a_parked_step_is_skipped_and_its_effect_undone_by_its_key),
+        SCENARIO(a_step_done_by_hand_is_undone_as_completed),
+        SCENARIO(a_step_at_work_is_not_skipped),
+        SCENARIO(a_wait_is_not_skipped),
+        SCENARIO(the_ledger_is_seen_before_a_skip),
+        SCENARIO(a_compensation_is_skipped),
+        SCENARIO(another_input_has_another_key),
+        SCENARIO(an_unknown_outcome_refuses_another_input),
+        SCENARIO(a_wrong_assumption_is_undone_all_the_same),
+        SCENARIO(a_late_done_refuses_another_input),
+        SCENARIO(the_old_request_is_undone_first),
+        SCENARIO(an_undo_that_failed_first_is_resubmitted),
+        SCENARIO(a_cancel_takes_the_new_input_back),
+        SCENARIO(what_cannot_be_undone_is_not_undone_first),
+        SCENARIO(a_resubmission_does_not_meet_the_passed_deadline),
+        SCENARIO(a_step_cut_short_by_a_scope_is_resubmitted),
+        SCENARIO(a_skip_and_another_input_have_time_again_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
