@@ -32,7 +32,8 @@ static void check_in_time(const struct transition *t, const struct step_past *pa
 static void check_supplies(const struct transition *t, const struct rv_late_reply *late)
 {
     const struct rv_step *step = &t->steps[late->step.number - 1];
-    if (late->output.at == NULL || step->state == RV_STEP_PROCESSED || step->undone)
+    if (late->output.at == NULL || step->state == RV_STEP_PROCESSED ||
+        step->state == RV_STEP_SKIPPED || step->undone)
         return;
     if (step->effect != RV_EFFECT_DONE || step->output.at == NULL)
         world_violate(t->w, "L-06", "step %u: a late `done` came, and its effect is %s",

@@ -16,6 +16,7 @@ void check_transition(const struct transition *t)
     check_record(t);
     check_secrets(t);
     check_messages(t);
+    check_operator(t);
 }
 
 /* I-03, I-04: a task's history has no gaps: each commit starts from what the last one left and
@@ -30,6 +31,11 @@ static void check_revision(const struct transition *t)
                       (long long)t->past->row.revision, (long long)t->task->revision);
 }
 
+bool check_redone(const struct transition *t)
+{
+    return t->past->row.redo != 0 && t->task->redo == 0 && t->task->direction == RV_FORWARD;
+}
+
 /* I-04: a task only ever moves along the published table. One commit may take several edges, but
  * what has begun is never pending again, what is being undone never goes forward again, and what
  * was undone stays so. */
@@ -39,7 +45,7 @@ static void check_task_edges(const struct transition *t)
     if (t->past->row.revision == 0 || from == to)
         return;
     bool over = from == RV_TASK_COMPENSATED || from == RV_TASK_CANCELLED;
-    bool undoing = t->past->row.direction == RV_UNDO;
+    bool undoing = t->past->row.direction == RV_UNDO && !check_redone(t);
     bool forward = to == RV_TASK_PENDING || to == RV_TASK_PROCESSING || to == RV_TASK_PROCESSED;
     bool cancelled = to == RV_TASK_CANCELLED && !history_abandons(t->task);
     bool reopened = from == RV_TASK_PROCESSED && (forward || cancelled);
@@ -48,10 +54,11 @@ static void check_task_edges(const struct transition *t)
                       rv_task_state_text(to));
 }
 
-/* I-12: the direction of a task turns to undo once and never back. */
+/* I-12: the direction of a task turns to undo once and never back; but for a task that had one step
+ * undone so that it can be tried with another input (DESIGN 4, resubmission). */
 static void check_direction(const struct transition *t)
 {
-    if (t->past->row.direction == RV_UNDO && t->task->direction == RV_FORWARD)
+    if (t->past->row.direction == RV_UNDO && t->task->direction == RV_FORWARD && !check_redone(t))
         world_violate(t->w, "I-12", "a task that was being undone goes forward");
 }
 
@@ -114,7 +121,8 @@ static void check_step_edges(const struct transition *t, const struct step_past 
                       rv_effect_text(past->row.effect), rv_effect_text(step->effect));
 }
 
-/* I-05: a step has one result, and so one row: what is tried again is the same step. */
+/* I-05: a step has one result, and so one row: what is tried again is the same step, unless an
+ * operator gave it another input. */
 static void check_identity(const struct transition *t, const struct rv_step *step)
 {
     for (size_t i = 0; i + 1 < step->number; i++) {
@@ -122,7 +130,8 @@ static void check_identity(const struct transition *t, const struct rv_step *ste
         if (step->kind == RV_KIND_CALL && step->direction == RV_FORWARD &&
             other->kind == RV_KIND_CALL && other->direction == RV_FORWARD &&
             other->node == step->node && other->visit == step->visit &&
-            rv_str_eq(other->iteration, step->iteration))
+            rv_str_eq(other->iteration, step->iteration) &&
+            (step->replaces == 0 || other->state != RV_STEP_CANCELLED))
             world_violate(t->w, "I-05", "steps %u and %u are the same visit of %.*s", other->number,
                           step->number, RV_STR_FMT(step->reference));
     }

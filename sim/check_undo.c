@@ -15,7 +15,7 @@ static enum rv_undo_way way_of(const struct transition *t, const struct rv_step 
 /* I-12: once a task is being undone no forward step begins, opens again or completes. */
 static void check_no_way_forward(const struct transition *t)
 {
-    if (t->past->row.direction != RV_UNDO || t->past->row.revision == 0)
+    if (t->past->row.direction != RV_UNDO || t->past->row.revision == 0 || check_redone(t))
         return;
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct rv_step *step = &t->steps[i];
@@ -108,8 +108,17 @@ static void check_undone(const struct transition *t, const struct rv_step *forwa
                       forward->number);
 }
 
+static bool was_replaced(const struct transition *t, uint32_t number)
+{
+    for (size_t i = 0; i < t->steps_count; i++)
+        if (t->steps[i].replaces == number)
+            return true;
+    return false;
+}
+
 /* I-16: a compensated task has undone every step that may have had an effect; a cancelled one had
- * none, if it was not given up on purpose; a processed one was never compensated in any part. */
+ * none, if it was not given up on purpose; a processed one was never compensated in any part, but
+ * for what was tried with another input afterwards. */
 static void check_ends(const struct transition *t)
 {
     enum rv_task_state state = t->task->state;
@@ -121,10 +130,12 @@ static void check_ends(const struct transition *t)
         if (state == RV_TASK_COMPENSATED && effect && !step->undone)
             world_violate(t->w, "I-16", "the task is compensated, but step %u is not undone",
                           step->number);
-        if (state == RV_TASK_CANCELLED && effect && !history_abandons(t->task))
+        if (state == RV_TASK_CANCELLED && effect && !history_abandons(t->task) &&
+            !was_replaced(t, step->number))
             world_violate(t->w, "I-16", "the task is cancelled, but step %u may have had an effect",
                           step->number);
-        if (state == RV_TASK_PROCESSED && step->direction == RV_UNDO)
+        if (state == RV_TASK_PROCESSED && step->direction == RV_UNDO &&
+            !was_replaced(t, step->undoes))
             world_violate(t->w, "I-16", "the task is processed, but step %u compensates",
                           step->number);
         bool over = state == RV_TASK_COMPENSATED || state == RV_TASK_CANCELLED ||
@@ -135,11 +146,14 @@ static void check_ends(const struct transition *t)
     }
 }
 
-/* L-06: what has passed its point of no return is never undone. */
+/* L-06: what has passed its point of no return is never undone; but one step of it may be, to be
+ * tried with another input. */
 static void check_pivot(const struct transition *t)
 {
-    if (t->past->row.direction != RV_FORWARD || t->task->direction != RV_UNDO ||
-        t->past->row.revision == 0)
+    bool was = t->past->row.direction == RV_UNDO && t->past->row.redo == 0;
+    bool is = t->task->direction == RV_UNDO && t->task->redo == 0 &&
+              t->task->state != RV_TASK_CANCELLED;
+    if (was || !is || t->past->row.revision == 0)
         return;
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct step_past *past = history_step(t->past, t->steps[i].number);

@@ -5,6 +5,11 @@
 #include "base/id.h"
 #include "sim/net.h"
 
+/* What the sim's operator gives for a step that he skips: having looked at no late replies, or at
+ * all that there are. */
+#define OPERATOR_SKIPS_BLINDLY "{\"skipped\":\"blindly\"}"
+#define OPERATOR_SKIPS_SEEING "{\"skipped\":\"seeing\"}"
+
 struct world;
 
 void operator_new(struct world *w);

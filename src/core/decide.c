@@ -76,12 +76,13 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     const struct rv_step *seen;
     struct rv_step *step;
     RV_TRY(draft_look(d, number, &seen));
-    if (!rv_step_state_open(seen->state))
+    bool live = rv_attempt_state_live(seen->attempt_state);
+    /* Whether its end is anybody's failure, only the supervisor knows (WAKE). */
+    if (!rv_step_state_open(seen->state) || (live && d->command->kind != RV_COMMAND_WAKE))
         return RV_DECIDED;
     bool revoked = seen->attempt_state == RV_ATTEMPT_REVOKED;
     bool deadline = seen->deadline != 0 && now >= seen->deadline && !revoked;
     bool due = seen->wake_at != 0 && now >= seen->wake_at;
-    bool live = rv_attempt_state_live(seen->attempt_state);
     if (d->plan->task.suspended_at != 0 && !RV_MUTANT_ON(SUSPENDED_TIMER_RUNS)) {
         due = due && live; /* it expires as ever; all else runs at resume */
         deadline = false;

@@ -20,11 +20,25 @@ enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure
                                      rv_task_state_text(d->plan->task.state), verb, cure));
 }
 
+static enum rv_verdict refuse_pivot(struct draft *d)
+{
+    return refuse(d, RV_STR("the task has passed its point of no return (pivot): it can only "
+                            "go forward, resubmit it if it is in error, or cancel it with "
+                            "abandon to leave what was done"));
+}
+
+/* Under way: the same command once more; where it was one step's alone, it is the task's now. */
+static enum rv_verdict undo_whole(struct draft *d)
+{
+    const struct rv_task *task = &d->plan->task;
+    return task->redo != 0 && task->pivot != 0 ? refuse_pivot(d) : redo_drop(d);
+}
+
 enum rv_verdict operate_undo(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (task->state == RV_TASK_COMPENSATING)
-        return redo_drop(d); /* under way: the same command once more */
+        return undo_whole(d);
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
         return refuse_state(d, "undone", "nothing of it is left");
     if (task->direction == RV_UNDO)
@@ -32,9 +46,7 @@ enum rv_verdict operate_undo(struct draft *d)
                             "its undo is parked, resubmit it to go on, or "
                             "cancel it with abandon to leave what was done");
     if (task->pivot != 0)
-        return refuse(d, RV_STR("the task has passed its point of no return (pivot): it can only "
-                                "go forward, resubmit it if it is in error, or cancel it with "
-                                "abandon to leave what was done"));
+        return refuse_pivot(d);
     return undo_begin(d);
 }
 
@@ -122,7 +134,7 @@ enum rv_verdict operate_cancel(struct draft *d)
     if (d->command->u.operate.abandon)
         return operate_abandon(d);
     if (task->state == RV_TASK_COMPENSATING)
-        return redo_drop(d); /* it is being undone already */
+        return undo_whole(d);
     if (task->direction == RV_UNDO || task->pivot != 0)
         return operate_undo(d);
     task->cancelling = true;

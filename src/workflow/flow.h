@@ -63,8 +63,8 @@ struct rv_flow_stop {
     uint32_t abandoned_count;
 };
 
-/* All but the last: OK with *ret_stop filled. CORRUPT: the frames or the payload do not fit the definition
- * (the task is parked). LIMIT or MEMORY: the arena is full; nothing may be recorded. */
+/* All but the last two: OK with *ret_stop filled. CORRUPT: the frames or the payload do not fit the
+ * definition (the task is parked). LIMIT or MEMORY: the arena is full; nothing may be recorded. */
 
 /* Starts the workflow itself on its raw input. */
 RV_CHECK enum rv_err rv_flow_start(struct rv_flow_env *env, struct rv_str input,

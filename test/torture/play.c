@@ -363,7 +363,8 @@ static bool operates(struct play *p, const struct order *order)
     static const enum rv_command_kind verbs[] = {
         [ORDER_RESUBMIT] = RV_COMMAND_RESUBMIT, [ORDER_UNDO] = RV_COMMAND_UNDO,
         [ORDER_CANCEL] = RV_COMMAND_CANCEL,     [ORDER_ABANDON] = RV_COMMAND_CANCEL,
-        [ORDER_ACK] = RV_COMMAND_CANCEL,
+        [ORDER_SUSPEND] = RV_COMMAND_SUSPEND,   [ORDER_RESUME] = RV_COMMAND_RESUME,
+        [ORDER_SKIP] = RV_COMMAND_SKIP,         [ORDER_EDIT] = RV_COMMAND_RESUBMIT,
     };
     if (p->tasks[order->task - 1].value == 0)
         return false;
@@ -373,6 +374,18 @@ static bool operates(struct play *p, const struct order *order)
     call->u.operate.by = RV_STR("operator");
     call->u.operate.reason = RV_STR("because");
     call->u.operate.abandon = order->kind == ORDER_ABANDON;
+    if (order->kind == ORDER_SKIP || order->kind == ORDER_EDIT) {
+        const struct rv_task *task = play_task(p, order->task - 1);
+        if (task == NULL)
+            return false;
+        call->u.operate.step = task->open_count > 0 ? task->open[0] : 1;
+        call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
+        call->u.operate.undo_first = order->kind == ORDER_EDIT;
+        if (order->kind == ORDER_EDIT)
+            call->u.operate.input = RV_STR("{\"edited\":true}");
+        else
+            call->u.operate.output = RV_STR("{\"skipped\":true}");
+    }
     bool answered = world_run(&p->w, call);
     EXPECT(answered, "an order was parked");
     /* The one before may have been carried out although its answer was lost. */
@@ -420,6 +433,10 @@ static bool order_carry_out(struct play *p, const struct order *order)
     case ORDER_UNDO:
     case ORDER_CANCEL:
     case ORDER_ABANDON:
+    case ORDER_SUSPEND:
+    case ORDER_RESUME:
+    case ORDER_SKIP:
+    case ORDER_EDIT:
         return operates(p, order);
     case ORDER_ACK:
         return acknowledges(p);

@@ -11,6 +11,18 @@
     "  - first: {call: one, metadata: {reeve: {" REST "}}}\n"                                      \
     "  - second: {call: one, metadata: {reeve: {" REST "}}}\n"
 
+/* A call whose failure waits for an operator, and that can be undone. */
+#define EDITED                                                                                     \
+    DOCUMENT("edited")                                                                             \
+    "do:\n"                                                                                        \
+    "  - first:\n"                                                                                 \
+    "      call: one\n"                                                                            \
+    "      metadata:\n"                                                                            \
+    "        reeve:\n"                                                                             \
+    "          completeBy: PT10S\n"                                                                \
+    "          failures: {threshold: 1, rounds: 0, then: error}\n"                                 \
+    "          compensate: [{back: {call: one, metadata: {reeve: {" REST "}}}}]\n"
+
 /* Steps without an agent, a choice and a wait around a call. */
 #define INLINE                                                                                     \
     DOCUMENT("inline")                                                                             \
@@ -144,6 +156,23 @@ static const struct script abandoned = {
     .orders = {{ORDER_ABANDON, 1, "/charge"}},
 };
 
+static const struct script suspended_and_skipped = {
+    .workflows = {ORDER, STUCK},
+    .tasks = {{"order", NULL, "processed"}, {"stuck", NULL, "processed"}},
+    .rules = {{"reserve", 1, 1, DEED_SILENT, 0}, {"second", 2, 1, DEED_FAIL, 0}},
+    .orders = {{ORDER_SUSPEND, 1, "/reserve"},
+               {ORDER_SKIP, 2, "error"},
+               {ORDER_ABSENT, 0, NULL},
+               {ORDER_RESUME, 1, NULL}},
+};
+
+static const struct script edited = {
+    .workflows = {EDITED},
+    .tasks = {{"edited", NULL, "processed"}},
+    .rules = {{"first", 1, 1, DEED_SILENT, 0}},
+    .orders = {{ORDER_EDIT, 1, "error"}},
+};
+
 static const struct script undone_by_operator = {
     .workflows = {ORDER},
     .tasks = {{"order", NULL, "compensated"}, {"order", NULL, "processed"}},
@@ -242,7 +271,7 @@ const struct scenario scenarios_plays[] = {
     PLAY(cools_down),       PLAY(ladder_ends),     PLAY(expires),
     PLAY(expires_for_good), PLAY(comes_late),      PLAY(renews),
     PLAY(lease_lapses),     PLAY(undo_fails),      PLAY_ALL(stuck_and_resubmitted),
-    PLAY_ALL(cancelled),    PLAY(abandoned),       PLAY(undone_by_operator),
+    PLAY_ALL(cancelled),    PLAY(abandoned),        PLAY_ALL(suspended_and_skipped), PLAY_ALL(edited),      PLAY(undone_by_operator),
     PLAY_ALL(restarted),    PLAY(stopped_cleanly), PLAY(absent),
     PLAY(answers_lost),     PLAY(agent_dies),      PLAY(circuit),
     PLAY(inline_steps),     PLAY(caught),          PLAY(many),
