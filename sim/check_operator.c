@@ -51,8 +51,7 @@ static void check_skipped(const struct transition *t, const struct step_past *pa
                       step->number);
     if (past == NULL || past->row.state == RV_STEP_SKIPPED)
         return;
-    if (rv_attempt_state_live(past->row.attempt_state) &&
-        check_state_now(t, past, step) == RV_ATTEMPT_LOST)
+    if (rv_attempt_state_live(check_state_now(t, past, step)))
         world_violate(t->w, "O-02", "step %u is skipped while its agent is at work", step->number);
     if (blind && ledger_before(t) > 0)
         world_violate(t->w, "O-02", "step %u is skipped by one who knew of no late reply",

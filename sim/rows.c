@@ -34,7 +34,9 @@ uint64_t rows_task(const struct rv_task *t)
     for (uint32_t i = 0; i < t->open_count; i++)
         sum = with(sum, t->open[i]);
     sum = with_int(with_int(with_int(sum, t->created_at), t->started_at), t->ended_at);
-    sum = with(with_int(with_int(sum, t->quiet_at), t->suspended_at), t->redo);
+    sum = with_int(sum, t->quiet_at);
+    if (t->suspended_at != 0 || t->redo != 0) /* the sums of worlds without an operator stay */
+        sum = with(with_int(sum, t->suspended_at), t->redo);
     if (t->last_message != 0) /* the sums of worlds without messages stay */
         sum = with_str(with(with(sum, t->last_message), t->reply_stream), t->reply_url);
     sum = with_str(with_str(with_str(sum, t->key), t->correlation), t->input);
@@ -45,7 +47,9 @@ uint64_t rows_step(const struct rv_step *s)
 {
     uint64_t sum = with(2, s->number);
     sum = with(with(with(sum, s->kind), s->state), s->direction);
-    sum = with(with(with(with(sum, s->undoes), s->replaces), s->node), s->visit);
+    sum = with(with(with(sum, s->undoes), s->node), s->visit);
+    if (s->replaces != 0)
+        sum = with(sum, s->replaces);
     sum = with(with(with(with(sum, s->effect), s->undo_prev), s->chained), s->undone);
     sum = with(with(with(sum, s->failure_count), s->round), s->deaths);
     sum = with_int(with_int(with_int(sum, s->wake_at), s->ready_at), s->deadline);

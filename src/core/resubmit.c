@@ -222,7 +222,7 @@ static enum rv_verdict skip_check(struct draft *d, const struct rv_step *step)
 {
     if (step->kind != RV_KIND_CALL)
         return refuse(d, RV_STR("only a step for which an agent is asked can be skipped"));
-    if (rv_attempt_state_live(step->attempt_state) && !RV_MUTANT_ON(SKIPPED_AT_WORK))
+    if (rv_attempt_state_live(step->attempt_state))
         return refuse(d, rv_arena_printf(d->arena,
                                          "instance %.*s may be at work on attempt %u of the step: "
                                          "suspend the task, and skip the step when it has ended",
@@ -237,8 +237,6 @@ static enum rv_verdict skip_step(struct draft *d, struct rv_step *step)
     struct rv_flow_env env;
     struct rv_flow_stop stop;
     RV_TRY(time_again(d, step));
-    if (rv_attempt_state_live(step->attempt_state)) /* the mistake of a mutant */
-        attempt_close(d, step, RV_ATTEMPT_LOST);
     if (d->command->u.operate.done)
         step->effect = RV_EFFECT_DONE;
     step->output = RV_MUTANT_ON(SKIPPED_WITHOUT_OUTPUT) ? RV_STR("null")

@@ -159,7 +159,7 @@ static const struct script abandoned = {
 static const struct script suspended_and_skipped = {
     .workflows = {ORDER, STUCK},
     .tasks = {{"order", NULL, "processed"}, {"stuck", NULL, "processed"}},
-    .rules = {{"reserve", 1, 1, DEED_SILENT, 0}, {"second", 2, 1, DEED_FAIL, 0}},
+    .rules = {{"reserve", 1, 1, DEED_SILENT, 1}, {"second", 2, 1, DEED_FAIL, 0}},
     .orders = {{ORDER_SUSPEND, 1, "/reserve"},
                {ORDER_SKIP, 2, "error"},
                {ORDER_ABSENT, 0, NULL},
@@ -169,7 +169,7 @@ static const struct script suspended_and_skipped = {
 static const struct script edited = {
     .workflows = {EDITED},
     .tasks = {{"edited", NULL, "processed"}},
-    .rules = {{"first", 1, 1, DEED_SILENT, 0}},
+    .rules = {{"back", 0, 0, DEED_DONE, 0}, {"first", 1, 1, DEED_SILENT, 0}},
     .orders = {{ORDER_EDIT, 1, "error"}},
 };
 
@@ -271,7 +271,8 @@ const struct scenario scenarios_plays[] = {
     PLAY(cools_down),       PLAY(ladder_ends),     PLAY(expires),
     PLAY(expires_for_good), PLAY(comes_late),      PLAY(renews),
     PLAY(lease_lapses),     PLAY(undo_fails),      PLAY_ALL(stuck_and_resubmitted),
-    PLAY_ALL(cancelled),    PLAY(abandoned),        PLAY_ALL(suspended_and_skipped), PLAY_ALL(edited),      PLAY(undone_by_operator),
+    PLAY_ALL(cancelled),    PLAY(abandoned),       PLAY_ALL(suspended_and_skipped),
+    PLAY_ALL(edited),       PLAY(undone_by_operator),
     PLAY_ALL(restarted),    PLAY(stopped_cleanly), PLAY(absent),
     PLAY(answers_lost),     PLAY(agent_dies),      PLAY(circuit),
     PLAY(inline_steps),     PLAY(caught),          PLAY(many),

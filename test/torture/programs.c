@@ -136,7 +136,8 @@ static const struct page pages[] = {
      "\"processing\",\"agent\":\"inventory\",\"attempt\":1,\"input\":{\"sku\":\"a\"}}]}"},
     {"/v1/tasks/" TASK "/late-replies", "{\"lateReplies\":[]}"},
     {"/v1/tasks/" TASK "/skip",
-     "{\"task\":\"" TASK "\",\"state\":\"processing\",\"suspendedAt\":\"2026-11-21T01:30:00.000Z\"}"},
+     "{\"task\":\"" TASK "\",\"state\":\"processing\","
+     "\"suspendedAt\":\"2026-11-21T01:30:00.000Z\"}"},
     {"/v1/tasks/" TASK "/cancel", "{\"task\":\"" TASK "\",\"state\":\"cancelled\"}"},
     {"/v1/tasks/" TASK,
      "{\"task\":\"" TASK "\",\"workflow\":\"shop/order:1.0.0\",\"state\":\"processing\","

@@ -138,9 +138,11 @@ static enum rv_err guard_revision(struct commit *commit, const struct rv_change 
     sqlite3_bind_int64(statement, 1, change->task->id.value);
     bool there = false;
     err = rv_sqlite_next(commit->store, statement, &there);
-    /* As it was read: what is no number is 0. */
+    /* As it was read: what is no revision is 0. */
     bool number = there && sqlite3_column_type(statement, 0) == SQLITE_INTEGER;
     int64_t revision = number ? sqlite3_column_int64(statement, 0) : 0;
+    if (revision < 0 || revision == INT64_MAX)
+        revision = 0;
     if (revision != change->revision_before)
         *ret_outcome = RV_ERR_CONFLICT;
     *ret_moves = there && !rv_str_is(rv_sqlite_column_str(statement, 1),

@@ -46,7 +46,7 @@
 #define ROW rv_task
 static const struct rv_column task_columns[] = {
     INT64(id.value, "id"),
-    INT64(revision, "revision"),
+    {"revision", RV_COLUMN_COUNT, offsetof(struct ROW, revision), NULL},
     INT64(workflow, "workflow"),
     ENUM(direction, "direction", direction),
     BOOL(cancelling),
@@ -286,6 +286,7 @@ static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_
     switch (column->kind) {
     case RV_COLUMN_GIVEN:
         break;
+    case RV_COLUMN_COUNT:
     case RV_COLUMN_INT64:
         sqlite3_bind_int64(statement, parameter, *(const int64_t *)field);
         break;
@@ -368,6 +369,10 @@ static bool value_read(sqlite3_stmt *statement, int i, const struct rv_column *c
     switch (column->kind) {
     case RV_COLUMN_GIVEN:
     case RV_COLUMN_STR:
+        break;
+    case RV_COLUMN_COUNT:
+        good = int_read(statement, i, 0, INT64_MAX - 1, &value);
+        *(int64_t *)field = value;
         break;
     case RV_COLUMN_INT64:
         return int_read(statement, i, INT64_MIN, INT64_MAX, field);

@@ -60,6 +60,7 @@ bool rv_sqlite_state_rare(enum rv_task_state state);
 enum rv_column_kind {
     RV_COLUMN_GIVEN, /* not in the row's struct: the caller binds and reads it */
     RV_COLUMN_INT64, /* int64_t, uint64_t as the same bits */
+    RV_COLUMN_COUNT, /* int64_t from 0 on, which can be raised */
     RV_COLUMN_UINT32,
     RV_COLUMN_UINT8,
     RV_COLUMN_BOOL,
