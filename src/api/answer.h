@@ -49,6 +49,7 @@ void rv_render_tasks(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_workflows(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_explain(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_keys(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call);

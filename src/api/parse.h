@@ -41,6 +41,8 @@ bool rv_parse_stream(struct rv_parser *parser, const struct rv_request_line *req
                      struct rv_call *call);
 bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call);
+bool rv_parse_explain(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call);
 bool rv_parse_steps(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call);
 bool rv_parse_attempts(struct rv_parser *parser, const struct rv_request_line *request,

@@ -206,6 +206,13 @@ bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *reque
            rv_arg_int(parser, request, "revision", 0, INT64_MAX, &show->after_revision);
 }
 
+bool rv_parse_explain(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call)
+{
+    return rv_args_only(parser, request, no_query) &&
+           task_read(parser, request->params[0], &call->u.explain.task);
+}
+
 /* The parameters that every page has: how many, and after what (which the caller reads). */
 static bool page_read(struct rv_parser *parser, const struct rv_request_line *request,
                       const char *const *names, struct rv_call_list *list)

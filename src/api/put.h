@@ -31,6 +31,9 @@ void rv_put_task(struct rv_buf *buf, const char *name, struct rv_task_id id);
 void rv_put_step(struct rv_buf *buf, const char *name, struct rv_step_id id);
 /* As "workflow": namespace/name:version. */
 void rv_put_workflow(struct rv_buf *buf, const struct rv_workflow_row *row);
+/* One attempt, one alert: as an item of an array. */
+void rv_put_attempt(struct rv_buf *buf, const struct rv_attempt *attempt);
+void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert);
 /* 16 hex digits. */
 void rv_put_token(struct rv_buf *buf, const char *name, uint64_t token);
 

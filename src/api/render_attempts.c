@@ -21,7 +21,7 @@ static struct rv_attempt newest(struct rv_task_id task, const struct rv_step *st
     };
 }
 
-static void attempt_put(struct rv_buf *buf, const struct rv_attempt *attempt)
+void rv_put_attempt(struct rv_buf *buf, const struct rv_attempt *attempt)
 {
     rv_put_open(buf, '{');
     rv_put_step(buf, "step", attempt->step);
@@ -79,7 +79,7 @@ void rv_render_attempts(struct rv_answer *answer, const struct rv_call *call)
         uint64_t row_place = a < list->count ? attempt_place(&list->attempts[a]) : UINT64_MAX;
         if (row_place <= step_place) {
             if (row_place <= end)
-                attempt_put(buf, &list->attempts[a]);
+                rv_put_attempt(buf, &list->attempts[a]);
             a++;
             s += row_place == step_place;
             continue;
@@ -88,7 +88,7 @@ void rv_render_attempts(struct rv_answer *answer, const struct rv_call *call)
         if (step->attempt == 0 || step_place <= after || step_place > end)
             continue;
         struct rv_attempt row = newest(list->task, step);
-        attempt_put(buf, &row);
+        rv_put_attempt(buf, &row);
     }
     rv_buf_add_char(buf, ']');
     if (end != UINT64_MAX) {

@@ -206,28 +206,31 @@ void rv_render_late(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(buf, '}');
 }
 
+void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
+{
+    rv_put_open(buf, '{');
+    rv_put_task(buf, "alert", (struct rv_task_id){alert->id});
+    rv_put_task(buf, "task", alert->task);
+    if (alert->step != 0)
+        rv_put_step(buf, "step", (struct rv_step_id){alert->task, alert->step});
+    rv_put_text(buf, "kind", rv_str_of(rv_alert_kind_text(alert->kind)));
+    rv_put_text_if(buf, "message", alert->message);
+    rv_put_text(buf, "cure", rv_str_of(rv_alert_kind_cure(alert->kind)));
+    rv_put_instant_if(buf, "raisedAt", alert->raised_at);
+    rv_put_instant_if(buf, "acknowledgedAt", alert->acked_at);
+    rv_put_text_if(buf, "acknowledgedBy", alert->acked_by);
+    rv_put_instant_if(buf, "closedAt", alert->closed_at);
+    rv_buf_add_char(buf, '}');
+}
+
 void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;
     const struct rv_call_list *list = &call->u.list;
     rv_put_open(buf, '{');
     rv_put_open_in(buf, "alerts", '[');
-    for (size_t i = 0; i < list->count; i++) {
-        const struct rv_alert *alert = &list->alerts[i];
-        rv_put_open(buf, '{');
-        rv_put_task(buf, "alert", (struct rv_task_id){alert->id});
-        rv_put_task(buf, "task", alert->task);
-        if (alert->step != 0)
-            rv_put_step(buf, "step", (struct rv_step_id){alert->task, alert->step});
-        rv_put_text(buf, "kind", rv_str_of(rv_alert_kind_text(alert->kind)));
-        rv_put_text_if(buf, "message", alert->message);
-        rv_put_text(buf, "cure", rv_str_of(rv_alert_kind_cure(alert->kind)));
-        rv_put_instant_if(buf, "raisedAt", alert->raised_at);
-        rv_put_instant_if(buf, "acknowledgedAt", alert->acked_at);
-        rv_put_text_if(buf, "acknowledgedBy", alert->acked_by);
-        rv_put_instant_if(buf, "closedAt", alert->closed_at);
-        rv_buf_add_char(buf, '}');
-    }
+    for (size_t i = 0; i < list->count; i++)
+        rv_put_alert(buf, &list->alerts[i]);
     rv_buf_add_char(buf, ']');
     if (list->count == list->limit)
         rv_put_task(buf, "next", (struct rv_task_id){list->alerts[list->count - 1].id});

@@ -40,9 +40,13 @@ enum rv_call_kind {
     RV_CALL_KEYS,       /* u.keys: a page of API keys */
     RV_CALL_KEY_ADD,    /* u.key */
     RV_CALL_KEY_REVOKE, /* u.key: only its id counts */
+<<<<<<< HEAD
     RV_CALL_MESSAGES,   /* u.messages: of a task; may be parked until there are more */
     RV_CALL_RETRY,      /* u.retry: an alert `undeliverable` */
     RV_CALL_DELIVERED,  /* u.delivered: what came of messages that were sent; nobody waits */
+=======
+    RV_CALL_EXPLAIN,    /* u.explain */
+>>>>>>> 410afdc (scheduler, api, cli: explain, why a task stands where it stands)
     RV_CALL_GONE,       /* u.gone: the caller of a parked call has left */
     RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
 };
@@ -219,6 +223,43 @@ struct rv_call_agents {
     size_t instances_count;
 };
 
+/* What a task or step waits for. */
+enum rv_wait_reason {
+#define RV_WAIT_REASON(name, text, sentence) RV_WAIT_##name,
+#include "scheduler/tbl/wait_reason.def"
+#undef RV_WAIT_REASON
+    RV_WAIT_REASON_COUNT
+};
+
+/* A step at which a task stands. */
+struct rv_explained {
+    const struct rv_step *step;
+    enum rv_wait_reason reason;
+    int64_t until;        /* when that is over by itself; 0: with an event */
+    struct rv_str target; /* CIRCUIT: that does not answer; "": the whole agent */
+    int64_t seen_at;      /* HELD: its holder; else the newest sign of life of its agent; 0: none */
+    uint32_t connected;   /* instances of its agent */
+    uint32_t polling;     /* of them, those that ask for work now */
+    uint64_t queued;      /* steps that are ready for its agent */
+    uint32_t threshold;   /* of its policy; 0: not known */
+    uint32_t rounds;
+};
+
+struct rv_call_explain {
+    struct rv_task_id task;
+    const struct rv_task *found; /* out; NULL with RV_ERR_NOT_FOUND */
+    const struct rv_workflow_row *workflow;
+    enum rv_wait_reason reason;
+    int64_t until;
+    int64_t next_at; /* when it is looked at next; 0: on an event */
+    struct rv_explained *steps;
+    size_t steps_count;
+    struct rv_attempt *attempts; /* ended, of the first of these steps; the newest 20 */
+    size_t attempts_count;
+    struct rv_alert *alerts; /* open */
+    size_t alerts_count;
+};
+
 struct rv_call_ack {
     int64_t alert;
     struct rv_str by;
@@ -319,9 +360,13 @@ struct rv_call {
         struct rv_call_metrics metrics;
         struct rv_call_keys keys;
         struct rv_call_key key;
+<<<<<<< HEAD
         struct rv_call_messages messages;
         struct rv_call_retry retry;
         struct rv_call_delivered delivered;
+=======
+        struct rv_call_explain explain;
+>>>>>>> 410afdc (scheduler, api, cli: explain, why a task stands where it stands)
         struct rv_call_gone gone;
         struct rv_call_undelivered undelivered;
     } u;

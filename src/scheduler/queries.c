@@ -4,7 +4,7 @@
 
 #include "base/limits.h"
 
-static struct rv_workflow_row *row_copy(struct rv_arena *arena, const struct rv_workflow_row *row)
+struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_workflow_row *row)
 {
     struct rv_workflow_row *copy = RV_NEW(arena, struct rv_workflow_row);
     if (copy == NULL)
@@ -18,7 +18,7 @@ static struct rv_workflow_row *row_copy(struct rv_arena *arena, const struct rv_
     return copy;
 }
 
-static enum rv_err no_task(struct pending *p)
+enum rv_err query_no_task(struct pending *p)
 {
     p->call->err = RV_ERR_NOT_FOUND;
     p->call->message = RV_STR("there is no such task (finished tasks are kept for a limited time)");
@@ -33,11 +33,11 @@ static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (show->found == NULL)
-        return no_task(p);
+        return query_no_task(p);
     struct workflow_entry *entry;
     err = workflow_by_id(s, show->found->workflow, &entry);
     if (err == RV_OK && entry != NULL)
-        show->workflow = row_copy(&p->call->arena, &entry->row);
+        show->workflow = query_row_copy(&p->call->arena, &entry->row);
     return err;
 }
 
@@ -59,7 +59,7 @@ static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
         }
         err = workflow_by_id(s, list->tasks[i].workflow, &entry);
         if (err == RV_OK && entry != NULL)
-            list->task_workflows[i] = row_copy(arena, &entry->row);
+            list->task_workflows[i] = query_row_copy(arena, &entry->row);
     }
     return err;
 }
@@ -143,7 +143,7 @@ static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (task == NULL)
-        return no_task(p);
+        return query_no_task(p);
     if (p->call->kind == RV_CALL_STEPS)
         return query_steps(s, list, arena, list->after_step, list->limit);
     if (p->call->kind == RV_CALL_ATTEMPTS)
@@ -223,6 +223,8 @@ static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
         return query_metrics(s, p);
     if (kind == RV_CALL_KEYS)
         return query_keys(s, p);
+    if (kind == RV_CALL_EXPLAIN)
+        return explain_answer(s, p);
     return query_task_rows(s, p);
 }
 
@@ -239,6 +241,8 @@ enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
                         : rv_str_of(rv_err_text(call->err));
     if (call->kind == RV_CALL_SHOW)
         call->u.show.found = NULL;
+    if (call->kind == RV_CALL_EXPLAIN)
+        call->u.explain.found = NULL;
     return RV_OK;
 }
 

@@ -305,7 +305,11 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
+<<<<<<< HEAD
     case RV_CALL_METRICS:
+=======
+    case RV_CALL_EXPLAIN:
+>>>>>>> ef0e00a (scheduler, api, cli: explain, why a task stands where it stands)
         return query_answer(s, p);
     }
     return RV_OK;
@@ -443,7 +447,11 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
+<<<<<<< HEAD
     case RV_CALL_METRICS:
+=======
+    case RV_CALL_EXPLAIN:
+>>>>>>> ef0e00a (scheduler, api, cli: explain, why a task stands where it stands)
         break;
     }
     pending_unlink(&s->batch.calls, p);
@@ -575,6 +583,7 @@ static size_t call_commands(const struct rv_call *call)
     case RV_CALL_METRICS:
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
+    case RV_CALL_EXPLAIN:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:
         break;

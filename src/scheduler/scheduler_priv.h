@@ -338,6 +338,12 @@ RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
 void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
+enum rv_err query_no_task(struct pending *p);
+/* NULL: no memory. */
+struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_workflow_row *row);
+
+/* explain.c */
+RV_CHECK enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p);
 
 /* counts.c */
 /* The task's change is committed. */

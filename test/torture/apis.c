@@ -154,7 +154,13 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_KEY_REVOKE:
         says_key(t, call);
         return;
+<<<<<<< HEAD
     case RV_CALL_METRICS:
+=======
+    case RV_CALL_EXPLAIN:
+        torture_says(t, " %lld", (long long)call->u.explain.task.value);
+        return;
+>>>>>>> ef0e00a (scheduler, api, cli: explain, why a task stands where it stands)
     case RV_CALL_AGENTS:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:

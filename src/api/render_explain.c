@@ -1,0 +1,87 @@
+/* Why a task stands where it stands, as a person and as a program read it. */
+#include "api/answer.h"
+#include "api/put.h"
+
+static const struct {
+    const char *text;
+    const char *sentence;
+} reasons[] = {
+#define RV_WAIT_REASON(name, text, sentence) {text, sentence},
+#include "scheduler/tbl/wait_reason.def"
+#undef RV_WAIT_REASON
+};
+
+static void reason_put(struct rv_buf *buf, enum rv_wait_reason reason, int64_t until)
+{
+    rv_put_text(buf, "waitsFor", rv_str_of(reasons[reason].text));
+    rv_put_text(buf, "why", rv_str_of(reasons[reason].sentence));
+    rv_put_instant_if(buf, "until", until);
+}
+
+static void agent_put(struct rv_buf *buf, const struct rv_explained *told)
+{
+    const struct rv_step *step = told->step;
+    if (step->kind != RV_KIND_CALL)
+        return;
+    rv_put_text(buf, "agent", step->agent);
+    if (rv_attempt_state_live(step->attempt_state))
+        rv_put_text_if(buf, "instance", step->instance);
+    rv_put_instant_if(buf, "seenAt", told->seen_at);
+    rv_put_int(buf, "instancesConnected", told->connected);
+    rv_put_int(buf, "instancesPolling", told->polling);
+    rv_put_int(buf, "stepsReady", (int64_t)told->queued);
+    rv_put_text_if(buf, "target", told->target);
+    rv_put_int(buf, "attempt", step->attempt);
+    rv_put_text(buf, "attemptState", rv_str_of(rv_attempt_state_text(step->attempt_state)));
+    rv_put_int(buf, "failureCount", step->failure_count);
+    rv_put_int(buf, "threshold", told->threshold);
+    rv_put_int(buf, "round", step->round);
+    rv_put_int(buf, "rounds", told->rounds);
+    rv_put_instant_if(buf, "completeBy", step->complete_by);
+    rv_put_instant_if(buf, "deadline", step->deadline);
+}
+
+static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv_explained *told)
+{
+    const struct rv_step *step = told->step;
+    rv_put_open(buf, '{');
+    rv_put_step(buf, "step", (struct rv_step_id){task, step->number});
+    rv_put_int(buf, "number", step->number);
+    rv_put_text(buf, "reference", step->reference);
+    rv_put_text(buf, "kind", rv_str_of(rv_step_kind_text(step->kind)));
+    rv_put_text(buf, "state", rv_str_of(rv_step_state_text(step->state)));
+    reason_put(buf, told->reason, told->until);
+    agent_put(buf, told);
+    rv_put_raw_if(buf, "error", step->error);
+    rv_buf_add_char(buf, '}');
+}
+
+void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
+{
+    struct rv_buf *buf = &answer->body;
+    const struct rv_call_explain *told = &call->u.explain;
+    const struct rv_task *task = told->found;
+    rv_put_open(buf, '{');
+    rv_put_task(buf, "task", task->id);
+    if (told->workflow != NULL)
+        rv_put_workflow(buf, told->workflow);
+    rv_put_text(buf, "state", rv_str_of(rv_task_state_text(task->state)));
+    rv_put_text(buf, "direction", rv_str_of(rv_direction_text(task->direction)));
+    rv_put_instant_if(buf, "suspendedAt", task->suspended_at);
+    reason_put(buf, told->reason, told->until);
+    rv_put_instant_if(buf, "nextLookAt", told->next_at);
+    rv_put_raw_if(buf, "error", task->error);
+    rv_put_open_in(buf, "steps", '[');
+    for (size_t i = 0; i < told->steps_count; i++)
+        step_put(buf, task->id, &told->steps[i]);
+    rv_buf_add_char(buf, ']');
+    rv_put_open_in(buf, "attempts", '[');
+    for (size_t i = 0; i < told->attempts_count; i++)
+        rv_put_attempt(buf, &told->attempts[i]);
+    rv_buf_add_char(buf, ']');
+    rv_put_open_in(buf, "alerts", '[');
+    for (size_t i = 0; i < told->alerts_count; i++)
+        rv_put_alert(buf, &told->alerts[i]);
+    rv_buf_add_char(buf, ']');
+    rv_buf_add_char(buf, '}');
+}

@@ -1,0 +1,115 @@
+#include "cli/task_priv.h"
+#include "cli/terminal_priv.h"
+#include "cli/text_priv.h"
+
+#include <stdio.h>
+
+static void said(const struct cli *cli, const char *indent, const char *name, struct rv_str text)
+{
+    if (text.len > 0)
+        printf("%s%s%-10s%s %.*s\n", indent, cli_colour_begin(CLI_DIM, cli->colour), name,
+               cli_colour_end(cli->colour), RV_STR_FMT(text));
+}
+
+static struct rv_str instant_of(struct cli *cli, const struct rv_json *of, const char *member)
+{
+    int64_t at = cli_instant(of, member);
+    return at != 0 ? cli_text_instant(&cli->arena, at, cli->now) : RV_STR("");
+}
+
+/* "2 connected, 1 asks for work, 4 steps ready for it, seen 3 s ago". */
+static struct rv_str agent_text(struct cli *cli, const struct rv_json *step)
+{
+    struct rv_arena *arena = &cli->arena;
+    struct rv_str instance = cli_str(step, "instance");
+    int64_t seen = cli_instant(step, "seenAt");
+    struct rv_str last = seen != 0
+                             ? rv_arena_printf(arena, ", seen %.*s",
+                                               RV_STR_FMT(cli_text_distance(arena, seen, cli->now)))
+                             : RV_STR("");
+    if (cli_str(step, "agent").len == 0)
+        return RV_STR("");
+    if (instance.len > 0)
+        return rv_arena_printf(arena, "%.*s, instance %.*s%.*s", RV_STR_FMT(cli_str(step, "agent")),
+                               RV_STR_FMT(instance), RV_STR_FMT(last));
+    return rv_arena_printf(
+        arena, "%.*s: %lld connected, %lld asking for work, %lld steps ready for it%.*s",
+        RV_STR_FMT(cli_str(step, "agent")), (long long)cli_int(step, "instancesConnected"),
+        (long long)cli_int(step, "instancesPolling"), (long long)cli_int(step, "stepsReady"),
+        RV_STR_FMT(last));
+}
+
+static struct rv_str ladder_text(struct cli *cli, const struct rv_json *step)
+{
+    int64_t failures = cli_int(step, "failureCount");
+    int64_t round = cli_int(step, "round");
+    if (failures + round == 0)
+        return RV_STR("");
+    return rv_arena_printf(&cli->arena, "%lld of %lld in round %lld of %lld", (long long)failures,
+                           (long long)cli_int(step, "threshold"), (long long)round + 1,
+                           (long long)cli_int(step, "rounds") + 1);
+}
+
+static void step_print(struct cli *cli, const struct rv_json *step)
+{
+    struct rv_arena *arena = &cli->arena;
+    struct rv_str state = cli_str(step, "state");
+    printf("\n  step %lld %.*s  %s%.*s%s\n", (long long)cli_int(step, "number"),
+           RV_STR_FMT(cli_text_clean(arena, cli_text_step(arena, cli_str(step, "reference")))),
+           cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
+           cli_colour_end(cli->colour));
+    said(cli, "    ", "why", cli_text_clean(arena, cli_str(step, "why")));
+    said(cli, "    ", "until", instant_of(cli, step, "until"));
+    said(cli, "    ", "agent", cli_text_clean(arena, agent_text(cli, step)));
+    said(cli, "    ", "target", cli_text_clean(arena, cli_str(step, "target")));
+    said(cli, "    ", "failures", ladder_text(cli, step));
+    said(cli, "    ", "after",
+         cli_text_clean(arena, cli_error_text(arena, rv_json_get(step, RV_STR("error")))));
+    said(cli, "    ", "timeout", instant_of(cli, step, "deadline"));
+}
+
+static void attempts_print(struct cli *cli, const struct rv_json *told)
+{
+    struct rv_arena *arena = &cli->arena;
+    size_t count;
+    const struct rv_json *items = cli_items(told, "attempts", &count);
+    for (size_t i = 0; i < count; i++) {
+        struct rv_str error = cli_error_text(arena, rv_json_get(&items[i], RV_STR("error")));
+        printf("    attempt %lld %.*s at %.*s%s%.*s\n", (long long)cli_int(&items[i], "attempt"),
+               RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "state"))),
+               RV_STR_FMT(instant_of(cli, &items[i], "endedAt")), error.len ? ": " : "",
+               RV_STR_FMT(cli_text_clean(arena, error)));
+    }
+}
+
+int cli_explain(struct cli *cli)
+{
+    struct rv_str task = rv_str_of(cli->words.args[0]);
+    struct cli_answer answer;
+    int code = cli_get(cli, cli_task_path(cli, task, "/explain"), &answer);
+    if (code != CLI_DONE)
+        return code;
+    if (cli_has(cli, CLI_OPTION_JSON)) {
+        cli_json_print(answer.text);
+        return CLI_DONE;
+    }
+    const struct rv_json *told = &answer.json;
+    struct rv_arena *arena = &cli->arena;
+    struct rv_str state = cli_text_clean(arena, cli_str(told, "state"));
+    size_t count;
+    printf("%.*s %s%.*s%s: %.*s\n", RV_STR_FMT(task),
+           cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
+           cli_colour_end(cli->colour), RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
+    said(cli, "  ", "until", instant_of(cli, told, "until"));
+    said(cli, "  ", "next look", instant_of(cli, told, "nextLookAt"));
+    const struct rv_json *steps = cli_items(told, "steps", &count);
+    for (size_t i = 0; i < count; i++)
+        step_print(cli, &steps[i]);
+    attempts_print(cli, told);
+    const struct rv_json *alerts = cli_items(told, "alerts", &count);
+    for (size_t i = 0; i < count; i++) {
+        printf("\n");
+        cli_alert_print(cli, &alerts[i], "  ");
+    }
+    return CLI_DONE;
+}

@@ -1,0 +1,196 @@
+/* Why a task stands where it stands: from its open rows and from what is remembered of agents. A
+ * few rows are read by their keys, however many tasks there are; nothing is written for it. What the
+ * supervisor has decided about the task stands in its attempts, its steps' counts and its alerts. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/time.h"
+
+/* An instance that has not polled for so long is not connected: a poll waits at most 50 s. */
+enum { CONNECTED_MS = RV_MINUTE_MS };
+/* The newest ended attempts and open alerts that are told. */
+enum { ATTEMPTS_TOLD = 20, ALERTS_TOLD = 10 };
+
+static const struct circuit *circuit_of(const struct agent_kind *kind, const struct rv_step *step,
+                                        int64_t now)
+{
+    for (const struct circuit *c = kind->circuits; c != NULL; c = c->next) {
+        bool whole = c->target[0] == '\0';
+        bool own = step->target.at != NULL && rv_str_is(step->target, c->target);
+        if ((whole || own) && (c->until > now || c->probe.number != 0))
+            return c;
+    }
+    return NULL;
+}
+
+static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_explained *told)
+{
+    for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
+        if (i->seen_at > told->seen_at)
+            told->seen_at = i->seen_at;
+        told->connected += i->parked_count > 0 || now - i->seen_at < CONNECTED_MS;
+        told->polling += i->parked_count > 0;
+    }
+    told->queued = kind->queued.count;
+}
+
+/* Ready, and not handed out: why does no agent take it? */
+static enum rv_err explain_ready(struct rv_scheduler *s, struct rv_arena *arena,
+                                 struct rv_explained *told)
+{
+    const struct rv_step *step = told->step;
+    const struct agent_kind *kind = agents_kind_find(&s->agents, step->agent);
+    told->reason = RV_WAIT_NO_AGENT;
+    if (kind == NULL)
+        return RV_OK;
+    see_instances(kind, s->batch.now, told);
+    const struct circuit *circuit = circuit_of(kind, step, s->batch.now);
+    if (circuit != NULL) {
+        told->reason = RV_WAIT_CIRCUIT;
+        told->until = circuit->until;
+        told->target = rv_arena_str(arena, rv_str_of(circuit->target));
+        return told->target.at != NULL ? RV_OK : arena->refused;
+    }
+    if (told->connected > 0)
+        told->reason = told->polling > 0 ? RV_WAIT_QUEUED : RV_WAIT_BUSY;
+    return RV_OK;
+}
+
+static void explain_held(const struct rv_scheduler *s, struct rv_explained *told)
+{
+    const struct rv_step *step = told->step;
+    const struct agent_kind *kind = agents_kind_find(&s->agents, step->agent);
+    const struct agent_instance *holder = kind ? agents_instance_find(kind, step->instance) : NULL;
+    bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
+    told->reason = revoked ? RV_WAIT_REVOKED : RV_WAIT_HELD;
+    told->until = revoked ? step->complete_by : step->lease_until;
+    told->seen_at = holder != NULL ? holder->seen_at : 0;
+}
+
+static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
+                                const struct rv_task *task, struct rv_explained *told)
+{
+    const struct rv_step *step = told->step;
+    int64_t now = s->batch.now;
+    if (!rv_step_state_open(step->state)) {
+        told->reason = RV_WAIT_OPERATOR;
+    } else if (rv_attempt_state_live(step->attempt_state)) {
+        explain_held(s, told);
+    } else if (task->suspended_at != 0) {
+        told->reason = RV_WAIT_SUSPENDED;
+    } else if (step->kind != RV_KIND_CALL) {
+        told->reason = step->wake_at > now ? RV_WAIT_TIMER : RV_WAIT_BATCH;
+        told->until = step->wake_at > now ? step->wake_at : 0;
+    } else if (step->ready_at > now) {
+        bool rests = step->failure_count == 0 && step->round > 0;
+        told->reason = rests ? RV_WAIT_COOL_DOWN : RV_WAIT_RETRY;
+        if (step->attempt_state == RV_ATTEMPT_PARKED)
+            told->reason = RV_WAIT_CIRCUIT;
+        told->until = step->ready_at;
+        told->target = step->target;
+    } else {
+        return explain_ready(s, arena, told);
+    }
+    return RV_OK;
+}
+
+static void explain_policy(const struct workflow_entry *entry, struct rv_explained *told)
+{
+    const struct rv_step *step = told->step;
+    if (entry == NULL || entry->definition == NULL || step->kind != RV_KIND_CALL ||
+        step->node > rv_definition_nodes(entry->definition))
+        return;
+    const struct rv_policy *policy = rv_definition_policy(entry->definition, step->node);
+    told->threshold = policy->threshold;
+    told->rounds = policy->rounds;
+}
+
+static enum rv_err explain_steps(struct rv_scheduler *s, struct rv_call_explain *out,
+                                 struct rv_arena *arena, const struct workflow_entry *entry)
+{
+    const struct rv_task *task = out->found;
+    struct rv_step_id ids[RV_OPEN_STEPS_MAX];
+    const struct rv_step *rows[RV_OPEN_STEPS_MAX];
+    for (uint32_t i = 0; i < task->open_count; i++)
+        ids[i] = (struct rv_step_id){task->id, task->open[i]};
+    enum rv_err err = s->store->ops->load_steps(s->store, arena, ids, task->open_count, rows);
+    if (err != RV_OK)
+        return err;
+    out->steps = RV_NEW_ARRAY(arena, struct rv_explained, RV_OPEN_STEPS_MAX);
+    if (out->steps == NULL)
+        return RV_ERR_MEMORY;
+    const struct rv_step *there[RV_OPEN_STEPS_MAX];
+    for (uint32_t i = 0; err == RV_OK && i < task->open_count; i++) {
+        if (rows[i] == NULL || rows[i]->unreadable)
+            continue;
+        there[out->steps_count] = rows[i];
+        struct rv_explained *told = &out->steps[out->steps_count++];
+        told->step = rows[i];
+        explain_policy(entry, told);
+        err = explain_step(s, arena, task, told);
+    }
+    out->next_at = rv_view_wake_at(task, there, out->steps_count, s->batch.now);
+    return err;
+}
+
+/* What the task waits for as a whole, where its steps do not say it. */
+static void explain_task(const struct rv_scheduler *s, struct rv_call_explain *out)
+{
+    const struct rv_task *task = out->found;
+    out->reason = RV_WAIT_BATCH;
+    if (!rv_task_state_open(task->state)) {
+        out->reason = RV_WAIT_NOTHING;
+    } else if (task->state == RV_TASK_ERROR) {
+        out->reason = RV_WAIT_OPERATOR;
+    } else if (task->suspended_at != 0) {
+        out->reason = RV_WAIT_SUSPENDED;
+    } else if (out->steps_count > 0) {
+        out->reason = out->steps[0].reason;
+        out->until = out->steps[0].until;
+    } else if (task->state == RV_TASK_COMPENSATING && task->quiet_at > s->batch.now) {
+        out->reason = RV_WAIT_QUIET;
+        out->until = task->quiet_at;
+    }
+}
+
+/* The newest ended attempts of the step at which it stands, and the open alerts. */
+static enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
+                                struct rv_arena *arena)
+{
+    const struct rv_step *step = out->steps_count > 0 ? out->steps[0].step : NULL;
+    out->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, ATTEMPTS_TOLD);
+    out->alerts = RV_NEW_ARRAY(arena, struct rv_alert, ALERTS_TOLD);
+    if (out->attempts == NULL || out->alerts == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = RV_OK;
+    if (step != NULL && step->attempt > 1) {
+        uint32_t after = step->attempt > ATTEMPTS_TOLD ? step->attempt - ATTEMPTS_TOLD - 1 : 0;
+        err = s->store->ops->list_attempts(
+            s->store, arena, (struct rv_step_id){out->task, step->number}, step->number, after,
+            ATTEMPTS_TOLD, out->attempts, &out->attempts_count);
+    }
+    if (err == RV_OK)
+        err = s->store->ops->list_alerts(s->store, arena, out->task, true, 0, ALERTS_TOLD,
+                                         out->alerts, &out->alerts_count);
+    return err;
+}
+
+enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_explain *out = &p->call->u.explain;
+    struct rv_arena *arena = &p->call->arena;
+    struct workflow_entry *entry;
+    enum rv_err err = s->store->ops->load_tasks(s->store, arena, &out->task, 1, &out->found);
+    if (err != RV_OK)
+        return err;
+    if (out->found == NULL)
+        return query_no_task(p);
+    err = workflow_by_id(s, out->found->workflow, &entry);
+    if (err == RV_OK && entry != NULL)
+        out->workflow = query_row_copy(arena, &entry->row);
+    if (err == RV_OK)
+        err = explain_steps(s, out, arena, entry);
+    if (err == RV_OK)
+        err = explain_past(s, out, arena);
+    explain_task(s, out);
+    return err;
+}
