@@ -1,6 +1,7 @@
 /* Why a task stands where it stands: from its open rows and from what is remembered of agents. A
- * few rows are read by their keys, however many tasks there are; nothing is written for it. What the
- * supervisor has decided about the task stands in its attempts, its steps' counts and its alerts. */
+ * few rows are read by their keys, however many tasks there are; nothing is written for it. What
+ * the supervisor has decided about the task stands in its attempts, its steps' counts and its
+ * alerts. */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/time.h"
