@@ -43,12 +43,9 @@ static const struct rv_route routes[] = {
     ROUTE(GET,  "/v1/tasks/{task}/steps",       TASKS,              STEPS,     steps,     steps),
     ROUTE(GET,  "/v1/tasks/{task}/attempts",    TASKS,              ATTEMPTS,  attempts,  attempts),
     ROUTE(GET,  "/v1/tasks/{task}/late-replies", TASKS,             LATE,      late,      late),
-<<<<<<< HEAD
     ROUTE(GET,  "/v1/tasks/{task}/messages",    TASKS,              MESSAGES,  messages,  messages),
     ROUTE_STREAM(GET, "/v1/tasks/{task}/stream", TASKS,             MESSAGES,  stream,    stream),
-=======
     ROUTE(GET,  "/v1/tasks/{task}/explain",     TASKS,              EXPLAIN,   explain,   explain),
->>>>>>> 410afdc (scheduler, api, cli: explain, why a task stands where it stands)
     ROUTE(POST, "/v1/tasks/{task}/resubmit",    OPERATOR,           OPERATE,   resubmit,  operate),
     ROUTE(POST, "/v1/tasks/{task}/undo",        OPERATOR,           OPERATE,   undo,      operate),
     ROUTE(POST, "/v1/tasks/{task}/cancel",      OPERATOR,           OPERATE,   cancel,    operate),

@@ -40,13 +40,10 @@ enum rv_call_kind {
     RV_CALL_KEYS,       /* u.keys: a page of API keys */
     RV_CALL_KEY_ADD,    /* u.key */
     RV_CALL_KEY_REVOKE, /* u.key: only its id counts */
-<<<<<<< HEAD
     RV_CALL_MESSAGES,   /* u.messages: of a task; may be parked until there are more */
     RV_CALL_RETRY,      /* u.retry: an alert `undeliverable` */
     RV_CALL_DELIVERED,  /* u.delivered: what came of messages that were sent; nobody waits */
-=======
     RV_CALL_EXPLAIN,    /* u.explain */
->>>>>>> 410afdc (scheduler, api, cli: explain, why a task stands where it stands)
     RV_CALL_GONE,       /* u.gone: the caller of a parked call has left */
     RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
 };
@@ -360,13 +357,10 @@ struct rv_call {
         struct rv_call_metrics metrics;
         struct rv_call_keys keys;
         struct rv_call_key key;
-<<<<<<< HEAD
         struct rv_call_messages messages;
         struct rv_call_retry retry;
         struct rv_call_delivered delivered;
-=======
         struct rv_call_explain explain;
->>>>>>> 410afdc (scheduler, api, cli: explain, why a task stands where it stands)
         struct rv_call_gone gone;
         struct rv_call_undelivered undelivered;
     } u;
