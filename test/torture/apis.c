@@ -79,6 +79,7 @@ static void says_list(struct torture *t, const struct rv_call_list *list)
     says_str(t, "workflow", list->filter.workflow);
 }
 
+<<<<<<< HEAD
 /* An id and a key that are made are random. */
 static void says_key(struct torture *t, const struct rv_call *call)
 {
@@ -89,6 +90,16 @@ static void says_key(struct torture *t, const struct rv_call *call)
         says_str(t, "role", rv_str_of(rv_role_text(key->role)));
     says_str(t, "agent", key->agent);
     says_str(t, "name", key->name);
+=======
+static void says_operate(struct torture *t, const struct rv_call_operate *operate)
+{
+    torture_says(t, " %d %lld %d %u %u", (int)operate->verb, (long long)operate->task.value,
+                 operate->abandon, operate->step, operate->late_seen);
+    says_str(t, "by", operate->by);
+    says_str(t, "reason", operate->reason);
+    says_str(t, "input", operate->input);
+    says_str(t, "output", operate->output);
+>>>>>>> 8aa6a16 (test/torture: what an operator's request says is said whole)
 }
 
 static void says_call(struct torture *t, const struct rv_call *call)
@@ -116,10 +127,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
                          (unsigned long long)call->u.leases.items[i].token);
         return;
     case RV_CALL_OPERATE:
-        torture_says(t, " %d %lld %d", (int)call->u.operate.verb,
-                     (long long)call->u.operate.task.value, call->u.operate.abandon);
-        says_str(t, "by", call->u.operate.by);
-        says_str(t, "reason", call->u.operate.reason);
+        says_operate(t, &call->u.operate);
         return;
     case RV_CALL_ACK:
         torture_says(t, " %lld", (long long)call->u.ack.alert);
