@@ -143,6 +143,21 @@ static void committed_knows_the_newest_batch(void **state)
 
 /* ---- rows ---- */
 
+/* A transaction that has claimed a role is known by its number too. */
+static void committed_knows_a_claim(void **state)
+{
+    struct subject *s = *state;
+    int64_t now, epoch, until;
+    bool committed = false;
+    struct rv_batch batch = {.number = ++s->number};
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(
+        s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until), RV_OK);
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    assert_int_equal(s->ops->committed(s->store, batch.number, &committed), RV_OK);
+    assert_true(committed);
+}
+
 static void every_field_comes_back_as_it_was(void **state)
 {
     struct subject *s = *state;
@@ -615,6 +630,7 @@ int main(void)
         SUITE_CASE(rollback_and_an_open_transaction_leave_nothing),
         SUITE_CASE(roles_have_epochs_and_ends),
         SUITE_CASE(committed_knows_the_newest_batch),
+        SUITE_CASE(committed_knows_a_claim),
         SUITE_CASE(every_field_comes_back_as_it_was),
         SUITE_CASE(loads_find_rows_or_say_that_there_are_none),
         SUITE_CASE(a_full_arena_is_a_limit),
