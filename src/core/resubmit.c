@@ -248,7 +248,6 @@ static enum rv_verdict skip_step(struct draft *d, struct rv_step *step)
     step->wake_at = 0;
     rv_step_move(&step->state, RV_STEP_SKIPPED);
     draft_open_remove(d, step->number);
-    message_completed(d, step);
     if (step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE &&
         !RV_MUTANT_ON(SKIPPED_NOT_CHAINED))
         undo_chain(d, step);
