@@ -36,10 +36,6 @@ static bool is_anew(const struct transition *t, const struct step_past *past,
      * for another one's undo. */
     bool operated = step->state == RV_STEP_SKIPPED || t->past->row.redo == step->number;
     return past->row.state == RV_STEP_ERROR || operated || ((ended || timed_out) && !counted);
-    /* An operator gives the scopes around a step their time again: he skips it, or it has waited
-     * for another one's undo. */
-    bool operated = step->state == RV_STEP_SKIPPED || t->past->row.redo == step->number;
-    return past->row.state == RV_STEP_ERROR || operated || ((ended || timed_out) && !counted);
 }
 
 static void check_step_record(const struct transition *t, const struct step_past *past,
