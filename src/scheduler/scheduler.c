@@ -305,11 +305,8 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
-<<<<<<< HEAD
     case RV_CALL_METRICS:
-=======
     case RV_CALL_EXPLAIN:
->>>>>>> ef0e00a (scheduler, api, cli: explain, why a task stands where it stands)
         return query_answer(s, p);
     }
     return RV_OK;
@@ -447,11 +444,8 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
-<<<<<<< HEAD
     case RV_CALL_METRICS:
-=======
     case RV_CALL_EXPLAIN:
->>>>>>> ef0e00a (scheduler, api, cli: explain, why a task stands where it stands)
         break;
     }
     pending_unlink(&s->batch.calls, p);

@@ -79,7 +79,6 @@ static void says_list(struct torture *t, const struct rv_call_list *list)
     says_str(t, "workflow", list->filter.workflow);
 }
 
-<<<<<<< HEAD
 /* An id and a key that are made are random. */
 static void says_key(struct torture *t, const struct rv_call *call)
 {
@@ -90,7 +89,6 @@ static void says_key(struct torture *t, const struct rv_call *call)
         says_str(t, "role", rv_str_of(rv_role_text(key->role)));
     says_str(t, "agent", key->agent);
     says_str(t, "name", key->name);
-=======
 static void says_operate(struct torture *t, const struct rv_call_operate *operate)
 {
     torture_says(t, " %d %lld %d %u %u", (int)operate->verb, (long long)operate->task.value,
@@ -99,7 +97,6 @@ static void says_operate(struct torture *t, const struct rv_call_operate *operat
     says_str(t, "reason", operate->reason);
     says_str(t, "input", operate->input);
     says_str(t, "output", operate->output);
->>>>>>> 8aa6a16 (test/torture: what an operator's request says is said whole)
 }
 
 static void says_call(struct torture *t, const struct rv_call *call)
@@ -162,13 +159,10 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_KEY_REVOKE:
         says_key(t, call);
         return;
-<<<<<<< HEAD
-    case RV_CALL_METRICS:
-=======
     case RV_CALL_EXPLAIN:
         torture_says(t, " %lld", (long long)call->u.explain.task.value);
         return;
->>>>>>> ef0e00a (scheduler, api, cli: explain, why a task stands where it stands)
+    case RV_CALL_METRICS:
     case RV_CALL_AGENTS:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:
