@@ -89,6 +89,8 @@ static void says_key(struct torture *t, const struct rv_call *call)
         says_str(t, "role", rv_str_of(rv_role_text(key->role)));
     says_str(t, "agent", key->agent);
     says_str(t, "name", key->name);
+}
+
 static void says_operate(struct torture *t, const struct rv_call_operate *operate)
 {
     torture_says(t, " %d %lld %d %u %u", (int)operate->verb, (long long)operate->task.value,
