@@ -51,6 +51,7 @@ void rv_render_workflows(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_explain(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_limit(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_keys(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_key_revoke(struct rv_answer *answer, const struct rv_call *call);

@@ -63,6 +63,12 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
                       struct rv_call *call);
 bool rv_parse_key_revoke(struct rv_parser *parser, const struct rv_request_line *request,
                          struct rv_call *call);
+bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call);
+bool rv_parse_pause(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call);
+bool rv_parse_unpause(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call);
 /* No parameter, no body. */
 bool rv_parse_nothing(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call);

@@ -1,5 +1,6 @@
 #include "api/body.h"
 #include "api/parse.h"
+#include "base/bucket.h"
 #include "base/limits.h"
 #include "base/suggest.h"
 
@@ -10,6 +11,8 @@ static const char *const next_names[] = {"agent", "instance", "boot", "max",
                                          "poll",  "confirm",  NULL};
 static const char *const replies_names[] = {"replies", "next", NULL};
 static const char *const reply_names[] = {"step", "token", "output", "error", NULL};
+static const char *const limit_names[] = {"concurrent", "perSecond", "by", NULL};
+static const char *const pause_names[] = {"by", NULL};
 static const char *const leases_names[] = {"leases", NULL};
 static const char *const lease_names[] = {"step", "token", NULL};
 static const char *const error_names[] = {"type",   "status", "title",        "detail", "transient",
@@ -254,4 +257,60 @@ bool rv_parse_leases(struct rv_parser *parser, const struct rv_request_line *req
             return false;
     }
     return true;
+}
+
+/* A number that is there, where 0 lifts the limit. */
+static bool limit_read(struct rv_parser *parser, const struct rv_body *body, const char *name,
+                       int64_t max, bool *ret_sets, uint32_t *ret_limit)
+{
+    int64_t number = -1;
+    if (!rv_body_int(parser, body, name, 0, max, &number))
+        return false;
+    *ret_sets = number >= 0;
+    *ret_limit = *ret_sets ? (uint32_t)number : 0;
+    return true;
+}
+
+bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call)
+{
+    struct rv_call_limit *limit = &call->u.limit;
+    struct rv_body body;
+    limit->row.agent = request->params[0];
+    if (!rv_args_only(parser, request, no_query) || !agent_name(parser, limit->row.agent) ||
+        !rv_body_read(parser, request->body, false, limit_names, &body) ||
+        !rv_body_by(parser, &body, &limit->row.by) ||
+        !limit_read(parser, &body, "concurrent", RV_AGENT_CONCURRENT_MAX, &limit->sets_concurrent,
+                    &limit->row.concurrent) ||
+        !limit_read(parser, &body, "perSecond", RV_BUCKET_RATE_MAX, &limit->sets_rate,
+                    &limit->row.per_second))
+        return false;
+    return limit->sets_concurrent || limit->sets_rate ||
+           rv_refuse(parser, RV_ERR_INVALID,
+                     "which limit? \"concurrent\", \"perSecond\" or both; 0 lifts it");
+}
+
+static bool pause_read(struct rv_parser *parser, const struct rv_request_line *request,
+                       bool paused, struct rv_call *call)
+{
+    struct rv_call_limit *limit = &call->u.limit;
+    struct rv_body body;
+    limit->row.agent = request->params[0];
+    limit->sets_paused = true;
+    limit->row.paused = paused;
+    return rv_args_only(parser, request, no_query) && agent_name(parser, limit->row.agent) &&
+           rv_body_read(parser, request->body, true, pause_names, &body) &&
+           rv_body_by(parser, &body, &limit->row.by);
+}
+
+bool rv_parse_pause(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call)
+{
+    return pause_read(parser, request, true, call);
+}
+
+bool rv_parse_unpause(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call)
+{
+    return pause_read(parser, request, false, call);
 }

@@ -131,6 +131,26 @@ static void instances_put(struct rv_buf *buf, const struct rv_call_agents *agent
     rv_buf_add_char(buf, ']');
 }
 
+/* What an operator allows; no member for what is not limited. */
+static void limit_put(struct rv_buf *buf, const struct rv_agent_limit *limit)
+{
+    if (limit->concurrent != 0)
+        rv_put_int(buf, "concurrent", limit->concurrent);
+    if (limit->per_second != 0)
+        rv_put_int(buf, "perSecond", limit->per_second);
+    rv_put_bool(buf, "paused", limit->paused);
+    rv_put_text_if(buf, "limitedBy", limit->by);
+    rv_put_instant_if(buf, "limitedAt", limit->at);
+}
+
+void rv_render_limit(struct rv_answer *answer, const struct rv_call *call)
+{
+    rv_put_open(&answer->body, '{');
+    rv_put_text(&answer->body, "agent", call->u.limit.after.agent);
+    limit_put(&answer->body, &call->u.limit.after);
+    rv_buf_add_char(&answer->body, '}');
+}
+
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;
@@ -141,6 +161,8 @@ void rv_render_agents(struct rv_answer *answer, const struct rv_call *call)
         const struct rv_agent_kind_row *kind = &agents->kinds[i];
         rv_put_open(buf, '{');
         rv_put_text(buf, "agent", kind->agent);
+        rv_put_int(buf, "openAttempts", kind->open_attempts);
+        limit_put(buf, &kind->limit);
         rv_put_int(buf, "waiting", (int64_t)kind->waiting);
         rv_put_instant_if(buf, "waitingSince", kind->waiting_since);
         rv_put_instant_if(buf, "circuitOpenUntil", kind->circuit_until);

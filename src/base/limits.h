@@ -29,6 +29,8 @@ enum {
     RV_LATE_REPLIES_MAX = 8,             /* of one attempt that are kept, the same one once */
     RV_METRICS_AGENTS_MAX = 100,         /* agents that have numbers of their own in /metrics */
     RV_API_KEYS_MAX = 1000,              /* that are not revoked */
+    RV_AGENT_LIMITS_MAX = 1000,          /* agents that have limits or are paused */
+    RV_AGENT_CONCURRENT_MAX = 1000000,
     RV_POISON_DEATHS = 3,                /* dead instances on one step that raise an alert */
     RV_NO_AGENT_ALERT_MS = 5 * 60 * 1000 /* a step that no agent takes */
 };

@@ -3,6 +3,12 @@
 #include "cli/text_priv.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BODY_BYTES_MAX = 64 * 1024, LIMIT_MAX = 1000000 };
+
+/* ---- the list ---- */
 
 /* How many instances ask for work now, what all have in hand, when one was last seen. */
 static void instances_sum(const struct rv_json *agent, int64_t *ret_polling, int64_t *ret_open,
@@ -19,6 +25,28 @@ static void instances_sum(const struct rv_json *agent, int64_t *ret_polling, int
         if (seen > *ret_seen_at)
             *ret_seen_at = seen;
     }
+}
+
+/* "paused by me; 8 at a time, 20/s" */
+static struct rv_str limits_text(struct cli *cli, const struct rv_json *agent)
+{
+    int64_t concurrent = cli_int(agent, "concurrent");
+    int64_t rate = cli_int(agent, "perSecond");
+    bool paused = cli_bool(agent, "paused");
+    struct rv_str by = cli_str(agent, "limitedBy");
+    struct rv_buf text;
+    rv_buf_init(&text, BODY_BYTES_MAX);
+    if (paused)
+        rv_buf_lit(&text, "paused");
+    if (paused && by.len > 0)
+        rv_buf_printf(&text, " by %.*s", RV_STR_FMT(by));
+    if (concurrent > 0)
+        rv_buf_printf(&text, "%s%lld at a time", text.len ? ", " : "", (long long)concurrent);
+    if (rate > 0)
+        rv_buf_printf(&text, "%s%lld/s", text.len ? ", " : "", (long long)rate);
+    struct rv_str kept = text.len > 0 ? rv_arena_str(&cli->arena, rv_buf_str(&text)) : RV_STR_NONE;
+    rv_buf_done(&text);
+    return kept;
 }
 
 static void agent_add(struct cli *cli, struct cli_table *table, const struct rv_json *agent)
@@ -50,12 +78,13 @@ static void agent_add(struct cli *cli, struct cli_table *table, const struct rv_
                                             RV_STR_FMT(cli_text_distance(arena, circuit, cli->now)))
                           : RV_STR_NONE,
                   CLI_YELLOW);
+    cli_table_add(table, limits_text(cli, agent), CLI_YELLOW);
 }
 
-int cli_agents(struct cli *cli)
+static int agents_list(struct cli *cli)
 {
     static const char *const heads[] = {"AGENT", ">INSTANCES", ">POLLING", ">IN HAND", ">WAITING",
-                                        "SINCE", "SEEN",       "CIRCUIT",  NULL};
+                                        "SINCE", "SEEN",       "CIRCUIT",  "LIMITS",   NULL};
     struct cli_answer answer;
     struct cli_table table;
     size_t count = 0;
@@ -74,4 +103,108 @@ int cli_agents(struct cli *cli)
     if (count == 0)
         printf("No agent has asked for work yet, and no step waits for one.\n");
     return CLI_DONE;
+}
+
+/* ---- what an operator allows ---- */
+
+/* A whole number from 1, with "/s" behind it if `per_second`, or "none", which is 0. */
+static bool limit_read(const char *text, bool per_second, int64_t *ret_limit)
+{
+    *ret_limit = 0;
+    if (strcmp(text, "none") == 0)
+        return true;
+    char *end;
+    if (*text < '1' || *text > '9')
+        return false;
+    *ret_limit = strtol(text, &end, 10);
+    if (per_second && strcmp(end, "/s") == 0)
+        end += 2;
+    return *end == '\0' && *ret_limit <= LIMIT_MAX;
+}
+
+static int limits_write(struct cli *cli, struct rv_buf *body)
+{
+    const char *concurrent = cli_value(cli, CLI_OPTION_CONCURRENT);
+    const char *rate = cli_value(cli, CLI_OPTION_RATE);
+    int64_t limit;
+    if (concurrent == NULL && rate == NULL)
+        return cli_tell(cli, CLI_USAGE,
+                        "which limit? --concurrent N, --rate N/s or both; none lifts it");
+    if (concurrent != NULL) {
+        if (!limit_read(concurrent, false, &limit))
+            return cli_tell(cli, CLI_USAGE,
+                            "--concurrent %s: must be a whole number from 1 to %d, or none",
+                            concurrent, LIMIT_MAX);
+        rv_buf_printf(body, ",\"concurrent\":%lld", (long long)limit);
+    }
+    if (rate != NULL) {
+        if (!limit_read(rate, true, &limit))
+            return cli_tell(cli, CLI_USAGE,
+                            "--rate %s: must be N/s with a whole number from 1 to %d, or none",
+                            rate, LIMIT_MAX);
+        rv_buf_printf(body, ",\"perSecond\":%lld", (long long)limit);
+    }
+    return CLI_DONE;
+}
+
+static int limit_say(struct cli *cli, struct rv_buf *body)
+{
+    struct rv_str agent = rv_str_of(cli->words.args[1]);
+    struct cli_path path;
+    struct cli_answer answer;
+    cli_path_begin(&path, "/v1/agents");
+    cli_path_segment(&path, agent);
+    cli_path_segment(&path, rv_str_of(cli->words.args[0]));
+    struct cli_call call = {.path = cli_path_end(&path, &cli->arena), .body = rv_buf_str(body)};
+    int code = body->failed == RV_OK && call.path.at != NULL
+                   ? cli_ask(cli, &call, &answer)
+                   : cli_tell(cli, CLI_USAGE, "an argument is too long");
+    if (code != CLI_DONE)
+        return code;
+    if (cli_has(cli, CLI_OPTION_JSON)) {
+        cli_json_print(answer.text);
+        return CLI_DONE;
+    }
+    struct rv_str limits = limits_text(cli, &answer.json);
+    printf("%.*s: %.*s\n", RV_STR_FMT(agent),
+           RV_STR_FMT(limits.len ? cli_text_clean(&cli->arena, limits) : RV_STR("no limits")));
+    return CLI_DONE;
+}
+
+static int limit_change(struct cli *cli, bool limits)
+{
+    const char *by = cli_value(cli, CLI_OPTION_BY);
+    by = by != NULL ? by : getenv("USER");
+    struct rv_buf body;
+    rv_buf_init(&body, BODY_BYTES_MAX);
+    rv_buf_lit(&body, "{\"by\":");
+    if (by != NULL && by[0] != '\0')
+        rv_json_write_string(&body, rv_str_of(by));
+    else
+        rv_buf_lit(&body, "null");
+    int code = limits ? limits_write(cli, &body) : CLI_DONE;
+    rv_buf_add_char(&body, '}');
+    if (code == CLI_DONE)
+        code = limit_say(cli, &body);
+    rv_buf_done(&body);
+    return code;
+}
+
+int cli_agents(struct cli *cli)
+{
+    char **args = cli->words.args;
+    bool options = cli_has(cli, CLI_OPTION_CONCURRENT) || cli_has(cli, CLI_OPTION_RATE);
+    bool limit = cli->words.args_count > 0 && strcmp(args[0], "limit") == 0;
+    if (options && !limit)
+        return cli_tell(cli, CLI_USAGE, "--concurrent and --rate are for \"limit AGENT\"");
+    if (cli->words.args_count == 0)
+        return agents_list(cli);
+    if (!limit && strcmp(args[0], "pause") != 0 && strcmp(args[0], "resume") != 0)
+        return cli_tell(cli, CLI_USAGE,
+                        "\"%s\" is no word for agents; there are: reeve agents limit AGENT, reeve "
+                        "agents pause AGENT, reeve agents resume AGENT",
+                        args[0]);
+    if (cli->words.args_count == 1)
+        return cli_tell(cli, CLI_USAGE, "which agent? usage: reeve agents %s AGENT", args[0]);
+    return limit_change(cli, limit);
 }

@@ -16,6 +16,7 @@ void agents_init(struct agents *agents, struct rv_hash_key key)
     *agents = (struct agents){.hash_key = key};
     rv_map_init(&agents->kinds_by_hash);
     rv_map_init(&agents->held);
+    rv_heap_init(&agents->seekers);
 }
 
 static char *text_new(struct rv_str text)
@@ -67,6 +68,7 @@ static void kind_free(struct agent_kind *kind)
     }
     rv_heap_done(&kind->ready);
     rv_map_done(&kind->queued);
+    free(kind->limit.by);
     free(kind->name);
     free(kind);
 }
@@ -80,6 +82,7 @@ void agents_done(struct agents *agents)
     }
     rv_map_done(&agents->kinds_by_hash);
     rv_map_done(&agents->held);
+    rv_heap_done(&agents->seekers);
 }
 
 struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str name)
@@ -166,7 +169,8 @@ void agents_forget(struct agents *agents, int64_t now)
         struct agent_kind *kind = *at;
         instances_forget(agents, kind, now - keep_ms);
         circuits_forget(kind, now - keep_ms);
-        if (kind->instances != NULL || kind->circuits != NULL || kind->queued.count > 0) {
+        if (kind->instances != NULL || kind->circuits != NULL || kind->queued.count > 0 ||
+            kind_is_limited(kind)) {
             at = &kind->next;
             continue;
         }
@@ -230,6 +234,7 @@ void held_remove(struct agents *agents, struct held *held)
     if (held->next != NULL)
         held->next->prev = held->prev;
     instance->held_count--;
+    instance->kind->held_count--;
     if (held->revoked && !held->cancel_told)
         instance->cancels--;
     if (--held->delivery->held_count == 0)
@@ -266,6 +271,7 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
         instance->held->prev = held;
     instance->held = held;
     instance->held_count++;
+    kind->held_count++;
     delivery->held_count++;
     if (!ours)
         delivery->confirmed = true;
@@ -286,6 +292,18 @@ void agents_see_parked(struct agents *agents, const struct rv_task *task,
         held_remove(agents, held); /* another server has heard of its end */
 }
 
+/* What the end of its attempt says of an instance. That a service refuses for good says nothing, nor
+ * does what was to stop, or an answer that was lost on its way. */
+static void outcome_note(struct held *held, const struct rv_step *step, int64_t now)
+{
+    enum rv_attempt_state how = step->attempt_state;
+    bool done = how == RV_ATTEMPT_DONE;
+    bool failed = how == RV_ATTEMPT_EXPIRED || how == RV_ATTEMPT_LOST ||
+                  (how == RV_ATTEMPT_FAILED && step->state == RV_STEP_PENDING);
+    if (held->token == step->token && !held->revoked && (done || failed))
+        health_note(&held->instance->health, done, now);
+}
+
 enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
                        const struct rv_step *step, bool ours, int64_t now)
 {
@@ -303,6 +321,7 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
         return RV_ERR_MEMORY;
     bool live = rv_attempt_state_live(step->attempt_state);
     if (held != NULL && (!live || held->token != step->token)) {
+        outcome_note(held, step, now);
         held_remove(agents, held);
         held = NULL;
     }

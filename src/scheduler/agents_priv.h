@@ -1,8 +1,9 @@
 /* agents_priv.h - what the scheduler remembers of agents: kinds, instances, attempts they hold,
- * circuits. */
+ * circuits, limits. */
 #ifndef RV_SCHEDULER_AGENTS_PRIV_H
 #define RV_SCHEDULER_AGENTS_PRIV_H
 
+#include "base/bucket.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/heap.h"
@@ -10,6 +11,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "core/rows.h"
+#include "scheduler/health.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,6 +76,9 @@ struct agent_instance {
     struct pending *asks; /* borrowed: its newest poll of the batch `asks_in` */
     uint64_t asks_in;
     uint32_t held_count;
+    struct health health;
+    uint32_t given; /* in the batch `given_in`: not held before its commit */
+    uint64_t given_in;
     uint32_t parked_count;
     uint32_t cancels; /* revoked attempts that it was not told of */
     struct held *held;
@@ -92,12 +97,31 @@ struct circuit {
     struct circuit *next;
 };
 
+/* What an operator allows the kind (limits.c); all zero: anything. */
+struct kind_limit {
+    uint32_t concurrent; /* 0: any number */
+    bool paused;
+    struct rv_bucket bucket;
+    int64_t at;          /* when that was said; 0: never */
+    char *by;            /* owned; NULL: nobody knows */
+    uint32_t given;      /* in this batch: not held before its commit */
+    bool holds;          /* a poll had room for a ready step in this batch, and it was held back */
+    uint64_t changed_in; /* the batch in which it is being changed, or was */
+    uint64_t read_in;    /* the batch that read its record */
+};
+
+/* What holds ready steps of a kind back. */
+enum limit_hold { LIMIT_NONE, LIMIT_PAUSED, LIMIT_CONCURRENT, LIMIT_RATE };
+
 struct agent_kind {
     char *name;                       /* owned, terminated */
     struct rv_heap ready;             /* (ready_at less a bonus for priority, task, step number) */
     struct rv_map queued;             /* (task, number) in the heap -> ready_at */
     struct agent_instance *instances; /* owned */
     struct circuit *circuits;         /* owned */
+    struct kind_limit limit;
+    uint32_t held_count;              /* of all instances */
+    struct pending *asking;           /* borrowed: the calls of this batch that ask, in order */
     struct pending_list parked;       /* polls, owned by the scheduler's parking */
     size_t parked_count;
     struct agent_kind *next;
@@ -108,6 +132,9 @@ struct agents {
     struct agent_kind *kinds; /* owned */
     struct rv_map kinds_by_hash;
     struct rv_map held; /* (task, number) -> struct held * */
+    struct rv_heap seekers;  /* (rank, poll, place): those that are compared (routing.c) */
+    int64_t limits_next_at;  /* when the records of limits are read again */
+    int64_t limits_wake_at;  /* when a bucket has the token that a poll waits for; 0: none does */
     size_t instances_count;
     int64_t forgot_at; /* when those that are gone were looked for last */
     bool recovering;   /* the walk over the open rows after a start is under way */
@@ -153,6 +180,13 @@ struct delivery *delivery_find(const struct agent_instance *instance, struct rv_
 struct delivery *delivery_get(struct agent_instance *instance, struct rv_str poll, int64_t now);
 void held_remove(struct agents *agents, struct held *held);
 struct held *held_find(const struct agents *agents, struct rv_step_id step);
+
+/* Whether there is any limit, or a pause. */
+bool kind_is_limited(const struct agent_kind *kind);
+/* Whether a ready step of the kind could be handed out at `now`, as far as limits go, or what holds
+ * it back. *ret_until: until when if that is known (LIMIT_RATE); else 0, it ends with an event: an
+ * attempt's end, the operator's word. */
+enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t *ret_until);
 
 /* May the step be handed out, as far as circuits go? False: it waits with the circuit. True may
  * make it the probe. */

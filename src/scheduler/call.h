@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/str.h"
+#include "core/agent_limit.h"
 #include "core/api_key.h"
 #include "core/decide.h"
 #include "core/rows.h"
@@ -37,6 +38,7 @@ enum rv_call_kind {
     RV_CALL_WORKFLOWS,  /* u.list */
     RV_CALL_AGENTS,     /* u.agents */
     RV_CALL_METRICS,    /* u.metrics */
+    RV_CALL_LIMIT,      /* u.limit: changes what the agents of one name may take */
     RV_CALL_KEYS,       /* u.keys: a page of API keys */
     RV_CALL_KEY_ADD,    /* u.key */
     RV_CALL_KEY_REVOKE, /* u.key: only its id counts */
@@ -211,6 +213,8 @@ struct rv_agent_kind_row {
     uint32_t instances;
     int64_t circuit_until; /* its circuit is open until then; 0: closed */
     struct rv_str circuit_target;
+    uint32_t open_attempts;      /* of all its instances */
+    struct rv_agent_limit limit; /* at 0: nothing was ever said */
 };
 
 struct rv_call_agents {
@@ -255,6 +259,15 @@ struct rv_call_explain {
     size_t attempts_count;
     struct rv_alert *alerts; /* open */
     size_t alerts_count;
+};
+
+/* What is not set stays as it is. */
+struct rv_call_limit {
+    bool sets_concurrent; /* in */
+    bool sets_rate;
+    bool sets_paused;
+    struct rv_agent_limit row;   /* in: but for `at` */
+    struct rv_agent_limit after; /* out: all of it */
 };
 
 struct rv_call_ack {
@@ -355,6 +368,7 @@ struct rv_call {
         struct rv_call_list list;
         struct rv_call_agents agents;
         struct rv_call_metrics metrics;
+        struct rv_call_limit limit;
         struct rv_call_keys keys;
         struct rv_call_key key;
         struct rv_call_messages messages;

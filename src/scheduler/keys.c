@@ -114,7 +114,7 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
 /* What one says about the others is true of one batch only: each has a batch of its own. */
 enum rv_err key_decide(struct rv_scheduler *s, struct pending *p)
 {
-    p->waits_turn = s->batch.key_changes++ > 0;
+    p->waits_turn = s->batch.record_changes++ > 0;
     if (p->waits_turn)
         return RV_OK;
     struct key_set set;

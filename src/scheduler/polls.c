@@ -1,5 +1,5 @@
 /* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new
- * boot or a lost answer has ended; matching hands ready steps to polls in the same transaction;
+ * boot or a lost answer has ended; routing.c hands ready steps to polls in the same transaction;
  * after the commit the answers are filled from the rows (DESIGN 5). */
 #include "scheduler/scheduler_priv.h"
 
@@ -196,8 +196,8 @@ static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
-static enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
-                             uint32_t step, bool repeat)
+enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work, uint32_t step,
+                      bool repeat)
 {
     if (p->matched == NULL) {
         p->matched = rv_arena_take(s->batch.arena, RV_POLL_REQUESTS_MAX * sizeof *p->matched);
@@ -300,97 +300,6 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
             return err;
     }
     return RV_OK;
-}
-
-static size_t poll_room(const struct pending *p)
-{
-    if (p->matched_bytes >= RV_POLL_ANSWER_BYTES_MAX)
-        return 0;
-    size_t max = p->poll->max < RV_POLL_REQUESTS_MAX ? p->poll->max : RV_POLL_REQUESTS_MAX;
-    /* Nothing for a poll that an instance left behind when it was started again, or has heard. */
-    bool wanted = p->boot == p->instance->boot && !p->heard;
-    return wanted && max > p->matched_count ? max - p->matched_count : 0;
-}
-
-/* The hint is believed only if the row says so. A task whose definition cannot be read is parked by
- * whatever looks at it, if it is the supervisor: what is due is its to decide. */
-static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind *kind,
-                                struct rv_step_id id, struct work **ret_work)
-{
-    *ret_work = NULL;
-    struct work *work;
-    enum rv_err err = work_get(s, id.task, &work);
-    if (err != RV_OK || work->task == NULL || work->task->state == RV_TASK_ERROR)
-        return err;
-    const struct rv_step *step = work_step(work, id.number);
-    bool ready = step != NULL && rv_step_ready(work->task, step, s->batch.now) &&
-                 rv_str_is(step->agent, kind->name) &&
-                 (step->deadline == 0 || step->deadline > s->batch.now);
-    if (ready && work->workflow != NULL && work->workflow->definition != NULL)
-        *ret_work = work;
-    if (!ready || *ret_work != NULL || (s->enlistment.shared && s->supervisor.epoch == 0))
-        return RV_OK;
-    struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
-    err = plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
-    if (err == RV_OK && plan->changed)
-        work->epoch = s->supervisor.epoch;
-    return err;
-}
-
-static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct rv_step_id id)
-{
-    struct work *work;
-    enum rv_err err = ready_verify(s, p->kind, id, &work);
-    if (err != RV_OK || work == NULL)
-        return err;
-    if (!circuit_lets(p->kind, work_step(work, id.number), id, s->batch.now))
-        return RV_OK;
-    struct rv_command command = {.kind = RV_COMMAND_ASSIGN,
-                                 .seed = p->call->seed ^ rv_prng_next(&s->prng),
-                                 .step = id.number};
-    command.u.assign.instance = rv_arena_str(s->batch.arena, p->poll->instance);
-    command.u.assign.boot = rv_arena_str(s->batch.arena, p->poll->boot);
-    command.u.assign.poll = rv_arena_str(s->batch.arena, p->poll->poll);
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
-    if (plan == NULL)
-        return RV_ERR_MEMORY;
-    err = work_decide(s, work, &command, plan);
-    if (err == RV_OK && plan->changed) {
-        work_step_of(work, id.number)->assigned = true;
-        err = match_add(s, p, work, id.number, false);
-    }
-    return err;
-}
-
-static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_step_id id;
-    while (poll_room(p) > 0 && agents_ready_take(p->kind, &id)) {
-        enum rv_err err = match_one(s, p, id);
-        if (err != RV_OK) {
-            agents_ready_back(p->kind, id, s->batch.now);
-            return err;
-        }
-    }
-    return RV_OK;
-}
-
-enum rv_err polls_match(struct rv_scheduler *s)
-{
-    enum rv_err err = RV_OK;
-    if (s->agents.recovering || s->draining)
-        return RV_OK;
-    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
-        circuits_tick(&s->agents, kind, s->batch.now);
-    for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
-        if (p->poll != NULL && p->admitted)
-            err = match_poll(s, p);
-    for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL; kind = kind->next)
-        for (struct pending *p = kind->parked.first; err == RV_OK && p != NULL; p = p->next)
-            if (kind->ready.count > 0 && !RV_MUTANT_ON(PARKED_PASSED_OVER))
-                err = match_poll(s, p);
-    return err;
 }
 
 static bool request_fill(struct rv_arena *arena, const struct work *work, uint32_t number,

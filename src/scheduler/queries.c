@@ -116,6 +116,15 @@ static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
         const struct rv_heap_entry *first = rv_heap_first(&k->ready);
         const uint64_t *since = first ? rv_map_find(&k->queued, first->value, first->detail) : NULL;
         row->waiting_since = since ? (int64_t)*since : 0;
+        row->open_attempts = k->held_count;
+        row->limit = (struct rv_agent_limit){
+            .agent = row->agent,
+            .concurrent = k->limit.concurrent,
+            .per_second = k->limit.bucket.per_second,
+            .paused = k->limit.paused,
+            .by = k->limit.by ? rv_arena_str(arena, rv_str_of(k->limit.by)) : RV_STR_NONE,
+            .at = k->limit.at,
+        };
         if (k->circuits != NULL) {
             row->circuit_until = k->circuits->until;
             row->circuit_target = rv_arena_str(arena, rv_str_of(k->circuits->target));

@@ -289,6 +289,8 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
         return retry_decide(s, p);
     case RV_CALL_DELIVERED:
         return delivered_decide(s, p);
+    case RV_CALL_LIMIT:
+        return limit_decide(s, p);
     case RV_CALL_UNDELIVERED:
         return poll_undelivered(s, p);
     case RV_CALL_GONE:
@@ -434,6 +436,9 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_KEY_REVOKE:
         key_act(s, p);
         return;
+    case RV_CALL_LIMIT:
+        limit_act(s, p);
+        return;
     case RV_CALL_UNDELIVERED:
     case RV_CALL_GONE:
     case RV_CALL_STEPS:
@@ -488,6 +493,7 @@ static void batch_act(struct rv_scheduler *s)
     while (s->batch.calls.first != NULL)
         act_call(s, s->batch.calls.first);
     polls_act_parked(s);
+    limits_again(s);
 }
 
 /* What the batch has taken out of the caches (instants from the heap, hints of ready steps, a piece
@@ -573,6 +579,7 @@ static size_t call_commands(const struct rv_call *call)
     case RV_CALL_ALERTS:
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
+    case RV_CALL_LIMIT:
     case RV_CALL_KEYS:
     case RV_CALL_METRICS:
     case RV_CALL_KEY_ADD:
@@ -614,7 +621,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.mono_now = mono_now;
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
-    s->batch.records_count = s->batch.key_changes = 0;
+    s->batch.records_count = s->batch.record_changes = 0;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.sweep = NULL;
@@ -662,6 +669,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
+    if (err == RV_OK)
+        err = limits_load(s);
     if (err == RV_OK) {
         due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, s->options.findings_max);
         s->batch.due_count = due_count;
@@ -781,6 +790,8 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
     int64_t retention = retention_next_at(s);
     at = deliveries < at ? deliveries : at;
     at = retention < at ? retention : at;
+    if (s->agents.limits_wake_at != 0 && s->agents.limits_wake_at < at)
+        at = s->agents.limits_wake_at;
     int64_t wait = at - s->batch.now - gone;
     if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
         wait = CLOCK_STANDS_MS;

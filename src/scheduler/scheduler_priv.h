@@ -102,10 +102,11 @@ struct pending {
     bool admitted;                /* its boot, confirmations and repeats were looked at */
     bool ended;                   /* attempts ended by what it tells */
     bool heard;                   /* a copy of a poll whose answer its instance has */
-    bool waits_turn;              /* another change of keys comes first */
+    bool waits_turn;              /* another change of records comes first */
     size_t delivery;              /* RETRY: its number among the batch's, from 1; 0: none */
     bool unanswerable;            /* the poll: no memory for what it was given */
     unsigned tries;               /* batches in which a decision of it did not pass */
+    struct pending *asking_next;  /* the next call of this batch that asks for the kind */
     struct pending *asked_before; /* the instance's poll before this one, in the same batch */
     struct pending *next;         /* in the batch, or among the parked of its kind or task */
     struct pending *prev;
@@ -146,7 +147,7 @@ struct batch {
     size_t acks_count;
     struct rv_record_change *records;
     size_t records_count;
-    unsigned key_changes; /* calls that change API keys */
+    unsigned record_changes; /* calls that change records */
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     size_t deliveries_room;
@@ -361,10 +362,27 @@ RV_CHECK enum rv_err key_decide(struct rv_scheduler *s, struct pending *p);
 void key_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_keys(struct rv_scheduler *s, struct pending *p);
 
+/* limits.c */
+/* Reads the records when that is due, within the batch's transaction. */
+RV_CHECK enum rv_err limits_load(struct rv_scheduler *s);
+RV_CHECK enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p);
+void limit_act(struct rv_scheduler *s, struct pending *p);
+/* Before steps are handed out in a batch. */
+void limits_begin(struct rv_scheduler *s);
+/* May a step of the kind be handed out to a poll that has room for it? False is remembered ... */
+bool limit_lets(const struct rv_scheduler *s, struct agent_kind *kind);
+/* A step was. */
+void limit_take(const struct rv_scheduler *s, struct agent_kind *kind);
+/* ... and after the commit the next batch begins when it need not wait any longer. */
+void limits_again(struct rv_scheduler *s);
+
 /* Looks at the poll's boot, confirmations, repeats; ends what they say has ended. */
 RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p);
-/* Hands ready steps to polls, parked ones included, within this transaction. */
+/* The poll gets the step's newest attempt; `repeat`: once more. */
+RV_CHECK enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
+                               uint32_t step, bool repeat);
+/* routing.c: hands ready steps to polls, parked ones included, within this transaction. */
 RV_CHECK enum rv_err polls_match(struct rv_scheduler *s);
 /* After the commit: fills the poll's answer; false: nothing for it, it may be parked. True also
  * when it is unanswerable: then it must be refused, since an answer without them would be

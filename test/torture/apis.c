@@ -142,6 +142,12 @@ static void says_call(struct torture *t, const struct rv_call *call)
         return;
     case RV_CALL_DELIVERED:
         return;
+    case RV_CALL_LIMIT:
+        torture_says(t, " %u %u %d", call->u.limit.row.concurrent, call->u.limit.row.per_second,
+                     call->u.limit.row.paused);
+        says_str(t, "agent", call->u.limit.row.agent);
+        says_str(t, "by", call->u.limit.row.by);
+        return;
     case RV_CALL_SHOW:
         torture_says(t, " %lld wait=%lld", (long long)call->u.show.task.value,
                      (long long)call->u.show.wait_ms);
@@ -315,6 +321,10 @@ static void run_orders(struct torture *t)
         {"POST", "/v1/tasks/" TASK "/suspend", "{\"by\":\"me\"}"},
         {"POST", "/v1/tasks/" TASK "/resume", "{\"by\":\"me\"}"},
         {"POST", "/v1/alerts/" TASK "/ack", "{\"by\":\"me\"}"},
+        {"POST", "/v1/agents/inventory/limit", "{\"concurrent\":4,\"perSecond\":0,\"by\":\"me\"}"},
+        {"POST", "/v1/agents/inventory/limit", "{}"},
+        {"POST", "/v1/agents/inventory/pause", "{\"by\":\"me\"}"},
+        {"POST", "/v1/agents/inventory/resume", ""},
     };
     RUN_ALL(t, sent);
 }
@@ -576,6 +586,14 @@ static void run_answers_to_agents(struct torture *t)
     call.u.metrics = (struct rv_call_metrics){
         .counts = &counts, .agents = agents, .agents_count = ROWS};
     answer_run(t, "metrics", rv_render_metrics, &call);
+    call = (struct rv_call){.kind = RV_CALL_LIMIT};
+    call.u.limit.after = (struct rv_agent_limit){.agent = RV_STR("inventory"),
+                                                 .concurrent = 4,
+                                                 .per_second = 10,
+                                                 .paused = true,
+                                                 .by = RV_STR("me"),
+                                                 .at = 1700000000000};
+    answer_run(t, "limit", rv_render_limit, &call);
 }
 
 const struct scenario scenarios_apis[] = {
