@@ -25,6 +25,7 @@ void check_role(const struct transition *t);
 void check_operator(const struct transition *t);
 /* One step was undone, to be tried with another input, and the task goes forward again. */
 bool check_redone(const struct transition *t);
+void check_limits(const struct transition *t);
 /* How the attempt that was the newest before this commit stands after it. */
 enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,
                                       const struct rv_step *step);

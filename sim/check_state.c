@@ -12,6 +12,7 @@ void check_transition(const struct transition *t)
     check_late(t);
     check_delivery(t);
     check_role(t);
+    check_limits(t);
     check_undo(t);
     check_record(t);
     check_secrets(t);

@@ -427,6 +427,7 @@ void history_holds(struct world *w, uint32_t actor, int64_t epoch)
 void history_started(struct world *w, struct rv_store *store, int64_t open_tasks)
 {
     check_all_there(w, store);
+    limiter_started(w, store);
     if (open_tasks != w->history->open)
         world_violate(w, "I-25", "the store counts %lld open tasks, there are %lld",
                       (long long)open_tasks, (long long)w->history->open);

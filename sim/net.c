@@ -36,6 +36,7 @@ static uint32_t owner(const struct exchange *x)
     case PEER_CLIENT:
         return ACTOR_CLIENT + x->actor;
     case PEER_OPERATOR:
+    case PEER_LIMITER:
     case PEER_SCRIPT:
         return ACTOR_OPERATOR;
     case PEER_AUTHOR:
@@ -263,6 +264,9 @@ void net_answered(struct world *w, uint64_t exchange)
     case PEER_OPERATOR:
         operator_answered(w, x);
         return;
+    case PEER_LIMITER:
+        limiter_answered(w, x);
+        return;
     case PEER_SCRIPT:
         script_answered(w, x);
         return;
@@ -293,6 +297,9 @@ void net_lost(struct world *w, uint64_t exchange)
         return;
     case PEER_OPERATOR:
         operator_lost(w, x);
+        return;
+    case PEER_LIMITER:
+        limiter_lost(w, x);
         return;
     case PEER_SCRIPT:
         script_lost(w, x);

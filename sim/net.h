@@ -18,6 +18,7 @@ enum peer {
     PEER_CLIENT,
     PEER_OPERATOR,
     PEER_AUTHOR,
+    PEER_LIMITER,
     PEER_SCRIPT,
     PEER_NOBODY
 };

@@ -20,6 +20,7 @@ static uint32_t end_of(enum peer peer, uint32_t actor)
         return SIM_AGENTS_MAX + SIM_SHELLS_MAX + actor;
     case PEER_OPERATOR:
     case PEER_AUTHOR:
+    case PEER_LIMITER:
     case PEER_SCRIPT:
     case PEER_NOBODY:
         break;

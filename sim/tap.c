@@ -189,6 +189,7 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
         if (batch->changes[i].outcome == RV_OK)
             history_committed(w, tap->inner, &batch->changes[i], &by);
     w->committing = NULL;
+    limiter_committed(w, batch, tap->now);
     storage_looked(w);
     return RV_OK;
 }

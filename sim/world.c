@@ -166,6 +166,9 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
     case EVENT_AUTHOR:
         author_turn(w);
         return;
+    case EVENT_LIMITER:
+        limiter_turn(w);
+        return;
     case EVENT_PARTITION:
         partition_turn(w);
         return;
@@ -303,6 +306,7 @@ void world_run(struct world *w, const struct world_setup *setup)
         author_new(w);
         clients_new(w);
         operator_new(w);
+        limiter_new(w);
         phase_safety(w);
     }
     if (w->violated == NULL)

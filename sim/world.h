@@ -12,6 +12,7 @@
 #include "sim/bound.h"
 #include "sim/fault.h"
 #include "sim/knobs.h"
+#include "sim/limiter.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +41,7 @@ enum event_kind {
     EVENT_SHELL,         /* actor: shell: what it has in hand wants to be looked at */
     EVENT_SHELL_TROUBLE, /* actor: shell */
     EVENT_AUTHOR,        /* the author may publish */
+    EVENT_LIMITER,       /* the operator who sets limits looks at something */
     EVENT_PARTITION,     /* links are cut */
     EVENT_HOOK,          /* detail: flight: a message is at its webhook, or its answer back */
     EVENT_SCRIPT         /* the people of a scenario look at what is to be done */
@@ -56,6 +58,7 @@ enum stream {
     STREAM_SHELL = STREAM_STORE + SIM_SERVERS_MAX,
     STREAM_PARTITION = STREAM_SHELL + SIM_SHELLS_MAX,
     STREAM_HOOK,
+    STREAM_LIMITER,
     STREAM_COUNT
 };
 
@@ -114,6 +117,7 @@ struct world {
     struct partitions *partitions;
     struct rewind *rewind; /* NULL: the store loses nothing */
     struct author author;
+    struct limiter limiter;
     struct bounds bounds;
     struct ledger *ledger;
     struct history *history;

@@ -92,7 +92,7 @@ void limits_again(struct rv_scheduler *s)
         if (!kind->limit.holds)
             continue;
         enum limit_hold hold = limit_holds(kind, s->batch.now, &until);
-        s->more_due = s->more_due || (hold == LIMIT_NONE && !RV_MUTANT_ON(LIMIT_LIFTED_UNHEARD));
+        s->more_due = s->more_due || hold == LIMIT_NONE;
         s->agents.limits_wake_at = rv_time_earlier(s->agents.limits_wake_at, until);
     }
 }
@@ -118,7 +118,7 @@ static enum rv_err page_learn(struct rv_scheduler *s, const struct rv_record *ro
 
 enum rv_err limits_load(struct rv_scheduler *s)
 {
-    if (s->batch.now < s->agents.limits_next_at)
+    if (s->batch.now < s->agents.limits_next_at || RV_MUTANT_ON(LIMITS_FORGOTTEN))
         return RV_OK;
     struct rv_record *rows = rv_arena_take(s->batch.arena, RV_PAGE_ROWS_MAX * sizeof *rows);
     if (rows == NULL)
@@ -219,7 +219,7 @@ enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p)
         return RV_ERR_MEMORY;
     kind->limit.changed_in = s->batch.turn;
     asked->after = limit;
-    return record_write(s, &limit);
+    return found || rv_agent_limit_any(&limit) ? record_write(s, &limit) : RV_OK;
 }
 
 void limit_act(struct rv_scheduler *s, struct pending *p)
