@@ -28,8 +28,7 @@ static void say(struct world *w, uint32_t kind, const char *verb, const char *bo
     world_say(w, "limiter", "%s %s %s", verb, workload_agent(kind), body);
     w->limiter.busy = true;
     w->limiter.asked = kind;
-    net_ask(w, PEER_LIMITER, 0, 0, 0, "POST", rv_str_of(target), rv_str_of(body),
-            ANSWER_WITHIN_MS);
+    net_ask(w, PEER_LIMITER, 0, 0, 0, "POST", rv_str_of(target), rv_str_of(body), ANSWER_WITHIN_MS);
 }
 
 static void decide(struct world *w)

@@ -12,17 +12,17 @@ struct world;
 /* What is committed of one kind of agents, and what has begun since, as the checkers count it. */
 struct limited {
     struct rv_agent_limit limit;
-    bool limits;           /* there is a record that limits or pauses */
-    uint64_t agent;        /* hash of its name */
-    int64_t counted_at;    /* thousandths of attempts that might begin now, and as of when */
+    bool limits;        /* there is a record that limits or pauses */
+    uint64_t agent;     /* hash of its name */
+    int64_t counted_at; /* thousandths of attempts that might begin now, and as of when */
     int64_t room;
 };
 
 struct limiter {
     struct limited kinds[SIM_KINDS_MAX];
-    bool unknown; /* the records could not be read after a start */
-    bool busy;    /* waits for an answer */
-    uint32_t asked; /* the kind that the answer is about */
+    bool unknown;    /* the records could not be read after a start */
+    bool busy;       /* waits for an answer */
+    uint32_t asked;  /* the kind that the answer is about */
     uint32_t lifted; /* kinds whose pause and rate are lifted, once faults have stopped */
 };
 

@@ -290,8 +290,8 @@ bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *requ
                      "which limit? \"concurrent\", \"perSecond\" or both; 0 lifts it");
 }
 
-static bool pause_read(struct rv_parser *parser, const struct rv_request_line *request,
-                       bool paused, struct rv_call *call)
+static bool pause_read(struct rv_parser *parser, const struct rv_request_line *request, bool paused,
+                       struct rv_call *call)
 {
     struct rv_call_limit *limit = &call->u.limit;
     struct rv_body body;

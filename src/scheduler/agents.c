@@ -292,8 +292,8 @@ void agents_see_parked(struct agents *agents, const struct rv_task *task,
         held_remove(agents, held); /* another server has heard of its end */
 }
 
-/* What the end of its attempt says of an instance. That a service refuses for good says nothing, nor
- * does what was to stop, or an answer that was lost on its way. */
+/* What the end of its attempt says of an instance. That a service refuses for good says nothing,
+ * nor does what was to stop, or an answer that was lost on its way. */
 static void outcome_note(struct held *held, const struct rv_step *step, int64_t now)
 {
     enum rv_attempt_state how = step->attempt_state;

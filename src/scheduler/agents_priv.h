@@ -120,9 +120,9 @@ struct agent_kind {
     struct agent_instance *instances; /* owned */
     struct circuit *circuits;         /* owned */
     struct kind_limit limit;
-    uint32_t held_count;              /* of all instances */
-    struct pending *asking;           /* borrowed: the calls of this batch that ask, in order */
-    struct pending_list parked;       /* polls, owned by the scheduler's parking */
+    uint32_t held_count;        /* of all instances */
+    struct pending *asking;     /* borrowed: the calls of this batch that ask, in order */
+    struct pending_list parked; /* polls, owned by the scheduler's parking */
     size_t parked_count;
     struct agent_kind *next;
 };
@@ -131,10 +131,10 @@ struct agents {
     struct rv_hash_key hash_key;
     struct agent_kind *kinds; /* owned */
     struct rv_map kinds_by_hash;
-    struct rv_map held; /* (task, number) -> struct held * */
-    struct rv_heap seekers;  /* (rank, poll, place): those that are compared (routing.c) */
-    int64_t limits_next_at;  /* when the records of limits are read again */
-    int64_t limits_wake_at;  /* when a bucket has the token that a poll waits for; 0: none does */
+    struct rv_map held;     /* (task, number) -> struct held * */
+    struct rv_heap seekers; /* (rank, poll, place): those that are compared (routing.c) */
+    int64_t limits_next_at; /* when the records of limits are read again */
+    int64_t limits_wake_at; /* when a bucket has the token that a poll waits for; 0: none does */
     size_t instances_count;
     int64_t forgot_at; /* when those that are gone were looked for last */
     bool recovering;   /* the walk over the open rows after a start is under way */

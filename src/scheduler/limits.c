@@ -140,8 +140,9 @@ enum rv_err limits_load(struct rv_scheduler *s)
         if (kind_is_limited(kind) && kind->limit.read_in != s->batch.turn)
             limit_learn(kind, &(struct rv_agent_limit){.at = 0}, s->batch.now);
     /* Alone on its store a server hears of every change, since it makes it. */
-    s->agents.limits_next_at =
-        s->enlistment.shared ? rv_time_add(s->batch.now, s->options.scan_interval_ms) : INT64_MAX;
+    s->agents.limits_next_at = s->enlistment.shared
+                                   ? rv_time_add(s->batch.now, s->options.scan_interval_ms)
+                                   : INT64_MAX;
     return RV_OK;
 }
 

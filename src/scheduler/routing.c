@@ -1,15 +1,15 @@
-/* Routing: which of the polls that ask takes which of the steps that are ready. Steps go in the order
- * of the ready queue (agents.c), as far as the limits of their kind let them (limits.c). Of the
- * polls with room those of instances come first whose attempts went well lately (health.h), of these
- * the ones that hold the least of what they could, of these the calls of this batch, then whoever is
- * parked for longest. All of that is preference: an instance that fails everything gets what nobody
- * else has room for, so that no step waits while somebody asks. */
+/* Routing: which of the polls that ask takes which of the steps that are ready. Steps go in the
+ * order of the ready queue (agents.c), as far as the limits of their kind let them (limits.c). Of
+ * the polls with room those of instances come first whose attempts went well lately (health.h), of
+ * these the ones that hold the least of what they could, of these the calls of this batch, then
+ * whoever is parked for longest. All of that is preference: an instance that fails everything gets
+ * what nobody else has room for, so that no step waits while somebody asks. */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
 #include "base/mutant.h"
 
-/* So many polls of instances that are well are compared, if they have room for all that is ready. */
+/* So many polls of instances that are well are compared, if they have room for all that waits. */
 enum { COMPARED_MAX = 64 };
 /* A rank: the class of health, the load in parts of LOAD_FULL, the place in line. */
 enum { LOAD_FULL = 1023, PLACE_BITS = 24, LOAD_BITS = 10 };

@@ -79,6 +79,13 @@ static void says_list(struct torture *t, const struct rv_call_list *list)
     says_str(t, "workflow", list->filter.workflow);
 }
 
+static void says_limit(struct torture *t, const struct rv_agent_limit *limit)
+{
+    torture_says(t, " %u %u %d", limit->concurrent, limit->per_second, limit->paused);
+    says_str(t, "agent", limit->agent);
+    says_str(t, "by", limit->by);
+}
+
 /* An id and a key that are made are random. */
 static void says_key(struct torture *t, const struct rv_call *call)
 {
@@ -140,13 +147,8 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_RETRY:
         torture_says(t, " %lld", (long long)call->u.retry.alert);
         return;
-    case RV_CALL_DELIVERED:
-        return;
     case RV_CALL_LIMIT:
-        torture_says(t, " %u %u %d", call->u.limit.row.concurrent, call->u.limit.row.per_second,
-                     call->u.limit.row.paused);
-        says_str(t, "agent", call->u.limit.row.agent);
-        says_str(t, "by", call->u.limit.row.by);
+        says_limit(t, &call->u.limit.row);
         return;
     case RV_CALL_SHOW:
         torture_says(t, " %lld wait=%lld", (long long)call->u.show.task.value,
@@ -172,6 +174,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
         return;
     case RV_CALL_METRICS:
     case RV_CALL_AGENTS:
+    case RV_CALL_DELIVERED:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:
         return;
