@@ -13,7 +13,7 @@ enum { INSTANCES_MANY = 4096, FORGET_MANY_MS = RV_SECOND_MS };
 
 void agents_init(struct agents *agents, struct rv_hash_key key)
 {
-    *agents = (struct agents){.hash_key = key};
+    *agents = (struct agents){.hash_key = key, .limits_wake_at = INT64_MAX};
     rv_map_init(&agents->kinds_by_hash);
     rv_map_init(&agents->held);
     rv_heap_init(&agents->seekers);

@@ -134,7 +134,7 @@ struct agents {
     struct rv_map held;     /* (task, number) -> struct held * */
     struct rv_heap seekers; /* (rank, poll, place): those that are compared (routing.c) */
     int64_t limits_next_at; /* when the records of limits are read again */
-    int64_t limits_wake_at; /* when a bucket has the token that a poll waits for; 0: none does */
+    int64_t limits_wake_at; /* when a bucket has the token that a poll waits for */
     size_t instances_count;
     int64_t forgot_at; /* when those that are gone were looked for last */
     bool recovering;   /* the walk over the open rows after a start is under way */

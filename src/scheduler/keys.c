@@ -127,6 +127,8 @@ enum rv_err key_decide(struct rv_scheduler *s, struct pending *p)
 void key_act(struct rv_scheduler *s, struct pending *p)
 {
     if (!p->waits_turn) {
+        if (p->call->kind == RV_CALL_LIMIT)
+            limit_act(s, p);
         taskless_act(s, p);
         return;
     }

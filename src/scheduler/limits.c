@@ -85,7 +85,7 @@ void limits_begin(struct rv_scheduler *s)
 
 void limits_again(struct rv_scheduler *s)
 {
-    s->agents.limits_wake_at = 0;
+    s->agents.limits_wake_at = INT64_MAX;
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
         int64_t until;
         kind->limit.given = 0; /* they are held now, or were not handed out */
@@ -93,7 +93,8 @@ void limits_again(struct rv_scheduler *s)
             continue;
         enum limit_hold hold = limit_holds(kind, s->batch.now, &until);
         s->more_due = s->more_due || hold == LIMIT_NONE;
-        s->agents.limits_wake_at = rv_time_earlier(s->agents.limits_wake_at, until);
+        if (until != 0 && until < s->agents.limits_wake_at)
+            s->agents.limits_wake_at = until;
     }
 }
 
@@ -226,14 +227,7 @@ enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p)
 void limit_act(struct rv_scheduler *s, struct pending *p)
 {
     const struct rv_call_limit *asked = &p->call->u.limit;
-    if (p->waits_turn) {
-        p->waits_turn = false;
-        pending_unlink(&s->batch.calls, p);
-        pending_append(&s->carried, p);
-        return;
-    }
     struct agent_kind *kind = agents_kind_find(&s->agents, asked->row.agent);
     if (p->call->err == RV_OK && s->batch.taskless == RV_OK && kind != NULL)
         limit_learn(kind, &asked->after, s->batch.now);
-    taskless_act(s, p);
 }

@@ -483,4 +483,5 @@ void polls_act_parked(struct rv_scheduler *s)
                 poll_finish(s, p);
         }
     }
+    limits_again(s);
 }

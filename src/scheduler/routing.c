@@ -191,7 +191,9 @@ static void asking_sort(struct rv_scheduler *s)
 
 enum rv_err polls_match(struct rv_scheduler *s)
 {
-    enum rv_err err = RV_OK;
+    enum rv_err err = limits_load(s);
+    if (err != RV_OK)
+        return err;
     limits_begin(s);
     if (s->agents.recovering || s->draining)
         return RV_OK;

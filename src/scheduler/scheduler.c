@@ -434,10 +434,8 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
         return;
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
-        key_act(s, p);
-        return;
     case RV_CALL_LIMIT:
-        limit_act(s, p);
+        key_act(s, p);
         return;
     case RV_CALL_UNDELIVERED:
     case RV_CALL_GONE:
@@ -493,7 +491,6 @@ static void batch_act(struct rv_scheduler *s)
     while (s->batch.calls.first != NULL)
         act_call(s, s->batch.calls.first);
     polls_act_parked(s);
-    limits_again(s);
 }
 
 /* What the batch has taken out of the caches (instants from the heap, hints of ready steps, a piece
@@ -669,8 +666,6 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
-    if (err == RV_OK)
-        err = limits_load(s);
     if (err == RV_OK) {
         due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, s->options.findings_max);
         s->batch.due_count = due_count;
@@ -790,8 +785,7 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
     int64_t retention = retention_next_at(s);
     at = deliveries < at ? deliveries : at;
     at = retention < at ? retention : at;
-    if (s->agents.limits_wake_at != 0 && s->agents.limits_wake_at < at)
-        at = s->agents.limits_wake_at;
+    at = s->agents.limits_wake_at < at ? s->agents.limits_wake_at : at;
     int64_t wait = at - s->batch.now - gone;
     if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
         wait = CLOCK_STANDS_MS;

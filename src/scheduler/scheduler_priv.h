@@ -357,7 +357,7 @@ void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool r
 int64_t counts_clock(const struct rv_scheduler *s);
 RV_CHECK enum rv_err query_metrics(struct rv_scheduler *s, struct pending *p);
 
-/* keys.c */
+/* keys.c; key_act for every call that changes records */
 RV_CHECK enum rv_err key_decide(struct rv_scheduler *s, struct pending *p);
 void key_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_keys(struct rv_scheduler *s, struct pending *p);
@@ -366,6 +366,7 @@ RV_CHECK enum rv_err query_keys(struct rv_scheduler *s, struct pending *p);
 /* Reads the records when that is due, within the batch's transaction. */
 RV_CHECK enum rv_err limits_load(struct rv_scheduler *s);
 RV_CHECK enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p);
+/* It is written, or was not: the caches learn it. */
 void limit_act(struct rv_scheduler *s, struct pending *p);
 /* Before steps are handed out in a batch. */
 void limits_begin(struct rv_scheduler *s);
