@@ -2,6 +2,7 @@
  * Either they do what they do with enough memory, or they end with a code and a reason. */
 #include "cli/cli.h"
 #include "faults.h"
+#include "outbound/egress.h"
 #include "server/server.h"
 #include "torture.h"
 
@@ -102,7 +103,10 @@ static void run_server(struct torture *t)
     snprintf(path, sizeof path, "%s/torture-%ld.db", folder != NULL ? folder : "/tmp",
              (long)getpid());
     store_remove(path);
-    struct rv_server_options options = {.listen = RV_STR("127.0.0.1:0"), .store = path};
+    struct rv_egress *egress = rv_egress_new();
+    EXPECT(egress != NULL, "no list of places");
+    struct rv_server_options options = {
+        .listen = RV_STR("127.0.0.1:0"), .store = path, .egress = egress};
     for (int tries = 0;; tries++) {
         struct said said;
         said_begin(&said);
@@ -113,6 +117,7 @@ static void run_server(struct torture *t)
         EXPECT(err[0] != '\0', "the server ended with %d and without a reason", result);
         torture_again(t, RV_ERR_MEMORY, tries, err, __FILE__, __LINE__);
     }
+    rv_egress_free(egress);
     EXPECT(strstr(out, "listening on") != NULL, "the server said: %s", out);
     torture_says(t, "listened, and stopped\n");
     store_remove(path);
