@@ -13,8 +13,6 @@
 enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
 /* A refused batch is tried again after this part of the scan interval. */
 enum { REFUSED_REST_PART = 4 };
-/* A look at the clock that comes so much later than it should have is an absence. */
-enum { ABSENCE_SLACK_MS = 500 };
 /* The store's clock stands while the wall clock is behind it: no use in looking all the time. */
 enum { CLOCK_STANDS_MS = 20 };
 /* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
@@ -107,84 +105,6 @@ void rv_scheduler_drain(struct rv_scheduler *s)
     s->draining = true;
     parked_finish_all(s);
     finished_flush(s);
-}
-
-/* ---- the server's own absence (DESIGN 4.9) ---- */
-
-static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until)
-{
-    if (s->absences_count == ABSENCES_MAX) {
-        s->absences[0].until = s->absences[1].until;
-        memmove(&s->absences[1], &s->absences[2], (ABSENCES_MAX - 2) * sizeof s->absences[0]);
-        s->absences_count--;
-    }
-    s->absences[s->absences_count++] = (struct absence){from, until};
-}
-
-static void absence_log(struct rv_scheduler *s, int64_t ms)
-{
-    log_event(s, RV_LOG_WARNING, "absence",
-              rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)ms));
-}
-
-static void absence_note(struct rv_scheduler *s)
-{
-    int64_t now = s->batch.now;
-    int64_t gone = now - s->last_now;
-    bool late = gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
-    /* What came due before this process first looked, no process has looked at: one that had been
-     * there would have decided it. The last one may have lived for a moment only. */
-    if (!s->looked || late)
-        absence_add(s, s->looked ? s->last_now : 0, now);
-    if (s->last_now != 0 && gone > 0 && (!s->looked || late))
-        absence_log(s, gone);
-    if (!s->looked)
-        s->first_now = now;
-    s->looked = true;
-    if (now > s->last_now)
-        s->moved_mono = s->batch.mono_now;
-    if (!s->unwritable)
-        s->unwritable_from = s->last_now;
-    s->last_now = now;
-}
-
-/* While nothing can be written no reply can be taken: the server is as good as absent, from the
- * last look before the first refusal until the next write. Reads alone tell nothing. */
-static bool writes_missed(const struct rv_scheduler *s)
-{
-    int64_t gone = s->batch.now - s->unwritable_from;
-    return s->full || (s->unwritable && gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS);
-}
-
-static void refusal_note(struct rv_scheduler *s, enum rv_err err)
-{
-    if (rv_err_family(err) == RV_FAMILY_RETRY || s->batch.lost)
-        s->unwritable = true;
-    if (err == RV_ERR_FULL) {
-        s->full = true;
-        /* The role is renewed an interval from now: a write that finds out if there is space. */
-        s->supervisor.role_until = s->batch.now + s->options.role_lease_ms / 4 +
-                                   s->options.scan_interval_ms;
-    } else if (s->unwritable && s->batch.wrote) {
-        if (writes_missed(s)) {
-            absence_add(s, s->unwritable_from, s->batch.now);
-            absence_log(s, s->batch.now - s->unwritable_from);
-        }
-        s->full = s->unwritable = false;
-    }
-}
-
-/* Did this instant pass while the server was not there? Then it is nobody's failure. */
-static bool absence_covers(const struct rv_scheduler *s, int64_t at)
-{
-    if (RV_MUTANT_ON(ABSENCE_COUNTED))
-        return false;
-    if (writes_missed(s) && at > s->unwritable_from)
-        return true;
-    for (size_t i = 0; i < s->absences_count; i++)
-        if (at > s->absences[i].from && at <= s->absences[i].until)
-            return true;
-    return false;
 }
 
 /* ---- load ---- */

@@ -265,6 +265,12 @@ void others_miss(struct rv_scheduler *s, struct rv_task_id id);
  * anything else that the batch touches. */
 RV_CHECK enum rv_err batch_scan(struct rv_scheduler *s);
 
+/* absence.c: the batch's instant is looked at; what came of its commit. */
+void absence_note(struct rv_scheduler *s);
+void refusal_note(struct rv_scheduler *s, enum rv_err err);
+/* Did this instant pass while the server was not there? Then it is nobody's failure. */
+bool absence_covers(const struct rv_scheduler *s, int64_t at);
+
 /* log.c */
 void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
                struct rv_str fields);

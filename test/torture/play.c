@@ -364,7 +364,7 @@ static bool operates(struct play *p, const struct order *order)
         [ORDER_RESUBMIT] = RV_COMMAND_RESUBMIT, [ORDER_UNDO] = RV_COMMAND_UNDO,
         [ORDER_CANCEL] = RV_COMMAND_CANCEL,     [ORDER_ABANDON] = RV_COMMAND_CANCEL,
         [ORDER_SUSPEND] = RV_COMMAND_SUSPEND,   [ORDER_RESUME] = RV_COMMAND_RESUME,
-        [ORDER_SKIP] = RV_COMMAND_SKIP,         [ORDER_EDIT] = RV_COMMAND_RESUBMIT,
+        [ORDER_SKIP] = RV_COMMAND_SKIP,
     };
     if (p->tasks[order->task - 1].value == 0)
         return false;
@@ -374,17 +374,13 @@ static bool operates(struct play *p, const struct order *order)
     call->u.operate.by = RV_STR("operator");
     call->u.operate.reason = RV_STR("because");
     call->u.operate.abandon = order->kind == ORDER_ABANDON;
-    if (order->kind == ORDER_SKIP || order->kind == ORDER_EDIT) {
+    if (order->kind == ORDER_SKIP) {
         const struct rv_task *task = play_task(p, order->task - 1);
         if (task == NULL)
             return false;
         call->u.operate.step = task->open_count > 0 ? task->open[0] : 1;
         call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
-        call->u.operate.undo_first = order->kind == ORDER_EDIT;
-        if (order->kind == ORDER_EDIT)
-            call->u.operate.input = RV_STR("{\"edited\":true}");
-        else
-            call->u.operate.output = RV_STR("{\"skipped\":true}");
+        call->u.operate.output = RV_STR("{\"skipped\":true}");
     }
     bool answered = world_run(&p->w, call);
     EXPECT(answered, "an order was parked");
@@ -436,7 +432,6 @@ static bool order_carry_out(struct play *p, const struct order *order)
     case ORDER_SUSPEND:
     case ORDER_RESUME:
     case ORDER_SKIP:
-    case ORDER_EDIT:
         return operates(p, order);
     case ORDER_ACK:
         return acknowledges(p);

@@ -41,7 +41,6 @@ enum order_kind {
     ORDER_SUSPEND,
     ORDER_RESUME,
     ORDER_SKIP, /* the step at which the task stands */
-    ORDER_EDIT, /* another input for it, the old request undone first */
     ORDER_ACK,     /* every open alert */
     ORDER_RESTART, /* kill -9 and a start 100 ms later */
     ORDER_DRAIN,   /* a clean stop and a start */

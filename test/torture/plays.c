@@ -11,18 +11,6 @@
     "  - first: {call: one, metadata: {reeve: {" REST "}}}\n"                                      \
     "  - second: {call: one, metadata: {reeve: {" REST "}}}\n"
 
-/* A call whose failure waits for an operator, and that can be undone. */
-#define EDITED                                                                                     \
-    DOCUMENT("edited")                                                                             \
-    "do:\n"                                                                                        \
-    "  - first:\n"                                                                                 \
-    "      call: one\n"                                                                            \
-    "      metadata:\n"                                                                            \
-    "        reeve:\n"                                                                             \
-    "          completeBy: PT10S\n"                                                                \
-    "          failures: {threshold: 1, rounds: 0, then: error}\n"                                 \
-    "          compensate: [{back: {call: one, metadata: {reeve: {" REST "}}}}]\n"
-
 /* Steps without an agent, a choice and a wait around a call. */
 #define INLINE                                                                                     \
     DOCUMENT("inline")                                                                             \
@@ -166,13 +154,6 @@ static const struct script suspended_and_skipped = {
                {ORDER_RESUME, 1, NULL}},
 };
 
-static const struct script edited = {
-    .workflows = {EDITED},
-    .tasks = {{"edited", NULL, "processed"}},
-    .rules = {{"back", 0, 0, DEED_DONE, 0}, {"first", 1, 1, DEED_SILENT, 0}},
-    .orders = {{ORDER_EDIT, 1, "error"}},
-};
-
 static const struct script undone_by_operator = {
     .workflows = {ORDER},
     .tasks = {{"order", NULL, "compensated"}, {"order", NULL, "processed"}},
@@ -272,7 +253,7 @@ const struct scenario scenarios_plays[] = {
     PLAY(expires_for_good), PLAY(comes_late),      PLAY(renews),
     PLAY(lease_lapses),     PLAY(undo_fails),      PLAY_ALL(stuck_and_resubmitted),
     PLAY_ALL(cancelled),    PLAY(abandoned),       PLAY_ALL(suspended_and_skipped),
-    PLAY_ALL(edited),       PLAY(undone_by_operator),
+    PLAY(undone_by_operator),
     PLAY_ALL(restarted),    PLAY(stopped_cleanly), PLAY(absent),
     PLAY(answers_lost),     PLAY(agent_dies),      PLAY(circuit),
     PLAY(inline_steps),     PLAY(caught),          PLAY(many),

@@ -1,0 +1,85 @@
+/* The server's own absence, which is nobody's failure (DESIGN 4.9): it did not run, or nothing
+ * could be written. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/mutant.h"
+
+/* A look at the clock that comes so much later than it should have is an absence. */
+enum { ABSENCE_SLACK_MS = 500 };
+
+/* The two oldest become one: what came due between them, and is not looked at yet, waits because of
+ * the absences since. */
+static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until)
+{
+    if (s->absences_count == ABSENCES_MAX) {
+        s->absences[0].until = s->absences[1].until;
+        memmove(&s->absences[1], &s->absences[2], (ABSENCES_MAX - 2) * sizeof s->absences[0]);
+        s->absences_count--;
+    }
+    s->absences[s->absences_count++] = (struct absence){from, until};
+}
+
+static void absence_log(struct rv_scheduler *s, int64_t ms)
+{
+    log_event(s, RV_LOG_WARNING, "absence",
+              rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)ms));
+}
+
+void absence_note(struct rv_scheduler *s)
+{
+    int64_t now = s->batch.now;
+    int64_t gone = now - s->last_now;
+    bool late = gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+    /* What came due before this process first looked, no process has looked at: one that had been
+     * there would have decided it. The last one may have lived for a moment only. */
+    if (!s->looked || late)
+        absence_add(s, s->looked ? s->last_now : 0, now);
+    if (s->last_now != 0 && gone > 0 && (!s->looked || late))
+        absence_log(s, gone);
+    if (!s->looked)
+        s->first_now = now;
+    s->looked = true;
+    if (now > s->last_now)
+        s->moved_mono = s->batch.mono_now;
+    if (!s->unwritable)
+        s->unwritable_from = s->last_now;
+    s->last_now = now;
+}
+
+/* While nothing can be written no reply can be taken: the server is as good as absent, from the
+ * last look before the first refusal until the next write. Reads alone tell nothing. */
+static bool writes_missed(const struct rv_scheduler *s)
+{
+    int64_t gone = s->batch.now - s->unwritable_from;
+    return s->full || (s->unwritable && gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS);
+}
+
+void refusal_note(struct rv_scheduler *s, enum rv_err err)
+{
+    if (rv_err_family(err) == RV_FAMILY_RETRY || s->batch.lost)
+        s->unwritable = true;
+    if (err == RV_ERR_FULL) {
+        s->full = true;
+        /* The role is renewed an interval from now: a write that finds out if there is space. */
+        s->supervisor.role_until = s->batch.now + s->options.role_lease_ms / 4 +
+                                   s->options.scan_interval_ms;
+    } else if (s->unwritable && s->batch.wrote) {
+        if (writes_missed(s)) {
+            absence_add(s, s->unwritable_from, s->batch.now);
+            absence_log(s, s->batch.now - s->unwritable_from);
+        }
+        s->full = s->unwritable = false;
+    }
+}
+
+bool absence_covers(const struct rv_scheduler *s, int64_t at)
+{
+    if (RV_MUTANT_ON(ABSENCE_COUNTED))
+        return false;
+    if (writes_missed(s) && at > s->unwritable_from)
+        return true;
+    for (size_t i = 0; i < s->absences_count; i++)
+        if (at > s->absences[i].from && at <= s->absences[i].until)
+            return true;
+    return false;
+}
