@@ -12,22 +12,33 @@ static uint32_t live_count(const struct rv_step *row, uint64_t its_agent, uint64
     return rv_attempt_state_live(row->attempt_state) && its_agent == agent;
 }
 
-/* Open attempts of the kind as this commit leaves them. Of a task in error nobody counts what is
- * open: whether its agent is at work is not known. */
-static uint32_t open_attempts(const struct transition *t, uint64_t agent)
+/* Open attempts of the kind. Of a task in error nobody counts what is open: whether its agent is at
+ * work is not known. */
+static uint32_t open_attempts(const struct world *w, uint64_t agent)
 {
-    const struct history *h = t->w->history;
+    const struct history *h = w->history;
     uint32_t count = 0;
     for (size_t i = 0; i < h->count; i++) {
         const struct task_past *task = h->all[i];
-        if (task == t->past || task->row.state == RV_TASK_ERROR)
+        if (task->row.state == RV_TASK_ERROR)
             continue;
         for (uint32_t n = 1; n < task->room; n++)
             count += live_count(&task->steps[n].row, task->steps[n].agent, agent);
     }
-    for (size_t i = 0; i < t->steps_count; i++)
-        count += live_count(&t->steps[i], history_hash(t->steps[i].agent), agent);
     return count;
+}
+
+/* R-01: where an attempt has begun no more are open than the limit allowed then. Looked at once the
+ * commit is seen as a whole, by the first change of the next one: one of its changes may begin an
+ * attempt, and another end one. */
+static void check_open(struct world *w, struct limited *kind)
+{
+    if (kind->begun_in == 0 || kind->begun_in == w->commits)
+        return;
+    uint32_t open = open_attempts(w, kind->agent);
+    kind->begun_in = 0;
+    if (open > kind->begun_most)
+        world_violate(w, "R-01", "%u attempts are open, %u may be", open, kind->begun_most);
 }
 
 /* in no window of time more attempts begin than its length and one second allow. */
@@ -54,10 +65,8 @@ static void check_begun(const struct transition *t, struct limited *kind)
     if (kind->limit.paused)
         world_violate(t->w, "R-03", "an attempt begins while its agent is paused");
     check_rate(t, kind);
-    /* with a new attempt no more are open than the limit allows. */
-    uint32_t open = most > 0 ? open_attempts(t, kind->agent) : 0;
-    if (open > most)
-        world_violate(t->w, "R-01", "%u attempts are open, %u may be", open, most);
+    kind->begun_in = most > 0 ? t->w->commits : 0;
+    kind->begun_most = most;
 }
 
 void check_limits(const struct transition *t)
@@ -66,6 +75,8 @@ void check_limits(const struct transition *t)
     bool lost = fault_happened(t->w, FAULT_FAILOVER);
     if (t->w->knobs.limits == 0 || t->w->knobs.servers > 1 || l->unknown || lost)
         return;
+    for (size_t k = 0; k < SIM_KINDS_MAX; k++)
+        check_open(t->w, &l->kinds[k]);
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct rv_step *step = &t->steps[i];
         const struct step_past *past = history_step(t->past, step->number);

@@ -70,7 +70,7 @@ static void check_edited(const struct transition *t, const struct step_past *pas
     bool waited = t->past->row.redo == step->number;
     bool waits = t->task->redo == step->number;
     bool needs = past == NULL && was != NULL && was->row.effect != RV_EFFECT_NONE;
-    if (needs && !waits && !old->undone)
+    if (needs && !waits && step->state != RV_STEP_CANCELLED && !old->undone)
         world_violate(t->w, "O-03",
                       "step %u goes out with another input, and what step %u did "
                       "is not known",
