@@ -51,12 +51,7 @@ static struct rv_str path_make(struct rv_arena *arena, struct rv_str agent)
     struct rv_buf path;
     rv_buf_init(&path, 4096);
     rv_buf_lit(&path, "/v1/agents/");
-    for (size_t i = 0; i < agent.len; i++) {
-        unsigned char c = (unsigned char)agent.at[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     c == '-' || c == '.' || c == '_' || c == '~';
-        rv_buf_printf(&path, plain ? "%c" : "%%%02X", c);
-    }
+    rv_buf_add_percent(&path, agent);
     rv_buf_lit(&path, "/requests");
     struct rv_str made = path.failed ? RV_STR_NONE : rv_arena_str(arena, rv_buf_str(&path));
     rv_buf_done(&path);

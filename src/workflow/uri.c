@@ -58,18 +58,6 @@ const char *rv_uri_wrong(struct rv_str text, size_t *ret_offset, bool *ret_unsup
     return inside ? "an opening brace without its closing one" : NULL;
 }
 
-static void encode(struct rv_buf *to, struct rv_str text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (alnum || c == '-' || c == '.' || c == '_' || c == '~')
-            rv_buf_add_char(to, c);
-        else
-            rv_buf_printf(to, "%%%02X", (unsigned)(unsigned char)c);
-    }
-}
-
 /* Appends a value. NULL, or why it cannot be. */
 static const char *expand(struct rv_buf *to, const struct rv_json *value)
 {
@@ -87,7 +75,7 @@ static const char *expand(struct rv_buf *to, const struct rv_json *value)
         text = rv_json_str(value);
         if (rv_str_is(text, ".") || rv_str_is(text, ".."))
             return "is . or .., which would lead to another path";
-        encode(to, text);
+        rv_buf_add_percent(to, text);
         return NULL;
     case RV_JSON_ARRAY:
         return "is a list; it must be a string, a number, true or false";

@@ -39,6 +39,16 @@ static void integers_have_all_their_digits(void **state)
     rv_buf_done(&buf);
 }
 
+static void all_but_the_unreserved_is_escaped(void **state)
+{
+    (void)state;
+    struct rv_buf buf;
+    rv_buf_init(&buf, 64);
+    rv_buf_add_percent(&buf, RV_STR("aZ09-._~ /%\xc3\xa9"));
+    assert_true(rv_str_is(rv_buf_str(&buf), "aZ09-._~%20%2F%25%C3%A9"));
+    rv_buf_done(&buf);
+}
+
 static void any_size_can_be_printed(void **state)
 {
     (void)state;
@@ -97,6 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appends_follow_each_other),
         cmocka_unit_test(integers_have_all_their_digits),
+        cmocka_unit_test(all_but_the_unreserved_is_escaped),
         cmocka_unit_test(any_size_can_be_printed),
         cmocka_unit_test(the_cap_can_be_filled_and_not_passed),
         cmocka_unit_test(a_failure_sticks_until_reset),

@@ -54,18 +54,6 @@ static bool scalar_text(struct rv_http_order *order, const struct rv_json *value
     return ret_text->at != NULL;
 }
 
-static void percent_encode(struct rv_buf *to, struct rv_str text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (alnum || c == '-' || c == '.' || c == '_' || c == '~')
-            rv_buf_add_char(to, c);
-        else
-            rv_buf_printf(to, "%%%02X", (unsigned)(unsigned char)c);
-    }
-}
-
 /* name=value, or one of them for each item of a list; null says nothing. */
 static bool pair_add(struct rv_http_order *order, struct rv_buf *to, const char *first,
                      struct rv_str name, const struct rv_json *value)
@@ -80,9 +68,9 @@ static bool pair_add(struct rv_http_order *order, struct rv_buf *to, const char 
         if (!scalar_text(order, item, &text))
             return false;
         rv_buf_add_str(to, rv_str_of(to->len == 0 ? first : "&"));
-        percent_encode(to, name);
+        rv_buf_add_percent(to, name);
         rv_buf_add_char(to, '=');
-        percent_encode(to, text);
+        rv_buf_add_percent(to, text);
     }
     return true;
 }
