@@ -12,7 +12,8 @@
 /* Instants are milliseconds on the store's clock, 0 "none". Payloads are JSON bytes, kept as they
  * came. Every string is borrowed from the arena on which the row was loaded or decided.
  * If you add a field: store/memory copies rows whole, store/sqlite has a column list and a
- * migration, rv_view_valid may hold a rule about it, api renders it, and sim/rows.c compares it. */
+ * migration, rv_view_valid may hold a rule about it, api renders it, and sim/store/rows.c compares
+ * it. */
 
 enum { RV_OPEN_STEPS_MAX = 16 };
 

@@ -1,5 +1,5 @@
 /* The simulated disk itself: what a sync keeps, what the power takes, what a failed sync leaves. */
-#include "sim/disk.h"
+#include "sim/store/disk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * changed. */
 #include "sqlite_subject.h"
 
-#include "sim/disk.h"
-#include "sim/vfs.h"
+#include "sim/store/disk.h"
+#include "sim/store/vfs.h"
 #include "store/sqlite/sqlite.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "core/decide.h"
 #include "faults.h"
-#include "sim/vfs.h"
+#include "sim/store/vfs.h"
 #include "store/sqlite/sqlite.h"
 
 #include <stdio.h>

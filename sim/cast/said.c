@@ -1,0 +1,131 @@
+#include "sim/cast/said.h"
+
+#include "base/assert.h"
+#include "sim/world/history.h"
+#include "sim/world/server.h"
+#include "sim/world/world.h"
+
+#include <stdlib.h>
+
+void said_new(struct world *w)
+{
+    w->said = calloc(1, sizeof *w->said);
+    rv_assert(w->said != NULL);
+    rv_map_init(&w->said->done);
+    rv_map_init(&w->said->confirmed);
+    rv_map_init(&w->said->left);
+}
+
+void said_free(struct world *w)
+{
+    if (w->said == NULL)
+        return;
+    rv_map_done(&w->said->done);
+    rv_map_done(&w->said->confirmed);
+    rv_map_done(&w->said->left);
+    free(w->said);
+}
+
+static void note(struct rv_map *map, uint64_t a, uint64_t b, int64_t value)
+{
+    enum rv_err err = rv_map_put(map, a, b, (uint64_t)value);
+    rv_assert(err == RV_OK);
+}
+
+void said_arrived(struct world *w, const struct rv_call *call)
+{
+    if (call->kind != RV_CALL_REPLIES)
+        return;
+    for (size_t i = 0; i < call->u.replies.count; i++) {
+        const struct rv_reply_item *item = &call->u.replies.items[i];
+        if (!item->failed && item->refused == 0)
+            note(&w->said->done, (uint64_t)item->step.task.value, item->step.number, w->now);
+    }
+}
+
+void said_taken(struct world *w, const struct rv_call *call)
+{
+    const struct rv_poll *poll = call_poll(call);
+    if (poll == NULL)
+        return;
+    for (size_t i = 0; i < poll->confirm_count; i++)
+        note(&w->said->confirmed, history_holder(poll->agent, poll->instance),
+             history_hash(poll->confirm[i]), w->now);
+}
+
+void said_left(struct world *w, const struct rv_poll *poll)
+{
+    for (size_t i = 0; i < poll->requests_count; i++)
+        note(&w->said->left, poll->requests[i].token, 0, w->now);
+}
+
+bool said_done(const struct world *w, struct rv_task_id task, uint32_t step)
+{
+    return rv_map_find(&w->said->done, (uint64_t)task.value, step) != NULL;
+}
+
+bool said_has_left(const struct world *w, uint64_t token)
+{
+    return rv_map_find(&w->said->left, token, 0) != NULL;
+}
+
+int64_t said_confirmed_at(const struct world *w, uint64_t holder, uint64_t poll)
+{
+    const uint64_t *found = rv_map_find(&w->said->confirmed, holder, poll);
+    return found != NULL ? (int64_t)*found : -1;
+}
+
+/* ---- in hand ---- */
+
+static bool same(const struct rv_step_id *a, const struct rv_step_id *b)
+{
+    return a->task.value == b->task.value && a->number == b->number;
+}
+
+bool said_knows(const struct world *w)
+{
+    return w->committing != NULL;
+}
+
+const struct rv_reply_item *said_reply(const struct world *w, const struct rv_step_id *step,
+                                       uint64_t token, int64_t *ret_age_ms)
+{
+    const struct server *s = w->committing;
+    const struct rv_reply_item *found = NULL;
+    for (const struct served *served = s ? s->out : NULL; served != NULL; served = served->next) {
+        const struct rv_call *call = &served->call;
+        if (!served->taken || call->kind != RV_CALL_REPLIES)
+            continue;
+        for (size_t i = 0; i < call->u.replies.count; i++) {
+            const struct rv_reply_item *item = &call->u.replies.items[i];
+            int64_t age_ms = s->begun_at - call->mono_at;
+            if (item->refused != 0 || item->token != token || !same(&item->step, step) ||
+                (found != NULL && *ret_age_ms > age_ms))
+                continue;
+            found = item;
+            *ret_age_ms = age_ms;
+        }
+    }
+    return found;
+}
+
+bool said_renewal(const struct world *w, const struct rv_step_id *step, uint64_t token,
+                  int64_t *ret_age_ms)
+{
+    const struct server *s = w->committing;
+    bool found = false;
+    for (const struct served *served = s ? s->out : NULL; served != NULL; served = served->next) {
+        const struct rv_call *call = &served->call;
+        if (!served->taken || call->kind != RV_CALL_LEASES)
+            continue;
+        for (size_t i = 0; i < call->u.leases.count; i++) {
+            const struct rv_lease_item *item = &call->u.leases.items[i];
+            int64_t age_ms = s->begun_at - call->mono_at;
+            if (item->token != token || !same(&item->step, step) || (found && *ret_age_ms > age_ms))
+                continue;
+            found = true;
+            *ret_age_ms = age_ms;
+        }
+    }
+    return found;
+}

@@ -1,0 +1,239 @@
+/* Random workflows: sequences, branches, try with catch and retry, waits, compensations, pivots;
+ * with policies so small that every rung of the ladder is stepped on. */
+#include "sim/cast/workload.h"
+
+#include "sim/world/world.h"
+
+#include <stdio.h>
+
+enum { DEPTH_MAX = 3, CALLS_MAX = 8 };
+
+/* One definition under construction. */
+struct draft {
+    struct world *w;
+    struct rv_buf *out;
+    const struct workload_title *title;
+    uint32_t names; /* given out so far */
+    uint32_t calls;
+    uint32_t depth;
+};
+
+/* Two rolls stand in two statements: a compiler may order the arguments of a call as it likes. */
+static uint32_t roll(struct draft *d, uint32_t bound)
+{
+    return (uint32_t)world_roll(d->w, STREAM_WORKLOAD, bound);
+}
+
+static void write_ms(struct draft *d, const char *name, uint32_t ms)
+{
+    rv_buf_printf(d->out, "\"%s\":\"PT%u.%03uS\"", name, ms / 1000, ms % 1000);
+}
+
+static void write_policy(struct draft *d, bool undo)
+{
+    uint32_t complete_by = 100 + roll(d, 3000);
+    write_ms(d, "completeBy", complete_by);
+    if (roll(d, 3) == 0) {
+        rv_buf_lit(d->out, ",");
+        write_ms(d, "lease", 50 + roll(d, complete_by - 50));
+    }
+    uint32_t threshold = 1 + roll(d, 3), rounds = roll(d, 3);
+    rv_buf_printf(d->out, ",\"failures\":{\"threshold\":%u,\"rounds\":%u,", threshold, rounds);
+    write_ms(d, "delay", roll(d, 500));
+    rv_buf_lit(d->out, ",");
+    write_ms(d, "cooldown", 50 + roll(d, 2000));
+    if (!undo && roll(d, 5) == 0)
+        rv_buf_lit(d->out, ",\"then\":\"error\"");
+    rv_buf_lit(d->out, "}");
+}
+
+static const char *any_agent(struct draft *d)
+{
+    return workload_agent(roll(d, d->w->knobs.kinds));
+}
+
+static void write_undo_call(struct draft *d, const char *with)
+{
+    rv_buf_printf(d->out, "{\"u%u\":{\"call\":\"%s\",\"with\":{%s},\"metadata\":{\"reeve\":{",
+                  d->names++, any_agent(d), with);
+    write_policy(d, true);
+    rv_buf_lit(d->out, "}}}}");
+}
+
+static void write_compensate(struct draft *d)
+{
+    uint32_t kind = roll(d, 100);
+    if (kind < 8)
+        return; /* nobody knows how */
+    if (kind < 12) {
+        rv_buf_lit(d->out, ",\"pivot\":true");
+        return;
+    }
+    if (kind < 25) {
+        rv_buf_lit(d->out, ",\"compensate\":\"none\"");
+        return;
+    }
+    rv_buf_lit(d->out, ",\"compensate\":[");
+    if (roll(d, 4) == 0)
+        rv_buf_printf(d->out, "{\"u%u\":{\"wait\":{\"milliseconds\":%u}}},", d->names++,
+                      1 + roll(d, 500));
+    write_undo_call(d, "\"key\":\"${ $undo.idempotencyKey }\",\"outcome\":\"${ $undo.outcome }\","
+                       "\"was\":\"${ $undo.output }\"");
+    if (roll(d, 4) == 0) {
+        rv_buf_lit(d->out, ",");
+        write_undo_call(d, "\"note\":\"${ $undo.fence }\"");
+    }
+    rv_buf_lit(d->out, "]");
+}
+
+static void write_timeout(struct draft *d)
+{
+    rv_buf_printf(d->out, ",\"timeout\":{\"after\":{\"milliseconds\":%u}}", 50 + roll(d, 4000));
+}
+
+static void write_plain_call(struct draft *d)
+{
+    d->calls++;
+    rv_buf_printf(d->out,
+                  "\"call\":\"%s\",\"with\":{\"roll\":\"${ $workflow.input.roll }\"},"
+                  "\"metadata\":{\"reeve\":{",
+                  any_agent(d));
+    write_policy(d, false);
+    write_compensate(d);
+    rv_buf_lit(d->out, "}}");
+}
+
+static void write_call(struct draft *d)
+{
+    write_plain_call(d);
+    if (roll(d, 10) == 0)
+        write_timeout(d);
+}
+
+static void write_block(struct draft *d);
+
+static void write_try(struct draft *d)
+{
+    rv_buf_lit(d->out, "\"try\":");
+    write_block(d);
+    rv_buf_lit(d->out, ",\"catch\":{");
+    const char *between = "";
+    if (roll(d, 2) == 0) {
+        rv_buf_printf(d->out, "\"errors\":{\"with\":{\"status\":%u}}", roll(d, 2) ? 503 : 408);
+        between = ",";
+    }
+    bool retries = roll(d, 2) == 0;
+    if (retries) {
+        uint32_t delay = roll(d, 600), count = 1 + roll(d, 2);
+        rv_buf_printf(d->out,
+                      "%s\"retry\":{\"delay\":{\"milliseconds\":%u},\"limit\":{\"attempt\":{"
+                      "\"count\":%u}}}",
+                      between, delay, count);
+    }
+    if (!retries || roll(d, 2) == 0) {
+        rv_buf_printf(d->out, "%s\"do\":", retries ? "," : between);
+        write_block(d);
+    }
+    rv_buf_lit(d->out, "}");
+}
+
+/* A later task of the same block may be skipped to: `then` names it. */
+static void write_switch(struct draft *d, uint32_t later)
+{
+    static const char *const ways[] = {"continue", "exit", "end"};
+    rv_buf_printf(d->out, "\"switch\":[{\"a\":{\"when\":\"$workflow.input.roll < %u\",\"then\":",
+                  roll(d, 10));
+    if (later != 0)
+        rv_buf_printf(d->out, "\"s%u\"}}", later);
+    else
+        rv_buf_printf(d->out, "\"%s\"}}", ways[roll(d, 3)]);
+    rv_buf_lit(d->out, ",{\"b\":{\"then\":\"continue\"}}]");
+}
+
+static void write_task(struct draft *d, uint32_t later)
+{
+    uint32_t kind = roll(d, 100);
+    bool deeper = d->depth < DEPTH_MAX && d->calls < CALLS_MAX;
+    if (kind < 55) {
+        write_call(d);
+    } else if (kind < 63) {
+        rv_buf_lit(d->out, "\"set\":{\"seen\":\"${ $workflow.input.roll }\"}");
+    } else if (kind < 71) {
+        rv_buf_printf(d->out, "\"wait\":{\"milliseconds\":%u}", 1 + roll(d, 1500));
+    } else if (kind < 79) {
+        write_switch(d, later);
+    } else if (kind < 82) {
+        uint32_t status = roll(d, 2) ? 503 : 400, on = roll(d, 10);
+        rv_buf_printf(d->out,
+                      "\"raise\":{\"error\":{\"type\":\"https://example.com/raised\",\"status\":%u,"
+                      "\"title\":\"raised\"}},\"if\":\"$workflow.input.roll == %u\"",
+                      status, on);
+    } else if (kind < 94 && deeper) {
+        write_try(d);
+        if (roll(d, 6) == 0)
+            write_timeout(d);
+    } else if (deeper) {
+        rv_buf_lit(d->out, "\"do\":");
+        write_block(d);
+    } else {
+        write_call(d);
+    }
+}
+
+static void write_steps(struct draft *d)
+{
+    uint32_t count = 1 + roll(d, 3);
+    uint32_t first = d->names;
+    d->names += count;
+    d->depth++;
+    for (uint32_t i = 0; i < count; i++) {
+        bool may_skip = i + 2 < count && roll(d, 2) == 0;
+        rv_buf_printf(d->out, "%s{\"s%u\":{", i ? "," : "", first + i);
+        size_t from = d->out->len;
+        write_task(d, may_skip ? first + count - 1 : 0);
+        workload_step_end(d->w, d->out, from, d->title, first + i);
+        rv_buf_lit(d->out, "}}");
+    }
+    d->depth--;
+}
+
+static void write_block(struct draft *d)
+{
+    rv_buf_lit(d->out, "[");
+    write_steps(d);
+    rv_buf_lit(d->out, "]");
+}
+
+/* A call that nobody may take in time, and it does not matter: a task can end before it begins. */
+static void write_impatient(struct draft *d)
+{
+    uint32_t first = d->names, ms = 1 + roll(d, 300);
+    const char *then = roll(d, 2) ? "end" : "continue";
+    d->names += 3;
+    rv_buf_printf(d->out, "{\"s%u\":{\"try\":[{\"s%u\":{", first, first + 1);
+    size_t from = d->out->len;
+    write_plain_call(d);
+    rv_buf_printf(d->out, ",\"timeout\":{\"after\":{\"milliseconds\":%u}}", ms);
+    workload_step_end(d->w, d->out, from, d->title, first + 1);
+    rv_buf_printf(d->out,
+                  "}}],\"catch\":{\"errors\":{\"with\":{\"status\":408}},\"do\":[{\"s%u\":{"
+                  "\"set\":{\"late\":true}}}]},\"then\":\"%s\"}}",
+                  first + 2, then);
+}
+
+void workload_random(struct world *w, struct rv_buf *out, const struct workload_title *title)
+{
+    struct draft d = {.w = w, .out = out, .title = title, .names = 1};
+    rv_buf_printf(out,
+                  "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"sim\",\"name\":\"w%u\","
+                  "\"version\":\"%.*s\",\"metadata\":{\"reeve\":{",
+                  title->workflow, RV_STR_FMT(title->version));
+    write_policy(&d, false);
+    rv_buf_lit(out, "}}},\"do\":[");
+    if (roll(&d, 6) == 0) {
+        write_impatient(&d);
+        rv_buf_lit(out, ",");
+    }
+    write_steps(&d);
+    rv_buf_lit(out, "]}");
+}

@@ -1,0 +1,88 @@
+/* check.h - the invariants of the pattern, each a function with its sentence on top. */
+#ifndef RV_SIM_CHECK_H
+#define RV_SIM_CHECK_H
+
+#include "sim/world/history.h"
+#include "sim/cast/ledger.h"
+
+struct bounds;
+struct server;
+
+/* All that hold between the rows of a task before and after one commit. */
+void check_transition(const struct transition *t);
+/* Families of it, each in the file of its name. */
+void check_state(const struct transition *t);
+void check_attempts(const struct transition *t);
+void check_undo(const struct transition *t);
+void check_leases(const struct transition *t);
+void check_ladder(const struct transition *t);
+void check_late(const struct transition *t);
+void check_delivery(const struct transition *t);
+void check_record(const struct transition *t);
+void check_secrets(const struct transition *t);
+void check_messages(const struct transition *t);
+void check_role(const struct transition *t);
+void check_operator(const struct transition *t);
+/* One step was undone, to be tried with another input, and the task goes forward again. */
+bool check_redone(const struct transition *t);
+void check_limits(const struct transition *t);
+/* How the attempt that was the newest before this commit stands after it. */
+enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,
+                                      const struct rv_step *step);
+
+/* check_promise.c: what was said to the outside is so. */
+void check_handed_out(struct world *w, const struct rv_poll *poll,
+                      const struct rv_request *request);
+/* check_delivery.c: what a poll is answered, for which somebody waits. `superseded`: the same poll
+ * has come once more, or the server stops. */
+void check_answered(struct world *w, const struct rv_poll *poll, bool superseded);
+void check_submitted(struct world *w, struct rv_str task, const char *client);
+/* The bodies of a reply call and of its answer. */
+void check_replied(struct world *w, struct rv_str request, struct rv_str answer);
+/* A token from its text. */
+uint64_t check_token(struct rv_str text);
+void check_operated(struct world *w, struct rv_str verb, struct rv_task_id task);
+void check_all_there(struct world *w, struct rv_store *store);
+
+/* check_effect.c: what was done outside fits. */
+void check_effect_after_undo(struct world *w, const struct effect *effect, bool zombie);
+void check_undo_beside_work(struct world *w, const struct effect *effect);
+/* What a compensation was told of the outcome of the step with that key. */
+void check_outcome(struct world *w, struct rv_str key, struct rv_str outcome);
+void check_ledger(struct world *w);
+
+/* check_secret.c: what is told to somebody whom the secret does not concern. */
+void check_no_token(struct world *w, struct rv_str text, const char *where);
+/* ... nor any payload. */
+void check_no_secret(struct world *w, struct rv_str text, const char *where);
+
+/* Asks for the lists in which no secret may stand. */
+void check_lists(struct world *w);
+
+/* check_load.c: after each batch. */
+void check_load(struct world *w, const struct server *s);
+/* check_idle.c: what was written in the time in which nothing happened, since `before`. */
+void check_idle(struct world *w, const struct bounds *before);
+
+/* check_again.c: the replies of the last call that a server answered with 503, and the next one. */
+enum { REFUSED_MAX = 32 };
+struct refused {
+    struct rv_step_id steps[REFUSED_MAX];
+    uint64_t tokens[REFUSED_MAX];
+    int64_t stop_at[REFUSED_MAX]; /* on the agent's clock: from then on it is silent */
+    uint32_t count;
+};
+void check_refused(struct world *w, struct refused *refused, struct rv_str request);
+void check_sent_again(struct world *w, struct refused *refused, struct rv_str request,
+                      int64_t agent_now);
+
+/* check_role.c: a claim of the supervisor's role was committed, of `another` process or not. */
+void check_claimed(struct world *w, bool another);
+/* Before the servers are killed at last. */
+void check_role_end(struct world *w);
+
+/* check_end.c: what must have come to pass once faults have stopped. */
+bool check_all_settled(struct world *w);
+void check_end(struct world *w);
+
+#endif

@@ -1,0 +1,89 @@
+#include "sim/check/check.h"
+
+#include "sim/world/fault.h"
+#include "sim/world/history.h"
+#include "sim/cast/said.h"
+#include "sim/world/server.h"
+#include "sim/world/world.h"
+
+/* Of a task that could not be read for a while, nobody has kept in mind who holds its attempts:
+ * leases end them. A-01 to A-03 are about the others. */
+
+/* what an agent got before it was started again is over before it gets anything new. */
+static void check_boot(struct world *w, const struct step_past *step, const struct rv_poll *poll)
+{
+    if (step->boot != history_hash(poll->boot) && poll->requests_count > 0)
+        world_violate(w, "A-01",
+                      "%.*s, started again, gets work while attempt %u of step %u, of "
+                      "its life before, is open",
+                      RV_STR_FMT(poll->instance), step->row.attempt, step->row.number);
+}
+
+/* A-02: the same poll gets the same open attempts, each time that it is answered. (Not when a
+ * change loses its guard: then it is decided again, and its poll perhaps answered without it; nor
+ * when the store has lost history, and the server forgets all that it knew.) */
+static void check_repeat(struct world *w, const struct step_past *step, const struct rv_poll *poll)
+{
+    bool there = false;
+    for (size_t i = 0; i < poll->requests_count; i++)
+        there |= poll->requests[i].token == step->row.token;
+    bool forgets = fault_happened(w, FAULT_CONFLICT) || fault_happened(w, FAULT_FAILOVER);
+    if (!there && !forgets && step->poll == history_hash(poll->poll) &&
+        step->boot == history_hash(poll->boot) && step->row.attempt_state == RV_ATTEMPT_OPEN)
+        world_violate(w, "A-02",
+                      "poll %.*s of %.*s took attempt %u of step %u, and is answered "
+                      "without it",
+                      RV_STR_FMT(poll->poll), RV_STR_FMT(poll->instance), step->row.attempt,
+                      step->row.number);
+}
+
+void check_answered(struct world *w, const struct rv_poll *poll, bool superseded)
+{
+    uint64_t holder = history_holder(poll->agent, poll->instance);
+    if (w->knobs.servers > 1)
+        return; /* what another one has handed out or ended meanwhile this one learns later */
+    for (size_t i = 0; i < w->history->count; i++) {
+        struct task_past *task = w->history->all[i];
+        for (uint32_t n = 0; n < task->row.open_count && !task->unreadable; n++) {
+            const struct step_past *step = history_step(task, task->row.open[n]);
+            if (step == NULL || step->holder != holder ||
+                !rv_attempt_state_live(step->row.attempt_state))
+                continue;
+            w->concerned = task->row.id;
+            check_boot(w, step, poll);
+            if (!superseded)
+                check_repeat(w, step, poll);
+        }
+    }
+}
+
+/* A-03: an attempt ends as undelivered only if its agent has not confirmed its answer; and without
+ * an effect only if no answer with it has left. */
+static void check_undelivered(const struct transition *t, const struct step_past *past,
+                              const struct rv_step *step)
+{
+    if (!rv_attempt_state_live(past->row.attempt_state) ||
+        check_state_now(t, past, step) != RV_ATTEMPT_UNDELIVERED)
+        return;
+    /* What comes in the same batch may be decided after the end. */
+    int64_t confirmed_at = said_confirmed_at(t->w, past->holder, past->poll);
+    const struct server *s = t->w->committing;
+    /* It may have confirmed another server's answer to the same poll, without the attempt. */
+    bool its = t->w->knobs.servers == 1 || said_has_left(t->w, past->row.token);
+    if (its && s != NULL && !t->past->unreadable && confirmed_at > past->began_at &&
+        confirmed_at < s->taken_at)
+        world_violate(t->w, "A-03", "step %u: attempt %u was confirmed and ended as undelivered",
+                      step->number, past->row.attempt);
+    if (said_has_left(t->w, past->row.token) && step->effect == RV_EFFECT_NONE)
+        world_violate(t->w, "A-03", "step %u: attempt %u has left, and counts as if it had not",
+                      step->number, past->row.attempt);
+}
+
+void check_delivery(const struct transition *t)
+{
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct step_past *past = history_step(t->past, t->steps[i].number);
+        if (past != NULL)
+            check_undelivered(t, past, &t->steps[i]);
+    }
+}

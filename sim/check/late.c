@@ -1,0 +1,64 @@
+#include "sim/check/check.h"
+
+#include "sim/cast/said.h"
+#include "sim/world/world.h"
+
+/* L-03: a reply that arrived before complete-by, for an attempt that was live, counts, however late
+ * it is decided: it is not refused as late, and its attempt does not expire in the batch that has
+ * the reply in hand. */
+static void check_in_time(const struct transition *t, const struct step_past *past,
+                          const struct rv_step *step)
+{
+    int64_t age_ms;
+    struct rv_step_id id = {t->task->id, step->number};
+    if (!rv_attempt_state_live(past->row.attempt_state) ||
+        said_reply(t->w, &id, past->row.token, &age_ms) == NULL ||
+        t->now - age_ms >= past->row.complete_by)
+        return;
+    if (check_state_now(t, past, step) == RV_ATTEMPT_EXPIRED)
+        world_violate(t->w, "L-03", "step %u: attempt %u expired, and its reply was there in time",
+                      step->number, past->row.attempt);
+    for (size_t i = 0; i < t->change->late_replies_count; i++) {
+        const struct rv_late_reply *late = &t->change->late_replies[i];
+        if (late->step.number == step->number && late->attempt == past->row.attempt &&
+            late->reason == RV_LATE_COMPLETE_BY && late->arrived_at != t->now - age_ms)
+            world_violate(t->w, "L-03", "step %u: a reply that arrived in time was refused as late",
+                          step->number);
+    }
+}
+
+/* L-06: a late `done` tells what its attempt has done: from then on the step's effect is done, and
+ * its output is there for the compensation; unless the step has its result, or is undone. */
+static void check_supplies(const struct transition *t, const struct rv_late_reply *late)
+{
+    const struct rv_step *step = &t->steps[late->step.number - 1];
+    if (late->output.at == NULL || step->state == RV_STEP_PROCESSED ||
+        step->state == RV_STEP_SKIPPED || step->undone)
+        return;
+    if (step->effect != RV_EFFECT_DONE || step->output.at == NULL)
+        world_violate(t->w, "L-06", "step %u: a late `done` came, and its effect is %s",
+                      step->number, rv_effect_text(step->effect));
+}
+
+/* L-06: a step counts as done only when an agent has said so. */
+static void check_done_was_said(const struct transition *t, const struct step_past *past,
+                                const struct rv_step *step)
+{
+    bool done = step->kind == RV_KIND_CALL && step->effect == RV_EFFECT_DONE;
+    bool was = past != NULL && past->row.effect == RV_EFFECT_DONE;
+    if (done && !was && !said_done(t->w, t->task->id, step->number))
+        world_violate(t->w, "L-06", "step %u counts as done, and no agent has said so",
+                      step->number);
+}
+
+void check_late(const struct transition *t)
+{
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct step_past *past = history_step(t->past, t->steps[i].number);
+        if (past != NULL)
+            check_in_time(t, past, &t->steps[i]);
+        check_done_was_said(t, past, &t->steps[i]);
+    }
+    for (size_t i = 0; i < t->change->late_replies_count; i++)
+        check_supplies(t, &t->change->late_replies[i]);
+}

@@ -1,0 +1,65 @@
+/* I-19: what was decided is recorded once, and read from there: no second evaluation changes it.
+ * Where a step stands (its place in the definition, its iteration, its agent) never changes. What a
+ * call asks for, and how control goes on from it (input, data, frames), stays through all its
+ * attempts; only a step that has failed for good may be begun anew, by a retry around it or by an
+ * operator. Other steps are filled in while control runs on through them, and stay once it has. */
+#include "sim/check/check.h"
+
+#include "sim/world/world.h"
+
+static uint64_t mixed(uint64_t sum, uint64_t number)
+{
+    sum = (sum ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum ^ sum >> 32;
+}
+
+struct record record_of(const struct rv_step *step)
+{
+    uint64_t place = mixed(mixed(mixed(1, step->kind), step->direction), step->undoes);
+    place = mixed(mixed(mixed(place, step->node), step->visit), history_hash(step->reference));
+    place = mixed(mixed(place, history_hash(step->iteration)), history_hash(step->agent));
+    uint64_t request = mixed(mixed(2, history_hash(step->input)), history_hash(step->data));
+    return (struct record){place, mixed(request, history_hash(step->frames))};
+}
+
+/* Whether the step has failed for good, and begins anew, perhaps both in this commit. A failure
+ * that the ladder repeats is counted; a timeout of the DSL ends the step whatever it waits for. */
+static bool is_anew(const struct transition *t, const struct step_past *past,
+                    const struct rv_step *step)
+{
+    enum rv_attempt_state was = check_state_now(t, past, step);
+    bool failed = was == RV_ATTEMPT_FAILED || was == RV_ATTEMPT_EXPIRED || was == RV_ATTEMPT_LOST;
+    bool counted = step->failure_count > 0 || step->round > 0;
+    bool ended = rv_attempt_state_live(past->row.attempt_state) && failed;
+    bool timed_out = past->row.deadline != 0 && past->row.deadline <= t->now;
+    /* An operator gives the scopes around a step their time again: he skips it, or it has waited
+     * for another one's undo. */
+    bool operated = step->state == RV_STEP_SKIPPED || t->past->row.redo == step->number;
+    return past->row.state == RV_STEP_ERROR || operated || ((ended || timed_out) && !counted);
+}
+
+static void check_step_record(const struct transition *t, const struct step_past *past,
+                              const struct rv_step *step)
+{
+    bool runs = past->row.kind != RV_KIND_CALL && rv_step_state_open(past->row.state);
+    if (runs)
+        return;
+    struct record now = record_of(step);
+    if (now.place != past->record.place)
+        world_violate(t->w, "I-19", "step %u was decided once more: it is another one now",
+                      step->number);
+    if (now.request != past->record.request && !is_anew(t, past, step))
+        world_violate(t->w, "I-19",
+                      "step %u, which is %s, was evaluated once more, and asks for something else",
+                      step->number, rv_step_state_text(past->row.state));
+}
+
+void check_record(const struct transition *t)
+{
+    for (size_t i = 0; i < t->change->steps_count; i++) {
+        const struct rv_step *step = t->change->steps[i];
+        const struct step_past *past = history_step(t->past, step->number);
+        if (past != NULL)
+            check_step_record(t, past, step);
+    }
+}

@@ -1,0 +1,212 @@
+#include "sim/check/check.h"
+
+#include "sim/world/world.h"
+
+static bool forward_call(const struct rv_step *step)
+{
+    return step->direction == RV_FORWARD && step->kind == RV_KIND_CALL;
+}
+
+static enum rv_undo_way way_of(const struct transition *t, const struct rv_step *step)
+{
+    return rv_definition_undo_way(t->past->definition, step->node);
+}
+
+/* I-12: once a task is being undone no forward step begins, opens again or completes. */
+static void check_no_way_forward(const struct transition *t)
+{
+    if (t->past->row.direction != RV_UNDO || t->past->row.revision == 0 || check_redone(t))
+        return;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        const struct step_past *past = history_step(t->past, step->number);
+        if (step->direction != RV_FORWARD)
+            continue;
+        bool opened = past != NULL && !rv_step_state_open(past->row.state) &&
+                      rv_step_state_open(step->state);
+        bool handed = past != NULL && past->row.attempt != step->attempt;
+        bool completed = past != NULL && past->row.state != RV_STEP_PROCESSED &&
+                         step->state == RV_STEP_PROCESSED;
+        if (past == NULL || opened || handed || completed)
+            world_violate(t->w, "I-12", "forward step %u goes on while its task is undone",
+                          step->number);
+    }
+}
+
+/* I-14: no compensation is open while a forward attempt of the task may still be at work. */
+static void check_not_beside(const struct transition *t)
+{
+    const struct rv_step *undo = NULL, *forward = NULL;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        if (step->direction == RV_UNDO && rv_step_state_open(step->state))
+            undo = step;
+        if (forward_call(step) && rv_attempt_state_live(step->attempt_state))
+            forward = step;
+    }
+    if (undo != NULL && forward != NULL)
+        world_violate(t->w, "I-14", "compensation %u is open beside forward step %u", undo->number,
+                      forward->number);
+}
+
+/* I-13: what is compensated may have had an effect and was not undone before; and before a step
+ * that completed is undone, everything that began after it has been. (A step that failed and that a
+ * DSL retry kept for later ends when the flow gives it up, perhaps after steps that began later.)
+ */
+static void check_order(const struct transition *t, const struct rv_step *step)
+{
+    const struct rv_step *undone = &t->steps[step->undoes - 1];
+    const struct step_past *past = history_step(t->past, step->undoes);
+    if (!forward_call(undone) || undone->effect == RV_EFFECT_NONE || (past && past->row.undone))
+        world_violate(t->w, "I-13", "step %u is compensated without need", undone->number);
+    if (past == NULL || past->row.state != RV_STEP_PROCESSED)
+        return;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *later = &t->steps[i];
+        const struct step_past *seen = history_step(t->past, later->number);
+        bool depends = seen == NULL || seen->created_in >= past->left_in;
+        if (forward_call(later) && later->number > undone->number && depends &&
+            later->effect != RV_EFFECT_NONE && !later->undone &&
+            way_of(t, later) != RV_UNDO_NOTHING)
+            world_violate(t->w, "I-13", "step %u is compensated before step %u, which came after",
+                          undone->number, later->number);
+    }
+}
+
+/* I-13: one step is undone at a time. */
+static void check_one_by_one(const struct transition *t)
+{
+    uint32_t undoes = 0;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        if (step->direction != RV_UNDO || !rv_step_state_open(step->state))
+            continue;
+        if (undoes != 0 && undoes != step->undoes)
+            world_violate(t->w, "I-13", "steps %u and %u are undone at once", undoes, step->undoes);
+        undoes = step->undoes;
+    }
+}
+
+/* I-16: a step counts as undone when all of its compensation is done, or nothing is needed. */
+static void check_undone(const struct transition *t, const struct rv_step *forward)
+{
+    const struct step_past *past = history_step(t->past, forward->number);
+    if (!forward->undone || (past != NULL && past->row.undone))
+        return;
+    if (way_of(t, forward) == RV_UNDO_NOTHING)
+        return;
+    bool done = false, open = false;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        if (step->undoes != forward->number)
+            continue;
+        done |= step->kind == RV_KIND_CALL && step->state == RV_STEP_PROCESSED;
+        open |= rv_step_state_open(step->state);
+    }
+    if (!done || open)
+        world_violate(t->w, "I-16", "step %u counts as undone, but its compensation is not done",
+                      forward->number);
+}
+
+static bool was_replaced(const struct transition *t, uint32_t number)
+{
+    for (size_t i = 0; i < t->steps_count; i++)
+        if (t->steps[i].replaces == number)
+            return true;
+    return false;
+}
+
+/* I-16: a compensated task has undone every step that may have had an effect; a cancelled one had
+ * none, if it was not given up on purpose; a processed one was never compensated in any part, but
+ * for what was tried with another input afterwards. */
+static void check_ends(const struct transition *t)
+{
+    enum rv_task_state state = t->task->state;
+    if (t->past->row.revision != 0 && state == t->past->row.state)
+        return;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        bool effect = forward_call(step) && step->effect != RV_EFFECT_NONE;
+        if (state == RV_TASK_COMPENSATED && effect && !step->undone)
+            world_violate(t->w, "I-16", "the task is compensated, but step %u is not undone",
+                          step->number);
+        if (state == RV_TASK_CANCELLED && effect && !history_abandons(t->task) &&
+            !was_replaced(t, step->number))
+            world_violate(t->w, "I-16", "the task is cancelled, but step %u may have had an effect",
+                          step->number);
+        if (state == RV_TASK_PROCESSED && step->direction == RV_UNDO &&
+            !was_replaced(t, step->undoes))
+            world_violate(t->w, "I-16", "the task is processed, but step %u compensates",
+                          step->number);
+        bool over = state == RV_TASK_COMPENSATED || state == RV_TASK_CANCELLED ||
+                    state == RV_TASK_PROCESSED;
+        if (over && (rv_step_state_open(step->state) || rv_attempt_state_live(step->attempt_state)))
+            world_violate(t->w, "I-16", "the task is %s, but step %u is %s",
+                          rv_task_state_text(state), step->number, rv_step_state_text(step->state));
+    }
+}
+
+/* L-06: what has passed its point of no return is never undone; but one step of it may be, to be
+ * tried with another input. */
+static void check_pivot(const struct transition *t)
+{
+    bool was = t->past->row.direction == RV_UNDO && t->past->row.redo == 0;
+    bool is = t->task->direction == RV_UNDO && t->task->redo == 0 &&
+              t->task->state != RV_TASK_CANCELLED;
+    if (was || !is || t->past->row.revision == 0)
+        return;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct step_past *past = history_step(t->past, t->steps[i].number);
+        if (past != NULL && past->row.state == RV_STEP_PROCESSED && forward_call(&t->steps[i]) &&
+            way_of(t, &t->steps[i]) == RV_UNDO_PIVOT)
+            world_violate(t->w, "L-06", "a task is undone, and has passed its pivot, step %u",
+                          t->steps[i].number);
+    }
+}
+
+/* L-06: an undo waits for an operator because nobody knows how only where that is so. */
+static void check_no_undo(const struct transition *t)
+{
+    bool called = false, needed = false;
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        called |= t->change->alerts[i].kind == RV_ALERT_NO_UNDO;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        enum rv_undo_way way = way_of(t, &t->steps[i]);
+        needed |= forward_call(&t->steps[i]) && t->steps[i].effect != RV_EFFECT_NONE &&
+                  !t->steps[i].undone && (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT);
+    }
+    if (called && !needed)
+        world_violate(t->w, "L-06", "an operator is called to undo what declares how it is undone");
+}
+
+/* I-14: an attempt that left and ended unheard may be at work until the end of its lease: no
+ * compensation begins before. */
+static void check_quiet(const struct transition *t, const struct rv_step *undo)
+{
+    if (t->now < t->past->quiet_at)
+        world_violate(t->w, "I-14",
+                      "compensation %u begins %lld ms before an attempt that ended "
+                      "unheard is over",
+                      undo->number, (long long)(t->past->quiet_at - t->now));
+}
+
+void check_undo(const struct transition *t)
+{
+    check_pivot(t);
+    check_no_undo(t);
+    check_no_way_forward(t);
+    check_not_beside(t);
+    check_one_by_one(t);
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        bool begins = step->direction == RV_UNDO && history_step(t->past, step->number) == NULL;
+        if (begins)
+            check_quiet(t, step);
+        const struct step_past *undone = begins ? history_step(t->past, step->undoes) : NULL;
+        if (begins && (undone == NULL || !undone->undo_begun))
+            check_order(t, step);
+        if (forward_call(step))
+            check_undone(t, step);
+    }
+    check_ends(t);
+}

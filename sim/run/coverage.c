@@ -1,0 +1,184 @@
+#include "sim/run/coverage.h"
+
+#include "sim/world/history.h"
+#include "sim/world/world.h"
+
+/* One of the tables, for walks over all edges. */
+struct table {
+    const char *name;
+    int cells;
+    int states;
+    bool (*may_move)(int from, int to);
+    const char *(*text)(int state);
+};
+
+static bool task_may(int from, int to)
+{
+    return rv_task_may_move((enum rv_task_state)from, (enum rv_task_state)to);
+}
+
+static bool step_may(int from, int to)
+{
+    return rv_step_may_move((enum rv_step_state)from, (enum rv_step_state)to);
+}
+
+static bool attempt_may(int from, int to)
+{
+    return rv_attempt_may_move((enum rv_attempt_state)from, (enum rv_attempt_state)to);
+}
+
+static const char *task_text(int state)
+{
+    return rv_task_state_text((enum rv_task_state)state);
+}
+
+static const char *step_text(int state)
+{
+    return rv_step_state_text((enum rv_step_state)state);
+}
+
+static const char *attempt_text(int state)
+{
+    return rv_attempt_state_text((enum rv_attempt_state)state);
+}
+
+static const struct table tables[] = {
+    {"task", CELLS_TASK, RV_TASK_STATE_COUNT, task_may, task_text},
+    {"step", CELLS_STEP, RV_STEP_STATE_COUNT, step_may, step_text},
+    {"attempt", CELLS_ATTEMPT, RV_ATTEMPT_STATE_COUNT, attempt_may, attempt_text},
+};
+enum { TASK, STEP, ATTEMPT, TABLES };
+
+static int cell_of(const struct table *table, int from, int to)
+{
+    return table->cells + from * table->states + to;
+}
+
+/* ---- seeing ---- */
+
+static void take(struct coverage *coverage, const struct world *w, int number, int from, int to)
+{
+    const struct table *table = &tables[number];
+    if (from == to || !table->may_move(from, to))
+        return; /* a commit may take several edges at once */
+    int cell = cell_of(table, from, to);
+    coverage->edges[cell]++;
+    for (int f = 0; f < FAULT_COUNT; f++) {
+        int64_t at = w->faults->struck_at[f];
+        if (at >= 0 && w->now - at <= COVERAGE_AFTER_MS)
+            coverage->pairs[cell][f]++;
+    }
+}
+
+/* How the step's newest attempt of before ended, if a new one has begun. */
+static enum rv_attempt_state archived(const struct transition *t, const struct rv_step *was)
+{
+    for (size_t i = 0; i < t->change->attempts_count; i++) {
+        const struct rv_attempt *attempt = &t->change->attempts[i];
+        if (attempt->step.number == was->number && attempt->number == was->attempt)
+            return attempt->state;
+    }
+    return was->attempt_state;
+}
+
+static void see_step(struct coverage *coverage, const struct transition *t,
+                     const struct rv_step *step)
+{
+    static const struct rv_step none;
+    const struct step_past *past = history_step(t->past, step->number);
+    const struct rv_step *was = past ? &past->row : &none;
+    if (past != NULL)
+        take(coverage, t->w, STEP, (int)was->state, (int)step->state);
+    if (step->attempt == was->attempt) {
+        take(coverage, t->w, ATTEMPT, (int)was->attempt_state, (int)step->attempt_state);
+        return;
+    }
+    take(coverage, t->w, ATTEMPT, (int)was->attempt_state, (int)archived(t, was));
+    take(coverage, t->w, ATTEMPT, RV_ATTEMPT_NONE, (int)step->attempt_state);
+}
+
+void coverage_see(struct coverage *coverage, const struct transition *t)
+{
+    if (coverage == NULL)
+        return;
+    if (t->past->row.revision != 0)
+        take(coverage, t->w, TASK, (int)t->past->row.state, (int)t->task->state);
+    for (size_t i = 0; i < t->change->steps_count; i++)
+        see_step(coverage, t, t->change->steps[i]);
+}
+
+/* ---- telling ---- */
+
+void coverage_end(struct coverage *coverage, const struct world *w)
+{
+    for (int f = 0; coverage != NULL && f < FAULT_COUNT; f++)
+        coverage->worlds[f] += w->faults->struck_at[f] >= 0;
+}
+
+void coverage_add(struct coverage *coverage, const struct coverage *more)
+{
+    for (int f = 0; f < FAULT_COUNT; f++)
+        coverage->worlds[f] += more->worlds[f];
+    for (int cell = 0; cell < CELLS_COUNT; cell++) {
+        coverage->edges[cell] += more->edges[cell];
+        for (int f = 0; f < FAULT_COUNT; f++)
+            coverage->pairs[cell][f] += more->pairs[cell][f];
+    }
+}
+
+static unsigned pairs_met(const struct coverage *coverage, int cell)
+{
+    unsigned met = 0;
+    for (int f = 0; f < FAULT_COUNT; f++)
+        met += coverage->pairs[cell][f] != 0;
+    return met;
+}
+
+struct coverage_sum coverage_sum(const struct coverage *coverage)
+{
+    struct coverage_sum sum = {0};
+    for (int f = 0; f < FAULT_COUNT; f++)
+        sum.faults += coverage->worlds[f] != 0;
+    for (const struct table *table = tables; table < tables + TABLES; table++)
+        for (int from = 0; from < table->states; from++)
+            for (int to = 0; to < table->states; to++) {
+                if (!table->may_move(from, to))
+                    continue;
+                int cell = cell_of(table, from, to);
+                sum.edges++;
+                sum.edges_met += coverage->edges[cell] != 0;
+                sum.pairs += sum.faults;
+                sum.pairs_met += pairs_met(coverage, cell);
+            }
+    return sum;
+}
+
+static void missing(const struct coverage *coverage, const struct table *table, int from, int to,
+                    unsigned faults, const char *before, FILE *out)
+{
+    int cell = cell_of(table, from, to);
+    if (!table->may_move(from, to) ||
+        (coverage->edges[cell] != 0 && pairs_met(coverage, cell) == faults))
+        return;
+    fprintf(out, "%s%s from %s to %s, %llu times", before, table->name, table->text(from),
+            table->text(to), (unsigned long long)coverage->edges[cell]);
+    if (coverage->edges[cell] != 0) {
+        fprintf(out, ", never after");
+        for (int f = 0; f < FAULT_COUNT; f++)
+            if (coverage->pairs[cell][f] == 0 && coverage->worlds[f] != 0)
+                fprintf(out, " %s", fault_name((enum fault)f));
+    }
+    fputc('\n', out);
+}
+
+void coverage_missing(const struct coverage *coverage, const char *before, FILE *out)
+{
+    unsigned faults = coverage_sum(coverage).faults;
+    for (int f = 0; f < FAULT_COUNT; f++)
+        if (coverage->worlds[f] == 0)
+            fprintf(out, "%sin no world: %s\n", before, fault_name((enum fault)f));
+    for (const struct table *table = tables; table < tables + TABLES; table++)
+        for (int from = 0; from < table->states; from++)
+            for (int to = 0; to < table->states; to++)
+                missing(coverage, table, from, to, faults, before, out);
+}

@@ -1,0 +1,49 @@
+/* coverage.h - which edges of the state tables worlds have taken, and after which faults. */
+#ifndef RV_SIM_COVERAGE_H
+#define RV_SIM_COVERAGE_H
+
+#include "core/state.h"
+#include "sim/world/fault.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    CELLS_TASK = 0,
+    CELLS_STEP = CELLS_TASK + RV_TASK_STATE_COUNT * RV_TASK_STATE_COUNT,
+    CELLS_ATTEMPT = CELLS_STEP + RV_STEP_STATE_COUNT * RV_STEP_STATE_COUNT,
+    CELLS_COUNT = CELLS_ATTEMPT + RV_ATTEMPT_STATE_COUNT * RV_ATTEMPT_STATE_COUNT
+};
+
+/* A pair of an edge and a class of faults is met when a commit takes the edge at most five seconds
+ * of the world's time after a fault of the class struck, or was still at work. */
+enum { COVERAGE_AFTER_MS = 5000 };
+
+/* Counters by table, from, to; only those of edges that are in a table are ever raised. Faults that
+ * no world of the run could have (those of disks, where the store is in memory) make no pairs. */
+struct coverage {
+    uint64_t edges[CELLS_COUNT];
+    uint64_t pairs[CELLS_COUNT][FAULT_COUNT];
+    uint64_t worlds[FAULT_COUNT]; /* in which the fault struck */
+};
+
+struct coverage_sum {
+    unsigned faults; /* that struck */
+    unsigned edges;
+    unsigned edges_met;
+    unsigned pairs;
+    unsigned pairs_met;
+};
+
+struct transition;
+/* A commit, as seen before the history takes it over. */
+void coverage_see(struct coverage *coverage, const struct transition *t);
+/* The world is over. */
+void coverage_end(struct coverage *coverage, const struct world *w);
+void coverage_add(struct coverage *coverage, const struct coverage *more);
+struct coverage_sum coverage_sum(const struct coverage *coverage);
+/* One line for each edge that was never taken, and for each that was not after every fault. */
+void coverage_missing(const struct coverage *coverage, const char *before, FILE *out);
+
+#endif

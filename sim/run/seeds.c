@@ -1,0 +1,326 @@
+/* Each process of the crew takes every so-many-th seed and notes in shared memory what it does. The
+ * parent watches: it tells of each failure, by running the world again with its transcript, and
+ * puts a new process where one has died, past the seed that it died of. */
+#include "sim/run/seeds.h"
+
+#include "sim/run/coverage.h"
+#include "sim/run/run.h"
+#include "sim/run/transcript.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FAILURES_TOLD = 8, LINES_TOLD = 60, TWICE_EVERY = 100, HANGS_AFTER_S = 120 };
+
+struct failure {
+    uint64_t seed;
+    bool twice; /* two runs of it differ: the same world again, or its twin on the other store */
+};
+
+/* One process of the crew. */
+struct hand {
+    uint64_t next; /* the seed under way, counted from the first */
+    uint64_t passed;
+    uint64_t failed;
+    uint64_t events;
+    uint64_t commits;
+    uint64_t twice; /* worlds that were run twice */
+    struct failure failures[FAILURES_TOLD];
+    struct coverage coverage;
+};
+
+struct crew {
+    const struct options *options;
+    struct hand *hands; /* shared */
+    pid_t pids[JOBS_MAX];
+    uint64_t told[JOBS_MAX];   /* failures of each */
+    uint64_t seen[JOBS_MAX];   /* its seed when it was looked at last */
+    double moved_at[JOBS_MAX]; /* when it was another one for the last time */
+    const char *before;        /* each line of ours */
+    double begun_at;
+    uint64_t told_in_full;
+};
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- a process of the crew ---- */
+
+static void failed(struct hand *hand, struct failure failure)
+{
+    if (hand->failed < FAILURES_TOLD)
+        hand->failures[hand->failed] = failure;
+    hand->failed++;
+}
+
+static const struct with *twin_of(const struct options *o)
+{
+    return o->differential ? &o->twin : &o->with;
+}
+
+static void world_do(const struct options *o, struct hand *hand, uint64_t seed)
+{
+    struct world_setup setup = {.seed = seed, .with = &o->with, .coverage = &hand->coverage};
+    struct outcome outcome, again;
+    run_here(&setup, &outcome);
+    hand->events += outcome.events;
+    hand->commits += outcome.commits;
+    if (!outcome.passed) {
+        failed(hand, (struct failure){.seed = seed});
+        return;
+    }
+    if (seed % TWICE_EVERY == 0 || o->differential) {
+        setup.with = twin_of(o);
+        run_here(&setup, &again);
+        hand->twice++;
+        if (!outcome_same(&outcome, &again)) {
+            failed(hand, (struct failure){.seed = seed, .twice = true});
+            return;
+        }
+    }
+    hand->passed++;
+}
+
+static _Noreturn void hand_work(const struct options *o, struct hand *hand)
+{
+    for (; hand->next < o->seeds; hand->next += o->jobs)
+        world_do(o, hand, o->start + hand->next);
+    fflush(stdout);
+    exit(0);
+}
+
+static void hand_start(struct crew *crew, uint64_t number)
+{
+    fflush(NULL);
+    crew->moved_at[number] = seconds_now();
+    crew->pids[number] = fork();
+    if (crew->pids[number] < 0) {
+        perror("reeve-sim: fork");
+        exit(1);
+    }
+    if (crew->pids[number] == 0)
+        hand_work(crew->options, &crew->hands[number]);
+}
+
+/* ---- telling ---- */
+
+static FILE *transcript_of(const struct with *with, uint64_t seed, struct outcome *ret)
+{
+    FILE *file = tmpfile();
+    if (file == NULL) {
+        perror("reeve-sim: a temporary file");
+        exit(1);
+    }
+    struct world_setup setup = {.seed = seed, .with = with, .transcript = file};
+    run_apart(&setup, ret);
+    return file;
+}
+
+static void replay_say(const struct crew *crew, uint64_t seed)
+{
+    struct rv_buf with;
+    rv_buf_init(&with, WITH_BYTES_MAX);
+    with_write(&crew->options->with, &with);
+    printf("%s  for all of it: reeve-sim --seed %llu%s%.*s\n", crew->before,
+           (unsigned long long)seed, with.len > 0 ? " --with " : "", RV_STR_FMT(rv_buf_str(&with)));
+    rv_buf_done(&with);
+}
+
+static void tell_twice(const struct crew *crew, uint64_t seed)
+{
+    struct outcome first, second;
+    const struct options *o = crew->options;
+    FILE *a = transcript_of(&o->with, seed, &first);
+    FILE *b = transcript_of(twin_of(o), seed, &second);
+    printf("%sseed %llu FAILED %s differ\n", crew->before, (unsigned long long)seed,
+           o->differential ? "D-02: the worlds of the two stores" : "D-01: two runs of it");
+    if (!second.passed)
+        printf("%s  the second one fails %s: %s\n", crew->before, second.invariant, second.detail);
+    if (transcript_same(a, b, o->differential ? TRANSCRIPT_HEAD : 0, crew->before, stdout))
+        printf("%s  their transcripts do not\n", crew->before);
+    fclose(a);
+    fclose(b);
+}
+
+static void tell(struct crew *crew, struct failure failure)
+{
+    if (crew->told_in_full++ >= FAILURES_TOLD) {
+        printf("%sseed %llu FAILED\n", crew->before, (unsigned long long)failure.seed);
+        return;
+    }
+    if (failure.twice) {
+        tell_twice(crew, failure.seed);
+        return;
+    }
+    char before[16];
+    struct outcome outcome;
+    FILE *transcript = transcript_of(&crew->options->with, failure.seed, &outcome);
+    if (outcome.passed)
+        printf("%sseed %llu FAILED D-01: and passed when it was run again\n", crew->before,
+               (unsigned long long)failure.seed);
+    else
+        printf("%sseed %llu FAILED %s: %s\n", crew->before, (unsigned long long)failure.seed,
+               outcome.invariant, outcome.detail);
+    replay_say(crew, failure.seed);
+    printf("%s  its last lines%s%s:\n", crew->before,
+           outcome.task[0] ? " about all tasks or task " : "", outcome.task);
+    snprintf(before, sizeof before, "%s  ", crew->before);
+    transcript_tail(transcript, outcome.task, LINES_TOLD, before, stdout);
+    fclose(transcript);
+    fflush(stdout);
+}
+
+static void coverage_of(const struct crew *crew, struct coverage *ret)
+{
+    *ret = (struct coverage){.edges = {0}};
+    for (uint64_t i = 0; i < crew->options->jobs; i++)
+        coverage_add(ret, &crew->hands[i].coverage);
+}
+
+static void progress(const struct crew *crew)
+{
+    const struct options *o = crew->options;
+    uint64_t done = 0, bad = 0, events = 0;
+    double seconds = seconds_now() - crew->begun_at + 0.001;
+    for (uint64_t i = 0; i < o->jobs; i++) {
+        done += crew->hands[i].passed + crew->hands[i].failed;
+        bad += crew->hands[i].failed;
+        events += crew->hands[i].events;
+    }
+    static struct coverage coverage; /* too large for the stack */
+    coverage_of(crew, &coverage);
+    struct coverage_sum sum = coverage_sum(&coverage);
+    fprintf(stderr,
+            "\r%llu of %llu seeds, %.0f/s, %.1f M events, %.0f %% of edges, %.1f %% of pairs, "
+            "%llu failed ",
+            (unsigned long long)done, (unsigned long long)o->seeds, (double)done / seconds,
+            (double)events / 1e6, 100.0 * sum.edges_met / sum.edges,
+            sum.pairs ? 100.0 * sum.pairs_met / sum.pairs : 0, (unsigned long long)bad);
+}
+
+/* ---- the parent ---- */
+
+/* A process that has died has found something too: it counts against the seed under way. */
+static void hand_ended(struct crew *crew, uint64_t number, int status)
+{
+    struct hand *hand = &crew->hands[number];
+    crew->pids[number] = 0;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return;
+    if (hand->next >= crew->options->seeds) {
+        /* Past its last seed: a sanitizer reports leaks at the end. */
+        printf("%sFAILED crash: a process of the crew ended unhappily after its last seed\n",
+               crew->before);
+        hand->failed++;
+        return;
+    }
+    failed(hand, (struct failure){.seed = crew->options->start + hand->next});
+    hand->next += crew->options->jobs;
+    hand_start(crew, number);
+}
+
+static void hands_watch(struct crew *crew)
+{
+    double now = seconds_now();
+    for (uint64_t i = 0; i < crew->options->jobs; i++) {
+        struct hand *hand = &crew->hands[i];
+        for (; crew->told[i] < hand->failed && crew->told[i] < FAILURES_TOLD; crew->told[i]++)
+            tell(crew, hand->failures[crew->told[i]]);
+        if (hand->next != crew->seen[i])
+            crew->moved_at[i] = now;
+        crew->seen[i] = hand->next;
+        if (crew->pids[i] != 0 && now - crew->moved_at[i] > HANGS_AFTER_S)
+            kill(crew->pids[i], SIGKILL);
+    }
+}
+
+static void crew_wait(struct crew *crew)
+{
+    double said_at = crew->begun_at;
+    uint64_t left = crew->options->jobs;
+    while (left > 0) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        for (uint64_t i = 0; pid > 0 && i < crew->options->jobs; i++) {
+            if (crew->pids[i] != pid)
+                continue;
+            hand_ended(crew, i, status);
+            left -= crew->pids[i] == 0;
+        }
+        hands_watch(crew);
+        if (!crew->options->quiet && seconds_now() - said_at > 1) {
+            said_at = seconds_now();
+            progress(crew);
+        }
+        if (pid <= 0)
+            nanosleep(&(struct timespec){0, 20000000}, NULL);
+    }
+    if (!crew->options->quiet) {
+        progress(crew);
+        fputc('\n', stderr);
+    }
+}
+
+static void coverage_say(const struct crew *crew)
+{
+    static struct coverage coverage;
+    coverage_of(crew, &coverage);
+    struct coverage_sum sum = coverage_sum(&coverage);
+    printf("%sedges %u of %u, pairs of an edge and one of %u faults before it %u of %u (%.1f %%)\n",
+           crew->before, sum.edges_met, sum.edges, sum.faults, sum.pairs_met, sum.pairs,
+           sum.pairs ? 100.0 * sum.pairs_met / sum.pairs : 0);
+    if (crew->options->coverage)
+        coverage_missing(&coverage, crew->before, stdout);
+}
+
+static int crew_result(const struct crew *crew)
+{
+    const struct options *o = crew->options;
+    uint64_t passed = 0, bad = 0, twice = 0;
+    for (uint64_t i = 0; i < o->jobs; i++) {
+        passed += crew->hands[i].passed;
+        bad += crew->hands[i].failed;
+        twice += crew->hands[i].twice;
+    }
+    printf("%s%llu seeds from %llu on, %llu of them run twice, in %.1f s\n", crew->before,
+           (unsigned long long)o->seeds, (unsigned long long)o->start, (unsigned long long)twice,
+           seconds_now() - crew->begun_at);
+    coverage_say(crew);
+    if (o->tap)
+        printf("1..1\n%sok 1 - %llu worlds from seed %llu on\n", bad ? "not " : "",
+               (unsigned long long)o->seeds, (unsigned long long)o->start);
+    else
+        printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)bad);
+    return bad ? 1 : 0;
+}
+
+int seeds_run(const struct options *options)
+{
+    struct crew crew = {
+        .options = options,
+        .before = options->tap ? "# " : "",
+        .begun_at = seconds_now(),
+    };
+    size_t bytes = options->jobs * sizeof *crew.hands;
+    crew.hands = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (crew.hands == MAP_FAILED) {
+        perror("reeve-sim: mmap");
+        return 1;
+    }
+    for (uint64_t i = 0; i < options->jobs; i++) {
+        crew.hands[i].next = i;
+        hand_start(&crew, i);
+    }
+    crew_wait(&crew);
+    return crew_result(&crew);
+}

@@ -1,0 +1,239 @@
+#include "sim/store/database.h"
+#include "sim/world/fault.h"
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "sim/store/rewind.h"
+#include "sim/world/server.h"
+#include "sim/store/storage.h"
+#include "sim/cast/workload.h"
+#include "sim/world/world.h"
+
+#include <stdlib.h>
+
+enum { SWING_MS = 20000, NO_DRIFT = 10000 }; /* of the clock, back and forth */
+enum { WALL_START_MS = 1000000000, CLOCK_JUMP_MS = 3600 * 1000 };
+
+/* A triangle is as good as a sine, and needs no library's rounding. */
+static int64_t swing(int64_t now, int64_t amplitude)
+{
+    int64_t phase = now % SWING_MS * 4;
+    int64_t quarter = phase / SWING_MS;
+    int64_t rest = phase % SWING_MS * amplitude / SWING_MS;
+    switch (quarter) {
+    case 0:
+        return rest;
+    case 1:
+        return amplitude - rest;
+    case 2:
+        return -rest;
+    default:
+        return rest - amplitude;
+    }
+}
+
+/* How far the clock is beside itself at this instant. */
+static int64_t clock_error(const struct world *w)
+{
+    const struct knobs *k = &w->knobs;
+    int64_t at = w->healed ? w->healed_at : w->now;
+    int64_t drift_ppm = k->clock_drift != 0 ? (int64_t)k->clock_drift - NO_DRIFT : 0;
+    int64_t error = at * drift_ppm / 1000000 + swing(at, k->clock_swing_ms);
+    if (k->clock_noise_ms != 0 && !w->healed)
+        error += (int64_t)(rv_hash_int(w->seed ^ (uint64_t)at) % k->clock_noise_ms);
+    return error;
+}
+
+int64_t database_wall(const struct world *w)
+{
+    return w->now + w->database->wall_ahead + clock_error(w);
+}
+
+bool database_clock_good(const struct world *w)
+{
+    const struct knobs *k = &w->knobs;
+    return !fault_happened(w, FAULT_CLOCK_JUMP) && k->clock_drift == 0 && k->clock_swing_ms == 0 &&
+           k->clock_noise_ms == 0;
+}
+
+static int64_t wall_now(void *self)
+{
+    return database_wall(self);
+}
+
+void database_new(struct world *w)
+{
+    struct database *d = calloc(1, sizeof *d);
+    rv_assert(d != NULL);
+    w->database = d;
+    d->wall_ahead = WALL_START_MS;
+    d->clock = (struct rv_wall_clock){wall_now, w};
+    d->absences = calloc(ABSENCES_KEPT, sizeof *d->absences);
+    enum rv_err err = rv_store_memory_data_new(&d->data);
+    rv_assert(err == RV_OK && d->absences != NULL);
+    storage_new(w);
+    if (!database_shared(w))
+        return;
+    rv_store_memory_data_share(d->data);
+    rv_store_memory_data_keep(d->data, REWIND_MAX);
+    rewind_new(w);
+    err = rv_store_memory_open(d->data, d->clock, &d->reader);
+    rv_assert(err == RV_OK);
+}
+
+enum rv_err database_open(struct world *w, struct rv_store **ret_store)
+{
+    if (w->storage != NULL)
+        return storage_open(w, w->database->clock, ret_store);
+    return rv_store_memory_open(w->database->data, w->database->clock, ret_store);
+}
+
+void database_free(struct world *w)
+{
+    struct database *d = w->database;
+    if (d == NULL)
+        return;
+    storage_free(w);
+    if (d->reader != NULL)
+        d->reader->ops->close(d->reader);
+    rv_store_memory_data_free(d->data);
+    free(d->absences);
+    free(d);
+}
+
+bool database_was_alone(const struct world *w, int64_t at)
+{
+    const struct database *d = w->database;
+    for (size_t i = 0; i < d->absences_count; i++)
+        if (at > d->absences[i].from && at <= d->absences[i].until)
+            return true;
+    return false;
+}
+
+static void absence_add(struct database *d, int64_t from, int64_t until)
+{
+    if (d->absences_count < ABSENCES_KEPT)
+        d->absences[d->absences_count++] = (struct absence_seen){from, until};
+}
+
+void database_reads_clock(struct world *w)
+{
+    if (w->database->read_at < database_wall(w))
+        w->database->read_at = database_wall(w);
+}
+
+/* Only what is an absence beyond doubt: checkers want to be sure. */
+void database_look(struct world *w, int64_t slack_ms)
+{
+    struct database *d = w->database;
+    int64_t now = database_wall(w);
+    if (d->looked_at != 0 && now - d->looked_at > slack_ms)
+        absence_add(d, d->looked_at, now);
+    if (now > d->looked_at)
+        d->looked_at = now;
+}
+
+/* A look leaves no trace in the store: where nothing was committed while the clock was ahead, the
+ * time since then comes once more, for the next process or for another server. */
+static void comes_again(struct database *d, int64_t from)
+{
+    for (size_t i = 0; i < d->absences_count; i++)
+        if (d->absences[i].until > from)
+            d->absences[i].until = from;
+}
+
+void database_found(struct world *w, int64_t alive_at)
+{
+    struct database *d = w->database;
+    int64_t now = database_wall(w);
+    if (w->knobs.servers > 1 && d->looked_at != 0)
+        return; /* others look, too */
+    int64_t from_here = now > alive_at ? now : alive_at;
+    comes_again(d, from_here);
+    d->looked_at = from_here;
+    if (alive_at != 0)
+        absence_add(d, alive_at, from_here);
+}
+
+struct rv_store *database_reader(struct world *w)
+{
+    return w->database->reader != NULL ? w->database->reader : servers_store(w);
+}
+
+bool database_shared(const struct world *w)
+{
+    return w->knobs.store == STORE_SHARED;
+}
+
+uint64_t database_number(const struct world *w)
+{
+    return rv_store_memory_data_commits(w->database->data);
+}
+
+void database_begin(struct world *w)
+{
+    w->database->base = database_number(w);
+    world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
+}
+
+/* An asynchronous standby: what it had not heard of yet never was, whoever was told of it. */
+static void fail_over(struct world *w)
+{
+    struct database *d = w->database;
+    uint64_t number = database_number(w);
+    size_t most = rv_store_memory_data_kept(d->data);
+    if (most > number - d->base)
+        most = number - d->base;
+    size_t lost = (size_t)fault_roll(w, most + 1);
+    int64_t ms = (int64_t)fault_roll(w, 5000);
+    world_say(w, "store", "a standby takes over in %lld ms, without the newest %zu transactions",
+              (long long)ms, lost);
+    rv_store_memory_data_lose(d->data, lost);
+    rewind_to(w, number - lost);
+    bound_start(w);
+    workload_rewind(w);
+    servers_failed_over(w, number - lost);
+    d->down_until = w->now + ms;
+    d->connections++;
+    d->committed_at = 0;
+}
+
+static void clock_jump(struct world *w)
+{
+    int64_t reach = fault_roll(w, 2) == 0 ? 3000 : CLOCK_JUMP_MS;
+    int64_t jump = (int64_t)fault_roll(w, (uint64_t)(2 * reach)) - reach;
+    w->database->wall_ahead += jump;
+    /* The others look as often as ever: less than that before is no absence beyond doubt. */
+    if (w->knobs.servers > 1 && jump < 0)
+        comes_again(w->database, database_wall(w) - w->knobs.scan_ms - 501);
+    world_say(w, "store", "its clock jumps by %lld ms", (long long)jump);
+}
+
+void database_turn(struct world *w)
+{
+    struct database *d = w->database;
+    if (w->healed)
+        return;
+    if (fault_strikes(w, FAULT_CLOCK_JUMP, ACTOR_SERVER))
+        clock_jump(w);
+    if (database_shared(w) && fault_strikes(w, FAULT_READ_ONLY, ACTOR_SERVER)) {
+        d->read_only_until = w->now + (int64_t)fault_roll(w, 10000);
+        world_say(w, "store", "takes no writes for %lld ms",
+                  (long long)(d->read_only_until - w->now));
+    }
+    if (database_shared(w) && !fault_happened(w, FAULT_FAILOVER) &&
+        fault_strikes(w, FAULT_FAILOVER, ACTOR_SERVER))
+        fail_over(w);
+    world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
+}
+
+/* A clock that was set back makes the store's stand still until it has caught up (DESIGN 4.9): the
+ * operator sets it right, else nothing is owed within any bound. */
+void database_heal(struct world *w)
+{
+    struct database *d = w->database;
+    if (database_wall(w) < d->read_at)
+        d->wall_ahead += d->read_at - database_wall(w);
+    d->down_until = d->read_only_until = 0;
+    storage_heal(w);
+}

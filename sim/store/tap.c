@@ -1,0 +1,604 @@
+/* Every operation goes through to the store below. A commit may be refused, may end the process
+ * just before or just after it, or have an outcome that is not known but can be asked for. What was
+ * committed is shown to the history, which checks it against all that was there before. */
+#include "sim/store/tap.h"
+
+#include "base/assert.h"
+#include "sim/store/database.h"
+#include "sim/world/fault.h"
+#include "sim/world/fiber.h"
+#include "sim/world/history.h"
+#include "sim/world/partition.h"
+#include "sim/world/server.h"
+#include "sim/store/storage.h"
+#include "sim/world/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum fate {
+    FATE_NONE,
+    FATE_BUSY,
+    FATE_CONFLICT,
+    FATE_FULL,
+    FATE_DIES_BEFORE,
+    FATE_DIES_AFTER,
+    FATE_UNKNOWN_NO,
+    FATE_UNKNOWN
+};
+
+/* A statement that takes longer is given up. */
+enum { STORE_WITHIN_MS = 3000 };
+
+struct tap {
+    struct rv_store store; /* first: what the scheduler holds */
+    struct rv_store *inner;
+    struct world *world;
+    enum fate fate;     /* of the next commit */
+    uint32_t actor;     /* for its faults */
+    bool misread;       /* what the process has in memory is not what the store has */
+    bool dies;          /* ... in this commit: nothing can be asked any more */
+    bool dead;          /* ... and has died: nothing is answered any more */
+    int64_t now;        /* of the open transaction */
+    int64_t begun_at;   /* ... in virtual time */
+    int64_t claimed;    /* the epoch that it claims; 0: none */
+    int64_t full_until; /* virtual time */
+    struct server *server;
+    uint64_t connection; /* that the open transaction came over */
+    uint64_t sent;       /* number of its newest transaction */
+    uint64_t heard;      /* number of the newest transaction that the process knows to be there */
+    bool owes_alarm;     /* one that it knew to be there is lost */
+};
+
+static struct rv_store *inner_of(struct rv_store *store)
+{
+    return ((struct tap *)store)->inner;
+}
+
+static void tap_op_close(struct rv_store *store)
+{
+    (void)store; /* tap_close does it: a crash asks nobody */
+}
+
+/* ---- the way to a shared store ---- */
+
+/* Until then others go on. False: the process has died meanwhile. */
+static bool wait(struct tap *tap, int64_t ms)
+{
+    struct server *s = tap->server;
+    if (!tap->dead && ms > 0 && fiber_inside(s->fiber)) {
+        server_go_on_at(s, tap->world->now + ms);
+        fiber_pause(s->fiber);
+    }
+    return !tap->dead;
+}
+
+static int64_t half_way(struct tap *tap)
+{
+    struct world *w = tap->world;
+    unsigned stream = STREAM_STORE + tap->server->number;
+    int64_t ms = world_spread(w, stream, w->healed ? 1 : w->knobs.store_ms) / 2;
+    if (fault_strikes(w, FAULT_SLOW_STORE, tap->actor))
+        ms += (int64_t)fault_roll(w, 5000);
+    return ms;
+}
+
+/* To the store, or back from it. OK: it is there. BUSY: it is not, and nobody waits any longer.
+ * CORRUPT: the process is dead, nobody is answered (scheduler.h). */
+static enum rv_err travel(struct tap *tap, enum way way)
+{
+    struct world *w = tap->world;
+    if (tap->dead)
+        return RV_ERR_CORRUPT;
+    if (!database_shared(w))
+        return RV_OK;
+    int64_t at = w->now + half_way(tap);
+    struct link *link = partition_store_link(w, tap->server->number);
+    bool comes = partition_passes(w, link, way, &at) && at - w->now <= STORE_WITHIN_MS;
+    if (!wait(tap, comes ? at - w->now : STORE_WITHIN_MS))
+        return RV_ERR_CORRUPT;
+    bool answers = !w->healed && w->now < w->database->down_until ? false : comes;
+    return answers ? RV_OK : RV_ERR_BUSY;
+}
+
+static bool read_only(const struct world *w)
+{
+    return !w->healed && w->now < w->database->read_only_until;
+}
+
+static enum rv_err tap_op_enlist(struct rv_store *store, struct rv_str boot, int64_t pid,
+                                 struct rv_enlistment *ret_enlistment)
+{
+    struct tap *tap = (struct tap *)store;
+    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    if (err == RV_OK && read_only(tap->world))
+        err = RV_ERR_BUSY;
+    database_reads_clock(tap->world);
+    if (err == RV_OK)
+        err = tap->inner->ops->enlist(tap->inner, boot, pid, ret_enlistment);
+    return err == RV_OK ? travel(tap, WAY_BACK) : err;
+}
+
+static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
+{
+    struct tap *tap = (struct tap *)store;
+    struct world *w = tap->world;
+    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    if (err != RV_OK)
+        return err;
+    tap->connection = w->database->connections;
+    database_reads_clock(w);
+    err = tap->inner->ops->begin(tap->inner, ret_now);
+    if (err != RV_OK)
+        return err;
+    tap->now = tap->server->store_now = *ret_now;
+    tap->begun_at = tap->server->begun_at = w->now;
+    tap->claimed = 0;
+    /* I-17: across committed transitions the store's clock never goes back. */
+    if (tap->now < w->database->committed_at)
+        world_violate(w, "I-17", "the store's clock went back from %lld to %lld",
+                      (long long)w->database->committed_at, (long long)tap->now);
+    database_look(w, w->knobs.scan_ms + 501);
+    return RV_OK;
+}
+
+static enum rv_err commit_below(struct tap *tap, struct rv_batch *batch)
+{
+    if (batch->sweep != NULL)
+        history_swept(tap->world, batch->sweep, tap->now);
+    enum rv_err err = tap->inner->ops->commit(tap->inner, batch);
+    if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT ||
+        (err != RV_OK && storage_dead(tap->world)))
+        storage_unknown(tap->world, batch, tap->now);
+    return err;
+}
+
+static bool wrote(const struct tap *tap, const struct rv_batch *batch)
+{
+    bool any = batch->workflows_count + batch->acks_count > 0 || tap->claimed != 0;
+    for (size_t i = 0; i < batch->changes_count; i++)
+        any = any || batch->changes[i].outcome == RV_OK;
+    for (size_t i = 0; i < batch->records_count; i++)
+        any = any || batch->records[i].outcome == RV_OK;
+    if (batch->sweep != NULL && batch->sweep->outcome == RV_OK)
+        any = any || batch->sweep->tasks_gone + batch->sweep->keys_gone > 0;
+    return any;
+}
+
+static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
+{
+    struct world *w = tap->world;
+    uint64_t before = database_number(w);
+    enum rv_err err = commit_below(tap, batch);
+    if (err != RV_OK)
+        return err;
+    struct committed by = {tap->now, tap->begun_at, database_number(w)};
+    if (by.number > before)
+        tap->sent = by.number;
+    w->commits++;
+    bool role_only = batch->workflows_count + batch->acks_count + batch->changes_count == 0;
+    w->bounds.claims += tap->claimed != 0;
+    w->bounds.writes += !role_only;
+    if (wrote(tap, batch) && w->database->committed_at < tap->now)
+        w->database->committed_at = tap->now;
+    if (tap->claimed != 0)
+        history_holds(w, tap->actor, tap->claimed);
+    storage_look(w);
+    w->committing = tap->server->at_work ? tap->server : NULL;
+    for (size_t i = 0; i < batch->changes_count; i++)
+        if (batch->changes[i].outcome == RV_OK)
+            history_committed(w, tap->inner, &batch->changes[i], &by);
+    w->committing = NULL;
+    limiter_committed(w, batch, tap->now);
+    storage_looked(w);
+    return RV_OK;
+}
+
+/* Somebody else was faster with one of the tasks. */
+static enum rv_err commit_conflicting(struct tap *tap, struct rv_batch *batch)
+{
+    size_t count = batch->changes_count;
+    if (count == 0)
+        return commit_through(tap, batch);
+    size_t loser = (size_t)world_roll(tap->world, STREAM_STORE + tap->server->number, count);
+    struct rv_change *all = batch->changes, *rest = malloc(count * sizeof *rest);
+    rv_assert(rest != NULL);
+    memcpy(rest, all, loser * sizeof *rest);
+    memcpy(rest + loser, all + loser + 1, (count - loser - 1) * sizeof *rest);
+    struct rv_batch others = *batch;
+    others.changes = rest;
+    others.changes_count = count - 1;
+    world_say(tap->world, "store", "a change loses its guard");
+    enum rv_err err = commit_through(tap, &others);
+    for (size_t i = 0; i < count; i++)
+        if (i == loser)
+            all[i].outcome = RV_ERR_CONFLICT;
+        else
+            all[i].outcome = rest[i < loser ? i : i - 1].outcome;
+    free(rest);
+    return err;
+}
+
+/* Of a commit that has reached the store. */
+static enum rv_err commit_fated(struct tap *tap, struct rv_batch *batch, enum fate fate)
+{
+    if (fate == FATE_CONFLICT || fate == FATE_UNKNOWN_NO)
+        bound_start(tap->world); /* what was in it stands in line again */
+    switch (fate) {
+    case FATE_NONE:
+        return commit_through(tap, batch);
+    case FATE_CONFLICT:
+        return commit_conflicting(tap, batch);
+    case FATE_BUSY:
+        tap->inner->ops->rollback(tap->inner);
+        world_say(tap->world, "store", "refuses a commit: busy");
+        return RV_ERR_BUSY;
+    case FATE_FULL:
+        fault_felt(tap->world, FAULT_FULL);
+        tap->inner->ops->rollback(tap->inner);
+        world_say(tap->world, "store", "refuses a commit: the disk is full");
+        return RV_ERR_FULL;
+    case FATE_DIES_BEFORE:
+        tap->inner->ops->rollback(tap->inner);
+        tap->dies = true;
+        world_say(tap->world, "store", "the process dies before the commit");
+        return RV_ERR_COMMIT_UNKNOWN;
+    case FATE_UNKNOWN_NO:
+        tap->inner->ops->rollback(tap->inner);
+        world_say(tap->world, "store", "a commit with an unknown outcome: not done");
+        return RV_ERR_COMMIT_UNKNOWN;
+    case FATE_DIES_AFTER:
+    case FATE_UNKNOWN:
+        tap->dies = fate == FATE_DIES_AFTER;
+        world_say(tap->world, "store",
+                  tap->dies ? "the process dies after the commit"
+                            : "a commit with an unknown outcome: done");
+        enum rv_err err = commit_through(tap, batch);
+        return err == RV_OK ? RV_ERR_COMMIT_UNKNOWN : err;
+    }
+    return RV_ERR_BUSY;
+}
+
+/* It may be on its way while its process dies: then it is done or not. */
+static enum rv_err commit_orphaned(struct tap *tap, struct rv_batch *batch)
+{
+    bool done = world_roll(tap->world, STREAM_STORE + tap->server->number, 2) == 0 &&
+                !tap->world->over;
+    if (done && commit_through(tap, batch) == RV_OK)
+        world_say(tap->world, "store", "a commit outlives its process");
+    else if (!done)
+        tap->inner->ops->rollback(tap->inner);
+    return RV_ERR_COMMIT_UNKNOWN;
+}
+
+static enum rv_err commit_sent(struct tap *tap, struct rv_batch *batch, enum fate fate)
+{
+    struct world *w = tap->world;
+    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    if (err == RV_ERR_CORRUPT)
+        return commit_orphaned(tap, batch);
+    if (err != RV_OK || tap->connection != w->database->connections) {
+        tap->inner->ops->rollback(tap->inner);
+        world_say(w, "store", "a commit does not reach it");
+        return RV_ERR_COMMIT_UNKNOWN;
+    }
+    if (read_only(w)) {
+        fault_felt(w, FAULT_READ_ONLY);
+        tap->inner->ops->rollback(tap->inner);
+        world_say(w, "store", "refuses a commit: read only");
+        return RV_ERR_BUSY;
+    }
+    err = commit_fated(tap, batch, fate);
+    if (err == RV_ERR_COMMIT_UNKNOWN)
+        return err;
+    bool heard = travel(tap, WAY_BACK) == RV_OK && tap->connection == w->database->connections;
+    if (!heard)
+        return RV_ERR_COMMIT_UNKNOWN;
+    if (err == RV_OK)
+        tap->heard = tap->sent;
+    return err;
+}
+
+static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
+{
+    struct tap *tap = (struct tap *)store;
+    enum fate fate = tap->fate;
+    tap->fate = FATE_NONE;
+    enum rv_err err = database_shared(tap->world) ? commit_sent(tap, batch, fate)
+                                                  : commit_fated(tap, batch, fate);
+    /* F-50: a server that knew of what is lost says so before it goes on. */
+    if (err == RV_OK && tap->owes_alarm)
+        world_violate(tap->world, "F-50",
+                      "a transaction that this server knew to be there was lost, and it goes on "
+                      "without a word");
+    return err;
+}
+
+static void tap_op_rollback(struct rv_store *store)
+{
+    inner_of(store)->ops->rollback(inner_of(store));
+}
+
+static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool *ret_committed)
+{
+    struct tap *tap = (struct tap *)store;
+    if (tap->dead || tap->dies || travel(tap, WAY_TO_SERVER) != RV_OK)
+        return RV_ERR_IO;
+    /* Asked over a new connection, which breaks like the one before. */
+    uint64_t connection = tap->world->database->connections;
+    enum rv_err err = tap->inner->ops->committed(tap->inner, number, ret_committed);
+    if (err != RV_OK || travel(tap, WAY_BACK) != RV_OK ||
+        connection != tap->world->database->connections)
+        return RV_ERR_IO;
+    if (*ret_committed)
+        tap->heard = tap->sent;
+    return RV_OK;
+}
+
+static enum rv_err tap_op_load_tasks(struct rv_store *store, struct rv_arena *arena,
+                                     const struct rv_task_id *ids, size_t count,
+                                     const struct rv_task **ret_tasks)
+{
+    return inner_of(store)->ops->load_tasks(inner_of(store), arena, ids, count, ret_tasks);
+}
+
+static enum rv_err tap_op_load_steps(struct rv_store *store, struct rv_arena *arena,
+                                     const struct rv_step_id *ids, size_t count,
+                                     const struct rv_step **ret_steps)
+{
+    return inner_of(store)->ops->load_steps(inner_of(store), arena, ids, count, ret_steps);
+}
+
+static enum rv_err tap_op_find_keys(struct rv_store *store, struct rv_arena *arena,
+                                    const struct rv_str *keys, size_t count,
+                                    struct rv_key_row *ret_rows)
+{
+    return inner_of(store)->ops->find_keys(inner_of(store), arena, keys, count, ret_rows);
+}
+
+static enum rv_err tap_op_load_workflow(struct rv_store *store, struct rv_arena *arena, int64_t id,
+                                        const struct rv_workflow_row **ret_row)
+{
+    struct tap *tap = (struct tap *)store;
+    enum rv_err err = tap->inner->ops->load_workflow(tap->inner, arena, id, ret_row);
+    if (err != RV_OK || *ret_row == NULL ||
+        !fault_strikes(tap->world, FAULT_UNREADABLE, tap->actor))
+        return err;
+    struct rv_workflow_row *damaged = RV_NEW(arena, struct rv_workflow_row);
+    rv_assert(damaged != NULL);
+    *damaged = **ret_row;
+    damaged->source.len /= 2;
+    *ret_row = damaged;
+    tap->misread = true;
+    return RV_OK;
+}
+
+static enum rv_err tap_op_find_workflow(struct rv_store *store, struct rv_arena *arena,
+                                        struct rv_str space, struct rv_str name,
+                                        struct rv_str version,
+                                        const struct rv_workflow_row **ret_row)
+{
+    return inner_of(store)->ops->find_workflow(inner_of(store), arena, space, name, version,
+                                               ret_row);
+}
+
+static enum rv_err tap_op_scan_open(struct rv_store *store, struct rv_arena *arena,
+                                    struct rv_task_id after, size_t limit,
+                                    const struct rv_task **ret_tasks, size_t *ret_count)
+{
+    return inner_of(store)->ops->scan_open(inner_of(store), arena, after, limit, ret_tasks,
+                                           ret_count);
+}
+
+static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
+                                     int64_t *ret_epoch, int64_t *ret_until)
+{
+    if (read_only(((struct tap *)store)->world))
+        return RV_ERR_BUSY;
+    enum rv_err err = inner_of(store)->ops->claim_role(inner_of(store), role, lease_ms, ret_epoch,
+                                                       ret_until);
+    if (err == RV_OK)
+        ((struct tap *)store)->claimed = *ret_epoch;
+    return err;
+}
+
+static enum rv_err tap_op_list_tasks(struct rv_store *store, struct rv_arena *arena,
+                                     const struct rv_task_filter *filter, size_t limit,
+                                     struct rv_task *ret_tasks, size_t *ret_count,
+                                     struct rv_task_id *ret_next)
+{
+    return inner_of(store)->ops->list_tasks(inner_of(store), arena, filter, limit, ret_tasks,
+                                            ret_count, ret_next);
+}
+
+static enum rv_err tap_op_list_steps(struct rv_store *store, struct rv_arena *arena,
+                                     struct rv_task_id task, uint32_t after, size_t limit,
+                                     struct rv_step *ret_steps, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_steps(inner_of(store), arena, task, after, limit, ret_steps,
+                                            ret_count);
+}
+
+static enum rv_err tap_op_list_attempts(struct rv_store *store, struct rv_arena *arena,
+                                        struct rv_step_id step, uint32_t after_step, uint32_t after,
+                                        size_t limit, struct rv_attempt *ret_attempts,
+                                        size_t *ret_count)
+{
+    return inner_of(store)->ops->list_attempts(inner_of(store), arena, step, after_step, after,
+                                               limit, ret_attempts, ret_count);
+}
+
+static enum rv_err tap_op_list_late(struct rv_store *store, struct rv_arena *arena,
+                                    struct rv_step_id step, uint32_t attempt, size_t limit,
+                                    struct rv_late_reply *ret_rows, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_late_replies(inner_of(store), arena, step, attempt, limit,
+                                                   ret_rows, ret_count);
+}
+
+static enum rv_err tap_op_list_alerts(struct rv_store *store, struct rv_arena *arena,
+                                      struct rv_task_id task, bool open_only, int64_t before,
+                                      size_t limit, struct rv_alert *ret_alerts, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_alerts(inner_of(store), arena, task, open_only, before, limit,
+                                             ret_alerts, ret_count);
+}
+
+static enum rv_err tap_op_list_messages(struct rv_store *store, struct rv_arena *arena,
+                                        struct rv_task_id task, uint32_t after, size_t limit,
+                                        struct rv_message *ret_messages, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_messages(inner_of(store), arena, task, after, limit,
+                                               ret_messages, ret_count);
+}
+
+static enum rv_err tap_op_list_deliveries(struct rv_store *store, struct rv_arena *arena,
+                                          struct rv_task_id task, struct rv_str after_destination,
+                                          struct rv_task_id after, size_t limit,
+                                          struct rv_delivery *ret_rows, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_deliveries(inner_of(store), arena, task, after_destination,
+                                                 after, limit, ret_rows, ret_count);
+}
+
+static enum rv_err tap_op_list_workflows(struct rv_store *store, struct rv_arena *arena,
+                                         size_t skip, size_t limit,
+                                         struct rv_workflow_row *ret_rows, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_workflows(inner_of(store), arena, skip, limit, ret_rows,
+                                                ret_count);
+}
+
+static enum rv_err tap_op_list_records(struct rv_store *store, struct rv_arena *arena,
+                                       struct rv_str kind, struct rv_str prefix,
+                                       struct rv_str after, size_t limit,
+                                       struct rv_record *ret_rows, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_records(inner_of(store), arena, kind, prefix, after, limit,
+                                              ret_rows, ret_count);
+}
+
+static const struct rv_store_ops ops = {
+    .close = tap_op_close,
+    .enlist = tap_op_enlist,
+    .begin = tap_op_begin,
+    .commit = tap_op_commit,
+    .rollback = tap_op_rollback,
+    .committed = tap_op_committed,
+    .load_tasks = tap_op_load_tasks,
+    .load_steps = tap_op_load_steps,
+    .find_keys = tap_op_find_keys,
+    .load_workflow = tap_op_load_workflow,
+    .find_workflow = tap_op_find_workflow,
+    .scan_open = tap_op_scan_open,
+    .claim_role = tap_op_claim_role,
+    .list_tasks = tap_op_list_tasks,
+    .list_steps = tap_op_list_steps,
+    .list_attempts = tap_op_list_attempts,
+    .list_late_replies = tap_op_list_late,
+    .list_alerts = tap_op_list_alerts,
+    .list_messages = tap_op_list_messages,
+    .list_deliveries = tap_op_list_deliveries,
+    .list_workflows = tap_op_list_workflows,
+    .list_records = tap_op_list_records,
+};
+
+struct tap *tap_new(struct server *s)
+{
+    struct tap *tap = calloc(1, sizeof *tap);
+    rv_assert(tap != NULL);
+    tap->store.ops = &ops;
+    tap->world = s->world;
+    tap->server = s;
+    tap->actor = ACTOR_SERVER + s->number;
+    return tap;
+}
+
+void tap_free(struct tap *tap)
+{
+    free(tap);
+}
+
+struct rv_store *tap_open(struct server *s, struct rv_store *inner)
+{
+    struct tap *tap = s->tap;
+    tap->inner = inner;
+    tap->fate = FATE_NONE;
+    tap->dead = tap->dies = tap->misread = tap->owes_alarm = false;
+    tap->heard = tap->sent = 0;
+    return &tap->store;
+}
+
+void tap_close(struct server *s)
+{
+    struct tap *tap = s->tap;
+    tap->inner->ops->close(tap->inner);
+    tap->inner = NULL;
+}
+
+void tap_die(struct server *s)
+{
+    s->tap->dead = true;
+}
+
+bool tap_dead(const struct server *s)
+{
+    return s->tap->dead;
+}
+
+bool tap_outlived(const struct server *s)
+{
+    return s->tap->connection != s->world->database->connections;
+}
+
+void tap_failed_over(struct server *s, uint64_t number)
+{
+    struct tap *tap = s->tap;
+    if (!s->up || tap->heard <= number)
+        return;
+    tap->owes_alarm = true;
+    tap->heard = number;
+}
+
+void tap_alarmed(struct server *s)
+{
+    s->tap->owes_alarm = false;
+}
+
+void tap_plan(struct server *s)
+{
+    struct tap *tap = s->tap;
+    struct world *w = tap->world;
+    static const struct {
+        enum fault fault;
+        enum fate fate;
+    } fates[] = {
+        {FAULT_KILL_BEFORE, FATE_DIES_BEFORE},
+        {FAULT_KILL_AFTER, FATE_DIES_AFTER},
+        {FAULT_BUSY, FATE_BUSY},
+        {FAULT_UNKNOWN_DONE, FATE_UNKNOWN},
+        {FAULT_UNKNOWN_LOST, FATE_UNKNOWN_NO},
+        {FAULT_CONFLICT, FATE_CONFLICT},
+    };
+    tap->fate = FATE_NONE;
+    if (w->healed)
+        return;
+    for (size_t i = 0; i < sizeof fates / sizeof fates[0]; i++)
+        if (fault_strikes(w, fates[i].fault, tap->actor) && tap->fate == FATE_NONE)
+            tap->fate = fates[i].fate;
+    if (w->now < tap->full_until)
+        tap->fate = FATE_FULL;
+}
+
+bool tap_misread(const struct server *s)
+{
+    return s->tap->misread;
+}
+
+void tap_fill(struct server *s, int64_t ms)
+{
+    if (storage_fill(s->world, ms))
+        return;
+    s->tap->full_until = s->world->now + ms;
+    world_say(s->world, "store", "its disk is full for %lld ms", (long long)ms);
+}

@@ -1,0 +1,142 @@
+/* history.h - all that was committed, as the simulator saw it: what checkers compare with. */
+#ifndef RV_SIM_HISTORY_H
+#define RV_SIM_HISTORY_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "core/rows.h"
+#include "scheduler/call.h"
+#include "sim/check/bound.h"
+#include "store/store.h"
+#include "workflow/definition.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct world;
+
+/* What a step is, and what it asks for: neither may be decided again (check_record.c). */
+struct record {
+    uint64_t place;
+    uint64_t request;
+};
+
+struct record record_of(const struct rv_step *step);
+
+/* A step as its last commit left it. The row's texts are gone; their hashes stay. */
+struct step_past {
+    struct rv_step row; /* number 0: there is none yet */
+    uint64_t sum;       /* of the whole row (rows.h) */
+    struct record record;
+    uint64_t input_hash;
+    uint64_t output_hash;
+    uint32_t created_in; /* number of the commit of its task */
+    uint32_t left_in;    /* when control left it for the last time; 0: it is there */
+    uint32_t ended;      /* attempts that have rows of their own */
+    uint32_t late;       /* entries in the late-reply ledger */
+    uint32_t deaths;     /* instances that were started again, or gone, while they had it */
+    int64_t began_at;    /* virtual time at which the newest attempt was recorded */
+    uint64_t holder;     /* of the newest attempt: history_holder() */
+    uint64_t boot;       /* hashes of the newest attempt's boot and poll, of the open circuit's */
+    uint64_t poll;       /* target */
+    uint64_t target;     /* 0: none */
+    uint64_t agent;      /* hash of its kind */
+    struct reading overdue; /* when it was first seen to be; likewise to be ready beside an agent */
+    struct reading waits;   /* that is free (check_bound.c) */
+    bool poison_told;
+    bool undo_begun;
+};
+
+struct task_past {
+    struct rv_task row;      /* revision 0: there is none yet */
+    struct step_past *steps; /* owned; steps[number] */
+    uint32_t room;
+    uint32_t commits;
+    int64_t quiet_at; /* when the leases of forward attempts that ended unheard are over */
+    const struct rv_definition *definition; /* the workload's */
+    bool unreadable;                        /* it was parked since it could not be read */
+    bool has_hook;                          /* its submitter has a webhook */
+    bool abandoned;                         /* cancelled, its effects are left */
+    uint32_t lost_commits;                  /* that the store does not have any more */
+    int64_t now;                            /* the store's clock in the newest */
+};
+
+/* What agents have said about one attempt, whether or not it counted. */
+struct told {
+    int64_t done_at; /* wall clock at which the first `done` arrived; 0: none did */
+    uint64_t outputs[4];
+    uint32_t outputs_count;
+};
+
+struct history {
+    struct rv_map by_id;
+    struct task_past **all; /* owned */
+    size_t count;
+    size_t room;
+    struct rv_map tokens; /* token -> (task index << 32 | step) */
+    struct rv_map told;   /* (token, step) -> struct told *, on the world's arena */
+    struct rv_arena scratch;
+    int64_t held_at;         /* virtual time of it */
+    int64_t changed_at;      /* ... of the last, once healthy, that was another's; 0: none was */
+    bool role_over;          /* the servers are killed */
+    int64_t held_epoch;      /* of the last claim that was committed, */
+    uint64_t held_by;        /* and the process that made it */
+    int64_t open;            /* tasks */
+    int64_t swept_by;        /* the retention rule was asked to take what had ended by then */
+    struct rv_task_id moved; /* the task of the last commit; 0: there was none */
+};
+
+/* One committed change of one task, before and after. */
+struct transition {
+    struct world *w;
+    const struct rv_change *change;
+    struct task_past *past;      /* before */
+    const struct rv_task *task;  /* after, as the store gives it back */
+    const struct rv_step *steps; /* all of them, by number */
+    size_t steps_count;
+    int64_t now; /* the store's clock in the transaction */
+};
+
+void history_new(struct world *w);
+void history_free(struct world *w);
+
+/* A transaction that was committed. */
+struct committed {
+    int64_t now;      /* the store's clock in it */
+    int64_t begun_at; /* virtual time */
+    uint64_t number;  /* counts what the store has */
+};
+
+/* The tap's. */
+void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
+                       const struct committed *by);
+/* The task that was committed last never was. */
+void history_forget_last(struct world *w, struct rv_task_id id);
+/* Whether the operator's word ended the task where it stood (DESIGN 4.7). */
+bool history_abandons(const struct rv_task *task);
+/* That claim of the fault actor's server is committed. */
+void history_holds(struct world *w, uint32_t actor, int64_t epoch);
+/* The server's. */
+void history_started(struct world *w, struct rv_store *store, int64_t open_tasks);
+void history_arrived(struct world *w, const struct rv_call *call);
+void history_handed_out(struct world *w, const struct rv_poll *poll);
+
+struct task_past *history_task(struct world *w, struct rv_task_id id); /* NULL: none */
+/* What was committed of it was lost with the store's newest transactions: what was said to the
+ * outside, and done there, need not fit any more. */
+bool history_lacks(struct world *w, struct rv_task_id id);
+/* The retention rule may have deleted it: only what has ended, and long enough ago. */
+bool history_may_be_gone(struct world *w, const struct rv_task *task);
+/* The same of what is known of that task; false: nothing is. */
+bool history_over(struct world *w, struct rv_task_id id);
+/* The tap's: a batch with that piece of the rule is sent to the store. */
+void history_swept(struct world *w, const struct rv_sweep *sweep, int64_t now);
+struct step_past *history_step(struct task_past *task, uint32_t number); /* NULL: none */
+/* NULL: nothing. */
+const struct told *history_told(struct world *w, struct rv_step_id step, uint64_t token);
+uint64_t history_hash(struct rv_str text);
+/* Stands for an instance of an agent. */
+uint64_t history_holder(struct rv_str agent, struct rv_str instance);
+
+#endif

@@ -1,0 +1,642 @@
+/* A server between its crashes. Requests are read by the api's own parsers and answered by its own
+ * renderers, so what travels is the real text. A crash forgets everything but the store's data;
+ * whoever still waits for an answer sees the connection break, or nothing at all. */
+#include "sim/world/server.h"
+
+#include "api/parse.h"
+#include "base/assert.h"
+#include "sim/check/check.h"
+#include "sim/scenario/crossing.h"
+#include "sim/store/database.h"
+#include "sim/world/fault.h"
+#include "sim/world/fiber.h"
+#include "sim/world/history.h"
+#include "sim/cast/hook.h"
+#include "sim/cast/said.h"
+#include "sim/store/storage.h"
+#include "sim/store/tap.h"
+#include "sim/world/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void servers_new(struct world *w)
+{
+    w->servers = calloc(w->knobs.servers, sizeof *w->servers);
+    rv_assert(w->servers != NULL);
+    for (uint32_t i = 0; i < w->knobs.servers; i++) {
+        struct server *s = &w->servers[i];
+        s->world = w;
+        s->number = i;
+        snprintf(s->name, sizeof s->name, "server-%u", i);
+        s->run_at = INT64_MAX;
+        s->tap = tap_new(s);
+        s->fiber = database_shared(w) ? fiber_new() : NULL;
+        rv_parser_init(&s->parser);
+    }
+}
+
+/* ---- calls ---- */
+
+static void served_free(struct server *s, struct served *served)
+{
+    if (served->prev != NULL)
+        served->prev->next = served->next;
+    else
+        s->out = served->next;
+    if (served->next != NULL)
+        served->next->prev = served->prev;
+    if (served->x != NULL)
+        served->x->served = NULL;
+    struct rv_arena arena = served->call.arena;
+    rv_arena_reset(&arena);
+    *served = (struct served){.call.arena = arena, .next = s->pool};
+    s->pool = served;
+}
+
+static void undelivered(struct server *s, const struct rv_poll *poll);
+
+const struct rv_poll *call_poll(const struct rv_call *call)
+{
+    if (call->kind == RV_CALL_POLL)
+        return &call->u.poll;
+    if (call->kind == RV_CALL_REPLIES && call->u.replies.has_next)
+        return &call->u.replies.next;
+    return NULL;
+}
+
+/* Whether the same poll has come once more, on a connection of its own. */
+static bool poll_again(const struct server *s, const struct served *served)
+{
+    const struct rv_poll *poll = call_poll(&served->call);
+    for (const struct served *other = s->out; other != NULL; other = other->next) {
+        const struct rv_poll *its = other != served ? call_poll(&other->call) : NULL;
+        if (its != NULL && rv_str_eq(its->instance, poll->instance) &&
+            rv_str_eq(its->poll, poll->poll))
+            return true;
+    }
+    return false;
+}
+
+/* Who may read what is in the answer. */
+static void check_told(struct world *w, const struct served *served, bool failed,
+                       struct rv_str answer)
+{
+    bool to_agent = call_poll(&served->call) != NULL || served->call.kind == RV_CALL_REPLIES ||
+                    served->call.kind == RV_CALL_LEASES;
+    if (failed)
+        check_no_secret(w, answer, "a refusal");
+    else if (!to_agent)
+        check_no_token(w, answer, "an answer");
+}
+
+static void answer(struct server *s, struct served *served)
+{
+    struct world *w = s->world;
+    struct rv_call *call = &served->call;
+    struct rv_answer answer;
+    rv_answer_init(&answer);
+    answer.now = call->now + (w->now - call->mono_now);
+    const struct rv_poll *poll = call_poll(call);
+    bool failed = rv_answer_failed(&answer, call);
+    if (!failed)
+        served->route->render(&answer, call);
+    check_told(w, served, failed, rv_buf_str(&answer.body));
+    if (call->err == RV_OK && poll != NULL) {
+        if (!tap_outlived(s))
+            history_handed_out(w, poll);
+        if (served->x->waits) {
+            check_answered(w, poll, s->stopping || poll_again(s, served));
+            said_left(w, poll);
+        }
+        if (poll->requests_count > 0 && served->x->left)
+            undelivered(s, poll);
+    }
+    net_answer(w, served->x, answer.status, answer.retry_after_s * 1000, rv_buf_str(&answer.body));
+    rv_buf_done(&answer.body);
+}
+
+static void look_read(struct world *w, const struct served *served)
+{
+    struct rv_answer answer;
+    rv_answer_init(&answer);
+    bool failed = rv_answer_failed(&answer, &served->call);
+    if (!failed)
+        served->route->render(&answer, &served->call);
+    check_told(w, served, failed, rv_buf_str(&answer.body));
+    rv_buf_done(&answer.body);
+}
+
+static void call_finished(struct rv_call *call)
+{
+    struct served *served = (struct served *)call; /* its first member */
+    struct server *s = served->server;
+    if (served->looks && !s->dying)
+        look_read(s->world, served);
+    if (served->x != NULL && !s->dying && !storage_dead(s->world))
+        answer(s, served);
+    else if (served->x != NULL)
+        net_reset(s->world, served->x);
+    served_free(s, served);
+}
+
+static struct served *served_new(struct server *s, struct exchange *x)
+{
+    struct served *served = s->pool;
+    if (served != NULL) {
+        s->pool = served->next;
+    } else {
+        served = calloc(1, sizeof *served);
+        rv_assert(served != NULL);
+        rv_arena_init(&served->call.arena, 0);
+    }
+    served->server = s;
+    served->x = x;
+    if (x != NULL)
+        x->served = served;
+    served->prev = NULL;
+    served->next = s->out;
+    if (s->out != NULL)
+        s->out->prev = served;
+    s->out = served;
+    served->call.serial = ++s->serial;
+    served->call.seed = rv_prng_next(&s->world->dice[STREAM_SERVER]);
+    served->call.mono_at = s->world->now;
+    served->call.finish = call_finished;
+    return served;
+}
+
+static void plan_run(struct server *s, int64_t at)
+{
+    if (at < s->paused_until)
+        at = s->paused_until;
+    if (at >= s->run_at)
+        return;
+    s->run_at = at;
+    world_at(s->world, at, EVENT_SERVER, s->number, s->starts);
+}
+
+static void queue_add(struct server *s, struct rv_call *call)
+{
+    if (s->queue_count == s->queue_room) {
+        s->queue_room = s->queue_room ? s->queue_room * 2 : 64;
+        s->queue = realloc(s->queue, s->queue_room * sizeof(struct rv_call *));
+        rv_assert(s->queue != NULL);
+    }
+    s->queue[s->queue_count++] = call;
+    int64_t soon = s->world->scenario != NULL ? 1 : (int64_t)world_roll(s->world, STREAM_SERVER, 3);
+    plan_run(s, s->world->now + soon);
+}
+
+static void undelivered(struct server *s, const struct rv_poll *poll)
+{
+    struct served *note = served_new(s, NULL);
+    struct rv_arena *arena = &note->call.arena;
+    note->call.kind = RV_CALL_UNDELIVERED;
+    struct rv_call_undelivered *u = &note->call.u.undelivered;
+    u->attempts = RV_NEW_ARRAY(arena, struct rv_handed_out, poll->requests_count);
+    rv_assert(u->attempts != NULL);
+    for (size_t i = 0; i < poll->requests_count; i++)
+        u->attempts[u->count++] = (struct rv_handed_out){poll->requests[i].step,
+                                                         poll->requests[i].token};
+    world_say(s->world, s->name, "the answer to poll %.*s of %.*s never left",
+              RV_STR_FMT(poll->poll), RV_STR_FMT(poll->instance));
+    queue_add(s, &note->call);
+}
+
+static void refuse(struct server *s, struct exchange *x)
+{
+    struct rv_answer answer;
+    rv_answer_init(&answer);
+    rv_answer_problem(&answer, &s->parser.problem);
+    check_no_secret(s->world, rv_buf_str(&answer.body), "a refusal");
+    net_answer(s->world, x, answer.status, answer.retry_after_s * 1000, rv_buf_str(&answer.body));
+    rv_buf_done(&answer.body);
+}
+
+void server_receive(struct world *w, struct exchange *x)
+{
+    struct server *s = &w->servers[x->server];
+    if (!s->up) {
+        net_reset(w, x);
+        return;
+    }
+    struct served *served = served_new(s, x);
+    struct rv_request_line *line = rv_arena_take(&served->call.arena, sizeof *line);
+    rv_assert(line != NULL);
+    rv_parser_begin(&s->parser, &served->call.arena);
+    const struct rv_route *route = NULL;
+    if (rv_request_read(&s->parser, x->target, line))
+        route = rv_route_find(&s->parser, x->method, line);
+    line->body = x->body;
+    served->route = route;
+    served->call.kind = route ? route->kind : RV_CALL_AGENTS;
+    if (route == NULL || !route->parse(&s->parser, line, &served->call)) {
+        refuse(s, x);
+        served_free(s, served);
+        return;
+    }
+    history_arrived(w, &served->call);
+    said_arrived(w, &served->call);
+    queue_add(s, &served->call);
+}
+
+void server_left(struct world *w, struct exchange *x)
+{
+    struct server *s = &w->servers[x->server];
+    if (!s->up || x->served == NULL)
+        return;
+    struct served *note = served_new(s, NULL);
+    note->call.kind = RV_CALL_GONE;
+    note->call.u.gone.serial = x->served->call.serial;
+    queue_add(s, &note->call);
+}
+
+void server_delivered(struct world *w, uint32_t server, uint32_t starts,
+                      const struct rv_notice_result *result)
+{
+    struct server *s = &w->servers[server];
+    if (!s->up || s->starts != starts)
+        return; /* the process that would hear it is gone */
+    struct served *note = served_new(s, NULL);
+    struct rv_call_delivered *u = &note->call.u.delivered;
+    note->call.kind = RV_CALL_DELIVERED;
+    u->items = RV_NEW(&note->call.arena, struct rv_notice_result);
+    rv_assert(u->items != NULL);
+    u->items[0] = *result;
+    u->count = 1;
+    queue_add(s, &note->call);
+}
+
+/* ---- batches ---- */
+
+static void server_end(struct server *s, const char *why, bool cleanly);
+
+bool server_goes_on(enum rv_err err)
+{
+    return err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY;
+}
+
+/* May run on a fiber and pause there, at the store. */
+static void batch_run(void *self)
+{
+    struct server *s = self;
+    struct world *w = s->world;
+    struct rv_call *calls[1000];
+    size_t count = s->queue_count < w->knobs.batch_max ? s->queue_count : w->knobs.batch_max;
+    rv_assert(count <= 1000);
+    s->queue_count -= count;
+    if (count > 0) {
+        memcpy(calls, s->queue, count * sizeof(struct rv_call *));
+        memmove(s->queue, s->queue + count, s->queue_count * sizeof(struct rv_call *));
+    }
+    for (size_t i = 0; i < count; i++) {
+        ((struct served *)calls[i])->taken = true;
+        ((struct served *)calls[i])->taken_in = w->bounds.attended.batches;
+        said_taken(w, calls[i]);
+    }
+    s->at_work = true;
+    s->taken_at = s->begun_at = w->now;
+    enum rv_err err = rv_scheduler_run_batch(s->scheduler, calls, count, w->now);
+    s->at_work = false;
+    if (tap_dead(s))
+        return; /* whoever killed it sees to the rest */
+    storage_check_batch(w, err);
+    if (storage_dead(w) || !server_goes_on(err)) {
+        server_kill(s, storage_dead(w) ? "dies at its disk" : rv_err_text(err));
+        return;
+    }
+    if (w->violated != NULL)
+        return;
+    bound_batch(w, s, err == RV_OK);
+    check_load(w, s);
+    if (s->stopping) {
+        server_end(s, "has stopped", true);
+        return;
+    }
+    int64_t wait = rv_scheduler_next_wake(s->scheduler, w->now);
+    plan_run(s, w->now + (s->queue_count > 0 ? 0 : wait));
+    if (!crossing_dead(s) && crossing(w, BOUNDARY_BATCH) == TWIST_AFTER)
+        crossing_die(s);
+}
+
+void server_turn(struct server *s)
+{
+    struct world *w = s->world;
+    s->run_at = INT64_MAX;
+    if (!s->up || (s->fiber != NULL && fiber_paused(s->fiber)))
+        return; /* the batch under way plans the next one */
+    if (w->now < s->paused_until) {
+        plan_run(s, s->paused_until);
+        return;
+    }
+    if (s->paused_until != 0 && !w->healed)
+        fault_felt(w, FAULT_SERVER_PAUSE);
+    s->paused_until = 0;
+    s->batches++;
+    tap_plan(s);
+    storage_plan(w);
+    if (s->fiber != NULL)
+        (void)fiber_run(s->fiber, batch_run, s);
+    else
+        batch_run(s);
+}
+
+void server_go_on_at(struct server *s, int64_t at)
+{
+    s->go_on_at = at;
+    world_at(s->world, at, EVENT_STORE, s->number, s->starts);
+}
+
+void server_go_on(struct server *s)
+{
+    struct world *w = s->world;
+    if (!fiber_paused(s->fiber) || s->go_on_at != w->now)
+        return;
+    if (w->now < s->paused_until)
+        server_go_on_at(s, s->paused_until);
+    else
+        (void)fiber_go_on(s->fiber);
+}
+
+void servers_failed_over(struct world *w, uint64_t number)
+{
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        tap_failed_over(&w->servers[i], number);
+}
+
+static int64_t mono_now(void *self)
+{
+    return ((struct world *)self)->now;
+}
+
+static void log_write(void *self, enum rv_log_level level, const char *event, struct rv_str fields)
+{
+    struct server *s = self;
+    (void)level;
+    world_say(s->world, s->name, "%s %.*s", event, RV_STR_FMT(fields));
+    check_no_secret(s->world, fields, "the log");
+    if (strcmp(event, "history-lost") == 0)
+        tap_alarmed(s);
+}
+
+/* Whoever looks after the server starts it again after a while. */
+static void start_failed(struct server *s)
+{
+    struct world *w = s->world;
+    world_say(w, s->name, "cannot start");
+    storage_ended(w);
+    world_at(w, w->now + 1 + world_spread(w, STREAM_SERVER, w->knobs.down_ms), EVENT_START,
+             s->number, 0);
+}
+
+/* The calls that the dead process had taken stay, if its last batch has an unknown outcome. */
+static void calls_lose(struct server *s)
+{
+    struct served *next;
+    for (struct served *served = s->out; served != NULL; served = next) {
+        struct exchange *x = served->x;
+        next = served->next;
+        served->x = NULL;
+        if (x != NULL)
+            x->served = NULL;
+        if (!served->taken || !storage_unsettled(s->world))
+            served_free(s, served);
+        if (x != NULL)
+            net_reset(s->world, x);
+    }
+    s->lost = s->out;
+    s->out = NULL;
+}
+
+static void lost_free(struct server *s)
+{
+    s->out = s->lost;
+    s->lost = NULL;
+    while (s->out != NULL)
+        served_free(s, s->out);
+}
+
+/* A batch of unknown outcome, if it is there, is looked at as when it was made: its calls are at
+ * hand. */
+static bool reopen(struct server *s)
+{
+    s->out = s->lost;
+    s->at_work = true;
+    enum rv_err err = database_open(s->world, &s->store);
+    s->at_work = false;
+    s->lost = s->out;
+    s->out = NULL;
+    if (err == RV_OK)
+        lost_free(s);
+    return err == RV_OK;
+}
+
+void server_start(struct server *s)
+{
+    struct world *w = s->world;
+    if (s->up)
+        return;
+    char boot[32];
+    snprintf(boot, sizeof boot, "%s-%u", s->name, ++s->starts);
+    if (!reopen(s)) {
+        start_failed(s);
+        return;
+    }
+    struct rv_scheduler_options options = {
+        .store = crossing_open(s, tap_open(s, s->store)),
+        .boot = rv_str_of(boot),
+        .pid = s->starts,
+        .seed = rv_prng_next(&w->dice[STREAM_SERVER]),
+        .hash_key = {w->seed, 7 + s->number},
+        .scan_interval_ms = w->knobs.scan_ms,
+        .role_lease_ms = w->knobs.role_ms,
+        .retain_ms = w->knobs.retain_ms,
+        .polls_parked_max = w->knobs.parked_max,
+        .findings_max = w->knobs.findings_max,
+        .scan_rows_max = w->knobs.scan_rows,
+        .mono = {.now = mono_now, .self = w},
+        .log = {log_write, s},
+        .outlet = hook_outlet(s),
+    };
+    enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
+    if (w->crossings == NULL) /* else the start itself may be crashed at */
+        storage_check_start(w, err);
+    if (err != RV_OK || storage_dead(w)) {
+        if (err == RV_OK)
+            rv_scheduler_close(s->scheduler);
+        tap_close(s);
+        start_failed(s);
+        return;
+    }
+    s->up = true;
+    bound_start(w);
+    s->dying = s->stopping = false;
+    s->paused_until = 0;
+    const struct rv_enlistment *enlistment = rv_scheduler_enlistment(s->scheduler);
+    database_found(w, enlistment->last_alive_at);
+    world_say(w, s->name, "starts, %lld open tasks", (long long)enlistment->open_tasks);
+    storage_look(w);
+    history_started(w, s->store, enlistment->open_tasks);
+    storage_looked(w);
+    plan_run(s, w->now);
+}
+
+static void down(struct server *s, bool cleanly)
+{
+    s->up = s->stopping = false;
+    s->dying = true;
+    /* A batch that is at the store gets no answer any more, and so to its end. */
+    tap_die(s);
+    while (s->fiber != NULL && fiber_paused(s->fiber))
+        (void)fiber_go_on(s->fiber);
+    if (!cleanly)
+        storage_die(s->world);
+    rv_scheduler_close(s->scheduler);
+    tap_close(s);
+    storage_ended(s->world);
+    calls_lose(s);
+    s->queue_count = 0;
+    s->run_at = INT64_MAX;
+}
+
+static void server_end(struct server *s, const char *why, bool cleanly)
+{
+    struct world *w = s->world;
+    if (!s->up)
+        return;
+    world_say(w, s->name, "%s", why);
+    int64_t ms = 0;
+    if (w->crossings != NULL)
+        ms = w->knobs.down_ms;
+    else if (!w->healed)
+        ms = fault_spread(w, w->knobs.down_ms);
+    down(s, cleanly);
+    world_at(w, w->now + ms, EVENT_START, s->number, 0);
+}
+
+void server_kill(struct server *s, const char *why)
+{
+    server_end(s, why, false);
+}
+
+/* SIGTERM: what is parked is answered, what came in is decided, then it ends. */
+static void server_stop(struct server *s)
+{
+    bool busy = s->fiber != NULL && fiber_paused(s->fiber);
+    if (!s->up || busy || s->world->now < s->paused_until)
+        return;
+    world_say(s->world, s->name, "stops cleanly");
+    s->stopping = true;
+    rv_scheduler_drain(s->scheduler);
+    server_turn(s);
+}
+
+void server_outage(struct server *s)
+{
+    struct world *w = s->world;
+    if (w->healed)
+        return;
+    uint32_t actor = ACTOR_SERVER + s->number;
+    if (fault_strikes(w, FAULT_KILL_IDLE, actor)) {
+        server_kill(s, "killed between two batches");
+    } else if (w->now >= s->paused_until && fault_strikes(w, FAULT_SERVER_PAUSE, actor)) {
+        int64_t ms = (int64_t)fault_roll(w, 5 * w->knobs.role_ms);
+        world_say(w, s->name, "stops for %lld ms", (long long)ms);
+        s->paused_until = w->now + ms;
+    } else if (fault_strikes(w, FAULT_FULL, actor)) {
+        tap_fill(s, (int64_t)fault_roll(w, 10000));
+    } else if (fault_strikes(w, FAULT_SERVER_STOP, actor)) {
+        server_stop(s);
+    }
+    world_at(w, w->now + 1000, EVENT_OUTAGE, s->number, 0);
+}
+
+void servers_heal(struct world *w)
+{
+    for (uint32_t i = 0; i < w->knobs.servers; i++) {
+        struct server *s = &w->servers[i];
+        if (s->fiber != NULL && fiber_paused(s->fiber) && s->go_on_at == s->paused_until)
+            server_go_on_at(s, w->now);
+        if (s->fiber != NULL && fiber_paused(s->fiber) && s->go_on_at > w->database->slow_until)
+            w->database->slow_until = s->go_on_at;
+        s->paused_until = 0;
+        if (s->up && tap_misread(s))
+            server_kill(s, "is restarted: it remembers what it has misread");
+        if (!s->up)
+            server_start(s);
+        else
+            plan_run(s, w->now);
+    }
+}
+
+void servers_cut(struct world *w)
+{
+    storage_cut(w);
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        server_kill(&w->servers[i], "killed at the end");
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        server_start(&w->servers[i]);
+}
+
+struct rv_store *servers_store(struct world *w)
+{
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        if (w->servers[i].up)
+            return w->servers[i].store;
+    return NULL;
+}
+
+void server_look(struct server *s, const char *target)
+{
+    if (!s->up)
+        return;
+    struct served *served = served_new(s, NULL);
+    struct rv_request_line *line = rv_arena_take(&served->call.arena, sizeof *line);
+    rv_assert(line != NULL);
+    rv_parser_begin(&s->parser, &served->call.arena);
+    bool read = rv_request_read(&s->parser, rv_arena_str(&served->call.arena, rv_str_of(target)),
+                                line);
+    served->route = read ? rv_route_find(&s->parser, RV_STR("GET"), line) : NULL;
+    rv_assert(served->route != NULL && served->route->parse(&s->parser, line, &served->call));
+    served->call.kind = served->route->kind;
+    served->looks = true;
+    queue_add(s, &served->call);
+}
+
+void server_publish(struct server *s, struct rv_str source)
+{
+    struct served *served = served_new(s, NULL);
+    struct rv_request_line line = {.path = RV_STR("/v1/workflows"), .body = source};
+    rv_parser_begin(&s->parser, &served->call.arena);
+    served->call.kind = RV_CALL_PUBLISH;
+    bool good = rv_parse_publish(&s->parser, &line, &served->call);
+    if (!good) {
+        world_violate(s->world, "W-01", "a generated workflow is refused: %.*s\n%.*s",
+                      RV_STR_FMT(s->parser.problem.detail), RV_STR_FMT(source));
+        return;
+    }
+    queue_add(s, &served->call);
+}
+
+void servers_free(struct world *w)
+{
+    for (uint32_t i = 0; w->servers != NULL && i < w->knobs.servers; i++) {
+        struct server *s = &w->servers[i];
+        if (s->up)
+            down(s, false);
+        lost_free(s);
+        while (s->pool != NULL) {
+            struct served *next = s->pool->next;
+            rv_arena_done(&s->pool->call.arena);
+            free(s->pool);
+            s->pool = next;
+        }
+        tap_free(s->tap);
+        fiber_free(s->fiber);
+        rv_parser_done(&s->parser);
+        free(s->queue);
+    }
+    free(w->servers);
+}
