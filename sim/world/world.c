@@ -212,6 +212,14 @@ static void phase_safety(struct world *w)
     world_pass(w, w->now + w->knobs.safety_ms, NULL);
 }
 
+static void settle(struct world *w)
+{
+    world_pass(w, w->now + SETTLE_MS, check_all_settled);
+    if (w->violated == NULL && !check_all_settled(w))
+        world_violate(w, "I-20", "%d s after the last fault not every task has ended or is parked",
+                      SETTLE_MS / 1000);
+}
+
 /* Liveness: nothing fails any more, and every task has to come to its end. */
 static void phase_liveness(struct world *w)
 {
@@ -223,13 +231,11 @@ static void phase_liveness(struct world *w)
     servers_heal(w);
     agents_heal(w);
     shells_heal(w);
-    world_pass(w, w->now + SETTLE_MS, check_all_settled);
-    if (w->violated == NULL && !check_all_settled(w))
-        world_violate(w, "I-20", "%d s after the last fault not every task has ended or is parked",
-                      SETTLE_MS / 1000);
+    settle(w);
 }
 
-/* Nothing happens any more. */
+/* Nothing happens any more, but that an operator resubmits what is parked: what that has set going
+ * comes to its end, too. */
 static void phase_quiet(struct world *w)
 {
     struct bounds before = w->bounds;
@@ -238,6 +244,8 @@ static void phase_quiet(struct world *w)
         check_idle(w, &before);
     check_lists(w);
     world_pass(w, w->now + LISTS_WITHIN_MS, NULL);
+    if (w->violated == NULL && !check_all_settled(w))
+        settle(w);
     check_role_end(w);
 }
 
