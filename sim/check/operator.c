@@ -9,16 +9,17 @@ static bool handed_out(const struct step_past *past, const struct rv_step *step)
 }
 
 /* O-01: nothing of a suspended task is handed out, and its timers stand still; what fell due
- * meanwhile runs at its resume. */
+ * meanwhile runs at its resume, be it that one batch resumes and suspends it. */
 static void check_suspended(const struct transition *t, const struct step_past *past,
                             const struct rv_step *step)
 {
     if (t->past->row.suspended_at == 0)
         return;
-    bool still = t->task->suspended_at != 0;
+    bool suspended = t->task->suspended_at != 0;
+    bool still = suspended && t->task->suspended_at == t->past->row.suspended_at;
     bool waited = past != NULL && past->row.kind == RV_KIND_WAIT &&
                   past->row.state == RV_STEP_PROCESSING;
-    if (still && handed_out(past, step))
+    if (suspended && handed_out(past, step))
         world_violate(t->w, "O-01", "step %u of a suspended task is handed out", step->number);
     if (still && waited && step->state == RV_STEP_PROCESSED)
         world_violate(t->w, "O-01", "timer %u of a suspended task runs", step->number);
