@@ -76,14 +76,12 @@ void author_answered(struct world *w, struct exchange *x)
                       RV_STR_FMT(a->version->version), RV_STR_FMT(a->workflow->name),
                       a->tag == TAG_OTHER ? "with other content" : "as it is", x->status,
                       RV_STR_FMT(x->answer));
-    if (a->tag == TAG_NEW)
+    if (a->tag != TAG_OTHER && a->version->published == 0) /* by a commit of unknown outcome */
+        workload_published(w, a->workflow->name, a->version->version);
+    if (a->tag != TAG_OTHER && a->version->acked_at == 0)
         a->version->acked_at = w->now;
     if (fault_happened(w, FAULT_FAILOVER))
         workload_rewind(w); /* the store may have lost it while the answer was on its way */
-    /* An old version that the store had lost is now the one published last; where the request
-     * arrived twice, its second copy was answered. */
-    if (a->tag == TAG_SAME && (x->status == 201 || a->version->acked_at == 0))
-        workload_republished(a->workflow);
     a->source = RV_STR_NONE;
 }
 

@@ -121,13 +121,19 @@ static struct workload_workflow *workflow_find(struct world *w, struct rv_str na
     return NULL;
 }
 
+static struct workload_version *version_find(struct workload_workflow *workflow,
+                                             struct rv_str version)
+{
+    for (uint32_t i = 0; workflow != NULL && i < workflow->versions_count; i++)
+        if (rv_str_eq(workflow->versions[i].version, version))
+            return &workflow->versions[i];
+    return NULL;
+}
+
 struct workload_version *workload_version_of(struct world *w, const struct rv_workflow_row *row)
 {
     struct workload_workflow *workflow = workflow_find(w, row->name);
-    struct workload_version *version = NULL;
-    for (uint32_t i = 0; workflow != NULL && i < workflow->versions_count; i++)
-        if (rv_str_eq(workflow->versions[i].version, row->version))
-            version = &workflow->versions[i];
+    struct workload_version *version = version_find(workflow, row->version);
     if (version == NULL) {
         world_violate(w, "I-18", "a task names a workflow that was never published");
         return NULL;
@@ -170,24 +176,28 @@ void workload_rewind(struct world *w)
         struct workload_workflow *workflow = &w->workload->workflows[i];
         for (uint32_t v = 0; v < workflow->versions_count; v++)
             if (!is_there(w, workflow, v))
-                workflow->versions[v].acked_at = 0;
+                workflow->versions[v].acked_at = workflow->versions[v].published = 0;
     }
 }
 
-void workload_republished(struct workload_workflow *workflow)
+void workload_published(struct world *w, struct rv_str name, struct rv_str version)
 {
-    for (uint32_t v = 0; v < workflow->versions_count; v++)
-        workflow->versions[v].acked_at = 0;
+    struct workload_version *published = version_find(workflow_find(w, name), version);
+    if (published != NULL)
+        published->published = ++w->workload->publications;
 }
 
+/* A transaction of unknown outcome may have brought it: then this is how it shows. */
 void workload_check_newest(struct world *w, const struct rv_workflow_row *row, int64_t begun_at)
 {
-    const struct workload_workflow *workflow = workflow_find(w, row->name);
-    for (uint32_t i = workflow->versions_count; i > 0; i--) {
-        const struct workload_version *version = &workflow->versions[i - 1];
-        if (rv_str_eq(version->version, row->version))
-            return;
-        if (version->acked_at != 0 && version->acked_at < begun_at)
+    struct workload_workflow *workflow = workflow_find(w, row->name);
+    struct workload_version *taken = version_find(workflow, row->version);
+    if (taken->published == 0)
+        workload_published(w, row->name, row->version);
+    for (uint32_t i = 0; i < workflow->versions_count; i++) {
+        const struct workload_version *version = &workflow->versions[i];
+        if (version->published > taken->published && version->acked_at != 0 &&
+            version->acked_at < begun_at)
             world_violate(w, "I-18", "a task began with version %.*s of %.*s, after %.*s",
                           RV_STR_FMT(row->version), RV_STR_FMT(row->name),
                           RV_STR_FMT(version->version));

@@ -15,8 +15,9 @@ struct workload_version {
     struct rv_str version;
     struct rv_str source;
     const struct rv_definition *definition;
-    uint64_t hash;    /* of the hash under which the store has it; 0: not seen yet */
-    int64_t acked_at; /* virtual time; 0: the author was not told yet that it is published */
+    uint64_t hash;      /* of the hash under which the store has it; 0: not seen yet */
+    uint32_t published; /* which publication of all it was; 0: nobody has seen it */
+    int64_t acked_at;   /* virtual time; 0: the author was not told yet that it is published */
 };
 
 struct workload_workflow {
@@ -30,6 +31,7 @@ struct workload_workflow {
 struct workload {
     struct workload_workflow workflows[SIM_WORKFLOWS_MAX];
     uint32_t count;
+    uint32_t publications; /* seen */
 };
 
 /* Draws and publishes the workflows. */
@@ -48,8 +50,8 @@ void workload_rewind(struct world *w);
 /* Whether the store has all that was published: only then another server knows it. What it has not
  * (two servers wanted the supervisor's role at once, and one was refused) is published again. */
 bool workload_is_there(struct world *w);
-/* A lost version was published once more: which one is the newest nobody follows any further. */
-void workload_republished(struct workload_workflow *workflow);
+/* The store has it from now on. An old version that was lost comes after the others then. */
+void workload_published(struct world *w, struct rv_str name, struct rv_str version);
 /* I-18: a task that begins takes the version published last, as far as its author knows. */
 void workload_check_newest(struct world *w, const struct rv_workflow_row *row, int64_t begun_at);
 /* Stands in the input of each task, and nowhere where payloads do not belong. */

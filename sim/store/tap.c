@@ -11,6 +11,7 @@
 #include "sim/world/partition.h"
 #include "sim/world/server.h"
 #include "sim/store/storage.h"
+#include "sim/cast/workload.h"
 #include "sim/world/world.h"
 
 #include <stdlib.h>
@@ -40,6 +41,8 @@ struct tap {
     bool dies;          /* ... in this commit: nothing can be asked any more */
     bool dead;          /* ... and has died: nothing is answered any more */
     int64_t now;        /* of the open transaction */
+    bool decided;       /* the batch has its instant, that of its first transaction: */
+    int64_t decided_at; /* what is decided is decided then, also where it is written in pieces */
     int64_t begun_at;   /* ... in virtual time */
     int64_t claimed;    /* the epoch that it claims; 0: none */
     int64_t full_until; /* virtual time */
@@ -131,8 +134,12 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     err = tap->inner->ops->begin(tap->inner, ret_now);
     if (err != RV_OK)
         return err;
-    tap->now = tap->server->store_now = *ret_now;
-    tap->begun_at = tap->server->begun_at = w->now;
+    tap->now = *ret_now;
+    if (!tap->decided) {
+        tap->decided = true;
+        tap->decided_at = tap->server->store_now = *ret_now;
+        tap->begun_at = tap->server->begun_at = w->now;
+    }
     tap->claimed = 0;
     /* I-17: across committed transitions the store's clock never goes back. */
     if (tap->now < w->database->committed_at)
@@ -145,11 +152,11 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
 static enum rv_err commit_below(struct tap *tap, struct rv_batch *batch)
 {
     if (batch->sweep != NULL)
-        history_swept(tap->world, batch->sweep, tap->now);
+        history_swept(tap->world, batch->sweep, tap->decided_at);
     enum rv_err err = tap->inner->ops->commit(tap->inner, batch);
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT ||
         (err != RV_OK && storage_dead(tap->world)))
-        storage_unknown(tap->world, batch, tap->now);
+        storage_unknown(tap->world, batch, tap->decided_at);
     return err;
 }
 
@@ -172,7 +179,7 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     enum rv_err err = commit_below(tap, batch);
     if (err != RV_OK)
         return err;
-    struct committed by = {tap->now, tap->begun_at, database_number(w)};
+    struct committed by = {tap->decided_at, tap->begun_at, database_number(w)};
     if (by.number > before)
         tap->sent = by.number;
     w->commits++;
@@ -183,13 +190,15 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
         w->database->committed_at = tap->now;
     if (tap->claimed != 0)
         history_holds(w, tap->actor, tap->claimed);
+    for (size_t i = 0; i < batch->workflows_count; i++)
+        workload_published(w, batch->workflows[i].name, batch->workflows[i].version);
     storage_look(w);
     w->committing = tap->server->at_work ? tap->server : NULL;
     for (size_t i = 0; i < batch->changes_count; i++)
         if (batch->changes[i].outcome == RV_OK)
             history_committed(w, tap->inner, &batch->changes[i], &by);
     w->committing = NULL;
-    limiter_committed(w, batch, tap->now);
+    limiter_committed(w, batch, tap->decided_at);
     storage_looked(w);
     return RV_OK;
 }
@@ -581,6 +590,7 @@ void tap_plan(struct server *s)
         {FAULT_CONFLICT, FATE_CONFLICT},
     };
     tap->fate = FATE_NONE;
+    tap->decided = false;
     if (w->healed)
         return;
     for (size_t i = 0; i < sizeof fates / sizeof fates[0]; i++)

@@ -103,8 +103,8 @@ void history_free(struct world *w);
 
 /* A transaction that was committed. */
 struct committed {
-    int64_t now;      /* the store's clock in it */
-    int64_t begun_at; /* virtual time */
+    int64_t now;      /* the store's clock when its batch was decided */
+    int64_t begun_at; /* ... in virtual time */
     uint64_t number;  /* counts what the store has */
 };
 
