@@ -419,26 +419,22 @@ static void spread_again(struct rv_definition *definition)
     }
 }
 
-static enum rv_err definition_new(struct rv_arena *arena, const struct rv_json *document,
-                                  struct rv_definition **ret_definition)
+/* NULL: the arena has no room for it. */
+static struct rv_definition *definition_new(struct rv_arena *arena, const struct rv_json *document)
 {
     struct rv_definition *definition = RV_NEW(arena, struct rv_definition);
-    if (definition == NULL)
-        return arena->refused;
-    enum rv_err err = rv_json_copy(arena, document, &definition->document);
-    if (err != RV_OK)
-        return err;
+    if (definition == NULL || rv_json_copy(arena, document, &definition->document) != RV_OK)
+        return NULL;
     definition->nodes = RV_NEW_ARRAY(arena, struct rv_node *, count_objects(document) + 1);
     struct rv_node *root = RV_NEW(arena, struct rv_node);
     if (definition->nodes == NULL || root == NULL)
-        return arena->refused;
+        return NULL;
     root->kind = RV_NODE_WORKFLOW;
     root->reference = RV_STR("");
     root->name = RV_STR("");
     root->undo_way = RV_UNDO_NOTHING;
     definition->nodes[0] = root;
-    *ret_definition = definition;
-    return RV_OK;
+    return definition;
 }
 
 enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *document,
@@ -450,13 +446,12 @@ enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *doc
     struct rv_payload_size size = rv_payload_measure(document, RV_DEFINITION_BYTES_MAX);
     if (size.over || size.depth > RV_JSON_DEPTH_MAX)
         return RV_ERR_LIMIT;
-    struct rv_definition *definition = NULL;
-    enum rv_err err = definition_new(arena, document, &definition);
-    if (err != RV_OK)
-        return err;
+    struct rv_definition *definition = definition_new(arena, document);
+    if (definition == NULL)
+        return arena->refused != RV_OK ? arena->refused : RV_ERR_LIMIT;
     struct rv_load load = {.arena = arena, .definition = definition, .fault = ret_fault};
     rv_buf_init(&load.path, 2 * (size_t)RV_DEFINITION_BYTES_MAX);
-    err = load_root(&load, &definition->document);
+    enum rv_err err = load_root(&load, &definition->document);
     if (err == RV_OK)
         err = load.path.failed;
     rv_buf_done(&load.path);
