@@ -75,12 +75,31 @@ void limit_take(const struct rv_scheduler *s, struct agent_kind *kind)
     (void)rv_bucket_take(&kind->limit.bucket, s->batch.now);
 }
 
+/* Attempts that are out and that the caches hear of with this very batch: an operator takes their
+ * task out of its error, or another server has handed them out. They are as good as given. */
+static void unknown_count(struct rv_scheduler *s, const struct work *work)
+{
+    bool counts = work->task != NULL && work->task->state != RV_TASK_ERROR;
+    for (size_t i = 0; counts && i < work->steps_count; i++) {
+        const struct rv_step *row = work->steps[i].row;
+        bool out = row->kind == RV_KIND_CALL && rv_attempt_state_live(row->attempt_state) &&
+                   held_find(&s->agents, (struct rv_step_id){work->id, row->number}) == NULL;
+        struct agent_kind *kind = out ? agents_kind_find(&s->agents, row->agent) : NULL;
+        if (kind != NULL)
+            kind->limit.given++;
+    }
+}
+
 void limits_begin(struct rv_scheduler *s)
 {
+    bool any = false;
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+        any = any || kind->limit.concurrent != 0;
         kind->limit.given = 0;
         kind->limit.holds = false;
     }
+    for (const struct work *w = s->batch.works; any && w != NULL; w = w->next)
+        unknown_count(s, w);
 }
 
 void limits_again(struct rv_scheduler *s)

@@ -351,6 +351,42 @@ static void what_a_revoked_attempt_of_such_a_task_says_is_kept(void **state)
     assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
 }
 
+/* It is at work on it all the time: where its task goes on again, that counts for the limit of its
+ * kind from the batch on in which it does. */
+static void an_attempt_of_a_mended_task_counts_at_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *unreadable = publication(w, "aa");
+    assert_true(world_run(w, unreadable));
+    struct rv_call *limit = world_call(w, RV_CALL_LIMIT);
+    limit->u.limit = (struct rv_call_limit){.sets_concurrent = true, .row.concurrent = 1};
+    limit->u.limit.row.agent = RV_STR("inventory");
+    assert_true(world_run(w, limit));
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    int64_t workflow = world_task(w, task)->workflow;
+    struct rv_request request = world_take(w, "inventory", "i1");
+    spoil_definition(w, task, unreadable->u.publish.row.id);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
+    assert_state(w, task, "error");
+    world_restart(w, 100); /* what is open of it is not known from now on */
+    world_settle(w);
+    spoil_definition(w, task, workflow); /* it is mended */
+    (void)world_submit(w, "order", "{}");
+    struct rv_call *calls[] = {world_call(w, RV_CALL_OPERATE), world_call(w, RV_CALL_POLL)};
+    calls[0]->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_RESUBMIT, .task = task};
+    calls[1]->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                        .instance = RV_STR("i2"),
+                                        .boot = RV_STR("boot-2"),
+                                        .poll = RV_STR("poll-2"),
+                                        .max = 8};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
+    assert_true(world_finished(calls[1]));
+    assert_int_equal(calls[0]->err, RV_OK);
+    assert_int_equal(calls[1]->u.poll.requests_count, 0);
+    assert_int_equal(world_done(w, request, "{}"), 200);
+    assert_int_equal(world_poll(w, "inventory", "i2", 8)->u.poll.requests_count, 1);
+}
+
 /* What a late agent says stands there once, however often it says it; and no more than so much. */
 static void the_ledger_keeps_what_is_said_once(void **state)
 {
@@ -581,6 +617,7 @@ int main(void)
         SCENARIO(a_task_whose_definition_cannot_be_read_is_parked),
         SCENARIO(a_result_that_cannot_be_taken_is_kept),
         SCENARIO(what_a_revoked_attempt_of_such_a_task_says_is_kept),
+        SCENARIO(an_attempt_of_a_mended_task_counts_at_once),
         SCENARIO(the_ledger_keeps_what_is_said_once),
         SCENARIO(the_ledger_keeps_what_a_call_says_twice_once),
         SCENARIO(a_renewal_that_does_not_pass_is_decided_again),
