@@ -122,11 +122,11 @@ void database_reads_clock(struct world *w)
         w->database->read_at = database_wall(w);
 }
 
-/* Only what is an absence beyond doubt: checkers want to be sure. */
-void database_look(struct world *w, int64_t slack_ms)
+/* Only what is an absence beyond doubt: checkers want to be sure. The wall clock may be behind what
+ * the store shows, and catch up with it at once. */
+void database_look(struct world *w, int64_t now, int64_t slack_ms)
 {
     struct database *d = w->database;
-    int64_t now = database_wall(w);
     if (d->looked_at != 0 && now - d->looked_at > slack_ms)
         absence_add(d, d->looked_at, now);
     if (now > d->looked_at)

@@ -24,7 +24,7 @@ struct database {
     struct rv_wall_clock clock;
     int64_t wall_ahead;            /* of the virtual time */
     int64_t slow_until;            /* a call that was slow before faults stopped arrives */
-    int64_t looked_at;             /* wall clock of the last look of any server */
+    int64_t looked_at;             /* what the last look of any server has shown */
     int64_t read_at;               /* the latest wall clock that the store may have read */
     struct absence_seen *absences; /* owned */
     size_t absences_count;
@@ -45,8 +45,9 @@ int64_t database_wall(const struct world *w);
 bool database_clock_good(const struct world *w);
 /* The store reads its clock: it never shows an earlier instant again. */
 void database_reads_clock(struct world *w);
-/* A server looks at the clock; `slack_ms`: so much later than the last look is no absence yet. */
-void database_look(struct world *w, int64_t slack_ms);
+/* A server looks at the store's clock, which shows `now`; `slack_ms`: so much later than the last
+ * look is no absence yet. */
+void database_look(struct world *w, int64_t now, int64_t slack_ms);
 /* A server starts and finds the store last used at `alive_at`. */
 void database_found(struct world *w, int64_t alive_at);
 /* True when the instant (wall clock) passed while no server looked. */

@@ -145,7 +145,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     if (tap->now < w->database->committed_at)
         world_violate(w, "I-17", "the store's clock went back from %lld to %lld",
                       (long long)w->database->committed_at, (long long)tap->now);
-    database_look(w, w->knobs.scan_ms + 501);
+    database_look(w, tap->now, w->knobs.scan_ms + 501);
     return RV_OK;
 }
 
