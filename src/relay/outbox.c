@@ -192,6 +192,21 @@ static enum rv_err count_of(struct rv_outbox *outbox, const char *query, int64_t
 
 #define CURE_PRINT "compare it with what \"reeve relay --print\" shows"
 
+static enum rv_err column_count(struct rv_outbox *outbox, const char *name, int64_t *ret_count,
+                                struct rv_relay_fault *fault)
+{
+    static const char query[] =
+        "SELECT count(*) FROM pragma_table_info('reeve_outbox') WHERE name = ?1";
+    sqlite3_stmt *statement = NULL;
+    bool good = sqlite3_prepare_v2(outbox->db, query, -1, &statement, NULL) == SQLITE_OK &&
+                sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC) == SQLITE_OK &&
+                sqlite3_step(statement) == SQLITE_ROW;
+    *ret_count = good ? sqlite3_column_int64(statement, 0) : 0;
+    enum rv_err err = good ? RV_OK : fail_sqlite(fault, outbox->path, outbox->db);
+    sqlite3_finalize(statement);
+    return err;
+}
+
 static enum rv_err shape_check(struct rv_outbox *outbox, struct rv_relay_fault *fault)
 {
     int64_t count;
@@ -206,11 +221,7 @@ static enum rv_err shape_check(struct rv_outbox *outbox, struct rv_relay_fault *
                     "\"reeve relay --print\" shows into the application's migrations",
                     outbox->path);
     for (size_t i = 0; i < sizeof column_names / sizeof column_names[0]; i++) {
-        char query[160];
-        snprintf(query, sizeof query,
-                 "SELECT count(*) FROM pragma_table_info('reeve_outbox') WHERE name = '%s'",
-                 column_names[i]);
-        err = count_of(outbox, query, &count, fault);
+        err = column_count(outbox, column_names[i], &count, fault);
         if (err != RV_OK)
             return err;
         if (count == 0)

@@ -27,6 +27,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -507,6 +508,16 @@ static int server_work(struct server *server, const sigset_t *signals)
     return result;
 }
 
+/* Payloads and secrets are in memory: it is written to no core file, and no other process of the
+ * same user reads it. */
+static void memory_hide(void)
+{
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+    if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0)
+        rv_log(RV_LOG_WARNING, "memory",
+               RV_LOG_STR("reason", RV_STR("a core file of the server is not ruled out")));
+}
+
 static void listening_print(const struct rv_server_options *options, uint16_t port)
 {
     const char *colon = memrchr(options->listen.at, ':', options->listen.len);
@@ -557,6 +568,7 @@ int rv_server_run(const struct rv_server_options *options)
     sigset_t signals;
     int listen_fd = -1;
     uint16_t port;
+    memory_hide();
     signals_hold(&signals);
     rv_assert_set_handler(assert_log);
     rv_tls_init(&server.tls);

@@ -63,6 +63,23 @@ static const struct kind *kind_of(const struct rv_json *task)
     return NULL;
 }
 
+/* A definition is not to bring programs that the server then runs: that is an agent's. */
+static enum rv_err kind_unsupported(struct rv_load *load, const struct rv_json *task,
+                                    const struct kind *kind)
+{
+    static const char *const programs[] = {"shell", "script", "container"};
+    const struct rv_json *run = rv_json_get(task, RV_STR("run"));
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        if (rv_json_get(run, rv_str_of(programs[i])) != NULL)
+            return rv_load_unsupported_name(load, kind->key,
+                                            "run: %s is not supported: the server runs nothing "
+                                            "that a workflow brings; call an agent by its name, "
+                                            "and start that where the program is: reeve agent "
+                                            "exec NAME -- COMMAND",
+                                            programs[i]);
+    return rv_load_unsupported_name(load, kind->key, "%s is not supported yet", kind->key);
+}
+
 /* The names of all members, and that the kind is the only one and supported. */
 static enum rv_err check_kind(struct rv_load *load, const struct rv_json *task,
                               const struct kind *kind)
@@ -89,7 +106,7 @@ static enum rv_err check_kind(struct rv_load *load, const struct rv_json *task,
     memcpy(under + 8 + len, ")", 2);
     enum rv_err err = rv_load_members(load, task, known, under);
     if (err == RV_OK && kind->unsupported)
-        err = rv_load_unsupported_name(load, kind->key, "%s is not supported yet", kind->key);
+        err = kind_unsupported(load, task, kind);
     return err;
 }
 

@@ -58,10 +58,42 @@ static void another_name_of_the_file_does_not_help(void **state)
 
 static void the_file_is_its_owners_alone(void **state)
 {
+    static const char *const ends[] = {"", "-wal", ".lock"};
     struct subject *s = *state;
+    char path[SUBJECT_PATH_BYTES + 8];
     struct stat of;
-    assert_int_equal(stat(s->path, &of), 0);
-    assert_int_equal(of.st_mode & 0777, 0600);
+    mode_t before = umask(0);
+    assert_int_equal(unlink(s->path), 0);
+    subject_restart(s);
+    bear(s, TASK_BASE);
+    umask(before);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        snprintf(path, sizeof path, "%s%s", s->path, ends[i]);
+        assert_int_equal(stat(path, &of), 0);
+        assert_int_equal(of.st_mode & 0777, 0600);
+    }
+}
+
+/* Whoever may write in the folder may not have us write elsewhere. */
+static void a14_links_in_the_place_of_files_are_not_followed(void **state)
+{
+    static const char *const ends[] = {".lock", "", "-wal"};
+    struct subject *s = *state;
+    char target[SUBJECT_PATH_BYTES + 32], path[SUBJECT_PATH_BYTES + 32];
+    char link[SUBJECT_PATH_BYTES + 40];
+    struct stat of;
+    snprintf(target, sizeof target, "%s/target", s->directory);
+    snprintf(path, sizeof path, "%s/other", s->directory);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        snprintf(link, sizeof link, "%s%s", path, ends[i]);
+        assert_int_equal(symlink(target, link), 0);
+        assert_refused(path, RV_ERR_REFUSED, "symbolic link", 0);
+        assert_int_not_equal(stat(target, &of), 0);
+        assert_int_equal(unlink(link), 0);
+    }
+    assert_int_equal(unlink(path), 0);
+    snprintf(link, sizeof link, "%s.lock", path);
+    assert_int_equal(unlink(link), 0);
 }
 
 static void a_newer_schema_is_refused(void **state)
@@ -448,6 +480,7 @@ int main(void)
         ON_A_STORE(a_second_server_is_refused_by_pid),
         ON_A_STORE(another_name_of_the_file_does_not_help),
         ON_A_STORE(the_file_is_its_owners_alone),
+        ON_A_STORE(a14_links_in_the_place_of_files_are_not_followed),
         ON_A_STORE(a_newer_schema_is_refused),
         ON_A_STORE(an_older_schema_is_brought_up),
         ON_A_STORE(what_is_no_store_is_refused),

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,10 @@
 /* The log is copied into the database when it has this many pages, 8 MiB. Measured: from 1,000 to
  * 8,000 the rate is the same within the noise, so what the next start has to read decides. */
 enum { CHECKPOINT_PAGES = 2000 };
+/* A link that somebody laid where a file of ours is to be would have us write another's. */
+#define LINK_FORMAT                                                                                \
+    "has a symbolic link in the place of its %s, which is not followed: remove it, or give "       \
+    "another --store"
 
 struct opening {
     const char *path;
@@ -120,8 +125,10 @@ static enum rv_err lock_take(const struct opening *opening)
     if (name == NULL)
         return fail(opening, RV_ERR_MEMORY, "cannot be opened: out of memory");
     snprintf(name, bytes, "%s.lock", opening->path);
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     free(name);
+    if (fd < 0 && errno == ELOOP)
+        return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "lock file");
     if (fd < 0)
         return fail_errno(opening, "cannot have its lock file beside it", errno);
     enum rv_err err = RV_OK;
@@ -160,7 +167,14 @@ static enum rv_err file_find(const struct opening *opening)
 /* SQLite would create it by the umask; a store holds payloads and is its owner's alone. */
 static enum rv_err file_create(const struct opening *opening)
 {
-    int fd = open(opening->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(opening->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST) {
+        fd = open(opening->path, O_RDWR | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+            return fail(opening, RV_ERR_REFUSED,
+                        "is a symbolic link to no file, and no store is made through one: remove "
+                        "it, or give another --store");
+    }
     if (fd < 0)
         return fail_errno(opening, "cannot be opened", errno);
     struct stat stat;
@@ -168,6 +182,19 @@ static enum rv_err file_create(const struct opening *opening)
     close(fd); /* before SQLite opens it: closing it later would drop SQLite's own locks */
     if (!regular)
         return fail(opening, RV_ERR_IO, "is not a file: give another --store");
+    return RV_OK;
+}
+
+/* SQLite makes the log beside the file's true name, and would follow a link there. */
+static enum rv_err log_check(const struct opening *opening)
+{
+    char name[PATH_MAX + sizeof "-wal"];
+    struct stat stat;
+    if (realpath(opening->path, name) == NULL)
+        return fail_errno(opening, "cannot be opened", errno);
+    memcpy(name + strlen(name), "-wal", sizeof "-wal");
+    if (lstat(name, &stat) == 0 && S_ISLNK(stat.st_mode))
+        return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "log");
     return RV_OK;
 }
 
@@ -363,7 +390,9 @@ static enum rv_err system_files_prepare(const struct opening *opening)
     enum rv_err err = opening->there ? file_find(opening) : RV_OK;
     if (err == RV_OK)
         err = lock_take(opening);
-    return err == RV_OK ? file_create(opening) : err;
+    if (err == RV_OK)
+        err = file_create(opening);
+    return err == RV_OK ? log_check(opening) : err;
 }
 
 static void host_note(const struct opening *opening)
