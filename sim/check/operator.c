@@ -23,7 +23,9 @@ static void check_suspended(const struct transition *t, const struct step_past *
         world_violate(t->w, "O-01", "step %u of a suspended task is handed out", step->number);
     if (still && waited && step->state == RV_STEP_PROCESSED)
         world_violate(t->w, "O-01", "timer %u of a suspended task runs", step->number);
-    bool goes_on = !still && t->task->state != RV_TASK_ERROR && rv_task_state_open(t->task->state);
+    /* One that was parked besides goes on when it is resubmitted: with that its timers are due. */
+    bool parked = t->past->row.state == RV_TASK_ERROR || t->task->state == RV_TASK_ERROR;
+    bool goes_on = !still && !parked && rv_task_state_open(t->task->state);
     if (goes_on && waited && step->state == RV_STEP_PROCESSING && step->wake_at <= t->now)
         world_violate(t->w, "O-01", "timer %u was due at the resume of its task and does not run",
                       step->number);
