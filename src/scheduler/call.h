@@ -46,7 +46,7 @@ enum rv_call_kind {
     RV_CALL_RETRY,      /* u.retry: an alert `undeliverable` */
     RV_CALL_DELIVERED,  /* u.delivered: what came of messages that were sent; nobody waits */
     RV_CALL_EXPLAIN,    /* u.explain */
-    RV_CALL_GONE,       /* u.gone: the caller of a parked call has left */
+    RV_CALL_GONE,       /* u.gone: the caller of a call that may wait has left */
     RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
 };
 

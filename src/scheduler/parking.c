@@ -68,6 +68,8 @@ static struct rv_task_id waited_for(const struct rv_call *call)
 enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
 {
     rv_assert(!p->parked);
+    if (p->left)
+        return RV_ERR_BUSY; /* nobody hears it */
     if (s->parked_by_serial.count >= s->options.polls_parked_max &&
         !RV_MUTANT_ON(PARKED_WITHOUT_END))
         return RV_ERR_BUSY;
@@ -175,11 +177,23 @@ void parked_expire(struct rv_scheduler *s)
     }
 }
 
-void parked_gone(struct rv_scheduler *s, uint64_t serial)
+static void left_note(struct pending_list *calls, uint64_t serial)
+{
+    for (struct pending *p = calls->first; p != NULL; p = p->next)
+        p->left = p->left || p->call->serial == serial;
+}
+
+/* It may be in this very batch, or carried into the next one: steps are handed out, and calls are
+ * parked, only after this. */
+void call_left(struct rv_scheduler *s, uint64_t serial)
 {
     const uint64_t *found = rv_map_find(&s->parked_by_serial, serial, 0);
-    if (found != NULL)
+    if (found != NULL) {
         finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
+        return;
+    }
+    left_note(&s->batch.calls, serial);
+    left_note(&s->carried, serial);
 }
 
 void parked_finish_all(struct rv_scheduler *s)

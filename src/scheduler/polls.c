@@ -409,7 +409,7 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     }
     p->matched = NULL; /* the batch's arena goes */
     p->matched_count = p->matched_bytes = 0;
-    if (p->instance->cancels > 0)
+    if (p->instance->cancels > 0 && !p->left)
         cancels_fill(p);
     struct delivery *delivery = delivery_find(p->instance, poll->poll);
     if (delivery != NULL) {

@@ -19,8 +19,9 @@ static size_t poll_room(const struct pending *p)
     if (p->matched_bytes >= RV_POLL_ANSWER_BYTES_MAX)
         return 0;
     size_t max = p->poll->max < RV_POLL_REQUESTS_MAX ? p->poll->max : RV_POLL_REQUESTS_MAX;
-    /* Nothing for a poll that an instance left behind when it was started again, or has heard. */
-    bool wanted = p->boot == p->instance->boot && !p->heard;
+    /* Nothing for a poll that an instance left behind when it was started again, or has heard, nor
+     * for one whose caller has left. */
+    bool wanted = p->boot == p->instance->boot && !p->heard && !p->left;
     return wanted && max > p->matched_count ? max - p->matched_count : 0;
 }
 

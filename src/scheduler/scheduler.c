@@ -214,7 +214,7 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_UNDELIVERED:
         return poll_undelivered(s, p);
     case RV_CALL_GONE:
-        parked_gone(s, p->call->u.gone.serial);
+        call_left(s, p->call->u.gone.serial);
         return RV_OK;
     case RV_CALL_POLL:
         return RV_OK;

@@ -102,6 +102,7 @@ struct pending {
     bool admitted;                /* its boot, confirmations and repeats were looked at */
     bool ended;                   /* attempts ended by what it tells */
     bool heard;                   /* a copy of a poll whose answer its instance has */
+    bool left;                    /* its caller has left: it takes nothing and does not wait */
     bool waits_turn;              /* another change of records comes first */
     size_t delivery;              /* RETRY: its number among the batch's, from 1; 0: none */
     bool unanswerable;            /* the poll: no memory for what it was given */
@@ -419,7 +420,8 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
  * the arenas of the calls that brought their payloads. */
 void finished_flush(struct rv_scheduler *s);
 void parked_expire(struct rv_scheduler *s);
-void parked_gone(struct rv_scheduler *s, uint64_t serial);
+/* The caller of the call with that serial has left. */
+void call_left(struct rv_scheduler *s, uint64_t serial);
 void parked_finish_all(struct rv_scheduler *s);
 /* The task has changed: answers those who wait for that. */
 void waiters_tell(struct rv_scheduler *s, struct work *work);

@@ -194,6 +194,68 @@ static void a_caller_that_left_takes_nothing(void **state)
     assert_step(w, task, 1, "pending");
 }
 
+static struct rv_call *gone_call(struct world *w, const struct rv_call *call)
+{
+    struct rv_call *gone = world_call(w, RV_CALL_GONE);
+    gone->u.gone.serial = call->serial;
+    return gone;
+}
+
+/* The poll and the word that its caller has left come in one batch. */
+static void a_caller_that_left_at_once_takes_nothing(void **state)
+{
+    struct world *w = *state;
+    for (int ready = 0; ready < 2; ready++) {
+        if (ready)
+            (void)world_submit(w, "order", "{}");
+        struct rv_call *poll = world_call(w, RV_CALL_POLL);
+        poll->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                        .instance = RV_STR("i1"),
+                                        .boot = RV_STR("b1"),
+                                        .poll = ready ? RV_STR("p2") : RV_STR("p1"),
+                                        .max = 8,
+                                        .wait_ms = 20000};
+        struct rv_call *calls[] = {poll, gone_call(w, poll)};
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
+        assert_int_equal(requests(poll), 0);
+    }
+    assert_int_equal(requests(poll_as(w, "i2", "b2", "p3", true, NULL, 0)), 1);
+}
+
+static void who_left_waits_for_nothing(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_call *show = world_call(w, RV_CALL_SHOW);
+    show->u.show.task = task;
+    show->u.show.after_revision = 1000;
+    show->u.show.wait_ms = 20000;
+    struct rv_call *calls[] = {show, gone_call(w, show)};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
+    assert_true(world_finished(show));
+}
+
+/* After a start a poll is carried until the open rows are known. */
+static void a_caller_that_left_is_not_carried_on(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    world_restart_unlooked(w, 100);
+    struct rv_call *poll = world_call(w, RV_CALL_POLL);
+    poll->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("b1"),
+                                    .poll = RV_STR("p1"),
+                                    .max = 8,
+                                    .wait_ms = 20000};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &poll, 1, w->mono), RV_OK);
+    assert_false(world_finished(poll));
+    struct rv_call *gone = gone_call(w, poll);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &gone, 1, w->mono), RV_OK);
+    world_settle(w);
+    assert_int_equal(requests(poll), 0);
+}
+
 static void an_answer_that_never_left_had_no_effect(void **state)
 {
     struct world *w = *state;
@@ -554,6 +616,9 @@ int main(void)
         SCENARIO(a_parked_poll_is_answered_in_the_transaction_that_makes_a_step_ready),
         SCENARIO(a_parked_poll_ends_empty_at_its_time),
         SCENARIO(a_caller_that_left_takes_nothing),
+        SCENARIO(a_caller_that_left_at_once_takes_nothing),
+        SCENARIO(who_left_waits_for_nothing),
+        SCENARIO(a_caller_that_left_is_not_carried_on),
         SCENARIO(an_answer_that_never_left_had_no_effect),
         SCENARIO(one_of_two_answers_that_never_left_ends_nothing),
         SCENARIO(a_note_about_an_older_answer_ends_nothing),

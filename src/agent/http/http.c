@@ -21,7 +21,6 @@ enum {
     CIRCUIT_OPEN_MS = 1000,
     STOP_FINISH_MS = 1500, /* for calls under way when a stop is asked for */
     STOP_REPLY_MS = 500,   /* then for the last replies */
-    LEAVE_AGAIN_MS = 20,
     SLEEP_MS_MAX = 60000,
     NOTES_MAX = 512, /* taken at a time */
     INSTANCE_BYTES = 100
@@ -73,7 +72,6 @@ struct rv_http {
     atomic_bool stop_asked;
     bool stopping;
     int64_t finish_by; /* once it is stopping */
-    int64_t leave_at;  /* when to say again that nobody waits for the polls that were cut */
     bool cancelled;    /* what had not finished by then */
 };
 
@@ -335,21 +333,8 @@ static void stop_begin(struct rv_http *http, int64_t now)
         struct conversation *conversation = &http->conversations[i];
         struct rv_http_lane *poll = &conversation->lanes[RV_LANE_POLL];
         poll->cut = rv_runtime_stop(conversation->runtime, now);
-    }
-}
-
-/* Says it until the polls are back: what is said before a poll is parked is not heard. */
-static void polls_leave(struct rv_http *http, int64_t now)
-{
-    if (now < http->leave_at)
-        return;
-    http->leave_at = INT64_MAX;
-    for (size_t i = 0; i < http->count; i++) {
-        struct rv_http_lane *poll = &http->conversations[i].lanes[RV_LANE_POLL];
-        if (!poll->cut || !poll->under_way)
-            continue;
-        http->options.door.leave(http->options.door.self, &poll->ask);
-        http->leave_at = now + LEAVE_AGAIN_MS;
+        if (poll->cut && poll->under_way)
+            http->options.door.leave(http->options.door.self, &poll->ask);
     }
 }
 
@@ -393,10 +378,8 @@ static bool stop_look(struct rv_http *http, int64_t now, int64_t *until)
         return false;
     if (!http->cancelled && now >= http->finish_by)
         calls_cancel(http);
-    polls_leave(http, now);
     int64_t reply_by = http->finish_by + STOP_REPLY_MS;
     *until = !http->cancelled ? http->finish_by : now < reply_by ? reply_by : INT64_MAX;
-    *until = http->leave_at < *until ? http->leave_at : *until;
     return all_back(http) && (all_ended(http) || now >= reply_by);
 }
 
