@@ -35,6 +35,8 @@ uint64_t rows_task(const struct rv_task *t)
         sum = with(sum, t->open[i]);
     sum = with_int(with_int(with_int(sum, t->created_at), t->started_at), t->ended_at);
     sum = with_int(sum, t->quiet_at);
+    if (t->tags.at != NULL)
+        sum = with_str(sum, t->tags);
     if (t->suspended_at != 0 || t->redo != 0) /* the sums of worlds without an operator stay */
         sum = with(with_int(sum, t->suspended_at), t->redo);
     if (t->last_message != 0) /* the sums of worlds without messages stay */

@@ -1,6 +1,8 @@
 #include "api/body.h"
 #include "api/parse.h"
 #include "base/limits.h"
+#include "base/time.h"
+#include "core/tags.h"
 
 static const char *const no_query[] = {NULL};
 static const char *const operate_names[] = {"by", "reason", NULL};
@@ -300,22 +302,86 @@ static bool state_read(struct rv_parser *parser, const struct rv_request_line *r
                           RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
 
+static bool duration_read(struct rv_parser *parser, const struct rv_request_line *request,
+                          const char *name, int64_t *ret_ms)
+{
+    struct rv_str text = rv_arg_get(request, name);
+    if (text.at == NULL)
+        return true;
+    if (rv_duration_parse(text, ret_ms) == RV_OK && *ret_ms > 0)
+        return true;
+    return rv_refuse_http(parser, 400, "%s=%.*s: must be an ISO 8601 duration such as PT1H", name,
+                          RV_STR_FMT(text));
+}
+
+/* tag=NAME=VALUE. */
+static bool tag_read(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_task_filter *filter)
+{
+    struct rv_str text = rv_arg_get(request, "tag");
+    if (text.at == NULL)
+        return true;
+    const char *mark = text.len > 0 ? memchr(text.at, '=', text.len) : NULL;
+    size_t len = mark != NULL ? (size_t)(mark - text.at) : 0;
+    filter->tag_name = (struct rv_str){text.at, len};
+    if (mark == NULL || !rv_tag_name_good(filter->tag_name))
+        return rv_refuse_http(parser, 400, "tag=%.*s: must be NAME=VALUE", RV_STR_FMT(text));
+    filter->tag_value = (struct rv_str){mark + 1, text.len - len - 1};
+    filter->tag = rv_tag_needle(parser->arena, filter->tag_name, filter->tag_value);
+    return filter->tag.at != NULL ||
+           rv_refuse_http(parser, 400, "tag=%.*s: a value has at most %d bytes", RV_STR_FMT(text),
+                          RV_TAG_VALUE_BYTES_MAX);
+}
+
+static bool workflow_read(struct rv_parser *parser, const struct rv_request_line *request,
+                          struct rv_task_filter *filter)
+{
+    struct rv_str text = filter->workflow = rv_arg_get(request, "workflow");
+    if (text.at == NULL || (text.len > 0 && memchr(text.at, '/', text.len) != NULL))
+        return true;
+    return rv_refuse_http(parser, 400,
+                          "workflow=%.*s: must be namespace/name or namespace/name:version",
+                          RV_STR_FMT(text));
+}
+
+/* What goes together: each filter has an index to be walked, or stands beside one that has. */
+static bool filters_fit(struct rv_parser *parser, const struct rv_request_line *request,
+                        const struct rv_call_list *list)
+{
+    const struct rv_task_filter *filter = &list->filter;
+    size_t paging = rv_arg_get(request, "limit").at != NULL;
+    if (list->key.at != NULL && request->args_count > 1 + paging)
+        return rv_refuse_http(parser, 400, "key= names one task: leave the other filters out");
+    if (filter->error_type.at != NULL && !(filter->by_state && rv_task_state_rare(filter->state)))
+        return rv_refuse_http(parser, 400,
+                              "errorType= needs state=error, compensating, compensated or "
+                              "cancelled");
+    if (filter->agent.at != NULL && filter->by_state && !rv_task_state_open(filter->state))
+        return rv_refuse_http(parser, 400,
+                              "agent= is about tasks that stand at a step of it: state= must be "
+                              "one of open tasks, or left out");
+    return true;
+}
+
 bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call)
 {
-    static const char *const names[] = {"workflow", "state", "after", "limit", NULL};
+    static const char *const names[] = {"workflow",  "state",     "agent", "errorType",
+                                        "olderThan", "newerThan", "key",   "tag",
+                                        "after",     "limit",     NULL};
     struct rv_call_list *list = &call->u.list;
-    if (!page_read(parser, request, names, list) || !state_read(parser, request, &list->filter))
+    if (!page_read(parser, request, names, list) || !state_read(parser, request, &list->filter) ||
+        !workflow_read(parser, request, &list->filter) ||
+        !duration_read(parser, request, "olderThan", &list->older_ms) ||
+        !duration_read(parser, request, "newerThan", &list->newer_ms) ||
+        !tag_read(parser, request, &list->filter))
         return false;
-    list->filter.workflow = rv_arg_get(request, "workflow");
-    if (list->filter.workflow.at != NULL &&
-        (list->filter.workflow.len == 0 ||
-         memchr(list->filter.workflow.at, '/', list->filter.workflow.len) == NULL))
-        return rv_refuse_http(parser, 400,
-                              "workflow=%.*s: must be namespace/name or namespace/name:version",
-                              RV_STR_FMT(list->filter.workflow));
+    list->key = rv_arg_get(request, "key");
+    list->filter.agent = rv_arg_get(request, "agent");
+    list->filter.error_type = rv_arg_get(request, "errorType");
     struct rv_str after = rv_arg_get(request, "after");
-    return after.at == NULL || task_read(parser, after, &list->filter.before);
+    return filters_fit(parser, request, list) &&
+           (after.at == NULL || task_read(parser, after, &list->filter.before));
 }
 
 bool rv_parse_alerts(struct rv_parser *parser, const struct rv_request_line *request,

@@ -2,6 +2,7 @@
 #include "api/digest.h"
 #include "api/parse.h"
 #include "base/limits.h"
+#include "core/tags.h"
 
 enum { PRIORITY_DEFAULT = 5, PRIORITY_MAX = 9 };
 
@@ -60,18 +61,24 @@ static bool reply_read(struct rv_parser *parser, const struct rv_body *body,
     return true;
 }
 
-/* Later issues bring these; until then a silent loss would be worse than a refusal. */
-static bool unsupported_absent(struct rv_parser *parser, const struct rv_body *body)
+static bool tags_read(struct rv_parser *parser, const struct rv_body *body,
+                      struct rv_submission *item)
 {
-    static const char *const later[] = {"tags"};
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (rv_json_get(body->object, rv_str_of(later[i])) == NULL)
-            continue;
-        struct rv_str place = rv_body_member_name(parser, body, later[i]);
-        return rv_refuse(parser, RV_ERR_UNSUPPORTED, "%.*s is not supported yet; leave it out",
-                         RV_STR_FMT(place));
+    const struct rv_json *tags = rv_json_get(body->object, RV_STR("tags"));
+    if (tags == NULL || tags->type == RV_JSON_NULL)
+        return true;
+    const char *wrong = rv_tags_wrong(tags);
+    if (wrong != NULL) {
+        struct rv_str place = rv_body_member_name(parser, body, "tags");
+        return rv_refuse(parser, RV_ERR_INVALID, "%.*s %s", RV_STR_FMT(place), wrong);
     }
-    return true;
+    if (tags->len == 0)
+        return true;
+    rv_buf_reset(&parser->scratch);
+    rv_json_write_canonical(&parser->scratch, tags);
+    if (parser->scratch.failed == RV_OK)
+        item->tags = rv_arena_str(parser->arena, rv_buf_str(&parser->scratch));
+    return item->tags.at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request");
 }
 
 static bool body_hash(struct rv_parser *parser, const struct rv_body *body, struct rv_str *ret)
@@ -88,7 +95,7 @@ static bool item_read(struct rv_parser *parser, const struct rv_body *body,
 {
     struct rv_str workflow = RV_STR_NONE;
     int64_t priority = PRIORITY_DEFAULT;
-    bool good = unsupported_absent(parser, body) && reply_read(parser, body, item) &&
+    bool good = tags_read(parser, body, item) && reply_read(parser, body, item) &&
                 rv_body_text(parser, body, "workflow", 3 * RV_NAME_BYTES_MAX + 2, &workflow) &&
                 rv_body_need(parser, body, "workflow", workflow) &&
                 workflow_split(parser, body, workflow, item) &&

@@ -23,6 +23,7 @@ static void task_put(struct rv_buf *buf, const struct rv_task *task,
     rv_put_int(buf, "steps", task->last_number);
     rv_put_text_if(buf, "key", task->key);
     rv_put_text_if(buf, "correlationId", task->correlation);
+    rv_put_raw_if(buf, "tags", task->tags);
     if (task->last_message != 0)
         rv_put_int(buf, "messages", task->last_message);
     rv_put_instant_if(buf, "createdAt", task->created_at);

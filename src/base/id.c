@@ -31,6 +31,13 @@ struct rv_task_id rv_id_make(struct rv_id_maker *maker, int64_t now)
                                (int64_t)maker->instance << COUNTER_BITS | maker->counter};
 }
 
+struct rv_task_id rv_id_from(int64_t at)
+{
+    if (at < 0)
+        at = 0;
+    return (struct rv_task_id){(at < ID_MS_MAX ? at : ID_MS_MAX) << MS_SHIFT};
+}
+
 int64_t rv_id_made_at(struct rv_task_id id)
 {
     return id.value >> MS_SHIFT;

@@ -32,6 +32,8 @@ void rv_id_maker_init(struct rv_id_maker *maker, uint8_t instance);
 struct rv_task_id rv_id_make(struct rv_id_maker *maker, int64_t now);
 /* The millisecond in which it was made. */
 int64_t rv_id_made_at(struct rv_task_id id);
+/* The least id that can be made at this instant. */
+struct rv_task_id rv_id_from(int64_t at);
 
 struct rv_str rv_task_text(struct rv_task_id id, char text[static RV_ID_TEXT_BYTES]);
 struct rv_str rv_step_text(struct rv_step_id id, char text[static RV_STEP_TEXT_BYTES]);

@@ -14,6 +14,9 @@ enum {
     RV_POLLS_PARKED_MAX = 20000,          /* parked polls of all agents */
     RV_PAGE_ROWS_MAX = 100,               /* rows of one page of a query */
     RV_NAME_BYTES_MAX = 128,              /* agent, instance, workflow, poll id, tag */
+    RV_TAGS_MAX = 16,                     /* of one task */
+    RV_TAG_NAME_BYTES_MAX = 64,
+    RV_TAG_VALUE_BYTES_MAX = 256,
     RV_KEY_BYTES_MAX = 256,               /* a submitter's key, a correlation id */
     RV_INLINE_STEPS_PER_COMMAND = 256,    /* steps without an agent that one command runs */
     RV_INLINE_STEPS_MAX = 10000,          /* in a row, before the task counts as running away */

@@ -70,6 +70,7 @@ static int task_submit(struct cli *cli, struct rv_str input, struct cli_answer *
         .key = rv_str_of(key ? key : made_key),
         .correlation_id = rv_str_of(cli_value(cli, CLI_OPTION_CORRELATION)),
         .reply_to = reply_to(cli),
+        .tags = rv_str_of(cli_value(cli, CLI_OPTION_TAGS)),
         .priority = priority ? priority[0] - '0' : -1};
     rv_buf_init(&body, BODY_BYTES_MAX);
     int code;

@@ -6,6 +6,17 @@
 
 enum { TASKS_SHOWN = 20 };
 
+static const struct {
+    enum cli_option option;
+    const char *name; /* of the query's parameter */
+} filters[] = {
+    {CLI_OPTION_WORKFLOW, "workflow"}, {CLI_OPTION_STATE, "state"},
+    {CLI_OPTION_AGENT, "agent"},       {CLI_OPTION_ERROR_TYPE, "errorType"},
+    {CLI_OPTION_OLDER, "olderThan"},   {CLI_OPTION_NEWER, "newerThan"},
+    {CLI_OPTION_KEY, "key"},           {CLI_OPTION_TAG, "tag"},
+};
+enum { FILTERS = sizeof filters / sizeof filters[0] };
+
 struct tasks {
     struct cli *cli;
     struct cli_table table;
@@ -43,11 +54,13 @@ static void task_add(const struct rv_json *item, void *user)
 /* The command that shows the next page, with the same filters. */
 static void more_print(struct cli *cli, struct rv_str next)
 {
-    static const enum cli_option kept[] = {CLI_OPTION_WORKFLOW, CLI_OPTION_STATE, CLI_OPTION_LIMIT};
     printf("There are more: reeve tasks");
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        if (cli_has(cli, kept[i]))
-            printf(" %s %s", cli_option_row(kept[i])->flag, cli_value(cli, kept[i]));
+    for (size_t i = 0; i < FILTERS; i++)
+        if (cli_has(cli, filters[i].option))
+            printf(" %s %s", cli_option_row(filters[i].option)->flag,
+                   cli_value(cli, filters[i].option));
+    if (cli_has(cli, CLI_OPTION_LIMIT))
+        printf(" --limit %s", cli_value(cli, CLI_OPTION_LIMIT));
     printf(" --after %.*s\n", RV_STR_FMT(next));
 }
 
@@ -63,14 +76,15 @@ int cli_tasks(struct cli *cli)
         return CLI_USAGE;
     cli_table_init(&tasks.table, &cli->arena, heads);
     cli_path_begin(&list.path, "/v1/tasks");
-    cli_path_parameter(&list.path, "workflow", cli_value(cli, CLI_OPTION_WORKFLOW));
-    cli_path_parameter(&list.path, "state", cli_value(cli, CLI_OPTION_STATE));
+    bool filtered = cli_has(cli, CLI_OPTION_AFTER);
+    for (size_t i = 0; i < FILTERS; i++) {
+        cli_path_parameter(&list.path, filters[i].name, cli_value(cli, filters[i].option));
+        filtered = filtered || cli_has(cli, filters[i].option);
+    }
     int code = cli_list_read(cli, &list, cli_value(cli, CLI_OPTION_AFTER), limit, &next);
     if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
         return code;
     cli_table_print(&tasks.table, stdout, cli->colour, cli_width(cli));
-    bool filtered = cli_has(cli, CLI_OPTION_WORKFLOW) || cli_has(cli, CLI_OPTION_STATE) ||
-                    cli_has(cli, CLI_OPTION_AFTER);
     if (tasks.table.count == 0)
         printf("%s\n", filtered ? "No such tasks." : "No tasks yet: reeve submit NAMESPACE/NAME");
     if (next.len > 0)

@@ -18,6 +18,7 @@ static enum rv_verdict decide_submit(struct draft *d)
         .created_at = command->now,
         .key = command->u.submit.key,
         .correlation = command->u.submit.correlation,
+        .tags = command->u.submit.tags,
         .input = command->u.submit.input,
         .reply_url = command->u.submit.reply_url,
         .reply_stream = command->u.submit.reply_stream,

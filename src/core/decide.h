@@ -50,6 +50,7 @@ struct rv_command {
         struct {
             struct rv_task_id task;
             int64_t workflow;
+            struct rv_str tags;
             struct rv_str input, key, correlation;
             uint8_t priority, instance;
             struct rv_str reply_url;

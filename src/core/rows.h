@@ -44,6 +44,7 @@ struct rv_task {
     int64_t quiet_at;  /* until then a forward attempt that ended unheard may be at work */
     struct rv_str key; /* the submitter's */
     struct rv_str correlation;
+    struct rv_str tags;    /* of the submitter, JSON (core/tags.h); absent: none */
     struct rv_str reply_url; /* of the webhook that its messages go to; absent: none */
     struct rv_str input;     /* as submitted */
     struct rv_str context;   /* the DSL's $context; absent: null */

@@ -178,6 +178,23 @@ bool rv_task_state_open(enum rv_task_state state)
     return task_state_open[state];
 }
 
+bool rv_task_state_rare(enum rv_task_state state)
+{
+    switch (state) {
+    case RV_TASK_COMPENSATING:
+    case RV_TASK_ERROR:
+    case RV_TASK_COMPENSATED:
+    case RV_TASK_CANCELLED:
+        return true;
+    case RV_TASK_PENDING:
+    case RV_TASK_PROCESSING:
+    case RV_TASK_PROCESSED:
+    case RV_TASK_STATE_COUNT:
+        break;
+    }
+    return false;
+}
+
 bool rv_step_state_open(enum rv_step_state state)
 {
     return step_state_open[state];

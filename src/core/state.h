@@ -82,6 +82,8 @@ bool rv_task_state_parse(struct rv_str text, enum rv_task_state *ret_state);
 bool rv_effect_parse(struct rv_str text, enum rv_effect *ret_effect);
 
 bool rv_task_state_open(enum rv_task_state state);
+/* True for states that few tasks are ever in: stores have an index for them. */
+bool rv_task_state_rare(enum rv_task_state state);
 bool rv_step_state_open(enum rv_step_state state);
 /* True while the attempt's agent may still be at work. */
 bool rv_attempt_state_live(enum rv_attempt_state state);

@@ -65,6 +65,7 @@ struct rv_submission {
     struct rv_str key;
     struct rv_str body_hash; /* of the whole submission, given when key is */
     struct rv_str correlation;
+    struct rv_str tags; /* canonical JSON; absent: none */
     struct rv_str reply_url; /* of a webhook; absent: none */
     bool reply_stream;       /* messages are kept for a stream */
     uint8_t priority;
@@ -184,6 +185,9 @@ struct rv_call_list {
     int64_t before;               /* ALERTS */
     size_t skip;                  /* WORKFLOWS */
     bool open_only;               /* ALERTS */
+    struct rv_str key;            /* TASKS: present: only the task of this key */
+    int64_t older_ms;             /* TASKS: submitted so long ago, or longer; 0: any */
+    int64_t newer_ms;             /* TASKS: submitted no longer ago; 0: any */
     struct rv_task_filter filter; /* TASKS; WORKFLOWS: `workflow` present: only that one */
     size_t limit;                 /* at most RV_PAGE_ROWS_MAX */
     size_t count;                 /* out: rows in the array of this kind */

@@ -41,6 +41,31 @@ static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
+/* The store's clock says what is old; ids tell when they were made. */
+static void filter_age(const struct rv_scheduler *s, struct rv_call_list *list)
+{
+    struct rv_task_filter *filter = &list->filter;
+    struct rv_task_id older = rv_id_from(s->batch.now - list->older_ms + 1);
+    if (list->older_ms != 0 && (filter->before.value == 0 || older.value < filter->before.value))
+        filter->before = older;
+    if (list->newer_ms != 0)
+        filter->from = rv_id_from(s->batch.now - list->newer_ms);
+}
+
+/* The one task of a key, which outlives it. */
+static enum rv_err query_key(struct rv_scheduler *s, struct rv_call_list *list,
+                             struct rv_arena *arena)
+{
+    struct rv_key_row row;
+    const struct rv_task *task = NULL;
+    enum rv_err err = s->store->ops->find_keys(s->store, arena, &list->key, 1, &row);
+    if (err == RV_OK && row.task.value != 0)
+        err = s->store->ops->load_tasks(s->store, arena, &row.task, 1, &task);
+    if (err == RV_OK && task != NULL)
+        list->tasks[list->count++] = *task;
+    return err;
+}
+
 static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
@@ -49,8 +74,11 @@ static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
     list->task_workflows = RV_NEW_ARRAY(arena, const struct rv_workflow_row *, list->limit);
     if (list->tasks == NULL || list->task_workflows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_tasks(s->store, arena, &list->filter, list->limit,
-                                                list->tasks, &list->count, &list->next);
+    filter_age(s, list);
+    enum rv_err err = list->key.at != NULL
+                          ? query_key(s, list, arena)
+                          : s->store->ops->list_tasks(s->store, arena, &list->filter, list->limit,
+                                                      list->tasks, &list->count, &list->next);
     for (size_t i = 0; err == RV_OK && i < list->count; i++) {
         struct workflow_entry *entry;
         if (i > 0 && list->tasks[i].workflow == list->tasks[i - 1].workflow) {

@@ -8,6 +8,7 @@ struct rv_task *task_copy(struct rv_arena *arena, const struct rv_task *task)
     *copy = *task;
     copy->key = rv_arena_str(arena, task->key);
     copy->correlation = rv_arena_str(arena, task->correlation);
+    copy->tags = rv_arena_str(arena, task->tags);
     copy->reply_url = rv_arena_str(arena, task->reply_url);
     copy->input = rv_arena_str(arena, task->input);
     copy->context = rv_arena_str(arena, task->context);

@@ -106,6 +106,7 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
     command.u.submit.input = item->input.at ? item->input : RV_STR("{}");
     command.u.submit.key = item->key;
     command.u.submit.correlation = item->correlation;
+    command.u.submit.tags = item->tags;
     command.u.submit.priority = item->priority;
     command.u.submit.reply_url = item->reply_url;
     command.u.submit.reply_stream = item->reply_stream;

@@ -186,6 +186,16 @@ static uint32_t random_uint32(struct rv_prng *prng)
 #define TEXT() random_str(subject, prng)
 #define FLAG() (rv_prng_below(prng, 2) == 1)
 
+/* Of a task that is inserted they are a row each. */
+static struct rv_str random_tags(struct subject *subject, struct rv_prng *prng)
+{
+    uint64_t kind = rv_prng_below(prng, 4);
+    if (kind < 2)
+        return RV_STR_NONE;
+    return rv_arena_printf(&subject->arena, "{\"city\":\"%s\",\"n\":\"%d\"}",
+                           kind == 2 ? "Bonn" : "K\\u00f6ln", (int)rv_prng_below(prng, 5));
+}
+
 struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_t id)
 {
     struct rv_task task = {
@@ -214,6 +224,7 @@ struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_
         .reply_url = TEXT(),
         .key = TEXT(),
         .correlation = TEXT(),
+        .tags = random_tags(subject, prng),
         .input = TEXT(),
         .context = TEXT(),
         .output = TEXT(),
@@ -367,6 +378,7 @@ void dump_task(struct rv_buf *out, const struct rv_task *task)
     PUT_INT(task, redo);
     PUT_STR(task, key);
     PUT_STR(task, correlation);
+    PUT_STR(task, tags);
     PUT_STR(task, reply_url);
     PUT_STR(task, input);
     PUT_STR(task, context);

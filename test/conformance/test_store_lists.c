@@ -1,6 +1,8 @@
 /* The lists of store.h: pages, filters, order, bounded work; held against every store. */
 #include "subject.h"
 
+#include "core/tags.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -181,6 +183,90 @@ static void a_page_looks_at_a_bounded_number_of_rows(void **state)
     assert_int_equal(count, 10);
 }
 
+/* Two hundred tasks: every third stands at a step of "one", every fourth failed, every fifth has a
+ * tag. */
+enum { SORTS = 200 };
+
+static void fill_with_sorts(struct subject *s)
+{
+    struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, SORTS);
+    publish_shop(s);
+    for (int i = 0; i < SORTS; i++) {
+        changes[i] = *birth_of(s, TASK_BASE + i);
+        struct rv_task *task = RV_NEW(&s->arena, struct rv_task);
+        struct rv_step *step = RV_NEW(&s->arena, struct rv_step);
+        const struct rv_step **steps = RV_NEW_ARRAY(&s->arena, const struct rv_step *, 1);
+        *task = *changes[i].task;
+        *step = *changes[i].steps[0];
+        task->workflow = 1 + i % 4;
+        task->state = i % 4 == 0 ? RV_TASK_ERROR : RV_TASK_PROCESSING;
+        if (i % 4 == 0)
+            task->error = i % 8 == 0 ? RV_STR("{\"type\":\"https://x/errors/timeout\"}")
+                                     : RV_STR("{\"type\":\"mytimeout\",\"detail\":\"timeout\"}");
+        if (i % 5 == 0)
+            task->tags = rv_arena_printf(&s->arena, "{\"city\":\"K\\\"%d\",\"n\":\"%d\"}", i % 2,
+                                         i % 10);
+        task->open_count = 1;
+        task->open[0] = 1;
+        step->agent = i % 3 == 0 ? RV_STR("one") : RV_STR("two");
+        steps[0] = step;
+        changes[i].task = task;
+        changes[i].steps = steps;
+    }
+    subject_commit_all(s, changes, SORTS);
+}
+
+static bool sort_fits(int i, const struct rv_task_filter *filter)
+{
+    bool state = !filter->by_state || (filter->state == RV_TASK_ERROR) == (i % 4 == 0);
+    bool agent = filter->agent.at == NULL || i % 3 == 0;
+    bool error = filter->error_type.at == NULL || i % 8 == 0;
+    bool tag = filter->tag.at == NULL || (i % 5 == 0 && i % 2 == 1);
+    bool workflow = filter->workflow.at == NULL || i % 4 < 3;
+    bool from = TASK_BASE + i >= filter->from.value;
+    return state && agent && error && tag && workflow && from;
+}
+
+/* Each filter alone, and all of them together, find what fits and nothing else. */
+static void filters_find_what_fits(void **state)
+{
+    struct subject *s = *state;
+    int64_t ids[SORTS];
+    fill_with_sorts(s);
+    for (int set = 0; set < 64; set++) {
+        struct rv_task_filter filter = {.by_state = false};
+        if (set & 1) {
+            filter.by_state = true;
+            filter.state = RV_TASK_ERROR;
+        }
+        if (set & 2)
+            filter.agent = RV_STR("one");
+        if ((set & 4) && (set & 1))
+            filter.error_type = RV_STR("timeout");
+        if (set & 8) {
+            filter.tag_name = RV_STR("city");
+            filter.tag_value = RV_STR("K\"1");
+            filter.tag = rv_tag_needle(&s->arena, filter.tag_name, filter.tag_value);
+        }
+        if (set & 16)
+            filter.workflow = RV_STR("shop/order");
+        if (set & 32)
+            filter.from.value = TASK_BASE + 77;
+        size_t count = 0;
+        size_t at = 0;
+        list_all(s, filter, ids, &count);
+        for (int i = SORTS - 1; i >= 0; i--)
+            if (sort_fits(i, &filter)) {
+                assert_true(at < count);
+                assert_int_equal(ids[at++], TASK_BASE + i);
+            }
+        assert_int_equal(at, count);
+    }
+    subject_restart(s);
+    assert_true(rv_str_is(load(s, TASK_BASE + 5)->tags, "{\"city\":\"K\\\"1\",\"n\":\"5\"}"));
+    assert_null(load(s, TASK_BASE + 1)->tags.at);
+}
+
 static void open_tasks_are_scanned_in_order(void **state)
 {
     struct subject *s = *state;
@@ -306,6 +392,7 @@ int main(void)
         SUITE_CASE(late_replies_are_listed_by_attempt),
         SUITE_CASE(tasks_are_listed_by_state_and_workflow),
         SUITE_CASE(a_page_looks_at_a_bounded_number_of_rows),
+        SUITE_CASE(filters_find_what_fits),
         SUITE_CASE(open_tasks_are_scanned_in_order),
         SUITE_CASE(records_are_put_removed_and_listed),
         SUITE_CASE(records_have_the_guard_of_the_supervisor),

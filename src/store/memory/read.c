@@ -1,6 +1,8 @@
 /* Loads and pages. */
 #include "store/memory/memory_priv.h"
 
+#include "core/tags.h"
+
 #include <string.h>
 
 /* How many tasks one page of list_tasks looks at, at most. */
@@ -151,11 +153,36 @@ static bool workflow_fits(const struct rv_workflow_row *row, struct rv_str filte
     return rest.len == 0;
 }
 
-static bool task_fits(const struct rv_store_memory_data *data, const struct rv_task *task,
-                      const struct rv_task_filter *filter)
+static bool agent_asked(const struct node *node, struct rv_str agent)
 {
+    const struct rv_task *task = node->row;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        const struct sorted_entry *entry = sorted_find(&node->steps, task->open[i], 0);
+        const struct rv_step *step = entry != NULL ? entry->row : NULL;
+        if (step != NULL && step->agent.at != NULL && rv_str_eq(step->agent, agent))
+            return true;
+    }
+    return false;
+}
+
+static bool task_fits(const struct rv_store_memory_data *data, struct rv_arena *arena,
+                      const struct node *node, const struct rv_task_filter *filter)
+{
+    const struct rv_task *task = node->row;
     if (filter->by_state && task->state != filter->state)
         return false;
+    if (filter->agent.at != NULL &&
+        (!rv_task_state_open(task->state) || !agent_asked(node, filter->agent)))
+        return false;
+    if (filter->tag.at != NULL && !rv_tags_have(task->tags, filter->tag))
+        return false;
+    if (filter->error_type.at != NULL) {
+        struct rv_arena_mark mark = rv_arena_mark(arena);
+        bool is = rv_error_is(arena, task->error, filter->error_type);
+        rv_arena_release(arena, mark);
+        if (!is)
+            return false;
+    }
     if (filter->workflow.at == NULL)
         return true;
     const struct sorted_entry *workflow = sorted_find(&data->workflows, task->workflow, 0);
@@ -175,7 +202,11 @@ enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
     while (i > 0 && count < limit && looks < LOOKS_MAX) {
         const struct node *node = data->tasks.at[--i].row;
         looks++;
-        if (!task_fits(data, node->row, filter))
+        if (node->row->id.value < filter->from.value) {
+            i = 0;
+            break;
+        }
+        if (!task_fits(data, arena, node, filter))
             continue;
         enum rv_err err = shape_read(&shape_task, arena, node->row, &ret_tasks[count]);
         if (err != RV_OK)

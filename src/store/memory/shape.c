@@ -11,7 +11,7 @@
 #define AT(field) offsetof(struct ROW, field)
 
 #define ROW rv_task
-static const size_t task_texts[] = {AT(key),     AT(correlation), AT(reply_url), AT(input),
+static const size_t task_texts[] = {AT(key),     AT(correlation), AT(tags), AT(reply_url), AT(input),
                                     AT(context), AT(output),      AT(error)};
 #undef ROW
 #define ROW rv_step

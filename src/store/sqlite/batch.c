@@ -3,6 +3,7 @@
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
+#include "core/tags.h"
 
 struct commit {
     struct rv_sqlite *store;
@@ -229,6 +230,30 @@ static enum rv_err task_write(struct commit *commit, const struct rv_change *cha
     return row_write(commit, RV_SQL_TASK_UPDATE, table, table->count - 1, change->task, 0);
 }
 
+/* A row for each tag, so that tasks are found by it. */
+static enum rv_err tags_write(struct commit *commit, const struct rv_change *change)
+{
+    const struct rv_task *task = change->task;
+    struct rv_tag tags[RV_TAGS_MAX];
+    size_t count = 0;
+    sqlite3_stmt *statement = NULL;
+    if (task->tags.at == NULL || change->revision_before != 0)
+        return RV_OK;
+    struct rv_arena arena;
+    rv_arena_init(&arena, 0);
+    enum rv_err err = rv_tags_read(&arena, task->tags, tags, &count);
+    if (err == RV_OK)
+        err = rv_sqlite_statement(commit->store, RV_SQL_TAG_INSERT, &statement);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        rv_sqlite_bind_str(statement, 1, tags[i].name);
+        rv_sqlite_bind_str(statement, 2, tags[i].value);
+        sqlite3_bind_int64(statement, 3, task->id.value);
+        err = rv_sqlite_run(commit->store, statement);
+    }
+    rv_arena_done(&arena);
+    return err;
+}
+
 static enum rv_err key_write(struct commit *commit, const struct rv_key_row *key)
 {
     if (key == NULL)
@@ -343,6 +368,8 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
     err = task_write(commit, change, moves);
     if (err == RV_OK)
         err = key_write(commit, change->key);
+    if (err == RV_OK)
+        err = tags_write(commit, change);
     if (err == RV_OK)
         err = steps_write(commit, change);
     if (err == RV_OK)

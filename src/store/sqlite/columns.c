@@ -68,6 +68,7 @@ static const struct rv_column task_columns[] = {
     UINT32(redo),
     STR(key, "submission_key"),
     STR(correlation, "correlation_id"),
+    STR(tags, "tags"),
     STR(reply_url, "reply_url"),
     STR(input, "input"),
     STR(context, "context"),

@@ -2,6 +2,7 @@
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
+#include "core/tags.h"
 
 #include <stdlib.h>
 
@@ -41,8 +42,75 @@ struct walk {
     const struct rv_task_filter *filter;
     int64_t *ids; /* found so far, with room for all that one page may look at */
     size_t ids_count;
-    int64_t floor; /* everything older was not looked at; 0: there is nothing older */
+    int64_t floor;      /* everything older was not looked at; 0: there is nothing older */
+    int64_t *workflows; /* that the filter names, if another index is walked */
+    size_t workflows_count;
 };
+
+/* ---- what the index that is walked does not say ---- */
+
+static bool workflow_named(const struct walk *walk, int64_t workflow)
+{
+    for (size_t i = 0; i < walk->workflows_count; i++)
+        if (walk->workflows[i] == workflow)
+            return true;
+    return walk->workflows == NULL;
+}
+
+/* Whether one of the steps in the text of a task's open steps ("3 4") asks the filter's agent. */
+static enum rv_err agent_asked(const struct walk *walk, int64_t task, struct rv_str open,
+                               bool *ret_asked)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(walk->store, RV_SQL_TASK_AGENT, &statement);
+    *ret_asked = false;
+    for (size_t i = 0; err == RV_OK && !*ret_asked && i < open.len; i++) {
+        int64_t number = 0;
+        for (; i < open.len && open.at[i] >= '0' && open.at[i] <= '9'; i++)
+            number = number * 10 + (open.at[i] - '0');
+        sqlite3_bind_int64(statement, 1, task);
+        sqlite3_bind_int64(statement, 2, number);
+        rv_sqlite_bind_str(statement, 3, walk->filter->agent);
+        err = rv_sqlite_next(walk->store, statement, ret_asked);
+        sqlite3_reset(statement);
+    }
+    return err;
+}
+
+static enum rv_err row_fits(const struct walk *walk, int64_t task, bool *ret_fits)
+{
+    const struct rv_task_filter *filter = walk->filter;
+    sqlite3_stmt *statement = NULL;
+    bool there = false;
+    *ret_fits = filter->agent.at == NULL && filter->error_type.at == NULL && filter->tag.at == NULL;
+    if (*ret_fits)
+        return RV_OK;
+    enum rv_err err = rv_sqlite_statement(walk->store, RV_SQL_TASK_LOOK, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, task);
+    err = rv_sqlite_next(walk->store, statement, &there);
+    *ret_fits = err == RV_OK && there;
+    if (*ret_fits && filter->tag.at != NULL)
+        *ret_fits = rv_tags_have(rv_sqlite_column_str(statement, 1), filter->tag);
+    if (*ret_fits && filter->error_type.at != NULL) {
+        struct rv_arena_mark mark = rv_arena_mark(walk->arena);
+        *ret_fits = rv_error_is(walk->arena, rv_sqlite_column_str(statement, 0),
+                                filter->error_type);
+        rv_arena_release(walk->arena, mark);
+    }
+    if (*ret_fits && filter->agent.at != NULL)
+        err = agent_asked(walk, task, rv_sqlite_column_str(statement, 2), ret_fits);
+    sqlite3_reset(statement);
+    return err;
+}
+
+/* What is not in an index costs a row more, so fewer are looked at. */
+static size_t looks_max(const struct rv_task_filter *filter)
+{
+    bool rows = filter->agent.at != NULL || filter->error_type.at != NULL;
+    return rows ? LOOKS_MAX / 4 : LOOKS_MAX;
+}
 
 /* One index, newest first: at most `looks` entries, of which at most `wanted` are kept. */
 static enum rv_err walk_index(struct walk *walk, enum rv_sqlite_sql sql, int64_t workflow,
@@ -61,6 +129,10 @@ static enum rv_err walk_index(struct walk *walk, enum rv_sqlite_sql sql, int64_t
         sqlite3_bind_int64(statement, 3, workflow);
     if (sql == RV_SQL_WALK_RARE)
         rv_sqlite_bind_str(statement, 3, state);
+    if (sql == RV_SQL_WALK_TAG) {
+        rv_sqlite_bind_str(statement, 3, filter->tag_name);
+        rv_sqlite_bind_str(statement, 4, filter->tag_value);
+    }
     size_t looked = 0;
     size_t kept = 0;
     int64_t last = 0;
@@ -69,9 +141,20 @@ static enum rv_err walk_index(struct walk *walk, enum rv_sqlite_sql sql, int64_t
         err = rv_sqlite_next(walk->store, statement, &there);
         if (err != RV_OK || !there)
             break;
+        int64_t id = sqlite3_column_int64(statement, 0);
+        if (id < filter->from.value) {
+            looked = kept = 0; /* the walk is over */
+            break;
+        }
         looked++;
-        last = sqlite3_column_int64(statement, 0);
-        if (!filter->by_state || rv_str_eq(rv_sqlite_column_str(statement, 1), state)) {
+        last = id;
+        bool fits = (!filter->by_state || rv_str_eq(rv_sqlite_column_str(statement, 1), state)) &&
+                    workflow_named(walk, sqlite3_column_int64(statement, 2));
+        if (fits)
+            err = row_fits(walk, id, &fits);
+        if (err != RV_OK)
+            break;
+        if (fits) {
             walk->ids[walk->ids_count++] = last;
             kept++;
         }
@@ -133,23 +216,39 @@ static enum rv_err walk_workflows(struct walk *walk, size_t wanted)
     size_t count = 0;
     enum rv_err err = workflow_ids(walk, LOOKS_MAX, workflows, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
-        size_t looks = LOOKS_MAX / count;
+        size_t looks = looks_max(walk->filter) / count + 1;
         err = walk_index(walk, RV_SQL_WALK_WORKFLOW, workflows[i], looks, wanted);
     }
     return err;
 }
 
+/* Tasks by a tag: any workflow that is asked for too is looked at in each. */
+static enum rv_err walk_tag(struct walk *walk, size_t wanted)
+{
+    if (walk->filter->workflow.at != NULL) {
+        walk->workflows = RV_NEW_ARRAY(walk->arena, int64_t, LOOKS_MAX);
+        if (walk->workflows == NULL)
+            return walk->arena->refused;
+        enum rv_err err = workflow_ids(walk, LOOKS_MAX, walk->workflows, &walk->workflows_count);
+        if (err != RV_OK)
+            return err;
+    }
+    return walk_index(walk, RV_SQL_WALK_TAG, 0, looks_max(walk->filter), wanted);
+}
+
 static enum rv_err walk_run(struct walk *walk, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
+    if (filter->tag.at != NULL)
+        return walk_tag(walk, wanted);
     if (filter->workflow.at != NULL)
         return walk_workflows(walk, wanted);
-    enum rv_sqlite_sql sql = RV_SQL_WALK_ALL;
-    if (filter->by_state && rv_sqlite_state_rare(filter->state))
+    enum rv_sqlite_sql sql = filter->agent.at != NULL ? RV_SQL_WALK_OPEN : RV_SQL_WALK_ALL;
+    if (filter->by_state && rv_task_state_rare(filter->state))
         sql = RV_SQL_WALK_RARE;
     else if (filter->by_state && rv_task_state_open(filter->state))
         sql = RV_SQL_WALK_OPEN;
-    return walk_index(walk, sql, 0, LOOKS_MAX, wanted);
+    return walk_index(walk, sql, 0, looks_max(filter), wanted);
 }
 
 static int newest_first(const void *a, const void *b)

@@ -271,8 +271,19 @@ static const char *const version_7[] = {
     NULL,
 };
 
-static const char *const *const versions[] = {version_1, version_2, version_3, version_4,
-                                              version_5, version_6, version_7};
+/* Version 8: tags, by which submitters find their tasks. Tasks that have none cost nothing. */
+static const char *const version_8[] = {
+    "ALTER TABLE task ADD COLUMN tags TEXT",
+    "CREATE TABLE tag("
+    " name TEXT NOT NULL,"
+    " value TEXT NOT NULL,"
+    " task INTEGER NOT NULL,"
+    " PRIMARY KEY (name, value, task)) WITHOUT ROWID",
+    NULL,
+};
+
+static const char *const *const versions[] = {version_1, version_2, version_3, version_4, version_5,
+                                              version_6, version_7, version_8};
 
 int rv_sqlite_version_newest(void)
 {

@@ -52,8 +52,6 @@ extern const struct rv_texts rv_texts_task_state, rv_texts_step_state, rv_texts_
 /* Writes SQL with {column task_state}, {column effect}, ... replaced by a term that says "the
  * column holds one of their texts"; `open`: the open states of tasks, `rare`: those with few. */
 void rv_sqlite_expand(struct rv_buf *sql, const char *template);
-/* States that have an index of their own, since few tasks are ever in them. */
-bool rv_sqlite_state_rare(enum rv_task_state state);
 
 /* ---- columns.c: rows as values and as columns ---- */
 
@@ -163,6 +161,10 @@ enum rv_sqlite_sql {
     RV_SQL_WALK_OPEN,
     RV_SQL_WALK_RARE,
     RV_SQL_WALK_WORKFLOW,
+    RV_SQL_WALK_TAG,
+    RV_SQL_TAG_INSERT,
+    RV_SQL_TASK_AGENT,
+    RV_SQL_TASK_LOOK,
     RV_SQL_INSTANCE_NEWEST,
     RV_SQL_INSTANCE_REPLACE,
     RV_SQL_INSTANCE_COMMIT,

@@ -141,18 +141,26 @@ static const struct sql statements[RV_SQL_COUNT] = {
                             "WHERE kind = ?1 AND key >= ?2 AND key IS NOT ?3 "
                             "ORDER BY key LIMIT ?4"},
     [RV_SQL_WALK_ALL] = {PLAIN, NULL,
-                         "SELECT id, process_state FROM task "
+                         "SELECT id, process_state, workflow FROM task "
                          "WHERE id <= ?1 ORDER BY id DESC LIMIT ?2"},
     [RV_SQL_WALK_OPEN] = {PLAIN, NULL,
-                          "SELECT id, process_state FROM task INDEXED BY task_open "
+                          "SELECT id, process_state, workflow FROM task INDEXED BY task_open "
                           "WHERE " OPEN " AND id <= ?1 ORDER BY id DESC LIMIT ?2"},
     [RV_SQL_WALK_RARE] = {PLAIN, NULL,
-                          "SELECT id, process_state FROM task INDEXED BY task_rare "
+                          "SELECT id, process_state, workflow FROM task INDEXED BY task_rare "
                           "WHERE {process_state rare} AND process_state = ?3 AND id <= ?1 "
                           "ORDER BY id DESC LIMIT ?2"},
     [RV_SQL_WALK_WORKFLOW] = {PLAIN, NULL,
-                              "SELECT id, process_state FROM task INDEXED BY task_workflow "
+                              "SELECT id, process_state, workflow FROM task INDEXED BY task_workflow "
                               "WHERE workflow = ?3 AND id <= ?1 ORDER BY id DESC LIMIT ?2"},
+    [RV_SQL_WALK_TAG] = {PLAIN, NULL,
+                         "SELECT tag.task, process_state, workflow FROM tag JOIN task "
+                         "ON task.id = tag.task WHERE tag.name = ?3 AND tag.value = ?4 "
+                         "AND tag.task <= ?1 ORDER BY tag.task DESC LIMIT ?2"},
+    [RV_SQL_TAG_INSERT] = {PLAIN, NULL, "INSERT INTO tag(name, value, task) VALUES(?1, ?2, ?3)"},
+    [RV_SQL_TASK_AGENT] = {PLAIN, NULL,
+                           "SELECT 1 FROM step WHERE task = ?1 AND number = ?2 AND agent = ?3"},
+    [RV_SQL_TASK_LOOK] = {PLAIN, NULL, "SELECT error, tags, open_steps FROM task WHERE id = ?1"},
     [RV_SQL_INSTANCE_NEWEST] = {PLAIN, NULL,
                                 "SELECT number, enlistment, (SELECT max(alive_at) FROM instance) "
                                 "FROM instance ORDER BY enlistment DESC LIMIT 1"},

@@ -58,23 +58,6 @@ const struct rv_texts rv_texts_alert_kind = {"alert_kind", TEXTS(alert_kinds)};
 const struct rv_texts rv_texts_message_kind = {"message_kind", TEXTS(message_kinds)};
 const struct rv_texts rv_texts_direction = {"direction", TEXTS(directions)};
 
-bool rv_sqlite_state_rare(enum rv_task_state state)
-{
-    switch (state) {
-    case RV_TASK_COMPENSATING:
-    case RV_TASK_ERROR:
-    case RV_TASK_COMPENSATED:
-    case RV_TASK_CANCELLED:
-        return true;
-    case RV_TASK_PENDING:
-    case RV_TASK_PROCESSING:
-    case RV_TASK_PROCESSED:
-    case RV_TASK_STATE_COUNT:
-        break;
-    }
-    return false;
-}
-
 /* Which of the texts belong to a list by that name. */
 static bool text_listed(struct rv_str name, const struct rv_texts *texts, size_t value)
 {
@@ -83,7 +66,7 @@ static bool text_listed(struct rv_str name, const struct rv_texts *texts, size_t
     if (rv_str_is(name, "ended"))
         return texts == &rv_texts_task_state && !rv_task_state_open((enum rv_task_state)value);
     if (rv_str_is(name, "rare"))
-        return texts == &rv_texts_task_state && rv_sqlite_state_rare((enum rv_task_state)value);
+        return texts == &rv_texts_task_state && rv_task_state_rare((enum rv_task_state)value);
     return rv_str_is(name, texts->name);
 }
 

@@ -1,0 +1,82 @@
+#include "core/tags.h"
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "json/json.h"
+
+bool rv_tag_name_good(struct rv_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.at[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_')
+            return false;
+    }
+    return name.len > 0 && name.len <= RV_TAG_NAME_BYTES_MAX;
+}
+
+const char *rv_tags_wrong(const struct rv_json *tags)
+{
+    if (tags->type != RV_JSON_OBJECT)
+        return "must be an object of texts";
+    if (tags->len > RV_TAGS_MAX)
+        return "has more than 16 members";
+    for (uint32_t i = 0; i < tags->len; i++) {
+        const struct rv_json *value = &tags->u.members[i].value;
+        if (!rv_tag_name_good(rv_json_str(&tags->u.members[i].key)))
+            return "has a name that is not 1 to 64 letters, digits, \".\", \"-\" or \"_\"";
+        if (value->type != RV_JSON_STRING || rv_json_str(value).len > RV_TAG_VALUE_BYTES_MAX)
+            return "has a value that is no text of at most 256 bytes";
+    }
+    return NULL;
+}
+
+struct rv_str rv_tag_needle(struct rv_arena *arena, struct rv_str name, struct rv_str value)
+{
+    enum { NEEDLE_BYTES_MAX = RV_TAG_NAME_BYTES_MAX + 6 * RV_TAG_VALUE_BYTES_MAX + 16 };
+    struct rv_buf text;
+    rv_buf_init(&text, NEEDLE_BYTES_MAX);
+    rv_json_write_string(&text, name);
+    rv_buf_add_char(&text, ':');
+    rv_json_write_string(&text, value);
+    struct rv_str needle = text.failed == RV_OK ? rv_arena_str(arena, rv_buf_str(&text))
+                                                : RV_STR_NONE;
+    rv_buf_done(&text);
+    return needle;
+}
+
+bool rv_tags_have(struct rv_str tags, struct rv_str needle)
+{
+    for (size_t i = 0; needle.len > 0 && i + needle.len <= tags.len; i++)
+        if (memcmp(tags.at + i, needle.at, needle.len) == 0)
+            return true;
+    return false;
+}
+
+enum rv_err rv_tags_read(struct rv_arena *arena, struct rv_str tags,
+                         struct rv_tag ret_tags[static RV_TAGS_MAX], size_t *ret_count)
+{
+    struct rv_json tree;
+    enum rv_err err = rv_json_parse(arena, tags, RV_JSON_DEPTH_MAX, &tree, NULL);
+    if (err != RV_OK)
+        return arena->refused != RV_OK ? arena->refused : RV_ERR_INVALID;
+    if (rv_tags_wrong(&tree) != NULL)
+        return RV_ERR_INVALID;
+    for (uint32_t i = 0; i < tree.len; i++)
+        ret_tags[i] = (struct rv_tag){rv_json_str(&tree.u.members[i].key),
+                                      rv_json_str(&tree.u.members[i].value)};
+    *ret_count = tree.len;
+    return RV_OK;
+}
+
+bool rv_error_is(struct rv_arena *arena, struct rv_str error, struct rv_str type)
+{
+    struct rv_json tree;
+    if (error.at == NULL || rv_json_parse(arena, error, RV_JSON_DEPTH_MAX, &tree, NULL) != RV_OK)
+        return false;
+    struct rv_str whole = rv_json_str(rv_json_get(&tree, RV_STR("type")));
+    if (whole.len <= type.len)
+        return rv_str_eq(whole, type);
+    struct rv_str last = {whole.at + whole.len - type.len, type.len};
+    return whole.at[whole.len - type.len - 1] == '/' && rv_str_eq(last, type);
+}
