@@ -333,6 +333,15 @@ static bool tag_read(struct rv_parser *parser, const struct rv_request_line *req
                           RV_TAG_VALUE_BYTES_MAX);
 }
 
+/* Present, it is a name that somebody may have. */
+static bool name_read(struct rv_parser *parser, const struct rv_request_line *request,
+                      const char *name, struct rv_str *ret_text)
+{
+    *ret_text = rv_arg_get(request, name);
+    return ret_text->at == NULL || ret_text->len > 0 ||
+           rv_refuse_http(parser, 400, "%s=: must not be empty", name);
+}
+
 static bool workflow_read(struct rv_parser *parser, const struct rv_request_line *request,
                           struct rv_task_filter *filter)
 {
@@ -374,11 +383,11 @@ bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *requ
         !workflow_read(parser, request, &list->filter) ||
         !duration_read(parser, request, "olderThan", &list->older_ms) ||
         !duration_read(parser, request, "newerThan", &list->newer_ms) ||
+        !name_read(parser, request, "key", &list->key) ||
+        !name_read(parser, request, "agent", &list->filter.agent) ||
+        !name_read(parser, request, "errorType", &list->filter.error_type) ||
         !tag_read(parser, request, &list->filter))
         return false;
-    list->key = rv_arg_get(request, "key");
-    list->filter.agent = rv_arg_get(request, "agent");
-    list->filter.error_type = rv_arg_get(request, "errorType");
     struct rv_str after = rv_arg_get(request, "after");
     return filters_fit(parser, request, list) &&
            (after.at == NULL || task_read(parser, after, &list->filter.before));

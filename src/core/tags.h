@@ -1,4 +1,4 @@
-/* tags.h - what a submitter says of a task's business: few names with texts, by which it is found. */
+/* tags.h - what a submitter says of a task's business, by which it is found: names with texts. */
 #ifndef RV_CORE_TAGS_H
 #define RV_CORE_TAGS_H
 

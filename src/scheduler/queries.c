@@ -41,11 +41,14 @@ static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
-/* The store's clock says what is old; ids tell when they were made. */
+/* The store's clock says what is old; ids tell when they were made. Before all time there is the id
+ * 1, than which none is older: 0 would be no bound. */
 static void filter_age(const struct rv_scheduler *s, struct rv_call_list *list)
 {
     struct rv_task_filter *filter = &list->filter;
     struct rv_task_id older = rv_id_from(s->batch.now - list->older_ms + 1);
+    if (older.value == 0)
+        older.value = 1;
     if (list->older_ms != 0 && (filter->before.value == 0 || older.value < filter->before.value))
         filter->before = older;
     if (list->newer_ms != 0)

@@ -240,6 +240,60 @@ static void a_row_that_none_of_ours_can_be_is_told(void **state)
     assert_sql(s, "SELECT priority || open_steps || error FROM task WHERE id = 1000000", "4711x{}");
 }
 
+/* ---- the ways on which tasks are found ---- */
+
+/* How SQLite goes about a statement, one line for each part. */
+static void plan_read(struct rv_sqlite *store, enum rv_sqlite_sql sql, struct rv_buf *plan)
+{
+    enum { DETAIL = 3 };
+    sqlite3_stmt *statement = NULL;
+    struct rv_buf text;
+    rv_buf_init(&text, 16384);
+    assert_int_equal(rv_sqlite_statement(store, sql, &statement), RV_OK);
+    rv_buf_printf(&text, "EXPLAIN QUERY PLAN %s", sqlite3_sql(statement));
+    assert_int_equal(text.failed, RV_OK);
+    assert_int_equal(sqlite3_prepare_v2(store->db, text.at, (int)text.len, &statement, NULL),
+                     SQLITE_OK);
+    rv_buf_reset(plan);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        rv_buf_printf(plan, "%s\n", (const char *)sqlite3_column_text(statement, DETAIL));
+    rv_buf_add_char(plan, '\0');
+    sqlite3_finalize(statement);
+    rv_buf_done(&text);
+}
+
+/* Each filter goes by an index: nothing is read through, nothing is sorted. */
+static void every_filter_goes_by_an_index(void **state)
+{
+    static const struct {
+        enum rv_sqlite_sql sql;
+        const char *plan;
+    } ways[] = {
+        {RV_SQL_WALK_ALL, "SEARCH task USING INTEGER PRIMARY KEY (rowid<?)\n"},
+        {RV_SQL_WALK_OPEN, "SEARCH task USING INDEX task_open (id<?)\n"},
+        {RV_SQL_WALK_RARE, "SEARCH task USING INDEX task_rare (process_state=? AND id<?)\n"},
+        {RV_SQL_WALK_WORKFLOW, "SEARCH task USING INDEX task_workflow (workflow=? AND id<?)\n"},
+        {RV_SQL_WORKFLOW_IDS,
+         "SEARCH workflow USING COVERING INDEX workflow_name (namespace=? AND name=?)\n"},
+        {RV_SQL_WALK_TAG, "SEARCH tag USING PRIMARY KEY (name=? AND value=? AND task<?)\n"
+                          "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
+        {RV_SQL_TASK_AGENT,
+         "SEARCH step USING INDEX sqlite_autoindex_step_1 (task=? AND number=?)\n"},
+        {RV_SQL_TASK_LOOK, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
+        {RV_SQL_KEY_LOAD, "SEARCH submission_key USING PRIMARY KEY (key=?)\n"},
+        {RV_SQL_SWEEP_TAGS, "SEARCH tag USING COVERING INDEX tag_task (task=?)\n"},
+    };
+    struct subject *s = *state;
+    struct rv_buf plan;
+    rv_buf_init(&plan, 16384);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        plan_read((struct rv_sqlite *)s->store, ways[i].sql, &plan);
+        assert_int_equal(plan.failed, RV_OK);
+        assert_string_equal(plan.at, ways[i].plan);
+    }
+    rv_buf_done(&plan);
+}
+
 /* ---- seals ---- */
 
 static struct rv_change *heavy_birth(struct subject *s, int64_t id, size_t bytes)
@@ -492,6 +546,7 @@ int main(void)
         ON_A_STORE(no_change_of_the_header_goes_unnoticed),
         ON_A_STORE(what_lies_in_the_log_is_looked_at_too),
         ON_A_STORE(a_batch_beyond_the_cache_is_whole),
+        ON_A_STORE(every_filter_goes_by_an_index),
         ON_A_STORE(an_operator_reads_the_patterns_own_words),
         ON_A_STORE(what_was_acknowledged_survives_kill_9),
     };

@@ -277,6 +277,28 @@ gives "bulk: a file that is not there" 3 'nowhere.jsonl: No such file or directo
 run tasks --limit 2
 gives "a page says how to go on" 0 'There are more: reeve tasks --limit 2 --after '
 
+# ---- what tasks are found by ----
+run submit test/two --key k-tagged --tags '{"city":"Bonn","quote":"a\" OR 1=1 --"}'
+tagged=$out
+gives "tags are taken" 0 '[0-9A-Z]'
+run tasks --tag city=Bonn
+gives "tasks: by a tag" 0 "$tagged"
+run tasks --tag 'quote=a" OR 1=1 --' --json
+[ "$(jq -s 'length' <<<"$out")" = 1 ]
+verdict $? "tasks: a tag is a text, whatever is in it" 'one task'
+run tasks --tag "city=x' OR '1'='1"
+gives "tasks: a tag that nobody gave" 0 'No such tasks.'
+run tasks --key k-tagged
+gives "tasks: by their key" 0 "$tagged"
+run tasks --newer PT1H --workflow test/two --agent nobody
+gives "tasks: by age, workflow and agent" 0 'No such tasks.'
+run tasks --older P100Y
+gives "tasks: there are none from before the calendar" 0 'No such tasks.'
+run tasks --error-type timeout
+gives "tasks: a filter that is not offered so" 2 'needs state=error'
+run tasks --tag city
+gives "tasks: a tag without its text" 2 'must be NAME=VALUE'
+
 # ---- on a terminal ----
 on_terminal() {
     ran="on a terminal: reeve $*"

@@ -93,6 +93,11 @@ static const char *const statements[] = {
     ORPHANS(alert),
     ORPHANS(message),
     ORPHANS(delivery),
+    ORPHANS(tag),
+    /* Else it is not found by them, or by others. */
+    "SELECT id, 'the tags of this task are not those by which it is found' FROM task "
+    "WHERE tags IS NOT NULL AND (SELECT count(*) FROM tag WHERE tag.task = task.id) <> "
+    "CASE WHEN json_valid(tags) THEN (SELECT count(*) FROM json_each(tags)) ELSE -1 END",
     /* Else the same key would make a second task. */
     "SELECT id, 'the submitter''s key of this task does not lead to it' FROM task "
     "WHERE submission_key IS NOT NULL AND NOT EXISTS "

@@ -279,6 +279,7 @@ static const char *const version_8[] = {
     " value TEXT NOT NULL,"
     " task INTEGER NOT NULL,"
     " PRIMARY KEY (name, value, task)) WITHOUT ROWID",
+    "CREATE INDEX tag_task ON tag(task)",
     NULL,
 };
 

@@ -145,6 +145,7 @@ enum rv_sqlite_sql {
     RV_SQL_SWEEP_ALERTS,
     RV_SQL_SWEEP_MESSAGES,
     RV_SQL_SWEEP_DELIVERY,
+    RV_SQL_SWEEP_TAGS,
     RV_SQL_SWEEP_TASK,
     RV_SQL_SWEEP_KEY_WALK, /* tasks of keys, and whether they are there */
     RV_SQL_SWEEP_KEY,

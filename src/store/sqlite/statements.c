@@ -116,6 +116,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_SWEEP_ALERTS] = {PLAIN, NULL, "DELETE FROM alert WHERE task = ?1"},
     [RV_SQL_SWEEP_MESSAGES] = {PLAIN, NULL, "DELETE FROM message WHERE task = ?1"},
     [RV_SQL_SWEEP_DELIVERY] = {PLAIN, NULL, "DELETE FROM delivery WHERE task = ?1"},
+    [RV_SQL_SWEEP_TAGS] = {PLAIN, NULL, "DELETE FROM tag WHERE task = ?1"},
     [RV_SQL_SWEEP_TASK] = {PLAIN, NULL, "DELETE FROM task WHERE id = ?1"},
     [RV_SQL_SWEEP_KEY_WALK] =
         {PLAIN, NULL,
@@ -151,10 +152,11 @@ static const struct sql statements[RV_SQL_COUNT] = {
                           "WHERE {process_state rare} AND process_state = ?3 AND id <= ?1 "
                           "ORDER BY id DESC LIMIT ?2"},
     [RV_SQL_WALK_WORKFLOW] = {PLAIN, NULL,
-                              "SELECT id, process_state, workflow FROM task INDEXED BY task_workflow "
-                              "WHERE workflow = ?3 AND id <= ?1 ORDER BY id DESC LIMIT ?2"},
+                              "SELECT id, process_state, workflow FROM task "
+                              "INDEXED BY task_workflow WHERE workflow = ?3 AND id <= ?1 "
+                              "ORDER BY id DESC LIMIT ?2"},
     [RV_SQL_WALK_TAG] = {PLAIN, NULL,
-                         "SELECT tag.task, process_state, workflow FROM tag JOIN task "
+                         "SELECT tag.task, process_state, workflow FROM tag CROSS JOIN task "
                          "ON task.id = tag.task WHERE tag.name = ?3 AND tag.value = ?4 "
                          "AND tag.task <= ?1 ORDER BY tag.task DESC LIMIT ?2"},
     [RV_SQL_TAG_INSERT] = {PLAIN, NULL, "INSERT INTO tag(name, value, task) VALUES(?1, ?2, ?3)"},
