@@ -290,8 +290,10 @@ run tasks --tag "city=x' OR '1'='1"
 gives "tasks: a tag that nobody gave" 0 'No such tasks.'
 run tasks --key k-tagged
 gives "tasks: by their key" 0 "$tagged"
+run tasks --newer PT1H --workflow test/two --agent elsewhere
+gives "tasks: at a step of an agent that none asks" 0 'No such tasks.'
 run tasks --newer PT1H --workflow test/two --agent nobody
-gives "tasks: by age, workflow and agent" 0 'No such tasks.'
+gives "tasks: by age, workflow and agent" 0 '*pending *test/two:3.0.0*'
 run tasks --older P100Y
 gives "tasks: there are none from before the calendar" 0 'No such tasks.'
 run tasks --error-type timeout
