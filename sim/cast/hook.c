@@ -192,12 +192,10 @@ bool hooks_settled(struct world *w)
     return err != RV_OK || count == 0;
 }
 
-/* N-03: everything that a task's submitter is to be told has arrived. (Where several servers share
- * the store it is not known yet when they are done with that.) */
+/* N-03: everything that a task's submitter is to be told has arrived. */
 void check_heard(struct world *w)
 {
-    bool looks = w->knobs.hooks != 0 && w->knobs.servers == 1;
-    for (size_t i = 0; looks && i < w->history->count; i++) {
+    for (size_t i = 0; w->knobs.hooks != 0 && i < w->history->count; i++) {
         const struct task_past *past = w->history->all[i];
         if (!past->has_hook || history_lacks(w, past->row.id))
             continue;

@@ -3,8 +3,9 @@
  * followed each other well, and batches are counted too, since one takes up only so many due tasks
  * (findings_max) and so many rows of the walk after a start (scan_rows).
  *
- * Worlds with several servers are left out: which of them is there for what is not known here. The
- * scenarios have a bound of their own (E-05). */
+ * Of several servers the one that holds the supervisor's role is looked at: what is silent is its
+ * to end, and of the polls those that wait with it. Whether another one has heard of a step that is
+ * ready is not known here: it looks once a scan. The scenarios have a bound of their own (E-05). */
 #include "sim/check/check.h"
 
 #include "base/time.h"
@@ -115,11 +116,24 @@ static void look(struct world *w, const struct server *s)
         w->concerned = (struct rv_task_id){0};
 }
 
+/* The one that is looked at; a new holder of the role begins with a walk over all open rows. */
+static bool is_attended(struct world *w, const struct server *s)
+{
+    if (w->scenario != NULL || (w->knobs.servers > 1 && !history_supervises(w, s)))
+        return false;
+    if (w->bounds.supervisor != w->history->held_by && w->knobs.servers > 1)
+        bound_start(w);
+    w->bounds.supervisor = w->history->held_by;
+    return true;
+}
+
 void bound_batch(struct world *w, const struct server *s, bool good)
 {
     struct bounds *b = &w->bounds;
     int64_t most = (int64_t)w->knobs.scan_ms + SLACK_MS / 2;
-    if (!good || w->knobs.servers > 1 || w->scenario != NULL) {
+    if (!is_attended(w, s))
+        return;
+    if (!good) {
         b->seen_at = 0;
         return;
     }

@@ -18,6 +18,7 @@ struct bounds {
     struct reading attended;
     struct reading started; /* at the newest bound_start */
     int64_t seen_at;        /* the store's clock in the newest batch; 0: it did not go well */
+    uint64_t supervisor;    /* of several servers: whose batches they were */
     int64_t looked_at;      /* virtual time: all open steps were looked at */
     uint64_t claims;        /* of the supervisor's role, committed */
     uint64_t writes;        /* other commits that wrote */

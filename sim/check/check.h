@@ -33,9 +33,9 @@ enum rv_attempt_state check_state_now(const struct transition *t, const struct s
 /* check_promise.c: what was said to the outside is so. */
 void check_handed_out(struct world *w, const struct rv_poll *poll,
                       const struct rv_request *request);
-/* check_delivery.c: what a poll is answered, for which somebody waits. `superseded`: the same poll
- * has come once more, or the server stops. */
-void check_answered(struct world *w, const struct rv_poll *poll, bool superseded);
+/* check_delivery.c: what a poll is answered by that server, for which somebody waits.
+ * `superseded`: the same poll has come once more, or the server stops. */
+void check_answered(const struct server *s, const struct rv_poll *poll, bool superseded);
 void check_submitted(struct world *w, struct rv_str task, const char *client);
 /* The bodies of a reply call and of its answer. */
 void check_replied(struct world *w, struct rv_str request, struct rv_str answer);

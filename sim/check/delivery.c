@@ -3,6 +3,7 @@
 #include "sim/world/fault.h"
 #include "sim/world/history.h"
 #include "sim/cast/said.h"
+#include "sim/store/tap.h"
 #include "sim/world/server.h"
 #include "sim/world/world.h"
 
@@ -37,16 +38,24 @@ static void check_repeat(struct world *w, const struct step_past *step, const st
                       step->row.number);
 }
 
-void check_answered(struct world *w, const struct rv_poll *poll, bool superseded)
+/* A server knows what it has handed out itself, and, by its first walk, what was out when it
+ * started. What another one hands out meanwhile it learns within a scan, so that is not owed. */
+static bool is_known(const struct server *s, const struct step_past *step)
 {
+    return step->began_by == s->number + 1 || step->began_at < s->started_at;
+}
+
+void check_answered(const struct server *s, const struct rv_poll *poll, bool superseded)
+{
+    struct world *w = s->world;
     uint64_t holder = history_holder(poll->agent, poll->instance);
-    if (w->knobs.servers > 1)
-        return; /* what another one has handed out or ended meanwhile this one learns later */
+    if (w->knobs.servers > 1 && tap_outlived(s))
+        return; /* what it knew was of a history that the store has lost */
     for (size_t i = 0; i < w->history->count; i++) {
         struct task_past *task = w->history->all[i];
         for (uint32_t n = 0; n < task->row.open_count && !task->unreadable; n++) {
             const struct step_past *step = history_step(task, task->row.open[n]);
-            if (step == NULL || step->holder != holder ||
+            if (step == NULL || step->holder != holder || !is_known(s, step) ||
                 !rv_attempt_state_live(step->row.attempt_state))
                 continue;
             w->concerned = task->row.id;

@@ -20,7 +20,7 @@ void check_load(struct world *w, const struct server *s)
     uint64_t batches = CARRIED_MAX + (uint64_t)w->history->open / k->scan_rows;
     uint32_t kept = 0;
     for (const struct served *served = s->out; served != NULL; served = served->next)
-        kept += served->taken && w->bounds.attended.batches - served->taken_in > batches;
+        kept += served->taken && s->went_well - served->taken_in > batches;
     if (kept > k->parked_max)
         world_violate(w, "I-31", "%s keeps %u calls, and has room for %u", s->name, kept,
                       k->parked_max);

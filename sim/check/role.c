@@ -6,18 +6,13 @@
 
 /* The supervisor's role, as its committed claims tell. */
 
-static uint64_t holder_of(const struct world *w, const struct server *s)
-{
-    return (uint64_t)(ACTOR_SERVER + s->number) << 32 | w->servers[s->number].starts;
-}
-
 /* I-11: once another process has taken the supervisor's role, with the next epoch, nothing that the
  * one before has found is committed any more: what expires is the holder's finding. */
 void check_role(const struct transition *t)
 {
     const struct history *h = t->w->history;
     const struct server *s = t->w->committing;
-    if (s == NULL || h->held_by == 0 || h->held_by == holder_of(t->w, s))
+    if (s == NULL || h->held_by == 0 || history_supervises(t->w, s))
         return;
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct step_past *past = history_step(t->past, t->steps[i].number);

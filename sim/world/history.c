@@ -289,8 +289,10 @@ static void step_take(struct transition *t, const struct rv_step *step)
         rv_assert(err == RV_OK);
     }
     attempts_take(t, past, step);
-    if (new_token)
+    if (new_token) {
         past->began_at = t->w->now;
+        past->began_by = t->w->committing != NULL ? t->w->committing->number + 1 : 0;
+    }
     if (new_token || step->state != past->row.state)
         past->overdue = past->waits = (struct reading){0};
     past->record = record_of(step);
@@ -405,12 +407,22 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         w->concerned = (struct rv_task_id){0};
 }
 
+static uint64_t process_of(const struct world *w, uint32_t server)
+{
+    return (uint64_t)(ACTOR_SERVER + server) << 32 | w->servers[server].starts;
+}
+
+bool history_supervises(const struct world *w, const struct server *s)
+{
+    return w->history->held_by != 0 && w->history->held_by == process_of(w, s->number);
+}
+
 /* I-10: whoever takes the supervisor's role from another process has an epoch of its own, and they
  * only rise. What is claimed counts once it is committed. */
 void history_holds(struct world *w, uint32_t actor, int64_t epoch)
 {
     struct history *h = w->history;
-    uint64_t holder = (uint64_t)actor << 32 | w->servers[actor - ACTOR_SERVER].starts;
+    uint64_t holder = process_of(w, actor - ACTOR_SERVER);
     if (h->held_by != 0 && h->held_by != holder && epoch <= h->held_epoch)
         world_violate(w, "I-10", "another process took the supervisor's role with epoch %lld again",
                       (long long)epoch);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct server;
 struct world;
 
 /* What a step is, and what it asks for: neither may be decided again (check_record.c). */
@@ -36,7 +37,8 @@ struct step_past {
     uint32_t ended;      /* attempts that have rows of their own */
     uint32_t late;       /* entries in the late-reply ledger */
     uint32_t deaths;     /* instances that were started again, or gone, while they had it */
-    int64_t began_at;    /* virtual time at which the newest attempt was recorded */
+    int64_t began_at;    /* virtual time at which the newest attempt was recorded, */
+    uint32_t began_by;   /* and the server that did, from 1; 0: nobody knows */
     uint64_t holder;     /* of the newest attempt: history_holder() */
     uint64_t boot;       /* hashes of the newest attempt's boot and poll, of the open circuit's */
     uint64_t poll;       /* target */
@@ -115,6 +117,8 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
 void history_forget_last(struct world *w, struct rv_task_id id);
 /* Whether the operator's word ended the task where it stood (DESIGN 4.7). */
 bool history_abandons(const struct rv_task *task);
+/* Whether that process made the newest claim of the supervisor's role; false: nobody knows. */
+bool history_supervises(const struct world *w, const struct server *s);
 /* That claim of the fault actor's server is committed. */
 void history_holds(struct world *w, uint32_t actor, int64_t epoch);
 /* The server's. */

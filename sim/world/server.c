@@ -107,7 +107,7 @@ static void answer(struct server *s, struct served *served)
         if (!tap_outlived(s))
             history_handed_out(w, poll);
         if (served->x->waits) {
-            check_answered(w, poll, s->stopping || poll_again(s, served));
+            check_answered(s, poll, s->stopping || poll_again(s, served));
             said_left(w, poll);
         }
         if (poll->requests_count > 0 && served->x->left)
@@ -293,7 +293,7 @@ static void batch_run(void *self)
     }
     for (size_t i = 0; i < count; i++) {
         ((struct served *)calls[i])->taken = true;
-        ((struct served *)calls[i])->taken_in = w->bounds.attended.batches;
+        ((struct served *)calls[i])->taken_in = s->went_well;
         said_taken(w, calls[i]);
     }
     s->at_work = true;
@@ -309,6 +309,7 @@ static void batch_run(void *self)
     }
     if (w->violated != NULL)
         return;
+    s->went_well += err == RV_OK;
     bound_batch(w, s, err == RV_OK);
     check_load(w, s);
     if (s->stopping) {
@@ -471,6 +472,7 @@ void server_start(struct server *s)
         return;
     }
     s->up = true;
+    s->started_at = w->now;
     bound_start(w);
     s->dying = s->stopping = false;
     s->paused_until = 0;

@@ -21,7 +21,7 @@ struct served {
     struct server *server;
     bool taken;         /* into a batch */
     bool looks;         /* server_look: the answer is read by checkers alone */
-    uint64_t taken_in;  /* ... after so many that went well (bound.h) */
+    uint64_t taken_in;  /* ... after so many that went well */
     struct exchange *x; /* NULL: one of the server's own, or its peer was forgotten */
     const struct rv_route *route;
     struct served *next; /* among all that are out */
@@ -43,6 +43,7 @@ struct server {
     int64_t go_on_at; /* when what its batch waits for at the store is there */
     int64_t run_at;   /* the next batch; INT64_MAX: none planned */
     uint32_t starts;
+    int64_t started_at; /* virtual time */
     uint64_t serial;
     struct rv_parser parser;
     struct rv_call **queue; /* owned: arrived, not yet in a batch */
@@ -52,6 +53,7 @@ struct server {
     struct served *lost; /* those of a process that died: its last batch was made of them */
     struct served *pool; /* freed ones, with their arenas */
     uint64_t batches;
+    uint64_t went_well; /* of those: the store refused nothing as a whole */
     bool at_work;      /* a batch is under way */
     int64_t taken_at;  /* virtual time: its calls came before */
     int64_t begun_at;  /* ... and when it read the store's clock */
