@@ -19,6 +19,7 @@ struct rv_api_options {
     const char *tls_cert;       /* PEM, borrowed until open returns; NULL: no TLS */
     const char *tls_key;
     unsigned connections_max; /* 0: 20,000 */
+    size_t heads_bytes;       /* of a connection, for the heads of request and answer; 0: 5 KiB */
     int64_t patience_ms;      /* for a request to arrive whole, and for an answer to be taken;
                                   * also how long a connection may rest. 0: 60 s */
     /* How the store was when it was last written; RV_OK: ready. From the api's thread. NULL: always

@@ -23,7 +23,9 @@ enum {
     BODY_BYTES_SMALL = 16 * 1024,         /* has room also when large ones have taken all of that */
     EXCHANGES_KEPT = 256,
     CONNECTIONS_MAX = 20000,
-    POOL_BYTES = 16 * 1024 /* of one connection: head of the request and of the answer */
+    /* Of one connection: head of the request and of the answer, and what is read at once of a body.
+     * libmicrohttpd clears all of it after each request, so a parked poll holds all of it. */
+    HEADS_BYTES = 5 * 1024
 };
 
 /* ---- connections ---- */
@@ -442,6 +444,8 @@ void rv_http_ask(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_call *call = &exchange->call;
     exchange->stage = STAGE_WAITING;
+    if (call_may_wait(call))
+        rv_buf_done(&exchange->body); /* thousands wait, each for minutes */
     rv_http_unlist(exchange->connection);
     MHD_suspend_connection(exchange->http);
     atomic_fetch_add(&api->outstanding, 1);
@@ -628,7 +632,8 @@ enum rv_err rv_http_start(struct rv_api *api)
         tls ? flags | MHD_USE_TLS : flags, 0, NULL, NULL, request_step, api,
         MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
         connections ? connections : (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        options->heads_bytes ? options->heads_bytes : (size_t)HEADS_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_URI_LOG_CALLBACK, target_read, api, MHD_OPTION_UNESCAPE_CALLBACK,
         unescape_nothing, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, api,
         MHD_OPTION_NOTIFY_COMPLETED, request_completed, api, MHD_OPTION_ARRAY,

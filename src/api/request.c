@@ -162,6 +162,10 @@ static bool path_read(struct rv_parser *parser, struct rv_request_line *request)
 static bool query_read(struct rv_parser *parser, struct rv_str query,
                        struct rv_request_line *request)
 {
+    bool some = query.at != NULL && query.len > 0;
+    request->args = some ? RV_NEW_ARRAY(parser->arena, struct rv_arg, RV_ARGS_MAX) : NULL;
+    if (some && request->args == NULL)
+        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
     while (query.at != NULL && query.len > 0) {
         struct rv_str value = until(&query, '&');
         struct rv_str name = until(&value, '=');

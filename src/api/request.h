@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 enum {
-    RV_TARGET_BYTES_MAX = 4096, /* path and query as sent */
+    RV_TARGET_BYTES_MAX = 3072, /* path and query as sent */
     RV_SEGMENTS_MAX = 8,
     RV_ARGS_MAX = 16
 };
@@ -26,7 +26,7 @@ struct rv_request_line {
     struct rv_str path;                      /* as sent, for messages */
     struct rv_str segments[RV_SEGMENTS_MAX]; /* decoded, without the slashes */
     size_t segments_count;
-    struct rv_arg args[RV_ARGS_MAX]; /* of the query, decoded; no name twice */
+    struct rv_arg *args; /* of the query, decoded; no name twice */
     size_t args_count;
     struct rv_str params[RV_SEGMENTS_MAX]; /* the segments that a pattern's {names} stand for */
     size_t params_count;

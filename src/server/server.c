@@ -41,6 +41,7 @@ enum {
     FILES_SPARE = 64, /* descriptors that are not connections */
     CONNECTIONS_MAX = 20000,
     OUTBOUND_MAX = 8192,
+    PROXY_HEADS_BYTES = 16 * 1024, /* a proxy adds where a request came from, and cookies */
     EXIT_USAGE = 2
 };
 
@@ -379,7 +380,7 @@ static struct rv_str egress_refusal(void *self, struct rv_arena *arena, struct r
                                                           : rv_arena_str(arena, rv_str_of(why));
 }
 
-static int api_open(struct server *server, const struct rv_egress *egress, int listen_fd)
+static int api_open(struct server *server, const struct rv_server_options *told, int listen_fd)
 {
     unsigned connections_max;
     long ignored;
@@ -391,10 +392,11 @@ static int api_open(struct server *server, const struct rv_egress *egress, int l
         .tls_cert = server->tls.cert.at,
         .tls_key = server->tls.key.at,
         .connections_max = connections_max,
+        .heads_bytes = told->behind_proxy ? PROXY_HEADS_BYTES : 0,
         .health = store_health,
         .store_bytes = store_bytes,
         .self = server,
-        .egress = {.refusal = egress_refusal, .self = (void *)(uintptr_t)egress}};
+        .egress = {.refusal = egress_refusal, .self = (void *)(uintptr_t)told->egress}};
     enum rv_err err = rv_api_open(&options, &server->api);
     rv_keys_init(&server->access.keys);
     if (err == RV_OK)
@@ -545,7 +547,7 @@ static int server_open(struct server *server, const struct rv_server_options *op
     if (result == 0)
         result = http_open(server, options->secrets, port);
     if (result == 0) {
-        result = api_open(server, options->egress, *listen_fd);
+        result = api_open(server, options, *listen_fd);
         *listen_fd = -1;
     }
     if (result == 0) {

@@ -60,7 +60,7 @@ static void the_file_is_its_owners_alone(void **state)
 {
     static const char *const ends[] = {"", "-wal", ".lock"};
     struct subject *s = *state;
-    char path[SUBJECT_PATH_BYTES + 8];
+    char path[SUBJECT_PATH_BYTES + 32];
     struct stat of;
     mode_t before = umask(0);
     assert_int_equal(unlink(s->path), 0);
