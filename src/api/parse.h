@@ -69,6 +69,23 @@ bool rv_parse_pause(struct rv_parser *parser, const struct rv_request_line *requ
                     struct rv_call *call);
 bool rv_parse_unpause(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call);
+/* The filters of tasks alone, without a page. */
+bool rv_parse_task_filter(struct rv_parser *parser, const struct rv_request_line *request,
+                          struct rv_call_list *list);
+bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call);
+bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_call *call);
+bool rv_parse_bulk_pause(struct rv_parser *parser, const struct rv_request_line *request,
+                         struct rv_call *call);
+bool rv_parse_bulk_resume(struct rv_parser *parser, const struct rv_request_line *request,
+                          struct rv_call *call);
+bool rv_parse_selections(struct rv_parser *parser, const struct rv_request_line *request,
+                         struct rv_call *call);
+bool rv_parse_selection(struct rv_parser *parser, const struct rv_request_line *request,
+                        struct rv_call *call);
+bool rv_parse_outcomes(struct rv_parser *parser, const struct rv_request_line *request,
+                       struct rv_call *call);
 /* No parameter, no body. */
 bool rv_parse_nothing(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call);

@@ -372,6 +372,28 @@ static bool filters_fit(struct rv_parser *parser, const struct rv_request_line *
     return true;
 }
 
+static bool filter_read(struct rv_parser *parser, const struct rv_request_line *request,
+                        struct rv_call_list *list)
+{
+    return state_read(parser, request, &list->filter) &&
+           workflow_read(parser, request, &list->filter) &&
+           duration_read(parser, request, "olderThan", &list->older_ms) &&
+           duration_read(parser, request, "newerThan", &list->newer_ms) &&
+           name_read(parser, request, "key", &list->key) &&
+           name_read(parser, request, "agent", &list->filter.agent) &&
+           name_read(parser, request, "errorType", &list->filter.error_type) &&
+           tag_read(parser, request, &list->filter) && filters_fit(parser, request, list);
+}
+
+bool rv_parse_task_filter(struct rv_parser *parser, const struct rv_request_line *request,
+                          struct rv_call_list *list)
+{
+    static const char *const names[] = {"workflow",  "state",     "agent", "errorType",
+                                        "olderThan", "newerThan", "key",   "tag",
+                                        NULL};
+    return rv_args_only(parser, request, names) && filter_read(parser, request, list);
+}
+
 bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call)
 {
@@ -379,17 +401,8 @@ bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *requ
                                         "olderThan", "newerThan", "key",   "tag",
                                         "after",     "limit",     NULL};
     struct rv_call_list *list = &call->u.list;
-    if (!page_read(parser, request, names, list) || !state_read(parser, request, &list->filter) ||
-        !workflow_read(parser, request, &list->filter) ||
-        !duration_read(parser, request, "olderThan", &list->older_ms) ||
-        !duration_read(parser, request, "newerThan", &list->newer_ms) ||
-        !name_read(parser, request, "key", &list->key) ||
-        !name_read(parser, request, "agent", &list->filter.agent) ||
-        !name_read(parser, request, "errorType", &list->filter.error_type) ||
-        !tag_read(parser, request, &list->filter))
-        return false;
     struct rv_str after = rv_arg_get(request, "after");
-    return filters_fit(parser, request, list) &&
+    return page_read(parser, request, names, list) && filter_read(parser, request, list) &&
            (after.at == NULL || task_read(parser, after, &list->filter.before));
 }
 

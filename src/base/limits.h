@@ -34,6 +34,11 @@ enum {
     RV_API_KEYS_MAX = 1000,              /* that are not revoked */
     RV_AGENT_LIMITS_MAX = 1000,          /* agents that have limits or are paused */
     RV_AGENT_CONCURRENT_MAX = 1000000,
+    RV_SELECTION_TASKS_MAX = 100000,
+    RV_SELECTION_SHOWN = 5,              /* tasks that who selects is shown */
+    RV_SELECTIONS_MAX = 1000,
+    RV_BULKS_OPEN_MAX = 16,              /* bulk commands under way or paused */
+    RV_BULK_RATE_MAX = 1000,             /* tasks a second */
     RV_POISON_DEATHS = 3,                /* dead instances on one step that raise an alert */
     RV_NO_AGENT_ALERT_MS = 5 * 60 * 1000 /* a step that no agent takes */
 };

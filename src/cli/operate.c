@@ -47,6 +47,9 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
     flag_add(cli, &body, CLI_OPTION_UNDO_FIRST, "undoFirst");
     flag_add(cli, &body, CLI_OPTION_DONE, "done");
     if (about != NULL) {
+        member_add(&body, "command", about->command);
+        if (about->rate != 0)
+            rv_buf_printf(&body, ",\"rate\":%ld", about->rate);
         raw_add(&body, "step", about->step);
         raw_add(&body, "lateSeen", about->late_seen);
         raw_add(&body, "input", about->input);

@@ -21,4 +21,7 @@ bool cli_limit_read(struct cli *cli, uint64_t otherwise, uint64_t *ret_limit);
 int cli_list_read(struct cli *cli, struct cli_list *list, const char *after, uint64_t limit,
                   struct rv_str *ret_next);
 
+/* The filters of tasks that were given, as parameters of the path; gives how many. */
+size_t cli_path_filters(const struct cli *cli, struct cli_path *path);
+
 #endif

@@ -47,6 +47,8 @@ struct cli_about {
     struct rv_str late_seen;
     struct rv_str input;
     struct rv_str output;
+    const char *command; /* of a bulk; NULL: it is none */
+    long rate;           /* 0: not said */
 };
 /* POSTs an operator's word to `path`: who (--by, else the variable USER), and why if `reasoned`;
  * `about` may be NULL. */

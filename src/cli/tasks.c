@@ -17,6 +17,16 @@ static const struct {
 };
 enum { FILTERS = sizeof filters / sizeof filters[0] };
 
+size_t cli_path_filters(const struct cli *cli, struct cli_path *path)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < FILTERS; i++) {
+        cli_path_parameter(path, filters[i].name, cli_value(cli, filters[i].option));
+        count += cli_has(cli, filters[i].option);
+    }
+    return count;
+}
+
 struct tasks {
     struct cli *cli;
     struct cli_table table;
@@ -76,11 +86,7 @@ int cli_tasks(struct cli *cli)
         return CLI_USAGE;
     cli_table_init(&tasks.table, &cli->arena, heads);
     cli_path_begin(&list.path, "/v1/tasks");
-    bool filtered = cli_has(cli, CLI_OPTION_AFTER);
-    for (size_t i = 0; i < FILTERS; i++) {
-        cli_path_parameter(&list.path, filters[i].name, cli_value(cli, filters[i].option));
-        filtered = filtered || cli_has(cli, filters[i].option);
-    }
+    bool filtered = cli_path_filters(cli, &list.path) > 0 || cli_has(cli, CLI_OPTION_AFTER);
     int code = cli_list_read(cli, &list, cli_value(cli, CLI_OPTION_AFTER), limit, &next);
     if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
         return code;

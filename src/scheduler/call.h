@@ -5,11 +5,13 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "core/agent_limit.h"
 #include "core/api_key.h"
 #include "core/decide.h"
 #include "core/rows.h"
+#include "core/selection.h"
 #include "notify/notice.h"
 #include "scheduler/counts.h"
 #include "store/store.h"
@@ -46,6 +48,10 @@ enum rv_call_kind {
     RV_CALL_RETRY,      /* u.retry: an alert `undeliverable` */
     RV_CALL_DELIVERED,  /* u.delivered: what came of messages that were sent; nobody waits */
     RV_CALL_EXPLAIN,    /* u.explain */
+    RV_CALL_SELECT,     /* u.select */
+    RV_CALL_BULK,       /* u.bulk: one command for each task of a selection; pause, resume */
+    RV_CALL_SELECTIONS, /* u.selections */
+    RV_CALL_OUTCOMES,   /* u.outcomes: of a bulk command */
     RV_CALL_GONE,       /* u.gone: the caller of a call that may wait has left */
     RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
 };
@@ -330,6 +336,54 @@ struct rv_call_delivered {
     size_t count;
 };
 
+/* One of the first tasks of a selection, for who asks. */
+struct rv_selected_task {
+    struct rv_task_id task;
+    enum rv_task_state state;
+    int64_t created_at;
+    struct rv_str workflow; /* absent: it is not there */
+};
+
+struct rv_call_select {
+    struct rv_call_list list; /* in: as for TASKS, the filters */
+    struct rv_selection row;  /* in: filter, picked; out: all of it */
+    struct rv_task_id *ids;   /* found so far, the newest first */
+    size_t count;
+    size_t room;
+    bool whole; /* they are all */
+    struct rv_selected_task shown[RV_SELECTION_SHOWN]; /* out */
+    size_t shown_count;
+};
+
+enum rv_bulk_ask { RV_BULK_BEGIN, RV_BULK_PAUSE, RV_BULK_RESUME };
+
+struct rv_call_bulk {
+    struct rv_task_id selection; /* in */
+    enum rv_bulk_ask ask;
+    enum rv_command_kind verb; /* BEGIN: one of those that rv_bulk_verb_text knows */
+    bool abandon;              /* ... CANCEL */
+    uint32_t rate;             /* ... tasks a second */
+    struct rv_word word;       /* but for `at` */
+    struct rv_selection row;   /* out: as it is now */
+};
+
+struct rv_call_selections {
+    struct rv_task_id only;  /* in: none: a page of all */
+    struct rv_task_id after; /* in: none: from the oldest */
+    size_t limit;
+    struct rv_selection *rows; /* out */
+    size_t count;
+};
+
+struct rv_call_outcomes {
+    struct rv_task_id selection; /* in */
+    enum rv_bulk_outcome outcome;
+    struct rv_task_id after; /* none: from the first */
+    size_t limit;
+    struct rv_outcome_row *rows; /* out */
+    size_t count;
+};
+
 struct rv_call_gone {
     uint64_t serial; /* of the call whose caller has left */
 };
@@ -379,6 +433,10 @@ struct rv_call {
         struct rv_call_retry retry;
         struct rv_call_delivered delivered;
         struct rv_call_explain explain;
+        struct rv_call_select select;
+        struct rv_call_bulk bulk;
+        struct rv_call_selections selections;
+        struct rv_call_outcomes outcomes;
         struct rv_call_gone gone;
         struct rv_call_undelivered undelivered;
     } u;

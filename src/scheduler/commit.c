@@ -25,6 +25,7 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         .revision_before = work->revision_before,
         .epoch = work->epoch,
         .key = work->key,
+        .record = work->record,
         .steps = rows,
         .steps_new = inserts,
         .steps_count = count,

@@ -72,7 +72,11 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_api_key_write(&value, key);
-    struct rv_record_change *change = &s->batch.records[s->batch.records_count];
+    struct rv_record_change *change = batch_record(s);
+    if (change == NULL) {
+        rv_buf_done(&value);
+        return RV_ERR_MEMORY;
+    }
     *change = (struct rv_record_change){
         .row = {.at = s->batch.now,
                 .kind = RV_STR(RV_RECORD_API_KEY),
@@ -81,7 +85,6 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
     bool made = value.failed == RV_OK && change->row.value.at != NULL;
     rv_buf_done(&value);
     key->created_at = s->batch.now;
-    s->batch.records_count += made;
     return made ? RV_OK : RV_ERR_MEMORY;
 }
 
@@ -106,7 +109,10 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
     was.name = rv_arena_str(arena, was.name);
     was.hash = RV_STR_NONE;
     *key = was;
-    s->batch.records[s->batch.records_count++] = (struct rv_record_change){
+    struct rv_record_change *change = batch_record(s);
+    if (change == NULL)
+        return RV_ERR_MEMORY;
+    *change = (struct rv_record_change){
         .row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = record->key}, .gone = true};
     return RV_OK;
 }
@@ -129,6 +135,7 @@ void key_act(struct rv_scheduler *s, struct pending *p)
     if (!p->waits_turn) {
         if (p->call->kind == RV_CALL_LIMIT)
             limit_act(s, p);
+        bulk_call_act(s, p);
         taskless_act(s, p);
         return;
     }

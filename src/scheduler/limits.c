@@ -196,7 +196,11 @@ static enum rv_err record_write(struct rv_scheduler *s, const struct rv_agent_li
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_agent_limit_write(&value, limit);
-    struct rv_record_change *change = &s->batch.records[s->batch.records_count];
+    struct rv_record_change *change = batch_record(s);
+    if (change == NULL) {
+        rv_buf_done(&value);
+        return RV_ERR_MEMORY;
+    }
     *change = (struct rv_record_change){
         .row = {.at = s->batch.now,
                 .kind = RV_STR(RV_RECORD_AGENT_LIMIT),
@@ -205,7 +209,6 @@ static enum rv_err record_write(struct rv_scheduler *s, const struct rv_agent_li
         .gone = !rv_agent_limit_any(limit)};
     bool made = value.failed == RV_OK && change->row.value.at != NULL;
     rv_buf_done(&value);
-    s->batch.records_count += made;
     return made ? RV_OK : RV_ERR_MEMORY;
 }
 

@@ -31,10 +31,9 @@ static enum rv_err late_unseen(struct rv_scheduler *s, struct rv_call *call, boo
     return RV_OK;
 }
 
-static struct rv_command command_of(const struct rv_call *call)
+static struct rv_command command_of(const struct rv_call_operate *operate, uint64_t seed)
 {
-    const struct rv_call_operate *operate = &call->u.operate;
-    struct rv_command command = {.kind = operate->verb, .seed = call->seed, .step = operate->step};
+    struct rv_command command = {.kind = operate->verb, .seed = seed, .step = operate->step};
     command.u.operate.by = operate->by;
     command.u.operate.reason = operate->reason;
     command.u.operate.abandon = operate->abandon;
@@ -44,6 +43,14 @@ static struct rv_command command_of(const struct rv_call *call)
     command.u.operate.output = operate->output;
     command.u.operate.done = operate->done;
     return command;
+}
+
+enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *operate,
+                         uint64_t seed, struct work *work, struct rv_plan **ret_plan)
+{
+    struct rv_command command = command_of(operate, seed);
+    *ret_plan = RV_NEW(s->batch.arena, struct rv_plan);
+    return *ret_plan != NULL ? work_decide(s, work, &command, *ret_plan) : RV_ERR_MEMORY;
 }
 
 enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
@@ -68,11 +75,8 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     err = late_unseen(s, call, &unseen);
     if (err != RV_OK || unseen)
         return err;
-    struct rv_command command = command_of(call);
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
-    if (plan == NULL)
-        return RV_ERR_MEMORY;
-    err = work_decide(s, work, &command, plan);
+    struct rv_plan *plan;
+    err = operate_work(s, operate, call->seed, work, &plan);
     if (err != RV_OK)
         return err;
     call->err = RV_MUTANT_ON(REFUSAL_NOT_TOLD) ? RV_OK : plan->err;

@@ -43,7 +43,7 @@ static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
 
 /* The store's clock says what is old; ids tell when they were made. Before all time there is the id
  * 1, than which none is older: 0 would be no bound. */
-static void filter_age(const struct rv_scheduler *s, struct rv_call_list *list)
+void filter_age(const struct rv_scheduler *s, struct rv_call_list *list)
 {
     struct rv_task_filter *filter = &list->filter;
     struct rv_task_id older = rv_id_from(s->batch.now - list->older_ms + 1);
@@ -69,19 +69,26 @@ static enum rv_err query_key(struct rv_scheduler *s, struct rv_call_list *list,
     return err;
 }
 
+enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *list, struct rv_arena *arena)
+{
+    list->tasks = RV_NEW_ARRAY(arena, struct rv_task, list->limit);
+    if (list->tasks == NULL)
+        return RV_ERR_MEMORY;
+    if (list->key.at != NULL)
+        return query_key(s, list, arena);
+    return s->store->ops->list_tasks(s->store, arena, &list->filter, list->limit, list->tasks,
+                                     &list->count, &list->next);
+}
+
 static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
     struct rv_arena *arena = &p->call->arena;
-    list->tasks = RV_NEW_ARRAY(arena, struct rv_task, list->limit);
     list->task_workflows = RV_NEW_ARRAY(arena, const struct rv_workflow_row *, list->limit);
-    if (list->tasks == NULL || list->task_workflows == NULL)
+    if (list->task_workflows == NULL)
         return RV_ERR_MEMORY;
     filter_age(s, list);
-    enum rv_err err = list->key.at != NULL
-                          ? query_key(s, list, arena)
-                          : s->store->ops->list_tasks(s->store, arena, &list->filter, list->limit,
-                                                      list->tasks, &list->count, &list->next);
+    enum rv_err err = tasks_find(s, list, arena);
     for (size_t i = 0; err == RV_OK && i < list->count; i++) {
         struct workflow_entry *entry;
         if (i > 0 && list->tasks[i].workflow == list->tasks[i - 1].workflow) {
@@ -265,6 +272,10 @@ static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
         return query_keys(s, p);
     if (kind == RV_CALL_EXPLAIN)
         return explain_answer(s, p);
+    if (kind == RV_CALL_SELECTIONS)
+        return query_selections(s, p);
+    if (kind == RV_CALL_OUTCOMES)
+        return query_outcomes(s, p);
     return query_task_rows(s, p);
 }
 

@@ -17,7 +17,7 @@ enum {
 /* How long a submitter may repeat himself, at least (DESIGN 4, Submission). */
 static const int64_t keys_ms_min = 30 * (int64_t)RV_DAY_MS;
 
-static int64_t round_ms(const struct rv_scheduler *s)
+int64_t retention_round_ms(const struct rv_scheduler *s)
 {
     int64_t part = s->options.retain_ms / ROUND_PART;
     return part < ROUND_MS_MIN ? ROUND_MS_MIN : part > ROUND_MS_MAX ? ROUND_MS_MAX : part;
@@ -40,7 +40,7 @@ void retention_plan(struct rv_scheduler *s)
     sweep->rows_max = ROWS_MAX;
     sweep->epoch = s->supervisor.epoch;
     s->batch.sweep = sweep;
-    retention->next_at = now + round_ms(s); /* should the store not take it */
+    retention->next_at = now + retention_round_ms(s); /* should the store not take it */
 }
 
 static void round_log(struct rv_scheduler *s)

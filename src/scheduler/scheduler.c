@@ -87,6 +87,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
     others_done(&s->others);
     agents_done(&s->agents);
     deliveries_done(s);
+    bulks_done(&s->bulks);
     rv_map_done(&s->waiters);
     rv_heap_done(&s->parked_until);
     rv_map_done(&s->parked_by_serial);
@@ -211,6 +212,10 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
         return delivered_decide(s, p);
     case RV_CALL_LIMIT:
         return limit_decide(s, p);
+    case RV_CALL_SELECT:
+        return select_decide(s, p);
+    case RV_CALL_BULK:
+        return bulk_call_decide(s, p);
     case RV_CALL_UNDELIVERED:
         return poll_undelivered(s, p);
     case RV_CALL_GONE:
@@ -229,6 +234,8 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_KEYS:
     case RV_CALL_METRICS:
     case RV_CALL_EXPLAIN:
+    case RV_CALL_SELECTIONS:
+    case RV_CALL_OUTCOMES:
         return query_answer(s, p);
     }
     return RV_OK;
@@ -250,6 +257,8 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
             err = decide_call(s, p);
     for (size_t i = 0; err == RV_OK && i < due_count; i++)
         err = decide_due(s, due[i]);
+    if (err == RV_OK)
+        err = bulks_decide(s);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->poll != NULL)
             err = poll_admit(s, p);
@@ -355,6 +364,8 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
     case RV_CALL_LIMIT:
+    case RV_CALL_SELECT:
+    case RV_CALL_BULK:
         key_act(s, p);
         return;
     case RV_CALL_UNDELIVERED:
@@ -369,6 +380,8 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_KEYS:
     case RV_CALL_METRICS:
     case RV_CALL_EXPLAIN:
+    case RV_CALL_SELECTIONS:
+    case RV_CALL_OUTCOMES:
         break;
     }
     pending_unlink(&s->batch.calls, p);
@@ -408,6 +421,7 @@ static void batch_act(struct rv_scheduler *s)
     }
     deliveries_act(s);
     retention_act(s);
+    bulks_act(s);
     while (s->batch.calls.first != NULL)
         act_call(s, s->batch.calls.first);
     polls_act_parked(s);
@@ -502,6 +516,10 @@ static size_t call_commands(const struct rv_call *call)
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
     case RV_CALL_EXPLAIN:
+    case RV_CALL_SELECT:
+    case RV_CALL_BULK:
+    case RV_CALL_SELECTIONS:
+    case RV_CALL_OUTCOMES:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:
         break;
@@ -538,7 +556,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.mono_now = mono_now;
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
-    s->batch.records_count = s->batch.record_changes = 0;
+    s->batch.records_count = s->batch.records_room = s->batch.record_changes = 0;
+    s->batch.records = NULL;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.sweep = NULL;
@@ -566,7 +585,6 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     size_t all = batch_bound(s);
     s->batch.publishes = RV_NEW_ARRAY(s->batch.arena, struct rv_workflow_row, all + 1);
     s->batch.acks = RV_NEW_ARRAY(s->batch.arena, struct rv_ack, all + 1);
-    s->batch.records = RV_NEW_ARRAY(s->batch.arena, struct rv_record_change, 1);
 }
 
 /* The mistake of a mutant: what the batch says leaves, whatever becomes of its commit. */
@@ -581,8 +599,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
 {
     struct rv_task_id *due = rv_arena_take(s->batch.arena, s->options.findings_max * sizeof *due);
     s->batch.due = due;
-    if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL ||
-        s->batch.records == NULL)
+    if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
@@ -595,6 +612,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     }
     if (err == RV_OK)
         err = deliveries_plan(s);
+    if (err == RV_OK)
+        err = bulks_plan(s);
     if (err == RV_OK)
         err = batch_load(s, due, due_count);
     if (err == RV_OK)
@@ -645,6 +664,7 @@ static void history_forget(struct rv_scheduler *s)
     supervisor_init(s);
     others_done(&s->others);
     others_init(&s->others);
+    bulks_done(&s->bulks);
     s->deliveries.epoch = 0;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         p->kind = NULL;
@@ -703,8 +723,10 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
     int64_t at = rv_supervisor_next_at(&s->supervisor);
     int64_t deliveries = deliveries_next_at(s);
     int64_t retention = retention_next_at(s);
+    int64_t bulks = bulks_next_at(s);
     at = deliveries < at ? deliveries : at;
     at = retention < at ? retention : at;
+    at = bulks < at ? bulks : at;
     at = s->agents.limits_wake_at < at ? s->agents.limits_wake_at : at;
     int64_t wait = at - s->batch.now - gone;
     if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)

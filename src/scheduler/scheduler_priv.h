@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/prng.h"
 #include "core/decide.h"
+#include "core/selection.h"
 #include "notify/book.h"
 #include "scheduler/agents_priv.h"
 #include "scheduler/scheduler.h"
@@ -65,6 +66,7 @@ struct work {
     struct rv_str destination; /* of the webhook of a task that begins */
     int64_t epoch;
     const struct rv_key_row *key;
+    const struct rv_record *record; /* the outcome of a bulk command; NULL: none */
     struct workflow_entry *workflow; /* NULL: not looked up or not there */
     const struct rv_attempt *ended;  /* attempts loaded for a decision, of step ended_of */
     size_t ended_count;
@@ -103,7 +105,7 @@ struct pending {
     bool ended;                   /* attempts ended by what it tells */
     bool heard;                   /* a copy of a poll whose answer its instance has */
     bool left;                    /* its caller has left: it takes nothing and does not wait */
-    bool waits_turn;              /* another change of records comes first */
+    bool waits_turn;              /* another change of records comes first, or it is not whole */
     size_t delivery;              /* RETRY: its number among the batch's, from 1; 0: none */
     bool unanswerable;            /* the poll: no memory for what it was given */
     unsigned tries;               /* batches in which a decision of it did not pass */
@@ -131,6 +133,29 @@ struct retention {
     size_t keys_gone;
 };
 
+/* A command of a bulk that this batch has decided. */
+struct bulk_item {
+    struct bulk *bulk;
+    size_t place; /* of its task in the selection */
+    enum rv_bulk_outcome outcome;
+    struct work *work; /* its outcome is written with this one's change; NULL: ... */
+    size_t record;     /* ... as this one of the batch's records */
+};
+
+enum { BULK_ITEMS_MAX = 64 };
+
+/* Bulk commands that are under way or paused, of the supervisor's server (bulk.c). */
+struct bulks {
+    struct bulk *first; /* owned */
+    int64_t epoch;      /* of the supervisor's role as they were read; 0: it is another's */
+    int64_t walk_at;    /* when the selections are walked next */
+    struct rv_task_id after;    /* where that stands */
+    struct rv_task_id removing; /* that is being deleted; none: none */
+    int64_t remove_at;
+    struct bulk_item items[BULK_ITEMS_MAX]; /* of this batch */
+    size_t items_count;
+};
+
 /* One turn of the cycle. */
 struct batch {
     uint64_t turn; /* counts the batches of this process */
@@ -148,6 +173,7 @@ struct batch {
     size_t acks_count;
     struct rv_record_change *records;
     size_t records_count;
+    size_t records_room;
     unsigned record_changes; /* calls that change records */
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
@@ -211,6 +237,7 @@ struct rv_scheduler {
     struct rv_supervisor supervisor;
     struct others others;
     struct retention retention;
+    struct bulks bulks;
     struct deliveries deliveries;
     struct agents agents;
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
@@ -284,8 +311,36 @@ int64_t again_at(const struct rv_scheduler *s);
 /* Gives the batch a piece of the retention rule when one is due. */
 void retention_plan(struct rv_scheduler *s);
 void retention_act(struct rv_scheduler *s);
+/* How long after a round the next one begins. */
+int64_t retention_round_ms(const struct rv_scheduler *s);
 /* When the next piece is due; INT64_MAX: never. */
 int64_t retention_next_at(const struct rv_scheduler *s);
+
+/* selections.c */
+/* Room for one more record of the batch; NULL: no memory. It may move those before it. */
+struct rv_record_change *batch_record(struct rv_scheduler *s);
+RV_CHECK enum rv_err selection_put(struct rv_scheduler *s, const struct rv_selection *selection,
+                                   int64_t epoch);
+/* How many outcomes of each kind are known to the store. */
+RV_CHECK enum rv_err selection_outcomes(struct rv_scheduler *s, struct rv_arena *arena,
+                                        struct rv_selection *selection);
+RV_CHECK enum rv_err select_decide(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err bulk_call_decide(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err query_selections(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err query_outcomes(struct rv_scheduler *s, struct pending *p);
+
+/* bulk.c */
+void bulks_done(struct bulks *bulks);
+/* Over for so long that it is to be deleted. */
+bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row);
+/* Before the decisions: what is new in the records; a piece of one that is to be deleted. */
+RV_CHECK enum rv_err bulks_plan(struct rv_scheduler *s);
+/* Gives the commands whose turn it is. */
+RV_CHECK enum rv_err bulks_decide(struct rv_scheduler *s);
+void bulks_act(struct rv_scheduler *s);
+void bulk_call_act(struct rv_scheduler *s, struct pending *p);
+/* When bulk commands want a batch; INT64_MAX: never. */
+int64_t bulks_next_at(const struct rv_scheduler *s);
 
 /* commit.c */
 /* The store's begin; what it says of lost history is kept for the next batch. */
@@ -340,6 +395,9 @@ void replies_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p);
 void leases_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p);
+/* The operator's word about the task of the work, which is there. */
+RV_CHECK enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *operate,
+                                  uint64_t seed, struct work *work, struct rv_plan **ret_plan);
 void operate_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
 /* A publication, an acknowledgement or a change of a key. */
@@ -347,6 +405,11 @@ void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
 enum rv_err query_no_task(struct pending *p);
+/* The ages that are asked for become bounds of the filter. */
+void filter_age(const struct rv_scheduler *s, struct rv_call_list *list);
+/* A page of the tasks that fit: list->tasks, count and next. */
+RV_CHECK enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *list,
+                                struct rv_arena *arena);
 /* NULL: no memory. */
 struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_workflow_row *row);
 

@@ -41,6 +41,7 @@ struct rv_change {
     int64_t revision_before;
     int64_t epoch;
     const struct rv_key_row *key; /* NULL: none */
+    const struct rv_record *record; /* written over what is there; NULL: none */
     const struct rv_step *const *steps;
     const bool *steps_new; /* steps_new[i]: insert, else replace */
     size_t steps_count;

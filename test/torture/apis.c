@@ -108,15 +108,45 @@ static void says_operate(struct torture *t, const struct rv_call_operate *operat
     says_str(t, "output", operate->output);
 }
 
+static void says_bulk(struct torture *t, const struct rv_call *call)
+{
+    if (call->kind == RV_CALL_SELECT) {
+        says_list(t, &call->u.select.list);
+        says_str(t, "filter", call->u.select.row.filter);
+        says_str(t, "by", call->u.select.row.picked.by);
+    } else if (call->kind == RV_CALL_BULK) {
+        torture_says(t, " %lld %d %d rate=%u", (long long)call->u.bulk.selection.value,
+                     (int)call->u.bulk.ask, (int)call->u.bulk.verb, call->u.bulk.rate);
+        says_str(t, "by", call->u.bulk.word.by);
+    } else if (call->kind == RV_CALL_SELECTIONS) {
+        torture_says(t, " %lld after=%lld", (long long)call->u.selections.only.value,
+                     (long long)call->u.selections.after.value);
+    } else {
+        torture_says(t, " %lld after=%lld", (long long)call->u.outcomes.selection.value,
+                     (long long)call->u.outcomes.after.value);
+    }
+}
+
+static void says_workflow(struct torture *t, const struct rv_workflow_row *row)
+{
+    says_str(t, "space", row->space);
+    says_str(t, "name", row->name);
+    says_str(t, "version", row->version);
+    says_str(t, "hash", row->hash);
+    torture_says(t, " %zu bytes", row->source.len);
+}
+
+static void says_messages(struct torture *t, const struct rv_call_messages *messages)
+{
+    torture_says(t, " %lld after=%u wait=%lld limit=%zu", (long long)messages->task.value,
+                 messages->after, (long long)messages->wait_ms, messages->limit);
+}
+
 static void says_call(struct torture *t, const struct rv_call *call)
 {
     switch (call->kind) {
     case RV_CALL_PUBLISH:
-        says_str(t, "space", call->u.publish.row.space);
-        says_str(t, "name", call->u.publish.row.name);
-        says_str(t, "version", call->u.publish.row.version);
-        says_str(t, "hash", call->u.publish.row.hash);
-        torture_says(t, " %zu bytes", call->u.publish.row.source.len);
+        says_workflow(t, &call->u.publish.row);
         return;
     case RV_CALL_SUBMIT:
         says_submit(t, &call->u.submit);
@@ -140,9 +170,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
         says_str(t, "by", call->u.ack.by);
         return;
     case RV_CALL_MESSAGES:
-        torture_says(t, " %lld after=%u wait=%lld limit=%zu",
-                     (long long)call->u.messages.task.value, call->u.messages.after,
-                     (long long)call->u.messages.wait_ms, call->u.messages.limit);
+        says_messages(t, &call->u.messages);
         return;
     case RV_CALL_RETRY:
         torture_says(t, " %lld", (long long)call->u.retry.alert);
@@ -168,6 +196,12 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
         says_key(t, call);
+        return;
+    case RV_CALL_SELECT:
+    case RV_CALL_BULK:
+    case RV_CALL_SELECTIONS:
+    case RV_CALL_OUTCOMES:
+        says_bulk(t, call);
         return;
     case RV_CALL_EXPLAIN:
         torture_says(t, " %lld", (long long)call->u.explain.task.value);

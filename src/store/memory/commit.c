@@ -390,6 +390,27 @@ static enum rv_err change_outcome(struct commit *commit, const struct rv_change 
     return RV_OK;
 }
 
+static enum rv_err record_write(struct commit *commit, const struct rv_record *row, bool gone)
+{
+    struct records *records = &commit->data->records;
+    rv_assert(row->kind.len > 0 && row->key.len > 0);
+    struct undo *undo = log_next(commit);
+    if (undo == NULL || records_reserve(records) != RV_OK)
+        return RV_ERR_MEMORY;
+    *undo = (struct undo){.kind = UNDO_RECORD};
+    if (gone) {
+        undo->old = records_remove(records, row->kind, row->key);
+    } else {
+        struct rv_record *copy = shape_copy(&shape_record, row);
+        if (copy == NULL)
+            return RV_ERR_MEMORY;
+        undo->record = copy;
+        undo->old = records_put(records, copy);
+    }
+    commit->count++;
+    return RV_OK;
+}
+
 static enum rv_err change_put(struct commit *commit, struct rv_change *change)
 {
     rv_assert(change->task->id.value > 0);
@@ -408,6 +429,8 @@ static enum rv_err change_put(struct commit *commit, struct rv_change *change)
                       change->steps[i], change->steps_new[i]);
     if (err == RV_OK)
         err = ledgers_put(commit, node, change);
+    if (err == RV_OK && change->record != NULL)
+        err = record_write(commit, change->record, false);
     return err == RV_OK ? delivery_grow(commit, node, change->delivery) : err;
 }
 
@@ -468,29 +491,12 @@ static enum rv_err workflow_put(struct commit *commit, const struct rv_workflow_
 
 static enum rv_err record_put(struct commit *commit, struct rv_record_change *change)
 {
-    struct records *records = &commit->data->records;
     const struct rv_record *row = &change->row;
-    rv_assert(row->kind.len > 0 && row->key.len > 0);
     bool deposed = change->epoch != 0 && !supervises(commit->store, change->epoch);
     change->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
-    bool nothing = change->gone && records_find(records, row->kind, row->key) == NULL;
-    if (deposed || nothing)
-        return RV_OK;
-    struct undo *undo = log_next(commit);
-    if (undo == NULL || records_reserve(records) != RV_OK)
-        return RV_ERR_MEMORY;
-    *undo = (struct undo){.kind = UNDO_RECORD};
-    if (change->gone) {
-        undo->old = records_remove(records, row->kind, row->key);
-    } else {
-        struct rv_record *copy = shape_copy(&shape_record, row);
-        if (copy == NULL)
-            return RV_ERR_MEMORY;
-        undo->record = copy;
-        undo->old = records_put(records, copy);
-    }
-    commit->count++;
-    return RV_OK;
+    bool nothing = change->gone &&
+                   records_find(&commit->data->records, row->kind, row->key) == NULL;
+    return deposed || nothing ? RV_OK : record_write(commit, row, change->gone);
 }
 
 /* ---- the retention rule ---- */

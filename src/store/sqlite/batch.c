@@ -374,6 +374,9 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
         err = steps_write(commit, change);
     if (err == RV_OK)
         err = ledgers_write(commit, change);
+    if (err == RV_OK && change->record != NULL)
+        err = row_write(commit, RV_SQL_RECORD_PUT, &rv_table_record, rv_table_record.count,
+                        change->record, 0);
     return err;
 }
 

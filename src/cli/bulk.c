@@ -1,0 +1,240 @@
+/* Selections of tasks, and one command for each of their tasks. */
+#include "base/limits.h"
+#include "cli/page_priv.h"
+#include "cli/terminal_priv.h"
+#include "cli/text_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BODY_BYTES_MAX = 64 * 1024, SELECTIONS_SHOWN = 1000, REFUSALS_SHOWN = 10 };
+
+/* ---- what is told ---- */
+
+/* "cancel at 20/s, 12 done, 3 refused, 0 gone" */
+static struct rv_str progress_text(struct cli *cli, const struct rv_json *of)
+{
+    struct rv_str command = cli_str(of, "command");
+    if (command.len == 0)
+        return RV_STR("");
+    return rv_arena_printf(&cli->arena, "%.*s at %lld/s, %lld done, %lld refused, %lld gone",
+                           RV_STR_FMT(command), (long long)cli_int(of, "rate"),
+                           (long long)cli_int(of, "done"), (long long)cli_int(of, "refused"),
+                           (long long)cli_int(of, "gone"));
+}
+
+static void word_print(struct cli *cli, const struct rv_json *of, const char *name,
+                       const char *what)
+{
+    const struct rv_json *word = rv_json_get(of, rv_str_of(name));
+    if (word == NULL)
+        return;
+    struct rv_str by = cli_str(word, "by");
+    struct rv_str reason = cli_str(word, "reason");
+    printf("  %s by %.*s (%.*s), %.*s%s%.*s\n", what,
+           RV_STR_FMT(by.len ? cli_text_clean(&cli->arena, by) : RV_STR("somebody")),
+           RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(word, "role"))),
+           RV_STR_FMT(cli_text_instant(&cli->arena, cli_instant(word, "at"), cli->now)),
+           reason.len ? ": " : "", RV_STR_FMT(cli_text_clean(&cli->arena, reason)));
+}
+
+static void selection_print(struct cli *cli, const struct rv_json *of)
+{
+    struct rv_str progress = progress_text(cli, of);
+    struct rv_str filter = cli_text_clean(&cli->arena, cli_str(of, "filter"));
+    printf("%.*s %.*s, %lld tasks: %.*s\n", RV_STR_FMT(cli_str(of, "selection")),
+           RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(of, "state"))),
+           (long long)cli_int(of, "tasks"), RV_STR_FMT(filter));
+    if (progress.len > 0)
+        printf("  %.*s\n", RV_STR_FMT(progress));
+    word_print(cli, of, "picked", "selected");
+    word_print(cli, of, "begun", "begun");
+    bool paused = rv_str_is(cli_str(of, "state"), "paused");
+    word_print(cli, of, "held", paused ? "paused" : "resumed");
+}
+
+/* ---- select, selections ---- */
+
+int cli_select(struct cli *cli)
+{
+    struct cli_path path;
+    struct cli_answer answer = {.status = 0};
+    static const char *const heads[] = {"TASK", "STATE", "WORKFLOW", "SUBMITTED", NULL};
+    cli_path_begin(&path, "/v1/selections");
+    (void)cli_path_filters(cli, &path);
+    int code = cli_operate(cli, &path, true, NULL, &answer);
+    if (code != CLI_DONE)
+        return code;
+    if (cli_has(cli, CLI_OPTION_JSON)) {
+        cli_json_print(answer.text);
+        return CLI_DONE;
+    }
+    struct cli_table table;
+    struct rv_arena *arena = &cli->arena;
+    size_t count = 0;
+    int64_t tasks = cli_int(&answer.json, "tasks");
+    const struct rv_json *items = cli_items(&answer.json, "preview", &count);
+    cli_table_init(&table, arena, heads);
+    for (size_t i = 0; i < count; i++) {
+        struct rv_str state = cli_str(&items[i], "state");
+        cli_table_add(&table, cli_str(&items[i], "task"), CLI_BOLD);
+        cli_table_add(&table, state, cli_colour_of_state(state));
+        cli_table_add(&table, cli_text_clean(arena, cli_str(&items[i], "workflow")), CLI_PLAIN);
+        cli_table_add(&table,
+                      cli_text_distance(arena, cli_instant(&items[i], "createdAt"), cli->now),
+                      CLI_DIM);
+    }
+    printf("%.*s: %lld tasks\n", RV_STR_FMT(cli_str(&answer.json, "selection")), (long long)tasks);
+    cli_table_print(&table, stdout, cli->colour, cli_width(cli));
+    if ((int64_t)count < tasks)
+        printf("and %lld more\n", (long long)tasks - (long long)count);
+    return CLI_DONE;
+}
+
+struct selections {
+    struct cli *cli;
+    struct cli_table table;
+};
+
+static void selection_add(const struct rv_json *item, void *user)
+{
+    struct selections *selections = user;
+    struct cli *cli = selections->cli;
+    const struct rv_json *picked = rv_json_get(item, RV_STR("picked"));
+    int64_t at = picked != NULL ? cli_instant(picked, "at") : 0;
+    cli_table_add(&selections->table, cli_str(item, "selection"), CLI_BOLD);
+    cli_table_add(&selections->table, cli_str(item, "state"), CLI_PLAIN);
+    cli_table_add_number(&selections->table, cli_int(item, "tasks"));
+    cli_table_add(&selections->table, progress_text(cli, item), CLI_PLAIN);
+    cli_table_add(&selections->table, cli_text_clean(&cli->arena, cli_str(item, "filter")),
+                  CLI_PLAIN);
+    cli_table_add(&selections->table,
+                  at != 0 ? cli_text_distance(&cli->arena, at, cli->now) : RV_STR(""), CLI_DIM);
+}
+
+int cli_selections(struct cli *cli)
+{
+    static const char *const heads[] = {"SELECTION", "STATE", ">TASKS", "COMMAND",
+                                        "FILTER",    "MADE",  NULL};
+    struct selections selections = {.cli = cli};
+    struct cli_list list = {.items = "selections", .each = selection_add, .user = &selections};
+    struct rv_str next;
+    uint64_t limit;
+    if (!cli_limit_read(cli, SELECTIONS_SHOWN, &limit))
+        return CLI_USAGE;
+    cli_table_init(&selections.table, &cli->arena, heads);
+    cli_path_begin(&list.path, "/v1/selections");
+    int code = cli_list_read(cli, &list, cli_value(cli, CLI_OPTION_AFTER), limit, &next);
+    if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
+        return code;
+    cli_table_print(&selections.table, stdout, cli->colour, cli_width(cli));
+    if (selections.table.count == 0)
+        printf("No selections: reeve select --state error\n");
+    if (next.len > 0)
+        printf("There are more: reeve selections --after %.*s\n", RV_STR_FMT(next));
+    return CLI_DONE;
+}
+
+/* ---- bulk ---- */
+
+static void path_of(struct cli *cli, struct cli_path *path, const char *rest)
+{
+    cli_path_begin(path, "/v1/selections");
+    cli_path_segment(path, rv_str_of(cli->words.args[1]));
+    if (rest != NULL)
+        cli_path_segment(path, rv_str_of(rest));
+}
+
+static int refusals_print(struct cli *cli)
+{
+    static const char *const heads[] = {"TASK", "REFUSED", NULL};
+    struct cli_path path;
+    struct cli_answer answer;
+    struct cli_table table;
+    size_t count = 0;
+    path_of(cli, &path, "outcomes");
+    cli_path_parameter(&path, "limit", "10");
+    int code = cli_get(cli, cli_path_end(&path, &cli->arena), &answer);
+    if (code != CLI_DONE)
+        return code;
+    const struct rv_json *items = cli_items(&answer.json, "outcomes", &count);
+    cli_table_init(&table, &cli->arena, heads);
+    for (size_t i = 0; i < count; i++) {
+        cli_table_add(&table, cli_str(&items[i], "task"), CLI_BOLD);
+        cli_table_add(&table, cli_text_clean(&cli->arena, cli_str(&items[i], "message")),
+                      CLI_PLAIN);
+    }
+    cli_table_print(&table, stdout, cli->colour, cli_width(cli));
+    if (count == REFUSALS_SHOWN)
+        printf("There may be more: GET /v1/selections/%s/outcomes\n", cli->words.args[1]);
+    return CLI_DONE;
+}
+
+static int answer_print(struct cli *cli, const struct cli_answer *answer)
+{
+    if (cli_has(cli, CLI_OPTION_JSON))
+        cli_json_print(answer->text);
+    else
+        selection_print(cli, &answer->json);
+    return CLI_DONE;
+}
+
+static int bulk_status(struct cli *cli)
+{
+    struct cli_path path;
+    struct cli_answer answer;
+    path_of(cli, &path, NULL);
+    int code = cli_get(cli, cli_path_end(&path, &cli->arena), &answer);
+    if (code != CLI_DONE)
+        return code;
+    code = answer_print(cli, &answer);
+    bool refusals = cli_int(&answer.json, "refused") > 0 && !cli_has(cli, CLI_OPTION_JSON);
+    return refusals ? refusals_print(cli) : code;
+}
+
+static int bulk_hold(struct cli *cli)
+{
+    struct cli_path path;
+    struct cli_answer answer;
+    path_of(cli, &path, cli->words.args[0]);
+    int code = cli_operate(cli, &path, true, NULL, &answer);
+    return code == CLI_DONE ? answer_print(cli, &answer) : code;
+}
+
+/* "20" or "20/s". */
+static bool rate_read(const char *text, long *ret_rate)
+{
+    char *end;
+    if (*text < '1' || *text > '9')
+        return false;
+    *ret_rate = strtol(text, &end, 10);
+    return (*end == '\0' || strcmp(end, "/s") == 0) && *ret_rate <= RV_BULK_RATE_MAX;
+}
+
+static int bulk_begin(struct cli *cli)
+{
+    const char *rate = cli_value(cli, CLI_OPTION_RATE);
+    bool unsuspend = strcmp(cli->words.args[0], "unsuspend") == 0;
+    struct cli_about about = {.command = unsuspend ? "resume" : cli->words.args[0], .rate = 0};
+    struct cli_path path;
+    struct cli_answer answer;
+    if (rate != NULL && !rate_read(rate, &about.rate))
+        return cli_tell(cli, CLI_USAGE, "--rate %s: must be N/s with a whole number from 1 to %d",
+                        rate, RV_BULK_RATE_MAX);
+    path_of(cli, &path, "bulk");
+    int code = cli_operate(cli, &path, true, &about, &answer);
+    return code == CLI_DONE ? answer_print(cli, &answer) : code;
+}
+
+int cli_bulk(struct cli *cli)
+{
+    const char *word = cli->words.args[0];
+    bool status = strcmp(word, "status") == 0;
+    bool hold = strcmp(word, "pause") == 0 || strcmp(word, "resume") == 0;
+    if ((status || hold) && (cli_has(cli, CLI_OPTION_RATE) || cli_has(cli, CLI_OPTION_ABANDON)))
+        return cli_tell(cli, CLI_USAGE, "--rate and --abandon are for what is begun");
+    if (status)
+        return bulk_status(cli);
+    return hold ? bulk_hold(cli) : bulk_begin(cli);
+}

@@ -1,0 +1,365 @@
+/* Selections of tasks, and one command for each of their tasks: so many a second, each once
+ * whatever crashes, judged as the command for one task is. */
+#include "../lib/store_faults.h"
+#include "../lib/world.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TASKS = 12, RATE = 8 };
+
+/* Fails for good at once; an operator decides. */
+static const char *const parked =
+    DOCUMENT("parked") "do:\n"
+                       "  - a:\n"
+                       "      call: one\n"
+                       "      metadata: {reeve: {completeBy: PT10S, compensate: none,"
+                       " failures: {threshold: 1, rounds: 0, then: error}}}\n";
+
+static struct rv_task_id tasks[TASKS];
+
+/* All tasks in error. */
+static void park_tasks(struct world *w)
+{
+    world_publish(w, parked);
+    for (int i = 0; i < TASKS; i++)
+        tasks[i] = world_submit(w, "parked", "{}");
+    struct rv_call *poll = world_poll(w, "one", "i1", TASKS);
+    assert_int_equal(poll->u.poll.requests_count, TASKS);
+    for (int i = 0; i < TASKS; i++)
+        (void)world_fail(w, poll->u.poll.requests[i], false, RV_EFFECT_NONE);
+}
+
+static int open_world(void **state)
+{
+    static struct world w;
+    world_open(&w);
+    park_tasks(&w);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static struct rv_call *done(struct world *w, struct rv_call *call)
+{
+    (void)world_run(w, call);
+    world_settle(w);
+    assert_true(world_finished(call));
+    return call;
+}
+
+static struct rv_call *select_call(struct world *w, enum rv_task_state of)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SELECT);
+    call->u.select.list.filter.by_state = true;
+    call->u.select.list.filter.state = of;
+    call->u.select.row.filter = RV_STR("state=error");
+    call->u.select.row.picked.by = RV_STR("ann");
+    call->u.select.row.picked.role = RV_STR("local");
+    return done(w, call);
+}
+
+static struct rv_task_id select_parked(struct world *w)
+{
+    struct rv_call *call = select_call(w, RV_TASK_ERROR);
+    assert_int_equal(call->err, RV_OK);
+    return call->u.select.row.id;
+}
+
+static struct rv_call *bulk_call(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask)
+{
+    struct rv_call *call = world_call(w, RV_CALL_BULK);
+    call->u.bulk.selection = selection;
+    call->u.bulk.ask = ask;
+    call->u.bulk.verb = RV_COMMAND_RESUBMIT;
+    call->u.bulk.rate = RATE;
+    call->u.bulk.word.by = RV_STR("ann");
+    call->u.bulk.word.role = RV_STR("operator");
+    call->u.bulk.word.reason = RV_STR("they are back");
+    return done(w, call);
+}
+
+static void asked(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask)
+{
+    assert_int_equal(bulk_call(w, selection, ask)->err, RV_OK);
+}
+
+static struct rv_selection status(struct world *w, struct rv_task_id selection)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SELECTIONS);
+    call->u.selections.only = selection;
+    (void)done(w, call);
+    assert_int_equal(call->err, RV_OK);
+    return call->u.selections.rows[0];
+}
+
+/* What the rows of the tasks say was resubmitted. */
+static int resubmitted(struct world *w)
+{
+    int count = 0;
+    for (int i = 0; i < TASKS; i++)
+        count += world_task(w, tasks[i])->state != RV_TASK_ERROR;
+    return count;
+}
+
+static void assert_outcomes(const struct rv_selection *row, uint32_t given, uint32_t refused)
+{
+    assert_int_equal(row->outcomes[RV_BULK_DONE], given);
+    assert_int_equal(row->outcomes[RV_BULK_REFUSED], refused);
+    assert_int_equal(row->outcomes[RV_BULK_GONE], 0);
+}
+
+/* ---- once each ---- */
+
+static void each_task_has_its_command(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *select = select_call(w, RV_TASK_ERROR);
+    assert_int_equal(select->u.select.row.tasks, TASKS);
+    assert_int_equal(select->u.select.shown_count, RV_SELECTION_SHOWN);
+    assert_int_equal(select->u.select.shown[0].task.value, tasks[TASKS - 1].value);
+    assert_true(rv_str_is(select->u.select.shown[0].workflow, "shop/parked:1.0.0"));
+    struct rv_task_id selection = select->u.select.row.id;
+    asked(w, selection, RV_BULK_BEGIN);
+    world_pass(w, 5000);
+    struct rv_selection row = status(w, selection);
+    assert_outcomes(&row, TASKS, 0);
+    assert_true(row.ended_at != 0);
+    assert_true(rv_str_is(row.begun.by, "ann") && rv_str_is(row.begun.role, "operator") &&
+                rv_str_is(row.begun.reason, "they are back"));
+    assert_int_equal(resubmitted(w), TASKS);
+}
+
+static void no_more_a_second_than_the_rate(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    asked(w, selection, RV_BULK_BEGIN);
+    for (int ms = 100; ms <= 1000; ms += 100) {
+        world_pass(w, 100);
+        assert_true(resubmitted(w) <= RATE * (1000 + ms) / 1000);
+    }
+    assert_true(resubmitted(w) >= RATE / 2);
+    assert_true(resubmitted(w) < TASKS);
+    world_pass(w, 1000);
+    assert_int_equal(resubmitted(w), TASKS);
+}
+
+/* A server that dies at any moment gives those that had none, when it is back. */
+static void a_crash_repeats_and_skips_none(void **state)
+{
+    for (int64_t at = 0; at <= 1600; at += 50) {
+        struct world *w = *state;
+        struct rv_task_id selection = select_parked(w);
+        asked(w, selection, RV_BULK_BEGIN);
+        world_pass(w, at);
+        world_restart(w, 10);
+        world_pass(w, 200);
+        world_restart(w, 10);
+        world_pass(w, 6000);
+        struct rv_selection row = status(w, selection);
+        assert_outcomes(&row, TASKS, 0);
+        assert_true(row.ended_at != 0);
+        assert_int_equal(resubmitted(w), TASKS);
+        close_world(state);
+        open_world(state);
+    }
+}
+
+/* The N-th commit of it has an outcome that nobody knows: the server starts again. What was written
+ * without its outcome would be refused the second time, what has an outcome and was not written
+ * would stay in error. */
+static void a_lost_commit_repeats_and_skips_none(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n <= 2 * TASKS + 6; n++) {
+        for (int writes = 0; writes < 2; writes++) {
+            struct store_faults faults = {.only_commits = true};
+            struct world w;
+            world_open_faulty(&w, &faults);
+            park_tasks(&w);
+            struct rv_task_id selection = select_parked(&w);
+            asked(&w, selection, RV_BULK_BEGIN);
+            faults.fail_with = RV_ERR_COMMIT_UNKNOWN;
+            faults.unknown_writes = writes != 0;
+            faults.fail_at = faults.calls + n;
+            world_pass(&w, 10000);
+            struct rv_selection row = status(&w, selection);
+            assert_outcomes(&row, TASKS, 0);
+            assert_true(row.ended_at != 0);
+            assert_int_equal(resubmitted(&w), TASKS);
+            world_close(&w);
+        }
+    }
+}
+
+/* Changes that do not pass their guard (another server was faster, another is the supervisor) have
+ * no outcome either, and are decided again. */
+static void what_did_not_pass_is_decided_again(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n <= TASKS; n++) {
+        struct store_faults faults = {.seed = n};
+        struct world w;
+        world_open_faulty(&w, &faults);
+        park_tasks(&w);
+        struct rv_task_id selection = select_parked(&w);
+        asked(&w, selection, RV_BULK_BEGIN);
+        faults.drop_at = faults.changes + n;
+        world_pass(&w, 10000);
+        struct rv_selection row = status(&w, selection);
+        assert_outcomes(&row, TASKS, 0);
+        assert_true(row.ended_at != 0);
+        assert_true(faults.drops > 0);
+        world_close(&w);
+    }
+}
+
+/* ---- pause ---- */
+
+static void paused_through_a_restart(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    asked(w, selection, RV_BULK_BEGIN);
+    world_pass(w, 500);
+    int given = resubmitted(w);
+    assert_true(given > 0 && given < TASKS);
+    asked(w, selection, RV_BULK_PAUSE);
+    given = resubmitted(w);
+    world_pass(w, 3000);
+    assert_int_equal(resubmitted(w), given);
+    world_restart(w, 1000);
+    world_pass(w, 3000);
+    assert_int_equal(resubmitted(w), given);
+    struct rv_selection row = status(w, selection);
+    assert_true(row.paused && row.ended_at == 0);
+    assert_outcomes(&row, (uint32_t)given, 0);
+    asked(w, selection, RV_BULK_RESUME);
+    world_pass(w, 5000);
+    row = status(w, selection);
+    assert_outcomes(&row, TASKS, 0);
+    assert_true(row.ended_at != 0);
+}
+
+/* ---- each task is judged when its turn comes ---- */
+
+static void what_has_changed_is_refused_by_the_commands_rule(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, tasks[3]), RV_OK);
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_int_equal(world_done(w, request, "{}"), 200);
+    assert_state(w, tasks[3], "processed");
+    asked(w, selection, RV_BULK_BEGIN);
+    world_pass(w, 5000);
+    struct rv_selection row = status(w, selection);
+    assert_outcomes(&row, TASKS - 1, 1);
+    struct rv_call *call = world_call(w, RV_CALL_OUTCOMES);
+    call->u.outcomes.selection = selection;
+    call->u.outcomes.outcome = RV_BULK_REFUSED;
+    call->u.outcomes.limit = 10;
+    (void)done(w, call);
+    assert_int_equal(call->u.outcomes.count, 1);
+    assert_int_equal(call->u.outcomes.rows[0].task.value, tasks[3].value);
+    assert_true(call->u.outcomes.rows[0].message.len > 0);
+    assert_state(w, tasks[3], "processed");
+}
+
+/* What two selections have in common is each one's, one after the other. */
+static void two_selections_may_have_the_same_tasks(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id a = select_parked(w), b = select_parked(w);
+    asked(w, a, RV_BULK_BEGIN);
+    asked(w, b, RV_BULK_BEGIN);
+    world_pass(w, 8000);
+    struct rv_selection of_a = status(w, a), of_b = status(w, b);
+    assert_int_equal(of_a.outcomes[RV_BULK_DONE] + of_b.outcomes[RV_BULK_DONE], TASKS);
+    assert_int_equal(of_a.outcomes[RV_BULK_REFUSED] + of_b.outcomes[RV_BULK_REFUSED], TASKS);
+    assert_true(of_a.ended_at != 0 && of_b.ended_at != 0);
+}
+
+/* A task whose change the store does not take holds up no other. */
+static void an_offender_is_refused(void **state)
+{
+    (void)state;
+    struct store_faults faults = {.seed = 0};
+    struct world w;
+    world_open_faulty(&w, &faults);
+    park_tasks(&w);
+    struct rv_task_id selection = select_parked(&w);
+    faults.offender = tasks[4];
+    asked(&w, selection, RV_BULK_BEGIN);
+    world_pass(&w, 10000);
+    struct rv_selection row = status(&w, selection);
+    assert_outcomes(&row, TASKS - 1, 1);
+    assert_true(row.ended_at != 0);
+    world_close(&w);
+}
+
+/* ---- refusals ---- */
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(select_call(w, RV_TASK_COMPENSATED)->err, RV_ERR_NOT_FOUND);
+    assert_int_equal(bulk_call(w, tasks[0], RV_BULK_BEGIN)->err, RV_ERR_NOT_FOUND);
+    struct rv_task_id selection = select_parked(w);
+    assert_int_equal(bulk_call(w, selection, RV_BULK_PAUSE)->err, RV_ERR_REFUSED);
+    asked(w, selection, RV_BULK_BEGIN);
+    assert_int_equal(bulk_call(w, selection, RV_BULK_BEGIN)->err, RV_ERR_REFUSED);
+    asked(w, selection, RV_BULK_PAUSE);
+    asked(w, selection, RV_BULK_PAUSE);
+    assert_int_equal(bulk_call(w, selection, RV_BULK_BEGIN)->err, RV_ERR_REFUSED);
+    asked(w, selection, RV_BULK_RESUME);
+    world_pass(w, 5000);
+    assert_int_equal(bulk_call(w, selection, RV_BULK_BEGIN)->err, RV_ERR_REFUSED);
+    assert_int_equal(bulk_call(w, selection, RV_BULK_RESUME)->err, RV_ERR_REFUSED);
+}
+
+static void no_more_are_open_than_may_be(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < RV_BULKS_OPEN_MAX; i++) {
+        struct rv_task_id selection = select_parked(w);
+        asked(w, selection, RV_BULK_BEGIN);
+        asked(w, selection, RV_BULK_PAUSE);
+        if (i == 0)
+            world_restart(w, 10);
+        park_tasks(w);
+    }
+    assert_int_equal(bulk_call(w, select_parked(w), RV_BULK_BEGIN)->err, RV_ERR_LIMIT);
+}
+
+#define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest scenarios[] = {
+        SCENARIO(each_task_has_its_command),
+        SCENARIO(no_more_a_second_than_the_rate),
+        SCENARIO(a_crash_repeats_and_skips_none),
+        cmocka_unit_test(a_lost_commit_repeats_and_skips_none),
+        cmocka_unit_test(what_did_not_pass_is_decided_again),
+        SCENARIO(paused_through_a_restart),
+        SCENARIO(what_has_changed_is_refused_by_the_commands_rule),
+        SCENARIO(two_selections_may_have_the_same_tasks),
+        cmocka_unit_test(an_offender_is_refused),
+        SCENARIO(what_makes_no_sense_is_refused),
+        SCENARIO(no_more_are_open_than_may_be),
+    };
+    return cmocka_run_group_tests(scenarios, NULL, NULL);
+}
