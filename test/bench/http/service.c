@@ -1,5 +1,5 @@
-/* A service for the bench of `call: http`: prints its port, answers every request at once, or holds
- * those to /hold until one to /release comes. One thread. */
+/* A service for the benches of `call: http` and of webhooks: prints its port, answers every request
+ * at once and counts them, or holds those to /hold until one to /release comes. One thread. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -24,6 +24,7 @@ static struct {
 } * connections[FDS_MAX];
 
 static unsigned long held;
+static unsigned long answered;
 
 static bool say(int fd)
 {
@@ -48,11 +49,12 @@ static void release(void)
     held = 0;
 }
 
-/* How many are held, in the place of the usual answer. */
+/* How many are held, and were answered as usual, in the place of the usual answer. */
 static bool say_held(int fd)
 {
-    char text[256], body[32];
-    int body_bytes = snprintf(body, sizeof body, "{\"held\":%lu}", held);
+    char text[256], body[64];
+    int body_bytes = snprintf(body, sizeof body, "{\"held\":%lu,\"answered\":%lu}", held,
+                              answered);
     int bytes = snprintf(text, sizeof text,
                          "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                          "Content-Length: %d\r\n\r\n%s",
@@ -60,12 +62,24 @@ static bool say_held(int fd)
     return send(fd, text, (size_t)bytes, MSG_NOSIGNAL) == bytes;
 }
 
-/* The bench sends GET alone: a request ends with its head. */
+/* Of the first request; 0 when not all of it is here. A body has its length told. */
+static size_t request_bytes(int fd)
+{
+    static const char name[] = "\r\nContent-Length: ";
+    const char *bytes = connections[fd]->bytes;
+    const char *end = memmem(bytes, connections[fd]->have, "\r\n\r\n", 4);
+    if (end == NULL)
+        return 0;
+    size_t head = (size_t)(end - bytes) + 4;
+    const char *length = memmem(bytes, head, name, sizeof name - 1);
+    size_t body = length != NULL ? strtoul(length + sizeof name - 1, NULL, 10) : 0;
+    return head + body <= connections[fd]->have ? head + body : 0;
+}
+
 static bool requests_serve(int fd)
 {
-    char *end;
-    while ((end = memmem(connections[fd]->bytes, connections[fd]->have, "\r\n\r\n", 4)) != NULL) {
-        size_t bytes = (size_t)(end + 4 - connections[fd]->bytes);
+    size_t bytes;
+    while ((bytes = request_bytes(fd)) > 0) {
         bool hold = memcmp(connections[fd]->bytes, "GET /hold", 9) == 0;
         bool count = memcmp(connections[fd]->bytes, "GET /held", 9) == 0;
         if (memcmp(connections[fd]->bytes, "GET /release", 12) == 0)
@@ -74,6 +88,7 @@ static bool requests_serve(int fd)
         memmove(connections[fd]->bytes, connections[fd]->bytes + bytes, connections[fd]->have);
         connections[fd]->held = hold;
         held += hold;
+        answered += !hold && !count;
         if (!hold && !(count ? say_held(fd) : say(fd)))
             return false;
     }
