@@ -256,7 +256,7 @@ static double milliseconds(void)
 /* What is measured here runs under sanitizers and beside other tests; bench_expr has the figure. */
 enum { HOSTILE_MS_MAX = 1000 };
 
-static void hostile_expressions_end_soon(void **state)
+static void a09_hostile_expressions_end_soon(void **state)
 {
     (void)state;
     struct outcome got;
@@ -368,7 +368,7 @@ int main(void)
         cmocka_unit_test(fuel_may_run_out_anywhere),
         cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(the_compiler_may_run_out_of_memory_anywhere),
-        cmocka_unit_test(hostile_expressions_end_soon),
+        cmocka_unit_test(a09_hostile_expressions_end_soon),
         cmocka_unit_test(the_stack_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
