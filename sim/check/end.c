@@ -76,9 +76,60 @@ static void check_rows_stay(struct world *w)
     }
 }
 
+/* Rows of the task, in whatever list. */
+static size_t rows_of(struct world *w, struct rv_store *store, struct rv_task_id id)
+{
+    const struct rv_store_ops *ops = store->ops;
+    struct rv_arena *arena = &w->history->scratch;
+    struct rv_task_id none = {0};
+    struct rv_step_id all = {id, 0};
+    union {
+        struct rv_step step;
+        struct rv_attempt attempt;
+        struct rv_late_reply late;
+        struct rv_alert alert;
+        struct rv_message message;
+        struct rv_delivery delivery;
+    } row;
+    size_t counts[6] = {0};
+    enum rv_err errs[] = {
+        ops->list_steps(store, arena, id, 0, 1, &row.step, &counts[0]),
+        ops->list_attempts(store, arena, all, 0, 0, 1, &row.attempt, &counts[1]),
+        ops->list_late_replies(store, arena, all, 0, 1, &row.late, &counts[2]),
+        ops->list_alerts(store, arena, id, false, 0, 1, &row.alert, &counts[3]),
+        ops->list_messages(store, arena, id, 0, 1, &row.message, &counts[4]),
+        ops->list_deliveries(store, arena, id, RV_STR_NONE, none, 1, &row.delivery, &counts[5]),
+    };
+    size_t rows = 0;
+    for (size_t i = 0; i < sizeof errs / sizeof errs[0]; i++)
+        rows += errs[i] == RV_OK ? counts[i] : 0;
+    return rows;
+}
+
+/* I-33: of a task that the retention rule has deleted nothing is left. */
+static void check_gone(struct world *w)
+{
+    struct rv_store *store = database_reader(w);
+    for (size_t i = 0; w->knobs.retain_ms != 0 && i < w->history->count; i++) {
+        struct rv_task_id id = w->history->all[i]->row.id;
+        const struct rv_task *task;
+        rv_arena_reset(&w->history->scratch);
+        enum rv_err err = store->ops->load_tasks(store, &w->history->scratch, &id, 1, &task);
+        if (storage_found(w, err))
+            return;
+        w->concerned = id;
+        if (err == RV_OK && task == NULL && rows_of(w, store, id) > 0) {
+            world_violate(w, "I-33", "a task was deleted, and rows of it are left");
+            return;
+        }
+    }
+    w->concerned = (struct rv_task_id){0};
+}
+
 void check_end(struct world *w)
 {
     check_rows_stay(w);
+    check_gone(w);
     check_all_there(w, database_reader(w));
     check_task_count(w);
     check_alerts(w);

@@ -4,6 +4,7 @@
  * stays. */
 #include "scheduler/scheduler_priv.h"
 
+#include "base/mutant.h"
 #include "base/time.h"
 
 enum {
@@ -35,8 +36,11 @@ void retention_plan(struct rv_scheduler *s)
     int64_t now = s->batch.now, retain_ms = s->options.retain_ms;
     if (!retains(s) || now < retention->next_at)
         return;
-    sweep->ended_by = now - retain_ms;
-    sweep->keys_by = now - (retain_ms > keys_ms_min ? retain_ms : keys_ms_min);
+    int64_t keys_ms = retain_ms > keys_ms_min ? retain_ms : keys_ms_min;
+    if (RV_MUTANT_ON(KEYS_GO_WITH_TASKS))
+        keys_ms = retain_ms;
+    sweep->ended_by = now - (RV_MUTANT_ON(AGE_IGNORED) ? 0 : retain_ms);
+    sweep->keys_by = now - keys_ms;
     sweep->rows_max = ROWS_MAX;
     sweep->epoch = s->supervisor.epoch;
     s->batch.sweep = sweep;

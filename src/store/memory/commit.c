@@ -517,9 +517,10 @@ static bool sweep_takes(const struct rv_sweep *sweep, const struct node *node)
 {
     const struct rv_task *task = node->row;
     const struct rv_delivery *delivery = node->delivery.count > 0 ? node->delivery.at[0].row : NULL;
-    bool waits = delivery != NULL && delivery->next <= delivery->last;
-    return !rv_task_state_open(task->state) && task->ended_at != 0 &&
-           task->ended_at <= sweep->ended_by && !waits;
+    bool waits = delivery != NULL && delivery->next <= delivery->last &&
+                 !RV_MUTANT_ON(UNDELIVERED_DELETED);
+    bool old = task->ended_at <= sweep->ended_by || RV_MUTANT_ON(AGE_FROM_BEGIN);
+    return !rv_task_state_open(task->state) && task->ended_at != 0 && old && !waits;
 }
 
 static enum rv_err sweep_node(struct commit *commit, struct node *node)
@@ -528,7 +529,7 @@ static enum rv_err sweep_node(struct commit *commit, struct node *node)
     enum rv_err err = RV_OK;
     for (size_t i = alerts->count; err == RV_OK && i > 0; i--) {
         const struct rv_alert *alert = alerts->at[i - 1].row;
-        if (alert->task.value == node->row->id.value)
+        if (alert->task.value == node->row->id.value && !RV_MUTANT_ON(ALERTS_LEFT))
             err = row_take(commit, alerts, &alerts->at[i - 1]);
     }
     struct undo *undo = err == RV_OK ? log_next(commit) : NULL;
