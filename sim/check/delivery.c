@@ -39,10 +39,16 @@ static void check_repeat(struct world *w, const struct step_past *step, const st
 }
 
 /* A server knows what it has handed out itself, and, by its first walk, what was out when it
- * started. What another one hands out meanwhile it learns within a scan, so that is not owed. */
-static bool is_known(const struct server *s, const struct step_past *step)
+ * started. What another one hands out meanwhile it learns within a scan, so that is not owed; nor
+ * is what another one had ended, in commits that the store has lost since: of these only who made
+ * them is told. */
+static bool is_known(const struct server *s, const struct task_past *task,
+                     const struct step_past *step)
 {
-    return step->began_by == s->number + 1 || step->began_at < s->started_at;
+    if (s->world->knobs.servers == 1)
+        return true;
+    bool its = step->began_by == s->number + 1 || step->began_at < s->started_at;
+    return its && !history_lacks(s->world, task->row.id);
 }
 
 void check_answered(const struct server *s, const struct rv_poll *poll, bool superseded)
@@ -55,7 +61,7 @@ void check_answered(const struct server *s, const struct rv_poll *poll, bool sup
         struct task_past *task = w->history->all[i];
         for (uint32_t n = 0; n < task->row.open_count && !task->unreadable; n++) {
             const struct step_past *step = history_step(task, task->row.open[n]);
-            if (step == NULL || step->holder != holder || !is_known(s, step) ||
+            if (step == NULL || step->holder != holder || !is_known(s, task, step) ||
                 !rv_attempt_state_live(step->row.attempt_state))
                 continue;
             w->concerned = task->row.id;
