@@ -27,6 +27,11 @@ void bound_start(struct world *w)
     w->bounds.seen_at = 0;
 }
 
+void bound_led(struct world *w)
+{
+    w->bounds.led = w->bounds.attended.batches;
+}
+
 static void takers_find(const struct server *s, struct takers *takers)
 {
     takers->count = 0;
@@ -61,6 +66,8 @@ static bool lasts(struct world *w, bool is_so, struct reading *since)
     struct reading from = *since;
     if (from.batches < b->started.batches)
         from = b->started;
+    if (from.batches < b->led) /* the lease of the role is in the time, not in the batches */
+        from.batches = b->led;
     uint64_t open = (uint64_t)w->history->open;
     uint64_t batches = BATCHES_SLACK + open / k->scan_rows + 2 * open / k->findings_max;
     int64_t ms = (int64_t)k->role_ms + 2 * (int64_t)k->scan_ms + SLACK_MS;

@@ -17,6 +17,7 @@ struct reading {
 struct bounds {
     struct reading attended;
     struct reading started; /* at the newest bound_start */
+    uint64_t led;           /* batches, when the newest process took the supervisor's role */
     int64_t seen_at;        /* the store's clock in the newest batch; 0: it did not go well */
     uint64_t supervisor;    /* of several servers: whose batches they were */
     int64_t looked_at;      /* virtual time: all open steps were looked at */
@@ -27,6 +28,8 @@ struct bounds {
 /* A server has started, or has to learn anew what the store has, or what it has done was in vain:
  * what is owed is owed from now on. */
 void bound_start(struct world *w);
+/* Another process has taken the supervisor's role: its batches end what is over from now on. */
+void bound_led(struct world *w);
 /* A batch of the server is over; `good`: the store refused nothing of it. */
 void bound_batch(struct world *w, const struct server *s, bool good);
 

@@ -430,6 +430,8 @@ void history_holds(struct world *w, uint32_t actor, int64_t epoch)
         world_violate(w, "I-10", "the supervisor's epoch went back from %lld to %lld",
                       (long long)h->held_epoch, (long long)epoch);
     check_claimed(w, h->held_by != 0 && h->held_by != holder);
+    if (h->held_by != holder)
+        bound_led(w);
     h->held_by = holder;
     h->held_epoch = epoch;
 }
