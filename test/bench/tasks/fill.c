@@ -1,11 +1,14 @@
-/* Fills a store with finished tasks: fill STORE WORKFLOW_ID COUNT. What a server would have left
- * behind after that many three-step tasks, written through the store's own commit. */
+/* Fills a store with tasks: fill STORE WORKFLOW_ID COUNT [open]. What a server would have left
+ * behind after that many three-step tasks, written through the store's own commit. Open ones stand
+ * at their first step: every second waits for an agent, the others are held by an instance for a
+ * day; the ids of two of each hundred are printed. */
 #include "base/id.h"
 #include "base/os/clock.h"
 #include "store/sqlite/sqlite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BATCH = 1000, STEPS = 3 };
 
@@ -72,10 +75,43 @@ static void task_fill(struct filled *f, struct rv_task_id id, int64_t workflow, 
     }
 }
 
+/* As far as its first step. */
+static void task_open(struct filled *f, bool held, int64_t now)
+{
+    enum { DAY_MS = 24 * 60 * 60 * 1000 };
+    struct rv_step *step = &f->steps[0];
+    f->task.state = held ? RV_TASK_PROCESSING : RV_TASK_PENDING;
+    f->task.fence = held;
+    f->task.last_number = f->task.open_count = f->task.open[0] = 1;
+    f->task.undo_head = 0;
+    f->task.started_at = held ? now : 0;
+    f->task.ended_at = 0;
+    f->task.output = RV_STR_NONE;
+    step->state = held ? RV_STEP_PROCESSING : RV_STEP_PENDING;
+    step->effect = RV_EFFECT_NONE;
+    step->chained = false;
+    step->output = RV_STR_NONE;
+    step->ended_at = 0;
+    step->ready_at = now;
+    step->frames = RV_STR("{\"n\":1}");
+    step->wake_at = step->complete_by = step->lease_until = now + DAY_MS;
+    step->lease_ms = DAY_MS;
+    step->attempt_state = RV_ATTEMPT_OPEN;
+    if (held)
+        return;
+    step->attempt = step->fence = 0;
+    step->attempt_state = RV_ATTEMPT_NONE;
+    step->token = 0;
+    step->attempt_at = step->complete_by = step->lease_ms = step->lease_until = 0;
+    step->instance = step->boot = step->poll = RV_STR_NONE;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "use: tasks_fill STORE WORKFLOW_ID COUNT\n");
+    enum { PRINTED = 100 };
+    bool open = argc == 5 && strcmp(argv[4], "open") == 0;
+    if (argc != 4 && !open) {
+        fprintf(stderr, "use: tasks_fill STORE WORKFLOW_ID COUNT [open]\n");
         return 2;
     }
     struct rv_store *store;
@@ -96,10 +132,15 @@ int main(int argc, char **argv)
             return 1;
         for (int i = 0; i < BATCH; i++) {
             task_fill(&filled[i], rv_id_make(&ids, now - 1000), strtoll(argv[2], NULL, 10), now);
+            if (open)
+                task_open(&filled[i], i % 2 == 1, now);
+            char text[RV_ID_TEXT_BYTES];
+            if (open && i % PRINTED < 2)
+                printf("%s\n", rv_task_text(filled[i].task.id, text).at);
             changes[i] = (struct rv_change){.task = &filled[i].task,
                                             .steps = filled[i].rows,
                                             .steps_new = filled[i].inserts,
-                                            .steps_count = STEPS};
+                                            .steps_count = open ? 1 : STEPS};
         }
         struct rv_batch batch = {
             .changes = changes, .changes_count = BATCH, .number = done / BATCH + 1};

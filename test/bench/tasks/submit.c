@@ -4,6 +4,8 @@
  *   bench_submit URL load TASKS      closed loop, a window of batches in flight; then every task
  * is read back
  *   bench_submit URL one TASKS       one task at a time, submit to known end
+ *   bench_submit URL explain TIMES   why a task stands where it stands, over and over the tasks
+ * whose ids are read from stdin, in no order
  *
  * Prints lines "tasks.<what> <number> <unit>". Exits 1 when a task has not ended as it should. */
 #include "reeve.h"
@@ -157,6 +159,38 @@ static void one(struct rv_client *client, int tasks)
     free(took);
 }
 
+static void explain(struct rv_client *client, int times)
+{
+    enum { IDS_MAX = 100000, ID_BYTES = 16 };
+    static char ids[IDS_MAX][ID_BYTES];
+    size_t count = 0;
+    double *took = calloc((size_t)times, sizeof *took);
+    while (count < IDS_MAX && fgets(ids[count], ID_BYTES, stdin) != NULL) {
+        ids[count][strcspn(ids[count], "\n")] = '\0';
+        count++;
+    }
+    if (took == NULL || count == 0)
+        exit(1);
+    for (int i = 0; i < times; i++) {
+        char path[80];
+        struct rv_answer answer;
+        snprintf(path, sizeof path, "/v1/tasks/%s/explain", ids[(size_t)i * 7919 % count]);
+        struct rv_call call = {.path = path};
+        double begin = seconds();
+        if (rv_client_request(client, &call, &answer) != RV_RESULT_OK)
+            die(client, "explain");
+        took[i] = (seconds() - begin) * 1e3;
+        if (strstr(answer.body, "\"waitsFor\"") == NULL || strstr(answer.body, "\"bench\"") == NULL)
+            die(client, answer.body);
+        rv_answer_free(&answer);
+    }
+    qsort(took, (size_t)times, sizeof *took, by_size);
+    printf("tasks.explain.p50 %.2f ms\n", took[times / 2]);
+    printf("tasks.explain.p99 %.2f ms\n", took[times * 99 / 100]);
+    printf("tasks.explain.max %.2f ms\n", took[times - 1]);
+    free(took);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
@@ -170,6 +204,8 @@ int main(int argc, char **argv)
         load(client, (int)strtol(argv[3], NULL, 10));
     else if (strcmp(argv[2], "one") == 0 && argc > 3)
         one(client, (int)strtol(argv[3], NULL, 10));
+    else if (strcmp(argv[2], "explain") == 0 && argc > 3)
+        explain(client, (int)strtol(argv[3], NULL, 10));
     rv_client_close(client);
     return 0;
 }
