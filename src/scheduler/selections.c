@@ -233,6 +233,8 @@ enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
         enum rv_err err = page_gather(s, p);
         if (err != RV_OK)
             return err;
+        if (select->list.count < PIECE_ROWS)
+            break; /* it has looked at many tasks that do not fit: the others' turn comes */
     }
     p->waits_turn = false;
     if (select->count > RV_SELECTION_TASKS_MAX)

@@ -222,6 +222,7 @@ static void what_did_not_pass_is_decided_again(void **state)
         assert_outcomes(&row, TASKS, 0);
         assert_true(row.ended_at != 0);
         assert_true(faults.drops > 0);
+        assert_int_equal(resubmitted(&w), TASKS);
         world_close(&w);
     }
 }
