@@ -44,6 +44,12 @@ void rv_render_live(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_lit(&answer->body, "{\"live\":true}");
 }
 
+void rv_render_backup(struct rv_answer *answer, const struct rv_call *call)
+{
+    (void)call;
+    answer->content_type = "application/vnd.sqlite3";
+}
+
 void rv_render_ready(struct rv_answer *answer, const struct rv_call *call)
 {
     (void)call;

@@ -61,6 +61,8 @@ void rv_render_keys(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_key_revoke(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_metrics(struct rv_answer *answer, const struct rv_call *call);
+/* The head alone: what follows is read from the copy. */
+void rv_render_backup(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_ready(struct rv_answer *answer, const struct rv_call *call);
 /* These look at no call. */
 void rv_render_live(struct rv_answer *answer, const struct rv_call *call);

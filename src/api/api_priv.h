@@ -55,6 +55,7 @@ struct exchange {
     bool streams;          /* the answer has begun, and goes on */
     bool stream_over;      /* ... until here */
     size_t stream_at;      /* sent of answer.body */
+    struct rv_copy *copy;  /* owned: what is sent; NULL: answer.body */
     struct rv_task_id stream_task;
     uint32_t stream_after; /* the newest message in answer.body, or before */
     struct rv_answer answer;
@@ -119,6 +120,8 @@ enum MHD_Result rv_stream_begin(struct exchange *exchange);
 void rv_stream_finished(struct exchange *exchange);
 /* Nothing more is told. */
 void rv_stream_end(struct exchange *exchange);
+/* backup.c: an answer that is read from exchange->copy. */
+enum MHD_Result rv_backup_begin(struct exchange *exchange);
 /* http.c: the exchange's call is one that has just come, with a serial of its own. */
 void rv_http_stamp(struct rv_api *api, struct exchange *exchange);
 /* Sends it to the scheduler; the connection waits. */

@@ -124,6 +124,8 @@ static void body_drop(struct rv_api *api, struct exchange *exchange)
 static void exchange_free(struct rv_api *api, struct exchange *exchange)
 {
     api->exchanges_open--;
+    if (exchange->copy != NULL)
+        exchange->copy->close(exchange->copy);
     body_drop(api, exchange);
     rv_buf_done(&exchange->answer.body);
     struct rv_arena arena = exchange->call.arena;
@@ -276,6 +278,8 @@ static enum MHD_Result answer_begin(struct exchange *exchange)
                   exchange->answer.body.failed == RV_OK;
     if (stream)
         return rv_stream_begin(exchange);
+    if (exchange->copy != NULL)
+        return rv_backup_begin(exchange);
     return answer_send(exchange, atomic_load(&exchange->connection->api->draining));
 }
 
@@ -410,6 +414,8 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
         call->err = api->options.health(api->options.self);
     if (call->kind == RV_CALL_METRICS)
         counts_show(api, answer);
+    if (call->kind == RV_CALL_BACKUP)
+        exchange->copy = call->u.backup.copy;
     answer->now = call->now + (rv_clock_mono_ms() - call->mono_now);
     if (revoked_meanwhile(api, exchange))
         call->err = RV_ERR_REFUSED;

@@ -72,6 +72,7 @@ static const struct rv_route routes[] = {
     ROUTE(GET,  "/v1/keys",                     ADMIN,              KEYS,      keys,      keys),
     ROUTE(POST, "/v1/keys",                     ADMIN,              KEY_ADD,   key_add,   key_add),
     ROUTE(DELETE, "/v1/keys/{key}",             ADMIN,    KEY_REVOKE, key_revoke, key_revoke),
+    ROUTE(GET,  "/v1/backup",                   ADMIN,              BACKUP,    nothing,   backup),
     ROUTE(GET,  "/metrics",                     READER,             METRICS,   nothing,   metrics),
     ROUTE_LOCAL(GET, "/openapi.json",           ANYBODY,                       nothing,   openapi),
     ROUTE_LOCAL(GET, "/health/live",            ANYBODY,                       nothing,   live),

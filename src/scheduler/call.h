@@ -14,6 +14,7 @@
 #include "core/selection.h"
 #include "notify/notice.h"
 #include "scheduler/counts.h"
+#include "store/copy.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -52,6 +53,7 @@ enum rv_call_kind {
     RV_CALL_BULK,       /* u.bulk: one command for each task of a selection; pause, resume */
     RV_CALL_SELECTIONS, /* u.selections */
     RV_CALL_OUTCOMES,   /* u.outcomes: of a bulk command */
+    RV_CALL_BACKUP,     /* u.backup */
     RV_CALL_GONE,       /* u.gone: the caller of a call that may wait has left */
     RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
 };
@@ -384,6 +386,10 @@ struct rv_call_outcomes {
     size_t count;
 };
 
+struct rv_call_backup {
+    struct rv_copy *copy; /* out: the caller's, to be closed before the store is; NULL: none */
+};
+
 struct rv_call_gone {
     uint64_t serial; /* of the call whose caller has left */
 };
@@ -437,6 +443,7 @@ struct rv_call {
         struct rv_call_bulk bulk;
         struct rv_call_selections selections;
         struct rv_call_outcomes outcomes;
+        struct rv_call_backup backup;
         struct rv_call_gone gone;
         struct rv_call_undelivered undelivered;
     } u;

@@ -222,6 +222,7 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
         call_left(s, p->call->u.gone.serial);
         return RV_OK;
     case RV_CALL_POLL:
+    case RV_CALL_BACKUP:
         return RV_OK;
     case RV_CALL_SHOW:
     case RV_CALL_STEPS:
@@ -367,6 +368,9 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_SELECT:
     case RV_CALL_BULK:
         key_act(s, p);
+        return;
+    case RV_CALL_BACKUP:
+        backup_act(s, p);
         return;
     case RV_CALL_UNDELIVERED:
     case RV_CALL_GONE:
@@ -520,6 +524,7 @@ static size_t call_commands(const struct rv_call *call)
     case RV_CALL_BULK:
     case RV_CALL_SELECTIONS:
     case RV_CALL_OUTCOMES:
+    case RV_CALL_BACKUP:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:
         break;

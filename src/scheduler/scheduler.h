@@ -39,6 +39,13 @@ struct rv_scheduler_outlet {
     void *self;
 };
 
+/* Where copies of the store come from, for backups. */
+struct rv_scheduler_copies {
+    /* Between two batches: the store as the last of them has left it. */
+    enum rv_err (*open)(void *self, struct rv_copy **ret_copy);
+    void *self;
+};
+
 struct rv_scheduler_options {
     struct rv_store *store; /* borrowed */
     struct rv_str boot;     /* random id of this process */
@@ -53,6 +60,7 @@ struct rv_scheduler_options {
     int64_t retain_ms; /* finished tasks are kept for so long; 0: for ever */
     struct rv_scheduler_mono mono; /* asked when the store's clock is; NULL: never */
     struct rv_scheduler_log log;
+    struct rv_scheduler_copies copies; /* open NULL: this store has none */
     struct rv_scheduler_outlet outlet; /* send NULL: this server has no webhooks */
 };
 

@@ -427,6 +427,9 @@ void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool r
 int64_t counts_clock(const struct rv_scheduler *s);
 RV_CHECK enum rv_err query_metrics(struct rv_scheduler *s, struct pending *p);
 
+/* backup.c */
+void backup_act(struct rv_scheduler *s, struct pending *p);
+
 /* keys.c; key_act for every call that changes records */
 RV_CHECK enum rv_err key_decide(struct rv_scheduler *s, struct pending *p);
 void key_act(struct rv_scheduler *s, struct pending *p);

@@ -12,6 +12,7 @@
 #include "base/os/mailbox.h"
 #include "base/os/random.h"
 #include "base/os/thread.h"
+#include "base/time.h"
 #include "json/json.h"
 #include "notify/webhook/webhook.h"
 #include "outbound/outbound.h"
@@ -209,6 +210,12 @@ static int store_open(struct server *server, const char *path)
     return rv_err_exit(err);
 }
 
+static enum rv_err copy_open(void *self, struct rv_copy **ret_copy)
+{
+    struct server *server = self;
+    return rv_store_sqlite_copy(server->store, ret_copy);
+}
+
 static int scheduler_open(struct server *server, int64_t retain_ms)
 {
     struct rv_scheduler_options options = {
@@ -217,6 +224,7 @@ static int scheduler_open(struct server *server, int64_t retain_ms)
         .pid = getpid(),
         .mono = {.now = mono_now, .now_us = mono_now_us},
         .log = {.write = scheduler_log},
+        .copies = {.open = copy_open, .self = server},
         .outlet = rv_webhook_outlet(&server->webhook),
         .retain_ms = retain_ms,
     };
@@ -238,8 +246,15 @@ static void store_print(const struct server *server, const char *path)
     if (enlistment->created)
         printf("new\n");
     else
-        printf("%lld open task%s\n", (long long)enlistment->open_tasks,
+        printf("%lld open task%s", (long long)enlistment->open_tasks,
                enlistment->open_tasks == 1 ? "" : "s");
+    if (!enlistment->created && enlistment->copied) {
+        char text[RV_INSTANT_TEXT_BYTES];
+        printf(", a backup: nothing is in it that came after %.*s",
+               RV_STR_FMT(rv_instant_text(enlistment->last_alive_at, text)));
+    }
+    if (!enlistment->created)
+        printf("\n");
 }
 
 /* As many connections as the system lets this process have, a third of them for calls out. */

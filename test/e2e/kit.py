@@ -103,8 +103,10 @@ class Server:
         answer = connection.getresponse()
         text = answer.read()
         connection.close()
-        is_json = "json" in answer.headers.get("Content-Type", "")
-        return answer.status, json.loads(text) if is_json else text.decode()
+        kind = answer.headers.get("Content-Type", "")
+        if "sqlite3" in kind:
+            return answer.status, text
+        return answer.status, json.loads(text) if "json" in kind else text.decode()
 
     def get(self, path):
         status, body = self.ask("GET", path)

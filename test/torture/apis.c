@@ -208,6 +208,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
         return;
     case RV_CALL_METRICS:
     case RV_CALL_AGENTS:
+    case RV_CALL_BACKUP:
     case RV_CALL_DELIVERED:
     case RV_CALL_GONE:
     case RV_CALL_UNDELIVERED:

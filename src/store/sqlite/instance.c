@@ -77,7 +77,8 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
     *ret_enlistment = (struct rv_enlistment){.instance = store->instance,
                                              .last_alive_at = store->last_alive_at,
                                              .open_tasks = open_tasks,
-                                             .created = store->created};
+                                             .created = store->created,
+                                             .copied = store->copied};
     return RV_OK;
 }
 

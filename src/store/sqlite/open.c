@@ -177,15 +177,26 @@ static enum rv_err file_create(const struct opening *opening)
     }
     if (fd < 0)
         return fail_errno(opening, "cannot be opened", errno);
+    opening->store->copier.fd = fd; /* copies are read from it */
     struct stat stat;
     bool regular = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
-    close(fd); /* before SQLite opens it: closing it later would drop SQLite's own locks */
     if (!regular)
         return fail(opening, RV_ERR_IO, "is not a file: give another --store");
     return RV_OK;
 }
 
-/* SQLite makes the log beside the file's true name, and would follow a link there. */
+/* Whether it is a copy in which no server has worked yet. */
+static void copy_recognize(const struct opening *opening)
+{
+    unsigned char header[RV_COPY_HEADER_BYTES];
+    struct rv_sqlite *store = opening->store;
+    ssize_t n = pread(store->copier.fd, header, sizeof header, 0);
+    store->copied = n == sizeof header && rv_copy_marked(header);
+}
+
+/* SQLite makes the log beside the file's true name, and would follow a link there. One beside a
+ * copy is that of the store which stood here before: SQLite would put its pages in between those of
+ * the copy, which has none of its own until it is settled, and needs none for that. */
 static enum rv_err log_check(const struct opening *opening)
 {
     char name[PATH_MAX + sizeof "-wal"];
@@ -193,8 +204,38 @@ static enum rv_err log_check(const struct opening *opening)
     if (realpath(opening->path, name) == NULL)
         return fail_errno(opening, "cannot be opened", errno);
     memcpy(name + strlen(name), "-wal", sizeof "-wal");
-    if (lstat(name, &stat) == 0 && S_ISLNK(stat.st_mode))
+    bool there = lstat(name, &stat) == 0;
+    if (there && S_ISLNK(stat.st_mode))
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "log");
+    if (there && stat.st_size > 0 && opening->store->copied)
+        return fail(opening, RV_ERR_IN_USE,
+                    "is a backup, and the log beside it (the same name with -wal) belongs to the "
+                    "store that was here before: move the log away, with that store");
+    return RV_OK;
+}
+
+/* The store that it was made of may have gone on, and handed out attempts with fences that nobody
+ * here knows of: remote services would take ours for older writers. Seconds are above all of them,
+ * as long as no task has more attempts than its store has lived seconds, and above those that
+ * another server has given out on this same copy before now. Nothing of it goes through a log, so
+ * that a crash leaves either a copy without one, or a store. */
+static enum rv_err copy_settle(const struct opening *opening)
+{
+    enum { SQL_BYTES = 100 };
+    struct rv_sqlite *store = opening->store;
+    int64_t seconds = store->clock.now(store->clock.self) / 1000;
+    char lift[SQL_BYTES];
+    sqlite3_snprintf(SQL_BYTES, lift, "UPDATE task SET fence = max(fence, %lld)",
+                     (long long)(seconds < UINT32_MAX ? seconds : UINT32_MAX));
+    const char *const steps[] = {
+        "PRAGMA journal_mode = DELETE", "BEGIN IMMEDIATE", lift,
+        "PRAGMA application_id = 0",    "COMMIT",          "PRAGMA journal_mode = WAL",
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        int code = sqlite3_exec(store->db, steps[i], NULL, NULL, NULL);
+        if (code != SQLITE_OK)
+            return fail_sqlite(opening, rv_sqlite_err(store, code));
+    }
     return RV_OK;
 }
 
@@ -268,6 +309,11 @@ static enum rv_err schema_prepare(const struct opening *opening)
                     "has schema version %d, and this program's is %d: start `reeve serve` on it "
                     "once, which brings it up to date",
                     version, rv_sqlite_version_newest());
+    if (store->copied && !opening->there) {
+        err = copy_settle(opening);
+        if (err != RV_OK)
+            return err;
+    }
     err = rv_sqlite_migrate(store, version);
     return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
 }
@@ -319,6 +365,7 @@ static enum rv_err database_open(const struct opening *opening)
     store->seal = rv_seal_new(opening->vfs);
     if (store->seal == NULL)
         return fail(opening, RV_ERR_MEMORY, "cannot be opened: out of memory");
+    rv_seal_watch(store->seal, rv_copier_overwrites, &store->copier);
     int code = sqlite3_open_v2(opening->path, &store->db, flags, rv_seal_name(store->seal));
     if (code == SQLITE_OK)
         code = log_leave(store, true);
@@ -355,6 +402,7 @@ static void store_close(struct rv_store *base)
     code = sqlite3_close(store->db);
     rv_assert(code != SQLITE_BUSY);
     rv_seal_free(store->seal);
+    rv_copier_done(&store->copier);
     lock_release(store);
     free(store);
 }
@@ -392,6 +440,8 @@ static enum rv_err system_files_prepare(const struct opening *opening)
         err = lock_take(opening);
     if (err == RV_OK)
         err = file_create(opening);
+    if (err == RV_OK)
+        copy_recognize(opening);
     return err == RV_OK ? log_check(opening) : err;
 }
 
@@ -421,6 +471,7 @@ enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
     store->checkpoint_pages = options->checkpoint_pages ? options->checkpoint_pages
                                                         : CHECKPOINT_PAGES;
     store->lock_fd = -1;
+    rv_copier_init(&store->copier);
     opening.store = store;
     host_note(&opening);
     enum rv_err err = options->vfs == NULL ? system_files_prepare(&opening) : RV_OK;
@@ -437,6 +488,7 @@ err_after_database:
     sqlite3_close(store->db);
     rv_seal_free(store->seal);
 err_after_lock:
+    rv_copier_done(&store->copier);
     lock_release(store);
     free(store);
     return err;

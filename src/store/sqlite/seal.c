@@ -32,10 +32,13 @@ struct rv_seal {
     sqlite3_vfs vfs;    /* first: what SQLite knows */
     sqlite3_vfs *below; /* borrowed */
     char name[32];
+    void (*overwrites)(void *self, int64_t page); /* NULL: nobody wants to know */
+    void *self;
 };
 
 struct seal_file {
     sqlite3_file base;
+    const struct rv_seal *seal; /* borrowed */
     bool log;
     bool sealed;    /* the database: its pages are */
     uint64_t *sums; /* owned; the log: of the page in each frame; 0: not known */
@@ -101,6 +104,25 @@ static bool header_sealed(const unsigned char *header)
     return memcmp(header, "SQLite format 3", 16) == 0 && header[HEADER_RESERVED] == SEAL_BYTES;
 }
 
+static bool page_whole(const unsigned char *page, int64_t number)
+{
+    unsigned char wanted[SEAL_BYTES];
+    sum_write(wanted, page_sum(page, (uint64_t)number));
+    return memcmp(page + PLAIN_BYTES, wanted, SEAL_BYTES) == 0;
+}
+
+/* A page that was never used since the file grew over it holds nothing yet. */
+static bool page_blank(const unsigned char *page)
+{
+    return page[0] == 0 && memcmp(page, page + 1, RV_SQLITE_PAGE_BYTES - 1) == 0;
+}
+
+bool rv_seal_whole(const unsigned char *page, int64_t number)
+{
+    return number == LOCKS_AT / RV_SQLITE_PAGE_BYTES || page_whole(page, number) ||
+           page_blank(page);
+}
+
 /* SQLite reads whole pages, and now and then the header alone, which the next page 1 confirms. */
 static int database_check(struct seal_file *mine, const unsigned char *at, int bytes,
                           sqlite3_int64 offset)
@@ -114,10 +136,7 @@ static int database_check(struct seal_file *mine, const unsigned char *at, int b
         return SQLITE_OK;
     if (bytes != RV_SQLITE_PAGE_BYTES || offset % RV_SQLITE_PAGE_BYTES != 0)
         return SQLITE_IOERR_DATA;
-    unsigned char wanted[SEAL_BYTES];
-    sum_write(wanted, page_sum(at, (uint64_t)(offset / RV_SQLITE_PAGE_BYTES)));
-    bool whole = memcmp(at + PLAIN_BYTES, wanted, SEAL_BYTES) == 0;
-    return whole ? SQLITE_OK : SQLITE_IOERR_DATA;
+    return page_whole(at, offset / RV_SQLITE_PAGE_BYTES) ? SQLITE_OK : SQLITE_IOERR_DATA;
 }
 
 /* The number of the frame that begins there; `within`: so many bytes before. -1: none. */
@@ -180,6 +199,11 @@ static int log_write(struct seal_file *mine, const void *at, int bytes, sqlite3_
     return code;
 }
 
+void rv_seal_set(unsigned char *page, int64_t number)
+{
+    sum_write(page + PLAIN_BYTES, page_sum(page, (uint64_t)number));
+}
+
 static int database_write(struct seal_file *mine, const void *at, int bytes, sqlite3_int64 offset)
 {
     if (offset == 0 && bytes >= HEADER_BYTES)
@@ -189,7 +213,9 @@ static int database_write(struct seal_file *mine, const void *at, int bytes, sql
     rv_assert(bytes == RV_SQLITE_PAGE_BYTES && offset % RV_SQLITE_PAGE_BYTES == 0);
     unsigned char page[RV_SQLITE_PAGE_BYTES];
     memcpy(page, at, PLAIN_BYTES);
-    sum_write(page + PLAIN_BYTES, page_sum(page, (uint64_t)(offset / RV_SQLITE_PAGE_BYTES)));
+    rv_seal_set(page, offset / RV_SQLITE_PAGE_BYTES);
+    if (mine->seal->overwrites != NULL)
+        mine->seal->overwrites(mine->seal->self, offset / RV_SQLITE_PAGE_BYTES);
     return mine->below->pMethods->xWrite(mine->below, page, bytes, offset);
 }
 
@@ -279,7 +305,8 @@ static int seal_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
     if ((flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)) == 0)
         return real->xOpen(real, name, file, flags, ret_flags);
     struct seal_file *mine = seal_of(file);
-    *mine = (struct seal_file){.log = (flags & SQLITE_OPEN_WAL) != 0,
+    *mine = (struct seal_file){.seal = (struct rv_seal *)vfs,
+                               .log = (flags & SQLITE_OPEN_WAL) != 0,
                                .below = (sqlite3_file *)(mine + 1)};
     int code = real->xOpen(real, name, mine->below, flags, ret_flags);
     mine->base.pMethods = mine->below->pMethods != NULL ? &seal_methods : NULL;
@@ -321,6 +348,12 @@ const char *rv_seal_name(const struct rv_seal *seal)
     return seal->name;
 }
 
+void rv_seal_watch(struct rv_seal *seal, void (*overwrites)(void *self, int64_t page), void *self)
+{
+    seal->overwrites = overwrites;
+    seal->self = self;
+}
+
 int rv_seal_ask_for(sqlite3 *db)
 {
     int bytes = SEAL_BYTES;
@@ -332,12 +365,6 @@ bool rv_seal_there(sqlite3 *db)
     bool sealed = false;
     int code = sqlite3_file_control(db, "main", CONTROL_SEALED, &sealed);
     return code == SQLITE_OK && sealed;
-}
-
-/* A page that was never used since the file grew over it holds nothing yet. */
-static bool page_blank(const unsigned char *page)
-{
-    return page[0] == 0 && memcmp(page, page + 1, RV_SQLITE_PAGE_BYTES - 1) == 0;
 }
 
 int rv_seal_check(sqlite3 *db, void (*found)(void *self, int64_t page), void *self)

@@ -3,6 +3,7 @@
 #define RV_STORE_SQLITE_SQLITE_H
 
 #include "base/err.h"
+#include "store/copy.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -38,6 +39,13 @@ struct rv_store_sqlite_options {
 RV_CHECK enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
                                           struct rv_store **ret_store,
                                           struct rv_store_sqlite_fault *ret_fault);
+
+/* The file as it is now, to be read by another thread while the store goes on; it is made of its
+ * pages, each held against its checksum, and can be opened as a store (rv_enlistment.copied). First
+ * moves the log into the file. By the store's thread, enlisted, in no transaction. REFUSED: another
+ * copy is being read. UNSUPPORTED: the store is on a VFS. FULL, IO, MEMORY; COMMIT_UNKNOWN and
+ * CORRUPT: as from a commit. */
+RV_CHECK enum rv_err rv_store_sqlite_copy(struct rv_store *store, struct rv_copy **ret_copy);
 
 /* Who hears what a check of the file finds: in a task's rows (none: in the file itself), what. */
 struct rv_store_sqlite_finder {

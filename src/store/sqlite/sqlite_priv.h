@@ -30,6 +30,29 @@ bool rv_seal_there(sqlite3 *db);
 /* Tells of every page of the file that is not what was written. An SQLite code: the file could not
  * be read. */
 int rv_seal_check(sqlite3 *db, void (*found)(void *self, int64_t page), void *self);
+/* `overwrites` is told before a page of the database is written, the first being 0. */
+void rv_seal_watch(struct rv_seal *seal, void (*overwrites)(void *self, int64_t page), void *self);
+/* Whether a page that was read past SQLite is what was written; and what makes it so. */
+bool rv_seal_whole(const unsigned char *page, int64_t number);
+void rv_seal_set(unsigned char *page, int64_t number);
+
+/* ---- copy.c: the file as it was, read while it changes ---- */
+
+struct reading;
+
+struct rv_copier {
+    int fd; /* owned: of the database, for reading past SQLite; -1: there are no copies. Closing it
+             * would drop SQLite's locks, so it is closed last */
+    struct reading *reading; /* owned: the newest copy, perhaps closed; NULL: none */
+};
+
+void rv_copier_init(struct rv_copier *copier);
+void rv_copier_done(struct rv_copier *copier);
+/* For rv_seal_watch. */
+void rv_copier_overwrites(void *copier, int64_t page);
+/* Whether a database that begins so is a copy in which no server has worked yet. */
+enum { RV_COPY_HEADER_BYTES = 100 };
+bool rv_copy_marked(const unsigned char header[static RV_COPY_HEADER_BYTES]);
 
 /* ---- log.c: what a process that died has left ---- */
 
@@ -182,12 +205,14 @@ struct rv_sqlite {
     struct rv_store store; /* first: what the callers hold */
     sqlite3 *db;           /* owned */
     struct rv_seal *seal;  /* owned: the VFS that db uses */
+    struct rv_copier copier;
     struct rv_wall_clock clock;
     int checkpoint_pages;
     int64_t clock_floor; /* no instant below was ever given out with a committed batch */
     int64_t last_alive_at;
     uint8_t instance; /* 0 before enlist */
     bool created;
+    bool copied; /* it was a copy until this process opened it */
     bool in_transaction;
     bool claimed; /* a role in it, which is something that it writes */
     bool in_checkpoint;

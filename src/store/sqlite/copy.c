@@ -1,0 +1,241 @@
+/* A copy of the file as it was at one instant, taken while the store works on it.
+ *
+ * What is committed goes into the log; the file itself changes only when the log is moved into it.
+ * So a copy begins with an empty log, and from then on the file stays as it is until the next time,
+ * which does not wait: before a page is overwritten that the copy has not read yet, it is kept
+ * aside, in a file without a name. The reader takes from there what is there, and all else from the
+ * file. The store's one connection knows nothing of it.
+ *
+ * The pages go out as they stand, with their seals, but for the first: in the header it gets a mark
+ * by which the next server knows that the file is a copy (open.c). */
+#include "store/copy.h"
+#include "store/sqlite/sqlite_priv.h"
+
+#include "base/assert.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static_assert(RV_COPY_BLOCK_BYTES >= RV_SQLITE_PAGE_BYTES, "a page is read at once");
+
+/* The store's thread makes it, keeps pages for it and frees it; another one reads it. Between the
+ * two there is no lock, since the store must never wait for a reader. */
+struct reading {
+    struct rv_copy copy; /* first: what the reader holds */
+    int fd;              /* borrowed: of the database */
+    int64_t pages;
+    atomic_uchar *kept;  /* owned: a bit for each page that was kept aside */
+    int kept_fd;         /* owned: page n at its place, else holes */
+    atomic_llong at;     /* the reader's: pages before this one need not be kept any more */
+    atomic_int err;      /* the store's: enum rv_err; a page could not be kept */
+    atomic_bool closed;  /* the reader's last word */
+};
+
+/* ---- the mark ---- */
+
+/* The header has a place for a number of the application that wrote the file. */
+static const unsigned char mark[] = {'R', 'v', 'c', 'p'};
+enum { MARK_AT = 68 };
+
+static_assert(MARK_AT + sizeof mark <= RV_COPY_HEADER_BYTES, "it is in the header");
+
+bool rv_copy_marked(const unsigned char header[static RV_COPY_HEADER_BYTES])
+{
+    return memcmp(header + MARK_AT, mark, sizeof mark) == 0;
+}
+
+/* ---- pages that are kept ---- */
+
+static void reading_free(struct reading *reading)
+{
+    if (reading->kept_fd >= 0)
+        close(reading->kept_fd);
+    free(reading->kept);
+    free(reading);
+}
+
+void rv_copier_init(struct rv_copier *copier)
+{
+    *copier = (struct rv_copier){.fd = -1};
+}
+
+void rv_copier_done(struct rv_copier *copier)
+{
+    if (copier->reading != NULL) {
+        rv_assert(atomic_load(&copier->reading->closed));
+        reading_free(copier->reading);
+    }
+    if (copier->fd >= 0)
+        close(copier->fd);
+}
+
+/* The copy that is being read, if there is one. */
+static struct reading *reading_now(struct rv_copier *copier)
+{
+    if (copier->reading != NULL && atomic_load(&copier->reading->closed)) {
+        reading_free(copier->reading);
+        copier->reading = NULL;
+    }
+    return copier->reading;
+}
+
+static bool pages_get(int fd, void *to, size_t pages, int64_t first)
+{
+    size_t wanted = pages * RV_SQLITE_PAGE_BYTES, got = 0;
+    while (got < wanted) {
+        ssize_t n = pread(fd, (char *)to + got, wanted - got,
+                          first * RV_SQLITE_PAGE_BYTES + (off_t)got);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return false;
+        got += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+static bool kept(const struct reading *reading, int64_t page)
+{
+    return (atomic_load(&reading->kept[page / 8]) >> (page % 8) & 1) != 0;
+}
+
+static enum rv_err page_keep(struct reading *reading, int64_t page)
+{
+    unsigned char bytes[RV_SQLITE_PAGE_BYTES];
+    if (!pages_get(reading->fd, bytes, 1, page))
+        return RV_ERR_IO;
+    ssize_t n = pwrite(reading->kept_fd, bytes, sizeof bytes, page * RV_SQLITE_PAGE_BYTES);
+    if (n != sizeof bytes)
+        return n >= 0 || errno == ENOSPC || errno == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
+    atomic_uchar *byte = &reading->kept[page / 8];
+    atomic_store(byte, (unsigned char)(atomic_load(byte) | 1 << (page % 8)));
+    return RV_OK;
+}
+
+/* That a page was kept, or could not be, is told before it changes: a reader who has read it and
+ * hears of neither has read it as it was. */
+void rv_copier_overwrites(void *self, int64_t page)
+{
+    struct reading *reading = reading_now(self);
+    if (reading == NULL || atomic_load(&reading->err) != RV_OK ||
+        page < atomic_load(&reading->at) || page >= reading->pages || kept(reading, page))
+        return;
+    enum rv_err err = page_keep(reading, page);
+    if (err != RV_OK)
+        atomic_store(&reading->err, (int)err);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* ---- the reader's side ---- */
+
+static enum rv_err page_take(const struct reading *reading, unsigned char *to, int64_t page)
+{
+    if (kept(reading, page) && !pages_get(reading->kept_fd, to, 1, page))
+        return RV_ERR_IO;
+    return rv_seal_whole(to, page) ? RV_OK : RV_ERR_CORRUPT;
+}
+
+static enum rv_err copy_read(struct rv_copy *copy, void *to, size_t max, size_t *ret_count)
+{
+    struct reading *reading = (struct reading *)copy;
+    unsigned char *bytes = to;
+    int64_t first = atomic_load(&reading->at);
+    int64_t left = reading->pages - first;
+    size_t count = max / RV_SQLITE_PAGE_BYTES;
+    count = (int64_t)count < left ? count : (size_t)left;
+    rv_assert(max >= RV_COPY_BLOCK_BYTES);
+    if (!pages_get(reading->fd, to, count, first))
+        return RV_ERR_IO;
+    atomic_thread_fence(memory_order_seq_cst);
+    enum rv_err err = (enum rv_err)atomic_load(&reading->err);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        err = page_take(reading, bytes + i * RV_SQLITE_PAGE_BYTES, first + (int64_t)i);
+    if (err != RV_OK)
+        return err;
+    if (first == 0 && count > 0) {
+        memcpy(bytes + MARK_AT, mark, sizeof mark);
+        rv_seal_set(bytes, 0);
+    }
+    atomic_store(&reading->at, first + (int64_t)count);
+    *ret_count = count * RV_SQLITE_PAGE_BYTES;
+    return RV_OK;
+}
+
+/* What was kept gives its room back at once; the rest goes when the store next looks. */
+static void copy_close(struct rv_copy *copy)
+{
+    struct reading *reading = (struct reading *)copy;
+    if (ftruncate(reading->kept_fd, 0) != 0)
+        atomic_store(&reading->at, reading->pages); /* it goes with the file */
+    atomic_store(&reading->closed, true);
+}
+
+/* ---- the store's side ---- */
+
+/* Beside the store, where there is room for what it grows by. The name is gone at once, so that
+ * nothing is left of it, however this process ends; one that was there is a killed server's. */
+static int kept_open(const char *store)
+{
+    size_t room = strlen(store) + sizeof ".kept";
+    char *name = malloc(room);
+    if (name == NULL)
+        return -1;
+    snprintf(name, room, "%s.kept", store);
+    unlink(name);
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    unlink(name);
+    free(name);
+    return fd;
+}
+
+static enum rv_err reading_new(struct rv_sqlite *store, struct reading **ret_reading)
+{
+    struct stat about;
+    if (fstat(store->copier.fd, &about) != 0)
+        return RV_ERR_IO;
+    struct reading *reading = calloc(1, sizeof *reading);
+    if (reading == NULL)
+        return RV_ERR_MEMORY;
+    reading->fd = store->copier.fd;
+    reading->pages = about.st_size / RV_SQLITE_PAGE_BYTES;
+    reading->copy = (struct rv_copy){.bytes = reading->pages * RV_SQLITE_PAGE_BYTES,
+                                     .read = copy_read,
+                                     .close = copy_close};
+    reading->kept = calloc((size_t)reading->pages / 8 + 1, sizeof *reading->kept);
+    reading->kept_fd = kept_open(sqlite3_db_filename(store->db, "main"));
+    if (reading->kept != NULL && reading->kept_fd >= 0) {
+        *ret_reading = reading;
+        return RV_OK;
+    }
+    enum rv_err err = reading->kept == NULL ? RV_ERR_MEMORY : RV_ERR_IO;
+    reading_free(reading);
+    return err;
+}
+
+enum rv_err rv_store_sqlite_copy(struct rv_store *base, struct rv_copy **ret_copy)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    struct reading *reading = NULL;
+    rv_assert(!store->in_transaction && store->instance != 0);
+    if (store->broken)
+        return RV_ERR_IO;
+    if (store->copier.fd < 0)
+        return RV_ERR_UNSUPPORTED;
+    if (reading_now(&store->copier) != NULL)
+        return RV_ERR_REFUSED;
+    enum rv_err err = rv_sqlite_checkpoint(store);
+    if (err == RV_OK && store->frames != 0)
+        err = RV_ERR_FULL; /* what is in the log has no room in the file */
+    if (err == RV_OK)
+        err = reading_new(store, &reading);
+    if (err != RV_OK)
+        return err;
+    store->copier.reading = reading;
+    *ret_copy = &reading->copy;
+    return RV_OK;
+}
