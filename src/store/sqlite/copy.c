@@ -14,6 +14,7 @@
 #include "base/assert.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -41,14 +42,12 @@ struct reading {
 /* ---- the mark ---- */
 
 /* The header has a place for a number of the application that wrote the file. */
-static const unsigned char mark[] = {'R', 'v', 'c', 'p'};
 enum { MARK_AT = 68 };
-
-static_assert(MARK_AT + sizeof mark <= RV_COPY_HEADER_BYTES, "it is in the header");
 
 bool rv_copy_marked(const unsigned char header[static RV_COPY_HEADER_BYTES])
 {
-    return memcmp(header + MARK_AT, mark, sizeof mark) == 0;
+    uint32_t mark = htobe32(RV_COPY_MARK);
+    return memcmp(header + MARK_AT, &mark, sizeof mark) == 0;
 }
 
 /* ---- pages that are kept ---- */
@@ -158,7 +157,8 @@ static enum rv_err copy_read(struct rv_copy *copy, void *to, size_t max, size_t 
     if (err != RV_OK)
         return err;
     if (first == 0 && count > 0) {
-        memcpy(bytes + MARK_AT, mark, sizeof mark);
+        uint32_t mark = htobe32(RV_COPY_MARK);
+        memcpy(bytes + MARK_AT, &mark, sizeof mark);
         rv_seal_set(bytes, 0);
     }
     atomic_store(&reading->at, first + (int64_t)count);

@@ -291,8 +291,7 @@ int rv_sqlite_version_newest(void)
     return (int)(sizeof versions / sizeof versions[0]);
 }
 
-/* One number from a statement of its own; *ret_value stays when there is no row. */
-static enum rv_err number_read(struct rv_sqlite *store, const char *sql, int *ret_value)
+enum rv_err rv_sqlite_number(struct rv_sqlite *store, const char *sql, int *ret_value)
 {
     sqlite3_stmt *statement = NULL;
     int code = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
@@ -309,7 +308,7 @@ static enum rv_err number_read(struct rv_sqlite *store, const char *sql, int *re
 enum rv_err rv_sqlite_version(struct rv_sqlite *store, int *ret_version)
 {
     int tables = 0;
-    enum rv_err err = number_read(store, "SELECT count(*) FROM sqlite_schema", &tables);
+    enum rv_err err = rv_sqlite_number(store, "SELECT count(*) FROM sqlite_schema", &tables);
     if (err != RV_OK)
         return err;
     if (tables == 0) {
@@ -317,16 +316,16 @@ enum rv_err rv_sqlite_version(struct rv_sqlite *store, int *ret_version)
         return RV_OK;
     }
     int ours = 0;
-    err = number_read(store,
-                      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
-                      "('schema_version', 'task', 'step', 'instance')",
-                      &ours);
+    err = rv_sqlite_number(store,
+                           "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
+                           "('schema_version', 'task', 'step', 'instance')",
+                           &ours);
     if (err != RV_OK)
         return err;
     if (ours != 4)
         return RV_ERR_NOT_FOUND;
     int version = 0;
-    err = number_read(store, "SELECT max(version) FROM schema_version", &version);
+    err = rv_sqlite_number(store, "SELECT max(version) FROM schema_version", &version);
     if (err == RV_OK && version < 1)
         err = RV_ERR_CORRUPT;
     if (err == RV_OK)

@@ -185,13 +185,11 @@ static enum rv_err file_create(const struct opening *opening)
     return RV_OK;
 }
 
-/* Whether it is a copy in which no server has worked yet. */
-static void copy_recognize(const struct opening *opening)
+static bool copy_there(const struct opening *opening)
 {
     unsigned char header[RV_COPY_HEADER_BYTES];
-    struct rv_sqlite *store = opening->store;
-    ssize_t n = pread(store->copier.fd, header, sizeof header, 0);
-    store->copied = n == sizeof header && rv_copy_marked(header);
+    ssize_t n = pread(opening->store->copier.fd, header, sizeof header, 0);
+    return n == sizeof header && rv_copy_marked(header);
 }
 
 /* SQLite makes the log beside the file's true name, and would follow a link there. One beside a
@@ -207,7 +205,7 @@ static enum rv_err log_check(const struct opening *opening)
     bool there = lstat(name, &stat) == 0;
     if (there && S_ISLNK(stat.st_mode))
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "log");
-    if (there && stat.st_size > 0 && opening->store->copied)
+    if (there && stat.st_size > 0 && copy_there(opening))
         return fail(opening, RV_ERR_IN_USE,
                     "is a backup, and the log beside it (the same name with -wal) belongs to the "
                     "store that was here before: move the log away, with that store");
@@ -223,6 +221,13 @@ static enum rv_err copy_settle(const struct opening *opening)
 {
     enum { SQL_BYTES = 100 };
     struct rv_sqlite *store = opening->store;
+    int number = 0;
+    enum rv_err err = rv_sqlite_number(store, "PRAGMA application_id", &number);
+    if (err != RV_OK)
+        return fail_sqlite(opening, err);
+    store->copied = number == RV_COPY_MARK;
+    if (!store->copied)
+        return RV_OK;
     int64_t seconds = store->clock.now(store->clock.self) / 1000;
     char lift[SQL_BYTES];
     sqlite3_snprintf(SQL_BYTES, lift, "UPDATE task SET fence = max(fence, %lld)",
@@ -309,7 +314,7 @@ static enum rv_err schema_prepare(const struct opening *opening)
                     "has schema version %d, and this program's is %d: start `reeve serve` on it "
                     "once, which brings it up to date",
                     version, rv_sqlite_version_newest());
-    if (store->copied && !opening->there) {
+    if (!opening->there) {
         err = copy_settle(opening);
         if (err != RV_OK)
             return err;
@@ -440,8 +445,6 @@ static enum rv_err system_files_prepare(const struct opening *opening)
         err = lock_take(opening);
     if (err == RV_OK)
         err = file_create(opening);
-    if (err == RV_OK)
-        copy_recognize(opening);
     return err == RV_OK ? log_check(opening) : err;
 }
 

@@ -50,8 +50,9 @@ void rv_copier_init(struct rv_copier *copier);
 void rv_copier_done(struct rv_copier *copier);
 /* For rv_seal_watch. */
 void rv_copier_overwrites(void *copier, int64_t page);
-/* Whether a database that begins so is a copy in which no server has worked yet. */
-enum { RV_COPY_HEADER_BYTES = 100 };
+/* Whether a database that begins so is a copy in which no server has worked yet: the number of its
+ * application is the mark. */
+enum { RV_COPY_HEADER_BYTES = 100, RV_COPY_MARK = 0x52766370 };
 bool rv_copy_marked(const unsigned char header[static RV_COPY_HEADER_BYTES]);
 
 /* ---- log.c: what a process that died has left ---- */
@@ -243,6 +244,8 @@ enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code);
 
 /* Reads the schema's version, 0 for an empty file. NOT_FOUND: another program's database. */
 RV_CHECK enum rv_err rv_sqlite_version(struct rv_sqlite *store, int *ret_version);
+/* One number from a statement of its own; *ret_value stays when there is no row. */
+RV_CHECK enum rv_err rv_sqlite_number(struct rv_sqlite *store, const char *sql, int *ret_value);
 /* Brings the schema from `version` to the newest, a transaction for each. */
 RV_CHECK enum rv_err rv_sqlite_migrate(struct rv_sqlite *store, int version);
 int rv_sqlite_version_newest(void);
