@@ -101,6 +101,8 @@ static void attempts_put(struct rv_buf *buf, const struct rv_counts *counts)
 
 static void batches_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
+    plain(buf, "reeve_supervisor_findings_total", "counter",
+          "Tasks that the supervisor moved on: expiries, retries, timers.", counts->findings);
     plain(buf, "reeve_batches_total", "counter", "Batches with anything in them.", counts->batches);
     plain(buf, "reeve_batches_refused_total", "counter", "Batches that the store did not take.",
           counts->batches_refused);

@@ -4,7 +4,6 @@
 #include "cli/text_priv.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { WHY_BYTES_MAX = 4096, LINE_BYTES_MAX = 64 * 1024 };
 
@@ -65,10 +64,7 @@ static void sum_print(struct cli *cli, const char *store, const struct rv_cli_ch
 
 int cli_check(struct cli *cli)
 {
-    const char *store = cli_value(cli, CLI_OPTION_STORE);
-    const char *variable = getenv("REEVE_STORE");
-    if (store == NULL)
-        store = variable != NULL && variable[0] ? variable : "./reeve.db";
+    const char *store = cli_store(cli);
     struct finding finding = {.cli = cli};
     struct rv_cli_check check = {.found = found, .self = &finding};
     struct rv_buf why;

@@ -30,6 +30,14 @@ int cli_tell(const struct cli *cli, int code, const char *format, ...)
     return code;
 }
 
+const char *cli_store(const struct cli *cli)
+{
+    const char *variable = getenv("REEVE_STORE");
+    if (cli_has(cli, CLI_OPTION_STORE))
+        return cli_value(cli, CLI_OPTION_STORE);
+    return variable != NULL && variable[0] != '\0' ? variable : "./reeve.db";
+}
+
 /* https://no-color.org: set and not empty. */
 static bool colours_wanted(void)
 {

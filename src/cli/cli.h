@@ -18,6 +18,15 @@ struct rv_cli_check {
     int64_t attempts; /* ended ones; the newest of a step is a part of it */
 };
 
+/* What a look of the supervisor did. */
+struct rv_cli_look {
+    int64_t open;    /* tasks that it looked at */
+    int64_t moved;   /* of them: something of theirs was due */
+    int64_t expired; /* attempts */
+    int64_t ended;   /* tasks */
+    int64_t alerts;  /* raised */
+};
+
 /* What is done by a room that this one does not know. */
 struct rv_cli_server {
     /* `reeve serve`: argv[0] is "serve". Gives the exit code. */
@@ -29,6 +38,9 @@ struct rv_cli_server {
     /* `reeve check`: holds the store of a server that is stopped against all rules. OK: it was
      * looked at, whatever was found; else *ret_why says why not. */
     enum rv_err (*check)(const char *store, struct rv_cli_check *check, struct rv_buf *ret_why);
+    /* `reeve supervise`: one look of the supervisor over the store of a server that is stopped.
+     * IN_USE: another has it. *ret_why says what stands in the way. */
+    enum rv_err (*look)(const char *store, struct rv_cli_look *ret_look, struct rv_buf *ret_why);
 };
 
 /* The whole of main: finds the command, reads its options, runs it. Gives the exit code (DESIGN 6):

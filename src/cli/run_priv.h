@@ -48,6 +48,9 @@ static inline bool cli_has(const struct cli *cli, enum cli_option option)
 int cli_tell(const struct cli *cli, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The store's file: of --store, else of the variable REEVE_STORE, else ./reeve.db. */
+const char *cli_store(const struct cli *cli);
+
 /* Help about one command, or about all if NULL; DONE on stdout, else USAGE. */
 int cli_help_print(const struct cli_command *command, FILE *to);
 

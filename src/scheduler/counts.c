@@ -49,6 +49,7 @@ void counts_learn(struct rv_scheduler *s, struct work *work)
     }
     for (size_t i = 0; i < work->alerts_count; i++)
         counts->alerts[work->alerts[i].kind]++;
+    counts->findings += work->epoch != 0;
     bool open = rv_task_state_open(work->task->state);
     if (!open && (work->was_open || work->revision_before == 0))
         counts->tasks_ended[work->task->state]++;

@@ -20,6 +20,7 @@ struct rv_counts {
     uint64_t replies_taken;   /* 200 */
     uint64_t replies_refused; /* any other status */
     uint64_t alerts[RV_ALERT_KIND_COUNT];
+    uint64_t findings; /* tasks that the supervisor moved on: expiries, retries, timers */
     uint64_t batches;
     uint64_t batches_refused; /* by the store, for now */
     uint64_t calls;           /* in all batches */

@@ -7,6 +7,8 @@
 #include "scheduler/scheduler.h"
 #include "store/sqlite/sqlite.h"
 
+#include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 struct visit {
@@ -29,6 +31,12 @@ static void call_finished(struct rv_call *call)
     visit->finished = true;
 }
 
+static int64_t mono_now(void *self)
+{
+    (void)self;
+    return rv_clock_mono_ms();
+}
+
 static enum rv_err visit_open(struct visit *visit, const char *path, struct rv_buf *ret_body)
 {
     struct rv_store_sqlite_fault fault = {.pid = 0};
@@ -40,6 +48,7 @@ static enum rv_err visit_open(struct visit *visit, const char *path, struct rv_b
     }
     struct rv_scheduler_options scheduler = {
         .store = visit->store, .boot = RV_STR("at-rest"), .pid = getpid()};
+    scheduler.mono.now = mono_now;
     rv_random_bytes(&scheduler.seed, sizeof scheduler.seed);
     rv_random_bytes(&scheduler.hash_key, sizeof scheduler.hash_key);
     err = rv_scheduler_open(&scheduler, &visit->scheduler);
@@ -109,4 +118,71 @@ int rv_at_rest(const char *store, const char *method, const char *target, const 
     rv_parser_done(&visit.parser);
     visit.store->ops->close(visit.store);
     return status;
+}
+
+/* ---- one look of the supervisor ---- */
+
+static int64_t sum(const uint64_t *numbers, size_t count)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all += numbers[i];
+    return (int64_t)all;
+}
+
+/* What the scheduler has counted, asked for like by anybody. */
+static void look_count(struct visit *visit, struct rv_cli_look *look)
+{
+    visit->call = (struct rv_call){.kind = RV_CALL_METRICS,
+                                   .arena = visit->call.arena,
+                                   .finish = call_finished,
+                                   .owner = visit,
+                                   .serial = 1};
+    call_run(visit);
+    if (visit->call.err != RV_OK)
+        return;
+    const struct rv_counts *counts = visit->call.u.metrics.counts;
+    look->moved = (int64_t)counts->findings;
+    look->expired = (int64_t)counts->attempts_ended[RV_ATTEMPT_EXPIRED];
+    look->ended = sum(counts->tasks_ended, RV_TASK_STATE_COUNT);
+    look->alerts = sum(counts->alerts, RV_ALERT_KIND_COUNT);
+}
+
+/* Batches until all open tasks were walked over and none of them is due; a task whose timers fall
+ * due faster than they are looked at must not hold it for ever. */
+static enum rv_err look_run(struct visit *visit, struct rv_cli_look *look)
+{
+    enum { LOOK_MS_MAX = 60000 };
+    int64_t until = rv_clock_mono_ms() + LOOK_MS_MAX;
+    enum rv_err err = RV_OK;
+    look->open = rv_scheduler_enlistment(visit->scheduler)->open_tasks;
+    do {
+        err = rv_scheduler_run_batch(visit->scheduler, NULL, 0, rv_clock_mono_ms());
+    } while (err == RV_OK && rv_clock_mono_ms() < until &&
+             rv_scheduler_next_wake(visit->scheduler, rv_clock_mono_ms()) == 0);
+    return err;
+}
+
+enum rv_err rv_at_rest_look(const char *store, struct rv_cli_look *ret_look, struct rv_buf *ret_why)
+{
+    struct visit visit = {.finished = false};
+    if (access(store, F_OK) != 0) { /* none is made */
+        rv_buf_printf(ret_why, "%s: %s: give the --store of a server", store, strerror(errno));
+        return errno == ENOENT ? RV_ERR_NOT_FOUND : RV_ERR_IO;
+    }
+    enum rv_err err = visit_open(&visit, store, ret_why);
+    if (err != RV_OK)
+        return err;
+    rv_arena_init(&visit.call.arena, 0);
+    err = look_run(&visit, ret_look);
+    if (err == RV_OK) {
+        look_count(&visit, ret_look);
+        err = visit.call.err;
+    }
+    if (err != RV_OK)
+        rv_buf_printf(ret_why, "%s: %s", store, rv_err_text(err));
+    rv_scheduler_close(visit.scheduler);
+    rv_arena_done(&visit.call.arena);
+    visit.store->ops->close(visit.store);
+    return err;
 }

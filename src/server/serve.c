@@ -138,26 +138,55 @@ static bool log_choose(const char *form)
     return true;
 }
 
-/* "90s", "30m", "12h", "7d", an ISO 8601 duration, or "forever", which is 0. */
+/* "250ms", "90s", "30m", "12h", "7d", or an ISO 8601 duration; not 0. */
+static bool time_read(const char *text, int64_t *ret_ms)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"ms", 1}, {"s", RV_SECOND_MS}, {"m", RV_MINUTE_MS}, {"h", RV_HOUR_MS},
+                 {"d", RV_DAY_MS}};
+    char *end = NULL;
+    if (rv_duration_parse(rv_str_of(text), ret_ms) == RV_OK)
+        return *ret_ms > 0;
+    long long count = strtoll(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || count < 1)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(end, units[i].name) != 0 || count > RV_DURATION_MS_MAX / units[i].ms)
+            continue;
+        *ret_ms = count * units[i].ms;
+        return true;
+    }
+    return false;
+}
+
 static bool retain_read(const char *text, int64_t *ret_ms)
 {
-    static const char units[] = "smhd";
-    static const int64_t unit_ms[] = {RV_SECOND_MS, RV_MINUTE_MS, RV_HOUR_MS, RV_DAY_MS};
-    char *end = NULL;
     *ret_ms = 0;
     if (strcmp(text, "forever") == 0)
         return true;
-    if (rv_duration_parse(rv_str_of(text), ret_ms) == RV_OK)
-        return *ret_ms >= RV_SECOND_MS;
-    long long count = strtoll(text, &end, 10);
-    const char *unit = *end != '\0' && end[1] == '\0' ? strchr(units, *end) : NULL;
-    if (unit == NULL || text[0] < '0' || text[0] > '9' || count < 1)
-        return false;
-    int64_t each = unit_ms[unit - units];
-    if (count > RV_DURATION_MS_MAX / each)
-        return false;
-    *ret_ms = count * each;
-    return true;
+    if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
+        return true;
+    fprintf(stderr,
+            "reeve serve: --retain %s: must be a time from 1s on, such as 90s, 30m, 12h, 7d, or "
+            "forever\n",
+            text);
+    return false;
+}
+
+/* A look that comes later than this is an absence of the server: much longer, and a server that
+ * hangs would be taken for one that works. */
+static bool scan_interval_read(const char *text, int64_t *ret_ms)
+{
+    enum { LEAST_MS = 100, MOST_MS = 60000 };
+    if (time_read(text, ret_ms) && *ret_ms >= LEAST_MS && *ret_ms <= MOST_MS)
+        return true;
+    fprintf(stderr,
+            "reeve serve: --scan-interval %s: must be a time from 100ms to 60s, such as 250ms, 1s "
+            "or 10s\n",
+            text);
+    return false;
 }
 
 static int serve(int argc, char **argv, struct serve_options *options)
@@ -181,17 +210,14 @@ static int serve(int argc, char **argv, struct serve_options *options)
         fprintf(stderr, "reeve serve: --log %s: must be text, json or auto\n", values[OPTION_LOG]);
         return EXIT_USAGE;
     }
-    int64_t retain_ms;
-    if (!retain_read(values[OPTION_RETAIN], &retain_ms)) {
-        fprintf(stderr,
-                "reeve serve: --retain %s: must be a time from 1s on, such as 90s, 30m, 12h, 7d, "
-                "or forever\n",
-                values[OPTION_RETAIN]);
+    int64_t retain_ms, scan_interval_ms;
+    if (!retain_read(values[OPTION_RETAIN], &retain_ms) ||
+        !scan_interval_read(values[OPTION_SCAN_INTERVAL], &scan_interval_ms))
         return EXIT_USAGE;
-    }
     struct rv_server_options server = {.listen = rv_str_of(values[OPTION_LISTEN]),
                                        .store = values[OPTION_STORE],
                                        .egress = options->egress,
+                                       .scan_interval_ms = scan_interval_ms,
                                        .retain_ms = retain_ms,
                                        .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],
                                        .secrets = values[OPTION_SECRETS],

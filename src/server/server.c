@@ -216,7 +216,7 @@ static enum rv_err copy_open(void *self, struct rv_copy **ret_copy)
     return rv_store_sqlite_copy(server->store, ret_copy);
 }
 
-static int scheduler_open(struct server *server, int64_t retain_ms)
+static int scheduler_open(struct server *server, const struct rv_server_options *given)
 {
     struct rv_scheduler_options options = {
         .store = server->store,
@@ -226,7 +226,8 @@ static int scheduler_open(struct server *server, int64_t retain_ms)
         .log = {.write = scheduler_log},
         .copies = {.open = copy_open, .self = server},
         .outlet = rv_webhook_outlet(&server->webhook),
-        .retain_ms = retain_ms,
+        .scan_interval_ms = given->scan_interval_ms,
+        .retain_ms = given->retain_ms,
     };
     rv_random_bytes(&options.seed, sizeof options.seed);
     rv_random_bytes(&options.hash_key, sizeof options.hash_key);
@@ -549,7 +550,7 @@ static void listening_print(const struct rv_server_options *options, uint16_t po
 static int server_open(struct server *server, const struct rv_server_options *options,
                        int *listen_fd, uint16_t port, const sigset_t *signals)
 {
-    int result = scheduler_open(server, options->retain_ms);
+    int result = scheduler_open(server, options);
     if (result != 0)
         return result;
     result = access_open(server, options);

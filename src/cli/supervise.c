@@ -1,0 +1,37 @@
+#include "cli/run_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { WHY_BYTES_MAX = 4096 };
+
+static void look_print(const struct cli *cli, const struct rv_cli_look *look)
+{
+    if (cli_has(cli, CLI_OPTION_JSON))
+        printf("{\"open\":%" PRId64 ",\"moved\":%" PRId64 ",\"expired\":%" PRId64
+               ",\"ended\":%" PRId64 ",\"alerts\":%" PRId64 "}\n",
+               look->open, look->moved, look->expired, look->ended, look->alerts);
+    else
+        printf("%" PRId64 " open tasks, %" PRId64 " moved on: %" PRId64 " attempts expired, %" PRId64
+               " tasks ended, %" PRId64 " alerts raised\n",
+               look->open, look->moved, look->expired, look->ended, look->alerts);
+}
+
+int cli_supervise(struct cli *cli)
+{
+    if (!cli_has(cli, CLI_OPTION_ONCE))
+        return cli_tell(cli, CLI_USAGE,
+                        "give --once: it looks once, for `reeve serve` has a supervisor of its "
+                        "own that looks all the time");
+    struct rv_cli_look look = {.open = 0};
+    struct rv_buf why;
+    rv_buf_init(&why, WHY_BYTES_MAX);
+    enum rv_err err = cli->server->look(cli_store(cli), &look, &why);
+    int code = CLI_DONE;
+    if (err != RV_OK)
+        code = cli_tell(cli, rv_err_exit(err), "%.*s", RV_STR_FMT(rv_buf_str(&why)));
+    else
+        look_print(cli, &look);
+    rv_buf_done(&why);
+    return code;
+}
