@@ -12,8 +12,8 @@ static void look_print(const struct cli *cli, const struct rv_cli_look *look)
                ",\"ended\":%" PRId64 ",\"alerts\":%" PRId64 "}\n",
                look->open, look->moved, look->expired, look->ended, look->alerts);
     else
-        printf("%" PRId64 " open tasks, %" PRId64 " moved on: %" PRId64 " attempts expired, %" PRId64
-               " tasks ended, %" PRId64 " alerts raised\n",
+        printf("%" PRId64 " open tasks, %" PRId64 " moved on: %" PRId64 " attempts expired, "
+               "%" PRId64 " tasks ended, %" PRId64 " alerts raised\n",
                look->open, look->moved, look->expired, look->ended, look->alerts);
 }
 

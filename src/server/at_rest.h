@@ -1,5 +1,4 @@
-/* at_rest.h - one request of the API, or one look of the supervisor, on the file of a server that is
- * stopped. */
+/* at_rest.h - a request, or a look of the supervisor, on the file of a server that is stopped. */
 #ifndef RV_SERVER_AT_REST_H
 #define RV_SERVER_AT_REST_H
 

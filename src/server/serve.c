@@ -189,6 +189,39 @@ static bool scan_interval_read(const char *text, int64_t *ret_ms)
     return false;
 }
 
+/* A file is one server's alone, so that whatever its tasks need must run in it. */
+static bool roles_read(const char *text, bool *ret_http_agent)
+{
+    enum { API, SCHEDULER, SUPERVISOR, HTTP_AGENT, ROLES };
+    static const char *const names[ROLES + 1] = {"api", "scheduler", "supervisor", "http-agent"};
+    bool has[ROLES] = {false};
+    const char *rest = text;
+    while (*rest != '\0') {
+        struct rv_str word = {rest, strcspn(rest, ",")};
+        int role = 0;
+        while (role < ROLES && !rv_str_is(word, names[role]))
+            role++;
+        if (role == ROLES) {
+            fprintf(stderr,
+                    "reeve serve: --roles %s: \"%.*s\" is no role; there are api, scheduler, "
+                    "supervisor and http-agent, with commas between them\n",
+                    text, RV_STR_FMT(word));
+            return false;
+        }
+        has[role] = true;
+        rest += word.len;
+        rest += *rest == ',' && rest[1] != '\0';
+    }
+    *ret_http_agent = has[HTTP_AGENT];
+    if (has[API] && has[SCHEDULER] && has[SUPERVISOR])
+        return true;
+    fprintf(stderr,
+            "reeve serve: --roles %s: no other server can use the same file, so this one must be "
+            "api, scheduler and supervisor; http-agent may be left out\n",
+            text);
+    return false;
+}
+
 static int serve(int argc, char **argv, struct serve_options *options)
 {
     const char **values = options->values;
@@ -211,12 +244,15 @@ static int serve(int argc, char **argv, struct serve_options *options)
         return EXIT_USAGE;
     }
     int64_t retain_ms, scan_interval_ms;
-    if (!retain_read(values[OPTION_RETAIN], &retain_ms) ||
+    bool http_agent;
+    if (!roles_read(values[OPTION_ROLES], &http_agent) ||
+        !retain_read(values[OPTION_RETAIN], &retain_ms) ||
         !scan_interval_read(values[OPTION_SCAN_INTERVAL], &scan_interval_ms))
         return EXIT_USAGE;
     struct rv_server_options server = {.listen = rv_str_of(values[OPTION_LISTEN]),
                                        .store = values[OPTION_STORE],
                                        .egress = options->egress,
+                                       .http_agent = http_agent,
                                        .scan_interval_ms = scan_interval_ms,
                                        .retain_ms = retain_ms,
                                        .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],

@@ -58,7 +58,7 @@ struct server {
     struct rv_secrets *secrets;
     struct rv_webhook webhook;
     struct rv_inside *inside;
-    struct rv_http *http;
+    struct rv_http *http; /* NULL: the role of the http agent is not this server's */
     struct rv_thread scheduler_thread;
     struct rv_thread http_thread;
     atomic_bool stopping;
@@ -509,15 +509,19 @@ static int server_work(struct server *server, const sigset_t *signals)
         return rv_err_exit(RV_ERR_MEMORY);
     }
     int result = 0;
-    if (rv_thread_start(&server->http_thread, "http-agent", rv_http_run, server->http) == RV_OK) {
-        signal_await(signals);
-        rv_api_drain(server->api);
-        rv_http_stop(server->http);
-        rv_thread_join(&server->http_thread);
-    } else {
+    bool agent = server->http != NULL;
+    if (agent &&
+        rv_thread_start(&server->http_thread, "http-agent", rv_http_run, server->http) != RV_OK) {
         fprintf(stderr, "reeve serve: no thread for the http agent: out of memory\n");
         result = rv_err_exit(RV_ERR_MEMORY);
-        rv_api_drain(server->api);
+        agent = false;
+    }
+    if (result == 0)
+        signal_await(signals);
+    rv_api_drain(server->api);
+    if (agent) {
+        rv_http_stop(server->http);
+        rv_thread_join(&server->http_thread);
     }
     atomic_store(&server->stopping, true);
     rv_mailbox_wake(&server->mailbox);
@@ -560,7 +564,7 @@ static int server_open(struct server *server, const struct rv_server_options *op
     }
     if (result == 0)
         result = webhook_open(server, options);
-    if (result == 0)
+    if (result == 0 && options->http_agent)
         result = http_open(server, options->secrets, port);
     if (result == 0) {
         result = api_open(server, options, *listen_fd);

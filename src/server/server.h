@@ -21,6 +21,7 @@ struct rv_server_options {
     const char *tls_key;            /* of its key; both or none */
     int64_t scan_interval_ms;       /* of the supervisor's walks over the open tasks */
     int64_t retain_ms;              /* finished tasks are kept for so long; 0: for ever */
+    bool http_agent;                /* this server carries out `call: http` */
     bool behind_proxy;              /* others come in through a proxy that speaks TLS */
     const char *webhook_secrets;    /* path of the file; NULL: beside the store, made if need be */
     const char *secrets;            /* folder of secrets; NULL: none */
