@@ -130,6 +130,10 @@ struct rv_submission {
     const char *reply_to;       /* JSON object; may be NULL */
     const char *tags;           /* JSON object of strings; may be NULL */
     int without_key;            /* nonzero: send no key; a lost answer is then not repeated */
+    /* The W3C trace context of whoever submits: the task's spans become children of that span. One
+     * that is not valid is passed over by the server. NULL: the task begins a trace of its own. */
+    const char *traceparent;
+    const char *tracestate; /* nothing without traceparent */
 };
 #define RV_PRIORITY_LOWEST (-1)
 
@@ -253,8 +257,10 @@ RV_PUBLIC const char *rv_request_reference(const struct rv_request *request);
 RV_PUBLIC int64_t rv_request_attempt(const struct rv_request *request);
 /* Which call of the handler for this attempt, from 1. */
 RV_PUBLIC int rv_request_try(const struct rv_request *request);
-/* W3C trace context, or "". */
+/* W3C trace context: the attempt is the parent of whatever is done for it. Pass both on with each
+ * call. Or "", of a server that sends none; of a caller who has no tracestate. */
 RV_PUBLIC const char *rv_request_traceparent(const struct rv_request *request);
+RV_PUBLIC const char *rv_request_tracestate(const struct rv_request *request);
 /* Until the deadline (the earlier of complete-by and lease), by a monotonic clock; never negative.
  * Give it to the remote call as its timeout. */
 RV_PUBLIC int64_t rv_request_remaining_ms(const struct rv_request *request);

@@ -42,6 +42,7 @@ uint64_t rows_task(const struct rv_task *t)
     if (t->last_message != 0) /* the sums of worlds without messages stay */
         sum = with_str(with(with(sum, t->last_message), t->reply_stream), t->reply_url);
     sum = with_str(with_str(with_str(sum, t->key), t->correlation), t->input);
+    sum = with_str(with_str(sum, t->trace), t->tracestate);
     return with_str(with_str(with_str(sum, t->context), t->output), t->error);
 }
 

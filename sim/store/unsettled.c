@@ -33,6 +33,8 @@ static const struct rv_task *task_keep(struct unsettled *u, const struct rv_task
     keep(u, &task->key);
     keep(u, &task->correlation);
     keep(u, &task->reply_url);
+    keep(u, &task->trace);
+    keep(u, &task->tracestate);
     keep(u, &task->input);
     keep(u, &task->context);
     keep(u, &task->output);

@@ -331,7 +331,7 @@ static void transition_take(struct transition *t)
     past->now = t->now;
     past->row = *t->task;
     past->row.key = past->row.correlation = past->row.input = past->row.context = RV_STR_NONE;
-    past->row.reply_url = RV_STR_NONE;
+    past->row.reply_url = past->row.trace = past->row.tracestate = RV_STR_NONE;
     past->row.output = past->row.error = RV_STR_NONE;
     t->w->history->open += (int)rv_task_state_open(t->task->state) - (int)was_open;
 }

@@ -18,6 +18,9 @@ struct head {
     struct rv_str authorization;
     unsigned authorizations;
     struct rv_str seen;
+    struct rv_str traceparent;
+    unsigned traceparents;
+    struct rv_str tracestate;
 };
 
 static bool name_valid(const char *name, size_t len)
@@ -45,6 +48,20 @@ static bool line_ended(const char *end)
 static bool name_is(const char *name, size_t len, const char *wanted)
 {
     return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
+}
+
+/* A tracestate may stand in several lines; of two traceparents neither counts. */
+static void trace_look(struct head *head, const char *name, size_t name_len, struct rv_str text)
+{
+    if (name_is(name, name_len, "traceparent")) {
+        head->traceparents++;
+        head->traceparent = text;
+    } else if (name_is(name, name_len, "tracestate")) {
+        struct rv_str first = head->tracestate;
+        head->tracestate = first.at == NULL ? text
+                                            : rv_arena_printf(head->parser->arena, "%.*s,%.*s",
+                                                              RV_STR_FMT(first), RV_STR_FMT(text));
+    }
 }
 
 static enum MHD_Result header_look(void *self, enum MHD_ValueKind kind, const char *name,
@@ -80,6 +97,8 @@ static enum MHD_Result header_look(void *self, enum MHD_ValueKind kind, const ch
         head->file = text;
     } else if (name_is(name, name_len, "last-event-id")) {
         head->seen = text;
+    } else {
+        trace_look(head, name, name_len, text);
     }
     return MHD_YES;
 }
@@ -138,5 +157,9 @@ bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
         ret_head->file = rv_arena_str(arena, head.file);
     if (head.seen.len > 0 && rv_text_plain(head.seen))
         ret_head->seen = rv_arena_str(arena, head.seen);
+    if (head.traceparents == 1) {
+        ret_head->traceparent = rv_arena_str(arena, head.traceparent);
+        ret_head->tracestate = rv_arena_str(arena, head.tracestate);
+    }
     return !rv_parser_starved(parser);
 }

@@ -6,7 +6,11 @@
 
 enum { PRIORITY_DEFAULT = 5, PRIORITY_MAX = 9 };
 
-#define ITEM_NAMES "workflow", "input", "key", "priority", "correlationId"
+/* More of a text than this is no trace context. */
+enum { TRACE_BYTES_MAX = 8192 };
+
+#define ITEM_NAMES                                                                                 \
+    "workflow", "input", "key", "priority", "correlationId", "traceparent", "tracestate"
 static const char *const item_names[] = {ITEM_NAMES, "replyTo", "tags", NULL};
 static const char *const body_names[] = {ITEM_NAMES, "replyTo", "tags", "tasks", NULL};
 static const char *const query_names[] = {"wait", NULL};
@@ -81,17 +85,56 @@ static bool tags_read(struct rv_parser *parser, const struct rv_body *body,
     return item->tags.at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request");
 }
 
+static bool trace_member(struct rv_str name)
+{
+    return rv_str_is(name, "traceparent") || rv_str_is(name, "tracestate");
+}
+
+/* Whoever submits a task once more does so in a trace of its own, and means the same task. */
+static struct rv_json untraced(struct rv_parser *parser, const struct rv_json *object)
+{
+    struct rv_json rest = *object;
+    struct rv_json_member *members = RV_NEW_ARRAY(&parser->tree, struct rv_json_member,
+                                                  object->len);
+    rest.len = 0;
+    for (uint32_t i = 0; members != NULL && i < object->len; i++)
+        if (!trace_member(rv_json_str(&object->u.members[i].key)))
+            members[rest.len++] = object->u.members[i];
+    rest.u.members = members;
+    return rest;
+}
+
 static bool body_hash(struct rv_parser *parser, const struct rv_body *body, struct rv_str *ret)
 {
+    struct rv_json rest = untraced(parser, body->object);
+    if (rv_parser_starved(parser))
+        return false;
     rv_buf_reset(&parser->scratch);
-    rv_json_write_canonical(&parser->scratch, body->object);
+    rv_json_write_canonical(&parser->scratch, &rest);
     if (parser->scratch.failed == RV_OK)
         *ret = rv_digest_hex(parser->arena, rv_buf_str(&parser->scratch));
     return ret->at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request");
 }
 
-static bool item_read(struct rv_parser *parser, const struct rv_body *body,
-                      struct rv_submission *item)
+/* Whatever stands there is no error: what is no text, or too long a one, is no trace context. */
+static struct rv_str trace_text(struct rv_parser *parser, struct rv_str given)
+{
+    return given.len <= TRACE_BYTES_MAX ? rv_arena_str(parser->arena, given) : RV_STR_NONE;
+}
+
+/* That of the item, or of the request. */
+static void trace_read(struct rv_parser *parser, const struct rv_request_line *request,
+                       const struct rv_body *body, struct rv_submission *item)
+{
+    const struct rv_json *own = rv_json_get(body->object, RV_STR("traceparent"));
+    const struct rv_json *state = rv_json_get(body->object, RV_STR("tracestate"));
+    bool named = own != NULL && own->type != RV_JSON_NULL;
+    item->traceparent = trace_text(parser, named ? rv_json_str(own) : request->traceparent);
+    item->tracestate = trace_text(parser, named ? rv_json_str(state) : request->tracestate);
+}
+
+static bool item_read(struct rv_parser *parser, const struct rv_request_line *request,
+                      const struct rv_body *body, struct rv_submission *item)
 {
     struct rv_str workflow = RV_STR_NONE;
     int64_t priority = PRIORITY_DEFAULT;
@@ -106,16 +149,18 @@ static bool item_read(struct rv_parser *parser, const struct rv_body *body,
     if (!good || (item->key.at != NULL && !body_hash(parser, body, &item->body_hash)))
         return false;
     item->priority = (uint8_t)priority;
+    trace_read(parser, request, body, item);
     return true;
 }
 
 /* A bad item does not spoil the others: it keeps its own error and message. */
-static void item_read_apart(struct rv_parser *parser, const struct rv_json *value, size_t index,
-                            struct rv_submission *item)
+static void item_read_apart(struct rv_parser *parser, const struct rv_request_line *request,
+                            const struct rv_json *value, size_t index, struct rv_submission *item)
 {
     struct rv_body body;
     struct rv_str where = rv_body_item_name(parser, "tasks", index);
-    if (rv_body_open(parser, value, where, item_names, &body) && item_read(parser, &body, item))
+    if (rv_body_open(parser, value, where, item_names, &body) &&
+        item_read(parser, request, &body, item))
         return;
     *item = (struct rv_submission){.err = parser->problem.err, .message = parser->problem.detail};
     parser->problem = (struct rv_problem){.status = 0};
@@ -145,8 +190,8 @@ bool rv_parse_submit(struct rv_parser *parser, const struct rv_request_line *req
     if (submit->items == NULL)
         return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
     if (tasks == NULL)
-        return item_read(parser, &body, &submit->items[0]);
+        return item_read(parser, request, &body, &submit->items[0]);
     for (size_t i = 0; i < count; i++)
-        item_read_apart(parser, &tasks[i], i, &submit->items[i]);
+        item_read_apart(parser, request, &tasks[i], i, &submit->items[i]);
     return true;
 }

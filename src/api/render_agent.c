@@ -31,6 +31,8 @@ static void request_put(struct rv_answer *answer, const struct rv_request *reque
     rv_put_int(buf, "remainingMs", remaining(answer, request->complete_by));
     rv_put_int(buf, "leaseMs", remaining(answer, request->lease_until));
     rv_put_raw_if(buf, "input", request->input);
+    rv_put_text(buf, "traceparent", request->traceparent);
+    rv_put_text_if(buf, "tracestate", request->tracestate);
     rv_buf_add_char(buf, '}');
 }
 

@@ -1,6 +1,7 @@
 #include "api/answer.h"
 #include "api/put.h"
 #include "base/mutant.h"
+#include "core/trace.h"
 
 /* `whole`: with the payloads, which a list leaves out. `workflow` may be NULL: not known here. */
 static void task_put(struct rv_buf *buf, const struct rv_task *task,
@@ -24,6 +25,9 @@ static void task_put(struct rv_buf *buf, const struct rv_task *task,
     rv_put_text_if(buf, "key", task->key);
     rv_put_text_if(buf, "correlationId", task->correlation);
     rv_put_raw_if(buf, "tags", task->tags);
+    char id[RV_TRACE_ID_BYTES];
+    struct rv_trace trace = rv_trace_of(task);
+    rv_put_text(buf, "traceId", rv_trace_id_text(&trace, id));
     if (task->last_message != 0)
         rv_put_int(buf, "messages", task->last_message);
     rv_put_instant_if(buf, "createdAt", task->created_at);

@@ -33,6 +33,8 @@ struct rv_request_line {
     struct rv_str file; /* X-File-Name: what the client calls the definition; absent: not given */
     struct rv_str
         seen; /* Last-Event-ID: the newest message that a stream's reader has; or absent */
+    struct rv_str traceparent; /* W3C trace context, each absent if it was not given, or wrongly */
+    struct rv_str tracestate;
     struct rv_str body; /* whole */
 };
 

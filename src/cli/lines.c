@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/os/clock.h"
 #include "base/os/random.h"
+#include "cli/payload_priv.h"
 #include "cli/server_priv.h"
 #include "cli/terminal_priv.h"
 #include "cli/text_priv.h"
@@ -36,6 +37,8 @@ struct lines {
     struct rv_submission *items;
     struct rv_receipt *receipts;
     uint64_t *numbers; /* of their lines */
+    const char *traceparent;
+    const char *tracestate;
     size_t count;
     size_t bytes;
 
@@ -130,6 +133,8 @@ static void line_take(struct lines *lines)
     lines->items[lines->count++] = (struct rv_submission){.workflow = lines->cli->words.args[0],
                                                           .input = text.at,
                                                           .key = key.at,
+                                                          .traceparent = lines->traceparent,
+                                                          .tracestate = lines->tracestate,
                                                           .priority = priority == NULL ? 0
                                                                       : priority[0] == '0'
                                                                           ? RV_PRIORITY_LOWEST
@@ -300,6 +305,7 @@ int cli_lines_submit(struct cli *cli)
         int code = errno == ENOENT ? CLI_NOT_FOUND : CLI_USAGE;
         return cli_tell(cli, code, "%s: %s", lines.name, strerror(errno));
     }
+    cli_trace_read(cli, &lines.traceparent, &lines.tracestate);
     rv_buf_init(&lines.line, RV_PAYLOAD_BYTES_MAX);
     rv_arena_init(&lines.arena, 0);
     lines.items = RV_NEW_ARRAY(&cli->arena, struct rv_submission, BATCH_LINES);

@@ -5,6 +5,7 @@
 #include "json/json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 int cli_payload_read(struct cli *cli, enum cli_option option, const char *otherwise,
@@ -41,4 +42,11 @@ int cli_payload_read(struct cli *cli, enum cli_option option, const char *otherw
         cli_tell(cli, CLI_USAGE, "%s is no JSON, at byte %zu: %s; a file is %s @FILE", flag,
                  fault.offset + 1, fault.message, flag);
     return CLI_USAGE;
+}
+
+void cli_trace_read(struct cli *cli, const char **ret_traceparent, const char **ret_tracestate)
+{
+    const char *given = cli_value(cli, CLI_OPTION_TRACEPARENT);
+    *ret_traceparent = given != NULL ? given : getenv("TRACEPARENT");
+    *ret_tracestate = given != NULL ? NULL : getenv("TRACESTATE");
 }

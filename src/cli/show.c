@@ -85,6 +85,7 @@ static void task_print(struct cli *cli, const struct rv_json *task)
     line_print(cli, "workflow", cli_text_clean(arena, cli_str(task, "workflow")));
     line_print(cli, "key", cli_text_clean(arena, cli_str(task, "key")));
     line_print(cli, "correlation", cli_text_clean(arena, cli_str(task, "correlationId")));
+    line_print(cli, "trace", cli_text_clean(arena, cli_str(task, "traceId")));
     instant_print(cli, task, "createdAt", "submitted");
     instant_print(cli, task, "startedAt", "started");
     instant_print(cli, task, "endedAt", "ended");

@@ -60,8 +60,10 @@ static int task_submit(struct cli *cli, struct rv_str input, struct cli_answer *
     const char *key = cli_value(cli, CLI_OPTION_KEY);
     char made_key[KEY_BYTES];
     const char *why = "it is too large";
+    const char *traceparent, *tracestate;
     struct rv_buf body;
     uint64_t random[2];
+    cli_trace_read(cli, &traceparent, &tracestate);
     rv_random_bytes(random, sizeof random);
     snprintf(made_key, sizeof made_key, "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
     struct rv_submit_item item = {
@@ -69,6 +71,8 @@ static int task_submit(struct cli *cli, struct rv_str input, struct cli_answer *
         .input = input,
         .key = rv_str_of(key ? key : made_key),
         .correlation_id = rv_str_of(cli_value(cli, CLI_OPTION_CORRELATION)),
+        .traceparent = rv_str_of(traceparent),
+        .tracestate = rv_str_of(tracestate),
         .reply_to = reply_to(cli),
         .tags = rv_str_of(cli_value(cli, CLI_OPTION_TAGS)),
         .priority = priority ? priority[0] - '0' : -1};

@@ -53,6 +53,7 @@ struct rv_held_attempt {
     struct rv_str token;
     struct rv_str key;
     struct rv_str traceparent; /* may be empty */
+    struct rv_str tracestate;  /* may be empty */
     struct rv_str complete_by; /* the instant as the server wrote it; may be empty */
     struct rv_str input;       /* JSON */
     int64_t number;

@@ -189,17 +189,18 @@ static struct rv_str key_of(const struct rv_json *request)
 /* Copies a request's texts into the seat. Offsets first, pointers when the buffer has its place. */
 static bool seat_fill(struct seat *seat, const struct rv_json *request)
 {
-    enum { TEXTS = 7 };
+    enum { TEXTS = 8 };
     struct rv_held_attempt *attempt = &seat->attempt;
     struct rv_str *const fields[TEXTS] = {
         &attempt->step, &attempt->task,        &attempt->reference,  &attempt->token,
-        &attempt->key,  &attempt->traceparent, &attempt->complete_by};
+        &attempt->key,  &attempt->traceparent, &attempt->tracestate, &attempt->complete_by};
     const struct rv_str given[TEXTS] = {rv_json_str(MEMBER(request, "step")),
                                         rv_json_str(MEMBER(request, "task")),
                                         rv_json_str(MEMBER(request, "reference")),
                                         rv_json_str(MEMBER(request, "token")),
                                         key_of(request),
                                         rv_json_str(MEMBER(request, "traceparent")),
+                                        rv_json_str(MEMBER(request, "tracestate")),
                                         rv_json_str(MEMBER(request, "completeBy"))};
     size_t offsets[TEXTS];
     rv_buf_reset(&seat->text);

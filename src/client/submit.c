@@ -50,6 +50,8 @@ enum rv_err rv_submit_write(struct rv_buf *buf, const struct rv_submit_item *ite
         rv_buf_add_int(buf, item->priority);
     }
     member_text(buf, "correlationId", item->correlation_id);
+    member_text(buf, "traceparent", item->traceparent);
+    member_text(buf, "tracestate", item->tracestate);
     member_json(buf, "replyTo", item->reply_to);
     member_json(buf, "tags", item->tags);
     rv_buf_lit(buf, "}");

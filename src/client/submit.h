@@ -16,6 +16,8 @@ struct rv_submit_item {
     struct rv_str input;
     struct rv_str key;
     struct rv_str correlation_id;
+    struct rv_str traceparent; /* W3C trace context; the server passes over what is none */
+    struct rv_str tracestate;
     struct rv_str reply_to;
     struct rv_str tags;
     int priority; /* negative: not said */

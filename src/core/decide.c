@@ -3,6 +3,25 @@
 #include "base/assert.h"
 #include "base/mutant.h"
 #include "base/time.h"
+#include "core/trace.h"
+
+/* A tracestate belongs to its traceparent, and is nothing without it. */
+static void trace_take(struct draft *d)
+{
+    const struct rv_command *command = d->command;
+    struct rv_str state = command->u.submit.tracestate;
+    struct rv_task *task = &d->plan->task;
+    struct rv_trace trace;
+    char text[RV_TRACEPARENT_BYTES];
+    if (!rv_trace_read(command->u.submit.traceparent, &trace)) {
+        task->trace = rv_arena_str(d->arena, rv_trace_make(task->id, command->seed, text));
+        return;
+    }
+    task->trace = rv_arena_str(d->arena, rv_trace_text(&trace, trace.parent, text));
+    char *room = state.len > 0 ? rv_arena_bytes(d->arena, state.len) : NULL;
+    if (room != NULL)
+        task->tracestate = rv_tracestate_read(state, room);
+}
 
 static enum rv_verdict decide_submit(struct draft *d)
 {
@@ -24,6 +43,7 @@ static enum rv_verdict decide_submit(struct draft *d)
         .reply_stream = command->u.submit.reply_stream,
     };
     d->plan->changed = true;
+    trace_take(d);
     message_received(d);
     struct rv_flow_env env;
     struct rv_flow_stop stop;

@@ -55,6 +55,7 @@ struct rv_command {
             uint8_t priority, instance;
             struct rv_str reply_url;
             bool reply_stream;
+            struct rv_str traceparent, tracestate; /* as they came, not looked at yet */
         } submit;
         struct {
             struct rv_str instance, boot, poll;

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/mutant.h"
 #include "base/time.h"
+#include "core/trace.h"
 #include "json/json.h"
 
 /* Around the payloads stand a correlation id and names from the definition: fewer bytes than it
@@ -51,6 +52,9 @@ static void head_put(struct draft *d, struct rv_buf *body, enum rv_message_kind 
                   rv_instant_text(d->command->now, at).at);
     rv_buf_printf(body, ",\"state\":\"%s\"", rv_task_state_text(task->state));
     text_put(body, "correlationId", task->correlation);
+    char parent[RV_TRACEPARENT_BYTES];
+    struct rv_trace trace = rv_trace_of(task);
+    text_put(body, "traceparent", rv_trace_text(&trace, rv_trace_span(task->id, 0, 0), parent));
 }
 
 static void say(struct draft *d, enum rv_message_kind kind, uint32_t step, struct rv_buf *body)

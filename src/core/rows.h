@@ -46,7 +46,9 @@ struct rv_task {
     struct rv_str correlation;
     struct rv_str tags;    /* of the submitter, JSON (core/tags.h); absent: none */
     struct rv_str reply_url; /* of the webhook that its messages go to; absent: none */
-    struct rv_str input;     /* as submitted */
+    struct rv_str trace;     /* its caller's traceparent, or a trace id of its own (trace.h) */
+    struct rv_str tracestate; /* its caller's; absent: none */
+    struct rv_str input;      /* as submitted */
     struct rv_str context;   /* the DSL's $context; absent: null */
     struct rv_str output;    /* of the whole, once processed */
     struct rv_str error;     /* why it is undone, compensated or parked */

@@ -200,8 +200,9 @@ static bool header_add(struct curl_slist **list, struct rv_str name, struct rv_s
 }
 
 /* Another origin gets nothing that might be meant for the first one alone. */
-static const char *const harmless_headers[] = {"accept",          "accept-language", "content-type",
-                                               "idempotency-key", "traceparent",     NULL};
+static const char *const harmless_headers[] = {
+    "accept", "accept-language", "content-type", "idempotency-key", "traceparent", "tracestate",
+    NULL};
 
 static bool headers_make(struct outgoing *outgoing)
 {

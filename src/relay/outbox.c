@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BUSY_MS = 1000 };
+enum { BUSY_MS = 1000, TRACE_BYTES_MAX = 1024 /* more is none, and the server passes it over */ };
 
 /* The key is drawn when the row is inserted and stays with it: in a copy of the file, after the
  * restore of a backup, for as many relays as there may be. NOT NULL ON CONFLICT REPLACE: who writes
@@ -26,7 +26,9 @@ static const char sql_table[] =
     "  priority INTEGER,\n"
     "  correlation_id TEXT,\n"
     "  created_at INTEGER NOT NULL ON CONFLICT REPLACE DEFAULT (strftime('%s', 'now')),\n"
-    "  error TEXT);\n"
+    "  error TEXT,\n"
+    "  traceparent TEXT,\n"
+    "  tracestate TEXT);\n"
     "CREATE INDEX IF NOT EXISTS reeve_outbox_waiting ON reeve_outbox(id) WHERE error IS NULL;\n";
 
 static const char *const column_names[] = {"id",       "workflow",       "input",      "key",
@@ -34,13 +36,16 @@ static const char *const column_names[] = {"id",       "workflow",       "input"
 
 enum statement { READ, LAST, DELETE, MARK, VERSION, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
-static const char sql_read[] =
-    "SELECT id, workflow, input, key, priority, correlation_id, created_at"
-    " FROM reeve_outbox INDEXED BY reeve_outbox_waiting"
-    " WHERE error IS NULL AND id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
+#define SQL_READ(trace)                                                                            \
+    "SELECT id, workflow, input, key, priority, correlation_id, created_at, " trace                \
+    " FROM reeve_outbox INDEXED BY reeve_outbox_waiting"                                           \
+    " WHERE error IS NULL AND id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3"
+
+/* Of a table that was made without the columns of the trace context: it need not have them. */
+static const char sql_read_untraced[] = SQL_READ("NULL, NULL");
 
 static const char *const statement_sql[STATEMENTS] = {
-    [READ] = sql_read,
+    [READ] = SQL_READ("traceparent, tracestate"),
     [LAST] = "SELECT coalesce(max(id), 0) FROM reeve_outbox",
     [DELETE] = "DELETE FROM reeve_outbox WHERE id = ?1 AND key = ?2",
     [MARK] = "UPDATE reeve_outbox SET error = ?2 WHERE id = ?1",
@@ -250,10 +255,19 @@ static enum rv_err shape_check(struct rv_outbox *outbox, struct rv_relay_fault *
 
 static enum rv_err statements_prepare(struct rv_outbox *outbox, struct rv_relay_fault *fault)
 {
-    for (int i = 0; i < STATEMENTS; i++)
-        if (sqlite3_prepare_v3(outbox->db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+    int64_t traced;
+    enum rv_err err = count_of(outbox,
+                               "SELECT count(*) FROM pragma_table_info('reeve_outbox')"
+                               " WHERE name IN ('traceparent', 'tracestate')",
+                               &traced, fault);
+    if (err != RV_OK)
+        return err;
+    for (int i = 0; i < STATEMENTS; i++) {
+        const char *sql = i == READ && traced < 2 ? sql_read_untraced : statement_sql[i];
+        if (sqlite3_prepare_v3(outbox->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
                                &outbox->statements[i], NULL) != SQLITE_OK)
             return fail_sqlite(fault, outbox->path, outbox->db);
+    }
     return RV_OK;
 }
 
@@ -368,6 +382,8 @@ static bool row_take(struct rv_arena *arena, sqlite3_stmt *statement, struct rv_
     row->item.input = text_of(arena, statement, 2, RV_PAYLOAD_BYTES_MAX);
     row->item.key = text_of(arena, statement, 3, RV_KEY_BYTES_MAX);
     row->item.correlation_id = text_of(arena, statement, 5, RV_KEY_BYTES_MAX);
+    row->item.traceparent = text_of(arena, statement, 7, TRACE_BYTES_MAX);
+    row->item.tracestate = text_of(arena, statement, 8, TRACE_BYTES_MAX);
     return arena->refused == RV_OK;
 }
 

@@ -73,9 +73,11 @@ struct rv_submission {
     struct rv_str key;
     struct rv_str body_hash; /* of the whole submission, given when key is */
     struct rv_str correlation;
-    struct rv_str tags; /* canonical JSON; absent: none */
-    struct rv_str reply_url; /* of a webhook; absent: none */
-    bool reply_stream;       /* messages are kept for a stream */
+    struct rv_str tags;        /* canonical JSON; absent: none */
+    struct rv_str reply_url;   /* of a webhook; absent: none */
+    bool reply_stream;         /* messages are kept for a stream */
+    struct rv_str traceparent; /* W3C trace context as it came, perhaps none that can be read */
+    struct rv_str tracestate;
     uint8_t priority;
     enum rv_err err;        /* in: an item that the api refused already (with its message); out */
     struct rv_str message;  /* names what is wrong and the cure */
@@ -102,6 +104,8 @@ struct rv_request {
     int64_t lease_until;
     struct rv_str reference;
     struct rv_str input;
+    struct rv_str traceparent; /* the attempt's own span is the parent */
+    struct rv_str tracestate;  /* absent: none */
 };
 
 struct rv_cancel_notice {

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/mutant.h"
+#include "core/trace.h"
 
 static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
                                 enum rv_attempt_state how, enum rv_effect effect)
@@ -306,6 +307,9 @@ static bool request_fill(struct rv_arena *arena, const struct work *work, uint32
                          struct rv_request *request)
 {
     const struct rv_step *step = work_step(work, number);
+    struct rv_trace trace = rv_trace_of(work->task);
+    char parent[RV_TRACEPARENT_BYTES];
+    uint64_t span = rv_trace_span(work->id, number, step->attempt);
     *request = (struct rv_request){
         .step = {work->id, number},
         .attempt = step->attempt,
@@ -315,8 +319,12 @@ static bool request_fill(struct rv_arena *arena, const struct work *work, uint32
         .lease_until = step->lease_until,
         .reference = rv_arena_str(arena, step->reference),
         .input = rv_arena_str(arena, step->input),
+        .traceparent = rv_arena_str(arena, rv_trace_text(&trace, span, parent)),
+        .tracestate = rv_arena_str(arena, work->task->tracestate),
     };
-    return request->reference.at != NULL && request->input.at != NULL;
+    return request->reference.at != NULL && request->input.at != NULL &&
+           request->traceparent.at != NULL &&
+           (request->tracestate.at != NULL || work->task->tracestate.at == NULL);
 }
 
 /* Tells the instance once per boot which of its attempts shall stop. */

@@ -10,6 +10,8 @@ struct rv_task *task_copy(struct rv_arena *arena, const struct rv_task *task)
     copy->correlation = rv_arena_str(arena, task->correlation);
     copy->tags = rv_arena_str(arena, task->tags);
     copy->reply_url = rv_arena_str(arena, task->reply_url);
+    copy->trace = rv_arena_str(arena, task->trace);
+    copy->tracestate = rv_arena_str(arena, task->tracestate);
     copy->input = rv_arena_str(arena, task->input);
     copy->context = rv_arena_str(arena, task->context);
     copy->output = rv_arena_str(arena, task->output);

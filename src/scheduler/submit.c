@@ -110,6 +110,8 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
     command.u.submit.priority = item->priority;
     command.u.submit.reply_url = item->reply_url;
     command.u.submit.reply_stream = item->reply_stream;
+    command.u.submit.traceparent = item->traceparent;
+    command.u.submit.tracestate = item->tracestate;
     command.u.submit.instance = s->enlistment.instance;
     if (item->key.at != NULL && !RV_MUTANT_ON(KEY_NOT_WRITTEN)) {
         struct rv_key_row *row = RV_NEW(arena, struct rv_key_row);

@@ -222,6 +222,8 @@ struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_
         .last_message = NUMBER(),
         .reply_stream = FLAG(),
         .reply_url = TEXT(),
+        .trace = TEXT(),
+        .tracestate = TEXT(),
         .key = TEXT(),
         .correlation = TEXT(),
         .tags = random_tags(subject, prng),
@@ -380,6 +382,8 @@ void dump_task(struct rv_buf *out, const struct rv_task *task)
     PUT_STR(task, correlation);
     PUT_STR(task, tags);
     PUT_STR(task, reply_url);
+    PUT_STR(task, trace);
+    PUT_STR(task, tracestate);
     PUT_STR(task, input);
     PUT_STR(task, context);
     PUT_STR(task, output);

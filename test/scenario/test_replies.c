@@ -1,6 +1,7 @@
 /* What a submitter is told, and how it gets there (DESIGN 1, reply queue). */
 #include "../lib/hooks.h"
 #include "base/time.h"
+#include "core/trace.h"
 #include "order.h"
 
 #include <setjmp.h>
@@ -37,6 +38,8 @@ static int close_world(void **state)
     return 0;
 }
 
+#define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
+
 /* `url` NULL: a stream. */
 static struct rv_submission submit(struct world *w, const char *workflow, const char *url)
 {
@@ -46,6 +49,7 @@ static struct rv_submission submit(struct world *w, const char *workflow, const 
                                    .name = rv_str_of(workflow),
                                    .correlation = RV_STR("order-17"),
                                    .reply_stream = url == NULL,
+                                   .traceparent = RV_STR("00-" TRACE "-00000000000000aa-01"),
                                    .priority = 5};
     if (url != NULL)
         item->reply_url = rv_str_of(url);
@@ -109,15 +113,17 @@ static void a_task_tells_its_way(void **state)
     struct rv_task_id task = process(w, NULL);
     assert_told(w, task, ALL_TOLD);
     const struct rv_call_messages *told = messages(w, task);
-    char id[RV_ID_TEXT_BYTES], at[RV_INSTANT_TEXT_BYTES], wanted[400];
+    char id[RV_ID_TEXT_BYTES], at[RV_INSTANT_TEXT_BYTES], wanted[500];
     rv_task_text(task, id);
     rv_instant_text(w->now, at);
+    uint64_t span = rv_trace_span(task, 0, 0);
     snprintf(wanted, sizeof wanted,
              "{\"task\":\"%s\",\"number\":3,\"kind\":\"step-completed\",\"at\":\"%s\","
-             "\"state\":\"processing\",\"correlationId\":\"order-17\",\"step\":{\"number\":1,"
+             "\"state\":\"processing\",\"correlationId\":\"order-17\","
+             "\"traceparent\":\"00-" TRACE "-%016llx-01\",\"step\":{\"number\":1,"
              "\"direction\":\"forward\",\"reference\":\"/do/0/reserve\",\"iteration\":\"\","
              "\"output\":{\"ok\":true}}}",
-             id, at);
+             id, at, (unsigned long long)span);
     assert_string_equal(told->rows[2].body.at, wanted);
     assert_non_null(strstr(told->rows[4].body.at, "\"state\":\"processed\""));
     assert_true(told->over);

@@ -37,6 +37,8 @@ static void says_submit(struct torture *t, const struct rv_call_submit *submit)
         says_str(t, "key", item->key);
         says_str(t, "hash", item->body_hash);
         says_str(t, "correlation", item->correlation);
+        says_str(t, "traceparent", item->traceparent);
+        says_str(t, "tracestate", item->tracestate);
         torture_says(t, "]");
     }
 }
@@ -314,7 +316,8 @@ static void run_submissions(struct torture *t)
     static const struct sent sent[] = {
         {"POST", "/v1/tasks",
          "{\"workflow\":\"shop/order:1.0.0\",\"input\":{\"sku\":\"a\\u00e9\",\"n\":1.50},"
-         "\"key\":\"order-17\",\"priority\":7,\"correlationId\":\"c\"}"},
+         "\"key\":\"order-17\",\"priority\":7,\"correlationId\":\"c\","
+         "\"traceparent\":\"p\",\"tracestate\":\"s\"}"},
         {"POST", "/v1/tasks",
          "{\"workflow\":\"shop/order\",\"replyTo\":{\"url\":\"https://a/b\",\"stream\":true}}"},
         {"POST", "/v1/tasks", "{\"workflow\":\"shop/order\",\"replyTo\":{\"secret\":\"x\"}}"},

@@ -263,6 +263,31 @@ static void a_submission_is_taken_apart(void **state)
     bench_end(&bench);
 }
 
+static void a_trace_context_is_taken_as_it_comes(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_begin(&bench);
+    assert_int_equal(parse_text(&bench, "POST", "/v1/tasks",
+                                "{\"tasks\":["
+                                "{\"workflow\":\"s/a\",\"traceparent\":\"p\",\"tracestate\":\"s\"},"
+                                "{\"workflow\":\"s/a\",\"traceparent\":7,\"tracestate\":[]},"
+                                "{\"workflow\":\"s/a\",\"traceparent\":\"\\u0000\"},"
+                                "{\"workflow\":\"s/a\",\"tracestate\":\"s\"}]}"),
+                     0);
+    const struct rv_submission *items = bench.call.u.submit.items;
+    assert_true(rv_str_is(items[0].traceparent, "p"));
+    assert_true(rv_str_is(items[0].tracestate, "s"));
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(items[i].err, RV_OK);
+    assert_null(items[1].traceparent.at);
+    assert_null(items[1].tracestate.at);
+    assert_int_equal(items[2].traceparent.len, 1);
+    assert_null(items[3].traceparent.at);
+    assert_null(items[3].tracestate.at);
+    bench_end(&bench);
+}
+
 static struct rv_str hash_of(struct bench *bench, const char *body)
 {
     assert_int_equal(parse_text(bench, "POST", "/v1/tasks", body), 0);
@@ -281,6 +306,10 @@ static void the_hash_is_that_of_the_content(void **state)
                                   "{\"workflow\":\"a/b\",\"key\":\"k\",\"input\":{\"x\":2}}");
     assert_true(rv_str_eq(one, same));
     assert_false(rv_str_eq(one, other));
+    struct rv_str traced = hash_of(&bench,
+                                   "{\"tracestate\":\"s\",\"workflow\":\"a/b\",\"key\":\"k\","
+                                   "\"traceparent\":\"p\",\"input\":{\"x\":1}}");
+    assert_true(rv_str_eq(one, traced));
     assert_null(hash_of(&bench, "{\"workflow\":\"a/b\"}").at);
     bench_end(&bench);
 }
@@ -399,6 +428,7 @@ int main(void)
         cmocka_unit_test(a_bad_reply_does_not_spoil_the_others),
         cmocka_unit_test(errors_keep_their_bytes_and_their_defaults),
         cmocka_unit_test(a_submission_is_taken_apart),
+        cmocka_unit_test(a_trace_context_is_taken_as_it_comes),
         cmocka_unit_test(the_hash_is_that_of_the_content),
         cmocka_unit_test(a_batch_keeps_bad_items_apart),
         cmocka_unit_test(polls_have_defaults),

@@ -212,6 +212,7 @@ static const struct rv_exec_facts facts = {.agent = "inventory",
                                            .key = "T-1",
                                            .complete_by = "2026-11-21T01:30:00.000Z",
                                            .traceparent = "",
+                                           .tracestate = "",
                                            .attempt = 2,
                                            .fence = 17,
                                            .remaining_ms = 9873};
@@ -220,8 +221,9 @@ static void a_command_knows_what_it_is_to_do(void **state)
 {
     (void)state;
     static char path[] = "PATH=/bin", fence[] = "REEVE_FENCE=3", key[] = "REEVE_API_KEY=secret",
-                trace[] = "TRACEPARENT=outer", fenced[] = "REEVE_FENCED=1";
-    char *inherited[] = {path, fence, key, trace, fenced, NULL};
+                trace[] = "TRACEPARENT=outer", vendors[] = "TRACESTATE=v=1",
+                fenced[] = "REEVE_FENCED=1";
+    char *inherited[] = {path, fence, key, trace, vendors, fenced, NULL};
     char **environment = rv_exec_environment(&arena, inherited, &facts);
     assert_string_equal(find(environment, "PATH"), "/bin");
     assert_string_equal(find(environment, "REEVE_FENCED"), "1");
@@ -236,10 +238,13 @@ static void a_command_knows_what_it_is_to_do(void **state)
     assert_string_equal(find(environment, "REEVE_COMPLETE_BY"), "2026-11-21T01:30:00.000Z");
     assert_null(find(environment, "REEVE_API_KEY"));
     assert_null(find(environment, "TRACEPARENT"));
+    assert_null(find(environment, "TRACESTATE"));
     struct rv_exec_facts traced = facts;
     traced.traceparent = "00-1-2-01";
+    traced.tracestate = "w=2";
     environment = rv_exec_environment(&arena, inherited, &traced);
     assert_string_equal(find(environment, "TRACEPARENT"), "00-1-2-01");
+    assert_string_equal(find(environment, "TRACESTATE"), "w=2");
 }
 
 static void file_make(const char *folder, const char *name, mode_t mode)

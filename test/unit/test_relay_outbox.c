@@ -127,9 +127,9 @@ static void a_row_is_read_as_it_was_written(void **state)
     struct fixture *f = *state;
     run_sql(f->application, "INSERT INTO reeve_outbox(workflow) VALUES ('s/a');"
                             "INSERT INTO reeve_outbox(workflow, input, key, priority,"
-                            " correlation_id, created_at) VALUES"
-                            " ('s/b:1', '{\"x\":1}', 'order-1', 0, 'c', 1700000000),"
-                            " ('s/c', NULL, NULL, NULL, NULL, NULL)");
+                            " correlation_id, created_at, traceparent, tracestate) VALUES"
+                            " ('s/b:1', '{\"x\":1}', 'order-1', 0, 'c', 1700000000, 'p', 's'),"
+                            " ('s/c', NULL, NULL, NULL, NULL, NULL, NULL, NULL)");
     open_outbox(f);
     read_rows(f, 0, ROWS_MAX);
     assert_int_equal(f->count, 3);
@@ -139,6 +139,8 @@ static void a_row_is_read_as_it_was_written(void **state)
     assert_true(rv_str_is(row->item.input, "{\"x\":1}"));
     assert_true(rv_str_is(row->item.key, "order-1"));
     assert_true(rv_str_is(row->item.correlation_id, "c"));
+    assert_true(rv_str_is(row->item.traceparent, "p"));
+    assert_true(rv_str_is(row->item.tracestate, "s"));
     assert_int_equal(row->item.priority, 0);
     assert_int_equal(row->created_at, INT64_C(1700000000000));
     for (int i = 0; i <= 2; i += 2) {
@@ -147,6 +149,7 @@ static void a_row_is_read_as_it_was_written(void **state)
         assert_int_equal(row->item.key.len, strlen("outbox-") + 32);
         assert_int_equal(row->item.priority, -1);
         assert_null(row->item.correlation_id.at);
+        assert_null(row->item.traceparent.at);
         assert_true(row->created_at > INT64_C(1700000000000));
     }
     assert_false(rv_str_eq(f->rows[0].item.key, f->rows[2].item.key));

@@ -65,15 +65,23 @@ const char *rv_exec_find(struct rv_arena *arena, const char *name, const char *p
 
 /* ---- the environment ---- */
 
-enum { FACTS_MAX = 10 };
+enum { FACTS_MAX = 11 };
 
 /* Names that are not handed down: what the facts say, an outer agent's facts, and the key with
  * which the agent is let into the server, which is not the command's. */
-static const char *const taken[] = {
-    "REEVE_AGENT",           "REEVE_TASK",         "REEVE_STEP",
-    "REEVE_REFERENCE",       "REEVE_ATTEMPT",      "REEVE_FENCE",
-    "REEVE_IDEMPOTENCY_KEY", "REEVE_REMAINING_MS", "REEVE_COMPLETE_BY",
-    "TRACEPARENT",           "REEVE_API_KEY",      NULL};
+static const char *const taken[] = {"REEVE_AGENT",
+                                    "REEVE_TASK",
+                                    "REEVE_STEP",
+                                    "REEVE_REFERENCE",
+                                    "REEVE_ATTEMPT",
+                                    "REEVE_FENCE",
+                                    "REEVE_IDEMPOTENCY_KEY",
+                                    "REEVE_REMAINING_MS",
+                                    "REEVE_COMPLETE_BY",
+                                    "TRACEPARENT",
+                                    "TRACESTATE",
+                                    "REEVE_API_KEY",
+                                    NULL};
 
 static bool is_taken(const char *entry)
 {
@@ -135,5 +143,7 @@ char **rv_exec_environment(struct rv_arena *arena, char *const *inherited,
     entry_add(&entries, "REEVE_COMPLETE_BY", facts->complete_by);
     if (facts->traceparent[0] != '\0')
         entry_add(&entries, "TRACEPARENT", facts->traceparent);
+    if (facts->tracestate[0] != '\0')
+        entry_add(&entries, "TRACESTATE", facts->tracestate);
     return arena->refused == RV_OK ? entries.at : NULL;
 }

@@ -20,6 +20,7 @@ struct rv_exec_facts {
     const char *key;
     const char *complete_by;
     const char *traceparent; /* "": none */
+    const char *tracestate;  /* "": none */
     int64_t attempt;
     int64_t fence;
     int64_t remaining_ms;

@@ -116,6 +116,7 @@ static char **environment_of(struct rv_arena *arena, const struct exec *exec,
                                   .key = rv_request_key(request),
                                   .complete_by = rv_request_complete_by(request),
                                   .traceparent = rv_request_traceparent(request),
+                                  .tracestate = rv_request_tracestate(request),
                                   .attempt = rv_request_attempt(request),
                                   .fence = rv_request_fence(request),
                                   .remaining_ms = rv_request_complete_in_ms(request)};

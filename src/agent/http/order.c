@@ -409,13 +409,13 @@ bool rv_http_order_head(struct rv_http_order *order, const struct rv_held_attemp
 {
     struct rv_str left = rv_arena_printf(&order->arena, "%lld", (long long)left_ms);
     struct rv_str fence = rv_arena_printf(&order->arena, "%lld", (long long)attempt->fence);
+    enum { TRACEPARENT = 3 };
     static const char *const own[] = {"reeve-remaining-ms", "reeve-fence", "idempotency-key",
-                                      "traceparent"};
+                                      "traceparent", "tracestate"};
     const struct rv_outbound_header added[] = {
-        {RV_STR("Reeve-Remaining-Ms"), left},
-        {RV_STR("Reeve-Fence"), fence},
-        {RV_STR("Idempotency-Key"), attempt->key},
-        {RV_STR("traceparent"), attempt->traceparent},
+        {RV_STR("Reeve-Remaining-Ms"), left},        {RV_STR("Reeve-Fence"), fence},
+        {RV_STR("Idempotency-Key"), attempt->key},   {RV_STR("traceparent"), attempt->traceparent},
+        {RV_STR("tracestate"), attempt->tracestate},
     };
     if (left.at == NULL || fence.at == NULL)
         return false;
@@ -427,6 +427,8 @@ bool rv_http_order_head(struct rv_http_order *order, const struct rv_held_attemp
             order->headers[at] = added[i]; /* of the try before */
         else if (at == order->headers_count && added[i].value.len > 0)
             order->headers[order->headers_count++] = added[i];
+        else if (i == TRACEPARENT)
+            break; /* the workflow's own: our tracestate is not that one's */
     }
     return true;
 }

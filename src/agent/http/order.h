@@ -20,7 +20,7 @@ struct rv_http_secrets {
 
 enum rv_http_output { RV_HTTP_CONTENT, RV_HTTP_RAW, RV_HTTP_RESPONSE };
 
-enum { RV_HTTP_HEADERS_OWN = 6, RV_HTTP_HIDDEN_MAX = 3, RV_HTTP_TARGET_BYTES = 128 };
+enum { RV_HTTP_HEADERS_OWN = 7, RV_HTTP_HIDDEN_MAX = 3, RV_HTTP_TARGET_BYTES = 128 };
 
 /* All texts live on its arena. */
 struct rv_http_order {

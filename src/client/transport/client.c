@@ -234,6 +234,8 @@ static int item_write(struct rv_client *client, const struct rv_submission *s, s
     struct rv_submit_item item = {.workflow = rv_str_of(s->workflow),
                                   .input = rv_str_of(s->input),
                                   .correlation_id = rv_str_of(s->correlation_id),
+                                  .traceparent = rv_str_of(s->traceparent),
+                                  .tracestate = rv_str_of(s->tracestate),
                                   .reply_to = rv_str_of(s->reply_to),
                                   .tags = rv_str_of(s->tags)};
     item.priority = s->priority == 0 ? -1 : s->priority < 0 ? 0 : s->priority;

@@ -111,6 +111,11 @@ int rv_request_try(const struct rv_request *request)
     return (int)request->try_number;
 }
 
+const char *rv_request_tracestate(const struct rv_request *request)
+{
+    return request->attempt->tracestate.at;
+}
+
 const char *rv_request_traceparent(const struct rv_request *request)
 {
     return request->attempt->traceparent.at;

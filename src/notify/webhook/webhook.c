@@ -2,6 +2,7 @@
 
 #include "base/os/clock.h"
 #include "base/time.h"
+#include "json/json.h"
 #include "scheduler/call.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@
 enum {
     TIMEOUT_MS = 15 * RV_SECOND_MS,
     ANSWER_BYTES_MAX = 256 * 1024, /* nobody reads it */
-    HEADERS = 5,
+    HEADERS_MAX = 6,
     ID_BYTES = RV_ID_TEXT_BYTES + 16,
     SIGNATURES_BYTES = 64 * RV_SECRETS_SIGN_MAX,
     CALL_BYTES_MAX = 4096
@@ -112,8 +113,18 @@ static void webhook_answered(void *user, const struct rv_outbound_answer *answer
 
 /* ---- sending ---- */
 
+/* As the message itself says it. */
+static struct rv_str traceparent_of(struct rv_arena *arena, const struct rv_notice *notice)
+{
+    struct rv_json message;
+    if (rv_json_parse(arena, notice->body, RV_JSON_NESTING_MAX, &message, NULL) != RV_OK)
+        return RV_STR_NONE;
+    return rv_json_str(rv_json_get(&message, RV_STR("traceparent")));
+}
+
 static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *sending,
-                                  struct rv_str id, struct rv_buf *signatures)
+                                  struct rv_str id, struct rv_str traceparent,
+                                  struct rv_buf *signatures)
 {
     const struct rv_notice *notice = sending->notice;
     char timestamp[24];
@@ -123,18 +134,19 @@ static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *se
                                                              id, now_s, notice->body, signatures);
     if (!known || signatures->failed != RV_OK)
         return known ? RV_ERR_MEMORY : RV_ERR_REFUSED;
-    const struct rv_outbound_header headers[HEADERS] = {
+    const struct rv_outbound_header headers[HEADERS_MAX] = {
         {RV_STR("Content-Type"), RV_STR("application/json")},
         {RV_STR("User-Agent"), RV_STR("reeve/" RV_VERSION)},
         {RV_STR("webhook-id"), id},
         {RV_STR("webhook-timestamp"), rv_str_of(timestamp)},
         {RV_STR("webhook-signature"), rv_buf_str(signatures)},
+        {RV_STR("traceparent"), traceparent},
     };
     struct rv_outbound_request request = {
         .method = RV_STR("POST"),
         .url = notice->url,
         .headers = headers,
-        .headers_count = HEADERS,
+        .headers_count = traceparent.len > 0 ? HEADERS_MAX : HEADERS_MAX - 1,
         .body = notice->body,
         .timeout_ms = TIMEOUT_MS,
         .answer_bytes_max = ANSWER_BYTES_MAX,
@@ -166,9 +178,12 @@ static void webhook_send(void *self, struct rv_notice *notice)
     }
     *sending = (struct sending){webhook, notice};
     struct rv_buf signatures;
+    struct rv_arena arena;
     rv_buf_init(&signatures, SIGNATURES_BYTES);
+    rv_arena_init(&arena, 0);
     enum rv_err err = request_submit(webhook, sending, (struct rv_str){id, (size_t)len},
-                                     &signatures);
+                                     traceparent_of(&arena, notice), &signatures);
+    rv_arena_done(&arena);
     rv_buf_done(&signatures);
     if (err == RV_OK)
         return;

@@ -11,8 +11,9 @@
 #define AT(field) offsetof(struct ROW, field)
 
 #define ROW rv_task
-static const size_t task_texts[] = {AT(key),   AT(correlation), AT(tags),   AT(reply_url),
-                                    AT(input), AT(context),     AT(output), AT(error)};
+static const size_t task_texts[] = {AT(key),    AT(correlation), AT(tags),  AT(reply_url),
+                                    AT(trace),  AT(tracestate),  AT(input), AT(context),
+                                    AT(output), AT(error)};
 #undef ROW
 #define ROW rv_step
 static const size_t step_texts[] = {AT(reference), AT(iteration), AT(agent),  AT(target),

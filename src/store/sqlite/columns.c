@@ -70,6 +70,8 @@ static const struct rv_column task_columns[] = {
     STR(correlation, "correlation_id"),
     STR(tags, "tags"),
     STR(reply_url, "reply_url"),
+    STR(trace, "trace"),
+    STR(tracestate, "tracestate"),
     STR(input, "input"),
     STR(context, "context"),
     STR(output, "output"),

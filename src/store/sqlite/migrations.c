@@ -283,8 +283,15 @@ static const char *const version_8[] = {
     NULL,
 };
 
+/* Version 9: the trace context of tasks. */
+static const char *const version_9[] = {
+    "ALTER TABLE task ADD COLUMN trace TEXT",
+    "ALTER TABLE task ADD COLUMN tracestate TEXT",
+    NULL,
+};
+
 static const char *const *const versions[] = {version_1, version_2, version_3, version_4, version_5,
-                                              version_6, version_7, version_8};
+                                              version_6, version_7, version_8, version_9};
 
 int rv_sqlite_version_newest(void)
 {
