@@ -27,6 +27,9 @@ struct rv_api_options {
     enum rv_err (*health)(void *self);
     /* Bytes of the store's files, for metrics; NULL: not known. From the api's thread. */
     int64_t (*store_bytes)(void *self);
+    /* Spans sent to a collector, and dropped, for metrics; false, or NULL: there is no collector.
+     * From the api's thread. */
+    bool (*spans)(void *self, uint64_t *ret_sent, uint64_t *ret_dropped);
     void *self;
     struct rv_egress_hook egress; /* on the api's thread; NULL: nobody knows */
 };

@@ -4,6 +4,7 @@
 
 #include "base/histogram.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Answers by their status: below 400, of the caller's making, of the server's. */
@@ -19,6 +20,9 @@ struct rv_api_counts {
     uint64_t connections;           /* open now */
     uint64_t calls;                 /* with the scheduler now */
     int64_t store_bytes;            /* 0: not known */
+    bool has_spans;                 /* there is a collector: */
+    uint64_t spans_sent;
+    uint64_t spans_dropped;
     struct rv_histogram submission; /* from the whole request to its answer, if it did not wait */
     struct rv_histogram reply;
 };

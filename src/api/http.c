@@ -401,6 +401,9 @@ static void counts_show(struct rv_api *api, struct rv_answer *answer)
     api->counts.calls = atomic_load(&api->outstanding);
     if (api->options.store_bytes != NULL)
         api->counts.store_bytes = api->options.store_bytes(api->options.self);
+    if (api->options.spans != NULL)
+        api->counts.has_spans = api->options.spans(api->options.self, &api->counts.spans_sent,
+                                                   &api->counts.spans_dropped);
     answer->counts = &api->counts;
 }
 

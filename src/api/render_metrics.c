@@ -82,8 +82,7 @@ static void attempts_put(struct rv_buf *buf, const struct rv_counts *counts)
     for (unsigned i = 0; i < RV_ATTEMPT_STATE_COUNT; i++) {
         enum rv_attempt_state state = (enum rv_attempt_state)i;
         if (state != RV_ATTEMPT_NONE && !rv_attempt_state_live(state))
-            labelled(buf, name, "outcome", rv_attempt_state_text(state),
-                     counts->attempts_ended[i]);
+            labelled(buf, name, "outcome", rv_attempt_state_text(state), counts->attempts_ended[i]);
     }
     name = "reeve_failures_total";
     head(buf, name, "counter", "Failures that agents reported, by class.");
@@ -175,7 +174,7 @@ static void answers_put(struct rv_buf *buf, const struct rv_api_counts *counts)
         bool none = i == RV_ROUTES_MAX;
         if (!none && routes[i].method == NULL)
             i = RV_ROUTES_MAX, none = true;
-        for (unsigned class = 0; class < RV_ANSWER_CLASSES; class++)
+        for (unsigned class = 0; class < RV_ANSWER_CLASSES; class ++)
             if (counts->answers[i][class] > 0)
                 rv_buf_printf(buf, "%s{method=\"%s\",route=\"%s\",status=\"%s\"} %llu\n", name,
                               none ? "" : routes[i].method, none ? "" : routes[i].pattern,
@@ -200,6 +199,11 @@ static void api_put(struct rv_buf *buf, const struct rv_api_counts *counts)
               &counts->reply);
     plain(buf, "reeve_store_bytes", "gauge", "Size of the state store's files.",
           counts->store_bytes > 0 ? (uint64_t)counts->store_bytes : 0);
+    if (!counts->has_spans)
+        return;
+    head(buf, "reeve_spans_total", "counter", "Spans that the collector took, and those dropped.");
+    labelled(buf, "reeve_spans_total", "result", "sent", counts->spans_sent);
+    labelled(buf, "reeve_spans_total", "result", "dropped", counts->spans_dropped);
 }
 
 void rv_render_metrics(struct rv_answer *answer, const struct rv_call *call)

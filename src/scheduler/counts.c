@@ -9,8 +9,7 @@ static int64_t us_between(int64_t from_ms, int64_t until_ms)
     return from_ms > 0 && until_ms > from_ms ? (until_ms - from_ms) * 1000 : 0;
 }
 
-/* Did the attempt end in this batch? Its step came with attempt `was_attempt` in state `was`. */
-static bool ended_now(const struct work_step *step, uint32_t number)
+bool attempt_ended_now(const struct work_step *step, uint32_t number)
 {
     return number > step->was_attempt ||
            (number == step->was_attempt && rv_attempt_state_live(step->was));
@@ -32,7 +31,7 @@ static void step_count(struct rv_counts *counts, const struct work_step *step)
         counts->attempts_begun += row->attempt - step->was_attempt;
         rv_histogram_add(&counts->hand_out_wait, us_between(row->ready_at, row->attempt_at));
     }
-    if (!rv_attempt_state_live(row->attempt_state) && ended_now(step, row->attempt))
+    if (!rv_attempt_state_live(row->attempt_state) && attempt_ended_now(step, row->attempt))
         attempt_count(counts, row->attempt_state, row->attempt_at, row->attempt_ended_at);
 }
 
@@ -44,7 +43,7 @@ void counts_learn(struct rv_scheduler *s, struct work *work)
     for (size_t i = 0; i < work->attempts_count; i++) {
         const struct rv_attempt *row = &work->attempts[i];
         const struct work_step *step = work_step_of(work, row->step.number);
-        if (step != NULL && ended_now(step, row->number))
+        if (step != NULL && attempt_ended_now(step, row->number))
             attempt_count(counts, row->state, row->attempt_at, row->ended_at);
     }
     for (size_t i = 0; i < work->alerts_count; i++)
@@ -125,8 +124,8 @@ enum rv_err query_metrics(struct rv_scheduler *s, struct pending *p)
     out->calls_parked = s->parked_by_serial.count;
     for (const struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
         bool others = out->agents_count >= RV_METRICS_AGENTS_MAX;
-        struct rv_agent_count *row = &out->agents[others ? RV_METRICS_AGENTS_MAX
-                                                         : out->agents_count];
+        struct rv_agent_count *row =
+            &out->agents[others ? RV_METRICS_AGENTS_MAX : out->agents_count];
         if (!others)
             row->agent = rv_arena_str(arena, rv_str_of(kind->name));
         out->agents_count += out->agents_count <= RV_METRICS_AGENTS_MAX;

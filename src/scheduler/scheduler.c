@@ -409,8 +409,10 @@ static void batch_act(struct rv_scheduler *s)
             continue;
         }
         remember(s, w);
-        if (w->changed)
+        if (w->changed) {
             counts_learn(s, w);
+            spans_learn(s, w);
+        }
         for (size_t i = 0; w->changed && i < w->alerts_count; i++)
             log_alert(s, &w->alerts[i]);
         if (w->changed || (w->task != NULL && s->enlistment.shared))

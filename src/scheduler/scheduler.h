@@ -46,6 +46,14 @@ struct rv_scheduler_copies {
     void *self;
 };
 
+/* Who watches traces: told of a task, step or attempt once its end is committed. It must be quick:
+ * what it cannot take at once it does without. Texts are borrowed for the call. */
+struct rv_span;
+struct rv_scheduler_spans {
+    void (*take)(void *self, const struct rv_span *span);
+    void *self;
+};
+
 struct rv_scheduler_options {
     struct rv_store *store; /* borrowed */
     struct rv_str boot;     /* random id of this process */
@@ -62,6 +70,7 @@ struct rv_scheduler_options {
     struct rv_scheduler_log log;
     struct rv_scheduler_copies copies; /* open NULL: this store has none */
     struct rv_scheduler_outlet outlet; /* send NULL: this server has no webhooks */
+    struct rv_scheduler_spans spans;   /* take NULL: nobody watches */
 };
 
 /* Takes its place in the store. Errors of the store pass through. */

@@ -32,6 +32,7 @@ struct work_step {
     const struct rv_step *row;
     enum rv_attempt_state was; /* as loaded: its newest attempt, and that one's number */
     uint32_t was_attempt;
+    bool was_over; /* control had left it */
     bool dirty;
     bool insert;
     bool assigned; /* its attempt is handed out in this batch */
@@ -419,6 +420,13 @@ RV_CHECK enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p);
 /* counts.c */
 /* The task's change is committed. */
 void counts_learn(struct rv_scheduler *s, struct work *work);
+/* Did the attempt end in this batch? Its step came with attempt `was_attempt` in state `was`. */
+bool attempt_ended_now(const struct work_step *step, uint32_t number);
+
+/* spans.c: after the commit, as counts_learn. */
+void spans_learn(struct rv_scheduler *s, const struct work *work);
+/* Whether control has left the step for good, but for an operator. */
+bool step_over(const struct rv_task *task, const struct rv_step *step);
 /* The calls that are answered for good. */
 void counts_submissions(struct rv_scheduler *s, const struct rv_call_submit *submit);
 void counts_replies(struct rv_scheduler *s, const struct rv_call_replies *replies);

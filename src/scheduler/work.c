@@ -58,8 +58,10 @@ static enum rv_err work_step_add(struct rv_scheduler *s, struct work *work,
 {
     if (!GROW(s->batch.arena, work->steps, work->steps_count, work->steps_room))
         return RV_ERR_MEMORY;
-    work->steps[work->steps_count++] = (struct work_step){
-        .row = row, .was = row->attempt_state, .was_attempt = row->attempt};
+    work->steps[work->steps_count++] = (struct work_step){.row = row,
+                                                          .was = row->attempt_state,
+                                                          .was_attempt = row->attempt,
+                                                          .was_over = step_over(work->task, row)};
     return RV_OK;
 }
 
@@ -236,8 +238,10 @@ static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
     struct work_step *step = &work->steps[work->steps_count - 1];
     step->dirty = true;
     step->insert = planned->insert;
-    if (planned->insert)
+    if (planned->insert) {
         step->was_attempt = 0;
+        step->was_over = false;
+    }
     return RV_OK;
 }
 

@@ -257,6 +257,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
                                        .retain_ms = retain_ms,
                                        .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],
                                        .secrets = values[OPTION_SECRETS],
+                                       .otlp = values[OPTION_OTLP],
                                        .tls_cert = values[OPTION_TLS_CERT],
                                        .tls_key = values[OPTION_TLS_KEY],
                                        .behind_proxy = values[OPTION_BEHIND_PROXY] != NULL};

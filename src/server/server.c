@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "json/json.h"
 #include "notify/webhook/webhook.h"
+#include "observe/export/export.h"
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "server/inside.h"
@@ -57,6 +58,7 @@ struct server {
     struct rv_tls_files tls;
     struct rv_secrets *secrets;
     struct rv_webhook webhook;
+    struct rv_export *spans; /* NULL: nobody watches traces */
     struct rv_inside *inside;
     struct rv_http *http; /* NULL: the role of the http agent is not this server's */
     struct rv_thread scheduler_thread;
@@ -216,6 +218,31 @@ static enum rv_err copy_open(void *self, struct rv_copy **ret_copy)
     return rv_store_sqlite_copy(server->store, ret_copy);
 }
 
+/* Before the scheduler, which tells it what has ended. */
+static int spans_open(struct server *server, const char *url)
+{
+    char why[RV_EXPORT_WHY_BYTES] = "";
+    if (url == NULL)
+        return 0;
+    enum rv_err err = rv_export_open(rv_str_of(url), rv_str_of(server->boot), &server->spans, why);
+    if (err == RV_OK)
+        return 0;
+    fprintf(stderr, "reeve serve: --otlp %s: %s\n", url, why[0] ? why : rv_err_text(err));
+    return err == RV_ERR_INVALID ? EXIT_USAGE : rv_err_exit(err);
+}
+
+/* On the api's thread. */
+static bool spans_count(void *self, uint64_t *ret_sent, uint64_t *ret_dropped)
+{
+    struct server *server = self;
+    if (server->spans == NULL)
+        return false;
+    struct rv_export_counts counts = rv_export_count(server->spans);
+    *ret_sent = counts.sent;
+    *ret_dropped = counts.dropped;
+    return true;
+}
+
 static int scheduler_open(struct server *server, const struct rv_server_options *given)
 {
     struct rv_scheduler_options options = {
@@ -226,6 +253,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .log = {.write = scheduler_log},
         .copies = {.open = copy_open, .self = server},
         .outlet = rv_webhook_outlet(&server->webhook),
+        .spans = {.take = server->spans != NULL ? rv_export_take : NULL, .self = server->spans},
         .scan_interval_ms = given->scan_interval_ms,
         .retain_ms = given->retain_ms,
     };
@@ -411,6 +439,7 @@ static int api_open(struct server *server, const struct rv_server_options *told,
         .heads_bytes = told->behind_proxy ? PROXY_HEADS_BYTES : 0,
         .health = store_health,
         .store_bytes = store_bytes,
+        .spans = spans_count,
         .self = server,
         .egress = {.refusal = egress_refusal, .self = (void *)(uintptr_t)told->egress}};
     enum rv_err err = rv_api_open(&options, &server->api);
@@ -602,11 +631,14 @@ int rv_server_run(const struct rv_server_options *options)
     if (result == 0) {
         boot_make(&server);
         rv_mailbox_init(&server.mailbox, offsetof(struct rv_call, next));
-        result = store_open(&server, options->store);
+        result = spans_open(&server, options->otlp);
+        if (result == 0)
+            result = store_open(&server, options->store);
         if (result == 0) {
             result = server_open(&server, options, &listen_fd, port, &signals);
             server.store->ops->close(server.store);
         }
+        rv_export_close(server.spans);
         rv_mailbox_done(&server.mailbox);
     }
     if (listen_fd >= 0)

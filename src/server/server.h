@@ -25,6 +25,7 @@ struct rv_server_options {
     bool behind_proxy;              /* others come in through a proxy that speaks TLS */
     const char *webhook_secrets;    /* path of the file; NULL: beside the store, made if need be */
     const char *secrets;            /* folder of secrets; NULL: none */
+    const char *otlp;               /* URL of a collector of spans; NULL: none */
 };
 
 /* Runs until SIGTERM or SIGINT, then stops within 5 s; a second signal ends the process at once.
