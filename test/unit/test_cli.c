@@ -139,7 +139,7 @@ static void test_words_refusals(void **state)
     refused("xyzzy", "there is no command \"xyzzy\"; \"reeve help\" lists all");
     refused("submit s/w --priorty 3", "unknown option --priorty; did you mean --priority?");
     refused("submit s/w --xyzzy", "unknown option --xyzzy; see \"reeve help submit\"");
-    refused("tasks --key k", "unknown option --key; see \"reeve help tasks\"");
+    refused("tasks --lines k", "unknown option --lines; see \"reeve help tasks\"");
     refused("--input {} submit s/w",
             "unknown option --input; options of a command stand after it; see \"reeve help\"");
     refused("submit s/w --key", "--key needs a value: --key KEY (the same key is the same task, "
