@@ -182,6 +182,12 @@ static enum rv_err op_list_alerts(struct rv_store *store, struct rv_arena *arena
            ret_count);
 }
 
+static enum rv_err op_find_alert(struct rv_store *store, struct rv_arena *arena,
+                                 struct rv_str source, struct rv_alert *ret_alert, bool *ret_found)
+{
+    ACROSS(store, BOUNDARY_LIST, find_alert, arena, source, ret_alert, ret_found);
+}
+
 static enum rv_err op_list_messages(struct rv_store *store, struct rv_arena *arena,
                                     struct rv_task_id task, uint32_t after, size_t limit,
                                     struct rv_message *ret_messages, size_t *ret_count)
@@ -232,6 +238,7 @@ static const struct rv_store_ops ops = {
     .list_attempts = op_list_attempts,
     .list_late_replies = op_list_late,
     .list_alerts = op_list_alerts,
+    .find_alert = op_find_alert,
     .list_messages = op_list_messages,
     .list_deliveries = op_list_deliveries,
     .list_workflows = op_list_workflows,

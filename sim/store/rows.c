@@ -84,7 +84,7 @@ static uint64_t with_alert(uint64_t sum, const struct rv_alert *a)
 {
     sum = with(with(with_int(sum, a->id), a->step), a->kind);
     sum = with_int(with_int(with_int(sum, a->raised_at), a->acked_at), a->closed_at);
-    return with_str(with_str(sum, a->acked_by), a->message);
+    return with_str(with_str(with_str(sum, a->acked_by), a->message), a->source);
 }
 
 static uint64_t with_message(uint64_t sum, const struct rv_message *m)

@@ -167,8 +167,11 @@ static bool wrote(const struct tap *tap, const struct rv_batch *batch)
         any = any || batch->changes[i].outcome == RV_OK;
     for (size_t i = 0; i < batch->records_count; i++)
         any = any || batch->records[i].outcome == RV_OK;
+    for (size_t i = 0; i < batch->raises_count; i++)
+        any = any || batch->raises[i].outcome == RV_OK;
     if (batch->sweep != NULL && batch->sweep->outcome == RV_OK)
-        any = any || batch->sweep->tasks_gone + batch->sweep->keys_gone > 0;
+        any = any || batch->sweep->tasks_gone + batch->sweep->keys_gone +
+                             batch->sweep->alerts_gone > 0;
     return any;
 }
 
@@ -453,6 +456,13 @@ static enum rv_err tap_op_list_alerts(struct rv_store *store, struct rv_arena *a
                                              ret_alerts, ret_count);
 }
 
+static enum rv_err tap_op_find_alert(struct rv_store *store, struct rv_arena *arena,
+                                     struct rv_str source, struct rv_alert *ret_alert,
+                                     bool *ret_found)
+{
+    return inner_of(store)->ops->find_alert(inner_of(store), arena, source, ret_alert, ret_found);
+}
+
 static enum rv_err tap_op_list_messages(struct rv_store *store, struct rv_arena *arena,
                                         struct rv_task_id task, uint32_t after, size_t limit,
                                         struct rv_message *ret_messages, size_t *ret_count)
@@ -506,6 +516,7 @@ static const struct rv_store_ops ops = {
     .list_attempts = tap_op_list_attempts,
     .list_late_replies = tap_op_list_late,
     .list_alerts = tap_op_list_alerts,
+    .find_alert = tap_op_find_alert,
     .list_messages = tap_op_list_messages,
     .list_deliveries = tap_op_list_deliveries,
     .list_workflows = tap_op_list_workflows,

@@ -93,6 +93,7 @@ static struct rv_change change_keep(struct unsettled *u, const struct rv_change 
     for (size_t i = 0; i < of->alerts_count; i++) {
         keep(u, &alerts[i].acked_by);
         keep(u, &alerts[i].message);
+        keep(u, &alerts[i].source);
     }
     change.alerts = alerts;
     struct rv_message *messages = rows_keep(u, of->messages, of->messages_count, sizeof *messages);

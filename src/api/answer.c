@@ -81,6 +81,14 @@ void rv_render_publish(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(&answer->body, '}');
 }
 
+void rv_render_raise(struct rv_answer *answer, const struct rv_call *call)
+{
+    answer->status = call->u.raise.known ? 200 : 201;
+    rv_put_open(&answer->body, '{');
+    rv_put_task(&answer->body, "alert", (struct rv_task_id){call->u.raise.alert});
+    rv_buf_add_char(&answer->body, '}');
+}
+
 void rv_render_ack(struct rv_answer *answer, const struct rv_call *call)
 {
     rv_put_open(&answer->body, '{');

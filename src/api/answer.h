@@ -37,6 +37,7 @@ void rv_render_replies(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_leases(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_operate(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_ack(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_raise(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_retry(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_messages(struct rv_answer *answer, const struct rv_call *call);
 /* Events; 204 for a reader that has heard all there is. */

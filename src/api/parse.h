@@ -33,6 +33,8 @@ bool rv_parse_resume(struct rv_parser *parser, const struct rv_request_line *req
                      struct rv_call *call);
 bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *request,
                   struct rv_call *call);
+bool rv_parse_raise(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call);
 bool rv_parse_retry(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call);
 bool rv_parse_messages(struct rv_parser *parser, const struct rv_request_line *request,

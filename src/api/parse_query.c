@@ -151,6 +151,20 @@ bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *reques
            rv_body_by(parser, &body, &call->u.ack.by);
 }
 
+bool rv_parse_raise(struct rv_parser *parser, const struct rv_request_line *request,
+                    struct rv_call *call)
+{
+    static const char *const names[] = {"source", "message", NULL};
+    struct rv_call_raise *raise = &call->u.raise;
+    struct rv_body body;
+    return rv_args_only(parser, request, no_query) &&
+           rv_body_read(parser, request->body, false, names, &body) &&
+           rv_body_text(parser, &body, "source", RV_ALERT_SOURCE_BYTES_MAX, &raise->source) &&
+           rv_body_need(parser, &body, "source", raise->source) &&
+           rv_body_text(parser, &body, "message", RV_ALERT_MESSAGE_BYTES_MAX, &raise->message) &&
+           rv_body_need(parser, &body, "message", raise->message);
+}
+
 bool rv_parse_retry(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call)
 {

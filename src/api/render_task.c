@@ -215,7 +215,9 @@ void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
 {
     rv_put_open(buf, '{');
     rv_put_task(buf, "alert", (struct rv_task_id){alert->id});
-    rv_put_task(buf, "task", alert->task);
+    if (alert->task.value != 0)
+        rv_put_task(buf, "task", alert->task);
+    rv_put_text_if(buf, "source", alert->source);
     if (alert->step != 0)
         rv_put_step(buf, "step", (struct rv_step_id){alert->task, alert->step});
     rv_put_text(buf, "kind", rv_str_of(rv_alert_kind_text(alert->kind)));

@@ -63,6 +63,7 @@ static const struct rv_route routes[] = {
     ROUTE(GET,  "/v1/workflows",                TASKS | AUTHOR,    WORKFLOWS, workflows, workflows),
     ROUTE(GET,  "/v1/workflows/{namespace}/{name}", TASKS | AUTHOR, WORKFLOWS, workflow,  workflow),
     ROUTE(GET,  "/v1/alerts",                   TASKS,              ALERTS,    alerts,    alerts),
+    ROUTE(POST, "/v1/alerts",                   SUBMITTER,          RAISE,     raise,     raise),
     ROUTE(POST, "/v1/alerts/{alert}/ack",       OPERATOR,           ACK,       ack,       ack),
     ROUTE(POST, "/v1/alerts/{alert}/retry",     OPERATOR,           RETRY,     retry,     retry),
     ROUTE(GET,  "/v1/agents",                   READER,             AGENTS,    nothing,   agents),

@@ -39,6 +39,8 @@ enum {
     RV_SELECTIONS_MAX = 1000,
     RV_BULKS_OPEN_MAX = 16,              /* bulk commands under way or paused */
     RV_BULK_RATE_MAX = 1000,             /* tasks a second */
+    RV_ALERT_SOURCE_BYTES_MAX = 512,     /* what an alert from outside is about */
+    RV_ALERT_MESSAGE_BYTES_MAX = 2048,
     RV_POISON_DEATHS = 3,                /* dead instances on one step that raise an alert */
     RV_NO_AGENT_ALERT_MS = 5 * 60 * 1000 /* a step that no agent takes */
 };

@@ -17,7 +17,8 @@ void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *i
 {
     struct rv_arena *arena = &cli->arena;
     struct rv_str step = cli_str(alert, "step");
-    struct rv_str where = step.len ? step : cli_str(alert, "task");
+    struct rv_str task = cli_str(alert, "task");
+    struct rv_str where = step.len ? step : task.len ? task : cli_str(alert, "source");
     struct rv_str who = cli_text_clean(arena, cli_str(alert, "acknowledgedBy"));
     int64_t raised = cli_instant(alert, "raisedAt");
     int64_t acked = cli_instant(alert, "acknowledgedAt");

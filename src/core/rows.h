@@ -129,7 +129,7 @@ struct rv_late_reply {
 
 struct rv_alert {
     int64_t id;
-    struct rv_task_id task;
+    struct rv_task_id task; /* none: it is of no task, but has a source */
     uint32_t step; /* number; 0: the task as a whole */
     enum rv_alert_kind kind;
     int64_t raised_at;
@@ -137,6 +137,7 @@ struct rv_alert {
     int64_t closed_at; /* 0: its cause still stands */
     struct rv_str acked_by;
     struct rv_str message;
+    struct rv_str source; /* of one that is of no task: what it is about, once for each */
 };
 
 /* What the server and its operators keep beside tasks. Those who share a kind agree on its keys

@@ -119,7 +119,7 @@ static bool try_again(struct relay *relay, enum rv_err err)
 
 /* ---- rows ---- */
 
-/* The one place where rows are given up; an operator hears of each. */
+/* The one place where rows are given up. For one that is too old an operator was called by then. */
 static void row_report(const struct relay *relay, const struct rv_row *row)
 {
     rv_log(RV_LOG_ERROR, row->verdict == RV_ROW_OLD ? "relay-row-too-old" : "relay-row-refused",
@@ -296,7 +296,7 @@ static bool batches_make(struct relay *relay)
 
 static bool sender_make(struct relay *relay)
 {
-    enum rv_err err = rv_sender_start(&relay->sender, relay->options->url,
+    enum rv_err err = rv_sender_start(&relay->sender, relay->options->url, rv_str_of(relay->path),
                                       relay->options->once ? PATIENCE_MS : 0);
     relay->err = err;
     if (err != RV_OK)

@@ -4,6 +4,8 @@
 #include "base/time.h"
 #include "json/json.h"
 
+#include <stdio.h>
+
 enum { PRIORITY_MAX = 9, WORKFLOW_BYTES_MAX = 3 * RV_NAME_BYTES_MAX + 2 };
 
 /* ---- before it is sent ---- */
@@ -164,5 +166,43 @@ enum rv_rows_answer rv_rows_read(struct rv_arena *arena, struct rv_arena *scratc
         return err == RV_ERR_MEMORY ? RV_ROWS_LATER : RV_ROWS_STRANGE;
     for (size_t i = 0; i < count; i++)
         receipt_take(arena, &rows[indexes[i]], &receipts[i]);
+    return RV_ROWS_READ;
+}
+
+/* ---- the alert ---- */
+
+enum { SOURCE_BYTES = RV_ALERT_SOURCE_BYTES_MAX + 1, DATABASE_BYTES_MAX = 512 };
+
+enum rv_err rv_row_alert_write(struct rv_buf *body, const struct rv_row *row,
+                               struct rv_str database)
+{
+    char source[SOURCE_BYTES], message[RV_ALERT_MESSAGE_BYTES_MAX + 1];
+    if (database.len > DATABASE_BYTES_MAX)
+        database.len = DATABASE_BYTES_MAX;
+    snprintf(source, sizeof source, "outbox/%lld/%.*s", (long long)row->id,
+             RV_STR_FMT(row->item.key));
+    snprintf(message, sizeof message, "row %lld of %.*s, key %.*s: %.*s", (long long)row->id,
+             RV_STR_FMT(database), RV_STR_FMT(row->item.key), RV_STR_FMT(row->why));
+    rv_buf_reset(body);
+    rv_buf_lit(body, "{\"source\":");
+    rv_json_write_string(body, rv_str_of(source));
+    rv_buf_lit(body, ",\"message\":");
+    rv_json_write_string(body, rv_str_of(message));
+    rv_buf_lit(body, "}");
+    return body->failed;
+}
+
+enum rv_rows_answer rv_row_alert_read(int status, enum rv_err *ret_err)
+{
+    *ret_err = RV_OK;
+    if (status == 200 || status == 201)
+        return RV_ROWS_READ;
+    if (status == 401 || status == 403)
+        return RV_ROWS_DENIED;
+    if (status_passes(status))
+        return RV_ROWS_LATER;
+    if (status < 400 || status == 404 || status == 405)
+        return RV_ROWS_STRANGE;
+    *ret_err = RV_ERR_REFUSED;
     return RV_ROWS_READ;
 }

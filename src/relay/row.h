@@ -55,4 +55,12 @@ enum rv_rows_answer rv_rows_read(struct rv_arena *arena, struct rv_arena *scratc
                                  struct rv_row *rows, const size_t *indexes, size_t count,
                                  int status, struct rv_str body);
 
+/* Writes the body of a call that raises an alert about a row that is OLD: one for the row, however
+ * often it is made. MEMORY. */
+RV_CHECK enum rv_err rv_row_alert_write(struct rv_buf *body, const struct rv_row *row,
+                                        struct rv_str database);
+/* What the answer to that means: READ, the operator is called, or never will be (REFUSED in
+ * *ret_err). */
+enum rv_rows_answer rv_row_alert_read(int status, enum rv_err *ret_err);
+
 #endif

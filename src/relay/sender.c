@@ -122,7 +122,7 @@ static enum rv_rows_answer batch_try(struct rv_sender *sender, struct rv_batch *
 }
 
 /* Until each row has its verdict. */
-static void batch_send(struct rv_sender *sender, struct rv_batch *batch)
+static void rows_send(struct rv_sender *sender, struct rv_batch *batch)
 {
     int64_t begun_at = rv_clock_mono_ms();
     size_t most = RV_BATCH_ROWS;
@@ -135,6 +135,7 @@ static void batch_send(struct rv_sender *sender, struct rv_batch *batch)
         left = waiting_count(batch);
         if (left < before) {
             back_tell(sender);
+            batch->err = RV_OK;
             failures = 0;
             continue;
         }
@@ -142,6 +143,72 @@ static void batch_send(struct rv_sender *sender, struct rv_batch *batch)
         if (meant != RV_ROWS_HALVE && !pause_make(sender, batch, failures++, begun_at, err))
             return;
     }
+}
+
+/* ---- rows that are too old ---- */
+
+static enum rv_rows_answer alert_try(struct rv_sender *sender, struct rv_batch *batch,
+                                     const struct rv_row *row)
+{
+    struct rv_answer answer;
+    enum rv_err err = rv_row_alert_write(&sender->body, row, sender->database);
+    if (err != RV_OK) {
+        why_set(batch, rv_err_text(err));
+        return RV_ROWS_LATER;
+    }
+    struct rv_call call = {.path = "/v1/alerts",
+                           .body = sender->body.at,
+                           .body_bytes = sender->body.len,
+                           .repeatable = 1};
+    int result = rv_client_request(sender->client, &call, &answer);
+    enum rv_rows_answer meant = RV_ROWS_LATER;
+    why_set(batch, rv_client_error(sender->client));
+    if (result == RV_RESULT_OK || result == RV_RESULT_REFUSED)
+        meant = rv_row_alert_read(answer.status, &err);
+    rv_answer_free(&answer);
+    if (err != RV_OK)
+        rv_log(RV_LOG_ERROR, "relay-alert-refused", RV_LOG_INT("row", row->id),
+               RV_LOG_STR("why", rv_str_of(batch->why)));
+    return meant;
+}
+
+/* False: the server was asked to take the alert for as long as we may. */
+static bool alert_raise(struct rv_sender *sender, struct rv_batch *batch, const struct rv_row *row)
+{
+    int64_t begun_at = rv_clock_mono_ms();
+    for (unsigned failures = 0; !atomic_load(&sender->stopped); failures++) {
+        enum rv_rows_answer meant = alert_try(sender, batch, row);
+        if (meant == RV_ROWS_READ) {
+            back_tell(sender);
+            batch->err = RV_OK;
+            return true;
+        }
+        enum rv_err err = meant == RV_ROWS_DENIED ? RV_ERR_REFUSED : RV_ERR_BUSY;
+        if (!pause_make(sender, batch, failures, begun_at, err))
+            return false;
+    }
+    return false;
+}
+
+/* An operator is called before the row is marked: whoever dies in between calls again, for the same
+ * alert. A row for which nobody could be called waits. */
+static void alerts_raise(struct rv_sender *sender, struct rv_batch *batch)
+{
+    bool heard = batch->err == RV_OK;
+    for (size_t i = 0; i < batch->count; i++) {
+        struct rv_row *row = &batch->rows[i];
+        if (row->verdict != RV_ROW_OLD)
+            continue;
+        heard = heard && alert_raise(sender, batch, row);
+        if (!heard)
+            row->verdict = RV_ROW_WAITS;
+    }
+}
+
+static void batch_send(struct rv_sender *sender, struct rv_batch *batch)
+{
+    rows_send(sender, batch);
+    alerts_raise(sender, batch);
 }
 
 static void sender_run(void *self)
@@ -158,10 +225,11 @@ static void sender_run(void *self)
 
 /* ---- the thread ---- */
 
-enum rv_err rv_sender_start(struct rv_sender *sender, const char *url, int64_t patience_ms)
+enum rv_err rv_sender_start(struct rv_sender *sender, const char *url, struct rv_str database,
+                            int64_t patience_ms)
 {
     struct rv_client_options options = {.timeout_ms = CALL_TIMEOUT_MS, .patience_ms = -1};
-    *sender = (struct rv_sender){.patience_ms = patience_ms};
+    *sender = (struct rv_sender){.database = database, .patience_ms = patience_ms};
     sender->client = rv_client_open(url, &options);
     if (sender->client == NULL)
         return RV_ERR_INVALID;

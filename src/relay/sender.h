@@ -1,4 +1,5 @@
-/* sender.h - a thread that sends batches of rows until the server has decided each. */
+/* sender.h - a thread that sends batches of rows until the server has decided each, and calls an
+ * operator for those that are too old. */
 #ifndef RV_RELAY_SENDER_H
 #define RV_RELAY_SENDER_H
 
@@ -28,6 +29,7 @@ struct rv_batch {
  * order of their ids, as long as the server takes them. */
 struct rv_sender {
     struct rv_client *client; /* owned */
+    struct rv_str database;   /* whose rows they are, for people; borrowed */
     struct rv_thread thread;
     struct rv_mailbox in;
     struct rv_mailbox out;
@@ -43,7 +45,7 @@ struct rv_sender {
 
 /* INVALID: `url` is none. MEMORY. */
 RV_CHECK enum rv_err rv_sender_start(struct rv_sender *sender, const char *url,
-                                     int64_t patience_ms);
+                                     struct rv_str database, int64_t patience_ms);
 void rv_sender_give(struct rv_sender *sender, struct rv_batch *batch);
 /* A batch that is done with, or NULL after `wait_ms`. */
 struct rv_batch *rv_sender_take(struct rv_sender *sender, int64_t wait_ms);

@@ -32,6 +32,7 @@ enum rv_call_kind {
     RV_CALL_LEASES,     /* u.leases */
     RV_CALL_OPERATE,    /* u.operate: resubmit, undo, cancel, skip, suspend, resume */
     RV_CALL_ACK,        /* u.ack */
+    RV_CALL_RAISE,      /* u.raise: an alert of no task */
     RV_CALL_SHOW,       /* u.show: a task; may be parked until it changes */
     RV_CALL_STEPS,      /* u.list */
     RV_CALL_ATTEMPTS,   /* u.list */
@@ -291,6 +292,13 @@ struct rv_call_ack {
     struct rv_str by;
 };
 
+struct rv_call_raise {
+    struct rv_str source; /* in: what it is about; there is one alert for each */
+    struct rv_str message;
+    int64_t alert; /* out */
+    bool known;    /* out: it was raised before */
+};
+
 struct rv_agent_count {
     struct rv_str agent; /* absent: all those beyond the bound together */
     uint64_t waiting;    /* steps ready for it that no instance took */
@@ -432,6 +440,7 @@ struct rv_call {
         struct rv_call_leases leases;
         struct rv_call_operate operate;
         struct rv_call_ack ack;
+        struct rv_call_raise raise;
         struct rv_call_show show;
         struct rv_call_list list;
         struct rv_call_agents agents;

@@ -92,6 +92,8 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.workflows_count = s->batch.publishes_count;
         batch.acks = s->batch.acks;
         batch.acks_count = s->batch.acks_count;
+        batch.raises = s->batch.raises;
+        batch.raises_count = s->batch.raises_count;
         batch.records = s->batch.records;
         batch.records_count = s->batch.records_count;
         batch.deliveries = s->batch.deliveries;
@@ -145,8 +147,8 @@ static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *change
 
 static size_t taskless_count(const struct rv_scheduler *s)
 {
-    return s->batch.publishes_count + s->batch.acks_count + s->batch.records_count +
-           s->batch.deliveries_count;
+    return s->batch.publishes_count + s->batch.acks_count + s->batch.raises_count +
+           s->batch.records_count + s->batch.deliveries_count;
 }
 
 /* What belongs to no task is written by itself once the batch was refused. */

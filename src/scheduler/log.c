@@ -20,8 +20,14 @@ void log_alert(struct rv_scheduler *s, const struct rv_alert *alert)
     char task[RV_ID_TEXT_BYTES];
     struct rv_buf fields;
     rv_buf_init(&fields, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_printf(&fields, "{\"task\":\"%s\",\"step\":%u,\"alert\":\"%s\",\"message\":",
-                  rv_task_text(alert->task, task).at, alert->step, rv_alert_kind_text(alert->kind));
+    if (alert->task.value == 0) {
+        rv_buf_lit(&fields, "{\"source\":");
+        rv_json_write_string(&fields, alert->source);
+    } else {
+        rv_buf_printf(&fields, "{\"task\":\"%s\",\"step\":%u", rv_task_text(alert->task, task).at,
+                      alert->step);
+    }
+    rv_buf_printf(&fields, ",\"alert\":\"%s\",\"message\":", rv_alert_kind_text(alert->kind));
     rv_json_write_string(&fields, payload ? work->task->input : alert->message);
     rv_buf_lit(&fields, "}");
     log_event(s, RV_LOG_WARNING, "alert", rv_buf_str(&fields));

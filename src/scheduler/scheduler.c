@@ -179,13 +179,6 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     return err;
 }
 
-static enum rv_err decide_ack(struct rv_scheduler *s, struct pending *p)
-{
-    s->batch.acks[s->batch.acks_count++] = (struct rv_ack){
-        .alert = p->call->u.ack.alert, .at = s->batch.now, .by = p->call->u.ack.by};
-    return RV_OK;
-}
-
 static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
 {
     switch (p->call->kind) {
@@ -200,7 +193,9 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_PUBLISH:
         return publish_decide(s, p);
     case RV_CALL_ACK:
-        return decide_ack(s, p);
+        return ack_decide(s, p);
+    case RV_CALL_RAISE:
+        return raise_decide(s, p);
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
         return key_decide(s, p);
@@ -359,8 +354,13 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
         return;
     case RV_CALL_DELIVERED:
     case RV_CALL_PUBLISH:
-    case RV_CALL_ACK:
         taskless_act(s, p);
+        return;
+    case RV_CALL_ACK:
+        ack_act(s, p);
+        return;
+    case RV_CALL_RAISE:
+        raise_act(s, p);
         return;
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
@@ -394,7 +394,6 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
 
 static void batch_act(struct rv_scheduler *s)
 {
-    size_t ack = 0;
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
         if (w->dropped) {
             /* Somebody else moved the task: look again. An offender waits for its operator. */
@@ -418,13 +417,7 @@ static void batch_act(struct rv_scheduler *s)
         if (w->changed || (w->task != NULL && s->enlistment.shared))
             waiters_tell(s, w);
     }
-    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
-        bool acks = p->call->kind == RV_CALL_ACK && s->batch.taskless == RV_OK;
-        if (acks && s->batch.acks[ack++].outcome == RV_ERR_NOT_FOUND) {
-            p->call->err = RV_ERR_NOT_FOUND;
-            p->call->message = RV_STR("there is no such alert: see `reeve alerts`");
-        }
-    }
+    raises_act(s);
     deliveries_act(s);
     retention_act(s);
     bulks_act(s);
@@ -508,6 +501,7 @@ static size_t call_commands(const struct rv_call *call)
     case RV_CALL_POLL:
     case RV_CALL_OPERATE:
     case RV_CALL_ACK:
+    case RV_CALL_RAISE:
     case RV_CALL_SHOW:
     case RV_CALL_STEPS:
     case RV_CALL_ATTEMPTS:
@@ -565,6 +559,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.records_count = s->batch.records_room = s->batch.record_changes = 0;
     s->batch.records = NULL;
+    s->batch.raises_count = 0;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.sweep = NULL;
@@ -592,6 +587,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     size_t all = batch_bound(s);
     s->batch.publishes = RV_NEW_ARRAY(s->batch.arena, struct rv_workflow_row, all + 1);
     s->batch.acks = RV_NEW_ARRAY(s->batch.arena, struct rv_ack, all + 1);
+    s->batch.raises = RV_NEW_ARRAY(s->batch.arena, struct rv_raise, all + 1);
 }
 
 /* The mistake of a mutant: what the batch says leaves, whatever becomes of its commit. */
@@ -606,7 +602,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
 {
     struct rv_task_id *due = rv_arena_take(s->batch.arena, s->options.findings_max * sizeof *due);
     s->batch.due = due;
-    if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL)
+    if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL ||
+        s->batch.raises == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;

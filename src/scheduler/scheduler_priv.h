@@ -108,6 +108,8 @@ struct pending {
     bool left;                    /* its caller has left: it takes nothing and does not wait */
     bool waits_turn;              /* another change of records comes first, or it is not whole */
     size_t delivery;              /* RETRY: its number among the batch's, from 1; 0: none */
+    size_t ack;                   /* ACK: the same among the acks */
+    size_t raise;                 /* RAISE: the same among the raises */
     bool unanswerable;            /* the poll: no memory for what it was given */
     unsigned tries;               /* batches in which a decision of it did not pass */
     struct pending *asking_next;  /* the next call of this batch that asks for the kind */
@@ -172,6 +174,8 @@ struct batch {
     size_t publishes_count;
     struct rv_ack *acks;
     size_t acks_count;
+    struct rv_raise *raises;
+    size_t raises_count;
     struct rv_record_change *records;
     size_t records_count;
     size_t records_room;
@@ -188,7 +192,7 @@ struct batch {
     bool wrote;           /* a transaction of it was committed */
     bool lost;            /* its commit had an unknown outcome, and the store has nothing of it */
     enum rv_err refused;  /* OK, or with what the store has refused a piece of it for now */
-    enum rv_err taskless; /* OK, or why publishes, acks and records were not written */
+    enum rv_err taskless; /* OK, or why publishes, acks, raises and records were not written */
     unsigned heavy;       /* decisions that used up their budget of inline steps */
 };
 
@@ -401,7 +405,7 @@ RV_CHECK enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_o
                                   uint64_t seed, struct work *work, struct rv_plan **ret_plan);
 void operate_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
-/* A publication, an acknowledgement or a change of a key. */
+/* A publication, an acknowledgement, an alert from outside or a change of a key. */
 void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
@@ -413,6 +417,14 @@ RV_CHECK enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *lis
                                 struct rv_arena *arena);
 /* NULL: no memory. */
 struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_workflow_row *row);
+
+/* alerts.c */
+RV_CHECK enum rv_err ack_decide(struct rv_scheduler *s, struct pending *p);
+void ack_act(struct rv_scheduler *s, struct pending *p);
+RV_CHECK enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p);
+void raise_act(struct rv_scheduler *s, struct pending *p);
+/* After the commit: those of no task are counted and logged. */
+void raises_act(struct rv_scheduler *s);
 
 /* explain.c */
 RV_CHECK enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p);

@@ -69,6 +69,12 @@ struct rv_ack {
     enum rv_err outcome; /* set by commit: OK (also when it was acknowledged before) or NOT_FOUND */
 };
 
+/* An alert of no task, raised unless there is one of its source already. */
+struct rv_raise {
+    struct rv_alert alert;
+    enum rv_err outcome; /* set by commit: OK or DUPLICATE */
+};
+
 /* A record to be written over what is there under its kind and key, or to be taken away. Guarded by
  * `epoch` as a change is. They apply in their order. */
 struct rv_record_change {
@@ -95,7 +101,8 @@ struct rv_delivery_change {
  * `ended_by` or before, and of whose messages none waits for its delivery, is deleted with all that
  * hangs on it. Its key stays, and is deleted in a walk of its own, once that over the tasks has
  * ended, by the ids of tasks: when the task is not there any more and was made at `keys_by` or
- * before. Looked at after all else of the batch, so that what the batch has opened again stays. */
+ * before. With the first piece go alerts of no task that were acknowledged at `ended_by` or before.
+ * Looked at after all else of the batch, so that what the batch has opened again stays. */
 struct rv_sweep {
     int64_t ended_by;
     int64_t keys_by;
@@ -107,6 +114,7 @@ struct rv_sweep {
     struct rv_task_id keys_after;
     size_t tasks_gone;             /* set by commit */
     size_t keys_gone;
+    size_t alerts_gone; /* of no task */
     enum rv_err outcome; /* set by commit: OK or DEPOSED */
 };
 
@@ -117,6 +125,8 @@ struct rv_batch {
     size_t workflows_count;
     struct rv_ack *acks;
     size_t acks_count;
+    struct rv_raise *raises;
+    size_t raises_count;
     struct rv_record_change *records;
     size_t records_count;
     struct rv_delivery_change *deliveries;
@@ -242,6 +252,9 @@ struct rv_store_ops {
     enum rv_err (*list_alerts)(struct rv_store *store, struct rv_arena *arena,
                                struct rv_task_id task, bool open_only, int64_t before, size_t limit,
                                struct rv_alert *ret_alerts, size_t *ret_count);
+    /* The newest of a source; *ret_found false: there is none. */
+    enum rv_err (*find_alert)(struct rv_store *store, struct rv_arena *arena, struct rv_str source,
+                              struct rv_alert *ret_alert, bool *ret_found);
     /* Of one task, by ascending number, after `after`. */
     enum rv_err (*list_messages)(struct rv_store *store, struct rv_arena *arena,
                                  struct rv_task_id task, uint32_t after, size_t limit,

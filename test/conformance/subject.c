@@ -327,6 +327,7 @@ struct rv_alert random_alert(struct subject *subject, struct rv_prng *prng, int6
         .closed_at = FLAG() ? INSTANT() : 0,
         .acked_by = TEXT(),
         .message = TEXT(),
+        .source = TEXT(),
     };
 }
 
@@ -475,6 +476,7 @@ void dump_alert(struct rv_buf *out, const struct rv_alert *alert)
     PUT_INT(alert, closed_at);
     PUT_STR(alert, acked_by);
     PUT_STR(alert, message);
+    PUT_STR(alert, source);
     rv_buf_add_char(out, '\n');
 }
 

@@ -135,6 +135,8 @@ static void an_older_schema_is_brought_up(void **state)
     sql(s, "ALTER TABLE task DROP COLUMN tracestate", ignored);
     sql(s, "DROP TABLE message", ignored);
     sql(s, "DROP TABLE delivery", ignored);
+    sql(s, "DROP INDEX alert_source", ignored);
+    sql(s, "ALTER TABLE alert DROP COLUMN source", ignored);
     sql(s, "INSERT INTO alert(id, task, step, kind, raised_at) VALUES(5, 1000000, 0, 'failed', 9)",
         ignored);
     sql(s, "DELETE FROM schema_version WHERE version > 1", ignored);

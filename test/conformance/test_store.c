@@ -562,6 +562,47 @@ static void alerts_come_in_pages(void **state)
     }
 }
 
+static enum rv_err raise_one(struct subject *s, int64_t id, struct rv_str source)
+{
+    struct rv_raise raise = {
+        .alert = {.id = id, .kind = RV_ALERT_REPORTED, .raised_at = 7, .source = source}};
+    struct rv_batch batch = {.raises = &raise, .raises_count = 1, .number = ++s->number};
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    return raise.outcome;
+}
+
+static int64_t found_of(struct subject *s, struct rv_str source)
+{
+    struct rv_alert alert;
+    bool found = false;
+    assert_int_equal(s->ops->find_alert(s->store, &s->arena, source, &alert, &found), RV_OK);
+    assert_true(!found || rv_str_eq(alert.source, source));
+    return found ? alert.id : 0;
+}
+
+static void one_alert_is_raised_for_a_source(void **state)
+{
+    struct subject *s = *state;
+    struct rv_alert rows[PAGE];
+    bear(s, TASK_BASE);
+    raise_alerts(s, TASK_BASE, 1, 2);
+    assert_int_equal(raise_one(s, 10, RV_STR("a")), RV_OK);
+    assert_int_equal(raise_one(s, 11, RV_STR("b")), RV_OK);
+    assert_int_equal(raise_one(s, 12, RV_STR("a")), RV_ERR_DUPLICATE);
+    subject_restart(s);
+    assert_int_equal(acknowledge(s, 10, 5, RV_STR("x")), RV_OK);
+    assert_int_equal(raise_one(s, 13, RV_STR("a")), RV_ERR_DUPLICATE);
+    assert_int_equal(found_of(s, RV_STR("a")), 10);
+    assert_int_equal(found_of(s, RV_STR("b")), 11);
+    assert_int_equal(found_of(s, RV_STR("")), 0);
+    assert_int_equal(alerts_of(s, TASK_BASE, false, rows), 2);
+    assert_int_equal(alerts_of(s, 0, true, rows), 3);
+    assert_int_equal(rows[0].id, 11);
+    assert_int_equal(rows[0].task.value, 0);
+}
+
 static void workflows_are_found(void **state)
 {
     struct subject *s = *state;
@@ -642,6 +683,7 @@ int main(void)
         SUITE_CASE(keys_are_found),
         SUITE_CASE(alerts_are_acknowledged_and_closed),
         SUITE_CASE(alerts_come_in_pages),
+        SUITE_CASE(one_alert_is_raised_for_a_source),
         SUITE_CASE(workflows_are_found),
         SUITE_CASE(a_batch_that_claims_a_role_is_known_by_its_number),
     };

@@ -311,6 +311,42 @@ static void what_was_deleted_comes_back_with_the_history(void **state)
     rv_buf_done(&after);
 }
 
+static void put_alert(struct subject *s, int64_t id, int64_t acked_at)
+{
+    struct rv_raise raise = {.alert = {.id = id,
+                                       .kind = RV_ALERT_REPORTED,
+                                       .raised_at = 1,
+                                       .acked_at = acked_at,
+                                       .source = rv_arena_printf(&s->arena, "of %lld",
+                                                                 (long long)id)}};
+    struct rv_batch batch = {.raises = &raise, .raises_count = 1, .number = ++s->number};
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    assert_int_equal(raise.outcome, RV_OK);
+}
+
+static void alerts_of_no_task_go_when_somebody_has_seen_them(void **state)
+{
+    struct subject *s = *state;
+    struct rv_alert rows[8];
+    size_t count = 0, tasks = 0;
+    put(s, MADE_AT(10), RV_TASK_ERROR, 0);
+    put_alert(s, 1, 0);     /* nobody has */
+    put_alert(s, 2, OLD);
+    put_alert(s, 3, BY);
+    put_alert(s, 4, YOUNG); /* of late */
+    struct rv_sweep sweep = sweep_of(0);
+    sweep_all(s, &sweep, &tasks);
+    subject_restart(s);
+    assert_int_equal(s->ops->list_alerts(s->store, &s->arena, NONE, false, 0, 8, rows, &count),
+                     RV_OK);
+    assert_int_equal(count, 3);
+    assert_int_equal(rows[0].task.value, MADE_AT(10));
+    assert_int_equal(rows[1].id, 4);
+    assert_int_equal(rows[2].id, 1);
+}
+
 int main(void)
 {
     static const struct suite_case cases[] = {
@@ -319,6 +355,7 @@ int main(void)
         SUITE_CASE(a_task_stays_until_its_messages_have_arrived),
         SUITE_CASE(pieces_are_small_and_come_to_an_end),
         SUITE_CASE(what_the_batch_opens_again_stays),
+        SUITE_CASE(alerts_of_no_task_go_when_somebody_has_seen_them),
         SUITE_CASE(a_batch_that_fails_deletes_nothing),
         SUITE_CASE(only_the_supervisor_deletes),
         SUITE_CASE(what_was_deleted_comes_back_with_the_history),

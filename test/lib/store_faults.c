@@ -228,6 +228,13 @@ static enum rv_err faults_list_alerts(struct rv_store *store, struct rv_arena *a
     PASS(store, list_alerts, arena, task, open_only, before, limit, ret_alerts, ret_count);
 }
 
+static enum rv_err faults_find_alert(struct rv_store *store, struct rv_arena *arena,
+                                     struct rv_str source, struct rv_alert *ret_alert,
+                                     bool *ret_found)
+{
+    PASS(store, find_alert, arena, source, ret_alert, ret_found);
+}
+
 static enum rv_err faults_list_messages(struct rv_store *store, struct rv_arena *arena,
                                         struct rv_task_id task, uint32_t after, size_t limit,
                                         struct rv_message *ret_messages, size_t *ret_count)
@@ -277,6 +284,7 @@ static const struct rv_store_ops operations = {
     .list_attempts = faults_list_attempts,
     .list_late_replies = faults_list_late_replies,
     .list_alerts = faults_list_alerts,
+    .find_alert = faults_find_alert,
     .list_messages = faults_list_messages,
     .list_deliveries = faults_list_deliveries,
     .list_workflows = faults_list_workflows,

@@ -259,6 +259,38 @@ static void what_is_not_there_is_told(void **state)
     assert_int_equal(world_done(w, request, "1"), 200);
 }
 
+/* Two in one batch, and one after a restart: one alert is listed, until somebody has seen it. */
+static void an_alert_from_outside_is_raised_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *raises[3];
+    for (int i = 0; i < 3; i++) {
+        raises[i] = world_call(w, RV_CALL_RAISE);
+        raises[i]->u.raise.source = RV_STR("outbox/1/k");
+        raises[i]->u.raise.message = RV_STR("row 1 is too old");
+    }
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, raises, 2, w->mono), RV_OK);
+    world_restart(w, 10);
+    assert_true(world_run(w, raises[2]));
+    assert_false(raises[0]->u.raise.known);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(raises[i]->err, RV_OK);
+        assert_true(raises[i]->u.raise.known);
+        assert_true(raises[i]->u.raise.alert == raises[0]->u.raise.alert);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct rv_call *list = world_call(w, RV_CALL_ALERTS);
+        list->u.list.open_only = true;
+        list->u.list.limit = 5;
+        assert_true(world_run(w, list));
+        assert_int_equal(list->u.list.count, 1 - i);
+        struct rv_call *ack = world_call(w, RV_CALL_ACK);
+        ack->u.ack.alert = raises[0]->u.raise.alert;
+        assert_true(world_run(w, ack));
+        assert_int_equal(ack->err, RV_OK);
+    }
+}
+
 /* Somebody has edited the file by hand: the task's definition is now one that cannot be read. */
 static void spoil_definition(struct world *w, struct rv_task_id task, int64_t workflow)
 {
@@ -614,6 +646,7 @@ int main(void)
         SCENARIO(a_change_that_does_not_pass_is_decided_again),
         SCENARIO(a_stop_answers_what_it_did_not_decide),
         SCENARIO(what_is_not_there_is_told),
+        SCENARIO(an_alert_from_outside_is_raised_once),
         SCENARIO(a_task_whose_definition_cannot_be_read_is_parked),
         SCENARIO(a_result_that_cannot_be_taken_is_kept),
         SCENARIO(what_a_revoked_attempt_of_such_a_task_says_is_kept),

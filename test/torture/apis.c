@@ -144,6 +144,19 @@ static void says_messages(struct torture *t, const struct rv_call_messages *mess
                  messages->after, (long long)messages->wait_ms, messages->limit);
 }
 
+static void says_leases(struct torture *t, const struct rv_call_leases *leases)
+{
+    for (size_t i = 0; i < leases->count; i++)
+        torture_says(t, " %u/%llx", leases->items[i].step.number,
+                     (unsigned long long)leases->items[i].token);
+}
+
+static void says_raise(struct torture *t, const struct rv_call_raise *raise)
+{
+    says_str(t, "source", raise->source);
+    says_str(t, "message", raise->message);
+}
+
 static void says_call(struct torture *t, const struct rv_call *call)
 {
     switch (call->kind) {
@@ -160,9 +173,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
         says_replies(t, &call->u.replies);
         return;
     case RV_CALL_LEASES:
-        for (size_t i = 0; i < call->u.leases.count; i++)
-            torture_says(t, " %u/%llx", call->u.leases.items[i].step.number,
-                         (unsigned long long)call->u.leases.items[i].token);
+        says_leases(t, &call->u.leases);
         return;
     case RV_CALL_OPERATE:
         says_operate(t, &call->u.operate);
@@ -170,6 +181,9 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_ACK:
         torture_says(t, " %lld", (long long)call->u.ack.alert);
         says_str(t, "by", call->u.ack.by);
+        return;
+    case RV_CALL_RAISE:
+        says_raise(t, &call->u.raise);
         return;
     case RV_CALL_MESSAGES:
         says_messages(t, &call->u.messages);

@@ -477,6 +477,17 @@ static enum rv_err ack_put(struct commit *commit, struct rv_ack *ack)
     return row_put(commit, alerts, alert.id, 0, &shape_alert, &alert, false);
 }
 
+static enum rv_err raise_put(struct commit *commit, struct rv_raise *raise)
+{
+    rv_assert(raise->alert.source.len > 0);
+    bool there = memory_alert_find(commit->data, raise->alert.source) != NULL;
+    raise->outcome = there ? RV_ERR_DUPLICATE : RV_OK;
+    if (there)
+        return RV_OK;
+    return row_put(commit, &commit->data->alerts, raise->alert.id, 0, &shape_alert, &raise->alert,
+                   true);
+}
+
 static enum rv_err workflow_put(struct commit *commit, const struct rv_workflow_row *row)
 {
     struct sorted *workflows = &commit->data->workflows;
@@ -610,14 +621,32 @@ static enum rv_err sweep_keys(struct commit *commit, struct rv_sweep *sweep)
     }
 }
 
+static enum rv_err sweep_alerts(struct commit *commit, struct rv_sweep *sweep)
+{
+    struct sorted *alerts = &commit->data->alerts;
+    enum rv_err err = RV_OK;
+    for (size_t i = alerts->count; err == RV_OK && i > 0; i--) {
+        const struct rv_alert *alert = alerts->at[i - 1].row;
+        if (alert->task.value != 0 || alert->acked_at == 0 || alert->acked_at > sweep->ended_by ||
+            sweep->alerts_gone == sweep->rows_max)
+            continue;
+        sweep->alerts_gone++;
+        err = row_take(commit, alerts, &alerts->at[i - 1]);
+    }
+    return err;
+}
+
 static enum rv_err sweep_run(struct commit *commit, struct rv_sweep *sweep)
 {
     bool deposed = sweep->epoch != 0 && !supervises(commit->store, sweep->epoch);
     sweep->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
-    sweep->tasks_gone = sweep->keys_gone = 0;
+    sweep->tasks_gone = sweep->keys_gone = sweep->alerts_gone = 0;
     if (deposed)
         return RV_OK;
-    enum rv_err err = sweep->keys_after.value == 0 ? sweep_tasks(commit, sweep) : RV_OK;
+    bool first = sweep->tasks_after.value == 0 && sweep->keys_after.value == 0;
+    enum rv_err err = first ? sweep_alerts(commit, sweep) : RV_OK;
+    if (err == RV_OK && sweep->keys_after.value == 0)
+        err = sweep_tasks(commit, sweep);
     return err == RV_OK && sweep->tasks_after.value == 0 ? sweep_keys(commit, sweep) : err;
 }
 
@@ -630,6 +659,8 @@ static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
         err = change_put(commit, &batch->changes[i]);
     for (size_t i = 0; err == RV_OK && i < batch->acks_count; i++)
         err = ack_put(commit, &batch->acks[i]);
+    for (size_t i = 0; err == RV_OK && i < batch->raises_count; i++)
+        err = raise_put(commit, &batch->raises[i]);
     for (size_t i = 0; err == RV_OK && i < batch->records_count; i++)
         err = record_put(commit, &batch->records[i]);
     for (size_t i = 0; err == RV_OK && i < batch->deliveries_count; i++)

@@ -161,6 +161,9 @@ struct node *memory_node_find(const struct rv_store_memory_data *data, struct rv
 uint64_t memory_key_hash(struct rv_str key);
 const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data,
                                          struct rv_str key);
+/* The newest of the source; NULL: there is none. */
+const struct rv_alert *memory_alert_find(const struct rv_store_memory_data *data,
+                                         struct rv_str source);
 /* NULL: nobody ever had it. */
 const struct role *memory_role_find(const struct registry *registry, struct rv_str name);
 /* The row of the store's number is that of another process. */
@@ -241,6 +244,8 @@ enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *are
 enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                struct rv_task_id task, bool open_only, int64_t before, size_t limit,
                                struct rv_alert *ret_alerts, size_t *ret_count);
+enum rv_err memory_find_alert(struct rv_store *base, struct rv_arena *arena, struct rv_str source,
+                              struct rv_alert *ret_alert, bool *ret_found);
 enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_task_id task, uint32_t after, size_t limit,
                                  struct rv_message *ret_messages, size_t *ret_count);

@@ -304,6 +304,25 @@ enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
     return RV_OK;
 }
 
+const struct rv_alert *memory_alert_find(const struct rv_store_memory_data *data,
+                                         struct rv_str source)
+{
+    for (size_t i = data->alerts.count; i > 0; i--) {
+        const struct rv_alert *alert = data->alerts.at[i - 1].row;
+        if (alert->source.at != NULL && rv_str_eq(alert->source, source))
+            return alert;
+    }
+    return NULL;
+}
+
+enum rv_err memory_find_alert(struct rv_store *base, struct rv_arena *arena, struct rv_str source,
+                              struct rv_alert *ret_alert, bool *ret_found)
+{
+    const struct rv_alert *alert = memory_alert_find(data_of(base), source);
+    *ret_found = alert != NULL;
+    return alert != NULL ? shape_read(&shape_alert, arena, alert, ret_alert) : RV_OK;
+}
+
 enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_task_id task, uint32_t after, size_t limit,
                                  struct rv_message *ret_messages, size_t *ret_count)

@@ -27,7 +27,7 @@ static const size_t attempt_texts[] = {AT(instance), AT(error)};
 static const size_t late_texts[] = {AT(output), AT(error)};
 #undef ROW
 #define ROW rv_alert
-static const size_t alert_texts[] = {AT(acked_by), AT(message)};
+static const size_t alert_texts[] = {AT(acked_by), AT(message), AT(source)};
 #undef ROW
 #define ROW rv_message
 static const size_t message_texts[] = {AT(body)};

@@ -404,6 +404,25 @@ static enum rv_err ack_write(struct commit *commit, struct rv_ack *ack)
     return rv_sqlite_run(store, statement);
 }
 
+static enum rv_err raise_write(struct commit *commit, struct rv_raise *raise)
+{
+    struct rv_sqlite *store = commit->store;
+    sqlite3_stmt *statement = NULL;
+    rv_assert(raise->alert.source.len > 0);
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_ALERT_OF_SOURCE, &statement);
+    if (err != RV_OK)
+        return err;
+    rv_sqlite_bind_str(statement, 1, raise->alert.source);
+    bool there = false;
+    err = rv_sqlite_next(store, statement, &there);
+    sqlite3_reset(statement);
+    raise->outcome = there ? RV_ERR_DUPLICATE : RV_OK;
+    if (err != RV_OK || there)
+        return err;
+    return row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, rv_table_alert.count,
+                     &raise->alert, 0);
+}
+
 static enum rv_err record_write(struct commit *commit, struct rv_record_change *change)
 {
     struct rv_sqlite *store = commit->store;
@@ -445,11 +464,12 @@ static enum rv_err sweep_write(struct commit *commit, struct rv_sweep *sweep)
     if (sweep == NULL)
         return RV_OK;
     sweep->outcome = RV_OK;
-    sweep->tasks_gone = sweep->keys_gone = 0;
+    sweep->tasks_gone = sweep->keys_gone = sweep->alerts_gone = 0;
     enum rv_err err = guard_epoch(commit, sweep->epoch, &sweep->outcome);
     if (err == RV_OK && sweep->outcome == RV_OK)
         err = rv_sqlite_sweep(commit->store, sweep);
-    commit->wrote = commit->wrote || sweep->tasks_gone + sweep->keys_gone > 0;
+    commit->wrote = commit->wrote ||
+                    sweep->tasks_gone + sweep->keys_gone + sweep->alerts_gone > 0;
     return err;
 }
 
@@ -463,6 +483,8 @@ static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
         err = change_write(commit, &batch->changes[i]);
     for (size_t i = 0; err == RV_OK && i < batch->acks_count; i++)
         err = ack_write(commit, &batch->acks[i]);
+    for (size_t i = 0; err == RV_OK && i < batch->raises_count; i++)
+        err = raise_write(commit, &batch->raises[i]);
     for (size_t i = 0; err == RV_OK && i < batch->records_count; i++)
         err = record_write(commit, &batch->records[i]);
     for (size_t i = 0; err == RV_OK && i < batch->deliveries_count; i++)

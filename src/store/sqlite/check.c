@@ -90,7 +90,7 @@ static const char *const statements[] = {
     ORPHANS(step),
     ORPHANS(attempt),
     ORPHANS(late_reply),
-    ORPHANS(alert),
+    ORPHANS(alert) " AND source IS NULL",
     ORPHANS(message),
     ORPHANS(delivery),
     ORPHANS(tag),

@@ -167,6 +167,7 @@ static const struct rv_column alert_columns[] = {
     INSTANT(closed_at),
     STR(acked_by, "acked_by"),
     STR(message, "message"),
+    STR(source, "source"),
 };
 #undef ROW
 

@@ -381,6 +381,22 @@ enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
                      sizeof *ret_alerts, ret_count);
 }
 
+enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_str source, struct rv_alert *ret_alert, bool *ret_found)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    size_t count = 0;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_ALERT_OF_SOURCE, &statement);
+    if (err != RV_OK)
+        return err;
+    rv_sqlite_bind_str(statement, 1, source);
+    err = rows_take(store, statement, &rv_table_alert, arena, 1, ret_alert, sizeof *ret_alert,
+                    &count);
+    *ret_found = count > 0;
+    return err;
+}
+
 enum rv_err rv_sqlite_list_messages(struct rv_store *base, struct rv_arena *arena,
                                     struct rv_task_id task, uint32_t after, size_t limit,
                                     struct rv_message *ret_messages, size_t *ret_count)

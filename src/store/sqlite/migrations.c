@@ -283,15 +283,39 @@ static const char *const version_8[] = {
     NULL,
 };
 
-/* Version 9: the trace context of tasks. */
+/* Version 9: alerts that programs outside of the server raise, once for each source. */
 static const char *const version_9[] = {
+    "CREATE TABLE alert_9("
+    " id INTEGER PRIMARY KEY,"
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " kind TEXT NOT NULL CHECK {kind alert_kind},"
+    " raised_at INTEGER,"
+    " acked_at INTEGER,"
+    " closed_at INTEGER,"
+    " acked_by TEXT,"
+    " message TEXT,"
+    " source TEXT)",
+    "INSERT INTO alert_9 SELECT id, task, step, kind, raised_at, acked_at, closed_at, acked_by, "
+    "message, NULL FROM alert",
+    "DROP TABLE alert",
+    "ALTER TABLE alert_9 RENAME TO alert",
+    "CREATE INDEX alert_task ON alert(task, id)",
+    "CREATE INDEX alert_open ON alert(id) WHERE acked_at IS NULL AND closed_at IS NULL",
+    "CREATE INDEX alert_source ON alert(source, id) WHERE source IS NOT NULL",
+    NULL,
+};
+
+/* Version 10: the trace context of tasks. */
+static const char *const version_10[] = {
     "ALTER TABLE task ADD COLUMN trace TEXT",
     "ALTER TABLE task ADD COLUMN tracestate TEXT",
     NULL,
 };
 
-static const char *const *const versions[] = {version_1, version_2, version_3, version_4, version_5,
-                                              version_6, version_7, version_8, version_9};
+static const char *const *const versions[] = {version_1, version_2, version_3, version_4,
+                                              version_5, version_6, version_7, version_8,
+                                              version_9, version_10};
 
 int rv_sqlite_version_newest(void)
 {

@@ -150,6 +150,7 @@ enum rv_sqlite_sql {
     RV_SQL_ALERT_CLOSE,
     RV_SQL_ALERT_ACK,
     RV_SQL_ALERT_THERE,
+    RV_SQL_ALERT_OF_SOURCE,
     RV_SQL_ALERT_LIST,
     RV_SQL_ALERT_LIST_OPEN,
     RV_SQL_ALERT_LIST_TASK,
@@ -167,6 +168,7 @@ enum rv_sqlite_sql {
     RV_SQL_SWEEP_ATTEMPTS,
     RV_SQL_SWEEP_LATE,
     RV_SQL_SWEEP_ALERTS,
+    RV_SQL_SWEEP_TASKLESS,
     RV_SQL_SWEEP_MESSAGES,
     RV_SQL_SWEEP_DELIVERY,
     RV_SQL_SWEEP_TAGS,
@@ -304,6 +306,9 @@ enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *aren
 enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
                                         struct rv_step_id step, uint32_t attempt, size_t limit,
                                         struct rv_late_reply *ret_rows, size_t *ret_count);
+enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
+                                 struct rv_str source, struct rv_alert *ret_alert,
+                                 bool *ret_found);
 enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                   struct rv_task_id task, bool open_only, int64_t before,
                                   size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);

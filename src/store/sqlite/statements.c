@@ -72,6 +72,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
                           "UPDATE alert SET acked_at = ?2, acked_by = ?3 "
                           "WHERE id = ?1 AND acked_at IS NULL"},
     [RV_SQL_ALERT_THERE] = {PLAIN, NULL, "SELECT 1 FROM alert WHERE id = ?1"},
+    [RV_SQL_ALERT_OF_SOURCE] = {SELECT, ALERT, "WHERE source = ?1 ORDER BY id DESC LIMIT 1"},
     [RV_SQL_ALERT_LIST] = {SELECT, ALERT, "WHERE id <= ?1 ORDER BY id DESC LIMIT ?2"},
     [RV_SQL_ALERT_LIST_OPEN] = {SELECT, ALERT,
                                 "INDEXED BY alert_open WHERE acked_at IS NULL "
@@ -114,6 +115,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_SWEEP_ATTEMPTS] = {PLAIN, NULL, "DELETE FROM attempt WHERE task = ?1"},
     [RV_SQL_SWEEP_LATE] = {PLAIN, NULL, "DELETE FROM late_reply WHERE task = ?1"},
     [RV_SQL_SWEEP_ALERTS] = {PLAIN, NULL, "DELETE FROM alert WHERE task = ?1"},
+    [RV_SQL_SWEEP_TASKLESS] = {PLAIN, NULL,
+                               "DELETE FROM alert WHERE id IN (SELECT id FROM alert INDEXED BY "
+                               "alert_task WHERE task = 0 AND acked_at <= ?1 LIMIT ?2)"},
     [RV_SQL_SWEEP_MESSAGES] = {PLAIN, NULL, "DELETE FROM message WHERE task = ?1"},
     [RV_SQL_SWEEP_DELIVERY] = {PLAIN, NULL, "DELETE FROM delivery WHERE task = ?1"},
     [RV_SQL_SWEEP_TAGS] = {PLAIN, NULL, "DELETE FROM tag WHERE task = ?1"},

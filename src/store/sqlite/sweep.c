@@ -116,8 +116,24 @@ static enum rv_err sweep_keys(struct rv_sqlite *store, struct rv_sweep *sweep)
     return err;
 }
 
+static enum rv_err sweep_alerts(struct rv_sqlite *store, struct rv_sweep *sweep)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_SWEEP_TASKLESS, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, sweep->ended_by);
+    sqlite3_bind_int64(statement, 2, (int64_t)room_of(sweep));
+    err = rv_sqlite_run(store, statement);
+    sweep->alerts_gone = (size_t)sqlite3_changes(store->db);
+    return err;
+}
+
 enum rv_err rv_sqlite_sweep(struct rv_sqlite *store, struct rv_sweep *sweep)
 {
-    enum rv_err err = sweep->keys_after.value == 0 ? sweep_tasks(store, sweep) : RV_OK;
+    bool first = sweep->tasks_after.value == 0 && sweep->keys_after.value == 0;
+    enum rv_err err = first ? sweep_alerts(store, sweep) : RV_OK;
+    if (err == RV_OK && sweep->keys_after.value == 0)
+        err = sweep_tasks(store, sweep);
     return err == RV_OK && sweep->tasks_after.value == 0 ? sweep_keys(store, sweep) : err;
 }
