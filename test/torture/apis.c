@@ -151,6 +151,12 @@ static void says_leases(struct torture *t, const struct rv_call_leases *leases)
                      (unsigned long long)leases->items[i].token);
 }
 
+static void says_ack(struct torture *t, const struct rv_call_ack *ack)
+{
+    torture_says(t, " %lld", (long long)ack->alert);
+    says_str(t, "by", ack->by);
+}
+
 static void says_raise(struct torture *t, const struct rv_call_raise *raise)
 {
     says_str(t, "source", raise->source);
@@ -179,8 +185,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
         says_operate(t, &call->u.operate);
         return;
     case RV_CALL_ACK:
-        torture_says(t, " %lld", (long long)call->u.ack.alert);
-        says_str(t, "by", call->u.ack.by);
+        says_ack(t, &call->u.ack);
         return;
     case RV_CALL_RAISE:
         says_raise(t, &call->u.raise);
