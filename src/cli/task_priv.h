@@ -21,5 +21,10 @@ int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count);
  * progress bar; `silent` waits without the lines; with --json each change is the task's JSON. Ends
  * with one line that says how it ended, and gives its exit code. */
 int cli_task_follow(struct cli *cli, struct rv_str task, bool silent);
+/* Follows what the task tells its submitter until it rests, from --after on: a line for each
+ * message, with --json the message itself. Ends as above, with --json without the line. */
+int cli_messages_follow(struct cli *cli, struct rv_str task);
+/* One line: how the task, which rests, ended and why; gives its exit code. */
+int cli_task_end_print(struct cli *cli, struct rv_str task, const struct rv_json *told);
 
 #endif

@@ -198,29 +198,26 @@ static void bar_write(struct watch *watch, struct rv_str state)
                    cli_width(cli));
 }
 
-/* How it ended, why, and what to do. */
-static int end_print(struct watch *watch, const struct cli_answer *answer)
+int cli_task_end_print(struct cli *cli, struct rv_str task, const struct rv_json *told)
 {
-    struct cli *cli = watch->cli;
     struct rv_arena *arena = &cli->arena;
-    struct rv_str state = cli_str(&answer->json, "state");
-    int64_t ended = cli_instant(&answer->json, "endedAt");
-    struct rv_str error = cli_text_clean(
-        arena, cli_error_text(arena, rv_json_get(&answer->json, RV_STR("error"))));
-    struct rv_str took = ended ? rv_arena_printf(
-                                     arena, " in %.*s",
-                                     RV_STR_FMT(cli_text_duration(arena, ended - watch->begun_at)))
-                               : RV_STR("");
-    if (watch->bar)
-        cli_line_clear(stdout);
-    printf("%.*s %s%.*s%s%.*s%s%.*s\n", RV_STR_FMT(watch->task),
+    struct rv_str state = cli_str(told, "state");
+    int64_t ended = cli_instant(told, "endedAt");
+    struct rv_str error = cli_text_clean(arena,
+                                         cli_error_text(arena, rv_json_get(told, RV_STR("error"))));
+    struct rv_str took = RV_STR("");
+    if (ended != 0)
+        took = rv_arena_printf(
+            arena, " in %.*s",
+            RV_STR_FMT(cli_text_duration(arena, ended - cli_instant(told, "createdAt"))));
+    printf("%.*s %s%.*s%s%.*s%s%.*s\n", RV_STR_FMT(task),
            cli_colour_begin(cli_colour_of_state(state), cli->colour),
            RV_STR_FMT(cli_text_clean(arena, state)), cli_colour_end(cli->colour), RV_STR_FMT(took),
            error.len ? ": " : "", RV_STR_FMT(error));
     int code = cli_task_code(state);
     if (code == CLI_OPERATOR) {
         fflush(stdout);
-        fprintf(stderr, "It waits for an operator: reeve show %.*s\n", RV_STR_FMT(watch->task));
+        fprintf(stderr, "It waits for an operator: reeve show %.*s\n", RV_STR_FMT(task));
     }
     return code;
 }
@@ -249,8 +246,10 @@ static int watch_once(struct watch *watch)
     if (code != CLI_DONE)
         return code;
     fflush(stdout);
+    if (end >= 0 && watch->bar)
+        cli_line_clear(stdout);
     if (end >= 0)
-        return json ? end : end_print(watch, &answer);
+        return json ? end : cli_task_end_print(cli, watch->task, &answer.json);
     if (watch->bar)
         bar_write(watch, state);
     return -1;
@@ -271,5 +270,10 @@ int cli_task_follow(struct cli *cli, struct rv_str task, bool silent)
 
 int cli_watch(struct cli *cli)
 {
-    return cli_task_follow(cli, rv_str_of(cli->words.args[0]), false);
+    struct rv_str task = rv_str_of(cli->words.args[0]);
+    if (cli_has(cli, CLI_OPTION_MESSAGES))
+        return cli_messages_follow(cli, task);
+    if (cli_has(cli, CLI_OPTION_AFTER))
+        return cli_tell(cli, CLI_USAGE, "--after is the number of a message: add --messages");
+    return cli_task_follow(cli, task, false);
 }

@@ -1,5 +1,6 @@
 /* What the command line makes of words, and what it makes for people to read. */
 #include "cli/command_priv.h"
+#include "cli/events_priv.h"
 #include "cli/run_priv.h"
 #include "cli/server_priv.h"
 #include "cli/task_priv.h"
@@ -380,6 +381,74 @@ static void test_paths(void **state)
     is(cli_path_end(&path, &arena), "/v1/tasks/a%2Fb%3Fc?y=1%262&z=%C3%BC-._~");
 }
 
+/* ---- events ---- */
+
+struct heard {
+    struct rv_buf text; /* each event's data, and a bar */
+    size_t enough;      /* events that are wanted */
+    size_t count;
+};
+
+static bool hear(struct rv_str data, void *user)
+{
+    struct heard *heard = user;
+    rv_buf_add_str(&heard->text, data);
+    rv_buf_add_char(&heard->text, '|');
+    return ++heard->count < heard->enough;
+}
+
+/* The same is heard wherever the bytes are cut in two. */
+static void heard_of(const char *stream, const char *wanted)
+{
+    size_t len = strlen(stream);
+    for (size_t cut = 0; cut <= len; cut++) {
+        struct heard heard = {.enough = SIZE_MAX};
+        struct cli_events events = {.each = hear, .user = &heard};
+        rv_buf_init(&heard.text, 4096);
+        cli_events_init(&events, 4096);
+        assert_true(cli_events_take(&events, stream, cut));
+        assert_true(cli_events_take(&events, stream + cut, len - cut));
+        is(rv_buf_str(&heard.text), wanted);
+        cli_events_done(&events);
+        rv_buf_done(&heard.text);
+    }
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    heard_of("id: 1\nevent: a\ndata: {}\n\nid: 2\ndata: []\n\n", "{}|[]|");
+    heard_of("data:x\ndata:  y\ndata\ndata:\n\n", "x\n y\n|");
+    heard_of(":\n\n\n:data: x\n\nid: 3\n\ndatum: x\n\n", "");
+    heard_of("data: \xc3\xbc\r\n\r\ndata: b\r\rdata: c\n\r\n", "\xc3\xbc|b|c|");
+    heard_of("data: whole\n\ndata: the end of this one did not come\n", "whole|");
+}
+
+static void test_events_end(void **state)
+{
+    (void)state;
+    static const char two[] = "data: a\n\ndata: b\n\n";
+    struct heard heard = {.enough = 1};
+    struct cli_events events = {.each = hear, .user = &heard};
+    rv_buf_init(&heard.text, 4096);
+    cli_events_init(&events, 8);
+    assert_false(cli_events_take(&events, two, sizeof two - 1));
+    is(rv_buf_str(&heard.text), "a|");
+    heard.enough = SIZE_MAX;
+    cli_events_restart(&events);
+    assert_true(cli_events_take(&events, "data: x", 7));
+    cli_events_restart(&events);
+    assert_true(cli_events_take(&events, "\n\n", 2));
+    is(rv_buf_str(&heard.text), "a|");
+    assert_false(cli_events_take(&events, "data: 123", 9));
+    assert_int_equal(events.line.failed, RV_ERR_LIMIT);
+    cli_events_restart(&events);
+    assert_false(cli_events_take(&events, "data: 1\ndata: 2\ndata: 3\ndata: 4\ndata: 5\n", 40));
+    assert_int_equal(events.data.failed, RV_ERR_LIMIT);
+    cli_events_done(&events);
+    rv_buf_done(&heard.text);
+}
+
 static int group_begin(void **state)
 {
     (void)state;
@@ -413,6 +482,8 @@ int main(void)
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_why),
         cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_events_end),
     };
     return cmocka_run_group_tests(tests, group_begin, group_end);
 }
