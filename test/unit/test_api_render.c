@@ -12,6 +12,8 @@
 
 static const struct rv_task_id task_id = {INT64_C(0x0123456789abcdef)};
 #define TASK "028T5CY4TQKFF"
+#define TRACE_ID "0af7651916cd43dd8448eb211c80319c"
+#define TRACEPARENT "00-" TRACE_ID "-b7ad6b7169203331-01"
 #define NOW INT64_C(1795224600000) /* 2026-11-21T01:30:00Z */
 
 static void answer_is(void (*render)(struct rv_answer *, const struct rv_call *),
@@ -38,7 +40,8 @@ static void a_request_has_all_its_fields(void **state)
                                  .complete_by = NOW + 9873,
                                  .lease_until = NOW + 5000,
                                  .reference = RV_STR("/do/0/reserveStock"),
-                                 .input = RV_STR("{\"n\":1.0}")};
+                                 .input = RV_STR("{\"n\":1.0}"),
+                                 .traceparent = RV_STR(TRACEPARENT)};
     struct rv_cancel_notice cancel = {.step = {task_id, 3}, .token = 1};
     struct rv_call call = {.kind = RV_CALL_POLL};
     call.u.poll.requests = &request;
@@ -50,8 +53,8 @@ static void a_request_has_all_its_fields(void **state)
               "\"task\":\"" TASK "\",\"reference\":\"/do/0/reserveStock\",\"attempt\":2,"
               "\"token\":\"0000000000000abc\",\"fence\":17,\"idempotencyKey\":\"" TASK "-4\","
               "\"completeBy\":\"2026-11-21T01:30:09.873Z\",\"remainingMs\":9873,\"leaseMs\":5000,"
-              "\"input\":{\"n\":1.0}}],\"cancel\":[{\"step\":\"" TASK
-              "-3\",\"token\":\"0000000000000001\"}]}");
+              "\"input\":{\"n\":1.0},\"traceparent\":\"" TRACEPARENT
+              "\"}],\"cancel\":[{\"step\":\"" TASK "-3\",\"token\":\"0000000000000001\"}]}");
     request.complete_by = NOW - 5;
     request.lease_until = NOW - 5;
     struct rv_answer answer;
@@ -144,14 +147,16 @@ static void a_task_shows_what_it_has(void **state)
                            .ended_at = NOW + 1,
                            .key = RV_STR("k\"1"),
                            .input = RV_STR("{}"),
-                           .output = RV_STR("[1]")};
+                           .output = RV_STR("[1]"),
+                           .trace = RV_STR(TRACEPARENT)};
     struct rv_call call = {.kind = RV_CALL_SHOW};
     call.u.show.found = &task;
     call.u.show.workflow = &workflow;
     answer_is(rv_render_show, &call, 200,
               "{\"task\":\"" TASK "\",\"workflow\":\"shop/order:1.0.0\",\"state\":\"processed\","
               "\"direction\":\"forward\",\"priority\":5,\"revision\":3,\"lockedBy\":1,\"fence\":2,"
-              "\"steps\":2,\"key\":\"k\\\"1\",\"createdAt\":\"2026-11-21T01:30:00.000Z\","
+              "\"steps\":2,\"key\":\"k\\\"1\",\"traceId\":\"" TRACE_ID "\","
+              "\"createdAt\":\"2026-11-21T01:30:00.000Z\","
               "\"endedAt\":\"2026-11-21T01:30:00.001Z\",\"input\":{},\"output\":[1]}");
 }
 
