@@ -96,6 +96,7 @@ static uint64_t with_message(uint64_t sum, const struct rv_message *m)
 static uint64_t with_delivery(uint64_t sum, const struct rv_delivery *d)
 {
     sum = with(with(with(with(sum, d->next), d->last), d->failures), d->parked);
+    sum = with(sum, d->alert);
     sum = with_int(with_int(sum, d->since), d->due_at);
     return with_str(with_str(sum, d->destination), d->url);
 }

@@ -159,9 +159,10 @@ struct rv_message {
     struct rv_str body; /* JSON, as it is sent */
 };
 
-/* How far a task's messages have come on their way to its webhook. */
+/* How far a task's messages have come on their way to its webhook; or an alert on its way to the
+ * operators', which is the first and last message of its own. */
 struct rv_delivery {
-    struct rv_task_id task;
+    struct rv_task_id task; /* or the alert's id */
     uint32_t next;             /* number of the first message that is not known to have arrived */
     uint32_t last;             /* of the newest message; below `next`: nothing waits */
     uint32_t failures;         /* in a row, of the message `next` */
@@ -170,6 +171,7 @@ struct rv_delivery {
     bool parked;               /* given up: an alert calls an operator, who has it retried */
     struct rv_str destination; /* scheme, host and port of the URL: what fails together */
     struct rv_str url;
+    bool alert; /* what is sent is the alert of that id */
 };
 
 /* A published definition. */

@@ -1,7 +1,122 @@
-/* Alerts: somebody looks after one, and those that programs outside of the server raise. The latter
- * are of no task; what such an alert is about is its source, and there is one for each, so that
- * whoever is not sure whether it was raised raises it again. */
+/* Alerts: where they are sent, somebody looks after one, and those that programs outside of the
+ * server raise. The latter are of no task; what such an alert is about is its source, and there is
+ * one for each, so that whoever is not sure whether it was raised raises it again.
+ *
+ * An alert goes to the operators' webhook as messages go to those of submitters (deliveries.c): the
+ * row in which it waits is written with it. One that is given up raises an alert that goes nowhere
+ * but into the list, and no second one while that stands: a webhook that is dead calls once. */
 #include "scheduler/scheduler_priv.h"
+
+#include "base/time.h"
+#include "json/json.h"
+
+#define UNHEARD_SOURCE "alert-webhook"
+
+enum rv_err alerts_init(struct rv_scheduler *s)
+{
+    const struct rv_scheduler_outlet *outlet = &s->options.outlet;
+    if (s->options.alert_url.at == NULL)
+        return RV_OK;
+    enum rv_err err = outlet->check(outlet->self, s->options.alert_url, s->alerts_destination,
+                                    sizeof s->alerts_destination);
+    s->alerts_to = (struct rv_delivery){.destination = rv_str_of(s->alerts_destination),
+                                        .url = s->options.alert_url};
+    return err;
+}
+
+const struct rv_delivery *alerts_to(const struct rv_scheduler *s)
+{
+    return s->alerts_to.url.at != NULL ? &s->alerts_to : NULL;
+}
+
+static enum rv_err alert_find(struct rv_scheduler *s, int64_t id, struct rv_alert *ret_alert)
+{
+    size_t count = 0;
+    enum rv_err err = s->store->ops->list_alerts(s->store, s->batch.arena, (struct rv_task_id){0},
+                                                 false, id + 1, 1, ret_alert, &count);
+    if (err != RV_OK)
+        return err;
+    return count > 0 && ret_alert->id == id ? RV_OK : RV_ERR_NOT_FOUND;
+}
+
+static void member_put(struct rv_buf *body, const char *name, struct rv_str text)
+{
+    if (text.at == NULL)
+        return;
+    rv_buf_printf(body, ",\"%s\":", name);
+    rv_json_write_string(body, text);
+}
+
+enum rv_err alert_body(struct rv_scheduler *s, int64_t id, struct rv_str *ret_body)
+{
+    struct rv_alert alert;
+    struct rv_buf body;
+    char task[RV_ID_TEXT_BYTES], at[RV_INSTANT_TEXT_BYTES];
+    enum rv_err err = alert_find(s, id, &alert);
+    if (err != RV_OK)
+        return err;
+    rv_buf_init(&body, 8 * RV_PAYLOAD_BYTES_MAX);
+    rv_buf_printf(&body, "{\"alert\":\"%s\",\"kind\":\"%s\",\"raisedAt\":\"%s\"",
+                  rv_task_text((struct rv_task_id){id}, task).at, rv_alert_kind_text(alert.kind),
+                  rv_instant_text(alert.raised_at, at).at);
+    if (alert.task.value != 0)
+        member_put(&body, "task", rv_task_text(alert.task, task));
+    if (alert.step != 0)
+        rv_buf_printf(&body, ",\"step\":\"%s-%u\"", rv_task_text(alert.task, task).at, alert.step);
+    member_put(&body, "source", alert.source);
+    member_put(&body, "message", alert.message);
+    member_put(&body, "cure", rv_str_of(rv_alert_kind_cure(alert.kind)));
+    rv_buf_lit(&body, "}");
+    *ret_body = body.failed == RV_OK ? rv_arena_str(s->batch.arena, rv_buf_str(&body))
+                                     : RV_STR_NONE;
+    rv_buf_done(&body);
+    return ret_body->at != NULL ? RV_OK : RV_ERR_MEMORY;
+}
+
+enum rv_err alert_unheard(struct rv_scheduler *s, int64_t unheard, struct rv_str why,
+                          const struct rv_alert **ret_alert)
+{
+    struct rv_alert before;
+    bool found = false;
+    char id[RV_ID_TEXT_BYTES];
+    *ret_alert = NULL;
+    if (s->batch.unheard)
+        return RV_OK;
+    enum rv_err err = s->store->ops->find_alert(s->store, s->batch.arena, RV_STR(UNHEARD_SOURCE),
+                                                &before, &found);
+    if (err != RV_OK || (found && before.acked_at == 0 && before.closed_at == 0))
+        return err;
+    struct rv_alert *alert = RV_NEW(s->batch.arena, struct rv_alert);
+    if (alert == NULL)
+        return RV_ERR_MEMORY;
+    *alert = (struct rv_alert){
+        .id = rv_id_make(&s->ids, s->batch.now).value,
+        .kind = RV_ALERT_UNDELIVERABLE,
+        .raised_at = s->batch.now,
+        .message = rv_arena_printf(s->batch.arena,
+                                   "the alerts' webhook has not taken alert %s: %.*s",
+                                   rv_task_text((struct rv_task_id){unheard}, id).at,
+                                   RV_STR_FMT(why)),
+        .source = RV_STR(UNHEARD_SOURCE),
+    };
+    s->batch.unheard = true;
+    *ret_alert = alert;
+    return alert->message.at != NULL ? RV_OK : RV_ERR_MEMORY;
+}
+
+bool alert_is_unheard(const struct rv_alert *alert)
+{
+    return alert->kind == RV_ALERT_UNDELIVERABLE && alert->task.value == 0;
+}
+
+void alert_act(struct rv_scheduler *s, const struct rv_alert *alert)
+{
+    log_alert(s, alert);
+    if (alerts_to(s) != NULL && !alert_is_unheard(alert))
+        deliveries_learn_alert(s, alert);
+}
+
+/* ---- somebody looks after one ---- */
 
 enum rv_err ack_decide(struct rv_scheduler *s, struct pending *p)
 {
@@ -50,7 +165,8 @@ enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p)
                   .kind = RV_ALERT_REPORTED,
                   .raised_at = s->batch.now,
                   .message = raise->message,
-                  .source = raise->source}};
+                  .source = raise->source},
+        .to = alerts_to(s)};
     p->raise = s->batch.raises_count;
     return RV_OK;
 }
@@ -75,6 +191,6 @@ void raises_act(struct rv_scheduler *s)
         if (raise->outcome != RV_OK)
             continue;
         s->counts.alerts[raise->alert.kind]++;
-        log_alert(s, &raise->alert);
+        alert_act(s, &raise->alert);
     }
 }

@@ -35,6 +35,7 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         .late_replies_count = work->late_count,
         .alerts = work->alerts,
         .alerts_count = work->alerts_count,
+        .alerts_to = alerts_to(s),
         .close_alerts = work->close_alerts,
         .messages = work->messages,
         .messages_count = work->messages_count,
@@ -218,6 +219,7 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
                                .revision_before = before->revision,
                                .alerts = plan->alerts,
                                .alerts_count = plan->alerts_count,
+                               .alerts_to = alerts_to(s),
                                .messages = plan->messages,
                                .messages_count = plan->messages_count};
     struct work parked = {

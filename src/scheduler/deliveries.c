@@ -200,14 +200,34 @@ static enum rv_err alert_make(struct rv_scheduler *s, const struct rv_book_verdi
     return alert->message.at != NULL ? RV_OK : RV_ERR_MEMORY;
 }
 
+/* Given up: an operator is called, also where what nobody has taken is such a call. */
+static enum rv_err parked_write(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
+                                struct rv_str why)
+{
+    const struct rv_alert *alert = NULL;
+    struct rv_delivery_change *change;
+    struct rv_delivery row;
+    size_t count = 0;
+    enum rv_err err = s->store->ops->list_deliveries(s->store, s->batch.arena, verdict->row.task,
+                                                     RV_STR_NONE, (struct rv_task_id){0}, 1, &row,
+                                                     &count);
+    bool of_alert = err == RV_OK && count > 0 && row.alert;
+    if (err == RV_OK && of_alert)
+        err = alert_unheard(s, verdict->row.task.value, why, &alert);
+    else if (err == RV_OK)
+        err = alert_make(s, verdict, why, &alert);
+    if (err == RV_OK)
+        err = change_add(s, verdict, alert, &change);
+    if (err == RV_OK && !of_alert)
+        change->alert_to = alerts_to(s);
+    return err;
+}
+
 static enum rv_err verdict_write(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
                                  struct rv_str why)
 {
-    const struct rv_alert *alert = NULL;
-    enum rv_err err = RV_OK;
-    if (verdict->row.parked)
-        err = alert_make(s, verdict, why, &alert);
-    return err == RV_OK ? change_add(s, verdict, alert, NULL) : err;
+    return verdict->row.parked ? parked_write(s, verdict, why)
+                               : change_add(s, verdict, NULL, NULL);
 }
 
 static void turn_log(struct rv_scheduler *s, const struct rv_book_verdict *verdict)
@@ -239,28 +259,42 @@ enum rv_err delivered_decide(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
+/* What is sent: the task's message of that number, or the alert. NOT_FOUND: there is none. */
+static enum rv_err body_read(struct rv_scheduler *s, const struct rv_delivery *row,
+                             struct rv_str *ret_body)
+{
+    struct rv_message message;
+    size_t count = 0;
+    if (row->alert)
+        return alert_body(s, row->task.value, ret_body);
+    enum rv_err err = s->store->ops->list_messages(s->store, s->batch.arena, row->task,
+                                                   row->next - 1, 1, &message, &count);
+    if (err != RV_OK)
+        return err;
+    *ret_body = message.body;
+    return count > 0 && message.number == row->next ? RV_OK : RV_ERR_NOT_FOUND;
+}
+
 static enum rv_err notice_prepare(struct rv_scheduler *s, const struct rv_book_pick *pick,
                                   struct rv_notice **ret_notice)
 {
-    struct rv_message message;
+    struct rv_str body = RV_STR_NONE;
     struct rv_delivery row;
     struct rv_task_id none = {0};
-    size_t messages = 0, rows = 0;
+    size_t rows = 0;
     *ret_notice = NULL;
     enum rv_err err = s->store->ops->list_deliveries(s->store, s->batch.arena, pick->task,
                                                      RV_STR_NONE, none, 1, &row, &rows);
-    if (err == RV_OK)
-        err = s->store->ops->list_messages(s->store, s->batch.arena, pick->task, pick->number - 1,
-                                           1, &message, &messages);
     if (err != RV_OK)
         return err;
+    bool waits = rows > 0 && row.next == pick->number && !row.parked;
+    err = waits ? body_read(s, &row, &body) : RV_ERR_NOT_FOUND;
     /* Somebody else was faster, or the rows are damaged: a walk looks at it again. */
-    if (rows == 0 || row.next != pick->number || row.parked || messages == 0 ||
-        message.number != pick->number) {
+    if (err == RV_ERR_NOT_FOUND)
         rv_book_forget(&s->deliveries.book, pick->task);
-        return RV_OK;
-    }
-    *ret_notice = rv_notice_new(pick->task, pick->number, row.url, row.destination, message.body);
+    if (err != RV_OK)
+        return err == RV_ERR_NOT_FOUND ? RV_OK : err;
+    *ret_notice = rv_notice_new(pick->task, pick->number, row.url, row.destination, body);
     return *ret_notice != NULL ? RV_OK : RV_ERR_MEMORY;
 }
 
@@ -305,6 +339,25 @@ static enum rv_err retry_refuse(struct pending *p, enum rv_err err, struct rv_st
     return RV_OK;
 }
 
+#define ON_ITS_WAY RV_STR("its messages are on their way again already")
+
+/* All that the alerts' webhook was not told; the walk finds them. */
+static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
+                                const struct rv_alert *alert)
+{
+    struct rv_book_verdict verdict = {.row = {.since = s->batch.now, .due_at = s->batch.now}};
+    struct rv_delivery_change *change;
+    if (alert->closed_at != 0)
+        return retry_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
+    enum rv_err err = change_add(s, &verdict, NULL, &change);
+    if (err != RV_OK)
+        return err;
+    change->epoch = 0;
+    change->all_alerts = change->close_alert = true;
+    p->delivery = s->batch.deliveries_count;
+    return RV_OK;
+}
+
 enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_task_id none = {0};
@@ -325,13 +378,14 @@ enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
             p, RV_ERR_REFUSED,
             call_printf(p->call, "only an alert `undeliverable` is retried; for this one: %s",
                         rv_alert_kind_cure(alert.kind)));
+    if (alert_is_unheard(&alert))
+        return alerts_retry(s, p, &alert);
     err = s->store->ops->list_deliveries(s->store, s->batch.arena, alert.task, RV_STR_NONE, none, 1,
                                          &row, &count);
     if (err != RV_OK)
         return err;
     if (count == 0 || !row.parked)
-        return retry_refuse(p, RV_ERR_REFUSED,
-                            RV_STR("its messages are on their way again already"));
+        return retry_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
     struct rv_book_verdict verdict = {
         .row = row, .next_before = row.next, .failures_before = row.failures};
     verdict.row.parked = false;
@@ -412,6 +466,8 @@ static void work_learn(struct rv_scheduler *s, const struct work *work)
 static void delivery_learn(struct rv_scheduler *s, const struct rv_delivery_change *change)
 {
     struct rv_book *book = &s->deliveries.book;
+    if (change->all_alerts)
+        return;
     if (s->batch.taskless != RV_OK)
         rv_book_unpick(book, change->row.task, again_at(s));
     else if (change->outcome != RV_OK)
@@ -424,7 +480,15 @@ static void delivery_log(struct rv_scheduler *s, const struct rv_delivery_change
 {
     const struct rv_alert *alert = change->alert;
     if (alert != NULL && change->outcome == RV_OK && s->batch.taskless == RV_OK)
-        log_alert(s, alert);
+        alert_act(s, alert);
+}
+
+void deliveries_learn_alert(struct rv_scheduler *s, const struct rv_alert *alert)
+{
+    struct rv_delivery row = rv_delivery_of_alert(alert, &s->alerts_to);
+    /* One that has no room the walk finds. */
+    if (at_work(s))
+        (void)rv_book_note(&s->deliveries.book, &row, s->batch.now);
 }
 
 void deliveries_act(struct rv_scheduler *s)

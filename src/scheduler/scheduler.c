@@ -54,7 +54,9 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_heap_init(&s->parked_until);
     rv_map_init(&s->parked_by_serial);
     rv_map_init(&s->batch.works_by_id);
-    enum rv_err err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
+    enum rv_err err = alerts_init(s);
+    if (err == RV_OK)
+        err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
     if (err != RV_OK) {
         rv_scheduler_close(s);
         return err;
@@ -413,7 +415,7 @@ static void batch_act(struct rv_scheduler *s)
             spans_learn(s, w);
         }
         for (size_t i = 0; w->changed && i < w->alerts_count; i++)
-            log_alert(s, &w->alerts[i]);
+            alert_act(s, &w->alerts[i]);
         if (w->changed || (w->task != NULL && s->enlistment.shared))
             waiters_tell(s, w);
     }
@@ -561,6 +563,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.records = NULL;
     s->batch.raises_count = 0;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
+    s->batch.unheard = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.sweep = NULL;
     s->batch.refused = s->batch.taskless = RV_OK;

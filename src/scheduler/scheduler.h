@@ -70,10 +70,12 @@ struct rv_scheduler_options {
     struct rv_scheduler_log log;
     struct rv_scheduler_copies copies; /* open NULL: this store has none */
     struct rv_scheduler_outlet outlet; /* send NULL: this server has no webhooks */
+    struct rv_str alert_url; /* borrowed: the webhook that alerts go to; absent: none */
     struct rv_scheduler_spans spans;   /* take NULL: nobody watches */
 };
 
-/* Takes its place in the store. Errors of the store pass through. */
+/* Takes its place in the store. Errors of the store pass through, and those of the outlet about
+ * `alert_url`. */
 RV_CHECK enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
                                        struct rv_scheduler **ret_scheduler);
 /* Finishes every parked call (RV_ERR_BUSY: the server is stopping) and forgets the rest. */

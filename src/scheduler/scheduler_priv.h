@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/heap.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/prng.h"
 #include "core/decide.h"
@@ -183,6 +184,7 @@ struct batch {
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     size_t deliveries_room;
+    bool unheard; /* they raise the alert about alerts that are not heard */
     struct rv_book_pick *picks; /* to be sent once the batch is written */
     struct rv_notice **notices; /* ... as they leave; owned until then */
     size_t picks_count;
@@ -244,6 +246,8 @@ struct rv_scheduler {
     struct retention retention;
     struct bulks bulks;
     struct deliveries deliveries;
+    struct rv_delivery alerts_to; /* where alerts go: texts alone; url absent: nowhere */
+    char alerts_destination[RV_URL_BYTES_MAX + 1];
     struct agents agents;
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
     struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
@@ -382,6 +386,8 @@ RV_CHECK enum rv_err delivery_of(struct rv_scheduler *s, const struct work *work
 void deliveries_act(struct rv_scheduler *s);
 /* Nothing of the batch was written. */
 void deliveries_fail(struct rv_scheduler *s);
+/* The alert was written, with a row in which it waits. */
+void deliveries_learn_alert(struct rv_scheduler *s, const struct rv_alert *alert);
 /* When deliveries want a batch of their own. */
 int64_t deliveries_next_at(const struct rv_scheduler *s);
 
@@ -419,6 +425,19 @@ RV_CHECK enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *lis
 struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_workflow_row *row);
 
 /* alerts.c */
+/* Looks whether the operators' webhook may be called. */
+RV_CHECK enum rv_err alerts_init(struct rv_scheduler *s);
+/* For the changes that raise alerts; NULL: there is no webhook for them. */
+const struct rv_delivery *alerts_to(const struct rv_scheduler *s);
+/* What the webhook is told. NOT_FOUND: the alert is gone. */
+RV_CHECK enum rv_err alert_body(struct rv_scheduler *s, int64_t id, struct rv_str *ret_body);
+/* The alert that tells of alerts that the webhook does not take; NULL: there is one already that
+ * stands. */
+RV_CHECK enum rv_err alert_unheard(struct rv_scheduler *s, int64_t unheard, struct rv_str why,
+                                   const struct rv_alert **ret_alert);
+bool alert_is_unheard(const struct rv_alert *alert);
+/* It is written: logged, and on its way if there is one. */
+void alert_act(struct rv_scheduler *s, const struct rv_alert *alert);
 RV_CHECK enum rv_err ack_decide(struct rv_scheduler *s, struct pending *p);
 void ack_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p);

@@ -256,6 +256,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
                                        .scan_interval_ms = scan_interval_ms,
                                        .retain_ms = retain_ms,
                                        .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],
+                                       .alert_webhook = values[OPTION_ALERT_WEBHOOK],
                                        .secrets = values[OPTION_SECRETS],
                                        .otlp = values[OPTION_OTLP],
                                        .tls_cert = values[OPTION_TLS_CERT],

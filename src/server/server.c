@@ -255,6 +255,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .outlet = rv_webhook_outlet(&server->webhook),
         .spans = {.take = server->spans != NULL ? rv_export_take : NULL, .self = server->spans},
         .scan_interval_ms = given->scan_interval_ms,
+        .alert_url = given->alert_webhook != NULL ? rv_str_of(given->alert_webhook) : RV_STR_NONE,
         .retain_ms = given->retain_ms,
     };
     rv_random_bytes(&options.seed, sizeof options.seed);
@@ -359,6 +360,20 @@ static int access_open(struct server *server, const struct rv_server_options *op
             RV_STR_FMT(options->listen), options->behind_proxy ? " --behind-proxy" : "",
             options->store);
     return rv_err_exit(RV_ERR_REFUSED);
+}
+
+/* An operator who is never called would not notice; so it is said at once. */
+static int alert_webhook_check(struct server *server, const char *url)
+{
+    char said[RV_EGRESS_WHY_BYTES + RV_URL_BYTES_MAX];
+    struct rv_scheduler_outlet outlet = rv_webhook_outlet(&server->webhook);
+    if (url == NULL)
+        return 0;
+    enum rv_err err = outlet.check(outlet.self, rv_str_of(url), said, sizeof said);
+    if (err == RV_OK)
+        return 0;
+    fprintf(stderr, "reeve serve: --alert-webhook %s: %s\n", url, said);
+    return rv_err_exit(err);
 }
 
 /* Webhooks are signed. Where calls may go somewhere and no file is named, the server has one of its
@@ -583,7 +598,10 @@ static void listening_print(const struct rv_server_options *options, uint16_t po
 static int server_open(struct server *server, const struct rv_server_options *options,
                        int *listen_fd, uint16_t port, const sigset_t *signals)
 {
-    int result = scheduler_open(server, options);
+    server->webhook.egress = options->egress;
+    int result = alert_webhook_check(server, options->alert_webhook);
+    if (result == 0)
+        result = scheduler_open(server, options);
     if (result != 0)
         return result;
     result = access_open(server, options);

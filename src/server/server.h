@@ -24,6 +24,7 @@ struct rv_server_options {
     bool http_agent;                /* this server carries out `call: http` */
     bool behind_proxy;              /* others come in through a proxy that speaks TLS */
     const char *webhook_secrets;    /* path of the file; NULL: beside the store, made if need be */
+    const char *alert_webhook;      /* URL that alerts go to; NULL: none */
     const char *secrets;            /* folder of secrets; NULL: none */
     const char *otlp;               /* URL of a collector of spans; NULL: none */
 };

@@ -51,6 +51,7 @@ struct rv_change {
     size_t late_replies_count;
     const struct rv_alert *alerts;
     size_t alerts_count;
+    const struct rv_delivery *alerts_to; /* where they go (texts alone count); NULL: nowhere */
     /* Closes the task's open alerts before the new ones are raised; but not UNDELIVERABLE. */
     bool close_alerts;
     const struct rv_message *messages; /* all inserts */
@@ -69,9 +70,24 @@ struct rv_ack {
     enum rv_err outcome; /* set by commit: OK (also when it was acknowledged before) or NOT_FOUND */
 };
 
+/* The row with which an alert begins its way. */
+static inline struct rv_delivery rv_delivery_of_alert(const struct rv_alert *alert,
+                                                      const struct rv_delivery *to)
+{
+    return (struct rv_delivery){.task = {alert->id},
+                                .next = 1,
+                                .last = 1,
+                                .since = alert->raised_at,
+                                .due_at = alert->raised_at,
+                                .destination = to->destination,
+                                .url = to->url,
+                                .alert = true};
+}
+
 /* An alert of no task, raised unless there is one of its source already. */
 struct rv_raise {
     struct rv_alert alert;
+    const struct rv_delivery *to; /* as alerts_to of a change */
     enum rv_err outcome; /* set by commit: OK or DUPLICATE */
 };
 
@@ -93,6 +109,8 @@ struct rv_delivery_change {
     uint32_t failures_before;
     int64_t epoch;
     const struct rv_alert *alert; /* raised; NULL: none */
+    const struct rv_delivery *alert_to; /* as alerts_to of a change */
+    bool all_alerts; /* no row: all alerts that are parked wait again; `epoch` guards alone */
     bool close_alert;             /* closes the task's open alerts UNDELIVERABLE */
     enum rv_err outcome;          /* set by commit: OK, CONFLICT (also when it is gone), DEPOSED */
 };

@@ -103,7 +103,7 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program knows versions up to 10", 0);
+                   "has schema version 4711, and this program knows versions up to 11", 0);
 }
 
 /* A store of the first version opens with its tasks, is brought to the newest, and takes what the
@@ -174,7 +174,7 @@ static void an_older_schema_is_brought_up(void **state)
     assert_int_equal(count, 2);
     assert_int_equal(alerts[1].kind, RV_ALERT_FAILED);
     subject_close(s);
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10,11");
 }
 
 static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
@@ -447,7 +447,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10,11");
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 

@@ -282,6 +282,47 @@ static void the_alert_of_a_delivery_is_its_own(void **state)
     assert_int_equal(open_alerts(s, rows), 0);
 }
 
+/* It waits beside the messages of tasks, is guarded like them, and goes with its task. */
+static void an_alert_waits_in_a_row_of_its_own(void **state)
+{
+    struct subject *s = *state;
+    struct rv_delivery rows[PAGE], row, to = {.destination = RV_STR("https://b"),
+                                              .url = RV_STR("https://b/call")};
+    struct rv_delivery delivery = delivery_of(TASK_BASE, 1, "https://a");
+    bear(s, TASK_BASE);
+    struct rv_alert failed = {
+        .id = 5, .task = {TASK_BASE}, .kind = RV_ALERT_FAILED, .raised_at = 7};
+    struct rv_change change = told_with(s, 2, 1, &delivery);
+    change.alerts = &failed;
+    change.alerts_count = 1;
+    change.alerts_to = &to;
+    subject_commit_all(s, &change, 1);
+    subject_restart(s);
+    assert_int_equal(waiting(s, rows), 2);
+    assert_false(rows[0].alert);
+    assert_true(rows[1].alert);
+    assert_int_equal(rows[1].task.value, 5);
+    assert_int_equal(rows[1].next, 1);
+    assert_int_equal(rows[1].last, 1);
+    assert_int_equal(rows[1].since, 7);
+    assert_true(rv_str_is(rows[1].url, "https://b/call"));
+
+    struct rv_delivery_change parked = {.row = rows[1], .next_before = 2};
+    parked.row.parked = true;
+    parked.row.failures = 3;
+    assert_int_equal(deliver(s, &parked), RV_ERR_CONFLICT);
+    parked.next_before = 1;
+    assert_int_equal(deliver(s, &parked), RV_OK);
+    assert_int_equal(waiting(s, rows), 1);
+    struct rv_delivery_change again = {.row = {.since = 50, .due_at = 50}, .all_alerts = true};
+    assert_int_equal(deliver(s, &again), RV_OK);
+    assert_int_equal(waiting(s, rows), 2);
+    assert_int_equal(rows[1].failures, 0);
+    assert_int_equal(rows[1].since, 50);
+    assert_true(find(s, TASK_BASE, &row));
+    assert_false(row.alert);
+}
+
 int main(void)
 {
     static const struct suite_case cases[] = {
@@ -292,6 +333,7 @@ int main(void)
         SUITE_CASE(a_delivery_is_written_under_its_guards),
         SUITE_CASE(deliveries_are_listed_by_destination),
         SUITE_CASE(the_alert_of_a_delivery_is_its_own),
+        SUITE_CASE(an_alert_waits_in_a_row_of_its_own),
     };
     return suite_run("store_messages", cases, sizeof cases / sizeof cases[0]);
 }

@@ -63,9 +63,11 @@ static void put(struct subject *s, int64_t id, enum rv_task_state state, int64_t
                                      random_message(s, &prng, id, 2)};
     struct rv_delivery delivery = {
         .task = {id}, .next = 3, .last = 2, .destination = RV_STR("d"), .url = RV_STR("u")};
+    struct rv_delivery to = {.destination = RV_STR("pager"), .url = RV_STR("pager/call")};
     change.key = &key;
     change.alerts = &alert;
     change.alerts_count = 1;
+    change.alerts_to = state == RV_TASK_CANCELLED ? &to : NULL; /* its alert is on its way */
     change.messages = messages;
     change.messages_count = 2;
     change.delivery = &delivery;

@@ -67,6 +67,7 @@ static enum rv_err begin_once(struct world *w)
         .hash_key = {1, 2},
         .log = {log_write, w},
         .outlet = w->ground.outlet,
+        .alert_url = w->ground.alert_url,
     };
     product(w, true);
     enum rv_err err = store_open(w);

@@ -328,6 +328,17 @@ static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task, b
     return err;
 }
 
+static enum rv_err alert_put(struct commit *commit, const struct rv_alert *alert,
+                             const struct rv_delivery *to)
+{
+    enum rv_err err = row_put(commit, &commit->data->alerts, alert->id, 0, &shape_alert, alert,
+                              true);
+    if (err != RV_OK || to == NULL)
+        return err;
+    struct rv_delivery row = rv_delivery_of_alert(alert, to);
+    return row_put(commit, &commit->data->notices, alert->id, 0, &shape_delivery, &row, true);
+}
+
 static enum rv_err ledgers_put(struct commit *commit, struct node *node,
                                const struct rv_change *change)
 {
@@ -343,8 +354,7 @@ static enum rv_err ledgers_put(struct commit *commit, struct node *node,
     if (err == RV_OK && change->close_alerts)
         err = alerts_close(commit, change->task->id, false);
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
-        err = row_put(commit, &commit->data->alerts, change->alerts[i].id, 0, &shape_alert,
-                      &change->alerts[i], true);
+        err = alert_put(commit, &change->alerts[i], change->alerts_to);
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
         err = row_put(commit, &node->messages, change->messages[i].number, 0, &shape_message,
                       &change->messages[i], true);
@@ -434,31 +444,54 @@ static enum rv_err change_put(struct commit *commit, struct rv_change *change)
     return err == RV_OK ? delivery_grow(commit, node, change->delivery) : err;
 }
 
-static enum rv_err delivery_put(struct commit *commit, struct rv_delivery_change *change)
+static enum rv_err alerts_again(struct commit *commit, const struct rv_delivery_change *change)
 {
-    struct node *node = memory_node_find(commit->data, change->row.task);
-    if (change->epoch != 0 && !supervises(commit->store, change->epoch)) {
-        change->outcome = RV_ERR_DEPOSED;
-        return RV_OK;
+    struct sorted *notices = &commit->data->notices;
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < notices->count; i++) {
+        struct rv_delivery row = *(const struct rv_delivery *)notices->at[i].row;
+        if (!row.parked)
+            continue;
+        row.parked = false;
+        row.failures = 0;
+        row.since = row.due_at = change->row.since;
+        err = row_put(commit, notices, row.task.value, 0, &shape_delivery, &row, false);
     }
+    return err;
+}
+
+static enum rv_err delivery_update(struct commit *commit, struct rv_delivery_change *change)
+{
+    struct sorted *set = NULL;
+    const struct rv_delivery *before = memory_delivery_find(commit->data, change->row.task, &set);
     change->outcome = RV_ERR_CONFLICT;
-    if (node == NULL || node->delivery.count == 0)
-        return RV_OK;
-    struct rv_delivery row = *(const struct rv_delivery *)node->delivery.at[0].row;
-    if (row.next != change->next_before || row.failures != change->failures_before)
+    if (before == NULL || before->next != change->next_before ||
+        before->failures != change->failures_before)
         return RV_OK;
     change->outcome = RV_OK;
+    struct rv_delivery row = *before;
     row.next = change->row.next;
     row.failures = change->row.failures;
     row.since = change->row.since;
     row.due_at = change->row.due_at;
     row.parked = change->row.parked;
-    enum rv_err err = row_put(commit, &node->delivery, 0, 0, &shape_delivery, &row, false);
-    if (err == RV_OK && change->close_alert)
-        err = alerts_close(commit, row.task, true);
+    return row_put(commit, set, row.alert ? row.task.value : 0, 0, &shape_delivery, &row, false);
+}
+
+static enum rv_err delivery_put(struct commit *commit, struct rv_delivery_change *change)
+{
+    bool deposed = change->epoch != 0 && !supervises(commit->store, change->epoch);
+    change->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
+    if (deposed)
+        return RV_OK;
+    enum rv_err err = change->all_alerts ? alerts_again(commit, change)
+                                         : delivery_update(commit, change);
+    if (err != RV_OK || change->outcome != RV_OK)
+        return err;
+    if (change->close_alert)
+        err = alerts_close(commit, change->row.task, true);
     if (err == RV_OK && change->alert != NULL)
-        err = row_put(commit, &commit->data->alerts, change->alert->id, 0, &shape_alert,
-                      change->alert, true);
+        err = alert_put(commit, change->alert, change->alert_to);
     return err;
 }
 
@@ -484,8 +517,7 @@ static enum rv_err raise_put(struct commit *commit, struct rv_raise *raise)
     raise->outcome = there ? RV_ERR_DUPLICATE : RV_OK;
     if (there)
         return RV_OK;
-    return row_put(commit, &commit->data->alerts, raise->alert.id, 0, &shape_alert, &raise->alert,
-                   true);
+    return alert_put(commit, &raise->alert, raise->to);
 }
 
 static enum rv_err workflow_put(struct commit *commit, const struct rv_workflow_row *row)
@@ -534,6 +566,15 @@ static bool sweep_takes(const struct rv_sweep *sweep, const struct node *node)
     return !rv_task_state_open(task->state) && task->ended_at != 0 && old && !waits;
 }
 
+/* The alert at that place, and its way to the operators' webhook. */
+static enum rv_err alert_take(struct commit *commit, size_t i)
+{
+    struct sorted *alerts = &commit->data->alerts, *notices = &commit->data->notices;
+    struct sorted_entry *notice = sorted_find(notices, alerts->at[i].a, 0);
+    enum rv_err err = notice != NULL ? row_take(commit, notices, notice) : RV_OK;
+    return err == RV_OK ? row_take(commit, alerts, &alerts->at[i]) : err;
+}
+
 static enum rv_err sweep_node(struct commit *commit, struct node *node)
 {
     struct sorted *alerts = &commit->data->alerts;
@@ -541,7 +582,7 @@ static enum rv_err sweep_node(struct commit *commit, struct node *node)
     for (size_t i = alerts->count; err == RV_OK && i > 0; i--) {
         const struct rv_alert *alert = alerts->at[i - 1].row;
         if (alert->task.value == node->row->id.value && !RV_MUTANT_ON(ALERTS_LEFT))
-            err = row_take(commit, alerts, &alerts->at[i - 1]);
+            err = alert_take(commit, i - 1);
     }
     struct undo *undo = err == RV_OK ? log_next(commit) : NULL;
     if (undo == NULL)
@@ -621,17 +662,24 @@ static enum rv_err sweep_keys(struct commit *commit, struct rv_sweep *sweep)
     }
 }
 
+static bool taskless_over(const struct rv_alert *alert, int64_t by)
+{
+    bool acked = alert->acked_at != 0 && alert->acked_at <= by;
+    bool closed = alert->closed_at != 0 && alert->closed_at <= by;
+    return alert->task.value == 0 && (acked || closed);
+}
+
 static enum rv_err sweep_alerts(struct commit *commit, struct rv_sweep *sweep)
 {
     struct sorted *alerts = &commit->data->alerts;
     enum rv_err err = RV_OK;
-    for (size_t i = alerts->count; err == RV_OK && i > 0; i--) {
-        const struct rv_alert *alert = alerts->at[i - 1].row;
-        if (alert->task.value != 0 || alert->acked_at == 0 || alert->acked_at > sweep->ended_by ||
-            sweep->alerts_gone == sweep->rows_max)
-            continue;
-        sweep->alerts_gone++;
-        err = row_take(commit, alerts, &alerts->at[i - 1]);
+    for (size_t i = 0; err == RV_OK && i < alerts->count && sweep->alerts_gone < sweep->rows_max;) {
+        bool over = taskless_over(alerts->at[i].row, sweep->ended_by);
+        if (over)
+            err = alert_take(commit, i);
+        else
+            i++;
+        sweep->alerts_gone += over;
     }
     return err;
 }

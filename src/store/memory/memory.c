@@ -56,6 +56,7 @@ void rv_store_memory_data_free(struct rv_store_memory_data *data)
     free(data->tasks.at);
     free(data->open.at);
     sorted_free(&data->alerts);
+    sorted_free(&data->notices);
     sorted_free(&data->workflows);
     records_free(&data->records);
     keys_free(&data->keys);

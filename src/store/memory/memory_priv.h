@@ -128,6 +128,7 @@ struct rv_store_memory_data {
     struct sorted open;  /* nodes that are open, and some that were, by id */
     size_t open_count;
     struct sorted alerts;    /* by id */
+    struct sorted notices;   /* deliveries of alerts, by their ids */
     struct sorted workflows; /* by id */
     struct records records;
     struct rv_map keys; /* hash of a key to its key_node */
@@ -161,6 +162,9 @@ struct node *memory_node_find(const struct rv_store_memory_data *data, struct rv
 uint64_t memory_key_hash(struct rv_str key);
 const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data,
                                          struct rv_str key);
+/* Of the task, or of the alert of that id, and the set in which it stands; NULL: there is none. */
+const struct rv_delivery *memory_delivery_find(struct rv_store_memory_data *data,
+                                               struct rv_task_id id, struct sorted **ret_set);
 /* The newest of the source; NULL: there is none. */
 const struct rv_alert *memory_alert_find(const struct rv_store_memory_data *data,
                                          struct rv_str source);

@@ -341,6 +341,34 @@ static int place_cmp(struct rv_str destination, struct rv_task_id task, struct r
     return order != 0 ? order : (task.value > other_task.value) - (task.value < other_task.value);
 }
 
+const struct rv_delivery *memory_delivery_find(struct rv_store_memory_data *data,
+                                               struct rv_task_id id, struct sorted **ret_set)
+{
+    struct node *node = memory_node_find(data, id);
+    struct sorted_entry *notice = sorted_find(&data->notices, id.value, 0);
+    if (notice != NULL) {
+        *ret_set = &data->notices;
+        return notice->row;
+    }
+    if (node == NULL || node->delivery.count == 0)
+        return NULL;
+    *ret_set = &node->delivery;
+    return node->delivery.at[0].row;
+}
+
+/* The row, if it waits, comes after the place and before the other one; else the other one. */
+static const struct rv_delivery *delivery_first(const struct rv_delivery *row,
+                                                const struct rv_delivery *other,
+                                                struct rv_str destination, struct rv_task_id task)
+{
+    if (row->next > row->last || row->parked ||
+        place_cmp(row->destination, row->task, destination, task) <= 0)
+        return other;
+    bool before = other == NULL ||
+                  place_cmp(row->destination, row->task, other->destination, other->task) < 0;
+    return before ? row : other;
+}
+
 /* The first that waits and comes after the place; NULL: there is none. */
 static const struct rv_delivery *delivery_next(const struct rv_store_memory_data *data,
                                                struct rv_str destination, struct rv_task_id task)
@@ -348,14 +376,11 @@ static const struct rv_delivery *delivery_next(const struct rv_store_memory_data
     const struct rv_delivery *next = NULL;
     for (size_t i = 0; i < data->tasks.count; i++) {
         const struct node *node = data->tasks.at[i].row;
-        const struct rv_delivery *row = node->delivery.count > 0 ? node->delivery.at[0].row : NULL;
-        if (row == NULL || row->next > row->last || row->parked ||
-            place_cmp(row->destination, row->task, destination, task) <= 0)
-            continue;
-        if (next == NULL ||
-            place_cmp(row->destination, row->task, next->destination, next->task) < 0)
-            next = row;
+        if (node->delivery.count > 0)
+            next = delivery_first(node->delivery.at[0].row, next, destination, task);
     }
+    for (size_t i = 0; i < data->notices.count; i++)
+        next = delivery_first(data->notices.at[i].row, next, destination, task);
     return next;
 }
 
@@ -364,13 +389,13 @@ enum rv_err memory_list_deliveries(struct rv_store *base, struct rv_arena *arena
                                    struct rv_task_id after, size_t limit,
                                    struct rv_delivery *ret_rows, size_t *ret_count)
 {
-    const struct sorted none = {.at = NULL};
-    if (task.value != 0) {
-        const struct node *node = memory_node_find(data_of(base), task);
-        return rows_list(arena, node != NULL ? &node->delivery : &none, 0, &shape_delivery, limit,
-                         ret_rows, ret_count);
-    }
     size_t count = 0;
+    if (task.value != 0) {
+        struct sorted *set;
+        const struct rv_delivery *row = memory_delivery_find(data_of(base), task, &set);
+        *ret_count = row != NULL && limit > 0;
+        return *ret_count > 0 ? shape_read(&shape_delivery, arena, row, ret_rows) : RV_OK;
+    }
     while (count < limit) {
         const struct rv_delivery *row = delivery_next(data_of(base), after_destination, after);
         if (row == NULL)

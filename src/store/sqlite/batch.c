@@ -291,6 +291,18 @@ static enum rv_err alerts_close(struct commit *commit, enum rv_sqlite_sql sql,
     return rv_sqlite_run(commit->store, statement);
 }
 
+static enum rv_err alert_write(struct commit *commit, const struct rv_alert *alert,
+                               const struct rv_delivery *to)
+{
+    enum rv_err err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, rv_table_alert.count,
+                                alert, 0);
+    if (err != RV_OK || to == NULL)
+        return err;
+    struct rv_delivery row = rv_delivery_of_alert(alert, to);
+    return row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, rv_table_delivery.count,
+                     &row, 0);
+}
+
 static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *change)
 {
     enum rv_err err = RV_OK;
@@ -303,8 +315,7 @@ static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *
     if (err == RV_OK && change->close_alerts)
         err = alerts_close(commit, RV_SQL_ALERT_CLOSE, change->task->id);
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
-        err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, rv_table_alert.count,
-                        &change->alerts[i], 0);
+        err = alert_write(commit, &change->alerts[i], change->alerts_to);
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
         err = row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_table_message, rv_table_message.count,
                         &change->messages[i], 0);
@@ -334,20 +345,29 @@ static enum rv_err delivery_update(struct commit *commit, struct rv_delivery_cha
     return err;
 }
 
+static enum rv_err alerts_again(struct commit *commit, const struct rv_delivery_change *change)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(commit->store, RV_SQL_DELIVERY_AGAIN, &statement);
+    if (err != RV_OK)
+        return err;
+    instant_bind(statement, 1, change->row.since);
+    return rv_sqlite_run(commit->store, statement);
+}
+
 static enum rv_err delivery_write(struct commit *commit, struct rv_delivery_change *change)
 {
     change->outcome = RV_OK;
     enum rv_err err = guard_epoch(commit, change->epoch, &change->outcome);
     if (err == RV_OK && change->outcome == RV_OK)
-        err = delivery_update(commit, change);
+        err = change->all_alerts ? alerts_again(commit, change) : delivery_update(commit, change);
     if (err != RV_OK || change->outcome != RV_OK)
         return err;
     commit->wrote = true;
     if (change->close_alert)
         err = alerts_close(commit, RV_SQL_ALERT_CLOSE_UNDELIVERABLE, change->row.task);
     if (err == RV_OK && change->alert != NULL)
-        err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, rv_table_alert.count,
-                        change->alert, 0);
+        err = alert_write(commit, change->alert, change->alert_to);
     return err;
 }
 
@@ -419,8 +439,7 @@ static enum rv_err raise_write(struct commit *commit, struct rv_raise *raise)
     raise->outcome = there ? RV_ERR_DUPLICATE : RV_OK;
     if (err != RV_OK || there)
         return err;
-    return row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, rv_table_alert.count,
-                     &raise->alert, 0);
+    return alert_write(commit, &raise->alert, raise->to);
 }
 
 static enum rv_err record_write(struct commit *commit, struct rv_record_change *change)

@@ -92,7 +92,9 @@ static const char *const statements[] = {
     ORPHANS(late_reply),
     ORPHANS(alert) " AND source IS NULL",
     ORPHANS(message),
-    ORPHANS(delivery),
+    ORPHANS(delivery) " AND NOT alert",
+    "SELECT task, 'an alert is on its way to the operators'' webhook that is not there' "
+    "FROM delivery WHERE alert AND task NOT IN (SELECT id FROM alert)",
     ORPHANS(tag),
     /* Else it is not found by them, or by others. */
     "SELECT id, 'the tags of this task are not those by which it is found' FROM task "

@@ -193,6 +193,7 @@ static const struct rv_column delivery_columns[] = {
     BOOL(parked),
     STR(destination, "destination"),
     STR(url, "url"),
+    BOOL(alert),
 };
 #undef ROW
 

@@ -313,9 +313,16 @@ static const char *const version_10[] = {
     NULL,
 };
 
-static const char *const *const versions[] = {version_1, version_2, version_3, version_4,
-                                              version_5, version_6, version_7, version_8,
-                                              version_9, version_10};
+/* Version 11: alerts on their way to the operators' webhook. */
+static const char *const version_11[] = {
+    "ALTER TABLE delivery ADD COLUMN alert INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX delivery_alert ON delivery(task) WHERE alert",
+    NULL,
+};
+
+static const char *const *const versions[] = {version_1, version_2,  version_3, version_4,
+                                              version_5, version_6,  version_7, version_8,
+                                              version_9, version_10, version_11};
 
 int rv_sqlite_version_newest(void)
 {

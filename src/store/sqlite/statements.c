@@ -26,6 +26,10 @@ struct sql {
 #define ATTEMPT &rv_table_attempt
 #define LATE &rv_table_late_reply
 #define ALERT &rv_table_alert
+/* Alerts of no task that are forgotten. */
+#define TASKLESS_OVER                                                                              \
+    "SELECT id FROM alert INDEXED BY alert_task WHERE task = 0 AND "                               \
+    "(acked_at <= ?1 OR closed_at <= ?1) ORDER BY id LIMIT ?2"
 #define MESSAGE &rv_table_message
 #define DELIVERY &rv_table_delivery
 #define WORKFLOW &rv_table_workflow
@@ -91,7 +95,8 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_DELIVERY_GROW] =
         {PLAIN, NULL,
          "INSERT INTO delivery(task, next, last, failures, since, due_at, parked, destination, "
-         "url) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT(task) DO UPDATE SET "
+         "url, alert) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
+         "ON CONFLICT(task) DO UPDATE SET "
          "since = CASE WHEN next > last THEN excluded.since ELSE since END, "
          "due_at = CASE WHEN next > last THEN excluded.due_at ELSE due_at END, "
          "last = excluded.last"},
@@ -99,6 +104,10 @@ static const struct sql statements[RV_SQL_COUNT] = {
         {PLAIN, NULL,
          "UPDATE delivery SET next = ?2, failures = ?3, since = ?4, due_at = ?5, "
          "parked = ?6 WHERE task = ?1 AND next = ?7 AND failures = ?8"},
+    [RV_SQL_DELIVERY_AGAIN] =
+        {PLAIN, NULL,
+         "UPDATE delivery INDEXED BY delivery_alert SET parked = 0, failures = 0, since = ?1, "
+         "due_at = ?1 WHERE alert AND parked"},
     [RV_SQL_DELIVERY_LOAD] = {SELECT, DELIVERY, "WHERE task = ?1"},
     [RV_SQL_DELIVERY_LIST] = {SELECT, DELIVERY,
                               "INDEXED BY delivery_waiting WHERE next <= last AND NOT parked AND "
@@ -115,9 +124,12 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_SWEEP_ATTEMPTS] = {PLAIN, NULL, "DELETE FROM attempt WHERE task = ?1"},
     [RV_SQL_SWEEP_LATE] = {PLAIN, NULL, "DELETE FROM late_reply WHERE task = ?1"},
     [RV_SQL_SWEEP_ALERTS] = {PLAIN, NULL, "DELETE FROM alert WHERE task = ?1"},
-    [RV_SQL_SWEEP_TASKLESS] = {PLAIN, NULL,
-                               "DELETE FROM alert WHERE id IN (SELECT id FROM alert INDEXED BY "
-                               "alert_task WHERE task = 0 AND acked_at <= ?1 LIMIT ?2)"},
+    [RV_SQL_SWEEP_NOTICES] = {PLAIN, NULL,
+                              "DELETE FROM delivery WHERE task IN (SELECT id FROM alert "
+                              "INDEXED BY alert_task WHERE task = ?1)"},
+    [RV_SQL_SWEEP_TASKLESS_NOTICES] = {PLAIN, NULL,
+                                       "DELETE FROM delivery WHERE task IN (" TASKLESS_OVER ")"},
+    [RV_SQL_SWEEP_TASKLESS] = {PLAIN, NULL, "DELETE FROM alert WHERE id IN (" TASKLESS_OVER ")"},
     [RV_SQL_SWEEP_MESSAGES] = {PLAIN, NULL, "DELETE FROM message WHERE task = ?1"},
     [RV_SQL_SWEEP_DELIVERY] = {PLAIN, NULL, "DELETE FROM delivery WHERE task = ?1"},
     [RV_SQL_SWEEP_TAGS] = {PLAIN, NULL, "DELETE FROM tag WHERE task = ?1"},

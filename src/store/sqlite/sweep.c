@@ -49,8 +49,9 @@ static enum rv_err rows_delete(struct rv_sqlite *store, enum rv_sqlite_sql sql, 
 static enum rv_err task_delete(struct rv_sqlite *store, int64_t task, size_t *rows)
 {
     static const enum rv_sqlite_sql parts[] = {
-        RV_SQL_SWEEP_STEPS,    RV_SQL_SWEEP_ATTEMPTS, RV_SQL_SWEEP_LATE, RV_SQL_SWEEP_ALERTS,
-        RV_SQL_SWEEP_MESSAGES, RV_SQL_SWEEP_DELIVERY, RV_SQL_SWEEP_TAGS, RV_SQL_SWEEP_TASK};
+        RV_SQL_SWEEP_STEPS,    RV_SQL_SWEEP_ATTEMPTS, RV_SQL_SWEEP_LATE,
+        RV_SQL_SWEEP_NOTICES,  RV_SQL_SWEEP_ALERTS,   RV_SQL_SWEEP_MESSAGES,
+        RV_SQL_SWEEP_DELIVERY, RV_SQL_SWEEP_TAGS,     RV_SQL_SWEEP_TASK};
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < sizeof parts / sizeof parts[0]; i++)
         err = rows_delete(store, parts[i], task, rows);
@@ -116,16 +117,24 @@ static enum rv_err sweep_keys(struct rv_sqlite *store, struct rv_sweep *sweep)
     return err;
 }
 
-static enum rv_err sweep_alerts(struct rv_sqlite *store, struct rv_sweep *sweep)
+static enum rv_err taskless_delete(struct rv_sqlite *store, enum rv_sqlite_sql sql,
+                                   const struct rv_sweep *sweep)
 {
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_SWEEP_TASKLESS, &statement);
+    enum rv_err err = rv_sqlite_statement(store, sql, &statement);
     if (err != RV_OK)
         return err;
     sqlite3_bind_int64(statement, 1, sweep->ended_by);
     sqlite3_bind_int64(statement, 2, (int64_t)room_of(sweep));
-    err = rv_sqlite_run(store, statement);
-    sweep->alerts_gone = (size_t)sqlite3_changes(store->db);
+    return rv_sqlite_run(store, statement);
+}
+
+static enum rv_err sweep_alerts(struct rv_sqlite *store, struct rv_sweep *sweep)
+{
+    enum rv_err err = taskless_delete(store, RV_SQL_SWEEP_TASKLESS_NOTICES, sweep);
+    if (err == RV_OK)
+        err = taskless_delete(store, RV_SQL_SWEEP_TASKLESS, sweep);
+    sweep->alerts_gone = err == RV_OK ? (size_t)sqlite3_changes(store->db) : 0;
     return err;
 }
 
