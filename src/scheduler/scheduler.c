@@ -442,9 +442,10 @@ static void again_soon(struct rv_scheduler *s)
     for (struct work *w = s->batch.works; s->enlistment.shared && w != NULL; w = w->next)
         if (w->revision_before != 0)
             others_miss(s, w->id);
-    /* Without memory for the instants, or in the first walk, all open rows are walked again. */
-    if (err != RV_OK || s->agents.recovering)
+    if (err != RV_OK) /* no memory for the instants: all open rows are walked again */
         rv_supervisor_walk(&s->supervisor);
+    else if (s->agents.recovering)
+        rv_supervisor_walk_piece_again(&s->supervisor);
     if (s->batch.must_commit)
         rv_supervisor_unclaim(&s->supervisor);
 }

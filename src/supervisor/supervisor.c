@@ -71,6 +71,12 @@ void rv_supervisor_walk(struct rv_supervisor *supervisor)
     supervisor->scan_next_at = 0;
 }
 
+void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor)
+{
+    supervisor->scan_after = supervisor->piece_after;
+    supervisor->scan_next_at = 0;
+}
+
 static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena *arena,
                               const struct rv_task **ret_tasks, size_t *ret_count)
 {
@@ -86,6 +92,7 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
                                int64_t now, const struct rv_task **ret_tasks, size_t *ret_count)
 {
     *ret_count = 0;
+    supervisor->piece_after = supervisor->scan_after;
     if (now < supervisor->scan_next_at)
         return RV_OK;
     enum rv_err err = scan_piece(supervisor, arena, ret_tasks, ret_count);

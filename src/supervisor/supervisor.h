@@ -26,6 +26,7 @@ struct rv_supervisor {
     struct rv_heap heap; /* (instant, task) */
     struct rv_map wakes; /* task -> the instant that counts; a heap entry may be earlier */
     struct rv_task_id scan_after;
+    struct rv_task_id piece_after; /* where the newest piece of the walk began */
     int64_t scan_next_at;
     size_t scan_rows_max; /* of a piece of the walk: RV_SCAN_ROWS_MAX, or less */
     bool shared;          /* others write, too: all open rows once per interval, not a piece */
@@ -48,6 +49,9 @@ RV_CHECK enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, in
 void rv_supervisor_unclaim(struct rv_supervisor *supervisor);
 /* The walk over all open rows that a start makes begins again, at once. */
 void rv_supervisor_walk(struct rv_supervisor *supervisor);
+/* What the newest piece of that walk gave was not written: the walk goes on from where it began. (A
+ * walk that began anew with each refusal would not end on a store that refuses now and then.) */
+void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor);
 /* The next piece of the repair scan if it is due: open tasks, for the scheduler to compare with its
  * caches. `ret_tasks` has room for RV_SCAN_ROWS_MAX. *ret_count 0: nothing due. */
 RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,

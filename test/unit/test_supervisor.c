@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
-enum { LEASE_MS = 5000, SCAN_MS = 1000, NOW = 1000000 };
+enum { LEASE_MS = 5000, SCAN_MS = 1000, NOW = 1000000, OPEN_TASKS = 3 };
+
+static const struct rv_task open_tasks[OPEN_TASKS] = {{.id = {1}}, {.id = {2}}, {.id = {3}}};
 
 /* The role's row, and who asks. */
 struct election {
@@ -44,7 +46,20 @@ static enum rv_err claim(struct rv_store *store, struct rv_str role, int64_t lea
     return RV_OK;
 }
 
-static const struct rv_store_ops operations = {.claim_role = claim};
+/* Tasks 1 to OPEN_TASKS are open. */
+static enum rv_err scan_open(struct rv_store *store, struct rv_arena *scan_arena,
+                             struct rv_task_id after, size_t max, const struct rv_task **ret_tasks,
+                             size_t *ret_count)
+{
+    (void)store;
+    (void)scan_arena;
+    *ret_count = 0;
+    for (int64_t id = after.value + 1; id <= OPEN_TASKS && *ret_count < max; id++)
+        ret_tasks[(*ret_count)++] = &open_tasks[id - 1];
+    return RV_OK;
+}
+
+static const struct rv_store_ops operations = {.claim_role = claim, .scan_open = scan_open};
 
 static int open_election(void **state)
 {
@@ -177,6 +192,37 @@ static void instants_that_do_not_count_are_swept_out(void **state)
     assert_int_equal(due(e, NOW + 100 + NOTES), 0);
 }
 
+/* The id of the task that the walk meets, one a piece; 0: it has come to its end. */
+static int64_t walk(struct election *e)
+{
+    const struct rv_task *tasks[RV_SCAN_ROWS_MAX];
+    struct rv_arena arena;
+    size_t count;
+    rv_arena_init(&arena, 1024);
+    assert_int_equal(rv_supervisor_scan(&e->supervisor, &arena, NOW, tasks, &count), RV_OK);
+    rv_arena_done(&arena);
+    assert_true(count <= 1);
+    return count == 0 ? 0 : tasks[0]->id.value;
+}
+
+static void a_walk_of_which_a_piece_is_refused_goes_on_from_there(void **state)
+{
+    struct election *e = *state;
+    e->supervisor.scan_rows_max = 1;
+    assert_int_equal(walk(e), 1);
+    assert_int_equal(walk(e), 2);
+    rv_supervisor_walk_piece_again(&e->supervisor);
+    assert_int_equal(walk(e), 2);
+    rv_supervisor_walk_piece_again(&e->supervisor);
+    assert_int_equal(walk(e), 2);
+    assert_int_equal(walk(e), 3);
+    assert_true(e->supervisor.scan_first);
+    assert_int_equal(walk(e), 0);
+    assert_false(e->supervisor.scan_first);
+    rv_supervisor_walk_piece_again(&e->supervisor); /* there was nothing in it */
+    assert_false(e->supervisor.scan_first);
+}
+
 int main(void)
 {
 #define ELECTION(name) cmocka_unit_test_setup_teardown(name, open_election, close_election)
@@ -187,6 +233,7 @@ int main(void)
         ELECTION(a_claim_that_fails_holds_nothing),
         ELECTION(a_task_is_found_at_its_own_instant_and_once),
         ELECTION(instants_that_do_not_count_are_swept_out),
+        ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
