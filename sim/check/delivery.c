@@ -10,10 +10,26 @@
 /* Of a task that could not be read for a while, nobody has kept in mind who holds its attempts:
  * leases end them. A-01 to A-03 are about the others. */
 
-/* what an agent got before it was started again is over before it gets anything new. */
-static void check_boot(struct world *w, const struct step_past *step, const struct rv_poll *poll)
+/* Whether the batch has given it anything that no earlier one had: what a poll took it gets again
+ * also from a server that takes it for one of a process that is gone. */
+static bool gets_new(const struct server *s, const struct rv_poll *poll)
 {
-    if (step->boot != history_hash(poll->boot) && poll->requests_count > 0)
+    for (size_t i = 0; i < poll->requests_count; i++) {
+        const struct rv_request *request = &poll->requests[i];
+        const struct task_past *task = history_task(s->world, request->step.task);
+        const struct step_past *step = history_step(task, request->step.number);
+        if (step == NULL || step->row.token != request->token || step->began_at >= s->taken_at)
+            return true;
+    }
+    return false;
+}
+
+/* what an agent got before it was started again is over before it gets anything new. */
+static void check_boot(const struct server *s, const struct step_past *step,
+                       const struct rv_poll *poll)
+{
+    struct world *w = s->world;
+    if (step->boot != history_hash(poll->boot) && gets_new(s, poll))
         world_violate(w, "A-01",
                       "%.*s, started again, gets work while attempt %u of step %u, of "
                       "its life before, is open",
@@ -65,7 +81,7 @@ void check_answered(const struct server *s, const struct rv_poll *poll, bool sup
                 !rv_attempt_state_live(step->row.attempt_state))
                 continue;
             w->concerned = task->row.id;
-            check_boot(w, step, poll);
+            check_boot(s, step, poll);
             if (!superseded)
                 check_repeat(w, step, poll);
         }
