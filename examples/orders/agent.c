@@ -46,7 +46,7 @@ static size_t on_body(char *bytes, size_t each, size_t count, void *user)
 static bool make_url(struct rv_request *request, const char *service, CURL *curl,
                      char url[static URL_BYTES])
 {
-    static const char *const texts[] = {"order", "item", "key"};
+    static const char *const texts[] = {"order", "item", "key", "via"};
     const char *operation = rv_request_string(request, "/operation");
     int64_t amount = 0;
     if (operation == NULL)

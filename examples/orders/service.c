@@ -19,6 +19,7 @@ enum { COUNTERS_MAX = 8192, BURST_EVERY = 48, BURST_LENGTH = 6, BODY_BYTES = 384
 struct counter {
     char order[SHOP_TEXT_BYTES];
     bool undo;
+    bool put_off; /* told to come again; it is then served, burst or not */
     uint32_t asked;
 };
 
@@ -41,6 +42,7 @@ struct request {
     const char *order;
     const char *key; /* of the forward step: its own, or for an undo the one it undoes */
     const char *item;
+    const char *via; /* another way than the usual one, such as "bank-transfer"; NULL: none */
     int64_t amount;
     int64_t fence;
     uint32_t nth;
@@ -192,12 +194,14 @@ static enum weather count_request(struct service *service, struct request *reque
     pthread_mutex_lock(&service->lock);
     uint64_t n = ++service->requests;
     service->at_work++;
+    struct counter *counter = counter_of(service, request);
     if (n == service->die_after)
         weather = WEATHER_LAST;
-    else if (in_burst(service, n))
+    else if (in_burst(service, n) && !counter->put_off)
         weather = WEATHER_BURST;
+    counter->put_off = weather == WEATHER_BURST;
     if (weather != WEATHER_BURST)
-        request->nth = ++counter_of(service, request)->asked;
+        request->nth = ++counter->asked;
     pthread_mutex_unlock(&service->lock);
     return weather;
 }
@@ -219,6 +223,8 @@ static bool meet_fate(struct service *service, const struct request *request, en
         return true;
     }
     enum shop_fault fault = shop_fate(service->seed, request->order, request->verb, request->nth);
+    if (fault == SHOP_FAULT_DECLINE && request->undo && request->via != NULL)
+        fault = SHOP_FAULT_NONE; /* what is refused is the usual way */
     if (fault == SHOP_FAULT_HANG)
         hang(service, request);
     if (fault == SHOP_FAULT_DECLINE)
@@ -264,6 +270,7 @@ static bool read_request(const struct shop_business *business, struct MHD_Connec
     request->verb = request->undo ? business->undo_verb : business->verb;
     request->order = text_argument(connection, MHD_GET_ARGUMENT_KIND, "order");
     request->item = text_argument(connection, MHD_GET_ARGUMENT_KIND, "item");
+    request->via = text_argument(connection, MHD_GET_ARGUMENT_KIND, "via");
     request->amount = number_argument(connection, MHD_GET_ARGUMENT_KIND, "amount");
     request->fence = number_argument(connection, MHD_HEADER_KIND, "Fence");
     const char *own_key = text_argument(connection, MHD_HEADER_KIND, "Idempotency-Key");

@@ -43,6 +43,9 @@ static struct rv_str message_text(struct rv_arena *arena, const struct rv_json *
     const struct rv_json *alert = rv_json_get(message, RV_STR("alert"));
     struct rv_str iteration = cli_str(step, "iteration");
     struct rv_str error = cli_error_text(arena, rv_json_get(message, RV_STR("error")));
+    if (alert != NULL && error.len > 0)
+        return rv_arena_printf(arena, "%.*s, after %.*s", RV_STR_FMT(cli_str(alert, "kind")),
+                               RV_STR_FMT(error));
     if (step == NULL)
         return error.len > 0 ? error : cli_str(alert, "message");
     struct rv_str name = cli_text_step(arena, cli_str(step, "reference"));

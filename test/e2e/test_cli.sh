@@ -181,6 +181,8 @@ run submit test/two:1.0.0 --key k1 --input '{}'
 gives "the same key with another input" 4 'key'
 run show "$task"
 gives "show: what it waits for" 0 'first *waits for agent shop'
+run explain "$task"
+gives "explain: whom it waits for" 0 'no instance of its agent is connected*shop: 0 connected'
 run tasks --state pending
 gives "tasks: a table" 0 "TASK*STATE*$task*pending*test/two:1.0.0*k1"
 run tasks --state pendng
@@ -225,6 +227,10 @@ task=${out%% *}
 task=${task%%$'\n'*}
 run show "$task"
 gives "show: its alert and what to do" 0 'Alerts*failed*to do:*reeve resubmit'
+run explain "$task"
+[[ $code = 0 && $out == *"waits for an operator"*agent*shop*"declined: no funds"* &&
+    $out != *connected* ]]
+verdict $? "explain: of a step that waits for no agent, none is counted" 'shop, without numbers'
 run alerts
 gives "alerts" 0 "failed*$task*to do:"
 run alerts --json
