@@ -81,6 +81,15 @@ void check_claimed(struct world *w, bool another);
 /* Before the servers are killed at last. */
 void check_role_end(struct world *w);
 
+/* relay.c: a task was committed, perhaps of an order of the outbox; what became of a row; at the
+ * end, all of them. */
+struct outbox_row;
+void check_outbox(const struct transition *t);
+void check_row_settled(struct world *w, const struct outbox_row *row, struct rv_str why);
+void check_outbox_end(struct world *w);
+/* How many orders of the outbox were committed; adds those that have no task, or lost it. */
+uint32_t check_outbox_orders(struct world *w, uint32_t *ret_lost);
+
 /* check_end.c: what must have come to pass once faults have stopped. */
 bool check_all_settled(struct world *w);
 void check_end(struct world *w);

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "sim/cast/client.h"
+#include "sim/cast/outbox.h"
 #include "sim/store/database.h"
 #include "sim/cast/hook.h"
 #include "sim/store/rows.h"
@@ -11,7 +12,7 @@
 /* I-20: every task ends, or waits for an operator. */
 bool check_all_settled(struct world *w)
 {
-    if (!clients_done(w))
+    if (!clients_done(w) || !outbox_settled(w))
         return false;
     for (size_t i = 0; i < w->history->count; i++) {
         const struct rv_task *task = &w->history->all[i]->row;
@@ -48,9 +49,10 @@ static void check_alerts(struct world *w)
 static void check_task_count(struct world *w)
 {
     uint32_t lost = clients_lost(w);
-    if (w->history->count > w->orders || w->history->count + lost < w->orders)
+    uint32_t orders = w->orders + check_outbox_orders(w, &lost);
+    if (w->history->count > orders || w->history->count + lost < orders)
         world_violate(w, "I-24", "%u tasks were submitted, there are %zu, and %u were lost",
-                      w->orders, w->history->count, lost);
+                      orders, w->history->count, lost);
 }
 
 /* I-28: what no commit has touched since is as the last one left it. */
@@ -132,6 +134,7 @@ void check_end(struct world *w)
     check_gone(w);
     check_all_there(w, database_reader(w));
     check_task_count(w);
+    check_outbox_end(w);
     check_alerts(w);
     check_ledger(w);
 }

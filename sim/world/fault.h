@@ -33,6 +33,7 @@ enum fault_actor {
     ACTOR_SERVER, /* servers and their stores */
     ACTOR_SHELL = ACTOR_SERVER + SIM_SERVERS_MAX,
     ACTOR_AUTHOR = ACTOR_SHELL + SIM_SHELLS_MAX,
+    ACTOR_RELAY, /* and its shop */
     ACTORS_MAX = 24
 };
 

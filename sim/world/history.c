@@ -399,6 +399,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         step_written(&t, change->steps[i]);
     transition_say(&t);
     check_transition(&t);
+    check_outbox(&t);
     coverage_see(w->coverage, &t);
     transition_take(&t);
     if (w->knobs.operators > 0)

@@ -12,6 +12,7 @@
 #include "sim/world/history.h"
 #include "sim/cast/operator.h"
 #include "sim/world/partition.h"
+#include "sim/cast/relay.h"
 #include "sim/scenario/scenario.h"
 #include "sim/world/server.h"
 #include "sim/cast/shell.h"
@@ -41,6 +42,8 @@ static uint32_t owner(const struct exchange *x)
         return ACTOR_OPERATOR;
     case PEER_AUTHOR:
         return ACTOR_AUTHOR;
+    case PEER_RELAY:
+        return ACTOR_RELAY + x->actor;
     case PEER_NOBODY:
         break;
     }
@@ -267,6 +270,9 @@ void net_answered(struct world *w, uint64_t exchange)
     case PEER_LIMITER:
         limiter_answered(w, x);
         return;
+    case PEER_RELAY:
+        relay_answered(w, x);
+        return;
     case PEER_SCRIPT:
         script_answered(w, x);
         return;
@@ -300,6 +306,9 @@ void net_lost(struct world *w, uint64_t exchange)
         return;
     case PEER_LIMITER:
         limiter_lost(w, x);
+        return;
+    case PEER_RELAY:
+        relay_lost(w, x);
         return;
     case PEER_SCRIPT:
         script_lost(w, x);

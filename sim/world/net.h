@@ -19,6 +19,7 @@ enum peer {
     PEER_OPERATOR,
     PEER_AUTHOR,
     PEER_LIMITER,
+    PEER_RELAY,
     PEER_SCRIPT,
     PEER_NOBODY
 };

@@ -21,6 +21,7 @@ static uint32_t end_of(enum peer peer, uint32_t actor)
     case PEER_OPERATOR:
     case PEER_AUTHOR:
     case PEER_LIMITER:
+    case PEER_RELAY:
     case PEER_SCRIPT:
     case PEER_NOBODY:
         break;

@@ -11,7 +11,9 @@
 #include "sim/cast/hook.h"
 #include "sim/world/net.h"
 #include "sim/cast/operator.h"
+#include "sim/cast/outbox.h"
 #include "sim/world/partition.h"
+#include "sim/cast/relay.h"
 #include "sim/store/rewind.h"
 #include "sim/store/rows.h"
 #include "sim/scenario/scenario.h"
@@ -105,22 +107,38 @@ void world_violate(struct world *w, const char *invariant, const char *format, .
 
 /* ---- the run ---- */
 
+static void net_event(struct world *w, enum event_kind kind, uint64_t exchange)
+{
+    if (kind == EVENT_ARRIVE)
+        net_arrive(w, exchange);
+    else if (kind == EVENT_ANSWER)
+        net_answered(w, exchange);
+    else if (kind == EVENT_LOST)
+        net_lost(w, exchange);
+    else
+        net_left(w, exchange);
+}
+
+static void shop_event(struct world *w, enum event_kind kind, uint32_t actor, uint64_t detail)
+{
+    if (kind == EVENT_RELAY)
+        relay_turn(w, actor, detail);
+    else if (kind == EVENT_RELAY_TROUBLE)
+        relay_trouble(w, actor, detail);
+    else
+        outbox_turn(w);
+}
+
 static void event_run(struct world *w, const struct rv_heap_entry *entry)
 {
     enum event_kind kind = entry->value & 0xff;
     uint32_t actor = (uint32_t)(entry->value >> 8);
     switch (kind) {
     case EVENT_ARRIVE:
-        net_arrive(w, entry->detail);
-        return;
     case EVENT_ANSWER:
-        net_answered(w, entry->detail);
-        return;
     case EVENT_LOST:
-        net_lost(w, entry->detail);
-        return;
     case EVENT_LEFT:
-        net_left(w, entry->detail);
+        net_event(w, kind, entry->detail);
         return;
     case EVENT_SERVER:
         if (entry->detail == w->servers[actor].starts && entry->at == w->servers[actor].run_at)
@@ -175,6 +193,11 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
     case EVENT_HOOK:
         hook_turn(w, entry->detail);
         return;
+    case EVENT_RELAY:
+    case EVENT_RELAY_TROUBLE:
+    case EVENT_OUTBOX:
+        shop_event(w, kind, actor, entry->detail);
+        return;
     }
 }
 
@@ -182,7 +205,7 @@ void world_pass(struct world *w, int64_t until, bool (*stop)(struct world *w))
 {
     const struct rv_heap_entry *first;
     struct rv_heap_entry entry;
-    uint64_t commits = w->commits;
+    uint64_t commits = w->commits + outbox_commits(w);
     while (w->violated == NULL && (first = rv_heap_first(&w->events)) != NULL &&
            first->at <= until) {
         rv_heap_pop(&w->events, &entry);
@@ -194,9 +217,10 @@ void world_pass(struct world *w, int64_t until, bool (*stop)(struct world *w))
         crossing_settle(w);
         if (++w->events_done > EVENTS_MAX)
             world_violate(w, "I-32", "%d events and no end", EVENTS_MAX);
-        if (stop != NULL && w->commits != commits && stop(w))
+        uint64_t after = w->commits + outbox_commits(w);
+        if (stop != NULL && after != commits && stop(w))
             return;
-        commits = w->commits;
+        commits = after;
     }
     if (w->now < until)
         w->now = until;
@@ -215,6 +239,9 @@ static void phase_safety(struct world *w)
 static void settle(struct world *w)
 {
     world_pass(w, w->now + SETTLE_MS, check_all_settled);
+    if (w->violated == NULL && !outbox_settled(w))
+        world_violate(w, "X-02", "%d s after the last fault not every row of the outbox is moved",
+                      SETTLE_MS / 1000);
     if (w->violated == NULL && !check_all_settled(w))
         world_violate(w, "I-20", "%d s after the last fault not every task has ended or is parked",
                       SETTLE_MS / 1000);
@@ -231,6 +258,7 @@ static void phase_liveness(struct world *w)
     servers_heal(w);
     agents_heal(w);
     shells_heal(w);
+    relays_heal(w);
     settle(w);
 }
 
@@ -315,6 +343,7 @@ void world_run(struct world *w, const struct world_setup *setup)
         clients_new(w);
         operator_new(w);
         limiter_new(w);
+        relays_new(w);
         phase_safety(w);
     }
     if (w->violated == NULL)
@@ -346,6 +375,7 @@ void world_free(struct world *w)
     database_free(w);
     agents_free(w);
     shells_free(w);
+    relays_free(w);
     clients_free(w);
     rewind_free(w);
     history_free(w);

@@ -44,7 +44,10 @@ enum event_kind {
     EVENT_LIMITER,       /* the operator who sets limits looks at something */
     EVENT_PARTITION,     /* links are cut */
     EVENT_HOOK,          /* detail: flight: a message is at its webhook, or its answer back */
-    EVENT_SCRIPT         /* the people of a scenario look at what is to be done */
+    EVENT_SCRIPT,        /* the people of a scenario look at what is to be done */
+    EVENT_RELAY,         /* actor: relay; detail: a strand of it wants to go on */
+    EVENT_RELAY_TROUBLE, /* actor: relay; detail: what befalls it */
+    EVENT_OUTBOX         /* the application with the outbox has something to do */
 };
 
 enum stream {
@@ -59,7 +62,9 @@ enum stream {
     STREAM_PARTITION = STREAM_SHELL + SIM_SHELLS_MAX,
     STREAM_HOOK,
     STREAM_LIMITER,
-    STREAM_COUNT
+    STREAM_OUTBOX,
+    STREAM_RELAY,
+    STREAM_COUNT = STREAM_RELAY + SIM_RELAYS_MAX
 };
 
 struct database;
@@ -82,6 +87,8 @@ struct scenario;
 struct script;
 struct crossings;
 struct hooks;
+struct outbox;
+struct relays;
 
 /* What makes a world: the seed, and what is to be otherwise than the seed says. */
 struct world_setup {
@@ -124,6 +131,8 @@ struct world {
     struct said *said;
     struct workload *workload;
     struct hooks *hooks;
+    struct outbox *outbox; /* NULL: there is none; so are the relays */
+    struct relays *relays;
     struct faults *faults;
     struct coverage *coverage;       /* borrowed, or NULL */
     const struct scenario *scenario; /* NULL: a world from a seed; so are the next two */

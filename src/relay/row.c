@@ -1,6 +1,7 @@
 #include "relay/row.h"
 
 #include "base/limits.h"
+#include "base/mutant.h"
 #include "base/time.h"
 #include "json/json.h"
 
@@ -18,7 +19,8 @@ static void refuse(struct rv_row *row, struct rv_str why)
 
 void rv_row_check_age(struct rv_arena *arena, struct rv_row *row, int64_t now)
 {
-    if (row->verdict != RV_ROW_WAITS || now - row->created_at < RV_ROW_AGE_MS_MAX)
+    bool young = now - row->created_at < RV_ROW_AGE_MS_MAX || RV_MUTANT_ON(ROW_AGE_IGNORED);
+    if (row->verdict != RV_ROW_WAITS || young)
         return;
     row->verdict = RV_ROW_OLD;
     row->why = rv_arena_printf(
@@ -107,7 +109,12 @@ enum rv_err rv_rows_write(struct rv_buf *body, struct rv_row *rows, size_t count
         size_t before = body->len;
         if (written > 0)
             rv_buf_lit(body, ",");
-        enum rv_err err = rv_submit_write(body, &rows[i].item, &why);
+        struct rv_submit_item item = rows[i].item;
+        if (RV_MUTANT_ON(ROW_KEY_SHARED))
+            item.key.len = 1;
+        if (RV_MUTANT_ON(ROW_KEY_LEFT_OUT))
+            item.key = RV_STR_NONE;
+        enum rv_err err = rv_submit_write(body, &item, &why);
         if (err == RV_ERR_INVALID) {
             refuse(&rows[i], rv_str_of(why));
             body->len = before;
@@ -116,6 +123,8 @@ enum rv_err rv_rows_write(struct rv_buf *body, struct rv_row *rows, size_t count
         if (err != RV_OK)
             return err;
         ret_indexes[written++] = i;
+        if (RV_MUTANT_ON(ROW_TAKEN_UNHEARD))
+            rows[i].verdict = RV_ROW_ACCEPTED;
     }
     rv_buf_lit(body, "]}");
     *ret_count = written;
@@ -130,10 +139,11 @@ static bool status_passes(int status)
     return status >= 500 || status == 408 || status == 425 || status == 429;
 }
 
+/* 410: the same body under the same key was a task, which has ended and was deleted since. */
 static void receipt_take(struct rv_arena *arena, struct rv_row *row,
                          const struct rv_submit_receipt *receipt)
 {
-    if (receipt->status == 200)
+    if (receipt->status == 200 || receipt->status == 410)
         row->verdict = RV_ROW_KNOWN;
     else if (receipt->status < 300)
         row->verdict = RV_ROW_ACCEPTED;

@@ -220,6 +220,19 @@ static void each_row_gets_its_own_verdict(void **state)
     }
 }
 
+/* A relay died before it could delete the row, and its task ended and was deleted meanwhile. */
+static void a_row_whose_task_is_deleted_was_one(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(write_rows(f, 2), 2);
+    assert_int_equal(read_answer(f, 2, 200,
+                                 "{\"tasks\":[{\"status\":410,\"error\":{\"title\":\"too late\"}},"
+                                 "{\"task\":\"T2\",\"status\":201}]}"),
+                     RV_ROWS_READ);
+    assert_int_equal(f->rows[0].verdict, RV_ROW_KNOWN);
+    assert_int_equal(f->rows[1].verdict, RV_ROW_ACCEPTED);
+}
+
 static void an_answer_that_cannot_be_read_decides_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -270,6 +283,7 @@ int main(void)
         WITH_ROWS(a_row_is_not_sent_when_its_key_may_be_forgotten),
         WITH_ROWS(only_rows_that_wait_are_written),
         WITH_ROWS(each_row_gets_its_own_verdict),
+        WITH_ROWS(a_row_whose_task_is_deleted_was_one),
         WITH_ROWS(an_answer_that_cannot_be_read_decides_nothing),
         WITH_ROWS(a_call_that_is_refused_as_a_whole_is_halved_down_to_the_row),
     };
