@@ -276,9 +276,11 @@ void relays_new(struct world *w)
 void relays_free(struct world *w)
 {
     for (uint32_t i = 0; w->relays != NULL && i < w->knobs.relay; i++) {
-        relay_kill(&w->relays->all[i]);
-        if (w->relays->all[i].up)
-            relay_clear(&w->relays->all[i]);
+        struct relay_actor *r = &w->relays->all[i];
+        r->dead = true;
+        r->asked = NULL;
+        if (r->up)
+            relay_clear(r);
     }
     free(w->relays);
     outbox_free(w);
