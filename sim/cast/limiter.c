@@ -165,6 +165,11 @@ void limiter_started(struct world *w, struct rv_store *store)
         learn_record(w, &rows[i], false, rows[i].at);
 }
 
+void limiter_rewind(struct world *w)
+{
+    w->limiter.unknown = w->knobs.limits > 0;
+}
+
 bool limiter_limits(const struct world *w, uint64_t agent)
 {
     for (size_t i = 0; i < SIM_KINDS_MAX; i++)

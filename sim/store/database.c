@@ -6,6 +6,7 @@
 #include "sim/store/rewind.h"
 #include "sim/world/server.h"
 #include "sim/store/storage.h"
+#include "sim/cast/limiter.h"
 #include "sim/cast/workload.h"
 #include "sim/world/world.h"
 
@@ -192,6 +193,7 @@ static void fail_over(struct world *w)
     rewind_to(w, number - lost);
     bound_start(w);
     workload_rewind(w);
+    limiter_rewind(w);
     servers_failed_over(w, number - lost);
     d->down_until = w->now + ms;
     d->connections++;
