@@ -21,8 +21,6 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         return "a step's number is within what the task has given out";
     if ((step->direction == RV_UNDO) != (step->undoes != 0))
         return "a step that undoes names the step that it undoes, and no other does";
-    if (step->direction == RV_UNDO && step->created_at < task->quiet_at)
-        return "a compensation begins when every attempt that ended unheard is over";
     if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
         return "a call names its agent";
     bool live = rv_attempt_state_live(step->attempt_state);
@@ -63,6 +61,10 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
         return "a step at which control stands is not on the undo chain yet";
     if (step->direction == RV_UNDO && task->direction == RV_FORWARD)
         return "compensations are open only while a task is undone";
+    /* Not of one that is over: a step that was undone to be tried with another input is followed
+     * by forward attempts, which may end unheard in their turn. */
+    if (step->direction == RV_UNDO && step->created_at < task->quiet_at)
+        return "a compensation begins when every attempt that ended unheard is over";
     if (rv_step_state_open(step->state) && step->kind != RV_KIND_CALL && step->wake_at == 0)
         return "an open timer has an instant";
     return NULL;

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -112,6 +113,22 @@ static enum rv_err resubmit(struct world *w, struct rv_task_id task, const char 
 static void assert_nothing(struct world *w, const char *agent)
 {
     assert_int_equal(world_poll(w, agent, "i1", 4)->u.poll.requests_count, 0);
+}
+
+/* The instance i1 of agent `one` polls, in that life. */
+static struct rv_call *poll_of_boot(struct world *w, const char *boot)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    char poll[32];
+    snprintf(poll, sizeof poll, "poll-%llu", (unsigned long long)call->serial);
+    call->u.poll = (struct rv_poll){.agent = RV_STR("one"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = rv_str_of(boot),
+                                    .poll = rv_arena_str(&call->arena, rv_str_of(poll)),
+                                    .max = 4};
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    return call;
 }
 
 static void assert_step_text(struct world *w, struct rv_task_id task, uint32_t number,
@@ -417,6 +434,46 @@ static void the_old_request_is_undone_first(void **state)
     assert_state(w, task, "processed");
 }
 
+/* The new input's attempt is lost, and may be at work after the compensation that was before it:
+ * that is no damage when the compensation's reply comes once more. But the next compensation waits
+ * for the lost one. */
+static void what_was_undone_first_is_no_damage_when_a_later_attempt_is_lost(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
+    struct rv_request undo = world_take(w, "one", "i1");
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    struct rv_request lost = world_take(w, "one", "i1");
+    assert_int_equal(poll_of_boot(w, "boot-2")->u.poll.requests_count, 0);
+    assert_int_equal(world_task(w, task)->quiet_at, lost.lease_until);
+    assert_state(w, task, "error");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    struct rv_call *second = poll_of_boot(w, "boot-2");
+    assert_int_equal(second->u.poll.requests_count, 1);
+    struct rv_request request = second->u.poll.requests[0];
+    struct rv_reply_item items[] = {
+        {.step = undo.step, .token = undo.token, .reply = {.output = RV_STR("{}")}},
+        {.step = request.step, .token = request.token, .reply = {.output = RV_STR("{}")}}};
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    call->u.replies.items = items;
+    call->u.replies.count = 2;
+    assert_true(world_run(w, call));
+    assert_int_equal(items[0].status, 200);
+    assert_int_equal(items[1].status, 200);
+    assert_state(w, task, "processing");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 0);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    world_pass(w, lost.lease_until - w->now - 1);
+    assert_int_equal(poll_of_boot(w, "boot-2")->u.poll.requests_count, 0);
+    world_pass(w, 1);
+    struct rv_call *last = poll_of_boot(w, "boot-2");
+    assert_int_equal(last->u.poll.requests_count, 1);
+    assert_int_equal(world_done(w, last->u.poll.requests[0], "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
 /* Its compensation fails: the task is parked, and a resubmission goes on with the undo, then with
  * the new input. */
 static void an_undo_that_failed_first_is_resubmitted(void **state)
@@ -625,6 +682,7 @@ int main(void)
         SCENARIO(a_wrong_assumption_is_undone_all_the_same),
         SCENARIO(a_late_done_refuses_another_input),
         SCENARIO(the_old_request_is_undone_first),
+        SCENARIO(what_was_undone_first_is_no_damage_when_a_later_attempt_is_lost),
         SCENARIO(an_undo_that_failed_first_is_resubmitted),
         SCENARIO(a_cancel_takes_the_new_input_back),
         SCENARIO(what_cannot_be_undone_is_not_undone_first),

@@ -90,6 +90,18 @@ static void good_rows_break_nothing(void **state)
     assert_null(broken(&rows));
 }
 
+/* A step was undone and tried with another input, and that attempt ended unheard. */
+static void a_compensation_that_is_over_was_begun_before_later_attempts(void **state)
+{
+    (void)state;
+    struct rows rows = rows_good();
+    rows.task.quiet_at = NOW;
+    rows.done.direction = RV_UNDO;
+    rows.done.undoes = 1;
+    rows.done.created_at = NOW - 1;
+    assert_null(broken(&rows));
+}
+
 static void a_task_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
@@ -127,6 +139,13 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
     BREAKS("a step at which control stands is not on the undo chain yet", out->chained = true);
     BREAKS("compensations are open only while a task is undone", out->direction = RV_UNDO,
            out->undoes = 1);
+    BREAKS("a compensation begins when every attempt that ended unheard is over",
+           task->quiet_at = NOW, task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO,
+           out->direction = RV_UNDO, out->undoes = 1, out->created_at = NOW - 1);
+    BREAKS("a compensation begins when every attempt that ended unheard is over",
+           task->quiet_at = NOW, task->state = RV_TASK_ERROR, task->direction = RV_UNDO,
+           out->direction = RV_UNDO, out->undoes = 1, out->created_at = NOW - 1,
+           out->state = RV_STEP_ERROR);
     BREAKS("an open timer has an instant", out->kind = RV_KIND_WAIT, out->wake_at = 0,
            out->attempt_state = RV_ATTEMPT_NONE);
     /* The forward attempt may still have its effect while another is undone. */
@@ -146,10 +165,6 @@ static void a_step_that_breaks_a_rule_is_told(void **state)
            done->undoes = 2);
     BREAKS("a step that undoes names the step that it undoes, and no other does",
            done->direction = RV_UNDO);
-    BREAKS("a compensation begins when every attempt that ended unheard is over",
-           task->quiet_at = NOW, task->state = RV_TASK_ERROR, task->direction = RV_UNDO,
-           out->attempt_state = RV_ATTEMPT_REVOKED, done->direction = RV_UNDO,
-           done->undoes = 1, done->created_at = NOW - 1);
     BREAKS("a step's row holds what a step can", done->unreadable = true);
     BREAKS("a call names its agent", out->agent = RV_STR_NONE);
     BREAKS("a live attempt has a complete-by and a lease", out->complete_by = 0);
@@ -226,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_rows_break_nothing),
+        cmocka_unit_test(a_compensation_that_is_over_was_begun_before_later_attempts),
         cmocka_unit_test(a_task_that_breaks_a_rule_is_told),
         cmocka_unit_test(an_open_step_that_breaks_a_rule_is_told),
         cmocka_unit_test(a_step_that_breaks_a_rule_is_told),
