@@ -13,6 +13,8 @@ void said_new(struct world *w)
     rv_assert(w->said != NULL);
     rv_map_init(&w->said->done);
     rv_map_init(&w->said->confirmed);
+    rv_map_init(&w->said->confirming);
+    rv_map_init(&w->said->newest);
     rv_map_init(&w->said->left);
 }
 
@@ -22,6 +24,8 @@ void said_free(struct world *w)
         return;
     rv_map_done(&w->said->done);
     rv_map_done(&w->said->confirmed);
+    rv_map_done(&w->said->confirming);
+    rv_map_done(&w->said->newest);
     rv_map_done(&w->said->left);
     free(w->said);
 }
@@ -43,14 +47,30 @@ void said_arrived(struct world *w, const struct rv_call *call)
     }
 }
 
-void said_taken(struct world *w, const struct rv_call *call)
+/* -1: nothing is noted. */
+static int64_t noted(const struct rv_map *map, uint64_t a, uint64_t b)
 {
-    const struct rv_poll *poll = call_poll(call);
+    const uint64_t *found = rv_map_find(map, a, b);
+    return found != NULL ? (int64_t)*found : -1;
+}
+
+void said_taken(const struct server *s, const struct served *served)
+{
+    struct said *said = s->world->said;
+    const struct rv_poll *poll = call_poll(&served->call);
     if (poll == NULL)
         return;
-    for (size_t i = 0; i < poll->confirm_count; i++)
-        note(&w->said->confirmed, history_holder(poll->agent, poll->instance),
-             history_hash(poll->confirm[i]), w->now);
+    uint64_t holder = history_holder(poll->agent, poll->instance);
+    int64_t sent_at = served->x != NULL ? served->x->sent_at : s->world->now;
+    if (noted(&said->newest, holder, s->number) < sent_at)
+        note(&said->newest, holder, s->number, sent_at);
+    for (size_t i = 0; i < poll->confirm_count; i++) {
+        uint64_t confirmed = history_hash(poll->confirm[i]);
+        note(&said->confirmed, holder, confirmed, s->world->now);
+        int64_t first_at = noted(&said->confirming, holder, confirmed);
+        if (first_at < 0 || sent_at < first_at)
+            note(&said->confirming, holder, confirmed, sent_at);
+    }
 }
 
 void said_left(struct world *w, const struct rv_poll *poll)
@@ -69,10 +89,11 @@ bool said_has_left(const struct world *w, uint64_t token)
     return rv_map_find(&w->said->left, token, 0) != NULL;
 }
 
-int64_t said_confirmed_at(const struct world *w, uint64_t holder, uint64_t poll)
+int64_t said_confirmed_at(const struct server *s, uint64_t holder, uint64_t poll)
 {
-    const uint64_t *found = rv_map_find(&w->said->confirmed, holder, poll);
-    return found != NULL ? (int64_t)*found : -1;
+    const struct said *said = s->world->said;
+    bool told = noted(&said->newest, holder, s->number) >= noted(&said->confirming, holder, poll);
+    return told ? noted(&said->confirmed, holder, poll) : -1;
 }
 
 /* ---- in hand ---- */

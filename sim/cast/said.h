@@ -11,11 +11,15 @@
 #include <stdint.h>
 
 struct world;
+struct server;
+struct served;
 
 struct said {
-    struct rv_map done;      /* (task, step): an agent has said `done` of one of its attempts */
-    struct rv_map confirmed; /* (agent and instance, poll): when a server learned that it came */
-    struct rv_map left;      /* token: an answer with the attempt has left a server */
+    struct rv_map done;       /* (task, step): an agent has said `done` of one of its attempts */
+    struct rv_map confirmed;  /* (agent and instance, poll): when a server learned that it came */
+    struct rv_map confirming; /* (agent and instance, poll): when it first sent that it came */
+    struct rv_map newest; /* (agent and instance, server): when the newest poll there was sent */
+    struct rv_map left;   /* token: an answer with the attempt has left a server */
 };
 
 void said_new(struct world *w);
@@ -24,14 +28,14 @@ void said_free(struct world *w);
 /* The servers' hooks: a call has arrived; it is in the hands of the scheduler; a poll's answer
  * leaves, to somebody who waits for it. */
 void said_arrived(struct world *w, const struct rv_call *call);
-void said_taken(struct world *w, const struct rv_call *call);
+void said_taken(const struct server *s, const struct served *served);
 void said_left(struct world *w, const struct rv_poll *poll);
 
 bool said_done(const struct world *w, struct rv_task_id task, uint32_t step);
 bool said_has_left(const struct world *w, uint64_t token);
-/* When the agent confirmed the poll for the last time; -1: not at all. `holder` as history_holder()
- * makes it. */
-int64_t said_confirmed_at(const struct world *w, uint64_t holder, uint64_t poll);
+/* When the agent confirmed the poll for the last time, to whichever server; -1: not at all, or the
+ * server has no poll of it from that time or after. `holder` as history_holder() makes it. */
+int64_t said_confirmed_at(const struct server *s, uint64_t holder, uint64_t poll);
 
 /* Whether a batch is committed just now: a commit whose outcome was not known may be seen long
  * after it, when what was in hand is gone. */

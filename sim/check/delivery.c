@@ -89,20 +89,21 @@ void check_answered(const struct server *s, const struct rv_poll *poll, bool sup
 }
 
 /* A-03: an attempt ends as undelivered only if its agent has not confirmed its answer; and without
- * an effect only if no answer with it has left. */
+ * an effect only if no answer with it has left. What it has told another server alone, nobody can
+ * know here until it comes back: a poll from before, that was on its way for long, makes the answer
+ * look lost (decision 006, "When it was not lost"). */
 static void check_undelivered(const struct transition *t, const struct step_past *past,
                               const struct rv_step *step)
 {
     if (!rv_attempt_state_live(past->row.attempt_state) ||
         check_state_now(t, past, step) != RV_ATTEMPT_UNDELIVERED)
         return;
-    /* What comes in the same batch may be decided after the end. */
-    int64_t confirmed_at = said_confirmed_at(t->w, past->holder, past->poll);
     const struct server *s = t->w->committing;
+    /* What comes in the same batch may be decided after the end. */
+    int64_t confirmed_at = s != NULL ? said_confirmed_at(s, past->holder, past->poll) : -1;
     /* It may have confirmed another server's answer to the same poll, without the attempt. */
     bool its = t->w->knobs.servers == 1 || said_has_left(t->w, past->row.token);
-    if (its && s != NULL && !t->past->unreadable && confirmed_at > past->began_at &&
-        confirmed_at < s->taken_at)
+    if (its && !t->past->unreadable && confirmed_at > past->began_at && confirmed_at < s->taken_at)
         world_violate(t->w, "A-03", "step %u: attempt %u was confirmed and ended as undelivered",
                       step->number, past->row.attempt);
     if (said_has_left(t->w, past->row.token) && step->effect == RV_EFFECT_NONE)

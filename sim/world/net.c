@@ -144,6 +144,7 @@ static struct exchange *exchange_make(struct world *w, enum peer peer, uint32_t 
     x->peer = peer;
     x->actor = actor;
     x->server = home_of(w, x);
+    x->sent_at = w->now;
     x->waits = true;
     x->method = rv_str_of(method);
     x->target = rv_arena_str(&w->arena, target);

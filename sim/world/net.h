@@ -31,6 +31,7 @@ struct exchange {
     uint32_t life;   /* of the actor when it asked: an answer to an earlier life reaches nobody */
     uint32_t tag;    /* the actor's own */
     uint32_t server; /* which one it goes to */
+    int64_t sent_at; /* virtual time; of a copy: when the first of them was */
     bool waits;      /* the peer still waits for the answer */
     bool left;       /* the server has seen that the peer has gone */
     uint64_t number;

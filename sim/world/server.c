@@ -294,7 +294,7 @@ static void batch_run(void *self)
     for (size_t i = 0; i < count; i++) {
         ((struct served *)calls[i])->taken = true;
         ((struct served *)calls[i])->taken_in = s->went_well;
-        said_taken(w, calls[i]);
+        said_taken(s, (struct served *)calls[i]);
     }
     s->at_work = true;
     s->taken_at = s->begun_at = w->now;
