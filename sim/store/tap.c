@@ -271,11 +271,12 @@ static enum rv_err commit_fated(struct tap *tap, struct rv_batch *batch, enum fa
     return RV_ERR_BUSY;
 }
 
-/* It may be on its way while its process dies: then it is done or not. */
+/* It may be on its way while its process dies: then it is done or not; and not, when what it was on
+ * its way to has been replaced by a standby. */
 static enum rv_err commit_orphaned(struct tap *tap, struct rv_batch *batch)
 {
     bool done = world_roll(tap->world, STREAM_STORE + tap->server->number, 2) == 0 &&
-                !tap->world->over;
+                !tap->world->over && tap->connection == tap->world->database->connections;
     if (done && commit_through(tap, batch) == RV_OK)
         world_say(tap->world, "store", "a commit outlives its process");
     else if (!done)
