@@ -156,7 +156,7 @@ static void answer_await(struct rv_export *export, uint64_t id)
 
 static bool batch_post(struct rv_export *export)
 {
-    static const struct rv_outbound_header headers[] = {
+    const struct rv_outbound_header headers[] = {
         {RV_STR("Content-Type"), RV_STR("application/json")},
         {RV_STR("User-Agent"), RV_STR("reeve/" RV_VERSION)},
     };
