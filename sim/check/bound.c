@@ -123,10 +123,11 @@ static void look(struct world *w, const struct server *s)
         w->concerned = (struct rv_task_id){0};
 }
 
-/* The one that is looked at; a new holder of the role begins with a walk over all open rows. */
+/* The one that is looked at; a new holder of the role begins with a walk over all open rows. While
+ * the role is a dead process's, or cannot be written, nobody's attempts end (I-22 bounds that). */
 static bool is_attended(struct world *w, const struct server *s)
 {
-    if (w->scenario != NULL || (w->knobs.servers > 1 && !history_supervises(w, s)))
+    if (w->scenario != NULL || !history_supervises(w, s))
         return false;
     if (w->bounds.supervisor != w->history->held_by && w->knobs.servers > 1)
         bound_start(w);
