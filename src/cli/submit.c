@@ -54,7 +54,8 @@ static struct rv_str reply_to(struct cli *cli)
 }
 
 /* With a key of its own the call may be repeated when its answer was lost. */
-static int task_submit(struct cli *cli, struct rv_str input, struct cli_answer *ret_answer)
+static int task_submit(struct cli *cli, struct rv_str input, struct rv_str tags,
+                       struct cli_answer *ret_answer)
 {
     const char *priority = cli_value(cli, CLI_OPTION_PRIORITY);
     const char *key = cli_value(cli, CLI_OPTION_KEY);
@@ -74,7 +75,7 @@ static int task_submit(struct cli *cli, struct rv_str input, struct cli_answer *
         .traceparent = rv_str_of(traceparent),
         .tracestate = rv_str_of(tracestate),
         .reply_to = reply_to(cli),
-        .tags = rv_str_of(cli_value(cli, CLI_OPTION_TAGS)),
+        .tags = tags,
         .priority = priority ? priority[0] - '0' : -1};
     rv_buf_init(&body, BODY_BYTES_MAX);
     int code;
@@ -109,7 +110,7 @@ static void receipt_print(struct cli *cli, const struct cli_answer *answer)
 
 int cli_submit(struct cli *cli)
 {
-    struct rv_str input;
+    struct rv_str input, tags;
     struct cli_answer answer = {.status = 0};
     int code = options_check(cli);
     if (code != CLI_DONE)
@@ -118,7 +119,9 @@ int cli_submit(struct cli *cli)
         return cli_lines_submit(cli);
     code = cli_payload_read(cli, CLI_OPTION_INPUT, "{}", &input);
     if (code == CLI_DONE)
-        code = task_submit(cli, input, &answer);
+        code = cli_payload_read(cli, CLI_OPTION_TAGS, NULL, &tags);
+    if (code == CLI_DONE)
+        code = task_submit(cli, input, tags, &answer);
     if (code != CLI_DONE)
         return code;
     bool watch = cli_has(cli, CLI_OPTION_WATCH);

@@ -168,6 +168,8 @@ run submit two
 gives "a name without its namespace" 2 'namespace/name'
 run submit test/two --input '{"a":'
 gives "input that is no JSON" 2 'reeve submit: --input is no JSON, at byte 6'
+run submit test/two --tags city=lisbon
+gives "tags that are no JSON" 2 'reeve submit: --tags is no JSON, at byte 1'
 printf '{\n "a": nul\n}' >bad.json
 run submit test/two --input @bad.json
 gives "an input file that is no JSON: its place" 2 'bad.json:2:7:'
