@@ -61,6 +61,12 @@ static int64_t delay(struct world *w, const struct exchange *x)
     return ms;
 }
 
+static void note_arrival(struct world *w, int64_t at)
+{
+    if (!w->healed && at > w->net->late_until)
+        w->net->late_until = at;
+}
+
 /* When it will be there; 0: never, the link is cut. */
 static int64_t plan(struct world *w, const struct exchange *x, enum event_kind kind)
 {
@@ -68,6 +74,8 @@ static int64_t plan(struct world *w, const struct exchange *x, enum event_kind k
     int64_t at = w->now + delay(w, x);
     if (!partition_passes(w, partition_link(w, x->peer, x->actor, x->server), way, &at))
         return 0;
+    if (kind == EVENT_ARRIVE)
+        note_arrival(w, at);
     world_at(w, at, kind, 0, x->number);
     return at;
 }
@@ -189,8 +197,10 @@ void net_ask_at(struct world *w, enum peer peer, uint32_t tag, const char *metho
     if (arrive_at <= w->now)
         arrive_at = w->now + 1;
     world_at(w, arrive_at + ASK_AT_WAIT_MS, EVENT_LOST, 1, x->number);
-    if (partition_passes(w, partition_link(w, peer, 0, x->server), WAY_TO_SERVER, &arrive_at))
-        world_at(w, arrive_at, EVENT_ARRIVE, 0, x->number);
+    if (!partition_passes(w, partition_link(w, peer, 0, x->server), WAY_TO_SERVER, &arrive_at))
+        return;
+    note_arrival(w, arrive_at);
+    world_at(w, arrive_at, EVENT_ARRIVE, 0, x->number);
 }
 
 void net_arrive(struct world *w, uint64_t exchange)

@@ -49,6 +49,7 @@ struct net {
     struct exchange **all;                       /* owned array; exchanges on the world's arena */
     size_t count;
     size_t room;
+    int64_t late_until; /* the last request of those sent before faults stopped arrives then */
 };
 
 /* Actors choose their servers. */

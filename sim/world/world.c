@@ -247,7 +247,8 @@ static void settle(struct world *w)
                       SETTLE_MS / 1000);
 }
 
-/* Liveness: nothing fails any more, and every task has to come to its end. */
+/* Liveness: nothing fails any more, what was under way arrives, however late (an order whose task a
+ * fail-over has lost is then taken anew), and every task has to come to its end. */
 static void phase_liveness(struct world *w)
 {
     world_say(w, "world", "faults stop");
@@ -259,7 +260,9 @@ static void phase_liveness(struct world *w)
     agents_heal(w);
     shells_heal(w);
     relays_heal(w);
-    settle(w);
+    world_pass(w, w->net->late_until, NULL);
+    if (w->violated == NULL)
+        settle(w);
 }
 
 /* Nothing happens any more, but that an operator resubmits what is parked: what that has set going
