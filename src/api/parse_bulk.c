@@ -117,12 +117,10 @@ bool rv_parse_selections(struct rv_parser *parser, const struct rv_request_line 
                          struct rv_call *call)
 {
     static const char *const names[] = {"after", "limit", NULL};
-    int64_t limit = RV_PAGE_ROWS_MAX;
     struct rv_str after = rv_arg_get(request, "after");
     if (!rv_args_only(parser, request, names) ||
-        !rv_arg_int(parser, request, "limit", 1, RV_PAGE_ROWS_MAX, &limit))
+        !rv_arg_limit(parser, request, &call->u.selections.limit))
         return false;
-    call->u.selections.limit = (size_t)limit;
     return after.at == NULL || selection_read(parser, after, &call->u.selections.after);
 }
 
@@ -138,15 +136,13 @@ bool rv_parse_outcomes(struct rv_parser *parser, const struct rv_request_line *r
 {
     static const char *const names[] = {"outcome", "after", "limit", NULL};
     struct rv_call_outcomes *asked = &call->u.outcomes;
-    int64_t limit = RV_PAGE_ROWS_MAX;
     struct rv_str outcome = rv_arg_get(request, "outcome");
     struct rv_str after = rv_arg_get(request, "after");
     asked->outcome = RV_BULK_REFUSED;
     if (!rv_args_only(parser, request, names) ||
-        !rv_arg_int(parser, request, "limit", 1, RV_PAGE_ROWS_MAX, &limit) ||
+        !rv_arg_limit(parser, request, &asked->limit) ||
         !selection_read(parser, request->params[0], &asked->selection))
         return false;
-    asked->limit = (size_t)limit;
     if (outcome.at != NULL && !rv_bulk_outcome_parse(outcome, &asked->outcome))
         return rv_refuse_http(parser, 400, "outcome=%.*s: must be done, refused or gone",
                               RV_STR_FMT(outcome));

@@ -27,12 +27,10 @@ bool rv_parse_keys(struct rv_parser *parser, const struct rv_request_line *reque
                    struct rv_call *call)
 {
     static const char *const names[] = {"after", "limit", NULL};
-    int64_t limit = RV_PAGE_ROWS_MAX;
     struct rv_str after = rv_arg_get(request, "after");
     if (!rv_args_only(parser, request, names) ||
-        !rv_arg_int(parser, request, "limit", 1, RV_PAGE_ROWS_MAX, &limit))
+        !rv_arg_limit(parser, request, &call->u.keys.limit))
         return false;
-    call->u.keys.limit = (size_t)limit;
     return after.at == NULL || id_read(parser, after, &call->u.keys.after);
 }
 

@@ -179,15 +179,14 @@ bool rv_parse_messages(struct rv_parser *parser, const struct rv_request_line *r
 {
     static const char *const names[] = {"after", "limit", "wait", NULL};
     struct rv_call_messages *messages = &call->u.messages;
-    int64_t after = 0, limit = RV_PAGE_ROWS_MAX;
+    int64_t after = 0;
     if (!rv_args_only(parser, request, names) ||
         !task_read(parser, request->params[0], &messages->task) ||
         !rv_arg_int(parser, request, "after", 0, UINT32_MAX, &after) ||
-        !rv_arg_int(parser, request, "limit", 1, RV_PAGE_ROWS_MAX, &limit) ||
+        !rv_arg_limit(parser, request, &messages->limit) ||
         !rv_arg_wait(parser, request, &messages->wait_ms))
         return false;
     messages->after = (uint32_t)after;
-    messages->limit = (size_t)limit;
     return true;
 }
 
@@ -233,12 +232,7 @@ bool rv_parse_explain(struct rv_parser *parser, const struct rv_request_line *re
 static bool page_read(struct rv_parser *parser, const struct rv_request_line *request,
                       const char *const *names, struct rv_call_list *list)
 {
-    int64_t limit = RV_PAGE_ROWS_MAX;
-    if (!rv_args_only(parser, request, names) ||
-        !rv_arg_int(parser, request, "limit", 1, RV_PAGE_ROWS_MAX, &limit))
-        return false;
-    list->limit = (size_t)limit;
-    return true;
+    return rv_args_only(parser, request, names) && rv_arg_limit(parser, request, &list->limit);
 }
 
 bool rv_parse_steps(struct rv_parser *parser, const struct rv_request_line *request,

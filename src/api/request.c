@@ -284,6 +284,15 @@ bool rv_arg_bool(struct rv_parser *parser, const struct rv_request_line *request
     return true;
 }
 
+bool rv_arg_limit(struct rv_parser *parser, const struct rv_request_line *request,
+                  size_t *ret_limit)
+{
+    int64_t limit = RV_PAGE_ROWS_MAX;
+    bool ok = rv_arg_int(parser, request, "limit", 1, RV_PAGE_ROWS_MAX, &limit);
+    *ret_limit = (size_t)limit;
+    return ok;
+}
+
 bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request, int64_t *ret_ms)
 {
     struct rv_str text = rv_arg_get(request, "wait");

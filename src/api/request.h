@@ -85,6 +85,9 @@ bool rv_arg_int(struct rv_parser *parser, const struct rv_request_line *request,
                 int64_t min, int64_t max, int64_t *ret);
 bool rv_arg_bool(struct rv_parser *parser, const struct rv_request_line *request, const char *name,
                  bool *ret);
+/* "limit": how many rows a page may have, 1 to RV_PAGE_ROWS_MAX and that when it was not given. */
+bool rv_arg_limit(struct rv_parser *parser, const struct rv_request_line *request,
+                  size_t *ret_limit);
 /* ISO 8601 duration, at most RV_WAIT_MS_MAX. */
 bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request, int64_t *ret_ms);
 

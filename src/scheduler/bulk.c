@@ -367,16 +367,13 @@ static enum rv_err numbers_put(struct rv_scheduler *s, struct bulk *bulk)
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_outcomes_write(&value, &bulk->row);
-    struct rv_record row = {.at = s->batch.now,
-                            .kind = RV_STR(RV_RECORD_OUTCOMES),
-                            .key = rv_arena_str(s->batch.arena, rv_task_text(bulk->row.id, key)),
-                            .value = rv_arena_str(s->batch.arena, rv_buf_str(&value))};
-    bool made = value.failed == RV_OK && row.key.at != NULL && row.value.at != NULL;
+    struct rv_record_change made = {
+        .row = {.kind = RV_STR(RV_RECORD_OUTCOMES), .key = rv_task_text(bulk->row.id, key)},
+        .epoch = s->supervisor.epoch};
+    enum rv_err err = record_put(s, made, &value);
     rv_buf_done(&value);
-    struct rv_record_change *change = made ? batch_record(s) : NULL;
-    if (change == NULL)
-        return RV_ERR_MEMORY;
-    *change = (struct rv_record_change){.row = row, .epoch = s->supervisor.epoch};
+    if (err != RV_OK)
+        return err;
     bulk->telling = true;
     bulk->records[0] = s->batch.records_count - 1;
     return RV_OK;

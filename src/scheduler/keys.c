@@ -72,20 +72,11 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_api_key_write(&value, key);
-    struct rv_record_change *change = batch_record(s);
-    if (change == NULL) {
-        rv_buf_done(&value);
-        return RV_ERR_MEMORY;
-    }
-    *change = (struct rv_record_change){
-        .row = {.at = s->batch.now,
-                .kind = RV_STR(RV_RECORD_API_KEY),
-                .key = key->id,
-                .value = rv_arena_str(s->batch.arena, rv_buf_str(&value))}};
-    bool made = value.failed == RV_OK && change->row.value.at != NULL;
+    struct rv_record_change made = {.row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = key->id}};
+    enum rv_err err = record_put(s, made, &value);
     rv_buf_done(&value);
     key->created_at = s->batch.now;
-    return made ? RV_OK : RV_ERR_MEMORY;
+    return err;
 }
 
 static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,

@@ -196,20 +196,12 @@ static enum rv_err record_write(struct rv_scheduler *s, const struct rv_agent_li
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_agent_limit_write(&value, limit);
-    struct rv_record_change *change = batch_record(s);
-    if (change == NULL) {
-        rv_buf_done(&value);
-        return RV_ERR_MEMORY;
-    }
-    *change = (struct rv_record_change){
-        .row = {.at = s->batch.now,
-                .kind = RV_STR(RV_RECORD_AGENT_LIMIT),
-                .key = limit->agent,
-                .value = rv_arena_str(s->batch.arena, rv_buf_str(&value))},
+    struct rv_record_change made = {
+        .row = {.kind = RV_STR(RV_RECORD_AGENT_LIMIT), .key = limit->agent},
         .gone = !rv_agent_limit_any(limit)};
-    bool made = value.failed == RV_OK && change->row.value.at != NULL;
+    enum rv_err err = record_put(s, made, &value);
     rv_buf_done(&value);
-    return made ? RV_OK : RV_ERR_MEMORY;
+    return err;
 }
 
 enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p)

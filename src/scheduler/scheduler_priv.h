@@ -48,7 +48,7 @@ struct work {
                          * abandoned; NULL: none */
     bool changed;
     bool was_open; /* as loaded */
-    bool dropped; /* its change did not pass; its decisions are void */
+    bool dropped;  /* its change did not pass; its decisions are void */
     struct work_step *steps;
     size_t steps_count;
     size_t steps_room;
@@ -68,7 +68,7 @@ struct work {
     struct rv_str destination; /* of the webhook of a task that begins */
     int64_t epoch;
     const struct rv_key_row *key;
-    const struct rv_record *record; /* the outcome of a bulk command; NULL: none */
+    const struct rv_record *record;  /* the outcome of a bulk command; NULL: none */
     struct workflow_entry *workflow; /* NULL: not looked up or not there */
     const struct rv_attempt *ended;  /* attempts loaded for a decision, of step ended_of */
     size_t ended_count;
@@ -150,9 +150,9 @@ enum { BULK_ITEMS_MAX = 64 };
 
 /* Bulk commands that are under way or paused, of the supervisor's server (bulk.c). */
 struct bulks {
-    struct bulk *first; /* owned */
-    int64_t epoch;      /* of the supervisor's role as they were read; 0: it is another's */
-    int64_t walk_at;    /* when the selections are walked next */
+    struct bulk *first;         /* owned */
+    int64_t epoch;              /* of the supervisor's role as they were read; 0: it is another's */
+    int64_t walk_at;            /* when the selections are walked next */
     struct rv_task_id after;    /* where that stands */
     struct rv_task_id removing; /* that is being deleted; none: none */
     int64_t remove_at;
@@ -184,18 +184,18 @@ struct batch {
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     size_t deliveries_room;
-    bool unheard; /* they raise the alert about alerts that are not heard */
+    bool unheard;               /* they raise the alert about alerts that are not heard */
     struct rv_book_pick *picks; /* to be sent once the batch is written */
     struct rv_notice **notices; /* ... as they leave; owned until then */
     size_t picks_count;
-    bool must_commit;     /* the role was renewed */
+    bool must_commit;       /* the role was renewed */
     struct rv_sweep *sweep; /* NULL: none in this batch */
-    bool swept;           /* its transaction was committed */
-    bool wrote;           /* a transaction of it was committed */
-    bool lost;            /* its commit had an unknown outcome, and the store has nothing of it */
-    enum rv_err refused;  /* OK, or with what the store has refused a piece of it for now */
-    enum rv_err taskless; /* OK, or why publishes, acks, raises and records were not written */
-    unsigned heavy;       /* decisions that used up their budget of inline steps */
+    bool swept;             /* its transaction was committed */
+    bool wrote;             /* a transaction of it was committed */
+    bool lost;              /* its commit had an unknown outcome, and the store has nothing of it */
+    enum rv_err refused;    /* OK, or with what the store has refused a piece of it for now */
+    enum rv_err taskless;   /* OK, or why publishes, acks, raises and records were not written */
+    unsigned heavy;         /* decisions that used up their budget of inline steps */
 };
 
 /* A batch decides no more after so many heavy decisions (about 1 ms each): the others' turn comes.
@@ -325,9 +325,15 @@ int64_t retention_round_ms(const struct rv_scheduler *s);
 /* When the next piece is due; INT64_MAX: never. */
 int64_t retention_next_at(const struct rv_scheduler *s);
 
-/* selections.c */
+/* records.c */
 /* Room for one more record of the batch; NULL: no memory. It may move those before it. */
 struct rv_record_change *batch_record(struct rv_scheduler *s);
+/* Gives the batch a record as of now; key and value are copied. MEMORY, also when the value could
+ * not be written whole. */
+RV_CHECK enum rv_err record_put(struct rv_scheduler *s, struct rv_record_change made,
+                                const struct rv_buf *value);
+
+/* selections.c */
 RV_CHECK enum rv_err selection_put(struct rv_scheduler *s, const struct rv_selection *selection,
                                    int64_t epoch);
 /* How many outcomes of each kind are known to the store. */

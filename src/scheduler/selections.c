@@ -20,22 +20,6 @@ static enum rv_err refuse(struct pending *p, enum rv_err err, struct rv_str mess
 
 /* ---- records ---- */
 
-struct rv_record_change *batch_record(struct rv_scheduler *s)
-{
-    struct batch *batch = &s->batch;
-    if (batch->records_count == batch->records_room) {
-        size_t room = 2 * batch->records_room + 4;
-        struct rv_record_change *grown = RV_NEW_ARRAY(batch->arena, struct rv_record_change, room);
-        if (grown == NULL)
-            return NULL;
-        if (batch->records_count > 0)
-            memcpy(grown, batch->records, batch->records_count * sizeof *grown);
-        batch->records = grown;
-        batch->records_room = room;
-    }
-    return &batch->records[batch->records_count++];
-}
-
 enum rv_err selection_put(struct rv_scheduler *s, const struct rv_selection *selection,
                           int64_t epoch)
 {
@@ -43,17 +27,12 @@ enum rv_err selection_put(struct rv_scheduler *s, const struct rv_selection *sel
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_selection_write(&value, selection);
-    struct rv_record row = {.at = s->batch.now,
-                            .kind = RV_STR(RV_RECORD_SELECTION),
-                            .key = rv_arena_str(s->batch.arena, rv_task_text(selection->id, key)),
-                            .value = rv_arena_str(s->batch.arena, rv_buf_str(&value))};
-    bool made = value.failed == RV_OK && row.key.at != NULL && row.value.at != NULL;
+    struct rv_record_change made = {
+        .row = {.kind = RV_STR(RV_RECORD_SELECTION), .key = rv_task_text(selection->id, key)},
+        .epoch = epoch};
+    enum rv_err err = record_put(s, made, &value);
     rv_buf_done(&value);
-    struct rv_record_change *change = made ? batch_record(s) : NULL;
-    if (change == NULL)
-        return RV_ERR_MEMORY;
-    *change = (struct rv_record_change){.row = row, .epoch = epoch};
-    return RV_OK;
+    return err;
 }
 
 enum rv_err selection_outcomes(struct rv_scheduler *s, struct rv_arena *arena,
@@ -184,18 +163,12 @@ static enum rv_err chunks_put(struct rv_scheduler *s, const struct rv_call_selec
         rv_buf_reset(&value);
         for (size_t i = from; i < select->count && i < from + CHUNK_TASKS; i++)
             rv_buf_add_str(&value, rv_task_text(select->ids[i], text));
-        struct rv_record row = {.at = s->batch.now,
-                                .kind = RV_STR(RV_RECORD_SELECTED),
-                                .key = rv_arena_printf(s->batch.arena, "%s.%05zu",
-                                                       rv_task_text(select->row.id, text).at,
-                                                       from / CHUNK_TASKS),
-                                .value = rv_arena_str(s->batch.arena, rv_buf_str(&value))};
-        bool made = value.failed == RV_OK && row.key.at != NULL && row.value.at != NULL;
-        struct rv_record_change *change = made ? batch_record(s) : NULL;
-        if (change == NULL)
-            err = RV_ERR_MEMORY;
-        else
-            *change = (struct rv_record_change){.row = row};
+        struct rv_record_change made = {
+            .row = {.kind = RV_STR(RV_RECORD_SELECTED),
+                    .key = rv_arena_printf(s->batch.arena, "%s.%05zu",
+                                           rv_task_text(select->row.id, text).at,
+                                           from / CHUNK_TASKS)}};
+        err = made.row.key.at != NULL ? record_put(s, made, &value) : RV_ERR_MEMORY;
     }
     rv_buf_done(&value);
     return err;
