@@ -193,7 +193,7 @@ static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
         return err;
     if (table->columns[0].kind == RV_COLUMN_GIVEN)
         sqlite3_bind_int64(statement, 1, given);
-    rv_sqlite_bind(statement, table, count, row, store->open_text);
+    rv_sqlite_bind(statement, table, count, store->bound[sql], row, store->open_text);
     commit->wrote = true;
     err = rv_sqlite_run(store, statement);
     if (err == RV_OK && sqlite3_changes(store->db) != 1)
@@ -487,8 +487,7 @@ static enum rv_err sweep_write(struct commit *commit, struct rv_sweep *sweep)
     enum rv_err err = guard_epoch(commit, sweep->epoch, &sweep->outcome);
     if (err == RV_OK && sweep->outcome == RV_OK)
         err = rv_sqlite_sweep(commit->store, sweep);
-    commit->wrote = commit->wrote ||
-                    sweep->tasks_gone + sweep->keys_gone + sweep->alerts_gone > 0;
+    commit->wrote = commit->wrote || sweep->tasks_gone + sweep->keys_gone + sweep->alerts_gone > 0;
     return err;
 }
 

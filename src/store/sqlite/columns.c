@@ -232,13 +232,20 @@ void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str te
         sqlite3_bind_text64(statement, parameter, text.at, text.len, SQLITE_STATIC, SQLITE_UTF8);
 }
 
+/* The connection belongs to one thread, so a value may be looked at without the connection's lock,
+ * of which each sqlite3_column_* would ask. */
+static struct rv_str value_str(sqlite3_value *value)
+{
+    if (sqlite3_value_type(value) == SQLITE_NULL)
+        return RV_STR_NONE;
+    const char *at = sqlite3_value_blob(value);
+    int bytes = sqlite3_value_bytes(value);
+    return bytes > 0 ? (struct rv_str){at, (size_t)bytes} : RV_STR("");
+}
+
 struct rv_str rv_sqlite_column_str(sqlite3_stmt *statement, int column)
 {
-    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
-        return RV_STR_NONE;
-    const char *at = sqlite3_column_blob(statement, column);
-    int bytes = sqlite3_column_bytes(statement, column);
-    return bytes > 0 ? (struct rv_str){at, (size_t)bytes} : RV_STR("");
+    return value_str(sqlite3_column_value(statement, column));
 }
 
 /* "3 4": numbers in decimal, one space between; no text at all for none. */
@@ -284,8 +291,34 @@ static bool open_text_read(struct rv_str text, struct rv_task *task)
     return text.at != NULL;
 }
 
+/* Whether the parameter holds that already; else it does from now on. */
+static bool bound_same(struct rv_bound *bound, enum rv_bound_kind kind, int64_t value)
+{
+    bool same = bound->kind == kind && bound->value == value;
+    *bound = (struct rv_bound){kind, value};
+    return same;
+}
+
+static void number_bind(sqlite3_stmt *statement, int parameter, struct rv_bound *bound,
+                        int64_t value)
+{
+    if (!bound_same(bound, RV_BOUND_NUMBER, value))
+        sqlite3_bind_int64(statement, parameter, value);
+}
+
+static void str_bind(sqlite3_stmt *statement, int parameter, struct rv_bound *bound,
+                     struct rv_str text)
+{
+    if (text.at == NULL && bound_same(bound, RV_BOUND_NULL, 0))
+        return;
+    if (text.at != NULL)
+        bound->kind = RV_BOUND_OTHER;
+    rv_sqlite_bind_str(statement, parameter, text);
+}
+
 static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_column *column,
-                        const void *row, char open_text[static RV_OPEN_TEXT_BYTES])
+                        struct rv_bound *bound, const void *row,
+                        char open_text[static RV_OPEN_TEXT_BYTES])
 {
     const void *field = (const char *)row + column->offset;
     switch (column->kind) {
@@ -293,43 +326,46 @@ static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_
         break;
     case RV_COLUMN_COUNT:
     case RV_COLUMN_INT64:
-        sqlite3_bind_int64(statement, parameter, *(const int64_t *)field);
+        number_bind(statement, parameter, bound, *(const int64_t *)field);
         break;
     case RV_COLUMN_UINT32:
-        sqlite3_bind_int64(statement, parameter, *(const uint32_t *)field);
+        number_bind(statement, parameter, bound, *(const uint32_t *)field);
         break;
     case RV_COLUMN_UINT8:
-        sqlite3_bind_int(statement, parameter, *(const uint8_t *)field);
+        number_bind(statement, parameter, bound, *(const uint8_t *)field);
         break;
     case RV_COLUMN_BOOL:
-        sqlite3_bind_int(statement, parameter, *(const bool *)field);
+        number_bind(statement, parameter, bound, *(const bool *)field);
         break;
     case RV_COLUMN_INSTANT:
-        if (*(const int64_t *)field == 0)
+        if (*(const int64_t *)field != 0)
+            number_bind(statement, parameter, bound, *(const int64_t *)field);
+        else if (!bound_same(bound, RV_BOUND_NULL, 0))
             sqlite3_bind_null(statement, parameter);
-        else
-            sqlite3_bind_int64(statement, parameter, *(const int64_t *)field);
         break;
     case RV_COLUMN_STR:
-        rv_sqlite_bind_str(statement, parameter, *(const struct rv_str *)field);
+        str_bind(statement, parameter, bound, *(const struct rv_str *)field);
         break;
     case RV_COLUMN_ENUM: {
         unsigned value = *(const unsigned *)field;
         rv_assert(value < column->texts->count);
-        rv_sqlite_bind_str(statement, parameter, column->texts->texts[value]);
+        if (!bound_same(bound, RV_BOUND_ENUM, value))
+            rv_sqlite_bind_str(statement, parameter, column->texts->texts[value]);
         break;
     }
     case RV_COLUMN_OPEN:
-        rv_sqlite_bind_str(statement, parameter, open_text_of(row, open_text));
+        str_bind(statement, parameter, bound, open_text_of(row, open_text));
         break;
     }
 }
 
 void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int count,
-                    const void *row, char open_text[static RV_OPEN_TEXT_BYTES])
+                    struct rv_bound *bound, const void *row,
+                    char open_text[static RV_OPEN_TEXT_BYTES])
 {
+    rv_assert(count <= RV_COLUMNS_MAX);
     for (int i = 0; i < count; i++)
-        column_bind(statement, i + 1, &table->columns[i], row, open_text);
+        column_bind(statement, i + 1, &table->columns[i], &bound[i], row, open_text);
 }
 
 /* A value that it cannot have: the first of its table in a row that says so itself. */
@@ -346,27 +382,25 @@ static bool enum_read(const struct rv_column *column, struct rv_str text, bool t
 }
 
 /* A whole number within the bounds; else 0. */
-static bool int_read(sqlite3_stmt *statement, int i, int64_t min, int64_t max, int64_t *ret_value)
+static bool int_read(sqlite3_value *value, int64_t min, int64_t max, int64_t *ret_value)
 {
-    *ret_value = sqlite3_column_int64(statement, i);
-    bool good = sqlite3_column_type(statement, i) == SQLITE_INTEGER && *ret_value >= min &&
+    *ret_value = sqlite3_value_int64(value);
+    bool good = sqlite3_value_type(value) == SQLITE_INTEGER && *ret_value >= min &&
                 *ret_value <= max;
     if (!good)
         *ret_value = 0;
     return good;
 }
 
-static enum rv_err str_read(sqlite3_stmt *statement, int i, struct rv_arena *arena,
-                            struct rv_str *ret_text)
+static enum rv_err str_read(sqlite3_value *value, struct rv_arena *arena, struct rv_str *ret_text)
 {
-    struct rv_str stored = rv_sqlite_column_str(statement, i);
+    struct rv_str stored = value_str(value);
     *ret_text = rv_arena_str(arena, stored);
     return stored.at != NULL && ret_text->at == NULL ? arena->refused : RV_OK;
 }
 
 /* Any column but a STR; false: it holds no value that it can have. `told`: the row says so. */
-static bool value_read(sqlite3_stmt *statement, int i, const struct rv_column *column, bool told,
-                       void *row)
+static bool value_read(sqlite3_value *stored, const struct rv_column *column, bool told, void *row)
 {
     void *field = (char *)row + column->offset;
     int64_t value = 0;
@@ -376,31 +410,31 @@ static bool value_read(sqlite3_stmt *statement, int i, const struct rv_column *c
     case RV_COLUMN_STR:
         break;
     case RV_COLUMN_COUNT:
-        good = int_read(statement, i, 0, INT64_MAX - 1, &value);
+        good = int_read(stored, 0, INT64_MAX - 1, &value);
         *(int64_t *)field = value;
         break;
     case RV_COLUMN_INT64:
-        return int_read(statement, i, INT64_MIN, INT64_MAX, field);
+        return int_read(stored, INT64_MIN, INT64_MAX, field);
     case RV_COLUMN_INSTANT:
         *(int64_t *)field = 0;
-        return sqlite3_column_type(statement, i) == SQLITE_NULL ||
-               int_read(statement, i, INT64_MIN, INT64_MAX, field);
+        return sqlite3_value_type(stored) == SQLITE_NULL ||
+               int_read(stored, INT64_MIN, INT64_MAX, field);
     case RV_COLUMN_UINT32:
-        good = int_read(statement, i, 0, UINT32_MAX, &value);
+        good = int_read(stored, 0, UINT32_MAX, &value);
         *(uint32_t *)field = (uint32_t)value;
         break;
     case RV_COLUMN_UINT8:
-        good = int_read(statement, i, 0, UINT8_MAX, &value);
+        good = int_read(stored, 0, UINT8_MAX, &value);
         *(uint8_t *)field = (uint8_t)value;
         break;
     case RV_COLUMN_BOOL:
-        good = int_read(statement, i, 0, 1, &value);
+        good = int_read(stored, 0, 1, &value);
         *(bool *)field = value != 0;
         break;
     case RV_COLUMN_ENUM:
-        return enum_read(column, rv_sqlite_column_str(statement, i), told, field);
+        return enum_read(column, value_str(stored), told, field);
     case RV_COLUMN_OPEN:
-        return open_text_read(rv_sqlite_column_str(statement, i), row);
+        return open_text_read(value_str(stored), row);
     }
     return good;
 }
@@ -411,10 +445,11 @@ enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_table *table
     bool told = table->unreadable != 0;
     for (int i = 0; i < table->count; i++) {
         const struct rv_column *column = &table->columns[i];
+        sqlite3_value *value = sqlite3_column_value(statement, i);
         enum rv_err err = RV_OK;
         if (column->kind == RV_COLUMN_STR)
-            err = str_read(statement, i, arena, (void *)((char *)row + column->offset));
-        else if (!value_read(statement, i, column, told, row) && told)
+            err = str_read(value, arena, (void *)((char *)row + column->offset));
+        else if (!value_read(value, column, told, row) && told)
             *((bool *)((char *)row + table->unreadable)) = true;
         if (err != RV_OK)
             return err;

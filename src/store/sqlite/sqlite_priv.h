@@ -112,11 +112,27 @@ struct rv_table {
 extern const struct rv_table rv_table_task, rv_table_step, rv_table_attempt, rv_table_late_reply,
     rv_table_alert, rv_table_message, rv_table_delivery, rv_table_workflow, rv_table_record;
 
-/* Binds the first `count` columns to the parameters 1 to `count`. The row and its strings must
- * live until the statement has run. `open_text` is where an OPEN column writes. */
-enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11 };
+/* What a parameter holds from the row before: SQLite keeps it, and most of a row is as in the one
+ * before, so that alone what differs is bound. */
+enum rv_bound_kind {
+    RV_BOUND_OTHER, /* nothing yet, or a text, whose memory is gone */
+    RV_BOUND_NULL,
+    RV_BOUND_NUMBER,
+    RV_BOUND_ENUM
+};
+
+struct rv_bound {
+    enum rv_bound_kind kind;
+    int64_t value; /* of a NUMBER or an ENUM */
+};
+
+/* Binds the first `count` columns to the parameters 1 to `count`, which nobody else binds; `bound`
+ * are theirs. The row and its strings must live until the statement has run. `open_text` is where
+ * an OPEN column writes. */
+enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11, RV_COLUMNS_MAX = 42 };
 void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int count,
-                    const void *row, char open_text[static RV_OPEN_TEXT_BYTES]);
+                    struct rv_bound *bound, const void *row,
+                    char open_text[static RV_OPEN_TEXT_BYTES]);
 /* Reads a row whose columns stand in the table's order, zeroed before; a value that no row can have
  * does what store.h says. */
 RV_CHECK enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_table *table,
@@ -226,7 +242,8 @@ struct rv_sqlite {
     int frames;  /* in the write-ahead log after the last commit */
     int lock_fd; /* -1: none */
     char host[RV_HOST_BYTES];
-    sqlite3_stmt *statements[RV_SQL_COUNT]; /* owned */
+    sqlite3_stmt *statements[RV_SQL_COUNT];              /* owned */
+    struct rv_bound bound[RV_SQL_COUNT][RV_COLUMNS_MAX]; /* of those that write a row */
     char open_text[RV_OPEN_TEXT_BYTES];
 };
 
@@ -310,8 +327,7 @@ enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *
                                         struct rv_step_id step, uint32_t attempt, size_t limit,
                                         struct rv_late_reply *ret_rows, size_t *ret_count);
 enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
-                                 struct rv_str source, struct rv_alert *ret_alert,
-                                 bool *ret_found);
+                                 struct rv_str source, struct rv_alert *ret_alert, bool *ret_found);
 enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                   struct rv_task_id task, bool open_only, int64_t before,
                                   size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
