@@ -451,6 +451,35 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 
+static void word_found(void *self, struct rv_task_id task, const char *what)
+{
+    (void)task;
+    bool *found = self;
+    *found = *found || strcmp(what, "CHECK constraint failed in step") == 0;
+}
+
+/* The store's own connection writes nothing else, and so leaves out the look at each row. */
+static void words_are_checked_where_others_may_have_written(void **state)
+{
+    struct subject *s = *state;
+    char ignored[64];
+    bear(s, TASK_BASE);
+    subject_close(s);
+    sql(s, "UPDATE OR IGNORE step SET process_state = 'lost'", ignored);
+    assert_sql(s, "SELECT process_state FROM step", "pending");
+    subject_open(s);
+    bool found = false;
+    struct rv_store_sqlite_finder finder = {word_found, &found};
+    assert_int_equal(rv_store_sqlite_check(s->store, &finder), RV_OK);
+    assert_false(found);
+    subject_restart(s);
+    sqlite3 *db = ((struct rv_sqlite *)s->store)->db;
+    assert_int_equal(sqlite3_exec(db, "UPDATE step SET process_state = 'lost'", NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(rv_store_sqlite_check(s->store, &finder), RV_OK);
+    assert_true(found);
+}
+
 /* ---- crashes ---- */
 
 enum { KILLS = 10, ACKED_MAX = 120, PER_BATCH = 20, BLOB_BYTES = 3000 };
@@ -552,6 +581,7 @@ int main(void)
         ON_A_STORE(a_batch_beyond_the_cache_is_whole),
         ON_A_STORE(every_filter_goes_by_an_index),
         ON_A_STORE(an_operator_reads_the_patterns_own_words),
+        ON_A_STORE(words_are_checked_where_others_may_have_written),
         ON_A_STORE(what_was_acknowledged_survives_kill_9),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,7 @@ static enum rv_err rows_look(struct look *look, const char *sql, const char *mor
     "FROM " #table " WHERE task NOT IN (SELECT id FROM task)"
 
 static const char *const statements[] = {
+    "PRAGMA ignore_check_constraints = OFF", /* the words, too */
     "PRAGMA integrity_check",
     ORPHANS(step),
     ORPHANS(attempt),
