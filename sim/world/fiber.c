@@ -1,7 +1,15 @@
+/* A stack is made ready once, with makecontext; from then on one goes over with _longjmp, which
+ * asks nothing of the system. A fiber that has returned waits in fiber_body for its next call, and
+ * one that is freed for the next world: its stack stays warm. */
+
+/* The C library would take a jump to another stack for a mistake. */
+#undef _FORTIFY_SOURCE
+
 #include "sim/world/fiber.h"
 
 #include "base/assert.h"
 
+#include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,11 +34,11 @@ static void __sanitizer_finish_switch_fiber(void *fake_stack, const void **botto
 }
 #endif
 
-enum { STACK_BYTES = 4 * 1024 * 1024, POOL_MAX = 8 };
+enum { STACK_BYTES = 4 * 1024 * 1024 };
 
 struct fiber {
-    ucontext_t here;
-    ucontext_t caller;
+    jmp_buf here;
+    jmp_buf caller;
     void *stack; /* owned */
     void (*call)(void *self);
     void *self;
@@ -39,27 +47,72 @@ struct fiber {
     void *fake_stack; /* the sanitizer's */
     const void *caller_stack;
     size_t caller_bytes;
+    struct fiber *next; /* among those that are free */
 };
 
-/* Stacks are touched anew by each world; asking the system for them each time would cost more. */
-static void *pool[POOL_MAX];
-static size_t pool_count;
+static struct fiber *free_ones; /* owned */
 
-static void *stack_take(void)
+/* Back to the caller, until somebody enters again. */
+static void leave(struct fiber *fiber)
 {
-    if (pool_count > 0)
-        return pool[--pool_count];
-    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    rv_assert(stack != MAP_FAILED);
-    return stack;
+    __sanitizer_start_switch_fiber(&fiber->fake_stack, fiber->caller_stack, fiber->caller_bytes);
+    if (_setjmp(fiber->here) == 0)
+        _longjmp(fiber->caller, 1);
+    __sanitizer_finish_switch_fiber(fiber->fake_stack, &fiber->caller_stack, &fiber->caller_bytes);
+}
+
+static void fiber_body(unsigned high, unsigned low)
+{
+    struct fiber *fiber = (struct fiber *)((uintptr_t)high << 32 | (uintptr_t)low);
+    __sanitizer_finish_switch_fiber(NULL, &fiber->caller_stack, &fiber->caller_bytes);
+    for (;;) {
+        leave(fiber);
+        fiber->call(fiber->self);
+        fiber->running = false;
+    }
+}
+
+/* Comes back when the fiber leaves. */
+static void enter(struct fiber *fiber)
+{
+    void *fake_stack;
+    __sanitizer_start_switch_fiber(&fake_stack, fiber->stack, STACK_BYTES);
+    if (_setjmp(fiber->caller) == 0)
+        _longjmp(fiber->here, 1);
+    __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
+}
+
+/* The first time, up to where fiber_body waits. */
+static void make_ready(struct fiber *fiber)
+{
+    ucontext_t first;
+    int failed = getcontext(&first);
+    rv_assert(failed == 0);
+    first.uc_stack.ss_sp = fiber->stack;
+    first.uc_stack.ss_size = STACK_BYTES;
+    first.uc_link = NULL;
+    uintptr_t bits = (uintptr_t)fiber;
+    makecontext(&first, (void (*)(void))fiber_body, 2, (unsigned)(bits >> 32), (unsigned)bits);
+    void *fake_stack;
+    __sanitizer_start_switch_fiber(&fake_stack, fiber->stack, STACK_BYTES);
+    if (_setjmp(fiber->caller) == 0)
+        setcontext(&first);
+    __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
 }
 
 struct fiber *fiber_new(void)
 {
-    struct fiber *fiber = calloc(1, sizeof *fiber);
+    struct fiber *fiber = free_ones;
+    if (fiber != NULL) {
+        free_ones = fiber->next;
+        return fiber;
+    }
+    fiber = calloc(1, sizeof *fiber);
     rv_assert(fiber != NULL);
-    fiber->stack = stack_take();
+    fiber->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    rv_assert(fiber->stack != MAP_FAILED);
+    make_ready(fiber);
     return fiber;
 }
 
@@ -68,44 +121,8 @@ void fiber_free(struct fiber *fiber)
     if (fiber == NULL)
         return;
     rv_assert(!fiber->running);
-    if (pool_count < POOL_MAX)
-        pool[pool_count++] = fiber->stack;
-    else
-        munmap(fiber->stack, STACK_BYTES);
-    free(fiber);
-}
-
-static void fiber_body(unsigned high, unsigned low)
-{
-    struct fiber *fiber = (struct fiber *)((uintptr_t)high << 32 | (uintptr_t)low);
-    __sanitizer_finish_switch_fiber(NULL, &fiber->caller_stack, &fiber->caller_bytes);
-    fiber->call(fiber->self);
-    fiber->running = false;
-    __sanitizer_start_switch_fiber(NULL, fiber->caller_stack, fiber->caller_bytes);
-    setcontext(&fiber->caller);
-}
-
-/* Comes back when somebody goes to `from`. (What swapcontext does; but the address sanitizer, which
- * is told of each switch, takes that one for its own and warns of it.) */
-static void change_over(ucontext_t *from, const ucontext_t *to)
-{
-    volatile bool back = false;
-    int failed = getcontext(from);
-    rv_assert(failed == 0);
-    if (back)
-        return;
-    back = true;
-    setcontext(to);
-    rv_assert(false);
-}
-
-static bool enter(struct fiber *fiber)
-{
-    void *fake_stack;
-    __sanitizer_start_switch_fiber(&fake_stack, fiber->stack, STACK_BYTES);
-    change_over(&fiber->caller, &fiber->here);
-    __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
-    return !fiber->running;
+    fiber->next = free_ones;
+    free_ones = fiber;
 }
 
 bool fiber_run(struct fiber *fiber, void (*call)(void *self), void *self)
@@ -115,31 +132,23 @@ bool fiber_run(struct fiber *fiber, void (*call)(void *self), void *self)
     fiber->self = self;
     fiber->running = true;
     fiber->paused = false;
-    int failed = getcontext(&fiber->here);
-    rv_assert(failed == 0);
-    fiber->here.uc_stack.ss_sp = fiber->stack;
-    fiber->here.uc_stack.ss_size = STACK_BYTES;
-    fiber->here.uc_link = NULL;
-    uintptr_t self_bits = (uintptr_t)fiber;
-    makecontext(&fiber->here, (void (*)(void))fiber_body, 2, (unsigned)(self_bits >> 32),
-                (unsigned)self_bits);
-    return enter(fiber);
+    enter(fiber);
+    return !fiber->running;
 }
 
 bool fiber_go_on(struct fiber *fiber)
 {
     rv_assert(fiber->running && fiber->paused);
     fiber->paused = false;
-    return enter(fiber);
+    enter(fiber);
+    return !fiber->running;
 }
 
 void fiber_pause(struct fiber *fiber)
 {
     rv_assert(fiber->running && !fiber->paused);
     fiber->paused = true;
-    __sanitizer_start_switch_fiber(&fiber->fake_stack, fiber->caller_stack, fiber->caller_bytes);
-    change_over(&fiber->here, &fiber->caller);
-    __sanitizer_finish_switch_fiber(fiber->fake_stack, &fiber->caller_stack, &fiber->caller_bytes);
+    leave(fiber);
 }
 
 bool fiber_inside(const struct fiber *fiber)
