@@ -369,10 +369,6 @@ static bool filters_fit(struct rv_parser *parser, const struct rv_request_line *
     size_t paging = rv_arg_get(request, "limit").at != NULL;
     if (list->key.at != NULL && request->args_count > 1 + paging)
         return rv_refuse_http(parser, 400, "key= names one task: leave the other filters out");
-    if (filter->error_type.at != NULL && !(filter->by_state && rv_task_state_rare(filter->state)))
-        return rv_refuse_http(parser, 400,
-                              "errorType= needs state=error, compensating, compensated or "
-                              "cancelled");
     if (filter->agent.at != NULL && filter->by_state && !rv_task_state_open(filter->state))
         return rv_refuse_http(parser, 400,
                               "agent= is about tasks that stand at a step of it: state= must be "

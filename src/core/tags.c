@@ -69,14 +69,37 @@ enum rv_err rv_tags_read(struct rv_arena *arena, struct rv_str tags,
     return RV_OK;
 }
 
-bool rv_error_is(struct rv_arena *arena, struct rv_str error, struct rv_str type)
+enum rv_err rv_error_type(struct rv_arena *arena, struct rv_str error, struct rv_str *ret_type)
 {
     struct rv_json tree;
-    if (error.at == NULL || rv_json_parse(arena, error, RV_JSON_DEPTH_MAX, &tree, NULL) != RV_OK)
-        return false;
-    struct rv_str whole = rv_json_str(rv_json_get(&tree, RV_STR("type")));
-    if (whole.len <= type.len)
-        return rv_str_eq(whole, type);
-    struct rv_str last = {whole.at + whole.len - type.len, type.len};
-    return whole.at[whole.len - type.len - 1] == '/' && rv_str_eq(last, type);
+    *ret_type = RV_STR_NONE;
+    if (error.at == NULL)
+        return RV_OK;
+    if (rv_json_parse(arena, error, RV_JSON_DEPTH_MAX, &tree, NULL) == RV_OK)
+        *ret_type = rv_json_str(rv_json_get(&tree, RV_STR("type")));
+    return arena->refused;
+}
+
+struct rv_str rv_error_type_last(struct rv_str type)
+{
+    size_t from = type.len;
+    while (from > 0 && type.at[from - 1] != '/')
+        from--;
+    return (struct rv_str){type.at + from, type.len - from};
+}
+
+enum rv_err rv_error_is(struct rv_arena *arena, struct rv_str error, struct rv_str type,
+                        bool *ret_is)
+{
+    struct rv_arena_mark mark = rv_arena_mark(arena);
+    struct rv_str whole;
+    enum rv_err err = rv_error_type(arena, error, &whole);
+    *ret_is = whole.at != NULL && rv_str_eq(whole, type);
+    if (whole.len > type.len) {
+        struct rv_str last = {whole.at + whole.len - type.len, type.len};
+        *ret_is = whole.at[whole.len - type.len - 1] == '/' && rv_str_eq(last, type);
+    }
+    if (err == RV_OK)
+        rv_arena_release(arena, mark);
+    return err;
 }

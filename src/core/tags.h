@@ -31,7 +31,13 @@ bool rv_tags_have(struct rv_str tags, struct rv_str needle);
 /* Kept tags one by one, on the arena. INVALID: they are none. */
 RV_CHECK enum rv_err rv_tags_read(struct rv_arena *arena, struct rv_str tags,
                                   struct rv_tag ret_tags[static RV_TAGS_MAX], size_t *ret_count);
-/* Whether the type of an error (JSON, may be absent) is `type`, or ends in a slash and `type`. */
-bool rv_error_is(struct rv_arena *arena, struct rv_str error, struct rv_str type);
+/* The type of an error (JSON, may be absent), on the arena; absent: it has none. */
+RV_CHECK enum rv_err rv_error_type(struct rv_arena *arena, struct rv_str error,
+                                   struct rv_str *ret_type);
+/* What follows the last slash of an error's type. */
+struct rv_str rv_error_type_last(struct rv_str type);
+/* Whether the type of an error is `type`, or ends in a slash and `type`. */
+RV_CHECK enum rv_err rv_error_is(struct rv_arena *arena, struct rv_str error, struct rv_str type,
+                                 bool *ret_is);
 
 #endif

@@ -172,8 +172,7 @@ struct rv_task_filter {
     struct rv_task_id before; /* only older ones; none: from the newest */
     struct rv_task_id from;   /* not older than this one; none: to the oldest */
     struct rv_str agent;      /* open tasks that stand at a step of this agent */
-    struct rv_str error_type; /* of the task's error: its whole type, or what follows the last
-                               * slash. With a state that few tasks are in (rv_task_state_rare) */
+    struct rv_str error_type; /* of the task's error: its whole type, or what follows a slash */
     struct rv_str tag; /* as rv_tag_needle has it, of tag_name and tag_value */
     struct rv_str tag_name;
     struct rv_str tag_value;

@@ -103,7 +103,17 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program knows versions up to 11", 0);
+                   "has schema version 4711, and this program knows versions up to 12", 0);
+}
+
+static void assert_found(struct subject *s, struct rv_task_filter filter, size_t count)
+{
+    struct rv_task tasks[2];
+    size_t found = 0;
+    struct rv_task_id next;
+    assert_int_equal(s->ops->list_tasks(s->store, &s->arena, &filter, 2, tasks, &found, &next),
+                     RV_OK);
+    assert_int_equal(found, count);
 }
 
 /* A store of the first version opens with its tasks, is brought to the newest, and takes what the
@@ -124,6 +134,8 @@ static void an_older_schema_is_brought_up(void **state)
     sql(s, "DROP INDEX submission_key_task", ignored);
     sql(s, "DROP TABLE record", ignored);
     sql(s, "DROP TABLE tag", ignored);
+    sql(s, "DROP TABLE error_type", ignored);
+    sql(s, "UPDATE task SET error = '{\"type\":\"https://x/errors/timeout\"}'", ignored);
     sql(s, "ALTER TABLE task DROP COLUMN tags", ignored);
     sql(s, "ALTER TABLE task DROP COLUMN suspended_at", ignored);
     sql(s, "ALTER TABLE task DROP COLUMN redo", ignored);
@@ -144,6 +156,9 @@ static void an_older_schema_is_brought_up(void **state)
     assert_int_equal(s->enlistment.open_tasks, 1);
     assert_int_equal(load(s, TASK_BASE)->quiet_at, 0);
     assert_non_null(load_step(s, TASK_BASE, 1));
+    assert_found(s, (struct rv_task_filter){.error_type = RV_STR("timeout")}, 1);
+    assert_found(s, (struct rv_task_filter){.error_type = RV_STR("errors/timeout")}, 1);
+    assert_found(s, (struct rv_task_filter){.error_type = RV_STR("out")}, 0);
     struct rv_late_reply late[2];
     size_t count = 0;
     assert_int_equal(s->ops->list_late_replies(s->store, &s->arena,
@@ -174,7 +189,7 @@ static void an_older_schema_is_brought_up(void **state)
     assert_int_equal(count, 2);
     assert_int_equal(alerts[1].kind, RV_ALERT_FAILED);
     subject_close(s);
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10,11");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10,11,12");
 }
 
 static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
@@ -281,6 +296,10 @@ static void every_filter_goes_by_an_index(void **state)
          "SEARCH workflow USING COVERING INDEX workflow_name (namespace=? AND name=?)\n"},
         {RV_SQL_WALK_TAG, "SEARCH tag USING PRIMARY KEY (name=? AND value=? AND task<?)\n"
                           "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
+        {RV_SQL_WALK_ERROR, "SEARCH error_type USING PRIMARY KEY (type=? AND task<?)\n"
+                            "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
+        {RV_SQL_SWEEP_ERROR_TYPES,
+         "SEARCH error_type USING COVERING INDEX error_type_task (task=?)\n"},
         {RV_SQL_TASK_AGENT,
          "SEARCH step USING INDEX sqlite_autoindex_step_1 (task=? AND number=?)\n"},
         {RV_SQL_TASK_LOOK, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
@@ -447,7 +466,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10,11");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10,11,12");
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 

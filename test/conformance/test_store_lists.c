@@ -189,13 +189,15 @@ enum { SORTS = 200 };
 
 static void fill_with_sorts(struct subject *s)
 {
+    static const bool both_new[2] = {true, true};
     struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, SORTS);
     publish_shop(s);
     for (int i = 0; i < SORTS; i++) {
         changes[i] = *birth_of(s, TASK_BASE + i);
         struct rv_task *task = RV_NEW(&s->arena, struct rv_task);
         struct rv_step *step = RV_NEW(&s->arena, struct rv_step);
-        const struct rv_step **steps = RV_NEW_ARRAY(&s->arena, const struct rv_step *, 1);
+        struct rv_step *second = RV_NEW(&s->arena, struct rv_step);
+        const struct rv_step **steps = RV_NEW_ARRAY(&s->arena, const struct rv_step *, 2);
         *task = *changes[i].task;
         *step = *changes[i].steps[0];
         task->workflow = 1 + i % 4;
@@ -206,12 +208,24 @@ static void fill_with_sorts(struct subject *s)
         if (i % 5 == 0)
             task->tags = rv_arena_printf(&s->arena, "{\"city\":\"K\\\"%d\",\"n\":\"%d\"}", i % 2,
                                          i % 10);
-        task->open_count = 1;
-        task->open[0] = 1;
+        if (i % 4 == 0) { /* the step that left it in error stands still */
+            step->state = RV_STEP_ERROR;
+            step->ended_at = 77;
+        }
         step->agent = i % 3 == 0 ? RV_STR("one") : RV_STR("two");
+        *second = *step;
+        second->number = 2;
+        second->agent = i % 5 == 0 ? step->agent : RV_STR_NONE;
+        task->open_count = 2;
+        task->open[0] = 1;
+        task->open[1] = 2;
+        task->last_number = 2;
         steps[0] = step;
+        steps[1] = second;
         changes[i].task = task;
         changes[i].steps = steps;
+        changes[i].steps_new = both_new;
+        changes[i].steps_count = 2;
     }
     subject_commit_all(s, changes, SORTS);
 }
@@ -241,7 +255,7 @@ static void filters_find_what_fits(void **state)
         }
         if (set & 2)
             filter.agent = RV_STR("one");
-        if ((set & 4) && (set & 1))
+        if (set & 4)
             filter.error_type = RV_STR("timeout");
         if (set & 8) {
             filter.tag_name = RV_STR("city");

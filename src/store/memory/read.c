@@ -165,8 +165,9 @@ static bool agent_asked(const struct node *node, struct rv_str agent)
     return false;
 }
 
-static bool task_fits(const struct rv_store_memory_data *data, struct rv_arena *arena,
-                      const struct node *node, const struct rv_task_filter *filter)
+/* All but the type of its error. */
+static bool task_fits(const struct rv_store_memory_data *data, const struct node *node,
+                      const struct rv_task_filter *filter)
 {
     const struct rv_task *task = node->row;
     if (filter->by_state && task->state != filter->state)
@@ -176,13 +177,6 @@ static bool task_fits(const struct rv_store_memory_data *data, struct rv_arena *
         return false;
     if (filter->tag.at != NULL && !rv_tags_have(task->tags, filter->tag))
         return false;
-    if (filter->error_type.at != NULL) {
-        struct rv_arena_mark mark = rv_arena_mark(arena);
-        bool is = rv_error_is(arena, task->error, filter->error_type);
-        rv_arena_release(arena, mark);
-        if (!is)
-            return false;
-    }
     if (filter->workflow.at == NULL)
         return true;
     const struct sorted_entry *workflow = sorted_find(&data->workflows, task->workflow, 0);
@@ -206,12 +200,15 @@ enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
             i = 0;
             break;
         }
-        if (!task_fits(data, arena, node, filter))
-            continue;
-        enum rv_err err = shape_read(&shape_task, arena, node->row, &ret_tasks[count]);
+        bool fits = task_fits(data, node, filter);
+        enum rv_err err = RV_OK;
+        if (fits && filter->error_type.at != NULL)
+            err = rv_error_is(arena, node->row->error, filter->error_type, &fits);
+        if (err == RV_OK && fits)
+            err = shape_read(&shape_task, arena, node->row, &ret_tasks[count]);
         if (err != RV_OK)
             return err;
-        count++;
+        count += fits;
     }
     *ret_count = count;
     ret_next->value = count < limit && i > 0 ? data->tasks.at[i].a : 0;

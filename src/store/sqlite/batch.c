@@ -254,6 +254,28 @@ static enum rv_err tags_write(struct commit *commit, const struct rv_change *cha
     return err;
 }
 
+/* The type of its error, so that the task is found by it. What errors it had before stays: few have
+ * two, and who looks sees the task. */
+static enum rv_err error_type_write(struct commit *commit, const struct rv_task *task)
+{
+    sqlite3_stmt *statement = NULL;
+    if (task->error.at == NULL)
+        return RV_OK;
+    struct rv_arena arena;
+    struct rv_str type;
+    rv_arena_init(&arena, 0);
+    enum rv_err err = rv_error_type(&arena, task->error, &type);
+    if (err == RV_OK && type.at != NULL)
+        err = rv_sqlite_statement(commit->store, RV_SQL_ERROR_TYPE_INSERT, &statement);
+    if (err == RV_OK && type.at != NULL) {
+        rv_sqlite_bind_str(statement, 1, rv_error_type_last(type));
+        sqlite3_bind_int64(statement, 2, task->id.value);
+        err = rv_sqlite_run(commit->store, statement);
+    }
+    rv_arena_done(&arena);
+    return err;
+}
+
 static enum rv_err key_write(struct commit *commit, const struct rv_key_row *key)
 {
     if (key == NULL)
@@ -390,6 +412,8 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
         err = key_write(commit, change->key);
     if (err == RV_OK)
         err = tags_write(commit, change);
+    if (err == RV_OK)
+        err = error_type_write(commit, change->task);
     if (err == RV_OK)
         err = steps_write(commit, change);
     if (err == RV_OK)

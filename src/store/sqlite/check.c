@@ -97,10 +97,15 @@ static const char *const statements[] = {
     "SELECT task, 'an alert is on its way to the operators'' webhook that is not there' "
     "FROM delivery WHERE alert AND task NOT IN (SELECT id FROM alert)",
     ORPHANS(tag),
+    ORPHANS(error_type),
     /* Else it is not found by them, or by others. */
     "SELECT id, 'the tags of this task are not those by which it is found' FROM task "
     "WHERE tags IS NOT NULL AND (SELECT count(*) FROM tag WHERE tag.task = task.id) <> "
     "CASE WHEN json_valid(tags) THEN (SELECT count(*) FROM json_each(tags)) ELSE -1 END",
+    "SELECT id, 'this task is not found by the type of its error' FROM task "
+    "WHERE json_valid(error) AND typeof(json_extract(error, '$.type')) = 'text' AND NOT EXISTS "
+    "(SELECT 1 FROM error_type e WHERE e.task = id AND "
+    "substr('/' || (error ->> '$.type'), -1 - length(e.type)) = '/' || e.type)",
     /* Else the same key would make a second task. */
     "SELECT id, 'the submitter''s key of this task does not lead to it' FROM task "
     "WHERE submission_key IS NOT NULL AND NOT EXISTS "

@@ -93,13 +93,10 @@ static enum rv_err row_fits(const struct walk *walk, int64_t task, bool *ret_fit
     *ret_fits = err == RV_OK && there;
     if (*ret_fits && filter->tag.at != NULL)
         *ret_fits = rv_tags_have(rv_sqlite_column_str(statement, 1), filter->tag);
-    if (*ret_fits && filter->error_type.at != NULL) {
-        struct rv_arena_mark mark = rv_arena_mark(walk->arena);
-        *ret_fits = rv_error_is(walk->arena, rv_sqlite_column_str(statement, 0),
-                                filter->error_type);
-        rv_arena_release(walk->arena, mark);
-    }
-    if (*ret_fits && filter->agent.at != NULL)
+    if (*ret_fits && filter->error_type.at != NULL)
+        err = rv_error_is(walk->arena, rv_sqlite_column_str(statement, 0), filter->error_type,
+                          ret_fits);
+    if (err == RV_OK && *ret_fits && filter->agent.at != NULL)
         err = agent_asked(walk, task, rv_sqlite_column_str(statement, 2), ret_fits);
     sqlite3_reset(statement);
     return err;
@@ -112,27 +109,32 @@ static size_t looks_max(const struct rv_task_filter *filter)
     return rows ? LOOKS_MAX / 4 : LOOKS_MAX;
 }
 
+/* An index, and where it is entered: what its statement has as ?3 and ?4. */
+struct way {
+    enum rv_sqlite_sql sql;
+    int64_t workflow; /* 0: none */
+    struct rv_str first;
+    struct rv_str second;
+};
+
 /* One index, newest first: at most `looks` entries, of which at most `wanted` are kept. */
-static enum rv_err walk_index(struct walk *walk, enum rv_sqlite_sql sql, int64_t workflow,
-                              size_t looks, size_t wanted)
+static enum rv_err walk_index(struct walk *walk, struct way way, size_t looks, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(walk->store, sql, &statement);
+    enum rv_err err = rv_sqlite_statement(walk->store, way.sql, &statement);
     if (err != RV_OK)
         return err;
     struct rv_str state = rv_str_of(rv_task_state_text(filter->state));
     sqlite3_bind_int64(statement, 1,
                        filter->before.value > 0 ? filter->before.value - 1 : INT64_MAX);
     sqlite3_bind_int64(statement, 2, (int64_t)looks);
-    if (sql == RV_SQL_WALK_WORKFLOW)
-        sqlite3_bind_int64(statement, 3, workflow);
-    if (sql == RV_SQL_WALK_RARE)
-        rv_sqlite_bind_str(statement, 3, state);
-    if (sql == RV_SQL_WALK_TAG) {
-        rv_sqlite_bind_str(statement, 3, filter->tag_name);
-        rv_sqlite_bind_str(statement, 4, filter->tag_value);
-    }
+    if (way.workflow != 0)
+        sqlite3_bind_int64(statement, 3, way.workflow);
+    if (way.first.at != NULL)
+        rv_sqlite_bind_str(statement, 3, way.first);
+    if (way.second.at != NULL)
+        rv_sqlite_bind_str(statement, 4, way.second);
     size_t looked = 0;
     size_t kept = 0;
     int64_t last = 0;
@@ -217,15 +219,18 @@ static enum rv_err walk_workflows(struct walk *walk, size_t wanted)
     enum rv_err err = workflow_ids(walk, LOOKS_MAX, workflows, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         size_t looks = looks_max(walk->filter) / count + 1;
-        err = walk_index(walk, RV_SQL_WALK_WORKFLOW, workflows[i], looks, wanted);
+        struct way way = {.sql = RV_SQL_WALK_WORKFLOW, .workflow = workflows[i]};
+        err = walk_index(walk, way, looks, wanted);
     }
     return err;
 }
 
-/* Tasks by a tag: any workflow that is asked for too is looked at in each. */
-static enum rv_err walk_tag(struct walk *walk, size_t wanted)
+/* Tasks by a tag or by an error. Of the workflow that is asked for beside it, each task is looked
+ * at. */
+static enum rv_err walk_narrow(struct walk *walk, size_t wanted)
 {
-    if (walk->filter->workflow.at != NULL) {
+    const struct rv_task_filter *filter = walk->filter;
+    if (filter->workflow.at != NULL) {
         walk->workflows = RV_NEW_ARRAY(walk->arena, int64_t, LOOKS_MAX);
         if (walk->workflows == NULL)
             return walk->arena->refused;
@@ -233,22 +238,28 @@ static enum rv_err walk_tag(struct walk *walk, size_t wanted)
         if (err != RV_OK)
             return err;
     }
-    return walk_index(walk, RV_SQL_WALK_TAG, 0, looks_max(walk->filter), wanted);
+    struct way way = {
+        .sql = RV_SQL_WALK_TAG, .first = filter->tag_name, .second = filter->tag_value};
+    if (filter->tag.at == NULL)
+        way = (struct way){.sql = RV_SQL_WALK_ERROR,
+                           .first = rv_error_type_last(filter->error_type)};
+    return walk_index(walk, way, looks_max(filter), wanted);
 }
 
 static enum rv_err walk_run(struct walk *walk, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
-    if (filter->tag.at != NULL)
-        return walk_tag(walk, wanted);
+    if (filter->tag.at != NULL || filter->error_type.at != NULL)
+        return walk_narrow(walk, wanted);
     if (filter->workflow.at != NULL)
         return walk_workflows(walk, wanted);
-    enum rv_sqlite_sql sql = filter->agent.at != NULL ? RV_SQL_WALK_OPEN : RV_SQL_WALK_ALL;
+    struct way way = {.sql = filter->agent.at != NULL ? RV_SQL_WALK_OPEN : RV_SQL_WALK_ALL};
     if (filter->by_state && rv_task_state_rare(filter->state))
-        sql = RV_SQL_WALK_RARE;
+        way = (struct way){.sql = RV_SQL_WALK_RARE,
+                           .first = rv_str_of(rv_task_state_text(filter->state))};
     else if (filter->by_state && rv_task_state_open(filter->state))
-        sql = RV_SQL_WALK_OPEN;
-    return walk_index(walk, sql, 0, looks_max(filter), wanted);
+        way.sql = RV_SQL_WALK_OPEN;
+    return walk_index(walk, way, looks_max(filter), wanted);
 }
 
 static int newest_first(const void *a, const void *b)

@@ -320,9 +320,24 @@ static const char *const version_11[] = {
     NULL,
 };
 
-static const char *const *const versions[] = {version_1, version_2,  version_3, version_4,
-                                              version_5, version_6,  version_7, version_8,
-                                              version_9, version_10, version_11};
+/* Version 12: tasks by the types of their errors. Tasks without one cost nothing. */
+static const char *const version_12[] = {
+    /* Every type that a task's error has had, without what leads to its last slash. */
+    "CREATE TABLE error_type("
+    " type TEXT NOT NULL,"
+    " task INTEGER NOT NULL,"
+    " PRIMARY KEY (type, task)) WITHOUT ROWID",
+    "CREATE INDEX error_type_task ON error_type(task)",
+    "INSERT INTO error_type SELECT substr(type, length(rtrim(type, replace(type, '/', ''))) + 1), "
+    "id "
+    "FROM (SELECT id, json_extract(error, '$.type') AS type FROM task "
+    "WHERE error IS NOT NULL AND json_valid(error)) WHERE typeof(type) = 'text'",
+    NULL,
+};
+
+static const char *const *const versions[] = {version_1, version_2,  version_3,  version_4,
+                                              version_5, version_6,  version_7,  version_8,
+                                              version_9, version_10, version_11, version_12};
 
 int rv_sqlite_version_newest(void)
 {

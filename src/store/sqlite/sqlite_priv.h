@@ -191,6 +191,7 @@ enum rv_sqlite_sql {
     RV_SQL_SWEEP_MESSAGES,
     RV_SQL_SWEEP_DELIVERY,
     RV_SQL_SWEEP_TAGS,
+    RV_SQL_SWEEP_ERROR_TYPES,
     RV_SQL_SWEEP_TASK,
     RV_SQL_SWEEP_KEY_WALK, /* tasks of keys, and whether they are there */
     RV_SQL_SWEEP_KEY,
@@ -208,6 +209,8 @@ enum rv_sqlite_sql {
     RV_SQL_WALK_RARE,
     RV_SQL_WALK_WORKFLOW,
     RV_SQL_WALK_TAG,
+    RV_SQL_WALK_ERROR,
+    RV_SQL_ERROR_TYPE_INSERT, /* unless it is there */
     RV_SQL_TAG_INSERT,
     RV_SQL_TASK_AGENT,
     RV_SQL_TASK_LOOK,

@@ -133,6 +133,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_SWEEP_MESSAGES] = {PLAIN, NULL, "DELETE FROM message WHERE task = ?1"},
     [RV_SQL_SWEEP_DELIVERY] = {PLAIN, NULL, "DELETE FROM delivery WHERE task = ?1"},
     [RV_SQL_SWEEP_TAGS] = {PLAIN, NULL, "DELETE FROM tag WHERE task = ?1"},
+    [RV_SQL_SWEEP_ERROR_TYPES] = {PLAIN, NULL, "DELETE FROM error_type WHERE task = ?1"},
     [RV_SQL_SWEEP_TASK] = {PLAIN, NULL, "DELETE FROM task WHERE id = ?1"},
     [RV_SQL_SWEEP_KEY_WALK] =
         {PLAIN, NULL,
@@ -175,6 +176,12 @@ static const struct sql statements[RV_SQL_COUNT] = {
                          "SELECT tag.task, process_state, workflow FROM tag CROSS JOIN task "
                          "ON task.id = tag.task WHERE tag.name = ?3 AND tag.value = ?4 "
                          "AND tag.task <= ?1 ORDER BY tag.task DESC LIMIT ?2"},
+    [RV_SQL_WALK_ERROR] = {PLAIN, NULL,
+                           "SELECT error_type.task, process_state, workflow FROM error_type "
+                           "CROSS JOIN task ON task.id = error_type.task WHERE type = ?3 "
+                           "AND error_type.task <= ?1 ORDER BY error_type.task DESC LIMIT ?2"},
+    [RV_SQL_ERROR_TYPE_INSERT] = {PLAIN, NULL,
+                                  "INSERT OR IGNORE INTO error_type(type, task) VALUES(?1, ?2)"},
     [RV_SQL_TAG_INSERT] = {PLAIN, NULL, "INSERT INTO tag(name, value, task) VALUES(?1, ?2, ?3)"},
     [RV_SQL_TASK_AGENT] = {PLAIN, NULL,
                            "SELECT 1 FROM step WHERE task = ?1 AND number = ?2 AND agent = ?3"},
