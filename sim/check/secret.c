@@ -24,18 +24,25 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
+/* A word as long as a token is whole where it begins, or a character that is no digit ends it: what
+ * begins before that one is no token. */
 static bool has_token(const struct world *w, struct rv_str text)
 {
-    size_t run = 0;
-    for (size_t i = 0; i <= text.len; i++) {
-        if (i < text.len && is_hex(text.at[i])) {
-            run++;
+    for (size_t from = 0; from + TOKEN_CHARS <= text.len;) {
+        size_t end = from + TOKEN_CHARS;
+        while (end > from && is_hex(text.at[end - 1]))
+            end--;
+        if (end > from) {
+            from = end;
             continue;
         }
-        struct rv_str word = {text.at + i - run, run};
-        if (run == TOKEN_CHARS && rv_map_find(&w->history->tokens, check_token(word), 0) != NULL)
+        for (end = from + TOKEN_CHARS; end < text.len && is_hex(text.at[end]);)
+            end++;
+        struct rv_str word = {text.at + from, end - from};
+        if (word.len == TOKEN_CHARS &&
+            rv_map_find(&w->history->tokens, check_token(word), 0) != NULL)
             return true;
-        run = 0;
+        from = end + 1;
     }
     return false;
 }

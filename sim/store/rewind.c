@@ -65,7 +65,7 @@ void rewind_note(struct world *w, const struct task_past *past, uint64_t number)
     *note = (struct note){.number = number, .id = w->concerned, .was = *past};
     if (past->room == 0)
         return;
-    note->was.steps = calloc(past->room, sizeof *past->steps);
+    note->was.steps = malloc(past->room * sizeof *past->steps);
     rv_assert(note->was.steps != NULL);
     memcpy(note->was.steps, past->steps, past->room * sizeof *past->steps);
 }

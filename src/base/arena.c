@@ -16,8 +16,6 @@
 #define ARENA_KEEP_BYTES (1024 * 1024)
 #endif
 
-enum { ARENA_ALIGN = 16 };
-
 struct rv_arena_block {
     struct rv_arena_block *next; /* owned */
     size_t bytes;                /* of the payload that follows this header */
@@ -25,7 +23,7 @@ struct rv_arena_block {
 
 static char *block_payload(struct rv_arena_block *block)
 {
-    return (char *)block + ((sizeof *block + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1));
+    return (char *)block + ((sizeof *block + RV_ARENA_ALIGN - 1) & ~(size_t)(RV_ARENA_ALIGN - 1));
 }
 
 void rv_arena_init(struct rv_arena *arena, size_t bytes_max)
@@ -113,7 +111,7 @@ static bool arena_grow(struct rv_arena *arena, size_t bytes)
         size = BLOCK_BYTES_MAX;
     if (size < bytes)
         size = bytes;
-    struct rv_arena_block *block = malloc(sizeof *block + ARENA_ALIGN + size);
+    struct rv_arena_block *block = malloc(sizeof *block + RV_ARENA_ALIGN + size);
     if (block == NULL)
         return false;
     *block = (struct rv_arena_block){.next = NULL, .bytes = size};
@@ -125,7 +123,7 @@ static bool arena_grow(struct rv_arena *arena, size_t bytes)
     return true;
 }
 
-static void *arena_cut(struct rv_arena *arena, size_t bytes, size_t align)
+void *rv_arena_cut(struct rv_arena *arena, size_t bytes, size_t align)
 {
     bool over = arena->bytes_max != 0 &&
                 (bytes > arena->bytes_max || arena->bytes_taken > arena->bytes_max - bytes);
@@ -144,24 +142,19 @@ static void *arena_cut(struct rv_arena *arena, size_t bytes, size_t align)
     return at;
 }
 
-void *rv_arena_take(struct rv_arena *arena, size_t bytes)
+void *rv_arena_room(struct rv_arena *arena, size_t count, size_t bytes_each)
 {
-    return arena_cut(arena, bytes, ARENA_ALIGN);
+    if (bytes_each != 0 && count > SIZE_MAX / 2 / bytes_each)
+        return arena_refuse(arena, RV_ERR_LIMIT);
+    return rv_arena_take(arena, count * bytes_each);
 }
 
 void *rv_arena_zero(struct rv_arena *arena, size_t count, size_t bytes_each)
 {
-    if (bytes_each != 0 && count > SIZE_MAX / 2 / bytes_each)
-        return arena_refuse(arena, RV_ERR_LIMIT);
-    void *at = rv_arena_take(arena, count * bytes_each);
+    void *at = rv_arena_room(arena, count, bytes_each);
     if (at != NULL)
         memset(at, 0, count * bytes_each);
     return at;
-}
-
-char *rv_arena_bytes(struct rv_arena *arena, size_t bytes)
-{
-    return arena_cut(arena, bytes, 1);
 }
 
 struct rv_str rv_arena_str(struct rv_arena *arena, struct rv_str text)

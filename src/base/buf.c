@@ -22,12 +22,10 @@ void rv_buf_reset(struct rv_buf *buf)
     buf->failed = RV_OK;
 }
 
-char *rv_buf_reserve(struct rv_buf *buf, size_t bytes)
+char *rv_buf_grow(struct rv_buf *buf, size_t bytes)
 {
     if (buf->failed != RV_OK)
         return NULL;
-    if (bytes <= buf->room - buf->len)
-        return buf->at + buf->len;
     if (bytes > buf->bytes_max || buf->len > buf->bytes_max - bytes) {
         buf->failed = RV_ERR_LIMIT;
         return NULL;
@@ -46,31 +44,6 @@ char *rv_buf_reserve(struct rv_buf *buf, size_t bytes)
     buf->at = at;
     buf->room = room;
     return at + buf->len;
-}
-
-void rv_buf_add(struct rv_buf *buf, const void *bytes, size_t len)
-{
-    if (len == 0)
-        return;
-    char *at = rv_buf_reserve(buf, len);
-    if (at == NULL)
-        return;
-    memcpy(at, bytes, len);
-    buf->len += len;
-}
-
-void rv_buf_add_str(struct rv_buf *buf, struct rv_str text)
-{
-    rv_buf_add(buf, text.at, text.len);
-}
-
-void rv_buf_add_char(struct rv_buf *buf, char c)
-{
-    char *at = rv_buf_reserve(buf, 1);
-    if (at == NULL)
-        return;
-    *at = c;
-    buf->len++;
 }
 
 void rv_buf_add_int(struct rv_buf *buf, int64_t number)

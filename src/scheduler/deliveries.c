@@ -88,7 +88,7 @@ static enum rv_err rows_read(struct rv_scheduler *s, struct rv_str destination,
                              size_t *ret_count)
 {
     struct rv_task_id all = {0};
-    *ret_rows = RV_NEW_ARRAY(s->batch.arena, struct rv_delivery, WALK_ROWS);
+    *ret_rows = RV_ROOM(s->batch.arena, struct rv_delivery, WALK_ROWS);
     if (*ret_rows == NULL)
         return RV_ERR_MEMORY;
     return s->store->ops->list_deliveries(s->store, s->batch.arena, all, destination, after,
@@ -226,8 +226,7 @@ static enum rv_err parked_write(struct rv_scheduler *s, const struct rv_book_ver
 static enum rv_err verdict_write(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
                                  struct rv_str why)
 {
-    return verdict->row.parked ? parked_write(s, verdict, why)
-                               : change_add(s, verdict, NULL, NULL);
+    return verdict->row.parked ? parked_write(s, verdict, why) : change_add(s, verdict, NULL, NULL);
 }
 
 static void turn_log(struct rv_scheduler *s, const struct rv_book_verdict *verdict)
@@ -320,7 +319,7 @@ enum rv_err deliveries_plan(struct rv_scheduler *s)
     enum rv_err err = walk(s);
     if (err != RV_OK || rv_book_next_at(&s->deliveries.book) > b->now)
         return err;
-    b->picks = RV_NEW_ARRAY(b->arena, struct rv_book_pick, PICKS_MAX);
+    b->picks = RV_ROOM(b->arena, struct rv_book_pick, PICKS_MAX);
     b->notices = RV_NEW_ARRAY(b->arena, struct rv_notice *, PICKS_MAX);
     if (b->picks == NULL || b->notices == NULL)
         return RV_ERR_MEMORY;

@@ -32,7 +32,7 @@ static enum rv_err messages_read(struct rv_scheduler *s, struct rv_call *call)
 {
     struct rv_call_messages *messages = &call->u.messages;
     const struct rv_task *task = messages->of;
-    messages->rows = RV_NEW_ARRAY(&call->arena, struct rv_message, messages->limit);
+    messages->rows = RV_ROOM(&call->arena, struct rv_message, messages->limit);
     if (messages->rows == NULL)
         return call->arena.refused;
     messages->count = 0;

@@ -71,7 +71,7 @@ static enum rv_err query_key(struct rv_scheduler *s, struct rv_call_list *list,
 
 enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *list, struct rv_arena *arena)
 {
-    list->tasks = RV_NEW_ARRAY(arena, struct rv_task, list->limit);
+    list->tasks = RV_ROOM(arena, struct rv_task, list->limit);
     if (list->tasks == NULL)
         return RV_ERR_MEMORY;
     if (list->key.at != NULL)
@@ -105,7 +105,7 @@ static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
 static enum rv_err query_steps(struct rv_scheduler *s, struct rv_call_list *list,
                                struct rv_arena *arena, uint32_t after, size_t limit)
 {
-    list->steps = RV_NEW_ARRAY(arena, struct rv_step, limit);
+    list->steps = RV_ROOM(arena, struct rv_step, limit);
     if (list->steps == NULL)
         return RV_ERR_MEMORY;
     return s->store->ops->list_steps(s->store, arena, list->task, after, limit, list->steps,
@@ -122,7 +122,7 @@ static enum rv_err query_attempts(struct rv_scheduler *s, struct pending *p)
     enum rv_err err = list->step ? query_steps(s, list, arena, list->step - 1, 1)
                                  : query_steps(s, list, arena, from, list->limit);
     size_t steps_count = list->count;
-    list->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, list->limit);
+    list->attempts = RV_ROOM(arena, struct rv_attempt, list->limit);
     if (err == RV_OK && list->attempts == NULL)
         err = RV_ERR_MEMORY;
     if (err == RV_OK)
@@ -195,7 +195,7 @@ static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
         return query_steps(s, list, arena, list->after_step, list->limit);
     if (p->call->kind == RV_CALL_ATTEMPTS)
         return query_attempts(s, p);
-    list->late_replies = RV_NEW_ARRAY(arena, struct rv_late_reply, list->limit);
+    list->late_replies = RV_ROOM(arena, struct rv_late_reply, list->limit);
     if (list->late_replies == NULL)
         return RV_ERR_MEMORY;
     return s->store->ops->list_late_replies(s->store, arena, (struct rv_step_id){list->task, 0}, 0,
@@ -205,7 +205,7 @@ static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
 static enum rv_err query_alerts(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
-    list->alerts = RV_NEW_ARRAY(&p->call->arena, struct rv_alert, list->limit);
+    list->alerts = RV_ROOM(&p->call->arena, struct rv_alert, list->limit);
     if (list->alerts == NULL)
         return RV_ERR_MEMORY;
     return s->store->ops->list_alerts(s->store, &p->call->arena, list->task, list->open_only,
@@ -239,7 +239,7 @@ static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call_list *l
 static enum rv_err query_workflows(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
-    list->workflows = RV_NEW_ARRAY(&p->call->arena, struct rv_workflow_row, list->limit);
+    list->workflows = RV_ROOM(&p->call->arena, struct rv_workflow_row, list->limit);
     if (list->workflows == NULL)
         return RV_ERR_MEMORY;
     if (list->filter.workflow.len > 0)

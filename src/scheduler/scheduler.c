@@ -589,9 +589,9 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
         calls[i]->finish(calls[i]);
     }
     size_t all = batch_bound(s);
-    s->batch.publishes = RV_NEW_ARRAY(s->batch.arena, struct rv_workflow_row, all + 1);
-    s->batch.acks = RV_NEW_ARRAY(s->batch.arena, struct rv_ack, all + 1);
-    s->batch.raises = RV_NEW_ARRAY(s->batch.arena, struct rv_raise, all + 1);
+    s->batch.publishes = RV_ROOM(s->batch.arena, struct rv_workflow_row, all + 1);
+    s->batch.acks = RV_ROOM(s->batch.arena, struct rv_ack, all + 1);
+    s->batch.raises = RV_ROOM(s->batch.arena, struct rv_raise, all + 1);
 }
 
 /* The mistake of a mutant: what the batch says leaves, whatever becomes of its commit. */

@@ -73,7 +73,7 @@ static enum rv_err selection_find(struct rv_scheduler *s, struct pending *p, str
 /* How many selections there are, and with how many of them a bulk command is under way. */
 static enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, size_t *ret_open)
 {
-    struct rv_record *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_record, RV_PAGE_ROWS_MAX);
+    struct rv_record *rows = RV_ROOM(s->batch.arena, struct rv_record, RV_PAGE_ROWS_MAX);
     struct rv_str after = RV_STR_NONE;
     size_t count = 0;
     *ret_all = *ret_open = 0;

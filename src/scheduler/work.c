@@ -297,7 +297,7 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
  * this batch yet. */
 static enum rv_err work_attempts_load(struct rv_scheduler *s, struct work *work, uint32_t step)
 {
-    struct rv_attempt *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_attempt, RV_PAGE_ROWS_MAX);
+    struct rv_attempt *rows = RV_ROOM(s->batch.arena, struct rv_attempt, RV_PAGE_ROWS_MAX);
     if (rows == NULL)
         return RV_ERR_MEMORY;
     size_t count = 0, all = 0, room = 0;
