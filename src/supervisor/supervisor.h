@@ -34,7 +34,8 @@ struct rv_supervisor {
     bool scan_first;      /* the first walk over the open rows since the start is under way */
 };
 
-enum { RV_SCAN_ROWS_MAX = 1000, RV_FINDINGS_MAX = 1000 };
+/* A piece of the walk is read within one batch, and everybody else waits for it: 6 ms at most. */
+enum { RV_SCAN_ROWS_MAX = 200, RV_FINDINGS_MAX = 1000 };
 
 void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store,
                         int64_t scan_interval_ms, int64_t role_lease_ms);
