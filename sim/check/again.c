@@ -46,6 +46,8 @@ void check_sent_again(struct world *w, struct refused *refused, struct rv_str re
                       int64_t agent_now)
 {
     struct rv_json parsed;
+    if (refused->count == 0)
+        return;
     const struct rv_json *replies = replies_of(w, request, &parsed);
     for (uint32_t n = 0; replies != NULL && n < refused->count; n++) {
         bool there = false;

@@ -6,7 +6,7 @@
 
 void rv_circuits_init(struct rv_circuits *circuits, uint32_t failures, int64_t open_ms)
 {
-    memset(circuits, 0, sizeof *circuits);
+    circuits->count = 0; /* each is made when its target is first met */
     circuits->failures = failures;
     circuits->open_ms = open_ms;
 }

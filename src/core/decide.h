@@ -112,7 +112,8 @@ enum {
     RV_PLAN_ATTEMPTS_MAX = 4
 };
 
-/* What shall be. All rows live on the arena of the call or are borrowed from view and command. */
+/* What shall be. All rows live on the arena of the call or are borrowed from view and command.
+ * rv_decide sets all that counts: a plan needs no value before. */
 struct rv_plan {
     struct rv_task task;
     bool changed; /* the task row (and its revision) changes; false: nothing is written at all */

@@ -192,7 +192,7 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
         return err;
     const struct rv_task *before;
     err = s->store->ops->load_tasks(s->store, s->batch.arena, &work->id, 1, &before);
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (err == RV_OK && plan == NULL)
         err = RV_ERR_MEMORY;
     if (err != RV_OK || before == NULL) {

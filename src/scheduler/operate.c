@@ -49,7 +49,7 @@ enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *o
                          uint64_t seed, struct work *work, struct rv_plan **ret_plan)
 {
     struct rv_command command = command_of(operate, seed);
-    *ret_plan = RV_NEW(s->batch.arena, struct rv_plan);
+    *ret_plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     return *ret_plan != NULL ? work_decide(s, work, &command, *ret_plan) : RV_ERR_MEMORY;
 }
 

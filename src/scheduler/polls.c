@@ -25,7 +25,7 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
                                  .token = held->token};
     command.u.end.how = how;
     command.u.end.effect = effect;
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
 }
 

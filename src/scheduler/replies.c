@@ -63,7 +63,7 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
                                  .step = item->step.number,
                                  .token = item->token};
     command.u.reply = item->reply;
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, plan);
@@ -144,7 +144,7 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
                                  .arrived_at = arrived_at(s, p->call),
                                  .step = item->step.number,
                                  .token = item->token};
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, plan);

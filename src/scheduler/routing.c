@@ -44,7 +44,7 @@ static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind 
     if (!ready || *ret_work != NULL || (s->enlistment.shared && s->supervisor.epoch == 0))
         return RV_OK;
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     err = plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
     if (err == RV_OK && plan->changed)
         work->epoch = s->supervisor.epoch;
@@ -75,7 +75,7 @@ static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct r
     command.u.assign.instance = rv_arena_str(s->batch.arena, p->poll->instance);
     command.u.assign.boot = rv_arena_str(s->batch.arena, p->poll->boot);
     command.u.assign.poll = rv_arena_str(s->batch.arena, p->poll->poll);
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, plan);

@@ -170,7 +170,7 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
             command.u.wake.spread_ms = step->lease_ms;
         }
     }
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, plan);

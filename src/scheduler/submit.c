@@ -120,7 +120,7 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
         *row = (struct rv_key_row){item->key, item->body_hash, work->id};
         work->key = row;
     }
-    struct rv_plan *plan = RV_NEW(arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, plan);

@@ -354,7 +354,7 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
                                                 work->broken)
                               : RV_STR("its rows and its definition do not fit together");
     struct rv_view view;
-    struct rv_plan *plan = RV_NEW(s->batch.arena, struct rv_plan);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     enum rv_err err = plan ? view_of(s, work, 0, &view) : RV_ERR_MEMORY;
     if (err != RV_OK)
         return err;
