@@ -151,8 +151,8 @@ static void committed_knows_a_claim(void **state)
     bool committed = false;
     struct rv_batch batch = {.number = ++s->number};
     assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
-    assert_int_equal(
-        s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until), RV_OK);
+    assert_int_equal(s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until),
+                     RV_OK);
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
     assert_int_equal(s->ops->committed(s->store, batch.number, &committed), RV_OK);
     assert_true(committed);
@@ -218,6 +218,40 @@ static void loads_find_rows_or_say_that_there_are_none(void **state)
     assert_null(steps[2]);
 }
 
+/* More than a store may look for at once, in no order, some twice and some that are not there. */
+static void loads_of_many_rows_find_each_in_its_place(void **state)
+{
+    enum { BORN = 30, WANTED = 101, STRIDE = 37, OF_TEN = 10 };
+    struct subject *s = *state;
+    for (int64_t i = 0; i < BORN; i++) {
+        struct rv_change *birth = birth_of(s, TASK_BASE + 2 * i);
+        struct rv_step step = plain_step(1);
+        const struct rv_step *row = &step;
+        step.token = (uint64_t)birth->task->id.value;
+        birth->steps = &row;
+        subject_commit_all(s, birth, 1);
+    }
+    struct rv_task_id ids[WANTED];
+    struct rv_step_id steps_ids[WANTED];
+    const struct rv_task *tasks[WANTED];
+    const struct rv_step *steps[WANTED];
+    for (int64_t i = 0; i < WANTED; i++) {
+        ids[i].value = TASK_BASE + i * STRIDE % (2 * BORN);
+        steps_ids[i] = (struct rv_step_id){ids[i], i % OF_TEN == 0 ? 2 : 1};
+    }
+    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, ids, WANTED, tasks), RV_OK);
+    assert_int_equal(s->ops->load_steps(s->store, &s->arena, steps_ids, WANTED, steps), RV_OK);
+    for (size_t i = 0; i < WANTED; i++) {
+        bool there = (ids[i].value - TASK_BASE) % 2 == 0;
+        assert_int_equal(tasks[i] != NULL, there);
+        if (there)
+            assert_int_equal(tasks[i]->id.value, ids[i].value);
+        assert_int_equal(steps[i] != NULL, there && steps_ids[i].number == 1);
+        if (steps[i] != NULL)
+            assert_int_equal(steps[i]->token, ids[i].value);
+    }
+}
+
 static void a_full_arena_is_a_limit(void **state)
 {
     struct subject *s = *state;
@@ -265,7 +299,8 @@ static void assert_no_trace(struct subject *s, int64_t task)
                      RV_OK);
     assert_int_equal(count, 0);
     assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, (struct rv_step_id){id, 0}, 0,
-                                               1, late, &count), RV_OK);
+                                               1, late, &count),
+                     RV_OK);
     assert_int_equal(count, 0);
     assert_int_equal(alerts_of(s, task, false, alerts), 0);
     assert_int_equal(s->ops->list_steps(s->store, &s->arena, id, 1, PAGE, steps, &count), RV_OK);
@@ -674,6 +709,7 @@ int main(void)
         SUITE_CASE(committed_knows_a_claim),
         SUITE_CASE(every_field_comes_back_as_it_was),
         SUITE_CASE(loads_find_rows_or_say_that_there_are_none),
+        SUITE_CASE(loads_of_many_rows_find_each_in_its_place),
         SUITE_CASE(a_full_arena_is_a_limit),
         SUITE_CASE(one_stale_and_one_duplicate_of_a_thousand),
         SUITE_CASE(revisions_guard_inserts_and_updates),

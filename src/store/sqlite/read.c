@@ -3,6 +3,8 @@
 
 #include "base/assert.h"
 
+#include <string.h>
+
 /* The row at which the statement stands, on the arena. */
 static enum rv_err row_take(sqlite3_stmt *statement, const struct rv_table *table,
                             struct rv_arena *arena, size_t bytes, void **ret_row)
@@ -29,18 +31,97 @@ static enum rv_err row_find(struct rv_sqlite *store, sqlite3_stmt *statement,
     return err;
 }
 
+/* Rows by their keys. */
+struct gather {
+    enum rv_sqlite_sql one, many;
+    const struct rv_table *table;
+    size_t bytes; /* of a row */
+    size_t count;
+    int64_t keys[2 * RV_GATHER_MAX]; /* table->keys for each row */
+    void *rows[RV_GATHER_MAX];       /* what is found; NULL: there is none */
+};
+
+/* The place of the row at which the statement stands, `from` being tried first. */
+static size_t gather_place(const struct gather *gather, sqlite3_stmt *statement, size_t from)
+{
+    int keys = gather->table->keys;
+    int64_t first = sqlite3_column_int64(statement, 0);
+    int64_t last = sqlite3_column_int64(statement, keys - 1);
+    for (size_t i = 0; i < gather->count; i++) {
+        size_t at = (from + i) % gather->count;
+        const int64_t *wanted = gather->keys + at * (size_t)keys;
+        if (gather->rows[at] == NULL && wanted[0] == first && wanted[keys - 1] == last)
+            return at;
+    }
+    return gather->count;
+}
+
+/* One run for all: SQLite keeps the memory of a row's texts for the next row's, and has its start
+ * and end once. */
+static enum rv_err gather_many(struct rv_sqlite *store, struct gather *gather,
+                               struct rv_arena *arena)
+{
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, gather->many, &statement);
+    if (err != RV_OK)
+        return err;
+    size_t keys = (size_t)gather->table->keys;
+    for (size_t i = 0; i < RV_GATHER_MAX * keys; i++) {
+        if (i < gather->count * keys)
+            sqlite3_bind_int64(statement, (int)i + 1, gather->keys[i]);
+        else
+            sqlite3_bind_null(statement, (int)i + 1);
+    }
+    bool there = true;
+    size_t at = 0;
+    while ((err = rv_sqlite_next(store, statement, &there)) == RV_OK && there) {
+        at = gather_place(gather, statement, at);
+        err = at < gather->count
+                  ? row_take(statement, gather->table, arena, gather->bytes, &gather->rows[at])
+                  : RV_ERR_CORRUPT; /* an index leads to another row */
+        if (err != RV_OK)
+            break;
+    }
+    sqlite3_reset(statement);
+    return err;
+}
+
+static enum rv_err gather_rows(struct rv_sqlite *store, struct gather *gather,
+                               struct rv_arena *arena)
+{
+    memset(gather->rows, 0, sizeof gather->rows);
+    if (gather->count > 1)
+        return gather_many(store, gather, arena);
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, gather->one, &statement);
+    if (err != RV_OK)
+        return err;
+    for (int i = 0; i < gather->table->keys; i++)
+        sqlite3_bind_int64(statement, i + 1, gather->keys[i]);
+    return row_find(store, statement, gather->table, arena, gather->bytes, &gather->rows[0]);
+}
+
+static size_t gather_count(size_t rest)
+{
+    return rest < RV_GATHER_MAX ? rest : RV_GATHER_MAX;
+}
+
 enum rv_err rv_sqlite_load_tasks(struct rv_store *base, struct rv_arena *arena,
                                  const struct rv_task_id *ids, size_t count,
                                  const struct rv_task **ret_tasks)
 {
-    struct rv_sqlite *store = (struct rv_sqlite *)base;
-    sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_TASK_LOAD, &statement);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
-        void *row = NULL;
-        sqlite3_bind_int64(statement, 1, ids[i].value);
-        err = row_find(store, statement, &rv_table_task, arena, sizeof(struct rv_task), &row);
-        ret_tasks[i] = row;
+    struct gather gather = {.one = RV_SQL_TASK_LOAD,
+                            .many = RV_SQL_TASK_GATHER,
+                            .table = &rv_table_task,
+                            .bytes = sizeof(struct rv_task)};
+    enum rv_err err = RV_OK;
+    for (size_t first = 0; err == RV_OK && first < count; first += gather.count) {
+        gather.count = gather_count(count - first);
+        for (size_t i = 0; i < gather.count; i++)
+            gather.keys[i] = ids[first + i].value;
+        err = gather_rows((struct rv_sqlite *)base, &gather, arena);
+        for (size_t i = 0; i < gather.count; i++)
+            ret_tasks[first + i] = gather.rows[i];
     }
     return err;
 }
@@ -49,15 +130,20 @@ enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
                                  const struct rv_step_id *ids, size_t count,
                                  const struct rv_step **ret_steps)
 {
-    struct rv_sqlite *store = (struct rv_sqlite *)base;
-    sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_STEP_LOAD, &statement);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
-        void *row = NULL;
-        sqlite3_bind_int64(statement, 1, ids[i].task.value);
-        sqlite3_bind_int64(statement, 2, ids[i].number);
-        err = row_find(store, statement, &rv_table_step, arena, sizeof(struct rv_step), &row);
-        ret_steps[i] = row;
+    struct gather gather = {.one = RV_SQL_STEP_LOAD,
+                            .many = RV_SQL_STEP_GATHER,
+                            .table = &rv_table_step,
+                            .bytes = sizeof(struct rv_step)};
+    enum rv_err err = RV_OK;
+    for (size_t first = 0; err == RV_OK && first < count; first += gather.count) {
+        gather.count = gather_count(count - first);
+        for (size_t i = 0; i < gather.count; i++) {
+            gather.keys[2 * i] = ids[first + i].task.value;
+            gather.keys[2 * i + 1] = ids[first + i].number;
+        }
+        err = gather_rows((struct rv_sqlite *)base, &gather, arena);
+        for (size_t i = 0; i < gather.count; i++)
+            ret_steps[first + i] = gather.rows[i];
     }
     return err;
 }

@@ -150,11 +150,13 @@ enum rv_sqlite_sql {
     RV_SQL_TASK_MOVE,   /* all columns */
     RV_SQL_TASK_KEEP,   /* of an unreadable task, what may be written */
     RV_SQL_TASK_LOAD,
+    RV_SQL_TASK_GATHER,
     RV_SQL_TASK_OPEN,
     RV_SQL_TASK_OPEN_COUNT,
     RV_SQL_STEP_INSERT,
     RV_SQL_STEP_UPDATE,
     RV_SQL_STEP_LOAD,
+    RV_SQL_STEP_GATHER,
     RV_SQL_STEP_LIST,
     RV_SQL_ATTEMPT_INSERT,
     RV_SQL_ATTEMPT_LIST,
@@ -224,7 +226,8 @@ enum rv_sqlite_sql {
     RV_SQL_COUNT
 };
 
-enum { RV_HOST_BYTES = 256 };
+/* So many rows one run of a GATHER finds. */
+enum { RV_GATHER_MAX = 16, RV_HOST_BYTES = 256 };
 
 struct rv_sqlite {
     struct rv_store store; /* first: what the callers hold */

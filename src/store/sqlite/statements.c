@@ -12,7 +12,8 @@ enum shape {
     REPLACE, /* the same, over a row that may be there */
     UPDATE,  /* UPDATE table SET all columns but the keys, WHERE the keys */
     SPARED,  /* as UPDATE, but the last column stays as it is */
-    SELECT   /* SELECT columns FROM table, then the text */
+    SELECT,  /* SELECT columns FROM table, then the text */
+    GATHER   /* SELECT columns of the rows with RV_GATHER_MAX keys, NULL being the key of none */
 };
 
 struct sql {
@@ -48,6 +49,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
                           "UPDATE task SET revision=?2, ended_at=?3, error=?4, process_state=?5 "
                           "WHERE id=?1"},
     [RV_SQL_TASK_LOAD] = {SELECT, TASK, "WHERE id = ?1"},
+    [RV_SQL_TASK_GATHER] = {GATHER, TASK, NULL},
     [RV_SQL_TASK_OPEN] = {SELECT, TASK,
                           "INDEXED BY task_open WHERE " OPEN " AND id > ?1 ORDER BY id LIMIT ?2"},
     [RV_SQL_TASK_OPEN_COUNT] = {PLAIN, NULL,
@@ -55,6 +57,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_STEP_INSERT] = {INSERT, STEP, NULL},
     [RV_SQL_STEP_UPDATE] = {UPDATE, STEP, NULL},
     [RV_SQL_STEP_LOAD] = {SELECT, STEP, "WHERE task = ?1 AND number = ?2"},
+    [RV_SQL_STEP_GATHER] = {GATHER, STEP, NULL},
     [RV_SQL_STEP_LIST] = {SELECT, STEP, "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
     [RV_SQL_ATTEMPT_INSERT] = {INSERT, ATTEMPT, NULL},
     [RV_SQL_ATTEMPT_LIST] = {SELECT, ATTEMPT,
@@ -224,13 +227,38 @@ static void update_write(struct rv_buf *sql, const struct rv_table *table, int s
         rv_buf_printf(sql, "%s%s=?%d", i > 0 ? " AND " : " WHERE ", table->columns[i].name, i + 1);
 }
 
-static void select_write(struct rv_buf *sql, const struct sql *of)
+static void columns_write(struct rv_buf *sql, const struct rv_table *table)
 {
     rv_buf_lit(sql, "SELECT ");
-    for (int i = 0; i < of->table->count; i++)
-        rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", of->table->columns[i].name);
+    for (int i = 0; i < table->count; i++)
+        rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", table->columns[i].name);
+}
+
+static void select_write(struct rv_buf *sql, const struct sql *of)
+{
+    columns_write(sql, of->table);
     rv_buf_printf(sql, " FROM %s ", of->table->name);
     rv_sqlite_expand(sql, of->text);
+}
+
+/* CROSS: the keys are gone through one after the other, each by the index. */
+static void gather_write(struct rv_buf *sql, const struct rv_table *table)
+{
+    columns_write(sql, table);
+    rv_buf_lit(sql, " FROM (VALUES");
+    for (int i = 0; i < RV_GATHER_MAX; i++) {
+        for (int key = 0; key < table->keys; key++)
+            rv_buf_printf(sql, "%s?%d",
+                          key > 0 ? ","
+                          : i > 0 ? ",("
+                                  : "(",
+                          i * table->keys + key + 1);
+        rv_buf_lit(sql, ")");
+    }
+    rv_buf_printf(sql, ") CROSS JOIN %s", table->name);
+    for (int key = 0; key < table->keys; key++)
+        rv_buf_printf(sql, "%s%s=column%d", key > 0 ? " AND " : " ON ", table->columns[key].name,
+                      key + 1);
 }
 
 static void sql_write(struct rv_buf *sql, const struct sql *of)
@@ -253,6 +281,9 @@ static void sql_write(struct rv_buf *sql, const struct sql *of)
         break;
     case SELECT:
         select_write(sql, of);
+        break;
+    case GATHER:
+        gather_write(sql, of->table);
         break;
     }
 }
