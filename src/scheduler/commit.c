@@ -23,6 +23,7 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
     *change = (struct rv_change){
         .task = work->task,
         .revision_before = work->revision_before,
+        .state_before = work->state_before,
         .epoch = work->epoch,
         .key = work->key,
         .record = work->record,
@@ -217,6 +218,7 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
     plan->alerts[0].id = rv_id_make(&s->ids, s->batch.now).value;
     struct rv_change change = {.task = &plan->task,
                                .revision_before = before->revision,
+                               .state_before = before->state,
                                .alerts = plan->alerts,
                                .alerts_count = plan->alerts_count,
                                .alerts_to = alerts_to(s),

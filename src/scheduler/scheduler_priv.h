@@ -44,6 +44,7 @@ struct work {
     struct rv_task_id id;
     const struct rv_task *task; /* NULL: there is no such task (yet) */
     int64_t revision_before;
+    enum rv_task_state state_before;
     const char *broken; /* the rule that the rows as loaded break: then it can only be parked or
                          * abandoned; NULL: none */
     bool changed;

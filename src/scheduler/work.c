@@ -86,6 +86,7 @@ static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
     if (task == NULL)
         return RV_OK;
     work->revision_before = task->revision;
+    work->state_before = task->state;
     work->was_open = rv_task_state_open(task->state);
     enum rv_err err = workflow_by_id(s, task->workflow, &work->workflow);
     const struct rv_workflow_row *row = work->workflow ? &work->workflow->row : NULL;

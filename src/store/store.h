@@ -39,8 +39,10 @@ struct rv_key_row {
 struct rv_change {
     const struct rv_task *task; /* as it shall be; its revision is revision_before + 1 */
     int64_t revision_before;
+    /* As it was loaded, with that revision. Said for speed: where it is wrong nothing else is. */
+    enum rv_task_state state_before;
     int64_t epoch;
-    const struct rv_key_row *key; /* NULL: none */
+    const struct rv_key_row *key;   /* NULL: none */
     const struct rv_record *record; /* written over what is there; NULL: none */
     const struct rv_step *const *steps;
     const bool *steps_new; /* steps_new[i]: insert, else replace */
@@ -88,7 +90,7 @@ static inline struct rv_delivery rv_delivery_of_alert(const struct rv_alert *ale
 struct rv_raise {
     struct rv_alert alert;
     const struct rv_delivery *to; /* as alerts_to of a change */
-    enum rv_err outcome; /* set by commit: OK or DUPLICATE */
+    enum rv_err outcome;          /* set by commit: OK or DUPLICATE */
 };
 
 /* A record to be written over what is there under its kind and key, or to be taken away. Guarded by
@@ -108,11 +110,11 @@ struct rv_delivery_change {
     uint32_t next_before;
     uint32_t failures_before;
     int64_t epoch;
-    const struct rv_alert *alert; /* raised; NULL: none */
+    const struct rv_alert *alert;       /* raised; NULL: none */
     const struct rv_delivery *alert_to; /* as alerts_to of a change */
-    bool all_alerts; /* no row: all alerts that are parked wait again; `epoch` guards alone */
-    bool close_alert;             /* closes the task's open alerts UNDELIVERABLE */
-    enum rv_err outcome;          /* set by commit: OK, CONFLICT (also when it is gone), DEPOSED */
+    bool all_alerts;     /* no row: all alerts that are parked wait again; `epoch` guards alone */
+    bool close_alert;    /* closes the task's open alerts UNDELIVERABLE */
+    enum rv_err outcome; /* set by commit: OK, CONFLICT (also when it is gone), DEPOSED */
 };
 
 /* A piece of the retention rule. Tasks are looked at by ascending id; one that has ended at
@@ -130,9 +132,9 @@ struct rv_sweep {
      * walks have ended. */
     struct rv_task_id tasks_after;
     struct rv_task_id keys_after;
-    size_t tasks_gone;             /* set by commit */
+    size_t tasks_gone; /* set by commit */
     size_t keys_gone;
-    size_t alerts_gone; /* of no task */
+    size_t alerts_gone;  /* of no task */
     enum rv_err outcome; /* set by commit: OK or DEPOSED */
 };
 
@@ -150,7 +152,7 @@ struct rv_batch {
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     struct rv_sweep *sweep; /* NULL: none */
-    int64_t number; /* written into the instance's row; counts up by one per instance */
+    int64_t number;         /* written into the instance's row; counts up by one per instance */
 };
 
 /* Who uses the store. Filled by enlist. */
@@ -173,7 +175,7 @@ struct rv_task_filter {
     struct rv_task_id from;   /* not older than this one; none: to the oldest */
     struct rv_str agent;      /* open tasks that stand at a step of this agent */
     struct rv_str error_type; /* of the task's error: its whole type, or what follows a slash */
-    struct rv_str tag; /* as rv_tag_needle has it, of tag_name and tag_value */
+    struct rv_str tag;        /* as rv_tag_needle has it, of tag_name and tag_value */
     struct rv_str tag_name;
     struct rv_str tag_value;
 };

@@ -147,6 +147,8 @@ static void cell_fill(struct cell *cell, struct rv_change *change, int64_t index
     }
     *change = (struct rv_change){.task = &cell->task,
                                  .revision_before = stage,
+                                 .state_before = stage > 0 ? task_at(index, stage - 1, now).state
+                                                           : RV_TASK_PENDING,
                                  .steps = cell->steps,
                                  .steps_new = cell->steps_new,
                                  .steps_count = count};

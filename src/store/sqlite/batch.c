@@ -1,5 +1,5 @@
-/* One batch, one transaction. Every guard of a change is looked at before its first write, so a
- * change that loses has written nothing and needs no savepoint. */
+/* One batch, one transaction. Every guard of a change is looked at before its first write or by it,
+ * so a change that loses has written nothing and needs no savepoint. */
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
@@ -128,9 +128,8 @@ static enum rv_err guard_epoch(struct commit *commit, int64_t epoch, enum rv_err
     return RV_OK;
 }
 
-/* *ret_moves: the process state differs from what is stored. */
 static enum rv_err guard_revision(struct commit *commit, const struct rv_change *change,
-                                  bool *ret_moves, enum rv_err *ret_outcome)
+                                  enum rv_err *ret_outcome)
 {
     sqlite3_stmt *statement = NULL;
     enum rv_err err = rv_sqlite_statement(commit->store, RV_SQL_TASK_GUARD, &statement);
@@ -146,8 +145,6 @@ static enum rv_err guard_revision(struct commit *commit, const struct rv_change 
         revision = 0;
     if (revision != change->revision_before)
         *ret_outcome = RV_ERR_CONFLICT;
-    *ret_moves = there && !rv_str_is(rv_sqlite_column_str(statement, 1),
-                                     rv_task_state_text(change->task->state));
     sqlite3_reset(statement);
     return err;
 }
@@ -180,7 +177,7 @@ static void instant_bind(sqlite3_stmt *statement, int parameter, int64_t at)
         sqlite3_bind_null(statement, parameter);
 }
 
-/* Runs an INSERT, UPDATE or MOVE of a whole row; `given` stands in the first column if the table's
+/* Runs an INSERT or UPDATE of a whole row; `given` stands in the first column if the table's
  * rows do not hold it themselves. */
 static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
                              const struct rv_table *table, int count, const void *row,
@@ -218,16 +215,50 @@ static enum rv_err task_keep(struct commit *commit, const struct rv_task *task)
     return rv_sqlite_run(store, statement);
 }
 
-static enum rv_err task_write(struct commit *commit, const struct rv_change *change, bool moves)
+/* Writes the row over the one that has the revision before (with TASK_UPDATE the state, too, that
+ * is written), if there is one. */
+static enum rv_err task_replace(struct commit *commit, const struct rv_change *change,
+                                enum rv_sqlite_sql sql, bool *ret_there)
+{
+    struct rv_sqlite *store = commit->store;
+    const struct rv_table *table = &rv_table_task;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, sql, &statement);
+    if (err != RV_OK)
+        return err;
+    rv_sqlite_bind(statement, table, table->count, store->bound[sql], change->task,
+                   store->open_text);
+    sqlite3_bind_int64(statement, table->count + 1, change->revision_before);
+    err = rv_sqlite_run(store, statement);
+    *ret_there = err == RV_OK && sqlite3_changes(store->db) == 1;
+    commit->wrote = commit->wrote || *ret_there;
+    return err;
+}
+
+/* The statement is its own guard. */
+static enum rv_err task_update(struct commit *commit, const struct rv_change *change,
+                               enum rv_err *ret_outcome)
+{
+    bool there = false;
+    enum rv_err err = RV_OK;
+    if (change->state_before == change->task->state)
+        err = task_replace(commit, change, RV_SQL_TASK_UPDATE, &there);
+    if (err == RV_OK && !there)
+        err = task_replace(commit, change, RV_SQL_TASK_MOVE, &there);
+    if (err == RV_OK && !there)
+        *ret_outcome = RV_ERR_CONFLICT;
+    return err;
+}
+
+static enum rv_err task_write(struct commit *commit, const struct rv_change *change,
+                              enum rv_err *ret_outcome)
 {
     const struct rv_table *table = &rv_table_task;
     if (change->task->unreadable)
         return task_keep(commit, change->task);
     if (change->revision_before == 0)
         return row_write(commit, RV_SQL_TASK_INSERT, table, table->count, change->task, 0);
-    if (moves)
-        return row_write(commit, RV_SQL_TASK_MOVE, table, table->count, change->task, 0);
-    return row_write(commit, RV_SQL_TASK_UPDATE, table, table->count - 1, change->task, 0);
+    return task_update(commit, change, ret_outcome);
 }
 
 /* A row for each tag, so that tasks are found by it. */
@@ -397,19 +428,20 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
 {
     rv_assert(change->task->id.value > 0);
     rv_assert(change->task->revision == change->revision_before + 1);
+    /* Else the statement that writes the task is the guard. */
+    bool apart = change->revision_before == 0 || change->task->unreadable || change->key != NULL;
     enum rv_err outcome = RV_OK;
-    bool moves = false;
     enum rv_err err = guard_epoch(commit, change->epoch, &outcome);
-    if (err == RV_OK && outcome == RV_OK)
-        err = guard_revision(commit, change, &moves, &outcome);
+    if (err == RV_OK && outcome == RV_OK && apart)
+        err = guard_revision(commit, change, &outcome);
     if (err == RV_OK && outcome == RV_OK)
         err = guard_key(commit, change, &outcome);
+    if (err == RV_OK && outcome == RV_OK)
+        err = task_write(commit, change, &outcome);
     change->outcome = outcome;
     if (err != RV_OK || outcome != RV_OK)
         return err;
-    err = task_write(commit, change, moves);
-    if (err == RV_OK)
-        err = key_write(commit, change->key);
+    err = key_write(commit, change->key);
     if (err == RV_OK)
         err = tags_write(commit, change);
     if (err == RV_OK)

@@ -146,7 +146,8 @@ enum rv_sqlite_sql {
     RV_SQL_ROLLBACK,
     RV_SQL_TASK_GUARD,
     RV_SQL_TASK_INSERT,
-    RV_SQL_TASK_UPDATE, /* all columns but process_state: no index is touched */
+    /* Both with the revision before as one parameter more. */
+    RV_SQL_TASK_UPDATE, /* all columns but process_state, which is so already: touches no index */
     RV_SQL_TASK_MOVE,   /* all columns */
     RV_SQL_TASK_KEEP,   /* of an unreadable task, what may be written */
     RV_SQL_TASK_LOAD,

@@ -10,8 +10,8 @@ enum shape {
     PLAIN,   /* the text is the statement */
     INSERT,  /* INSERT INTO table(columns) VALUES(?1, ...) */
     REPLACE, /* the same, over a row that may be there */
-    UPDATE,  /* UPDATE table SET all columns but the keys, WHERE the keys */
-    SPARED,  /* as UPDATE, but the last column stays as it is */
+    UPDATE,  /* UPDATE table SET all columns but the keys, WHERE the keys, then the text */
+    SPARED,  /* the same of a row whose last column is so already, and is left alone */
     SELECT,  /* SELECT columns FROM table, then the text */
     GATHER   /* SELECT columns of the rows with RV_GATHER_MAX keys, NULL being the key of none */
 };
@@ -41,10 +41,10 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_BEGIN] = {PLAIN, NULL, "BEGIN IMMEDIATE"},
     [RV_SQL_COMMIT] = {PLAIN, NULL, "COMMIT"},
     [RV_SQL_ROLLBACK] = {PLAIN, NULL, "ROLLBACK"},
-    [RV_SQL_TASK_GUARD] = {PLAIN, NULL, "SELECT revision, process_state FROM task WHERE id = ?1"},
+    [RV_SQL_TASK_GUARD] = {PLAIN, NULL, "SELECT revision FROM task WHERE id = ?1"},
     [RV_SQL_TASK_INSERT] = {INSERT, TASK, NULL},
-    [RV_SQL_TASK_UPDATE] = {SPARED, TASK, NULL},
-    [RV_SQL_TASK_MOVE] = {UPDATE, TASK, NULL},
+    [RV_SQL_TASK_UPDATE] = {SPARED, TASK, " AND revision=?"},
+    [RV_SQL_TASK_MOVE] = {UPDATE, TASK, " AND revision=?"},
     [RV_SQL_TASK_KEEP] = {PLAIN, NULL,
                           "UPDATE task SET revision=?2, ended_at=?3, error=?4, process_state=?5 "
                           "WHERE id=?1"},
@@ -55,7 +55,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_OPEN_COUNT] = {PLAIN, NULL,
                                 "SELECT count(*) FROM task INDEXED BY task_open WHERE " OPEN},
     [RV_SQL_STEP_INSERT] = {INSERT, STEP, NULL},
-    [RV_SQL_STEP_UPDATE] = {UPDATE, STEP, NULL},
+    [RV_SQL_STEP_UPDATE] = {UPDATE, STEP, ""},
     [RV_SQL_STEP_LOAD] = {SELECT, STEP, "WHERE task = ?1 AND number = ?2"},
     [RV_SQL_STEP_GATHER] = {GATHER, STEP, NULL},
     [RV_SQL_STEP_LIST] = {SELECT, STEP, "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
@@ -218,13 +218,18 @@ static void insert_write(struct rv_buf *sql, const char *verb, const struct rv_t
     rv_buf_lit(sql, ")");
 }
 
-static void update_write(struct rv_buf *sql, const struct rv_table *table, int spared)
+static void update_write(struct rv_buf *sql, const struct sql *of, int spared)
 {
+    const struct rv_table *table = of->table;
+    int set = table->count - spared;
     rv_buf_printf(sql, "UPDATE %s SET ", table->name);
-    for (int i = table->keys; i < table->count - spared; i++)
+    for (int i = table->keys; i < set; i++)
         rv_buf_printf(sql, "%s%s=?%d", i > table->keys ? "," : "", table->columns[i].name, i + 1);
     for (int i = 0; i < table->keys; i++)
         rv_buf_printf(sql, "%s%s=?%d", i > 0 ? " AND " : " WHERE ", table->columns[i].name, i + 1);
+    for (int i = set; i < table->count; i++)
+        rv_buf_printf(sql, " AND %s=?%d", table->columns[i].name, i + 1);
+    rv_sqlite_expand(sql, of->text);
 }
 
 static void columns_write(struct rv_buf *sql, const struct rv_table *table)
@@ -274,10 +279,10 @@ static void sql_write(struct rv_buf *sql, const struct sql *of)
         insert_write(sql, "INSERT OR REPLACE", of->table);
         break;
     case UPDATE:
-        update_write(sql, of->table, 0);
+        update_write(sql, of, 0);
         break;
     case SPARED:
-        update_write(sql, of->table, 1);
+        update_write(sql, of, 1);
         break;
     case SELECT:
         select_write(sql, of);
