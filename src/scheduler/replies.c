@@ -81,6 +81,14 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     return RV_OK;
 }
 
+void replies_forget(struct rv_call *call)
+{
+    for (size_t i = 0; call->kind == RV_CALL_REPLIES && i < call->u.replies.count; i++)
+        call->u.replies.items[i].status = 0;
+    for (size_t i = 0; call->kind == RV_CALL_LEASES && i < call->u.leases.count; i++)
+        call->u.leases.items[i].status = 0;
+}
+
 enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_replies *replies = &p->call->u.replies;

@@ -566,6 +566,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.unheard = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
+    s->batch.forgot = false;
     s->batch.sweep = NULL;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.heavy = 0;
@@ -678,8 +679,9 @@ static void history_forget(struct rv_scheduler *s)
         p->kind = NULL;
         p->instance = NULL;
         p->admitted = false;
+        replies_forget(p->call);
     }
-    s->agents.recovering = s->more_due = true;
+    s->batch.forgot = s->agents.recovering = s->more_due = true;
 }
 
 static enum rv_err batch_open(struct rv_scheduler *s)

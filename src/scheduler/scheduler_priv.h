@@ -194,6 +194,7 @@ struct batch {
     bool swept;             /* its transaction was committed */
     bool wrote;             /* a transaction of it was committed */
     bool lost;              /* its commit had an unknown outcome, and the store has nothing of it */
+    bool forgot;            /* the store has lost what batches before it have written */
     enum rv_err refused;    /* OK, or with what the store has refused a piece of it for now */
     enum rv_err taskless;   /* OK, or why publishes, acks, raises and records were not written */
     unsigned heavy;         /* decisions that used up their budget of inline steps */
@@ -408,6 +409,8 @@ void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work 
  * runs before the commit, every `..._act` after it and answers, parks or carries the call. */
 RV_CHECK enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p);
 void submit_act(struct rv_scheduler *s, struct pending *p);
+/* What earlier batches have said of items of replies or renewals: perhaps the store has lost it. */
+void replies_forget(struct rv_call *call);
 RV_CHECK enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p);
 void replies_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p);

@@ -163,6 +163,17 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
     return item_begin(s, p->call, item, workflow, &p->works[i]);
 }
 
+/* The store has lost some of what it had: perhaps the task that an earlier batch wrote for the
+ * item, and its key with it. Then the item is decided anew. */
+static enum rv_err item_look_again(struct rv_scheduler *s, struct rv_submission *item)
+{
+    struct work *work;
+    enum rv_err err = work_get(s, item->task, &work);
+    if (err == RV_OK && work->task == NULL)
+        item->task.value = 0, item->known = false;
+    return err;
+}
+
 enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
@@ -171,6 +182,9 @@ enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
         return RV_ERR_MEMORY;
     struct rv_key_row *rows;
     enum rv_err err = keys_find(s, submit, &rows);
+    for (size_t i = 0; s->batch.forgot && err == RV_OK && i < submit->count; i++)
+        if (submit->items[i].task.value != 0)
+            err = item_look_again(s, &submit->items[i]);
     for (size_t i = 0; err == RV_OK && i < submit->count; i++)
         if (!item_over(&submit->items[i]) && s->batch.heavy < HEAVY_MAX)
             err = item_decide(s, p, i, &rows[i]);

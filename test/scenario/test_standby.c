@@ -1,5 +1,6 @@
 /* A standby takes over that has not heard of the newest transactions: what was committed is gone,
  * and whoever remembers it must forget it, and say so (reliability programme, F-50). */
+#include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "order.h"
 #include "store/memory/memory.h"
@@ -26,6 +27,34 @@ static int open_world(void **state)
     world_publish(&w, ORDER);
     *state = &w;
     return 0;
+}
+
+/* Between the batch of which one change did not pass and the next one a standby takes over. */
+static void lose_between(struct world *w, bool inside)
+{
+    struct store_faults *faults = w->ground.faults;
+    if (inside || faults->drop_at == 0 || faults->drops == 0)
+        return;
+    faults->drop_at = 0;
+    rv_store_memory_data_lose(w->data, 1);
+}
+
+static int open_dropping(void **state)
+{
+    static struct world w;
+    static struct store_faults faults;
+    faults = (struct store_faults){0};
+    world_open_on(&w, (struct world_ground){
+                          .faults = &faults, .open = open_keeping, .product = lose_between});
+    world_publish(&w, ORDER);
+    *state = &w;
+    return 0;
+}
+
+/* The second change from now on does not pass, and is decided again in the next batch. */
+static void drop_second(struct world *w)
+{
+    w->ground.faults->drop_at = w->ground.faults->changes + 2;
 }
 
 static int close_world(void **state)
@@ -75,12 +104,56 @@ static void a_parked_poll_is_answered_and_what_was_lost_is_not_there(void **stat
     assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "2"), 200);
 }
 
+static void a_task_that_was_lost_before_its_call_was_answered_is_made_anew(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission items[2];
+    for (size_t i = 0; i < 2; i++)
+        items[i] = (struct rv_submission){
+            .space = RV_STR("shop"), .name = RV_STR("order"), .input = RV_STR("{}"), .priority = 5};
+    call->u.submit.items = items;
+    call->u.submit.count = 2;
+    drop_second(w);
+    assert_true(world_run(w, call));
+    assert_int_equal(w->histories_lost, 1);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(items[i].err, RV_OK);
+        assert_state(w, items[i].task, "pending");
+    }
+}
+
+static void a_reply_that_was_lost_before_its_call_was_answered_is_taken_anew(void **state)
+{
+    struct world *w = *state;
+    struct rv_reply_item items[2] = {0};
+    for (size_t i = 0; i < 2; i++) {
+        (void)world_submit(w, "order", "{}");
+        struct rv_request request = world_take(w, "inventory", "i1");
+        items[i] = (struct rv_reply_item){.step = request.step, .token = request.token};
+        items[i].reply = (struct rv_reply){.output = RV_STR("1")};
+    }
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    call->u.replies.items = items;
+    call->u.replies.count = 2;
+    drop_second(w);
+    assert_true(world_run(w, call));
+    assert_int_equal(w->histories_lost, 1);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(items[i].status, 200);
+        assert_step(w, items[i].step.task, items[i].step.number, "processed");
+    }
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define DROPPING(name) cmocka_unit_test_setup_teardown(name, open_dropping, close_world)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_lost_attempt_is_handed_out_again_with_another_token),
         SCENARIO(a_parked_poll_is_answered_and_what_was_lost_is_not_there),
+        DROPPING(a_task_that_was_lost_before_its_call_was_answered_is_made_anew),
+        DROPPING(a_reply_that_was_lost_before_its_call_was_answered_is_taken_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
