@@ -69,9 +69,9 @@ RV_PUBLIC const char *rv_version(void);
 struct rv_client;
 
 struct rv_client_options {
-    const char *api_key;  /* NULL: the variable REEVE_API_KEY, if set */
-    int64_t timeout_ms;   /* for one exchange; default 30 s */
-    int64_t patience_ms;  /* how long a call that may be repeated is repeated; default 10 s,
+    const char *api_key; /* NULL: the variable REEVE_API_KEY, if set */
+    int64_t timeout_ms;  /* for one exchange; default 30 s */
+    int64_t patience_ms; /* how long a call that may be repeated is repeated; default 10 s,
                              negative: never repeat */
 };
 
@@ -106,8 +106,8 @@ struct rv_call {
 
 /* What came back. rv_answer_free() frees what is in it. */
 struct rv_answer {
-    int status;          /* 200, 404, ...; 0 when there was no answer */
-    char *body;          /* never NULL after OK or REFUSED; NUL-terminated */
+    int status; /* 200, 404, ...; 0 when there was no answer */
+    char *body; /* never NULL after OK or REFUSED; NUL-terminated */
     size_t body_bytes;
     int64_t retry_after_ms; /* of Retry-After; -1 if absent */
     char content_type[64];
@@ -173,33 +173,33 @@ typedef void (*rv_handler)(struct rv_request *request, void *user);
 
 /* What the runtime did, in numbers. */
 struct rv_agent_counts {
-    uint64_t requests;       /* attempts received */
-    uint64_t tries;          /* calls of the handler */
-    uint64_t replied;        /* replies that the server took (200) */
-    uint64_t refused;        /* replies that it did not (409, 410, ...) */
-    uint64_t late_dropped;   /* answers of the handler after the deadline: never sent */
-    uint64_t expired;        /* attempts whose deadline passed here */
-    uint64_t duplicates;     /* attempts that came twice and were ignored */
-    uint64_t cancelled;      /* attempts that the server asked to stop */
-    uint64_t circuit_open;   /* attempts answered by an open circuit */
-    uint64_t calls_failed;   /* calls to the server without a usable answer */
+    uint64_t requests;     /* attempts received */
+    uint64_t tries;        /* calls of the handler */
+    uint64_t replied;      /* replies that the server took (200) */
+    uint64_t refused;      /* replies that it did not (409, 410, ...) */
+    uint64_t late_dropped; /* answers of the handler after the deadline: never sent */
+    uint64_t expired;      /* attempts whose deadline passed here */
+    uint64_t duplicates;   /* attempts that came twice and were ignored */
+    uint64_t cancelled;    /* attempts that the server asked to stop */
+    uint64_t circuit_open; /* attempts answered by an open circuit */
+    uint64_t calls_failed; /* calls to the server without a usable answer */
 };
 
 enum rv_agent_log { RV_AGENT_LOG_INFO = 0, RV_AGENT_LOG_WARNING = 1, RV_AGENT_LOG_ERROR = 2 };
 
 struct rv_agent_options {
-    const char *name;     /* required: the name that workflows call ("inventory") */
-    rv_handler handler;   /* required */
-    void *user;           /* given to every callback */
+    const char *name;   /* required: the name that workflows call ("inventory") */
+    rv_handler handler; /* required */
+    void *user;         /* given to every callback */
     /* This process among those of the same name; NULL: host and process id. A name that stays the
      * same over restarts has the server take back at once what a killed process had in hand. */
     const char *instance;
-    const char *api_key;  /* NULL: the variable REEVE_API_KEY, if set */
+    const char *api_key; /* NULL: the variable REEVE_API_KEY, if set */
     /* Threads that run the handler; default 8. RV_THREADS_NONE: it runs on the thread of
      * rv_agent_run() and must be quick: it answers at once, or hands the work to someone else. */
     int threads;
-    int max;              /* requests in hand, up to 1000; default: threads, or 64 without */
-    int64_t wait_ms;      /* of a long poll; default 20 s, at most 50 s */
+    int max;         /* requests in hand, up to 1000; default: threads, or 64 without */
+    int64_t wait_ms; /* of a long poll; default 20 s, at most 50 s */
     /* Tries of one attempt when the handler fails as transient: default 5, 1 means no retry. The
      * pause before try n is random in [0, min(retry_cap_ms, retry_base_ms * 2^(n-2))] (full
      * jitter), and at least retry_after_ms. What does not fit before the deadline is not tried. */
@@ -283,10 +283,10 @@ enum rv_effect {
 };
 
 struct rv_failure {
-    const char *type;       /* required: what `catch` looks for; "declined", or a URI */
-    const char *title;      /* for people; may be NULL */
-    int status;             /* of the remote service, if it has one; 0: none */
-    int transient;          /* nonzero: the same request may succeed later */
+    const char *type;  /* required: what `catch` looks for; "declined", or a URI */
+    const char *title; /* for people; may be NULL */
+    int status;        /* of the remote service, if it has one; 0: none */
+    int transient;     /* nonzero: the same request may succeed later */
     enum rv_effect effect;
     int64_t retry_after_ms; /* the remote service asks for this pause; 0: none */
     const char *detail;     /* more for people, up to 2048 bytes; may be NULL */

@@ -172,8 +172,7 @@ void outbox_power(struct world *w)
         kept++; /* a transaction is undone as a whole */
     while (o->undo_count > kept) {
         const struct undo *undo = &o->undo[--o->undo_count];
-        world_say(w, "shop", "row %lld is again what it was",
-                  (long long)o->rows[undo->place].id);
+        world_say(w, "shop", "row %lld is again what it was", (long long)o->rows[undo->place].id);
         o->rows[undo->place].state = undo->was;
     }
     o->commits++;
@@ -262,8 +261,7 @@ static void row_read(struct world *w, struct rv_arena *arena, const struct outbo
     row->created_at = from->created_at * RV_SECOND_MS;
     row->item.priority = -1;
     row->item.key = rv_arena_str(arena, rv_str_of(from->key));
-    row->item.workflow = rv_arena_printf(arena, "sim/w%u",
-                                         from->order % w->workload->count);
+    row->item.workflow = rv_arena_printf(arena, "sim/w%u", from->order % w->workload->count);
     row->item.input = rv_arena_printf(arena,
                                       "{\"number\":%u,\"roll\":%u,\"secret\":\"" SIM_CANARY "\"}",
                                       from->order, from->order * 7 % 10);
@@ -349,9 +347,9 @@ static bool row_settle(struct world *w, const struct rv_row *row, bool first)
     if (place == o->count)
         return false;
     row_write(o, place,
-              moved                             ? OUTBOX_MOVED
+              moved                            ? OUTBOX_MOVED
               : row->verdict == RV_ROW_REFUSED ? OUTBOX_REFUSED
-                                                : OUTBOX_OLD,
+                                               : OUTBOX_OLD,
               first);
     check_row_settled(w, &o->rows[place], row->why);
     return true;

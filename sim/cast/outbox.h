@@ -14,12 +14,12 @@ struct world;
 enum { OUTBOX_FIRST = 1000, OUTBOX_KEY_BYTES = 48 };
 
 enum outbox_state {
-    OUTBOX_OPEN,       /* its transaction is under way: nobody else can read it */
-    OUTBOX_UNDONE,     /* it was rolled back: there is no such order */
-    OUTBOX_WAITS,      /* committed, to be sent */
-    OUTBOX_MOVED,      /* deleted: it is a task */
-    OUTBOX_REFUSED,    /* marked: it cannot be one */
-    OUTBOX_OLD         /* marked: it is too old to be sent */
+    OUTBOX_OPEN,    /* its transaction is under way: nobody else can read it */
+    OUTBOX_UNDONE,  /* it was rolled back: there is no such order */
+    OUTBOX_WAITS,   /* committed, to be sent */
+    OUTBOX_MOVED,   /* deleted: it is a task */
+    OUTBOX_REFUSED, /* marked: it cannot be one */
+    OUTBOX_OLD      /* marked: it is too old to be sent */
 };
 
 /* An order and its row: they are one, since one transaction writes both. */

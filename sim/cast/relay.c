@@ -296,8 +296,7 @@ void relay_trouble(struct world *w, uint32_t relay, uint64_t detail)
         relay_clear(r);
         world_at(w, w->now + 1 + down_ms, EVENT_RELAY_TROUBLE, relay, TROUBLE_START);
     } else if (detail == TROUBLE_LOOK && !w->healed) {
-        if (r->up && !r->dead &&
-            fault_strikes(w, FAULT_RELAY_CRASH, ACTOR_RELAY + relay))
+        if (r->up && !r->dead && fault_strikes(w, FAULT_RELAY_CRASH, ACTOR_RELAY + relay))
             relay_befalls(r);
         world_at(w, w->now + TROUBLE_MS, EVENT_RELAY_TROUBLE, relay, TROUBLE_LOOK);
     }
@@ -321,8 +320,7 @@ static void exchange_over(struct world *w, const struct exchange *x, bool heard)
 
 void relay_answered(struct world *w, struct exchange *x)
 {
-    world_say(w, w->relays->all[x->actor].name, "gets %d %.*s", x->status,
-              RV_STR_FMT(x->answer));
+    world_say(w, w->relays->all[x->actor].name, "gets %d %.*s", x->status, RV_STR_FMT(x->answer));
     exchange_over(w, x, true);
 }
 

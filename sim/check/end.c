@@ -51,8 +51,8 @@ static void check_task_count(struct world *w)
     uint32_t lost = clients_lost(w);
     uint32_t orders = w->orders + check_outbox_orders(w, &lost);
     if (w->history->count > orders || w->history->count + lost < orders)
-        world_violate(w, "I-24", "%u tasks were submitted, there are %zu, and %u were lost",
-                      orders, w->history->count, lost);
+        world_violate(w, "I-24", "%u tasks were submitted, there are %zu, and %u were lost", orders,
+                      w->history->count, lost);
 }
 
 /* I-28: what no commit has touched since is as the last one left it. */

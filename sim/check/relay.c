@@ -31,8 +31,7 @@ static int64_t age_ms(const struct world *w, const struct outbox_row *row)
 /* Whether the task that was seen last is one that there is. */
 static bool task_is_there(struct world *w, const struct outbox_row *row)
 {
-    return row->task.value != 0 && !rewind_lost(w, row->task) &&
-           history_task(w, row->task) != NULL;
+    return row->task.value != 0 && !rewind_lost(w, row->task) && history_task(w, row->task) != NULL;
 }
 
 /* The order that a task is of, by what is in its input; 0: of none of an outbox. */

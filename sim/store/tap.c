@@ -170,8 +170,8 @@ static bool wrote(const struct tap *tap, const struct rv_batch *batch)
     for (size_t i = 0; i < batch->raises_count; i++)
         any = any || batch->raises[i].outcome == RV_OK;
     if (batch->sweep != NULL && batch->sweep->outcome == RV_OK)
-        any = any || batch->sweep->tasks_gone + batch->sweep->keys_gone +
-                             batch->sweep->alerts_gone > 0;
+        any = any ||
+              batch->sweep->tasks_gone + batch->sweep->keys_gone + batch->sweep->alerts_gone > 0;
     return any;
 }
 

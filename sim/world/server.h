@@ -54,10 +54,10 @@ struct server {
     struct served *pool; /* freed ones, with their arenas */
     uint64_t batches;
     uint64_t went_well; /* of those: the store refused nothing as a whole */
-    bool at_work;      /* a batch is under way */
-    int64_t taken_at;  /* virtual time: its calls came before */
-    int64_t begun_at;  /* ... and when it read the store's clock */
-    int64_t store_now; /* ... and what that showed */
+    bool at_work;       /* a batch is under way */
+    int64_t taken_at;   /* virtual time: its calls came before */
+    int64_t begun_at;   /* ... and when it read the store's clock */
+    int64_t store_now;  /* ... and what that showed */
 };
 
 /* What the call asks for as a poll; NULL: nothing. */

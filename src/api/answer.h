@@ -13,11 +13,11 @@ struct rv_api_counts; /* counts.h */
 /* The answer under construction; `body` is JSON. */
 struct rv_answer {
     int status;
-    const char *content_type; /* NULL: application/json */
+    const char *content_type;           /* NULL: application/json */
     const struct rv_api_counts *counts; /* borrowed: for metrics; NULL: there are none */
-    bool problem;        /* the body is application/problem+json */
-    int retry_after_s;   /* 0: no such header */
-    struct rv_str allow; /* 405; else absent */
+    bool problem;                       /* the body is application/problem+json */
+    int retry_after_s;                  /* 0: no such header */
+    struct rv_str allow;                /* 405; else absent */
     struct rv_buf body;
     int64_t now; /* the store's clock as the answer is written */
 };

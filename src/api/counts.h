@@ -15,12 +15,12 @@ enum { RV_ROUTES_MAX = 80 };
 struct rv_api_counts {
     uint64_t answers[RV_ROUTES_MAX + 1][RV_ANSWER_CLASSES]; /* by place in the table of routes; the
                                                              * last: there was no such route */
-    uint64_t unauthorized;          /* 401 */
+    uint64_t unauthorized;                                  /* 401 */
     uint64_t connections_taken;
-    uint64_t connections;           /* open now */
-    uint64_t calls;                 /* with the scheduler now */
-    int64_t store_bytes;            /* 0: not known */
-    bool has_spans;                 /* there is a collector: */
+    uint64_t connections; /* open now */
+    uint64_t calls;       /* with the scheduler now */
+    int64_t store_bytes;  /* 0: not known */
+    bool has_spans;       /* there is a collector: */
     uint64_t spans_sent;
     uint64_t spans_dropped;
     struct rv_histogram submission; /* from the whole request to its answer, if it did not wait */

@@ -63,8 +63,8 @@ static void type_put(struct rv_buf *buf, struct rv_str type)
     if (rv_str_is(type, "any")) {
         rv_buf_lit(buf, "{}");
     } else if (rv_str_is(type, "instant")) {
-        rv_buf_lit(buf, "{\"type\":\"string\",\"format\":\"date-time\",\"pattern\":\"" INSTANT
-                        "\"}");
+        rv_buf_lit(buf,
+                   "{\"type\":\"string\",\"format\":\"date-time\",\"pattern\":\"" INSTANT "\"}");
     } else if (rv_str_is(type, "text?")) {
         rv_buf_lit(buf, "{\"type\":[\"string\",\"null\"]}");
     } else if (rv_str_is(type, "string") || rv_str_is(type, "integer") ||

@@ -139,8 +139,7 @@ bool rv_parse_outcomes(struct rv_parser *parser, const struct rv_request_line *r
     struct rv_str outcome = rv_arg_get(request, "outcome");
     struct rv_str after = rv_arg_get(request, "after");
     asked->outcome = RV_BULK_REFUSED;
-    if (!rv_args_only(parser, request, names) ||
-        !rv_arg_limit(parser, request, &asked->limit) ||
+    if (!rv_args_only(parser, request, names) || !rv_arg_limit(parser, request, &asked->limit) ||
         !selection_read(parser, request->params[0], &asked->selection))
         return false;
     if (outcome.at != NULL && !rv_bulk_outcome_parse(outcome, &asked->outcome))

@@ -392,9 +392,8 @@ static bool filter_read(struct rv_parser *parser, const struct rv_request_line *
 bool rv_parse_task_filter(struct rv_parser *parser, const struct rv_request_line *request,
                           struct rv_call_list *list)
 {
-    static const char *const names[] = {"workflow",  "state",     "agent", "errorType",
-                                        "olderThan", "newerThan", "key",   "tag",
-                                        NULL};
+    static const char *const names[] = {"workflow",  "state", "agent", "errorType", "olderThan",
+                                        "newerThan", "key",   "tag",   NULL};
     return rv_args_only(parser, request, names) && filter_read(parser, request, list);
 }
 

@@ -53,17 +53,15 @@ static bool names_make(struct backup *backup)
     backup->partial = rv_arena_printf(arena, "%s.partial", backup->file).at;
     backup->log = rv_arena_printf(arena, "%s.partial-wal", backup->file).at;
     backup->lock = rv_arena_printf(arena, "%s.partial.lock", backup->file).at;
-    backup->folder = slash == NULL
-                         ? "."
-                         : rv_arena_printf(arena, "%.*s", folder_bytes, backup->file).at;
+    backup->folder = slash == NULL ? "."
+                                   : rv_arena_printf(arena, "%.*s", folder_bytes, backup->file).at;
     return backup->partial && backup->log && backup->lock && backup->folder;
 }
 
 static int exists_tell(const struct backup *backup)
 {
     return cli_tell(backup->cli, CLI_REFUSED,
-                    "%s is there already, and is not overwritten: give another name",
-                    backup->file);
+                    "%s is there already, and is not overwritten: give another name", backup->file);
 }
 
 /* What was left by a command that was killed is taken over, and never by two. */

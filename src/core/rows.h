@@ -44,15 +44,15 @@ struct rv_task {
     int64_t quiet_at;  /* until then a forward attempt that ended unheard may be at work */
     struct rv_str key; /* the submitter's */
     struct rv_str correlation;
-    struct rv_str tags;    /* of the submitter, JSON (core/tags.h); absent: none */
-    struct rv_str reply_url; /* of the webhook that its messages go to; absent: none */
-    struct rv_str trace;     /* its caller's traceparent, or a trace id of its own (trace.h) */
+    struct rv_str tags;       /* of the submitter, JSON (core/tags.h); absent: none */
+    struct rv_str reply_url;  /* of the webhook that its messages go to; absent: none */
+    struct rv_str trace;      /* its caller's traceparent, or a trace id of its own (trace.h) */
     struct rv_str tracestate; /* its caller's; absent: none */
     struct rv_str input;      /* as submitted */
-    struct rv_str context;   /* the DSL's $context; absent: null */
-    struct rv_str output;    /* of the whole, once processed */
-    struct rv_str error;     /* why it is undone, compensated or parked */
-    bool unreadable;         /* not a column: the stored row holds what no task can (store.h) */
+    struct rv_str context;    /* the DSL's $context; absent: null */
+    struct rv_str output;     /* of the whole, once processed */
+    struct rv_str error;      /* why it is undone, compensated or parked */
+    bool unreadable;          /* not a column: the stored row holds what no task can (store.h) */
 };
 
 /* One step: a call of an agent, a wait, or a run of inline steps. It is the line of control too:
@@ -64,7 +64,7 @@ struct rv_step {
     enum rv_direction direction;
     uint32_t undoes;   /* UNDO: number of the forward step */
     uint32_t replaces; /* the step that was resubmitted as this one, with another input; 0: none */
-    uint32_t node;   /* in the definition */
+    uint32_t node;     /* in the definition */
     uint32_t visit;
     enum rv_effect effect; /* of all attempts so far */
     uint32_t undo_prev;    /* chained: the step to undo after this one; 0: the last */
@@ -130,7 +130,7 @@ struct rv_late_reply {
 struct rv_alert {
     int64_t id;
     struct rv_task_id task; /* none: it is of no task, but has a source */
-    uint32_t step; /* number; 0: the task as a whole */
+    uint32_t step;          /* number; 0: the task as a whole */
     enum rv_alert_kind kind;
     int64_t raised_at;
     int64_t acked_at;  /* 0: not yet */
@@ -162,7 +162,7 @@ struct rv_message {
 /* How far a task's messages have come on their way to its webhook; or an alert on its way to the
  * operators', which is the first and last message of its own. */
 struct rv_delivery {
-    struct rv_task_id task; /* or the alert's id */
+    struct rv_task_id task;    /* or the alert's id */
     uint32_t next;             /* number of the first message that is not known to have arrived */
     uint32_t last;             /* of the newest message; below `next`: nothing waits */
     uint32_t failures;         /* in a row, of the message `next` */

@@ -30,9 +30,9 @@ static bool add_objects(struct ev *ev, const struct rv_json *args, struct rv_jso
 {
     struct object_builder builder;
     if (args[1].len == 1 && value_get(ev, &args[0], value_str(&args[1].u.members[0].key)) == NULL) {
-        const struct rv_json_member *members =
-            ev_append(ev, args[0].u.members, args[0].len * sizeof *members, args[1].u.members,
-                      sizeof *members);
+        const struct rv_json_member *members = ev_append(ev, args[0].u.members,
+                                                         args[0].len * sizeof *members,
+                                                         args[1].u.members, sizeof *members);
         *ret = ev_object(ev, members, (size_t)args[0].len + 1);
         return members != NULL;
     }
@@ -65,15 +65,13 @@ bool native_add(struct ev *ev, const struct rv_json *in, const struct rv_json *a
         return add_objects(ev, args, ret);
     size_t len = (size_t)args[0].len + args[1].len;
     if (args[0].type == RV_JSON_STRING) {
-        const char *bytes =
-            ev_append(ev, args[0].u.text, args[0].len, args[1].u.text, args[1].len);
+        const char *bytes = ev_append(ev, args[0].u.text, args[0].len, args[1].u.text, args[1].len);
         if (bytes != NULL)
             *ret = ev_string(bytes, len);
         return bytes != NULL;
     }
-    const struct rv_json *items =
-        ev_append(ev, args[0].u.items, args[0].len * sizeof *items, args[1].u.items,
-                  args[1].len * sizeof *items);
+    const struct rv_json *items = ev_append(ev, args[0].u.items, args[0].len * sizeof *items,
+                                            args[1].u.items, args[1].len * sizeof *items);
     *ret = ev_array(ev, items, len);
     return items != NULL;
 }
@@ -212,7 +210,7 @@ static bool compare_args(struct ev *ev, const struct rv_json *args, int *ret_ord
     return value_compare(ev, &args[0], &args[1], ret_order);
 }
 
-#define COMPARISON(name, operator)                                                                 \
+#define COMPARISON(name, relation)                                                                 \
     bool name(struct ev *ev, const struct rv_json *in, const struct rv_json *args,                 \
               struct rv_json *ret)                                                                 \
     {                                                                                              \
@@ -220,7 +218,7 @@ static bool compare_args(struct ev *ev, const struct rv_json *args, int *ret_ord
         (void)in;                                                                                  \
         if (!compare_args(ev, args, &order))                                                       \
             return false;                                                                          \
-        *ret = rv_json_bool(order operator 0);                                                     \
+        *ret = rv_json_bool(order relation 0);                                                     \
         return true;                                                                               \
     }
 
@@ -266,8 +264,7 @@ bool native_abs(struct ev *ev, const struct rv_json *in, const struct rv_json *a
 {
     (void)args;
     if (in->type != RV_JSON_NUMBER)
-        return ev_raise(ev, "%s (%s) has no absolute value", value_kind(in),
-                        value_brief(in).text);
+        return ev_raise(ev, "%s (%s) has no absolute value", value_kind(in), value_brief(in).text);
     *ret = value_real(in) < 0 ? rv_json_of_real(-value_real(in)) : *in;
     return true;
 }

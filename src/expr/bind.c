@@ -213,8 +213,7 @@ static bool parse_param(struct parser *p, struct function *function)
                    FUNCTION_PARAMS_MAX);
         return false;
     }
-    struct scope *scope =
-        scope_push(p, by_value ? SCOPE_VARIABLE : SCOPE_CLOSURE, p->token.text);
+    struct scope *scope = scope_push(p, by_value ? SCOPE_VARIABLE : SCOPE_CLOSURE, p->token.text);
     if (scope == NULL)
         return false;
     scope->callable = true;

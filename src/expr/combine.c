@@ -107,8 +107,7 @@ static bool member_take(struct ev *ev, struct sink *sink, const struct item *ite
 bool each_object(struct ev *ev, const struct node *node, const struct link *env,
                  const struct item *in, struct sink *out)
 {
-    struct combine_sink s = {
-        .sink = {member_take}, .out = out, .node = node, .env = env, .in = in};
+    struct combine_sink s = {.sink = {member_take}, .out = out, .node = node, .env = env, .in = in};
     s.values = ev_take(ev, (node->count + 1) * sizeof *s.values);
     return s.values != NULL && members_from(ev, &s);
 }

@@ -34,8 +34,8 @@ static bool emit_index(struct ev *ev, const struct node *node, const struct item
     return out->take(ev, out, &found);
 }
 
-static bool emit_fields(struct ev *ev, const struct node *node, uint32_t i,
-                        const struct item *item, struct sink *out)
+static bool emit_fields(struct ev *ev, const struct node *node, uint32_t i, const struct item *item,
+                        struct sink *out)
 {
     struct path path = {item->path, node->v.keys[i]};
     struct item found = {.path = item->path ? &path : NULL};

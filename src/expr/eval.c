@@ -105,8 +105,7 @@ static bool one_as(struct ev *ev, const struct node *node, const struct link *en
                    const struct rv_json *in, struct rv_json *ret)
 {
     struct link bound = {.up = env};
-    return eval_one(ev, node->a, env, in, &bound.u.value) &&
-           eval_one(ev, node->b, &bound, in, ret);
+    return eval_one(ev, node->a, env, in, &bound.u.value) && eval_one(ev, node->b, &bound, in, ret);
 }
 
 static bool keep_last(struct ev *ev, struct sink *sink, const struct item *item);

@@ -167,8 +167,7 @@ struct brief value_brief(const struct rv_json *value);
 const char *value_kind(const struct rv_json *value);
 bool value_truth(const struct rv_json *value);
 /* jq's order, with fuel; *ret_order is < 0, 0 or > 0. */
-bool value_compare(struct ev *ev, const struct rv_json *a, const struct rv_json *b,
-                   int *ret_order);
+bool value_compare(struct ev *ev, const struct rv_json *a, const struct rv_json *b, int *ret_order);
 /* Sorts pointers by key bytes, as `keys` has them. */
 bool value_sort_members(struct ev *ev, const struct rv_json_member **members, size_t len);
 /* Walks all of it: charges fuel, refuses what is nested deeper than `depth_max`, and gives an

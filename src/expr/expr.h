@@ -19,7 +19,7 @@
 struct rv_expr;
 
 struct rv_expr_fault {
-    size_t offset;       /* into the expression's text; at evaluation of the failing operation */
+    size_t offset;         /* into the expression's text; at evaluation of the failing operation */
     struct rv_str message; /* on the arena of the call: what and, where known, the cure */
     struct rv_json value;  /* evaluation: what `error(v)` raised, else null */
 };

@@ -116,8 +116,7 @@ static bool bound_take(struct ev *ev, struct sink *sink, const struct item *item
 bool each_range(struct ev *ev, const struct node *node, const struct link *env,
                 const struct item *in, struct sink *out)
 {
-    struct count_sink s = {
-        .sink = {bound_take}, .out = out, .node = node, .env = env, .in = in};
+    struct count_sink s = {.sink = {bound_take}, .out = out, .node = node, .env = env, .in = in};
     struct item plain = {in->value, NULL};
     return eval_each(ev, node->a, env, &plain, &s.sink);
 }
@@ -172,15 +171,13 @@ bool each_limit(struct ev *ev, const struct node *node, const struct link *env,
 static bool recurse_take(struct ev *ev, struct sink *sink, const struct item *item)
 {
     struct count_sink *s = (struct count_sink *)sink;
-    return s->out->take(ev, s->out, item) &&
-           eval_each(ev, s->node->a, s->env, item, &s->sink);
+    return s->out->take(ev, s->out, item) && eval_each(ev, s->node->a, s->env, item, &s->sink);
 }
 
 bool each_recurse(struct ev *ev, const struct node *node, const struct link *env,
                   const struct item *in, struct sink *out)
 {
-    struct count_sink s = {
-        .sink = {recurse_take}, .out = out, .node = node, .env = env, .in = in};
+    struct count_sink s = {.sink = {recurse_take}, .out = out, .node = node, .env = env, .in = in};
     if (!node->a->single || in->path != NULL)
         return recurse_take(ev, &s.sink, in);
     struct item item = *in;

@@ -172,9 +172,8 @@ static bool sh_field(struct ev *ev, const struct rv_json *item, struct rv_json *
 
 static bool array_needed(struct ev *ev, const struct rv_json *in, const char *format)
 {
-    return in->type == RV_JSON_ARRAY ||
-           ev_raise(ev, "%s (%s) cannot be %s-formatted, only array", value_kind(in),
-                    value_brief(in).text, format);
+    return in->type == RV_JSON_ARRAY || ev_raise(ev, "%s (%s) cannot be %s-formatted, only array",
+                                                 value_kind(in), value_brief(in).text, format);
 }
 
 bool native_csv(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
@@ -215,8 +214,7 @@ bool native_base64(struct ev *ev, const struct rv_json *in, const struct rv_json
         for (size_t j = 0; j < 3; j++)
             group = group << 8 | (i + j < text.len ? (unsigned char)text.u.text[i + j] : 0u);
         for (size_t j = 0; j < 4; j++)
-            bytes[len++] =
-                i + j <= text.len ? base64_digits[group >> (18 - 6 * j) & 63] : '=';
+            bytes[len++] = i + j <= text.len ? base64_digits[group >> (18 - 6 * j) & 63] : '=';
     }
     if (bytes == NULL)
         return false;
@@ -233,8 +231,8 @@ static ptrdiff_t base64_decode(struct rv_str text, char *bytes)
     while (digits > 0 && text.at[digits - 1] == '=')
         digits--;
     for (size_t i = 0; i < digits; i++) {
-        const char *digit =
-            text.at[i] ? memchr(base64_digits, text.at[i], sizeof base64_digits - 1) : NULL;
+        const char *digit = text.at[i] ? memchr(base64_digits, text.at[i], sizeof base64_digits - 1)
+                                       : NULL;
         if (digit == NULL)
             return -1;
         group = group << 6 | (uint32_t)(digit - base64_digits);

@@ -75,8 +75,8 @@ static size_t number_end(const struct lexer *lexer, size_t at)
 /* Longest first. */
 static size_t sign_len(const struct lexer *lexer, size_t at)
 {
-    static const char signs[][4] = {"//=", "|=", "+=", "-=", "*=", "/=", "%=",
-                                    "==",  "!=", "<=", ">=", "//", ".."};
+    static const char signs[][4] = {
+        "//=", "|=", "+=", "-=", "*=", "/=", "%=", "==", "!=", "<=", ">=", "//", ".."};
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
         size_t len = strlen(signs[i]);
         if (lexer->text.len - at >= len && memcmp(lexer->text.at + at, signs[i], len) == 0)

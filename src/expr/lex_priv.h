@@ -14,9 +14,9 @@ enum token_kind {
     TOKEN_VARIABLE, /* $name; `text` without the dollar */
     TOKEN_FORMAT,   /* @name; `text` with the @ */
     TOKEN_NUMBER,
-    TOKEN_QUOTE,    /* the start of a string; lex_string reads on */
-    TOKEN_SIGN,     /* an operator or a bracket */
-    TOKEN_UNKNOWN   /* a character that no expression holds */
+    TOKEN_QUOTE,  /* the start of a string; lex_string reads on */
+    TOKEN_SIGN,   /* an operator or a bracket */
+    TOKEN_UNKNOWN /* a character that no expression holds */
 };
 
 struct token {

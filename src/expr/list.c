@@ -76,8 +76,7 @@ static bool keys_of(struct ev *ev, const struct rv_json *in, bool sorted, struct
     if (!is_container(in))
         return has_no_keys(ev, in);
     struct rv_json *keys = ev_take(ev, ((size_t)in->len + 1) * sizeof *keys);
-    const struct rv_json_member **members =
-        ev_take(ev, ((size_t)in->len + 1) * sizeof *members);
+    const struct rv_json_member **members = ev_take(ev, ((size_t)in->len + 1) * sizeof *members);
     if (keys == NULL || members == NULL || !ev_spend(ev, in->len / 8))
         return false;
     bool object = in->type == RV_JSON_OBJECT;
@@ -197,8 +196,7 @@ bool native_contains(struct ev *ev, const struct rv_json *in, const struct rv_js
 
 static bool cannot_iterate(struct ev *ev, const struct rv_json *value)
 {
-    return ev_raise(ev, "Cannot iterate over %s (%s)", value_kind(value),
-                    value_brief(value).text);
+    return ev_raise(ev, "Cannot iterate over %s (%s)", value_kind(value), value_brief(value).text);
 }
 
 bool native_add_all(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
@@ -227,13 +225,12 @@ bool native_to_entries(struct ev *ev, const struct rv_json *in, const struct rv_
     if (!keys_of(ev, in, false, &keys))
         return false;
     struct rv_json *entries = ev_take(ev, ((size_t)in->len + 1) * sizeof *entries);
-    struct rv_json_member *members =
-        ev_take(ev, 2 * ((size_t)in->len + 1) * sizeof *members);
+    struct rv_json_member *members = ev_take(ev, 2 * ((size_t)in->len + 1) * sizeof *members);
     if (entries == NULL || members == NULL)
         return false;
     for (uint32_t i = 0; i < in->len; i++) {
-        const struct rv_json *value =
-            in->type == RV_JSON_ARRAY ? &in->u.items[i] : &in->u.members[i].value;
+        const struct rv_json *value = in->type == RV_JSON_ARRAY ? &in->u.items[i]
+                                                                : &in->u.members[i].value;
         members[2 * i] = (struct rv_json_member){rv_json_of_str(RV_STR("key")), keys.u.items[i]};
         members[2 * i + 1] = (struct rv_json_member){rv_json_of_str(RV_STR("value")), *value};
         entries[i] = ev_object(ev, &members[2 * i], 2);
@@ -280,8 +277,8 @@ bool native_from_entries(struct ev *ev, const struct rv_json *in, const struct r
     if (!object_init(ev, &builder, in->len))
         return false;
     for (uint32_t i = 0; i < in->len; i++) {
-        const struct rv_json *entry =
-            in->type == RV_JSON_ARRAY ? &in->u.items[i] : &in->u.members[i].value;
+        const struct rv_json *entry = in->type == RV_JSON_ARRAY ? &in->u.items[i]
+                                                                : &in->u.members[i].value;
         if (entry->type != RV_JSON_OBJECT)
             return ev_raise(ev, "Cannot index %s with string \"key\"", value_kind(entry));
         const struct rv_json *value = entry_get(ev, entry, values, false);
@@ -319,8 +316,8 @@ static bool flatten_count(struct ev *ev, const struct rv_json *value, double dep
         return false;
     bool go = true;
     for (uint32_t i = 0; go && i < value->len; i++) {
-        const struct rv_json *item =
-            value->type == RV_JSON_ARRAY ? &value->u.items[i] : &value->u.members[i].value;
+        const struct rv_json *item = value->type == RV_JSON_ARRAY ? &value->u.items[i]
+                                                                  : &value->u.members[i].value;
         if (item->type == RV_JSON_ARRAY && depth > 0) {
             go = flatten_count(ev, item, depth - 1, items, count);
         } else {

@@ -32,8 +32,7 @@ static bool is_way(const struct node *node, const struct link *env)
     case OP_INDEX:
         return node->b->single && (node->a == NULL || is_way(node->a, env));
     case OP_SLICE:
-        return (node->b == NULL || node->b->single) &&
-               (node->u.c == NULL || node->u.c->single) &&
+        return (node->b == NULL || node->b->single) && (node->u.c == NULL || node->u.c->single) &&
                (node->a == NULL || is_way(node->a, env));
     case OP_PIPE:
         return is_way(node->a, env) && is_way(node->b, env);
@@ -74,8 +73,8 @@ static bool is_way(const struct node *node, const struct link *env)
 }
 
 static bool way_modify(struct ev *ev, const struct node *node, const struct link *env,
-                       const struct rv_json *value, const struct change *next,
-                       struct rv_json *ret, enum fate *ret_fate);
+                       const struct rv_json *value, const struct change *next, struct rv_json *ret,
+                       enum fate *ret_fate);
 
 static bool apply_update(struct ev *ev, const struct change *change, const struct rv_json *value,
                          struct rv_json *ret, enum fate *ret_fate)
@@ -140,13 +139,13 @@ static bool apply_items(struct ev *ev, const struct change *change, const struct
     if (!array && value->type != RV_JSON_OBJECT) {
         *ret = *value;
         ev->offset = change->node->offset;
-        return change->node->optional ||
-               ev_raise(ev, "Cannot iterate over %s (%s)", value_kind(value),
-                        value_brief(value).text);
+        return change->node->optional || ev_raise(ev, "Cannot iterate over %s (%s)",
+                                                  value_kind(value), value_brief(value).text);
     }
     struct rv_json *items = ev_take(ev, ((size_t)value->len + 1) * sizeof *items);
-    struct rv_json_member *members =
-        array ? NULL : ev_take(ev, ((size_t)value->len + 1) * sizeof *members);
+    struct rv_json_member *members = array
+                                         ? NULL
+                                         : ev_take(ev, ((size_t)value->len + 1) * sizeof *members);
     size_t len = 0;
     for (uint32_t i = 0; i < value->len; i++) {
         enum fate fate;
@@ -227,8 +226,8 @@ static bool way_step(struct ev *ev, const struct node *node, const struct link *
 }
 
 static bool way_modify(struct ev *ev, const struct node *node, const struct link *env,
-                       const struct rv_json *value, const struct change *next,
-                       struct rv_json *ret, enum fate *ret_fate)
+                       const struct rv_json *value, const struct change *next, struct rv_json *ret,
+                       enum fate *ret_fate)
 {
     if (!ev_spend(ev, 1) || !ev_enter(ev))
         return false;
@@ -256,8 +255,8 @@ static bool paths_take(struct ev *ev, struct sink *sink, const struct item *item
         !s->update->apply(ev, s->update, &old, &new, &fate))
         return false;
     if (fate == FATE_GONE) {
-        const struct rv_json *paths = ev_append(
-            ev, s->gone.u.items, s->gone.len * sizeof path, &path, sizeof path);
+        const struct rv_json *paths = ev_append(ev, s->gone.u.items, s->gone.len * sizeof path,
+                                                &path, sizeof path);
         s->gone = ev_array(ev, paths, (size_t)s->gone.len + 1);
         return paths != NULL;
     }

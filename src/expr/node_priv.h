@@ -7,40 +7,40 @@
 /* Children are a, b, c in the order in which the syntax names them; a missing target means ".". */
 enum expr_op {
     OP_IDENTITY,
-    OP_CONST,    /* value */
-    OP_FIELDS,   /* a.k1.k2...: keys[count]; only one key when it is optional */
-    OP_INDEX,    /* a[b] */
-    OP_SLICE,    /* a[b:c], b or c may be missing */
-    OP_ITERATE,  /* a[] */
-    OP_VAR,      /* the variable `level` links up */
-    OP_GLOBAL,   /* the caller's variable `level` */
-    OP_PIPE,     /* a | b */
-    OP_COMMA,    /* kids[count], one after the other */
-    OP_AND,      /* a and b */
-    OP_OR,       /* a or b */
-    OP_ALT,      /* a // b */
-    OP_IF,       /* if a then b else c */
-    OP_TRY,      /* try a catch b; b may be missing */
-    OP_AS,       /* a as $x | b */
-    OP_REDUCE,   /* reduce a as $x (b; c) */
-    OP_FOREACH,  /* foreach a as $x (b; c; d) */
-    OP_LABEL,    /* label $x | a */
-    OP_BREAK,    /* break $x, `level` links up */
-    OP_ARRAY,    /* [a]; a may be missing */
-    OP_OBJECT,   /* {...}: kids[count], key and value in turn */
-    OP_NATIVE,   /* a function of the input and of kids[count], all values */
-    OP_CALL,     /* a defined function with kids[count] as its arguments */
-    OP_CLOSURE,  /* a call of the parameter `level` links up */
-    OP_UP,       /* a, seen from `level` links up: the argument of an expanded builtin */
+    OP_CONST,   /* value */
+    OP_FIELDS,  /* a.k1.k2...: keys[count]; only one key when it is optional */
+    OP_INDEX,   /* a[b] */
+    OP_SLICE,   /* a[b:c], b or c may be missing */
+    OP_ITERATE, /* a[] */
+    OP_VAR,     /* the variable `level` links up */
+    OP_GLOBAL,  /* the caller's variable `level` */
+    OP_PIPE,    /* a | b */
+    OP_COMMA,   /* kids[count], one after the other */
+    OP_AND,     /* a and b */
+    OP_OR,      /* a or b */
+    OP_ALT,     /* a // b */
+    OP_IF,      /* if a then b else c */
+    OP_TRY,     /* try a catch b; b may be missing */
+    OP_AS,      /* a as $x | b */
+    OP_REDUCE,  /* reduce a as $x (b; c) */
+    OP_FOREACH, /* foreach a as $x (b; c; d) */
+    OP_LABEL,   /* label $x | a */
+    OP_BREAK,   /* break $x, `level` links up */
+    OP_ARRAY,   /* [a]; a may be missing */
+    OP_OBJECT,  /* {...}: kids[count], key and value in turn */
+    OP_NATIVE,  /* a function of the input and of kids[count], all values */
+    OP_CALL,    /* a defined function with kids[count] as its arguments */
+    OP_CLOSURE, /* a call of the parameter `level` links up */
+    OP_UP,      /* a, seen from `level` links up: the argument of an expanded builtin */
     OP_EMPTY,
-    OP_PATH,     /* path(a) */
-    OP_GETPATH,  /* getpath(a) */
-    OP_RECURSE,  /* recurse(a) */
-    OP_RANGE,    /* range(a; b; c) */
-    OP_LIMIT,    /* limit(a; b) */
-    OP_FIRST,    /* first(a) */
-    OP_LAST,     /* last(a) */
-    OP_UPDATE,   /* a |= b */
+    OP_PATH,    /* path(a) */
+    OP_GETPATH, /* getpath(a) */
+    OP_RECURSE, /* recurse(a) */
+    OP_RANGE,   /* range(a; b; c) */
+    OP_LIMIT,   /* limit(a; b) */
+    OP_FIRST,   /* first(a) */
+    OP_LAST,    /* last(a) */
+    OP_UPDATE,  /* a |= b */
     OP_COUNT
 };
 
@@ -51,12 +51,12 @@ typedef bool (*native_fn)(struct ev *ev, const struct rv_json *in, const struct 
                           struct rv_json *ret);
 
 struct node {
-    uint8_t op;       /* enum expr_op */
-    bool single;      /* gives exactly one output, or fails */
-    bool optional;    /* an access with "?": where it fails it gives nothing */
-    uint16_t height;  /* of the tree below */
-    uint32_t offset;  /* into the text */
-    uint32_t count;   /* of keys or kids */
+    uint8_t op;      /* enum expr_op */
+    bool single;     /* gives exactly one output, or fails */
+    bool optional;   /* an access with "?": where it fails it gives nothing */
+    uint16_t height; /* of the tree below */
+    uint32_t offset; /* into the text */
+    uint32_t count;  /* of keys or kids */
     uint32_t level;
     struct node *a;
     struct node *b;
@@ -95,7 +95,7 @@ struct builtin {
     const char *name;
     uint8_t kind; /* enum builtin_kind */
     uint8_t arity;
-    uint8_t op;   /* BUILTIN_NODE: enum expr_op */
+    uint8_t op; /* BUILTIN_NODE: enum expr_op */
     native_fn native;
     const char *source;
 };

@@ -68,8 +68,7 @@ bool object_init(struct ev *ev, struct object_builder *builder, size_t room)
     return builder->members != NULL && (room <= INDEX_FROM || index_members(ev, builder));
 }
 
-struct rv_json_member *object_find(struct ev *ev, struct object_builder *builder,
-                                   struct rv_str key)
+struct rv_json_member *object_find(struct ev *ev, struct object_builder *builder, struct rv_str key)
 {
     size_t slot;
     if (builder->slots != NULL)

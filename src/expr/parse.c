@@ -71,11 +71,10 @@ static bool is_const_string(const struct node *node)
 }
 
 /* target.key; a run of keys is one node, but for a key that a "?" follows. */
-struct node *node_field(struct parser *p, size_t offset, struct node *target,
-                               struct rv_json key)
+struct node *node_field(struct parser *p, size_t offset, struct node *target, struct rv_json key)
 {
-    bool extend =
-        target != NULL && target->op == OP_FIELDS && !target->optional && !at_sign(p, "?");
+    bool extend = target != NULL && target->op == OP_FIELDS && !target->optional &&
+                  !at_sign(p, "?");
     uint32_t count = extend ? target->count : 0;
     struct node *node = node_new(p, OP_FIELDS, offset);
     struct rv_json *keys = RV_NEW_ARRAY(p->arena, struct rv_json, count + 1);
@@ -90,8 +89,7 @@ struct node *node_field(struct parser *p, size_t offset, struct node *target,
     return node_finish(p, node);
 }
 
-struct node *node_index(struct parser *p, size_t offset, struct node *target,
-                               struct node *key)
+struct node *node_index(struct parser *p, size_t offset, struct node *target, struct node *key)
 {
     if (p->err != RV_OK)
         return NULL;
@@ -208,8 +206,8 @@ static struct node *parse_named(struct parser *p)
                           "`%.*s` is refused: an expression reads no files; define the function "
                           "here with \"def\"",
                           RV_STR_FMT(name));
-    static const char *const reserved[] = {"then", "elif",  "else", "end", "as", "and",
-                                           "or",   "catch", "def"};
+    static const char *const reserved[] = {"then", "elif", "else",  "end", "as",
+                                           "and",  "or",   "catch", "def"};
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         if (rv_str_is(name, reserved[i]))
             return parse_fail(p, RV_ERR_INVALID, offset,
@@ -451,8 +449,8 @@ static struct node *parse_operators(struct parser *p, unsigned strength_min)
                               "\"%s\" cannot follow \"%s\" directly; use parentheses%s", row->text,
                               before->text, row->assigns ? "" : ", or \"and\" between the two");
         parse_advance(p);
-        struct node *right =
-            parse_binary(p, row->group == RIGHT ? row->strength : row->strength + 1);
+        struct node *right = parse_binary(p,
+                                          row->group == RIGHT ? row->strength : row->strength + 1);
         if (right == NULL)
             return NULL;
         if (row->op == OP_COMMA)

@@ -23,8 +23,8 @@ struct scope {
     const struct scope *up;
     enum scope_kind kind;
     struct rv_str name;
-    uint32_t depth;    /* links in the environment below and with this one */
-    bool callable;     /* a variable that is a parameter "$x" may be called as x */
+    uint32_t depth; /* links in the environment below and with this one */
+    bool callable;  /* a variable that is a parameter "$x" may be called as x */
     const struct function *function;
     struct node *argument;
 };
@@ -38,9 +38,9 @@ struct parser {
     uint32_t nest;
     const struct rv_str *variables;
     size_t variables_count;
-    bool expanding;         /* inside a builtin's source: */
-    uint32_t expanding_at;  /* all nodes stand where it is called */
-    enum rv_err err;        /* the first failure, with its fault: */
+    bool expanding;        /* inside a builtin's source: */
+    uint32_t expanding_at; /* all nodes stand where it is called */
+    enum rv_err err;       /* the first failure, with its fault: */
     struct rv_expr_fault *fault;
 };
 

@@ -56,9 +56,8 @@ static bool put_member(struct ev *ev, const struct rv_json *object, const struct
     struct rv_json_member member = {*key, *new};
     const struct rv_json *old = value_get(ev, object, value_str(key));
     if (old == NULL) {
-        const struct rv_json_member *members =
-            ev_append(ev, object->u.members, object->len * sizeof *members, &member,
-                      sizeof member);
+        const struct rv_json_member *members = ev_append(
+            ev, object->u.members, object->len * sizeof *members, &member, sizeof member);
         *ret = ev_object(ev, members, (size_t)object->len + 1);
         return members != NULL;
     }
@@ -82,8 +81,8 @@ static bool put_item(struct ev *ev, const struct rv_json *array, double at,
     if (index < 0)
         return ev_raise(ev, "Out of bounds negative array index");
     if (index == array->len) {
-        const struct rv_json *longer = ev_append(
-            ev, array->u.items, array->len * sizeof *longer, new, sizeof *new);
+        const struct rv_json *longer = ev_append(ev, array->u.items, array->len * sizeof *longer,
+                                                 new, sizeof *new);
         *ret = ev_array(ev, longer, (size_t)array->len + 1);
         return longer != NULL;
     }
@@ -277,8 +276,7 @@ static bool delete_keys(struct ev *ev, const struct rv_json *value, const struct
             return false;
         if (child.type == RV_JSON_NULL)
             continue;
-        if (!delete_below(ev, &child, &inner, &changed) ||
-            !path_put(ev, &at, key, &changed, &next))
+        if (!delete_below(ev, &child, &inner, &changed) || !path_put(ev, &at, key, &changed, &next))
             return false;
         at = next;
     }

@@ -47,8 +47,7 @@ void *ev_append(struct ev *ev, const void *at, size_t bytes, const void *more, s
 {
     struct growing *growing = ev->growing;
     for (unsigned i = 0; i < EV_GROWING; i++) {
-        if (growing[i].at != at || growing[i].used != bytes ||
-            growing[i].room - bytes < more_bytes)
+        if (growing[i].at != at || growing[i].used != bytes || growing[i].room - bytes < more_bytes)
             continue;
         if (!ev_spend(ev, more_bytes / BYTES_PER_FUEL))
             return NULL;

@@ -96,14 +96,13 @@ bool native_tonumber(struct ev *ev, const struct rv_json *in, const struct rv_js
                     value_brief(in).text);
 }
 
-bool text_find(struct ev *ev, struct rv_str text, struct rv_str wanted, size_t from,
-               size_t *ret_at)
+bool text_find(struct ev *ev, struct rv_str text, struct rv_str wanted, size_t from, size_t *ret_at)
 {
     size_t at = from;
     while (at + wanted.len <= text.len) {
-        const char *first =
-            wanted.len == 0 ? text.at + at
-                            : memchr(text.at + at, wanted.at[0], text.len - wanted.len - at + 1);
+        const char *first = wanted.len == 0 ? text.at + at
+                                            : memchr(text.at + at, wanted.at[0],
+                                                     text.len - wanted.len - at + 1);
         if (first == NULL)
             break;
         at = (size_t)(first - text.at);

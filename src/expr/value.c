@@ -131,8 +131,8 @@ bool value_sort_members(struct ev *ev, const struct rv_json_member **members, si
 
 static const struct rv_json_member **members_sorted(struct ev *ev, const struct rv_json *object)
 {
-    const struct rv_json_member **members =
-        ev_take(ev, ((size_t)object->len + 1) * sizeof *members);
+    const struct rv_json_member **members = ev_take(ev,
+                                                    ((size_t)object->len + 1) * sizeof *members);
     for (uint32_t i = 0; members != NULL && i < object->len; i++)
         members[i] = &object->u.members[i];
     return members != NULL && value_sort_members(ev, members, object->len) ? members : NULL;
@@ -191,8 +191,7 @@ static int value_rank(const struct rv_json *value)
     return value->type == RV_JSON_BOOL && value->truth ? 10 * RV_JSON_BOOL + 1 : 10 * value->type;
 }
 
-bool value_compare(struct ev *ev, const struct rv_json *a, const struct rv_json *b,
-                   int *ret_order)
+bool value_compare(struct ev *ev, const struct rv_json *a, const struct rv_json *b, int *ret_order)
 {
     int rank_a = value_rank(a);
     int rank_b = value_rank(b);
@@ -238,8 +237,7 @@ static bool measure_container(struct ev *ev, const struct rv_json *value, unsign
     size_t bytes = 2 + (size_t)value->len;
     for (uint32_t i = 0; i < value->len; i++) {
         bool object = value->type == RV_JSON_OBJECT;
-        const struct rv_json *item =
-            object ? &value->u.members[i].value : &value->u.items[i];
+        const struct rv_json *item = object ? &value->u.members[i].value : &value->u.items[i];
         size_t item_bytes;
         if (!value_measure(ev, item, depth_max - 1, &item_bytes))
             return false;

@@ -93,10 +93,9 @@ enum rv_err alert_unheard(struct rv_scheduler *s, int64_t unheard, struct rv_str
         .id = rv_id_make(&s->ids, s->batch.now).value,
         .kind = RV_ALERT_UNDELIVERABLE,
         .raised_at = s->batch.now,
-        .message = rv_arena_printf(s->batch.arena,
-                                   "the alerts' webhook has not taken alert %s: %.*s",
-                                   rv_task_text((struct rv_task_id){unheard}, id).at,
-                                   RV_STR_FMT(why)),
+        .message = rv_arena_printf(
+            s->batch.arena, "the alerts' webhook has not taken alert %s: %.*s",
+            rv_task_text((struct rv_task_id){unheard}, id).at, RV_STR_FMT(why)),
         .source = RV_STR(UNHEARD_SOURCE),
     };
     s->batch.unheard = true;

@@ -20,8 +20,8 @@ void backup_act(struct rv_scheduler *s, struct pending *p)
         err = s->options.copies.open(s->options.copies.self, &backup->copy);
     pending_unlink(&s->batch.calls, p);
     if (err == RV_OK)
-        log_event(s, RV_LOG_INFO, "backup",
-                  rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}",
-                                  (long long)backup->copy->bytes));
+        log_event(
+            s, RV_LOG_INFO, "backup",
+            rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}", (long long)backup->copy->bytes));
     finish(s, p, err, err == RV_OK ? RV_STR_NONE : refusal_text(err));
 }

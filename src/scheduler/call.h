@@ -364,7 +364,7 @@ struct rv_call_select {
     struct rv_task_id *ids;   /* found so far, the newest first */
     size_t count;
     size_t room;
-    bool whole; /* they are all */
+    bool whole;                                        /* they are all */
     struct rv_selected_task shown[RV_SELECTION_SHOWN]; /* out */
     size_t shown_count;
 };

@@ -22,9 +22,9 @@ struct rv_counts {
     uint64_t alerts[RV_ALERT_KIND_COUNT];
     uint64_t findings; /* tasks that the supervisor moved on: expiries, retries, timers */
     uint64_t batches;
-    uint64_t batches_refused; /* by the store, for now */
-    uint64_t calls;           /* in all batches */
-    int64_t open_tasks;       /* as far as this instance has heard */
+    uint64_t batches_refused;          /* by the store, for now */
+    uint64_t calls;                    /* in all batches */
+    int64_t open_tasks;                /* as far as this instance has heard */
     struct rv_histogram hand_out_wait; /* from when a step was ready to its attempt */
     struct rv_histogram attempt;
     struct rv_histogram batch;

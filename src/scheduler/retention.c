@@ -8,8 +8,8 @@
 #include "base/time.h"
 
 enum {
-    ROWS_MAX = 128, /* of a piece: about half a millisecond */
-    PAUSE_MS = 10,  /* between two pieces */
+    ROWS_MAX = 128,   /* of a piece: about half a millisecond */
+    PAUSE_MS = 10,    /* between two pieces */
     ROUND_PART = 100, /* a round begins after this part of the time */
     ROUND_MS_MAX = 60 * RV_SECOND_MS,
     ROUND_MS_MIN = RV_SECOND_MS

@@ -65,12 +65,12 @@ struct rv_scheduler_options {
     size_t polls_parked_max;  /* 0: RV_POLLS_PARKED_MAX */
     size_t findings_max;      /* due tasks decided in one batch; 0, and at most, RV_FINDINGS_MAX */
     size_t scan_rows_max;     /* of a piece of the scan; 0, and at most, RV_SCAN_ROWS_MAX */
-    int64_t retain_ms; /* finished tasks are kept for so long; 0: for ever */
+    int64_t retain_ms;        /* finished tasks are kept for so long; 0: for ever */
     struct rv_scheduler_mono mono; /* asked when the store's clock is; NULL: never */
     struct rv_scheduler_log log;
     struct rv_scheduler_copies copies; /* open NULL: this store has none */
     struct rv_scheduler_outlet outlet; /* send NULL: this server has no webhooks */
-    struct rv_str alert_url; /* borrowed: the webhook that alerts go to; absent: none */
+    struct rv_str alert_url;           /* borrowed: the webhook that alerts go to; absent: none */
     struct rv_scheduler_spans spans;   /* take NULL: nobody watches */
 };
 

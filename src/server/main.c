@@ -5,7 +5,7 @@
 
 int main(int argc, char **argv)
 {
-    static const struct rv_cli_server server = {.serve = rv_cmd_serve, .at_rest = rv_at_rest,
-                                                .check = rv_check, .look = rv_at_rest_look};
+    static const struct rv_cli_server server = {
+        .serve = rv_cmd_serve, .at_rest = rv_at_rest, .check = rv_check, .look = rv_at_rest_look};
     return rv_cli_run(argc, argv, &server);
 }

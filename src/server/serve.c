@@ -144,8 +144,8 @@ static bool time_read(const char *text, int64_t *ret_ms)
     static const struct {
         const char *name;
         int64_t ms;
-    } units[] = {{"ms", 1}, {"s", RV_SECOND_MS}, {"m", RV_MINUTE_MS}, {"h", RV_HOUR_MS},
-                 {"d", RV_DAY_MS}};
+    } units[] = {
+        {"ms", 1}, {"s", RV_SECOND_MS}, {"m", RV_MINUTE_MS}, {"h", RV_HOUR_MS}, {"d", RV_DAY_MS}};
     char *end = NULL;
     if (rv_duration_parse(rv_str_of(text), ret_ms) == RV_OK)
         return *ret_ms > 0;

@@ -15,11 +15,11 @@ struct rv_definition;
 
 /* What is wrong with a document, for the one who wrote it. */
 struct rv_definition_fault {
-    struct rv_str pointer;   /* RFC 6901, of the value (or of the member whose key is at fault) */
-    bool at_key;             /* the member's name is at fault, not its value */
-    size_t offset;           /* bytes into the string value, for a fault inside an expression */
-    struct rv_str message;   /* what is wrong and the cure, without the place */
-    bool unsupported;        /* valid DSL that is not supported yet */
+    struct rv_str pointer; /* RFC 6901, of the value (or of the member whose key is at fault) */
+    bool at_key;           /* the member's name is at fault, not its value */
+    size_t offset;         /* bytes into the string value, for a fault inside an expression */
+    struct rv_str message; /* what is wrong and the cure, without the place */
+    bool unsupported;      /* valid DSL that is not supported yet */
 };
 
 /* The DSL's document as a JSON tree (the yaml room makes one from YAML). Checks it against the

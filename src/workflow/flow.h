@@ -21,15 +21,15 @@
 
 struct rv_flow_env {
     const struct rv_definition *definition;
-    struct rv_arena *arena;        /* everything in the stop lives here, or in bytes passed in */
+    struct rv_arena *arena; /* everything in the stop lives here, or in bytes passed in */
     int64_t now;
-    struct rv_str task;            /* $workflow.id */
-    int64_t started_at;            /* $workflow.startedAt */
-    struct rv_str workflow_input;  /* the task's raw input: $workflow.input */
-    struct rv_str context;         /* $context; absent: null */
-    struct rv_str undo;            /* $undo while compensating; absent: the variable is null */
-    int64_t fuel;                  /* for this command, counted down (limits.h) */
-    uint32_t inline_steps;         /* how many steps it may run here, counted down */
+    struct rv_str task;           /* $workflow.id */
+    int64_t started_at;           /* $workflow.startedAt */
+    struct rv_str workflow_input; /* the task's raw input: $workflow.input */
+    struct rv_str context;        /* $context; absent: null */
+    struct rv_str undo;           /* $undo while compensating; absent: the variable is null */
+    int64_t fuel;                 /* for this command, counted down (limits.h) */
+    uint32_t inline_steps;        /* how many steps it may run here, counted down */
 };
 
 enum rv_flow_stop_kind {
@@ -71,8 +71,8 @@ RV_CHECK enum rv_err rv_flow_start(struct rv_flow_env *env, struct rv_str input,
                                    struct rv_flow_stop *ret_stop);
 /* Starts the compensation steps of `node` (undo way RV_UNDO_STEPS) on `data`, the transformed input
  * that the forward step had; env->undo is its $undo. */
-RV_CHECK enum rv_err rv_flow_start_undo(struct rv_flow_env *env, uint32_t node,
-                                        struct rv_str data, struct rv_flow_stop *ret_stop);
+RV_CHECK enum rv_err rv_flow_start_undo(struct rv_flow_env *env, uint32_t node, struct rv_str data,
+                                        struct rv_flow_stop *ret_stop);
 /* Goes on after a WAIT or a BUDGET stop. */
 RV_CHECK enum rv_err rv_flow_go_on(struct rv_flow_env *env, struct rv_str frames,
                                    struct rv_flow_stop *ret_stop);

@@ -13,14 +13,13 @@ static double nanoseconds(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-static const char input_text[] =
-    "{\"id\":17,\"a\":{\"b\":\"x\",\"c\":[1,2,3]},\"name\":\"Ada\","
-    "\"items\":[{\"n\":2,\"price\":9.5},"
-    "{\"n\":1,\"price\":20},{\"n\":7,\"price\":1}]}";
+static const char input_text[] = "{\"id\":17,\"a\":{\"b\":\"x\",\"c\":[1,2,3]},\"name\":\"Ada\","
+                                 "\"items\":[{\"n\":2,\"price\":9.5},"
+                                 "{\"n\":1,\"price\":20},{\"n\":7,\"price\":1}]}";
 
 /* The best of some runs, so that a neighbour on the machine does not count. */
-static double measure(const struct rv_expr *expr, const struct rv_json *in,
-                      struct rv_arena *memory, int64_t fuel, int rounds, int64_t *ret_fuel_used)
+static double measure(const struct rv_expr *expr, const struct rv_json *in, struct rv_arena *memory,
+                      int64_t fuel, int rounds, int64_t *ret_fuel_used)
 {
     double best = 1e18;
     for (int run = 0; run < 5; run++) {
@@ -59,8 +58,8 @@ static void bench(const char *name, const char *text, int rounds)
     rv_arena_init(&memory, RV_EXPRESSION_BYTES_MAX);
     if (rv_json_parse(&arena, rv_str_of(input_text), RV_JSON_DEPTH_MAX, &in, NULL) != RV_OK)
         exit(1);
-    double ns =
-        measure(compiled(&arena, text), &in, &memory, RV_FUEL_PER_EXPRESSION, rounds, &fuel);
+    double ns = measure(compiled(&arena, text), &in, &memory, RV_FUEL_PER_EXPRESSION, rounds,
+                        &fuel);
     printf("expr.%s %.0f ns (%.1f ns a unit of fuel)\n", name, ns, ns / (double)(fuel ? fuel : 1));
     rv_arena_done(&arena);
     rv_arena_done(&memory);

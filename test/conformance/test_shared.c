@@ -175,9 +175,8 @@ static void lost_transactions_are_told_once_and_never_were(void **state)
     assert_null(tasks[1]);
     const struct rv_task *open[4];
     size_t count;
-    assert_int_equal(s->ops->scan_open(s->store, &s->arena, (struct rv_task_id){0}, 4, open,
-                                       &count),
-                     RV_OK);
+    assert_int_equal(
+        s->ops->scan_open(s->store, &s->arena, (struct rv_task_id){0}, 4, open, &count), RV_OK);
     assert_int_equal(count, 1);
     s->ops->rollback(s->store);
     begin(other); /* which has lost nothing of its own */

@@ -286,8 +286,8 @@ static void the_alert_of_a_delivery_is_its_own(void **state)
 static void an_alert_waits_in_a_row_of_its_own(void **state)
 {
     struct subject *s = *state;
-    struct rv_delivery rows[PAGE], row, to = {.destination = RV_STR("https://b"),
-                                              .url = RV_STR("https://b/call")};
+    struct rv_delivery rows[PAGE], row,
+        to = {.destination = RV_STR("https://b"), .url = RV_STR("https://b/call")};
     struct rv_delivery delivery = delivery_of(TASK_BASE, 1, "https://a");
     bear(s, TASK_BASE);
     struct rv_alert failed = {

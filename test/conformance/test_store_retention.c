@@ -55,9 +55,8 @@ static void put(struct subject *s, int64_t id, enum rv_task_state state, int64_t
     task.ended_at = ended_at;
     change.task = &task;
     change.revision_before = 0;
-    struct rv_key_row key = {rv_arena_printf(&s->arena, "key of %lld", (long long)id),
-                             RV_STR("hash"),
-                             {id}};
+    struct rv_key_row key = {
+        rv_arena_printf(&s->arena, "key of %lld", (long long)id), RV_STR("hash"), {id}};
     struct rv_alert alert = random_alert(s, &prng, id + 1, id);
     struct rv_message messages[2] = {random_message(s, &prng, id, 1),
                                      random_message(s, &prng, id, 2)};
@@ -164,10 +163,8 @@ static void a_task_stays_until_its_messages_have_arrived(void **state)
                                    .destination = RV_STR("d"),
                                    .url = RV_STR("u")};
     struct rv_task task = plain_task(MADE_AT(10), 1);
-    struct rv_change change = {.task = &task,
-                               .messages = &message,
-                               .messages_count = 1,
-                               .delivery = &delivery};
+    struct rv_change change = {
+        .task = &task, .messages = &message, .messages_count = 1, .delivery = &delivery};
     task.state = RV_TASK_PROCESSED;
     task.ended_at = OLD;
     subject_commit_all(s, &change, 1);
@@ -315,12 +312,12 @@ static void what_was_deleted_comes_back_with_the_history(void **state)
 
 static void put_alert(struct subject *s, int64_t id, int64_t acked_at)
 {
-    struct rv_raise raise = {.alert = {.id = id,
-                                       .kind = RV_ALERT_REPORTED,
-                                       .raised_at = 1,
-                                       .acked_at = acked_at,
-                                       .source = rv_arena_printf(&s->arena, "of %lld",
-                                                                 (long long)id)}};
+    struct rv_raise raise = {
+        .alert = {.id = id,
+                  .kind = RV_ALERT_REPORTED,
+                  .raised_at = 1,
+                  .acked_at = acked_at,
+                  .source = rv_arena_printf(&s->arena, "of %lld", (long long)id)}};
     struct rv_batch batch = {.raises = &raise, .raises_count = 1, .number = ++s->number};
     int64_t now;
     assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
@@ -334,7 +331,7 @@ static void alerts_of_no_task_go_when_somebody_has_seen_them(void **state)
     struct rv_alert rows[8];
     size_t count = 0, tasks = 0;
     put(s, MADE_AT(10), RV_TASK_ERROR, 0);
-    put_alert(s, 1, 0);     /* nobody has */
+    put_alert(s, 1, 0); /* nobody has */
     put_alert(s, 2, OLD);
     put_alert(s, 3, BY);
     put_alert(s, 4, YOUNG); /* of late */

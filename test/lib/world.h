@@ -19,10 +19,10 @@ struct world_ground {
     enum rv_err (*open)(struct world *w, struct rv_store **ret_store);
     /* Told when the scheduler and its store are entered and left; NULL: nobody looks. */
     void (*product)(struct world *w, bool inside);
-    void *self;     /* of the two */
-    int64_t now;    /* what the wall clock shows at first; 0: anything */
+    void *self;                        /* of the two */
+    int64_t now;                       /* what the wall clock shows at first; 0: anything */
     struct rv_scheduler_outlet outlet; /* where messages leave; send NULL: nowhere */
-    struct rv_str alert_url; /* where alerts go; absent: nowhere */
+    struct rv_str alert_url;           /* where alerts go; absent: nowhere */
     bool may_break; /* the store may end the process: nothing runs any more then */
 };
 
@@ -37,10 +37,10 @@ struct world {
     int64_t mono;
     uint64_t serial;
     int restarts;
-    int alerts;              /* log lines of alerts */
+    int alerts;         /* log lines of alerts */
     int histories_lost; /* log lines that say so */
     int batches_failed;
-    bool broke; /* its store has ended the process */
+    bool broke;               /* its store has ended the process */
     struct rv_call *out[256]; /* calls not yet freed */
     size_t out_count;
 };

@@ -194,10 +194,8 @@ static void a_dead_webhook_delays_no_submitter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENARIO(an_alert_is_sent_and_taken_once),
-        SCENARIO(a_server_that_dies_sends_it_again),
-        SCENARIO(a_dead_webhook_calls_once),
-        SCENARIO(one_that_was_seen_may_call_again),
+        SCENARIO(an_alert_is_sent_and_taken_once),    SCENARIO(a_server_that_dies_sends_it_again),
+        SCENARIO(a_dead_webhook_calls_once),          SCENARIO(one_that_was_seen_may_call_again),
         SCENARIO(a_dead_webhook_delays_no_submitter),
     };
     return cmocka_run_group_tests_name("alert_webhook", tests, NULL, NULL);

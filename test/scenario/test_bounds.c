@@ -91,11 +91,13 @@ static void heavy_replies_take_turns(void **state)
 {
     enum { REPLIES = 12 };
     struct world *w = *state;
-    world_publish(w, DOCUMENT("then-counts") "do:\n"
-                     "  - ask: {call: agent}\n"
-                     "  - first: {set: {n: 1}}\n"
-                     "  - add: {set: {n: '${ .n + 1 }'}}\n"
-                     "  - again: {switch: [{more: {when: '.n < 1000', then: add}}]}\n");
+    world_publish(
+        w,
+        DOCUMENT("then-counts") "do:\n"
+                                "  - ask: {call: agent}\n"
+                                "  - first: {set: {n: 1}}\n"
+                                "  - add: {set: {n: '${ .n + 1 }'}}\n"
+                                "  - again: {switch: [{more: {when: '.n < 1000', then: add}}]}\n");
     struct rv_call *tasks = submit_many(w, "then-counts", REPLIES);
     struct rv_call *poll = world_poll(w, "agent", "i1", REPLIES);
     assert_int_equal(poll->u.poll.requests_count, REPLIES);
@@ -196,9 +198,8 @@ static struct rv_call *park_all(struct world *w, char (*names)[16])
                                         .wait_ms = 20000};
         batch[i % RV_BATCH_COMMANDS_MAX] = call;
         if (i % RV_BATCH_COMMANDS_MAX == RV_BATCH_COMMANDS_MAX - 1)
-            assert_int_equal(rv_scheduler_run_batch(w->scheduler, batch, RV_BATCH_COMMANDS_MAX,
-                                                    w->mono),
-                             RV_OK);
+            assert_int_equal(
+                rv_scheduler_run_batch(w->scheduler, batch, RV_BATCH_COMMANDS_MAX, w->mono), RV_OK);
     }
     return parked;
 }

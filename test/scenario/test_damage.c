@@ -57,8 +57,8 @@ static enum rv_err sqlite_open(struct world *w, struct rv_store **ret_store)
 
 static void open_at(struct world *w, int64_t now, bool may_break)
 {
-    world_open_on(w, (struct world_ground){
-                         .open = sqlite_open, .now = now, .may_break = may_break});
+    world_open_on(w,
+                  (struct world_ground){.open = sqlite_open, .now = now, .may_break = may_break});
 }
 
 static void base_tasks(struct world *w)
@@ -167,9 +167,9 @@ static struct edit edit_begin(void)
 {
     struct edit edit = {.seal = rv_seal_new(NULL)};
     assert_non_null(edit.seal);
-    assert_int_equal(sqlite3_open_v2(store.path, &edit.db, SQLITE_OPEN_READWRITE,
-                                     rv_seal_name(edit.seal)),
-                     SQLITE_OK);
+    assert_int_equal(
+        sqlite3_open_v2(store.path, &edit.db, SQLITE_OPEN_READWRITE, rv_seal_name(edit.seal)),
+        SQLITE_OK);
     execute(edit.db, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA ignore_check_constraints = ON");
     return edit;
 }
@@ -205,6 +205,7 @@ static void column_draw(sqlite3 *db, struct rv_prng *prng, const char *table, ch
 
 static const char *value_draw(struct rv_prng *prng)
 {
+    /* clang-format off */
     static const char *const values[] = {
         "NULL", "-1", "0", "1", "2", "3", "7", "255", "256", "4294967295", "4294967296",
         "9223372036854775807", "-9223372036854775808", "1000001000", "1000000000", "'x'", "''",
@@ -214,14 +215,15 @@ static const char *value_draw(struct rv_prng *prng)
         "'compensated'", "'skipped'", "'open'", "'revoked'", "'done'", "'failed'", "'expired'",
         "'none'", "'unknown'", "'undo'", "'forward'", "'call'", "'wait'", "'inline'",
         "'inventory'", "'payment'"};
+    /* clang-format on */
     return values[rv_prng_below(prng, sizeof values / sizeof values[0])];
 }
 
 /* One value of one row of the task; false: it has no such row. */
 static bool value_spoil(sqlite3 *db, struct rv_prng *prng, struct rv_task_id task, char *told)
 {
-    static const char *const tables[] = {"task", "task", "step", "step", "step", "attempt",
-                                         "late_reply", "alert"};
+    static const char *const tables[] = {"task", "task",    "step",       "step",
+                                         "step", "attempt", "late_reply", "alert"};
     const char *table = tables[rv_prng_below(prng, sizeof tables / sizeof tables[0])];
     bool of_task = strcmp(table, "task") == 0;
     char column[64];
@@ -229,8 +231,8 @@ static bool value_spoil(sqlite3 *db, struct rv_prng *prng, struct rv_task_id tas
     snprintf(told, 400,
              "UPDATE %s SET %s = %s WHERE rowid IN (SELECT rowid FROM %s WHERE %s = %lld"
              " ORDER BY rowid LIMIT 1 OFFSET %d)",
-             table, column, value_draw(prng), table, of_task ? "id" : "task",
-             (long long)task.value, of_task ? 0 : (int)rv_prng_below(prng, 4));
+             table, column, value_draw(prng), table, of_task ? "id" : "task", (long long)task.value,
+             of_task ? 0 : (int)rv_prng_below(prng, 4));
     if (strcmp(table, "attempt") == 0) /* which has no rowid */
         snprintf(told, 400, "UPDATE attempt SET %s = %s WHERE task = %lld", column,
                  value_draw(prng), (long long)task.value);
@@ -251,12 +253,12 @@ static void rows_spoil(struct rv_prng *prng, struct rv_task_id task, char *told)
 static void agent_turn(struct world *w, const char *agent)
 {
     struct rv_call *poll = world_call(w, RV_CALL_POLL);
-    poll->u.poll = (struct rv_poll){.agent = rv_str_of(agent),
-                                    .instance = RV_STR("late"),
-                                    .boot = RV_STR("b"),
-                                    .poll = rv_arena_printf(&poll->arena, "%s-%d", agent,
-                                                            (int)w->serial),
-                                    .max = 8};
+    poll->u.poll = (struct rv_poll){
+        .agent = rv_str_of(agent),
+        .instance = RV_STR("late"),
+        .boot = RV_STR("b"),
+        .poll = rv_arena_printf(&poll->arena, "%s-%d", agent, (int)w->serial),
+        .max = 8};
     assert_true(world_run(w, poll));
     for (size_t i = 0; i < poll->u.poll.requests_count; i++)
         (void)world_done(w, poll->u.poll.requests[i], "{\"n\":1}");
@@ -278,8 +280,8 @@ static size_t count_open(struct world *w, int hit)
 /* Every list that an operator may ask for. */
 static void lists_read(struct world *w, struct rv_task_id task)
 {
-    static const enum rv_call_kind kinds[] = {RV_CALL_TASKS, RV_CALL_STEPS, RV_CALL_ATTEMPTS,
-                                              RV_CALL_LATE, RV_CALL_ALERTS, RV_CALL_SHOW};
+    static const enum rv_call_kind kinds[] = {RV_CALL_TASKS, RV_CALL_STEPS,  RV_CALL_ATTEMPTS,
+                                              RV_CALL_LATE,  RV_CALL_ALERTS, RV_CALL_SHOW};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct rv_call *call = world_call(w, kinds[i]);
         if (kinds[i] == RV_CALL_SHOW)
@@ -430,8 +432,7 @@ static bool opens_at_all(void)
     struct rv_store *opened;
     struct rv_store_sqlite_fault fault;
     struct world w = {.now = store.now};
-    struct rv_store_sqlite_options options = {.path = store.path,
-                                              .clock = {world_now, &w}};
+    struct rv_store_sqlite_options options = {.path = store.path, .clock = {world_now, &w}};
     enum rv_err err = rv_store_sqlite_open(&options, &opened, &fault);
     if (err != RV_OK)
         return false;

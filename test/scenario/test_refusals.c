@@ -207,10 +207,8 @@ static struct rv_call *submit_call(struct world *w, size_t count)
     struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
     struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, count);
     for (size_t i = 0; i < count; i++)
-        items[i] = (struct rv_submission){.space = RV_STR("shop"),
-                                          .name = RV_STR("order"),
-                                          .input = RV_STR("{}"),
-                                          .priority = 5};
+        items[i] = (struct rv_submission){
+            .space = RV_STR("shop"), .name = RV_STR("order"), .input = RV_STR("{}"), .priority = 5};
     call->u.submit.items = items;
     call->u.submit.count = count;
     call->u.submit.batch = count > 1;

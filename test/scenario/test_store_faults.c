@@ -221,16 +221,16 @@ static void play_check(struct play *p)
         assert_int_equal(world_count_alerts(p->w, p->tasks[i], RV_ALERT_OFFENDER), 0);
     }
     for (size_t i = 0; i < p->acked_count; i++)
-        assert_string_equal(rv_step_state_text(
-                                world_step(p->w, p->acked[i].task, p->acked[i].number)->state),
-                            "processed");
+        assert_string_equal(
+            rv_step_state_text(world_step(p->w, p->acked[i].task, p->acked[i].number)->state),
+            "processed");
 }
 
 static void play_open(struct play *p, struct world *w, struct store_faults *faults)
 {
-    *p = (struct play){.w = w,
-                       .agents = {{.name = "inventory", .instance = "i1"},
-                                  {.name = "payment", .instance = "p1"}}};
+    *p = (struct play){
+        .w = w,
+        .agents = {{.name = "inventory", .instance = "i1"}, {.name = "payment", .instance = "p1"}}};
     world_open_faulty(w, faults);
     play_publish(p);
     faults->calls = 0;

@@ -140,9 +140,8 @@ static const struct page pages[] = {
      "{\"steps\":[{\"step\":\"" TASK "-1\",\"reference\":\"/do/0/reserve\",\"state\":"
      "\"processing\",\"agent\":\"inventory\",\"attempt\":1,\"input\":{\"sku\":\"a\"}}]}"},
     {"/v1/tasks/" TASK "/late-replies", "{\"lateReplies\":[]}"},
-    {"/v1/tasks/" TASK "/skip",
-     "{\"task\":\"" TASK "\",\"state\":\"processing\","
-     "\"suspendedAt\":\"2026-11-21T01:30:00.000Z\"}"},
+    {"/v1/tasks/" TASK "/skip", "{\"task\":\"" TASK "\",\"state\":\"processing\","
+                                "\"suspendedAt\":\"2026-11-21T01:30:00.000Z\"}"},
     {"/v1/tasks/" TASK "/cancel", "{\"task\":\"" TASK "\",\"state\":\"cancelled\"}"},
     {"/v1/tasks/" TASK,
      "{\"task\":\"" TASK "\",\"workflow\":\"shop/order:1.0.0\",\"state\":\"processing\","
@@ -258,8 +257,7 @@ static int nothing_at_rest(const char *store, const char *method, const char *ta
 
 static int command_once(const struct command *command)
 {
-    static const struct rv_cli_server server = {.serve = serve_nothing,
-                                                .at_rest = nothing_at_rest};
+    static const struct rv_cli_server server = {.serve = serve_nothing, .at_rest = nothing_at_rest};
     char kept[9][128];
     char *argv[10];
     int argc = 0;

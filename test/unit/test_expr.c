@@ -49,8 +49,8 @@ static enum rv_err evaluate(struct fixture *f, const char *text, const char *inp
     if (err != RV_OK)
         fail_msg("%s: %.*s", text, RV_STR_FMT(f->fault.message));
     assert_int_equal(rv_json_parse(&f->arena, rv_str_of(input), 64, &in, NULL), RV_OK);
-    assert_int_equal(
-        rv_json_parse(&f->arena, RV_STR("{\"user\":\"u1\"}"), 64, &values[0], NULL), RV_OK);
+    assert_int_equal(rv_json_parse(&f->arena, RV_STR("{\"user\":\"u1\"}"), 64, &values[0], NULL),
+                     RV_OK);
     values[1] = rv_json_of_real(42);
     err = rv_expr_eval(expr, &in, values, &budget, &f->memory, &value, &f->fault);
     rv_buf_reset(&f->text);
@@ -113,12 +113,12 @@ static const struct {
     {"\"a\\(1+1)b\\(\"c\")d\"", "null", "[\"a2bcd\"]"},
     {"[\"\\(1,2) \\(3,4)\"]", "null", "[[\"1 3\",\"2 3\",\"1 4\",\"2 4\"]]"},
     {"@base64 \"x\\(.)y\", @html \"<\\(.)>\", @uri \"q=\\(.)\", @json \"j\\(.)\", @text \"t"
-     "\\(.)\"", "\"<&é'\\\">\"",
+     "\\(.)\"",
+     "\"<&é'\\\">\"",
      "[\"xPCbDqSciPg==y\",\"<&lt;&amp;é&#39;&quot;&gt;>\",\"q=%3C%26%C3%A9%27%22%3E\",\"j"
      "\\\"<&é'\\\\\\\">\\\"\",\"t<&é'\\\">\"]"},
     {"@sh \"echo \\(.)\"", "\"it's\"", "[\"echo 'it'\\\\''s'\"]"},
-    {"[@base64,(@base64|@base64d)]", "\"hello wörld\"",
-     "[[\"aGVsbG8gd8O2cmxk\",\"hello wörld\"]]"},
+    {"[@base64,(@base64|@base64d)]", "\"hello wörld\"", "[[\"aGVsbG8gd8O2cmxk\",\"hello wörld\"]]"},
     {"@csv,@tsv", "[1,\"a\\\"b\",null,true,\"t\\tx\\\\\"]",
      "[\"1,\\\"a\\\"\\\"b\\\",,true,\\\"t\\tx\\\\\\\"\",\"1\\ta\\\"b\\t\\ttrue\\tt\\\\tx"
      "\\\\\\\\\"]"},
@@ -208,7 +208,8 @@ static const struct {
      "[[{\"key\":\"b\",\"value\":1},{\"key\":\"a\",\"value\":2}]]"},
     {"from_entries",
      "[{\"key\":\"a\",\"value\":1},{\"k\":\"b\",\"v\":2},{\"name\":\"c\",\"Value\":3},{\"key"
-     "\":1,\"value\":4}]", "[{\"a\":1,\"b\":2,\"c\":3,\"1\":4}]"},
+     "\":1,\"value\":4}]",
+     "[{\"a\":1,\"b\":2,\"c\":3,\"1\":4}]"},
     {"with_entries(.value+=1)", "{\"a\":1,\"b\":2}", "[{\"a\":2,\"b\":3}]"},
     {"with_entries(select(.value>1))", "{\"a\":1,\"b\":2}", "[{\"b\":2}]"},
     {"min,max,sort,unique,reverse", "[3,1,2,1]", "[1,3,[1,1,2,3],[1,2,3],[1,2,1,3]]"},
@@ -352,8 +353,8 @@ static void every_construct_gives_what_jq_gives(void **state)
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         struct fixture f;
         fixture_init(&f);
-        struct rv_str all =
-            rv_arena_printf(&f.arena, "[%s\n]", results[i].text); /* a comment ends at the line */
+        struct rv_str all = rv_arena_printf(&f.arena, "[%s\n]",
+                                            results[i].text); /* a comment ends at the line */
         if (evaluate(&f, all.at, results[i].input) != RV_OK)
             fail_msg("%s: %.*s", results[i].text, RV_STR_FMT(f.fault.message));
         if (!rv_str_is(rv_buf_str(&f.text), results[i].outputs))
@@ -470,8 +471,7 @@ static void errors_name_the_place_and_the_reason(void **state)
         fixture_init(&f);
         assert_int_equal(evaluate(&f, errors[i].text, errors[i].input), RV_ERR_INVALID);
         if (f.fault.offset != errors[i].offset || !rv_str_is(f.fault.message, errors[i].message))
-            fail_msg("%s: %zu: %.*s", errors[i].text, f.fault.offset,
-                     RV_STR_FMT(f.fault.message));
+            fail_msg("%s: %zu: %.*s", errors[i].text, f.fault.offset, RV_STR_FMT(f.fault.message));
         fixture_done(&f);
     }
 }
@@ -481,8 +481,7 @@ static void a_raised_value_is_handed_out(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    assert_int_equal(evaluate(&f, "error({type: \"declined\", status: 402})", "1"),
-                     RV_ERR_INVALID);
+    assert_int_equal(evaluate(&f, "error({type: \"declined\", status: 402})", "1"), RV_ERR_INVALID);
     assert_true(rv_str_is(rv_json_str(rv_json_get(&f.fault.value, RV_STR("type"))), "declined"));
     fixture_done(&f);
 }
@@ -594,8 +593,7 @@ static void the_compiler_names_the_place_and_the_cure(void **state)
         fixture_init(&f);
         assert_int_equal(compile(&f, rv_str_of(faults[i].text), &expr), faults[i].err);
         if (f.fault.offset != faults[i].offset || !rv_str_is(f.fault.message, faults[i].message))
-            fail_msg("%s: %zu: %.*s", faults[i].text, f.fault.offset,
-                     RV_STR_FMT(f.fault.message));
+            fail_msg("%s: %zu: %.*s", faults[i].text, f.fault.offset, RV_STR_FMT(f.fault.message));
         fixture_done(&f);
     }
 }
@@ -616,9 +614,9 @@ static void numbers_that_nobody_computes_with_keep_their_digits(void **state)
     (void)state;
     struct fixture f;
     fixture_init(&f);
-    assert_int_equal(evaluate(&f, "{a: .a, b: 12345678901234567891234567890}",
-                              "{\"a\":100000000000000000001}"),
-                     RV_OK);
+    assert_int_equal(
+        evaluate(&f, "{a: .a, b: 12345678901234567891234567890}", "{\"a\":100000000000000000001}"),
+        RV_OK);
     assert_true(rv_str_is(rv_buf_str(&f.text),
                           "{\"a\":100000000000000000001,\"b\":12345678901234567891234567890}"));
     fixture_done(&f);

@@ -26,6 +26,7 @@ extern char **environ;
 
 enum { BATCHES = 12, CASES = 120, DEPTH_MAX = 4, OUTPUTS_MAX = 20, FILE_BYTES_MAX = 1 << 24 };
 
+/* clang-format off */
 /* What can stand for an expression: %e an expression, %g a generator, %s a string, %n a number,
  * %k a name. A `g` in front marks those with any number of outputs. */
 static const char *const forms[] = {
@@ -81,6 +82,7 @@ static const char *const generators[] = {
 static const char *const strings[] = {
     "\"a\"", "\"b\"", "\"ab\"", "\"\"", "\"a,b\"", "\"1\"", "\"x y\"",
 };
+/* clang-format on */
 static const char *const numbers[] = {"0", "1", "2", "-1", "3", "10", "0.5", "-2"};
 static const char *const wholes[] = {"0", "1", "2", "-1", "3", "-2"};
 static const char *const names[] = {"a", "b", "c"};
@@ -90,7 +92,7 @@ static const char *const names[] = {"a", "b", "c"};
 static void write_form(struct rv_prng *prng, struct rv_buf *buf, bool generator, unsigned depth)
 {
     static const char *const leaves[] = {".", ".a", ".b", ".[0]?", ".[]?", "1", "\"a\"", "null"};
-    const char *form = depth == 0 ? PICK(prng, leaves)
+    const char *form = depth == 0  ? PICK(prng, leaves)
                        : generator ? PICK(prng, generators)
                                    : PICK(prng, forms);
     bool indexes = strchr(form, '[') != NULL;
@@ -186,8 +188,8 @@ static bool run_jq(const char *program, const char *output)
     pid_t pid;
     int status;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output,
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output, O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
     int failed = posix_spawnp(&pid, "jq", &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed != 0)
@@ -221,8 +223,8 @@ static bool same_as_jq(const struct test_case *test_case, const struct rv_json *
     struct rv_expr_budget budget = {RV_FUEL_PER_EXPRESSION};
     struct rv_json input, ours;
     rv_arena_init(&arena, RV_EXPRESSION_BYTES_MAX);
-    struct rv_str text =
-        rv_arena_printf(&arena, "[limit(%d; %.*s)]", OUTPUTS_MAX, RV_STR_FMT(test_case->text));
+    struct rv_str text = rv_arena_printf(&arena, "[limit(%d; %.*s)]", OUTPUTS_MAX,
+                                         RV_STR_FMT(test_case->text));
     if (rv_expr_compile(&arena, text, NULL, 0, &expr, &fault) != RV_OK)
         fail_msg("%.*s: %.*s", RV_STR_FMT(test_case->text), RV_STR_FMT(fault.message));
     assert_int_equal(rv_json_parse(&arena, test_case->input, 64, &input, NULL), RV_OK);

@@ -161,8 +161,7 @@ static void a_step_that_breaks_a_rule_is_told(void **state)
     (void)state;
     BREAKS("a step's number is within what the task has given out", done->number = 3);
     BREAKS("a step's number is within what the task has given out", done->number = 0);
-    BREAKS("a step that undoes names the step that it undoes, and no other does",
-           done->undoes = 2);
+    BREAKS("a step that undoes names the step that it undoes, and no other does", done->undoes = 2);
     BREAKS("a step that undoes names the step that it undoes, and no other does",
            done->direction = RV_UNDO);
     BREAKS("a step's row holds what a step can", done->unreadable = true);

@@ -32,11 +32,11 @@ struct reading {
     struct rv_copy copy; /* first: what the reader holds */
     int fd;              /* borrowed: of the database */
     int64_t pages;
-    atomic_uchar *kept;  /* owned: a bit for each page that was kept aside */
-    int kept_fd;         /* owned: page n at its place, else holes */
-    atomic_llong at;     /* the reader's: pages before this one need not be kept any more */
-    atomic_int err;      /* the store's: enum rv_err; a page could not be kept */
-    atomic_bool closed;  /* the reader's last word */
+    atomic_uchar *kept; /* owned: a bit for each page that was kept aside */
+    int kept_fd;        /* owned: page n at its place, else holes */
+    atomic_llong at;    /* the reader's: pages before this one need not be kept any more */
+    atomic_int err;     /* the store's: enum rv_err; a page could not be kept */
+    atomic_bool closed; /* the reader's last word */
 };
 
 /* ---- the mark ---- */
@@ -203,9 +203,8 @@ static enum rv_err reading_new(struct rv_sqlite *store, struct reading **ret_rea
         return RV_ERR_MEMORY;
     reading->fd = store->copier.fd;
     reading->pages = about.st_size / RV_SQLITE_PAGE_BYTES;
-    reading->copy = (struct rv_copy){.bytes = reading->pages * RV_SQLITE_PAGE_BYTES,
-                                     .read = copy_read,
-                                     .close = copy_close};
+    reading->copy = (struct rv_copy){
+        .bytes = reading->pages * RV_SQLITE_PAGE_BYTES, .read = copy_read, .close = copy_close};
     reading->kept = calloc((size_t)reading->pages / 8 + 1, sizeof *reading->kept);
     reading->kept_fd = kept_open(sqlite3_db_filename(store->db, "main"));
     if (reading->kept != NULL && reading->kept_fd >= 0) {

@@ -24,7 +24,7 @@ enum {
     LOG_HEADER_BYTES = 32,
     FRAME_HEADER_BYTES = 24, /* of each page in the log */
     FRAME_BYTES = FRAME_HEADER_BYTES + RV_SQLITE_PAGE_BYTES,
-    LOCKS_AT = 0x40000000, /* of the file: the page that SQLite locks and never writes */
+    LOCKS_AT = 0x40000000,    /* of the file: the page that SQLite locks and never writes */
     CONTROL_SEALED = 11081889 /* asks a file: bool: are its pages sealed? */
 };
 

@@ -53,8 +53,7 @@ static void release(void)
 static bool say_held(int fd)
 {
     char text[256], body[64];
-    int body_bytes = snprintf(body, sizeof body, "{\"held\":%lu,\"answered\":%lu}", held,
-                              answered);
+    int body_bytes = snprintf(body, sizeof body, "{\"held\":%lu,\"answered\":%lu}", held, answered);
     int bytes = snprintf(text, sizeof text,
                          "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                          "Content-Length: %d\r\n\r\n%s",
