@@ -304,8 +304,8 @@ run tasks --newer PT1H --workflow test/two --agent nobody
 gives "tasks: by age, workflow and agent" 0 '*pending *test/two:3.0.0*'
 run tasks --older P100Y
 gives "tasks: there are none from before the calendar" 0 'No such tasks.'
-run tasks --error-type timeout
-gives "tasks: a filter that is not offered so" 2 'needs state=error'
+run tasks --agent inventory --state processed
+gives "tasks: a filter that is not offered so" 2 'one of open tasks'
 run tasks --tag city
 gives "tasks: a tag without its text" 2 'must be NAME=VALUE'
 
