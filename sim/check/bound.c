@@ -138,15 +138,16 @@ static bool is_attended(struct world *w, const struct server *s)
 void bound_batch(struct world *w, const struct server *s, bool good)
 {
     struct bounds *b = &w->bounds;
-    int64_t most = (int64_t)w->knobs.scan_ms + SLACK_MS / 2;
+    int64_t most = (int64_t)w->knobs.scan_ms + SLACK_MS / 2; /* longer is an absence */
     if (!is_attended(w, s))
         return;
     if (!good) {
         b->seen_at = 0;
         return;
     }
-    if (b->seen_at != 0 && s->store_now > b->seen_at)
-        b->attended.ms += rv_time_earlier(s->store_now - b->seen_at, most);
+    int64_t gone = b->seen_at != 0 ? s->store_now - b->seen_at : 0;
+    if (gone > 0 && gone <= most)
+        b->attended.ms += gone;
     b->attended.batches++;
     b->seen_at = s->store_now;
     if (w->now - b->looked_at < LOOK_MS)
