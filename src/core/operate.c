@@ -31,7 +31,14 @@ static enum rv_verdict refuse_pivot(struct draft *d)
 static enum rv_verdict undo_whole(struct draft *d)
 {
     const struct rv_task *task = &d->plan->task;
-    return task->redo != 0 && task->pivot != 0 ? refuse_pivot(d) : redo_drop(d);
+    const struct rv_step *next;
+    if (task->redo == 0)
+        return RV_DECIDED;
+    if (task->pivot != 0)
+        return refuse_pivot(d);
+    RV_TRY(draft_look(d, task->redo, &next));
+    RV_TRY(undo_chain_unfinished(d, next));
+    return redo_drop(d);
 }
 
 enum rv_verdict operate_undo(struct draft *d)

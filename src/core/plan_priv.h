@@ -90,6 +90,9 @@ enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effec
 /* The steps that the stop left for good go onto the chain, but for `raiser` (may be NULL). */
 enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop *stop,
                                      const struct rv_step *raiser);
+/* The steps that a DSL retry keeps for later, in the frames of `step`, which goes on no more: they
+ * have left the open ones, but not their effects, and go onto the chain. */
+enum rv_verdict undo_chain_unfinished(struct draft *d, const struct rv_step *step);
 struct rv_str undo_facts(struct draft *d, const struct rv_step *step);
 
 /* fail.c: an error that no catch took. `raiser` is the step that raised it, NULL for the workflow

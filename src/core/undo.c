@@ -67,8 +67,7 @@ struct rv_str undo_facts(struct draft *d, const struct rv_step *step)
                            RV_STR_FMT(output), key, step->fence);
 }
 
-/* Steps that a DSL retry keeps for later have left the open ones, but not their effects. */
-static enum rv_verdict chain_unfinished(struct draft *d, const struct rv_step *step)
+enum rv_verdict undo_chain_unfinished(struct draft *d, const struct rv_step *step)
 {
     if (step->frames.at == NULL || step->direction != RV_FORWARD)
         return RV_DECIDED;
@@ -113,7 +112,7 @@ static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
 {
     struct rv_step *step;
     RV_TRY(draft_step(d, number, &step));
-    RV_TRY(chain_unfinished(d, step));
+    RV_TRY(undo_chain_unfinished(d, step));
     bool live = step->state == RV_STEP_PROCESSING && step->attempt_state == RV_ATTEMPT_OPEN;
     if (!live || RV_MUTANT_ON(NOT_REVOKED)) {
         step_leave(d, step);

@@ -60,6 +60,18 @@ static const char *const kept = DOCUMENT(
             "        - b: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n"
             "      catch: {errors: {with: {status: 503}}, retry: {delay: PT1S}}\n";
 
+/* The same, and both can be undone. */
+static const char *const kept_undone =
+    DOCUMENT("kept-undone") "do:\n"
+                            "  - t:\n"
+                            "      try:\n"
+                            "        - a: {call: one, metadata: {reeve: {completeBy: PT10S,"
+                            " failures: {threshold: 1, rounds: 0, then: error},"
+                            " compensate: [{undoA: {call: one, with: {undo: a}}}]}}}\n"
+                            "        - b: {call: one, metadata: {reeve: {" SHORT
+                            ", compensate: [{undoB: {call: one, with: {undo: b}}}]}}}\n"
+                            "      catch: {errors: {with: {status: 503}}, retry: {delay: PT1S}}\n";
+
 static const char *const leased =
     DOCUMENT("leased") "do:\n"
                        "  - a:\n"
@@ -74,6 +86,7 @@ static int open_world(void **state)
     world_open(&w);
     world_publish(&w, ORDER);
     world_publish(&w, kept);
+    world_publish(&w, kept_undone);
     world_publish(&w, leased);
     world_publish(&w, cut_short);
     world_publish(&w, mixed);
@@ -170,6 +183,32 @@ static void a_kept_step_goes_on_after_a_resubmission(void **state)
     assert_state(w, task, "processed");
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_state(w, task, "compensated");
+}
+
+/* The kept step is in the frames of the one alone that waits for its turn with a new input. */
+static void what_a_retry_kept_is_undone_when_a_new_input_is_taken_back(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "kept-undone", "{}");
+    expect_one(w, "{}");
+    struct rv_request b = world_take(w, "one", "i1");
+    assert_int_equal(fail_with(w, b, "{\"type\":\"x\",\"status\":503}"), 200);
+    world_pass(w, 2000);
+    struct rv_request a = world_take(w, "one", "i1");
+    assert_int_equal(fail_with(w, a, "{\"type\":\"x\",\"status\":400}"), 200);
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = RV_COMMAND_RESUBMIT;
+    call->u.operate.task = task;
+    call->u.operate.input = RV_STR("{\"n\":2}");
+    call->u.operate.undo_first = true;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    expect_one(w, "{\"undo\":\"a\"}"); /* the one whose input was changed */
+    expect_one(w, "{\"undo\":\"b\"}");
+    expect_one(w, "{\"undo\":\"a\"}");
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, (uint32_t)b.step.number)->undone);
 }
 
 static void an_unknown_outcome_is_compensated_as_unknown(void **state)
@@ -546,6 +585,7 @@ int main(void)
         SCENARIO(an_effect_that_nobody_can_undo_calls_the_operator),
         SCENARIO(a_call_that_a_scopes_timeout_cuts_short_is_undone),
         SCENARIO(a_kept_step_goes_on_after_a_resubmission),
+        SCENARIO(what_a_retry_kept_is_undone_when_a_new_input_is_taken_back),
         SCENARIO(an_unknown_outcome_is_compensated_as_unknown),
         SCENARIO(cancel_revokes_first_and_compensates_only_then),
         SCENARIO(a_revoked_attempt_that_stays_silent_holds_the_undo_until_complete_by),
