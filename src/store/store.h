@@ -197,10 +197,10 @@ struct rv_store_ops {
 
     /* Opens a transaction, looks at the instance's own row, and reads the store's clock, which
      * never goes back, also not over a restart (a floor is recorded with each batch). DEPOSED: the
-     * row is another's, or gone: the process ends. WENT_BACK, once: the row has an earlier batch
-     * than one whose commit was seen, so the store has lost what was committed (a standby took over
-     * that had not heard of it); nothing that was remembered is worth anything. No transaction is
-     * open after either. */
+     * row is another's, or gone: the process ends. WENT_BACK, once to each instance: a standby has
+     * taken over, perhaps without the newest of what was committed, by this instance or by another
+     * whose rows it has read; nothing that was remembered is worth anything, for the number of a
+     * lost revision is given again. No transaction is open after either. */
     enum rv_err (*begin)(struct rv_store *store, int64_t *ret_now);
     /* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
      * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all

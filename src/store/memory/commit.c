@@ -753,7 +753,7 @@ static void batch_sign(struct memory *store, int64_t number)
     if (registry->alive_at < store->clock_floor)
         registry->alive_at = store->clock_floor;
     row->alive_at = store->clock_floor;
-    row->batch = store->seen_batch = number;
+    row->batch = number;
 }
 
 enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch)

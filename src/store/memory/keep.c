@@ -71,6 +71,7 @@ void rv_store_memory_data_lose(struct rv_store_memory_data *data, size_t commits
 {
     rv_assert(commits <= data->kept_count);
     data->commits -= commits;
+    data->takeovers++;
     for (; commits > 0; commits--) {
         struct kept *newest = kept_at(data, --data->kept_count);
         memory_undo(data, newest->log, newest->count); /* which frees what was written */

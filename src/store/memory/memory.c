@@ -108,9 +108,8 @@ static enum rv_err memory_begin(struct rv_store *base, int64_t *ret_now)
     rv_assert(!store->in_transaction && store->instance != 0);
     if (memory_deposed(store))
         return RV_ERR_DEPOSED;
-    int64_t batch = registry->instances[store->instance].batch;
-    if (batch < store->seen_batch) {
-        store->seen_batch = batch;
+    if (store->takeovers != store->data->takeovers) {
+        store->takeovers = store->data->takeovers;
         return RV_ERR_WENT_BACK;
     }
     store->in_transaction = true;
@@ -173,6 +172,7 @@ static enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int6
                                              .shared = store->data->shared};
     registry->newest = number;
     registry->enlistments++;
+    store->takeovers = store->data->takeovers;
     registry->alive_at = now;
     /* Two processes with the same boot id are two all the same. */
     store->boot = rv_hash((struct rv_hash_key){3, (uint64_t)registry->enlistments}, boot) | 1;
@@ -186,8 +186,6 @@ static enum rv_err memory_committed(struct rv_store *base, int64_t number, bool 
     struct memory *store = (struct memory *)base;
     const struct instance *row = &store->data->registry.instances[store->instance];
     *ret_committed = row->boot == store->boot && row->batch >= number;
-    if (*ret_committed && store->seen_batch < row->batch)
-        store->seen_batch = row->batch;
     return RV_OK;
 }
 

@@ -140,6 +140,7 @@ struct rv_store_memory_data {
     size_t kept_count;
     size_t kept_room; /* 0: none are kept */
     uint64_t commits;
+    uint64_t takeovers; /* of standbys: not among what they lose */
 };
 
 struct memory {
@@ -149,7 +150,7 @@ struct memory {
     int64_t clock_floor;
     uint8_t instance;   /* 0 before enlist */
     uint64_t boot;      /* hashed */
-    int64_t seen_batch; /* the newest whose commit this process knows of */
+    uint64_t takeovers; /* of the data, as this process knows of them */
     bool in_transaction;
     struct claim {
         bool made;
