@@ -34,7 +34,7 @@ struct rv_supervisor {
     bool scan_first;      /* the first walk over the open rows since the start is under way */
 };
 
-/* A piece of the walk is read within one batch, and everybody else waits for it: 6 ms at most. */
+/* A piece of the walk is read within one batch, and everybody else waits for it. */
 enum { RV_SCAN_ROWS_MAX = 200, RV_FINDINGS_MAX = 1000 };
 
 void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store,

@@ -163,11 +163,9 @@ static int fail_with(struct world *w, struct rv_request request, const char *err
                        (struct rv_reply){.error = rv_str_of(error), .effect = RV_EFFECT_UNKNOWN});
 }
 
-/* What a retry keeps stays kept while its task is parked: the resubmitted step comes back to it. */
-static void a_kept_step_goes_on_after_a_resubmission(void **state)
+/* `b` fails and is kept for the retry, in which `a` fails for good. Gives the request of `b`. */
+static struct rv_request keep_and_park(struct world *w, struct rv_task_id task)
 {
-    struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "kept", "{}");
     expect_one(w, "{}");
     struct rv_request b = world_take(w, "one", "i1");
     assert_int_equal(fail_with(w, b, "{\"type\":\"x\",\"status\":503}"), 200);
@@ -175,6 +173,15 @@ static void a_kept_step_goes_on_after_a_resubmission(void **state)
     struct rv_request a = world_take(w, "one", "i1");
     assert_int_equal(fail_with(w, a, "{\"type\":\"x\",\"status\":400}"), 200);
     assert_state(w, task, "error");
+    return b;
+}
+
+/* What a retry keeps stays kept while its task is parked: the resubmitted step comes back to it. */
+static void a_kept_step_goes_on_after_a_resubmission(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "kept", "{}");
+    struct rv_request b = keep_and_park(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     expect_one(w, "{}");
     struct rv_request again = world_take(w, "one", "i1");
@@ -190,12 +197,7 @@ static void what_a_retry_kept_is_undone_when_a_new_input_is_taken_back(void **st
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "kept-undone", "{}");
-    expect_one(w, "{}");
-    struct rv_request b = world_take(w, "one", "i1");
-    assert_int_equal(fail_with(w, b, "{\"type\":\"x\",\"status\":503}"), 200);
-    world_pass(w, 2000);
-    struct rv_request a = world_take(w, "one", "i1");
-    assert_int_equal(fail_with(w, a, "{\"type\":\"x\",\"status\":400}"), 200);
+    struct rv_request b = keep_and_park(w, task);
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
     call->u.operate.verb = RV_COMMAND_RESUBMIT;
     call->u.operate.task = task;
