@@ -674,6 +674,8 @@ static void history_forget(struct rv_scheduler *s)
     others_done(&s->others);
     others_init(&s->others);
     bulks_done(&s->bulks);
+    workflow_cache_done(&s->workflows);
+    workflow_cache_init(&s->workflows);
     s->deliveries.epoch = 0;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         p->kind = NULL;

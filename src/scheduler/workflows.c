@@ -1,5 +1,6 @@
-/* Compiled workflows, kept by id. Definitions are immutable, so an entry never goes stale; which id
- * a name means is asked of the store, since a new version may have been published. */
+/* Compiled workflows, kept by id. Definitions are immutable, so an entry goes stale only where a
+ * standby has lost the publication and its id is given again (scheduler.c, history_forget); which
+ * id a name means is asked of the store, since a new version may have been published. */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/assert.h"

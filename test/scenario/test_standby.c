@@ -20,6 +20,20 @@ static enum rv_err open_keeping(struct world *w, struct rv_store **ret_store)
     return rv_store_memory_open(w->data, w->clock, ret_store);
 }
 
+static enum rv_err open_shared(struct world *w, struct rv_store **ret_store)
+{
+    rv_store_memory_data_share(w->data);
+    return open_keeping(w, ret_store);
+}
+
+static int open_sharing(void **state)
+{
+    static struct world w;
+    world_open_on(&w, (struct world_ground){.open = open_shared});
+    *state = &w;
+    return 0;
+}
+
 static int open_world(void **state)
 {
     static struct world w;
@@ -145,13 +159,69 @@ static void a_reply_that_was_lost_before_its_call_was_answered_is_taken_anew(voi
     }
 }
 
+static const char lost_source[] = "document: {dsl: '1.0.3', namespace: shop, name: note, "
+                                  "version: 1.0.0}\ndo:\n- lost: {call: inventory}\n";
+static const char kept_source[] = "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"shop\","
+                                  "\"name\":\"note\",\"version\":\"1.0.0\"},"
+                                  "\"do\":[{\"kept\":{\"call\":\"payment\"}}]}";
+
+static void find_note(struct rv_store *store, struct rv_arena *arena,
+                      const struct rv_workflow_row **ret_row)
+{
+    int64_t now;
+    assert_int_equal(store->ops->begin(store, &now), RV_OK);
+    assert_int_equal(store->ops->find_workflow(store, arena, RV_STR("shop"), RV_STR("note"),
+                                               RV_STR("1.0.0"), ret_row),
+                     RV_OK);
+    store->ops->rollback(store);
+}
+
+/* The clock of a standby may stand, so that another server gives the id of a lost publication to
+ * what it publishes. */
+static void a_lost_workflow_is_not_run_in_the_place_of_another(void **state)
+{
+    struct world *w = *state;
+    struct rv_arena arena;
+    rv_arena_init(&arena, 0);
+    struct rv_store *other;
+    struct rv_enlistment enlistment;
+    int64_t now;
+    assert_int_equal(rv_store_memory_open(w->data, w->clock, &other), RV_OK);
+    assert_int_equal(other->ops->enlist(other, RV_STR("other"), 2, &enlistment), RV_OK);
+    world_publish(w, lost_source);
+    (void)world_submit(w, "note", "{}");
+    const struct rv_workflow_row *found;
+    find_note(other, &arena, &found);
+    assert_non_null(found);
+
+    rv_store_memory_data_lose(w->data, 2);
+    assert_int_equal(other->ops->begin(other, &now), RV_ERR_WENT_BACK);
+    const struct rv_workflow_row *none;
+    find_note(other, &arena, &none);
+    assert_null(none);
+    struct rv_workflow_row row = *found;
+    row.source = rv_str_of(kept_source);
+    struct rv_batch batch = {.workflows = &row, .workflows_count = 1, .number = 1};
+    assert_int_equal(other->ops->begin(other, &now), RV_OK);
+    assert_int_equal(other->ops->commit(other, &batch), RV_OK);
+    other->ops->close(other);
+    rv_arena_done(&arena);
+
+    (void)world_submit(w, "note", "{}");
+    assert_int_equal(w->histories_lost, 1);
+    struct rv_request request = world_take(w, "payment", "p1");
+    assert_true(rv_str_is(request.reference, "/do/0/kept"));
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SHARING(name) cmocka_unit_test_setup_teardown(name, open_sharing, close_world)
 #define DROPPING(name) cmocka_unit_test_setup_teardown(name, open_dropping, close_world)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_lost_attempt_is_handed_out_again_with_another_token),
         SCENARIO(a_parked_poll_is_answered_and_what_was_lost_is_not_there),
+        SHARING(a_lost_workflow_is_not_run_in_the_place_of_another),
         DROPPING(a_task_that_was_lost_before_its_call_was_answered_is_made_anew),
         DROPPING(a_reply_that_was_lost_before_its_call_was_answered_is_taken_anew),
     };
