@@ -46,8 +46,11 @@ static bool filter_keep(struct rv_parser *parser, const struct rv_request_line *
 bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call)
 {
-    struct rv_call_select *select = &call->u.select;
+    struct rv_call_select *select = RV_NEW(&call->arena, struct rv_call_select);
     struct rv_body body;
+    if (select == NULL)
+        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+    call->u.select = select;
     if (!rv_parse_task_filter(parser, request, &select->list) ||
         !rv_body_read(parser, request->body, true, select_names, &body) ||
         !word_read(parser, &body, &select->row.picked) ||

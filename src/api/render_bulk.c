@@ -53,7 +53,7 @@ static void selection_put(struct rv_buf *buf, const struct rv_selection *row)
 void rv_render_select(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;
-    const struct rv_call_select *select = &call->u.select;
+    const struct rv_call_select *select = call->u.select;
     answer->status = 201;
     selection_put(buf, &select->row);
     rv_put_open_in(buf, "preview", '[');

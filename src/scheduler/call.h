@@ -50,7 +50,7 @@ enum rv_call_kind {
     RV_CALL_RETRY,      /* u.retry: an alert `undeliverable` */
     RV_CALL_DELIVERED,  /* u.delivered: what came of messages that were sent; nobody waits */
     RV_CALL_EXPLAIN,    /* u.explain */
-    RV_CALL_SELECT,     /* u.select */
+    RV_CALL_SELECT,     /* u.select, made by who asks */
     RV_CALL_BULK,       /* u.bulk: one command for each task of a selection; pause, resume */
     RV_CALL_SELECTIONS, /* u.selections */
     RV_CALL_OUTCOMES,   /* u.outcomes: of a bulk command */
@@ -452,7 +452,7 @@ struct rv_call {
         struct rv_call_retry retry;
         struct rv_call_delivered delivered;
         struct rv_call_explain explain;
-        struct rv_call_select select;
+        struct rv_call_select *select; /* on the call's arena: each parked poll has this union */
         struct rv_call_bulk bulk;
         struct rv_call_selections selections;
         struct rv_call_outcomes outcomes;

@@ -100,7 +100,7 @@ static enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, siz
 
 static bool ids_room(struct rv_call *call, size_t more)
 {
-    struct rv_call_select *select = &call->u.select;
+    struct rv_call_select *select = call->u.select;
     if (select->count + more <= select->room)
         return true;
     size_t room = 2 * select->room + more;
@@ -117,7 +117,7 @@ static bool ids_room(struct rv_call *call, size_t more)
 /* A page of ids; the first few tasks are shown to who asks. */
 static enum rv_err page_gather(struct rv_scheduler *s, struct pending *p)
 {
-    struct rv_call_select *select = &p->call->u.select;
+    struct rv_call_select *select = p->call->u.select;
     struct rv_call_list *list = &select->list;
     struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
     int64_t workflows[RV_SELECTION_SHOWN];
@@ -176,7 +176,7 @@ static enum rv_err chunks_put(struct rv_scheduler *s, const struct rv_call_selec
 
 static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
 {
-    struct rv_call_select *select = &p->call->u.select;
+    struct rv_call_select *select = p->call->u.select;
     size_t all, open;
     if (select->count == 0)
         return refuse(p, RV_ERR_NOT_FOUND, RV_STR("no task fits the filter: nothing was kept"));
@@ -198,7 +198,7 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
  * last one is read. */
 enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
 {
-    struct rv_call_select *select = &p->call->u.select;
+    struct rv_call_select *select = p->call->u.select;
     if (select->list.filter.before.value == 0)
         filter_age(s, &select->list); /* once: the later pages are of the same time */
     for (int i = 0; i < PIECE_PAGES && !select->whole && select->count <= RV_SELECTION_TASKS_MAX;

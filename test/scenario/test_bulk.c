@@ -62,11 +62,13 @@ static struct rv_call *done(struct world *w, struct rv_call *call)
 static struct rv_call *select_call(struct world *w, enum rv_task_state of)
 {
     struct rv_call *call = world_call(w, RV_CALL_SELECT);
-    call->u.select.list.filter.by_state = true;
-    call->u.select.list.filter.state = of;
-    call->u.select.row.filter = RV_STR("state=error");
-    call->u.select.row.picked.by = RV_STR("ann");
-    call->u.select.row.picked.role = RV_STR("local");
+    call->u.select = RV_NEW(&call->arena, struct rv_call_select);
+    assert_non_null(call->u.select);
+    call->u.select->list.filter.by_state = true;
+    call->u.select->list.filter.state = of;
+    call->u.select->row.filter = RV_STR("state=error");
+    call->u.select->row.picked.by = RV_STR("ann");
+    call->u.select->row.picked.role = RV_STR("local");
     return done(w, call);
 }
 
@@ -74,7 +76,7 @@ static struct rv_task_id select_parked(struct world *w)
 {
     struct rv_call *call = select_call(w, RV_TASK_ERROR);
     assert_int_equal(call->err, RV_OK);
-    return call->u.select.row.id;
+    return call->u.select->row.id;
 }
 
 static struct rv_call *bulk_call(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask)
@@ -126,11 +128,11 @@ static void each_task_has_its_command(void **state)
 {
     struct world *w = *state;
     struct rv_call *select = select_call(w, RV_TASK_ERROR);
-    assert_int_equal(select->u.select.row.tasks, TASKS);
-    assert_int_equal(select->u.select.shown_count, RV_SELECTION_SHOWN);
-    assert_int_equal(select->u.select.shown[0].task.value, tasks[TASKS - 1].value);
-    assert_true(rv_str_is(select->u.select.shown[0].workflow, "shop/parked:1.0.0"));
-    struct rv_task_id selection = select->u.select.row.id;
+    assert_int_equal(select->u.select->row.tasks, TASKS);
+    assert_int_equal(select->u.select->shown_count, RV_SELECTION_SHOWN);
+    assert_int_equal(select->u.select->shown[0].task.value, tasks[TASKS - 1].value);
+    assert_true(rv_str_is(select->u.select->shown[0].workflow, "shop/parked:1.0.0"));
+    struct rv_task_id selection = select->u.select->row.id;
     asked(w, selection, RV_BULK_BEGIN);
     world_pass(w, 5000);
     struct rv_selection row = status(w, selection);

@@ -113,9 +113,9 @@ static void says_operate(struct torture *t, const struct rv_call_operate *operat
 static void says_bulk(struct torture *t, const struct rv_call *call)
 {
     if (call->kind == RV_CALL_SELECT) {
-        says_list(t, &call->u.select.list);
-        says_str(t, "filter", call->u.select.row.filter);
-        says_str(t, "by", call->u.select.row.picked.by);
+        says_list(t, &call->u.select->list);
+        says_str(t, "filter", call->u.select->row.filter);
+        says_str(t, "by", call->u.select->row.picked.by);
     } else if (call->kind == RV_CALL_BULK) {
         torture_says(t, " %lld %d %d rate=%u", (long long)call->u.bulk.selection.value,
                      (int)call->u.bulk.ask, (int)call->u.bulk.verb, call->u.bulk.rate);
