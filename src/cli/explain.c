@@ -17,14 +17,6 @@ static struct rv_str instant_of(struct cli *cli, const struct rv_json *of, const
     return at != 0 ? cli_text_instant(&cli->arena, at, cli->now) : RV_STR("");
 }
 
-/* The server looks at a step's agent only where the step could be handed out. */
-static bool agent_counted(const struct rv_json *step)
-{
-    struct rv_str waits_for = cli_str(step, "waitsFor");
-    return cli_int(step, "instancesConnected") > 0 || rv_str_is(waits_for, "no-agent") ||
-           rv_str_is(waits_for, "agents-busy") || rv_str_is(waits_for, "queued");
-}
-
 /* "2 connected, 1 asks for work, 4 steps ready for it, seen 3 s ago". */
 static struct rv_str agent_text(struct cli *cli, const struct rv_json *step)
 {
@@ -40,8 +32,6 @@ static struct rv_str agent_text(struct cli *cli, const struct rv_json *step)
     if (instance.len > 0)
         return rv_arena_printf(arena, "%.*s, instance %.*s%.*s", RV_STR_FMT(cli_str(step, "agent")),
                                RV_STR_FMT(instance), RV_STR_FMT(last));
-    if (!agent_counted(step))
-        return cli_str(step, "agent");
     return rv_arena_printf(
         arena, "%.*s: %lld connected, %lld asking for work, %lld steps ready for it%.*s",
         RV_STR_FMT(cli_str(step, "agent")), (long long)cli_int(step, "instancesConnected"),

@@ -34,32 +34,46 @@ static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_
     told->queued = kind->queued.count;
 }
 
+/* Whoever connects gets nothing of a paused agent's; limits count only where somebody could ask. */
+static enum rv_wait_reason why_not_taken(const struct agent_kind *kind, int64_t now,
+                                         struct rv_explained *told)
+{
+    int64_t until;
+    enum limit_hold hold = limit_holds(kind, now, &until);
+    if (hold == LIMIT_PAUSED)
+        return RV_WAIT_PAUSED;
+    if (told->connected == 0)
+        return RV_WAIT_NO_AGENT;
+    if (hold == LIMIT_CONCURRENT)
+        return RV_WAIT_LIMIT;
+    if (hold == LIMIT_RATE) {
+        told->until = until;
+        return RV_WAIT_RATE;
+    }
+    return told->polling > 0 ? RV_WAIT_QUEUED : RV_WAIT_BUSY;
+}
+
 /* Ready, and not handed out: why does no agent take it? */
 static enum rv_err explain_ready(struct rv_scheduler *s, struct rv_arena *arena,
-                                 struct rv_explained *told)
+                                 const struct agent_kind *kind, struct rv_explained *told)
 {
-    const struct rv_step *step = told->step;
-    const struct agent_kind *kind = agents_kind_find(&s->agents, step->agent);
     told->reason = RV_WAIT_NO_AGENT;
     if (kind == NULL)
         return RV_OK;
-    see_instances(kind, s->batch.now, told);
-    const struct circuit *circuit = circuit_of(kind, step, s->batch.now);
+    const struct circuit *circuit = circuit_of(kind, told->step, s->batch.now);
     if (circuit != NULL) {
         told->reason = RV_WAIT_CIRCUIT;
         told->until = circuit->until;
         told->target = rv_arena_str(arena, rv_str_of(circuit->target));
         return told->target.at != NULL ? RV_OK : arena->refused;
     }
-    if (told->connected > 0)
-        told->reason = told->polling > 0 ? RV_WAIT_QUEUED : RV_WAIT_BUSY;
+    told->reason = why_not_taken(kind, s->batch.now, told);
     return RV_OK;
 }
 
-static void explain_held(const struct rv_scheduler *s, struct rv_explained *told)
+static void explain_held(const struct agent_kind *kind, struct rv_explained *told)
 {
     const struct rv_step *step = told->step;
-    const struct agent_kind *kind = agents_kind_find(&s->agents, step->agent);
     const struct agent_instance *holder = kind ? agents_instance_find(kind, step->instance) : NULL;
     bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
     told->reason = revoked ? RV_WAIT_REVOKED : RV_WAIT_HELD;
@@ -72,10 +86,15 @@ static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
 {
     const struct rv_step *step = told->step;
     int64_t now = s->batch.now;
+    const struct agent_kind *kind = step->kind == RV_KIND_CALL
+                                        ? agents_kind_find(&s->agents, step->agent)
+                                        : NULL;
+    if (kind != NULL)
+        see_instances(kind, now, told);
     if (!rv_step_state_open(step->state)) {
         told->reason = RV_WAIT_OPERATOR;
     } else if (rv_attempt_state_live(step->attempt_state)) {
-        explain_held(s, told);
+        explain_held(kind, told);
     } else if (task->suspended_at != 0) {
         told->reason = RV_WAIT_SUSPENDED;
     } else if (step->kind != RV_KIND_CALL) {
@@ -89,7 +108,7 @@ static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
         told->until = step->ready_at;
         told->target = step->target;
     } else {
-        return explain_ready(s, arena, told);
+        return explain_ready(s, arena, kind, told);
     }
     return RV_OK;
 }
