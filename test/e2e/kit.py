@@ -59,9 +59,15 @@ class Server:
         return self
 
     def __exit__(self, *_):
+        """It ends by itself: so a sanitizer looks for leaks, and its lines are counted."""
         if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=BOUND_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise
         shutil.rmtree(self.folder)
 
     def start(self, port=0):
