@@ -5,13 +5,15 @@
 
 /* L-03: a reply that arrived before complete-by, for an attempt that was live, counts, however late
  * it is decided: it is not refused as late, and its attempt does not expire in the batch that has
- * the reply in hand. */
+ * the reply in hand. One that is in the ledger was late by the store's clock of that time, which may
+ * have gone slower since. */
 static void check_in_time(const struct transition *t, const struct step_past *past,
                           const struct rv_step *step)
 {
     int64_t age_ms;
     struct rv_step_id id = {t->task->id, step->number};
     if (!rv_attempt_state_live(past->row.attempt_state) ||
+        past->late_attempt == past->row.attempt ||
         said_reply(t->w, &id, past->row.token, &age_ms) == NULL ||
         t->now - age_ms >= past->row.complete_by)
         return;

@@ -323,8 +323,12 @@ static void transition_take(struct transition *t)
         step_take(t, t->change->steps[i]);
     for (size_t i = 0; i < t->change->attempts_count; i++)
         step_room(past, t->change->attempts[i].step.number)->ended++;
-    for (size_t i = 0; i < t->change->late_replies_count; i++)
-        step_room(past, t->change->late_replies[i].step.number)->late++;
+    for (size_t i = 0; i < t->change->late_replies_count; i++) {
+        const struct rv_late_reply *late = &t->change->late_replies[i];
+        struct step_past *step = step_room(past, late->step.number);
+        step->late++;
+        step->late_attempt = late->attempt;
+    }
     past->abandoned = history_abandons(t->task);
     past->has_hook = t->task->reply_url.at != NULL;
     t->w->history->moved = t->task->id;

@@ -32,18 +32,19 @@ struct step_past {
     struct record record;
     uint64_t input_hash;
     uint64_t output_hash;
-    uint32_t created_in; /* number of the commit of its task */
-    uint32_t left_in;    /* when control left it for the last time; 0: it is there */
-    uint32_t ended;      /* attempts that have rows of their own */
-    uint32_t late;       /* entries in the late-reply ledger */
-    uint32_t deaths;     /* instances that were started again, or gone, while they had it */
-    int64_t began_at;    /* virtual time at which the newest attempt was recorded, */
-    uint32_t began_by;   /* and the server that did, from 1; 0: nobody knows */
-    uint64_t holder;     /* of the newest attempt: history_holder() */
-    uint64_t boot;       /* hashes of the newest attempt's boot and poll, of the open circuit's */
-    uint64_t poll;       /* target */
-    uint64_t target;     /* 0: none */
-    uint64_t agent;      /* hash of its kind */
+    uint32_t created_in;   /* number of the commit of its task */
+    uint32_t left_in;      /* when control left it for the last time; 0: it is there */
+    uint32_t ended;        /* attempts that have rows of their own */
+    uint32_t late;         /* entries in the late-reply ledger */
+    uint32_t late_attempt; /* of the newest of them */
+    uint32_t deaths;       /* instances that were started again, or gone, while they had it */
+    int64_t began_at;      /* virtual time at which the newest attempt was recorded, */
+    uint32_t began_by;     /* and the server that did, from 1; 0: nobody knows */
+    uint64_t holder;       /* of the newest attempt: history_holder() */
+    uint64_t boot;         /* hashes of the newest attempt's boot and poll, of the open circuit's */
+    uint64_t poll;         /* target */
+    uint64_t target;       /* 0: none */
+    uint64_t agent;        /* hash of its kind */
     struct reading overdue; /* when it was first seen to be; likewise to be ready beside an agent */
     struct reading waits;   /* that is free (check_bound.c) */
     bool poison_told;
