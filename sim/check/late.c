@@ -5,8 +5,8 @@
 
 /* L-03: a reply that arrived before complete-by, for an attempt that was live, counts, however late
  * it is decided: it is not refused as late, and its attempt does not expire in the batch that has
- * the reply in hand. One that is in the ledger was late by the store's clock of that time, which may
- * have gone slower since. */
+ * the reply in hand. One that is in the ledger was late by the store's clock of that time, which
+ * may have gone slower since. */
 static void check_in_time(const struct transition *t, const struct step_past *past,
                           const struct rv_step *step)
 {
