@@ -277,6 +277,22 @@ bool world_run(struct world *w, struct rv_call *call)
     return world_finished(call);
 }
 
+struct rv_call *world_limit_call(struct world *w, struct rv_call_limit limit)
+{
+    struct rv_call *call = world_call(w, RV_CALL_LIMIT);
+    call->u.limit = limit;
+    call->u.limit.row.agent = RV_STR("inventory");
+    call->u.limit.row.by = RV_STR("me");
+    return call;
+}
+
+void world_limit(struct world *w, struct rv_call_limit limit)
+{
+    struct rv_call *call = world_limit_call(w, limit);
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+}
+
 void world_publish(struct world *w, const char *yaml)
 {
     struct rv_call *call = world_call(w, RV_CALL_PUBLISH);

@@ -38,22 +38,6 @@ static void submit_many(struct world *w, int count)
         (void)world_submit(w, "order", "{}");
 }
 
-static struct rv_call *limit_call(struct world *w, struct rv_call_limit limit)
-{
-    struct rv_call *call = world_call(w, RV_CALL_LIMIT);
-    call->u.limit = limit;
-    call->u.limit.row.agent = RV_STR("inventory");
-    call->u.limit.row.by = RV_STR("me");
-    return call;
-}
-
-static void limit_set(struct world *w, struct rv_call_limit limit)
-{
-    struct rv_call *call = limit_call(w, limit);
-    assert_true(world_run(w, call));
-    assert_int_equal(call->err, RV_OK);
-}
-
 static struct rv_call_limit at_a_time(uint32_t count)
 {
     return (struct rv_call_limit){.sets_concurrent = true, .row.concurrent = count};
@@ -106,14 +90,14 @@ static void no_more_are_open_than_may_be(void **state)
 {
     struct world *w = *state;
     submit_many(w, 5);
-    limit_set(w, at_a_time(2));
+    world_limit(w, at_a_time(2));
     struct rv_call *poll = world_poll(w, "inventory", "i1", 8);
     assert_int_equal(poll->u.poll.requests_count, 2);
     assert_int_equal(world_poll(w, "inventory", "i2", 8)->u.poll.requests_count, 0);
     assert_int_equal(kind_row(w).open_attempts, 2);
     assert_int_equal(world_done(w, poll->u.poll.requests[0], "{}"), 200);
     assert_int_equal(world_poll(w, "inventory", "i2", 8)->u.poll.requests_count, 1);
-    limit_set(w, at_a_time(0));
+    world_limit(w, at_a_time(0));
     assert_int_equal(world_poll(w, "inventory", "i2", 8)->u.poll.requests_count, 2);
 }
 
@@ -123,7 +107,7 @@ static void a_limit_below_what_is_open_waits_for_that(void **state)
     submit_many(w, 6);
     struct rv_call *poll = world_poll(w, "inventory", "i1", 4);
     assert_int_equal(poll->u.poll.requests_count, 4);
-    limit_set(w, at_a_time(2));
+    world_limit(w, at_a_time(2));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(world_done(w, poll->u.poll.requests[i], "{}"), 200);
         assert_int_equal(handed_out(w, 8), 0);
@@ -136,7 +120,7 @@ static void a_parked_poll_hears_of_the_end_of_an_attempt(void **state)
 {
     struct world *w = *state;
     submit_many(w, 2);
-    limit_set(w, at_a_time(1));
+    world_limit(w, at_a_time(1));
     struct rv_request first = world_take(w, "inventory", "i1");
     struct rv_call *parked = park(w, "i2", 1);
     assert_int_equal(world_done(w, first, "{}"), 200);
@@ -154,7 +138,7 @@ static void no_more_begin_than_the_rate_allows(void **state)
     int64_t begun[BEGUN_MAX];
     size_t count = 0;
     rv_prng_init(&dice, 7);
-    limit_set(w, a_second(RATE));
+    world_limit(w, a_second(RATE));
     submit_many(w, MANY);
     for (int round = 0; round < ROUNDS && count < MANY; round++) {
         size_t got = handed_out(w, 1 + (uint32_t)(rv_prng_next(&dice) % 9));
@@ -174,7 +158,7 @@ static void no_more_begin_than_the_rate_allows(void **state)
 static void a_parked_poll_gets_its_step_when_the_bucket_has_a_token(void **state)
 {
     struct world *w = *state;
-    limit_set(w, a_second(4));
+    world_limit(w, a_second(4));
     submit_many(w, 2);
     struct rv_call *parked = park(w, "i1", 1);
     world_pass(w, 249);
@@ -189,14 +173,14 @@ static void nothing_is_handed_out_while_paused(void **state)
     struct world *w = *state;
     submit_many(w, 2);
     struct rv_request first = world_take(w, "inventory", "i1");
-    limit_set(w, pause(true));
+    world_limit(w, pause(true));
     struct rv_call *parked = park(w, "i2", 8);
     world_pass(w, 3000);
     assert_false(world_finished(parked));
     assert_true(kind_row(w).limit.paused);
     assert_true(rv_str_is(kind_row(w).limit.by, "me"));
     assert_int_equal(world_done(w, first, "{}"), 200); /* what runs goes on */
-    limit_set(w, pause(false));
+    world_limit(w, pause(false));
     world_settle(w);
     assert_true(world_finished(parked));
     assert_int_equal(parked->u.poll.requests_count, 1);
@@ -206,12 +190,12 @@ static void limits_survive_a_restart(void **state)
 {
     struct world *w = *state;
     submit_many(w, 4);
-    limit_set(w, at_a_time(3));
-    limit_set(w, pause(true));
+    world_limit(w, at_a_time(3));
+    world_limit(w, pause(true));
     world_restart(w, 100);
     assert_int_equal(handed_out(w, 8), 0);
     assert_int_equal(kind_row(w).limit.concurrent, 3);
-    limit_set(w, pause(false));
+    world_limit(w, pause(false));
     assert_int_equal(handed_out(w, 8), 3);
     world_restart(w, 100); /* which must know the three that are open */
     world_settle(w);
@@ -222,8 +206,8 @@ static void limits_survive_a_restart(void **state)
 static void changes_of_one_batch_all_count(void **state)
 {
     struct world *w = *state;
-    struct rv_call *calls[] = {limit_call(w, at_a_time(3)), limit_call(w, a_second(9)),
-                               limit_call(w, pause(true))};
+    struct rv_call *calls[] = {world_limit_call(w, at_a_time(3)), world_limit_call(w, a_second(9)),
+                               world_limit_call(w, pause(true))};
     assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 3, w->mono), RV_OK);
     world_settle(w);
     for (int i = 0; i < 3; i++)
@@ -237,10 +221,10 @@ static void changes_of_one_batch_all_count(void **state)
 static void an_agent_with_limits_is_not_forgotten(void **state)
 {
     struct world *w = *state;
-    limit_set(w, pause(true));
+    world_limit(w, pause(true));
     world_pass(w, 30 * 60 * 1000);
     assert_true(kind_row(w).limit.paused);
-    limit_set(w, pause(false));
+    world_limit(w, pause(false));
     assert_false(kind_row(w).limit.paused);
 }
 

@@ -625,39 +625,30 @@ static void it_is_explained_why_no_agent_takes_a_step(void **state)
     assert_int_equal(explained(w, task)->next_at, 0);
 }
 
-static void limit_inventory(struct world *w, struct rv_call_limit limit)
-{
-    struct rv_call *call = world_call(w, RV_CALL_LIMIT);
-    call->u.limit = limit;
-    call->u.limit.row.agent = RV_STR("inventory");
-    assert_true(world_run(w, call));
-    assert_int_equal(call->err, RV_OK);
-}
-
 static void it_is_explained_that_an_operator_holds_the_agent_back(void **state)
 {
     struct world *w = *state;
     (void)world_submit(w, "order", "{}");
     struct rv_task_id task = world_submit(w, "order", "{}");
-    limit_inventory(w, (struct rv_call_limit){.sets_paused = true, .row.paused = true});
+    world_limit(w, (struct rv_call_limit){.sets_paused = true, .row.paused = true});
     const struct rv_call_explain *told = explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_PAUSED);
     assert_int_equal(told->steps[0].connected, 0);
-    limit_inventory(w, (struct rv_call_limit){
-                           .sets_paused = true, .sets_concurrent = true, .row.concurrent = 1});
+    world_limit(w, (struct rv_call_limit){
+                       .sets_paused = true, .sets_concurrent = true, .row.concurrent = 1});
     assert_int_equal(explained(w, task)->reason, RV_WAIT_NO_AGENT);
     struct rv_request request = world_take(w, "inventory", "i1");
     told = explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_LIMIT);
     assert_int_equal(told->until, 0);
     assert_int_equal(told->steps[0].queued, 1);
-    limit_inventory(
+    world_limit(
         w, (struct rv_call_limit){.sets_concurrent = true, .sets_rate = true, .row.per_second = 1});
     assert_int_equal(world_done(w, request, "{}"), 200);
     told = explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_RATE);
     assert_int_equal(told->until, w->now + 1000);
-    limit_inventory(w, (struct rv_call_limit){.sets_rate = true});
+    world_limit(w, (struct rv_call_limit){.sets_rate = true});
     assert_int_equal(explained(w, told->task)->reason, RV_WAIT_BUSY);
 }
 
