@@ -68,6 +68,8 @@ static int wait_ms(const struct rv_api *api, int64_t now)
     int64_t most = atomic_load(&api->closing) ? 10 : SWEEP_MS;
     if (api->first != NULL && api->first->since + api->options.patience_ms - now < most)
         most = api->first->since + api->options.patience_ms - now;
+    if (api->resting != NULL && api->rest_until - now < most)
+        most = api->rest_until - now;
     return most > 0 ? (int)most : 0;
 }
 
@@ -110,6 +112,7 @@ static void thread_run(void *self)
     while (!thread_done(api, now, &last_busy)) {
         events_take(api, now);
         finished_take(api);
+        rv_backup_go_on(api, rv_clock_mono_ms());
         if (listening && atomic_load(&api->draining)) {
             listening_end(api);
             listening = false;
@@ -118,6 +121,7 @@ static void thread_run(void *self)
         now = rv_clock_mono_ms();
         slow_end(api, now);
     }
+    rv_backup_go_on(api, INT64_MAX); /* libmicrohttpd stops with nobody suspended */
 }
 
 static enum rv_err epoll_open(struct rv_api *api)

@@ -56,6 +56,7 @@ struct exchange {
     bool stream_over;      /* ... until here */
     size_t stream_at;      /* sent of answer.body */
     struct rv_copy *copy;  /* owned: what is sent; NULL: answer.body */
+    uint64_t copy_rest_at; /* so much of it goes out before it rests */
     struct rv_task_id stream_task;
     uint32_t stream_after; /* the newest message in answer.body, or before */
     struct rv_answer answer;
@@ -82,6 +83,8 @@ struct rv_api {
     size_t bodies_bytes;      /* of all bodies being received */
     struct connection *first; /* list of connections that owe progress */
     struct connection *last;
+    struct exchange *resting; /* the backup that rests; NULL: none */
+    int64_t rest_until;       /* monotonic */
     struct exchange *free;
     size_t free_count;
 };
@@ -124,6 +127,8 @@ void rv_stream_finished(struct exchange *exchange);
 void rv_stream_end(struct exchange *exchange);
 /* backup.c: an answer that is read from exchange->copy. */
 enum MHD_Result rv_backup_begin(struct exchange *exchange);
+/* Wakes the backup that has rested; the daemon must run after it. */
+void rv_backup_go_on(struct rv_api *api, int64_t now);
 /* http.c: the exchange's call is one that has just come, with a serial of its own. */
 void rv_http_stamp(struct rv_api *api, struct exchange *exchange);
 /* Sends it to the scheduler; the connection waits. */

@@ -1,22 +1,48 @@
 /* A backup as an answer: libmicrohttpd asks for the next bytes when the socket takes some, and they
- * are read from the copy then, a block at a time, so that other connections go on between them. Its
- * length is told in the head: a client that gets less knows that it has no whole copy. */
+ * are read from the copy then, a block at a time, so that other connections go on between them.
+ * After a few blocks it rests: whoever submits shall not find the api's thread, and a core, busy
+ * with it. Its length is told in the head: a client that gets less knows that it has no whole
+ * copy. */
 #include "api/api_priv.h"
 
+#include "base/assert.h"
 #include "base/os/clock.h"
 #include "base/os/log.h"
 
 #include <assert.h>
 
-enum { BLOCK_BYTES = 64 * 1024 };
+enum { BLOCK_BYTES = 64 * 1024, TURN_BYTES = 4 * BLOCK_BYTES, REST_MS = 1 };
 
 static_assert(BLOCK_BYTES % RV_COPY_BLOCK_BYTES == 0, "whole blocks, to the end");
+
+/* One at a time: the store begins no copy while another is read. */
+static void rest(struct exchange *exchange)
+{
+    struct rv_api *api = exchange->connection->api;
+    rv_assert(api->resting == NULL);
+    api->resting = exchange;
+    api->rest_until = rv_clock_mono_ms() + REST_MS;
+    MHD_suspend_connection(exchange->http);
+}
+
+void rv_backup_go_on(struct rv_api *api, int64_t now)
+{
+    if (api->resting == NULL || now < api->rest_until)
+        return;
+    MHD_resume_connection(api->resting->http);
+    api->resting = NULL;
+}
 
 static ssize_t bytes_give(void *self, uint64_t position, char *at, size_t max)
 {
     struct exchange *exchange = self;
     struct rv_copy *copy = exchange->copy;
     size_t count = 0;
+    if (position >= exchange->copy_rest_at) {
+        exchange->copy_rest_at = position + TURN_BYTES;
+        rest(exchange);
+        return 0;
+    }
     enum rv_err err = max < RV_COPY_BLOCK_BYTES ? RV_ERR_MEMORY : copy->read(copy, at, max, &count);
     if (err == RV_OK && count > 0) {
         rv_http_list(exchange->connection, rv_clock_mono_ms());
@@ -36,6 +62,7 @@ enum MHD_Result rv_backup_begin(struct exchange *exchange)
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, exchange->answer.content_type);
     MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     exchange->stage = STAGE_ANSWERED;
+    exchange->copy_rest_at = TURN_BYTES;
     rv_http_list(exchange->connection, rv_clock_mono_ms());
     enum MHD_Result queued = MHD_queue_response(exchange->http, MHD_HTTP_OK, response);
     MHD_destroy_response(response);

@@ -123,6 +123,7 @@ static void body_drop(struct rv_api *api, struct exchange *exchange)
 
 static void exchange_free(struct rv_api *api, struct exchange *exchange)
 {
+    rv_assert(api->resting != exchange);
     api->exchanges_open--;
     if (exchange->copy != NULL)
         exchange->copy->close(exchange->copy);
