@@ -95,7 +95,7 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
     bool there = quick != NULL && rv_client_request(quick, &probe, &answer) == RV_RESULT_OK;
     if (quick != NULL)
         rv_answer_free(&answer);
-    if (there)
+    if (there || strncasecmp(rv_client_url(client), "https:", 6) == 0)
         cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));
     else
         fprintf(stderr,

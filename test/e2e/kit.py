@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,20 @@ def until(condition, what, bound_s=BOUND_S):
         if value:
             return value
     raise AssertionError(f"not within {bound_s} s: {what}")
+
+
+def speak_tls(server):
+    """An HTTP server of Python's takes a certificate that nobody vouches for; its URL."""
+    with tempfile.TemporaryDirectory() as folder:
+        key, certificate = os.path.join(folder, "key"), os.path.join(folder, "certificate")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
+                        certificate, "-days", "1", "-subj", "/CN=127.0.0.1", "-addext",
+                        "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    return f"https://127.0.0.1:{server.server_address[1]}"
 
 
 class Server:
@@ -78,6 +93,10 @@ class Server:
                 stdout=subprocess.PIPE, stderr=log, text=True)
         self.store_line = self.process.stdout.readline()
         self.port = int(re.search(r":(\d+)$", self.process.stdout.readline()).group(1))
+
+    def log(self):
+        with open(os.path.join(self.folder, "log"), encoding="utf-8") as log:
+            return log.read()
 
     def rss_mib(self):
         """Resident memory, in MiB."""

@@ -111,10 +111,17 @@ static bool never_sent(CURLcode code)
     return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
 }
 
+/* There is a server, and nothing was said to it: whose it is cannot be known. */
+static bool distrusted(CURLcode code)
+{
+    return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_SSL_ISSUER_ERROR || code == CURLE_SSL_INVALIDCERTSTATUS;
+}
+
 static bool may_repeat(const struct rv_client *client, const struct rv_call *call,
                        const struct exchange_ask *ask, CURLcode code)
 {
-    if (client->exchange.heard)
+    if (client->exchange.heard || distrusted(code))
         return false;
     return call->repeatable || never_sent(code) || method_is(ask, "GET") ||
            method_is(ask, "HEAD") || method_is(ask, "PUT") || method_is(ask, "DELETE");
@@ -163,10 +170,14 @@ static int answer_take(struct rv_client *client, struct rv_answer *ret_answer)
 
 static int call_failed(struct rv_client *client, CURLcode code)
 {
+    const char *cure = "the server may or may not have received the call";
+    if (never_sent(code))
+        cure = "is `reeve serve` running there? REEVE_URL names another address";
+    if (distrusted(code))
+        cure = "nothing was sent: the server's certificate must be valid, for this name, and of an "
+               "authority that the system knows, or the file that REEVE_CA_FILE names";
     snprintf(client->error, sizeof client->error, "no answer from %s: %s; %s", client->url,
-             rv_exchange_why(&client->exchange, code),
-             never_sent(code) ? "is `reeve serve` running there? REEVE_URL names another address"
-                              : "the server may or may not have received the call");
+             rv_exchange_why(&client->exchange, code), cure);
     return RV_RESULT_UNREACHABLE;
 }
 
