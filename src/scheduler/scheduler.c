@@ -284,24 +284,28 @@ static void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
     log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
 }
 
+/* A step that has ended is not loaded again: what is to be forgotten of it, which takes no memory,
+ * is forgotten now, whatever finds none. */
 static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64_t *ret_wake_at)
 {
     const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
                                                 work->steps_count + 1);
-    if (steps == NULL)
-        return RV_ERR_MEMORY;
-    enum rv_err err = RV_OK;
+    enum rv_err err = steps != NULL ? RV_OK : RV_ERR_MEMORY;
     for (size_t i = 0; i < work->steps_count; i++) {
-        steps[i] = work->steps[i].row;
-        bool waits = work->task->state != RV_TASK_ERROR || work->steps[i].dirty;
-        if (!waits)
-            agents_see_parked(&s->agents, work->task, steps[i]);
-        else if (err == RV_OK)
-            err = agents_see(&s->agents, work->task, steps[i], work->steps[i].assigned,
-                             s->batch.now);
+        const struct work_step *step = &work->steps[i];
+        enum rv_err seen = RV_OK;
+        if (work->task->state != RV_TASK_ERROR || step->dirty)
+            seen = agents_see(&s->agents, work->task, step->row, step->assigned, s->batch.now);
+        else
+            agents_see_parked(&s->agents, work->task, step->row);
+        if (steps != NULL)
+            steps[i] = step->row;
+        err = err == RV_OK ? seen : err;
     }
+    if (err != RV_OK)
+        return err;
     *ret_wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
-    return err == RV_OK ? others_note(s, work->id, work->task) : err;
+    return others_note(s, work->id, work->task);
 }
 
 /* The caches learn what was committed; what they found no memory for, a little later. */
