@@ -102,7 +102,8 @@ void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call)
     const struct rv_call_list *list = &call->u.list;
     if (list->count == 0) {
         struct rv_problem problem = {.status = 404, .err = RV_ERR_NOT_FOUND};
-        problem.detail = RV_STR("no such workflow is published; GET /v1/workflows shows all");
+        problem.detail = RV_STR(
+            "no such workflow is published; GET /v1/workflows, or `reeve workflows`, shows all");
         rv_answer_problem(answer, &problem);
         return;
     }

@@ -14,7 +14,8 @@ static bool selection_read(struct rv_parser *parser, struct rv_str text, struct 
 {
     return rv_task_parse(text, ret) == RV_OK ||
            rv_refuse_http(parser, 404,
-                          "\"%.*s\" is no id of a selection; GET /v1/selections shows those there "
+                          "\"%.*s\" is no id of a selection; GET /v1/selections, or `reeve "
+                          "selections`, shows those there "
                           "are",
                           RV_STR_FMT(text));
 }
@@ -57,8 +58,10 @@ bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *req
         !filter_keep(parser, request, &select->row.filter))
         return false;
     return request->args_count > 0 ||
-           rv_refuse_http(parser, 400,
-                          "which tasks? say it as GET /v1/tasks does, such as ?state=error");
+           rv_refuse_http(
+               parser, 400,
+               "which tasks? give a filter, such as state=error (--state error): those of "
+               "GET /v1/tasks and `reeve tasks`");
 }
 
 bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *request,
@@ -83,8 +86,7 @@ bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *reque
         rv_buf_reset(&parser->scratch);
         rv_suggest_to(parser, command, rv_bulk_verbs);
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"command\": \"%.*s\" is no command for many tasks, which are undo, "
-                         "cancel, resubmit, suspend and resume%.*s",
+                         "\"command\": \"%.*s\" is no command for many tasks; %.*s",
                          RV_STR_FMT(command), RV_STR_FMT(rv_buf_str(&parser->scratch)));
     }
     if (bulk->abandon && bulk->verb != RV_COMMAND_CANCEL)

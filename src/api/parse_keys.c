@@ -18,9 +18,10 @@ static bool id_read(struct rv_parser *parser, struct rv_str text, struct rv_str 
 {
     *ret_id = text;
     return id_valid(text) ||
-           rv_refuse_http(parser, 404,
-                          "\"%.*s\" is no id of a key; GET /v1/keys shows those there are",
-                          RV_STR_FMT(text));
+           rv_refuse_http(
+               parser, 404,
+               "\"%.*s\" is no id of a key; GET /v1/keys, or `reeve keys`, shows those there are",
+               RV_STR_FMT(text));
 }
 
 bool rv_parse_keys(struct rv_parser *parser, const struct rv_request_line *request,
@@ -63,7 +64,12 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
         !rv_body_text(parser, &body, "agent", RV_NAME_BYTES_MAX, &key->agent) ||
         !rv_body_text(parser, &body, "name", RV_NAME_BYTES_MAX, &key->name))
         return false;
-    if ((key->agent.at != NULL) != (key->role == RV_ROLE_AGENT))
+    if (key->agent.at == NULL && key->role == RV_ROLE_AGENT)
+        return rv_refuse(
+            parser, RV_ERR_INVALID,
+            "\"agent\" (--agent NAME) is missing: the one agent whose steps the key is "
+            "for");
+    if (key->agent.at != NULL && key->role != RV_ROLE_AGENT)
         return rv_refuse(parser, RV_ERR_INVALID,
                          "\"agent\" goes with the role agent and with no other: it names the one "
                          "whose steps the key is for");

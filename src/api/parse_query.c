@@ -134,9 +134,10 @@ static bool alert_read(struct rv_parser *parser, struct rv_str text, int64_t *re
 {
     struct rv_task_id id;
     if (rv_task_parse(text, &id) != RV_OK)
-        return rv_refuse_http(parser, 404,
-                              "\"%.*s\" is no alert id; GET /v1/alerts shows those there are",
-                              RV_STR_FMT(text));
+        return rv_refuse_http(
+            parser, 404,
+            "\"%.*s\" is no alert id; GET /v1/alerts, or `reeve alerts`, shows those there are",
+            RV_STR_FMT(text));
     *ret = id.value;
     return true;
 }

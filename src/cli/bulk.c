@@ -212,9 +212,23 @@ static bool rate_read(const char *text, long *ret_rate)
     return (*end == '\0' || strcmp(end, "/s") == 0) && *ret_rate <= RV_BULK_RATE_MAX;
 }
 
+static bool is_bulk_word(const char *word)
+{
+    static const char *const words[] = {"undo", "cancel", "resubmit", "suspend", "unsuspend"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
 static int bulk_begin(struct cli *cli)
 {
     const char *rate = cli_value(cli, CLI_OPTION_RATE);
+    if (!is_bulk_word(cli->words.args[0]))
+        return cli_tell(cli, CLI_USAGE,
+                        "\"%s\" is no command for many tasks: undo, cancel, resubmit, suspend, "
+                        "unsuspend; pause, resume and status are about what is under way",
+                        cli->words.args[0]);
     bool unsuspend = strcmp(cli->words.args[0], "unsuspend") == 0;
     struct cli_about about = {.command = unsuspend ? "resume" : cli->words.args[0], .rate = 0};
     struct cli_path path;
@@ -222,8 +236,13 @@ static int bulk_begin(struct cli *cli)
     if (rate != NULL && !rate_read(rate, &about.rate))
         return cli_tell(cli, CLI_USAGE, "--rate %s: must be N/s with a whole number from 1 to %d",
                         rate, RV_BULK_RATE_MAX);
+    if (cli_has(cli, CLI_OPTION_ABANDON) && strcmp(about.command, "cancel") != 0)
+        return cli_tell(cli, CLI_USAGE, "--abandon goes with cancel alone");
+    int code = cli_abandon_check(cli);
+    if (code != CLI_DONE)
+        return code;
     path_of(cli, &path, "bulk");
-    int code = cli_operate(cli, &path, true, &about, &answer);
+    code = cli_operate(cli, &path, true, &about, &answer);
     return code == CLI_DONE ? answer_print(cli, &answer) : code;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEYS_SHOWN = 1000, BODY_BYTES_MAX = 64 * 1024 };
 
@@ -62,6 +63,7 @@ static int at_rest_ask(struct cli *cli, const char *method, struct rv_str target
     struct rv_buf said;
     rv_buf_init(&said, RV_BODY_BYTES_MAX);
     struct rv_str text = rv_arena_str(&cli->arena, rv_buf_str(body));
+    bool made = access(store, F_OK) != 0;
     *ret_answer = (struct cli_answer){.json = rv_json_null()};
     ret_answer->status = cli->server->at_rest(store, method, target.at, text.at, &said);
     ret_answer->text = rv_arena_str(&cli->arena, rv_buf_str(&said));
@@ -73,6 +75,8 @@ static int at_rest_ask(struct cli *cli, const char *method, struct rv_str target
         return cli_tell(cli, CLI_REFUSED,
                         "--store %s: %.*s (while the server runs, leave out --store and ask it)",
                         store, RV_STR_FMT(ret_answer->text));
+    if (made) /* as for a first start; or the path is mistyped */
+        fprintf(stderr, "%s was not there: it is a new store.\n", store);
     return cli_answer_read(cli, ret_answer);
 }
 

@@ -76,10 +76,12 @@ static bool line_blank(struct rv_str line)
     return true;
 }
 
-static void fault_tell(struct lines *lines, uint64_t number, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* `column`: 0 if none is meant. */
+static void fault_tell(struct lines *lines, uint64_t number, unsigned column, const char *format,
+                       ...) __attribute__((format(printf, 4, 5)));
 
-static void fault_tell(struct lines *lines, uint64_t number, const char *format, ...)
+static void fault_tell(struct lines *lines, uint64_t number, unsigned column, const char *format,
+                       ...)
 {
     uint64_t told = lines->faulty + lines->refused;
     if (told > FAULTS_TOLD_MAX)
@@ -91,7 +93,10 @@ static void fault_tell(struct lines *lines, uint64_t number, const char *format,
     text = cli_text_clean(&lines->arena, text);
     if (lines->cli->terminal_err)
         cli_line_clear(stderr);
-    fprintf(stderr, "%s:%" PRIu64 ": %.*s\n", lines->name, number, RV_STR_FMT(text));
+    fprintf(stderr, "%s:%" PRIu64 ":", lines->name, number);
+    if (column > 0)
+        fprintf(stderr, "%u:", column);
+    fprintf(stderr, " %.*s\n", RV_STR_FMT(text));
     if (told == FAULTS_TOLD_MAX)
         fprintf(stderr, "%s: more lines are refused; they are counted, not told\n", lines->name);
 }
@@ -106,7 +111,7 @@ static bool key_find(struct lines *lines, const struct rv_json *input, struct rv
         *ret_key = (struct rv_str){value->u.text, value->len};
     if (ret_key->len == 0) {
         lines->faulty++;
-        fault_tell(lines, lines->line_number, "there is no key at %s: a string or a number",
+        fault_tell(lines, lines->line_number, 0, "there is no key at %s: a string or a number",
                    pointer);
         return false;
     }
@@ -124,7 +129,7 @@ static void line_take(struct lines *lines)
     const char *priority = cli_value(lines->cli, CLI_OPTION_PRIORITY);
     if (rv_json_parse(&lines->arena, text, RV_JSON_DEPTH_MAX, &input, &fault) != RV_OK) {
         lines->faulty++;
-        fault_tell(lines, lines->line_number, "%u: %s", fault.column, fault.message);
+        fault_tell(lines, lines->line_number, fault.column, "not valid JSON: %s", fault.message);
         return;
     }
     if (cli_has(lines->cli, CLI_OPTION_KEY_FROM) && !key_find(lines, &input, &key))
@@ -154,7 +159,7 @@ static bool batch_fill(struct lines *lines)
             break;
         if (result == LINE_TOO_LONG) {
             lines->faulty++;
-            fault_tell(lines, lines->line_number, "an input has at most %d KiB",
+            fault_tell(lines, lines->line_number, 0, "an input has at most %d KiB",
                        RV_PAYLOAD_BYTES_MAX / 1024);
         } else if (!line_blank(rv_buf_str(&lines->line))) {
             line_take(lines);
@@ -175,7 +180,7 @@ static void receipt_count(struct lines *lines, size_t i)
     } else {
         if (lines->refused++ == 0)
             lines->code_refused = cli_problem_code(receipt->status, NULL);
-        fault_tell(lines, lines->numbers[i], "%s", receipt->why);
+        fault_tell(lines, lines->numbers[i], 0, "%s", receipt->why);
     }
     if (cli_has(lines->cli, CLI_OPTION_JSON) && receipt->task[0] != '\0')
         printf("{\"line\":%" PRIu64 ",\"task\":\"%s\",\"state\":\"%s\",\"status\":%d}\n",

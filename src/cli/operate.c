@@ -63,6 +63,16 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
     return code;
 }
 
+int cli_abandon_check(struct cli *cli)
+{
+    if (!cli_has(cli, CLI_OPTION_ABANDON) || cli_has(cli, CLI_OPTION_REASON))
+        return CLI_DONE;
+    return cli_tell(
+        cli, CLI_USAGE,
+        "--reason TEXT is missing: why what was done stays as it is, for those who look "
+        "at it later");
+}
+
 /* The task's state afterwards, and what to do to see how it goes on. */
 static int task_operate(struct cli *cli, const char *verb, const struct cli_about *about)
 {
@@ -85,7 +95,9 @@ static int task_operate(struct cli *cli, const char *verb, const struct cli_abou
            cli_colour_begin(cli_colour_of_state(state), cli->colour),
            RV_STR_FMT(cli_text_clean(&cli->arena, state)), cli_colour_end(cli->colour),
            suspended ? ", suspended" : "");
-    if (cli->terminal && suspended)
+    if (rv_str_is(state, "error"))
+        printf("It has stopped, and waits for you; why: reeve show %.*s\n", RV_STR_FMT(task));
+    else if (cli->terminal && suspended)
         printf("Let it go on: reeve resume %.*s\n", RV_STR_FMT(task));
     else if (cli->terminal && cli_instant(&answer.json, "endedAt") == 0)
         printf("See how it goes on: reeve watch %.*s\n", RV_STR_FMT(task));
@@ -158,7 +170,8 @@ int cli_undo(struct cli *cli)
 
 int cli_cancel(struct cli *cli)
 {
-    return task_operate(cli, "cancel", NULL);
+    int code = cli_abandon_check(cli);
+    return code == CLI_DONE ? task_operate(cli, "cancel", NULL) : code;
 }
 
 int cli_suspend(struct cli *cli)

@@ -50,6 +50,8 @@ struct cli_about {
     const char *command; /* of a bulk; NULL: it is none */
     long rate;           /* 0: not said */
 };
+/* CLI_DONE, or CLI_USAGE told: --abandon needs its reason. */
+int cli_abandon_check(struct cli *cli);
 /* POSTs an operator's word to `path`: who (--by, else the variable USER), and why if `reasoned`;
  * `about` may be NULL. */
 int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,

@@ -13,6 +13,7 @@ enum {
     STEPS_MAX = 1000000,
     ALERTS_SHOWN = 100,
     LATE_SHOWN = 100,
+    ATTEMPTS_SHOWN = 100,
     PAYLOAD_COLUMNS = 400 /* of an input or output; --json has all of it */
 };
 
@@ -102,6 +103,7 @@ struct shown {
     struct cli *cli;
     struct cli_table table;
     size_t count;
+    bool repeated; /* a step has more attempts than the one it shows */
 };
 
 static void step_add(const struct rv_json *step, void *user)
@@ -117,6 +119,7 @@ static void step_add(const struct rv_json *step, void *user)
     int64_t round = cli_int(step, "round");
     int64_t begun = cli_instant(step, "createdAt");
     int64_t ended = cli_instant(step, "endedAt");
+    shown->repeated = shown->repeated || attempt > 1;
     cli_table_add_number(table, cli_int(step, "number"));
     cli_table_add(table, cli_step_name(arena, step), CLI_BOLD);
     cli_table_add(table, state, cli_colour_of_state(state));
@@ -136,6 +139,27 @@ static void step_add(const struct rv_json *step, void *user)
                   rv_str_is(effect, "unknown") ? CLI_YELLOW : CLI_PLAIN);
     cli_table_add(table, ended ? cli_text_duration(arena, ended - begun) : RV_STR(""), CLI_PLAIN);
     cli_table_add(table, cli_step_why(arena, step, shown->cli->now), CLI_PLAIN);
+}
+
+/* What came of an attempt that gave its step no result. */
+static void attempt_add(const struct rv_json *attempt, void *user)
+{
+    struct shown *shown = user;
+    struct rv_arena *arena = &shown->cli->arena;
+    struct cli_table *table = &shown->table;
+    struct rv_str state = cli_str(attempt, "state");
+    struct rv_str effect = cli_str(attempt, "effect");
+    if (rv_str_is(state, "done") || rv_str_is(state, "open"))
+        return;
+    cli_table_add(table, cli_str(attempt, "step"), CLI_PLAIN);
+    cli_table_add_number(table, cli_int(attempt, "attempt"));
+    cli_table_add(table, cli_text_distance(arena, cli_instant(attempt, "endedAt"), shown->cli->now),
+                  CLI_PLAIN);
+    cli_table_add(table, cli_text_clean(arena, cli_str(attempt, "instance")), CLI_PLAIN);
+    cli_table_add(table, state, cli_colour_of_state(state));
+    cli_table_add(table, rv_str_is(effect, "none") ? RV_STR("") : effect,
+                  rv_str_is(effect, "unknown") ? CLI_YELLOW : CLI_PLAIN);
+    cli_table_add(table, cli_error_text(arena, rv_json_get(attempt, RV_STR("error"))), CLI_PLAIN);
 }
 
 static void late_add(const struct rv_json *late, void *user)
@@ -180,7 +204,7 @@ static void table_print(const struct shown *shown, const char *title)
     cli_table_print(&shown->table, stdout, shown->cli->colour, cli_width(shown->cli));
 }
 
-static int steps_show(struct cli *cli, struct rv_str task, int64_t last)
+static int steps_show(struct cli *cli, struct rv_str task, int64_t last, bool *ret_repeated)
 {
     static const char *const heads[] = {">#",       "STEP",   "STATE", "AGENT", "ATTEMPT",
                                         "FAILURES", "EFFECT", "TOOK",  "WHY",   NULL};
@@ -200,6 +224,28 @@ static int steps_show(struct cli *cli, struct rv_str task, int64_t last)
     table_print(&shown, "Steps");
     if (after > 0)
         printf("%" PRId64 " earlier steps: reeve show %.*s --all\n", after, RV_STR_FMT(task));
+    *ret_repeated = shown.repeated;
+    return CLI_DONE;
+}
+
+static int attempts_show(struct cli *cli, struct rv_str task)
+{
+    static const char *const heads[] = {"STEP",  ">ATTEMPT", "ENDED", "INSTANCE",
+                                        "STATE", "EFFECT",   "WHY",   NULL};
+    struct shown shown = {.cli = cli};
+    struct cli_list list = {.items = "attempts", .each = attempt_add, .user = &shown};
+    struct rv_str next;
+    cli_path_begin(&list.path, "/v1/tasks");
+    cli_path_segment(&list.path, task);
+    rv_buf_lit(&list.path.buf, "/attempts");
+    cli_table_init(&shown.table, &cli->arena, heads);
+    int code = cli_list_read(cli, &list, NULL, ATTEMPTS_SHOWN, &next);
+    if (code != CLI_DONE)
+        return code;
+    table_print(&shown, "Attempts that gave no result");
+    if (next.len > 0)
+        printf("There are more: GET /v1/tasks/%.*s/attempts?after=%.*s\n", RV_STR_FMT(task),
+               RV_STR_FMT(next));
     return CLI_DONE;
 }
 
@@ -247,6 +293,10 @@ static void cure_print(const struct cli *cli, const struct rv_json *task, struct
     struct rv_str state = cli_str(task, "state");
     if (cli_instant(task, "suspendedAt") != 0)
         printf("\nIt is suspended. Let it go on: reeve resume %.*s\n", RV_STR_FMT(id));
+    else if (rv_str_is(state, "error") && rv_str_is(cli_str(task, "direction"), "undo"))
+        printf("\nMend the cause, then: reeve resubmit %.*s\n"
+               "or undo the rest by hand, then: reeve cancel %.*s --abandon --reason TEXT\n",
+               RV_STR_FMT(id), RV_STR_FMT(id));
     else if (rv_str_is(state, "error"))
         printf("\nMend the cause, then: reeve resubmit %.*s   or: reeve undo|cancel %.*s\n",
                RV_STR_FMT(id), RV_STR_FMT(id));
@@ -270,7 +320,10 @@ int cli_show(struct cli *cli)
         task_print(cli, &answer.json);
     if (json && !cli_has(cli, CLI_OPTION_ALL))
         return CLI_DONE;
-    code = steps_show(cli, id, cli_int(&answer.json, "steps"));
+    bool repeated = false;
+    code = steps_show(cli, id, cli_int(&answer.json, "steps"), &repeated);
+    if (code == CLI_DONE && repeated)
+        code = attempts_show(cli, id);
     if (code == CLI_DONE)
         code = alerts_show(cli, id);
     if (code == CLI_DONE)

@@ -26,6 +26,10 @@ static int options_check(struct cli *cli)
                             cli_option_row(alone[i])->flag);
     if (!lines && cli_has(cli, CLI_OPTION_KEY_FROM))
         return cli_tell(cli, CLI_USAGE, "--key-from belongs to --lines; one task takes --key");
+    const char *pointer = cli_value(cli, CLI_OPTION_KEY_FROM);
+    if (pointer != NULL && pointer[0] != '/')
+        return cli_tell(cli, CLI_USAGE, "--key-from %s: must be a JSON pointer, such as /%s",
+                        pointer, pointer);
     if (priority != NULL && (priority[0] < '0' || priority[0] > '9' || priority[1] != '\0'))
         return cli_tell(cli, CLI_USAGE, "--priority %s: must be a digit; 9 goes first", priority);
     return CLI_DONE;

@@ -344,7 +344,8 @@ static int keys_load(struct server *server)
     rv_arena_done(&arena);
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: the API keys cannot be read: %s\n", rv_err_text(err));
+    fprintf(stderr, "reeve serve: the API keys cannot be read: %s%s\n", rv_err_text(err),
+            err == RV_ERR_CORRUPT ? "; what is damaged, and what to do, says: reeve check" : "");
     return rv_err_exit(err);
 }
 

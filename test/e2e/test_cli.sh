@@ -268,7 +268,7 @@ verdict $? "a refusal as JSON is the server's problem" '.status = 404'
 } >orders.jsonl
 run submit test/two --lines orders.jsonl --key-from /order
 gives "bulk: lines that are wrong are told, the others are taken" 2 \
-    '1,200 accepted, 0 known already, 0 refused, 2 not readable*orders.jsonl:1201: *orders.jsonl:1203: there is no key at /order'
+    '1,200 accepted, 0 known already, 0 refused, 2 not readable*orders.jsonl:1201:10: not valid JSON: *orders.jsonl:1203: there is no key at /order'
 head -3 orders.jsonl >three.jsonl
 run submit test/two --lines three.jsonl --key-from /order
 gives "bulk: keys make it safe to repeat" 0 '0 accepted, 3 known already'

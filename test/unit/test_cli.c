@@ -143,8 +143,8 @@ static void test_words_refusals(void **state)
     refused("tasks --lines k", "unknown option --lines; see \"reeve help tasks\"");
     refused("--input {} submit s/w",
             "unknown option --input; options of a command stand after it; see \"reeve help\"");
-    refused("submit s/w --key", "--key needs a value: --key KEY (the same key is the same task, "
-                                "however often it is submitted)");
+    refused("submit s/w --key", "--key needs a value: --key KEY (the task's key: the same one is "
+                                "the same task, however often submitted)");
     refused("submit s/w --wait=yes", "--wait takes no value");
     refused("submit s/w --key a --key b", "--key is given twice; leave one out");
     refused("show", "TASK is missing; usage: reeve show TASK");
