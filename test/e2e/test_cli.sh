@@ -244,12 +244,36 @@ run alerts --all
 gives "who looks after an alert" 0 'seen:*by olga'
 run show "$task"
 gives "show: an acknowledged alert still stands" 0 'Alerts*seen:*by olga'
+run resubmit "$task" --reason 'once more'
+run watch "$task"
+gives "resubmitted in vain" 6 'declined: no funds'
+run show "$task"
+gives "show: attempts that gave no result, and why" 0 \
+    "Attempts that gave no result*$task-2*1*failed*no funds*$task-2*2*failed*no funds"
 run alerts ack
 gives "alerts ack without an id" 2 'reeve alerts ack ALERT'
 run undo "$task" --reason 'by hand'
 gives "undo a task in error" 0 "$task compensat"
 run watch "$task"
 gives "watch its undo" 1 "$task compensated"
+cat >bare.yaml <<END
+document: { dsl: '1.0.3', namespace: test, name: bare, version: '1.0.0' }
+do:
+  - first: { call: shop, with: { do: reserve } }
+  - second: { call: shop, with: { do: decline } }
+END
+run publish bare.yaml
+run submit test/bare --wait
+bare=${out%% *}
+bare=${bare%%$'\n'*}
+run cancel "$bare" --abandon
+gives "cancel --abandon without its reason" 2 '--reason TEXT is missing'
+run undo "$bare" --reason 'a test'
+gives "an undo that cannot begin says so" 0 "$bare error*It has stopped*why: reeve show $bare"
+run show "$bare"
+gives "show: what is left when an undo is parked" 0 "reeve cancel $bare --abandon --reason TEXT"
+run cancel "$bare" --abandon --reason 'done by hand'
+gives "cancel --abandon" 0 "$bare cancelled"
 run show --json "$task"
 [ "$(jq -r .state <<<"$out")" = compensated ]
 verdict $? "show --json is the server's JSON" '.state = compensated'
