@@ -99,7 +99,8 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
         cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));
     else
         fprintf(stderr,
-                "reeve: no server at %s: start one with \"reeve serve\", or set REEVE_URL\n",
+                "reeve: no server at %s: start one with \"reeve serve\", or set REEVE_URL "
+                "(https:// for one that speaks TLS)\n",
                 rv_client_url(client));
     rv_arena_done(&arena);
     return CLI_UNREACHABLE;

@@ -20,9 +20,10 @@ enum rv_err messages_decide(struct rv_scheduler *s, struct pending *p)
             "there is no such task (finished tasks are kept for a limited time)");
     } else if (messages->of->reply_url.at == NULL && !messages->of->reply_stream) {
         call->err = RV_ERR_REFUSED;
-        call->message = RV_STR("this task was submitted without replyTo, so nothing was noted for "
-                               "its submitter: submit with \"replyTo\":{\"stream\":true}, or ask "
-                               "GET /v1/tasks/{task}?wait=PT20S");
+        call->message = RV_STR(
+            "this task was submitted without replyTo, so nothing was noted for "
+            "its submitter: submit with --stream (\"replyTo\": {\"stream\": true}), or ask "
+            "GET /v1/tasks/{task}?wait=PT20S");
     }
     return RV_OK;
 }

@@ -405,6 +405,18 @@ static void http_log(enum rv_log_level level, const char *message)
     rv_log(level, "http-agent", RV_LOG_STR("message", rv_str_of(message)));
 }
 
+/* A folder that is not there would be found out by the first task that needs a secret. */
+static int secrets_check(const char *folder)
+{
+    struct stat about;
+    errno = 0;
+    if (folder == NULL || (stat(folder, &about) == 0 && S_ISDIR(about.st_mode)))
+        return 0;
+    fprintf(stderr, "reeve serve: --secrets %s: %s; it is a folder with a file for each secret\n",
+            folder, errno != 0 ? strerror(errno) : "not a folder");
+    return rv_err_exit(RV_ERR_NOT_FOUND);
+}
+
 /* The agent of `call: http`, which is a client like any other but for the socket. */
 static int http_open(struct server *server, const char *secrets, uint16_t port)
 {
@@ -489,7 +501,7 @@ static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
     if (err == RV_OK)
         return 0;
     if (err == RV_ERR_INVALID)
-        cure = "must be an address and a port, such as 127.0.0.1:7733";
+        cure = "must be an address and a port up to 65535, such as 127.0.0.1:7733";
     else if (err == RV_ERR_IN_USE)
         cure = "the port is taken by another program; choose another, or 0 for any free one";
     fprintf(stderr, "reeve serve: --listen %.*s: %s\n", RV_STR_FMT(listen), cure);
@@ -601,6 +613,8 @@ static int server_open(struct server *server, const struct rv_server_options *op
 {
     server->webhook.egress = options->egress;
     int result = alert_webhook_check(server, options->alert_webhook);
+    if (result == 0)
+        result = secrets_check(options->secrets);
     if (result == 0)
         result = scheduler_open(server, options);
     if (result != 0)

@@ -117,6 +117,10 @@ export REEVE_URL=http://127.0.0.1:1
 run tasks
 gives "no server: says how to start one" 5 \
     'reeve: no server at http://127.0.0.1:1: start one with "reeve serve", or set REEVE_URL'
+run serve --listen 127.0.0.1:0 --store "$PWD/secrets.db" --secrets "$PWD/none"
+gives "serve: a folder of secrets that is not there" 3 '--secrets *none: No such file or directory'
+run serve --listen 127.0.0.1:0 --store "$PWD/none/reeve.db"
+gives "serve: a store in a folder that is not there" 5 'there is no such folder: make it first'
 run --url 127.0.0.1:7733 tasks
 gives "an address without http" 2 '--url "127.0.0.1:7733" is no address; write http://HOST:PORT'
 run

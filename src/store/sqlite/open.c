@@ -129,6 +129,8 @@ static enum rv_err lock_take(const struct opening *opening)
     free(name);
     if (fd < 0 && errno == ELOOP)
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "lock file");
+    if (fd < 0 && errno == ENOENT)
+        return fail(opening, RV_ERR_IO, "there is no such folder: make it first");
     if (fd < 0)
         return fail_errno(opening, "cannot have its lock file beside it", errno);
     enum rv_err err = RV_OK;
