@@ -170,6 +170,39 @@ static void tasks_are_listed_by_state_and_workflow(void **state)
     }
 }
 
+/* More than the looks of a page can be shared out among without a rest. */
+static void a_workflow_with_many_versions_is_listed(void **state)
+{
+    enum { VERSIONS = 130, EACH = 25, LIMIT = 20 };
+    struct subject *s = *state;
+    struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, EACH);
+    struct rv_task *tasks = RV_NEW_ARRAY(&s->arena, struct rv_task, EACH);
+    for (int v = 0; v < VERSIONS; v++) {
+        struct rv_workflow_row row = {.id = 10 + v,
+                                      .space = RV_STR("shop"),
+                                      .name = RV_STR("many"),
+                                      .version = rv_arena_printf(&s->arena, "1.0.%d", v),
+                                      .hash = RV_STR("f"),
+                                      .source = RV_STR("{}")};
+        publish(s, &row, 1, RV_OK);
+        for (int i = 0; i < EACH; i++) {
+            tasks[i] = plain_task(TASK_BASE + i * VERSIONS + v, 1);
+            tasks[i].workflow = row.id;
+            changes[i] = (struct rv_change){.task = &tasks[i]};
+        }
+        subject_commit_all(s, changes, EACH);
+    }
+    struct rv_task found[LIMIT];
+    struct rv_task_filter filter = {.workflow = RV_STR("shop/many")};
+    size_t count = 0;
+    struct rv_task_id next = {-1};
+    assert_int_equal(s->ops->list_tasks(s->store, &s->arena, &filter, LIMIT, found, &count, &next),
+                     RV_OK);
+    assert_int_equal(count, LIMIT);
+    for (int i = 0; i < LIMIT; i++)
+        assert_int_equal(found[i].id.value, TASK_BASE + EACH * VERSIONS - 1 - i);
+}
+
 static void a_page_looks_at_a_bounded_number_of_rows(void **state)
 {
     struct subject *s = *state;
@@ -405,6 +438,7 @@ int main(void)
         SUITE_CASE(steps_and_attempts_come_in_pages),
         SUITE_CASE(late_replies_are_listed_by_attempt),
         SUITE_CASE(tasks_are_listed_by_state_and_workflow),
+        SUITE_CASE(a_workflow_with_many_versions_is_listed),
         SUITE_CASE(a_page_looks_at_a_bounded_number_of_rows),
         SUITE_CASE(filters_find_what_fits),
         SUITE_CASE(open_tasks_are_scanned_in_order),

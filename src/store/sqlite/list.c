@@ -8,6 +8,9 @@
 
 /* How many tasks one page of list_tasks looks at, at most. */
 enum { LOOKS_MAX = 2000 };
+/* The looks are shared out among a workflow's versions, rounded up, and of those there are at most
+ * as many as looks. */
+enum { IDS_MAX = 2 * LOOKS_MAX };
 
 /* Reads all rows of a statement into an array of `bytes` each, and resets it. */
 static enum rv_err rows_take(struct rv_sqlite *store, sqlite3_stmt *statement,
@@ -157,6 +160,7 @@ static enum rv_err walk_index(struct walk *walk, struct way way, size_t looks, s
         if (err != RV_OK)
             break;
         if (fits) {
+            rv_assert(walk->ids_count < IDS_MAX);
             walk->ids[walk->ids_count++] = last;
             kept++;
         }
@@ -291,7 +295,7 @@ enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
 {
     size_t wanted = limit < LOOKS_MAX ? limit : LOOKS_MAX;
     struct walk walk = {.store = (struct rv_sqlite *)base, .arena = arena, .filter = filter};
-    walk.ids = RV_NEW_ARRAY(arena, int64_t, LOOKS_MAX);
+    walk.ids = RV_NEW_ARRAY(arena, int64_t, IDS_MAX);
     if (walk.ids == NULL)
         return arena->refused;
     enum rv_err err = walk_run(&walk, wanted);
