@@ -94,6 +94,16 @@ static void circuit_open(struct rv_circuit *circuit, int64_t now, int64_t open_m
     circuit->open_until = now + open_ms;
 }
 
+void rv_circuit_withdraw(struct rv_circuits *circuits, uint32_t index, bool probe)
+{
+    if (index == UINT32_MAX)
+        return;
+    rv_assert(index < circuits->count && circuits->all[index].under_way > 0);
+    circuits->all[index].under_way--;
+    if (probe)
+        circuits->all[index].probing = false;
+}
+
 void rv_circuit_report(struct rv_circuits *circuits, uint32_t index, int64_t now, bool probe,
                        bool failed, int64_t pause_ms)
 {

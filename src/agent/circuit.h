@@ -51,5 +51,7 @@ enum rv_circuit_verdict rv_circuit_ask(struct rv_circuits *circuits, uint32_t in
 /* How a try ended. `pause_ms`: the target asks for this long a pause, 0 for none. */
 void rv_circuit_report(struct rv_circuits *circuits, uint32_t index, int64_t now, bool probe,
                        bool failed, int64_t pause_ms);
+/* The try was taken back by whoever wanted it: its end tells nothing of the target. */
+void rv_circuit_withdraw(struct rv_circuits *circuits, uint32_t index, bool probe);
 
 #endif

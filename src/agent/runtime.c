@@ -403,7 +403,9 @@ void rv_runtime_failed(struct rv_runtime *runtime, rv_place place, int64_t now,
     struct duty *duty = &runtime->duties[place];
     bool counts = duty_returned(runtime, place, now);
     failure_keep(duty, failure);
-    if (counts)
+    if (counts && duty->cancelled && failure->transient)
+        rv_circuit_withdraw(&runtime->circuits, duty->circuit, duty->probe);
+    else if (counts)
         rv_circuit_report(&runtime->circuits, duty->circuit, now, duty->probe, failure->transient,
                           failure->retry_after_ms);
     duty->probe = false;

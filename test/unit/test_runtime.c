@@ -265,6 +265,42 @@ static void cancel_ends_a_pause_and_is_told_to_a_running_handler(void **state)
     assert_true(error_is(item, "effect", "unknown"));
 }
 
+/* A target is not to blame for what was taken back. */
+static void cancelled_tries_open_no_circuit(void **state)
+{
+    struct fixture *f = *state;
+    char answer[96];
+    for (int n = 0; n < 12; n++) {
+        int64_t now = n * 100;
+        give(f, now, 60000);
+        rv_place place = expect(f, now, RV_RUNTIME_START);
+        assert_true(call_take(f, now + 10));
+        snprintf(answer, sizeof answer, "{\"cancel\":[{\"step\":\"S-%d\",\"token\":\"t%d\"}]}", n,
+                 n);
+        rv_session_answered(f->session, RV_LANE_POLL, now + 20, 200, -1, rv_str_of(answer));
+        assert_int_equal(expect(f, now + 20, RV_RUNTIME_CANCEL), place);
+        rv_runtime_failed(f->runtime, place, now + 30, &busy);
+        expect(f, now + 30, RV_RUNTIME_OVER);
+        assert_true(error_is(reply(f, now + 30), "type", "busy"));
+    }
+}
+
+static void a_withdrawn_probe_lets_the_next_one_through(void **state)
+{
+    (void)state;
+    static struct rv_circuits circuits;
+    int64_t pause = 0;
+    rv_circuits_init(&circuits, 1, 1000);
+    uint32_t i = rv_circuits_find(&circuits, RV_STR("x"), 0);
+    assert_int_equal(rv_circuit_ask(&circuits, i, 0, &pause), RV_CIRCUIT_GO);
+    rv_circuit_report(&circuits, i, 0, false, true, 0);
+    assert_int_equal(rv_circuit_ask(&circuits, i, 1000, &pause), RV_CIRCUIT_PROBE);
+    rv_circuit_withdraw(&circuits, i, true);
+    assert_int_equal(rv_circuit_ask(&circuits, i, 1001, &pause), RV_CIRCUIT_PROBE);
+    rv_circuit_report(&circuits, i, 1002, true, false, 0);
+    assert_int_equal(rv_circuit_ask(&circuits, i, 1003, &pause), RV_CIRCUIT_GO);
+}
+
 static void stop_ends_pauses_and_waits_for_handlers(void **state)
 {
     struct fixture *f = *state;
@@ -416,6 +452,8 @@ int main(void)
         WITH_RUNTIME(an_expired_attempt_is_over_when_its_handler_returns),
         WITH_RUNTIME(a_pause_that_the_deadline_ends_is_silent),
         WITH_RUNTIME(cancel_ends_a_pause_and_is_told_to_a_running_handler),
+        WITH_RUNTIME(cancelled_tries_open_no_circuit),
+        cmocka_unit_test(a_withdrawn_probe_lets_the_next_one_through),
         WITH_RUNTIME(stop_ends_pauses_and_waits_for_handlers),
         WITH_RUNTIME(an_open_circuit_answers_and_lets_one_probe_through),
         cmocka_unit_test(a_circuit_opens_at_enough_failures_that_are_half),
