@@ -16,8 +16,12 @@
 enum {
     COMMANDS_MAX = BULK_ITEMS_MAX, /* with one batch */
     REMOVED_MAX = 100,             /* records with one batch */
-    REMOVE_PAUSE_MS = 10
+    REMOVE_PAUSE_MS = 10,
+    SELECTION_ROUND_MS = 24 * 60 * 60 * 1000 /* without --retain */
 };
+
+/* Without --retain, too, selections go some day: there may be only so many. */
+#define SELECTION_KEPT_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
 
 enum mark { MARK_OPEN, MARK_OFFENDER, MARK_OVER };
 
@@ -121,7 +125,8 @@ bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row)
     int64_t at = row->unreadable ? rv_id_made_at(row->id)
                  : row->begun.at ? row->ended_at
                                  : row->picked.at;
-    return s->options.retain_ms != 0 && at != 0 && at <= s->batch.now - s->options.retain_ms;
+    int64_t kept_ms = s->options.retain_ms != 0 ? s->options.retain_ms : SELECTION_KEPT_MS;
+    return at != 0 && at <= s->batch.now - kept_ms;
 }
 
 /* A page of the walk over all selections. */
@@ -155,24 +160,27 @@ static enum rv_err walk_page(struct rv_scheduler *s)
         return RV_OK;
     }
     bulks->after.value = 0;
-    bulks->walk_at = INT64_MAX;
     if (s->enlistment.shared)
         bulks->walk_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
-    else if (s->options.retain_ms != 0)
-        bulks->walk_at = rv_time_add(s->batch.now, retention_round_ms(s));
+    else
+        bulks->walk_at = rv_time_add(s->batch.now, s->options.retain_ms != 0 ? retention_round_ms(s)
+                                                                             : SELECTION_ROUND_MS);
     return RV_OK;
 }
 
 static enum rv_err tasks_learn(struct bulk *bulk, struct rv_str chunk)
 {
     enum { ID = RV_ID_TEXT_BYTES - 1 };
+    size_t known = bulk->ids_count;
     for (size_t i = 0; i + ID <= chunk.len && bulk->ids_count < bulk->row.tasks; i += ID) {
         struct rv_task_id id;
         if (rv_task_parse((struct rv_str){chunk.at + i, ID}, &id) != RV_OK)
             continue;
         enum rv_err err = rv_map_put(&bulk->places, (uint64_t)id.value, 0, bulk->ids_count);
-        if (err != RV_OK)
+        if (err != RV_OK) {
+            bulk->ids_count = known; /* the chunk is read again */
             return err;
+        }
         bulk->ids[bulk->ids_count++] = id;
     }
     return RV_OK;
@@ -191,8 +199,7 @@ static void outcome_learn(struct bulk *bulk, const struct rv_record *record)
     bulk->left--;
 }
 
-/* A page of its tasks, or of what came of them so far. What was learned twice, since a batch failed
- * for want of memory, is known to be the same. */
+/* A page of its tasks, or of what came of them so far. */
 static enum rv_err bulk_read(struct rv_scheduler *s, struct bulk *bulk)
 {
     bool tasks = bulk->read == READ_TASKS;

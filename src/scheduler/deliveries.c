@@ -58,11 +58,12 @@ static void place_clear(struct deliveries *d)
 }
 
 /* While the server was not there nobody could have taken a message: its day grows by that (DESIGN
- * 4.9). */
+ * 4.9), also if its row is read long after the start. */
 static void absence_excuse(const struct rv_scheduler *s, struct rv_delivery *row)
 {
     int64_t gone_at = s->enlistment.last_alive_at;
-    if (s->deliveries.first && row->since != 0 && row->since <= gone_at && s->first_now > gone_at)
+    bool untouched = s->deliveries.first || row->due_at < s->first_now;
+    if (untouched && row->since != 0 && row->since <= gone_at && s->first_now > gone_at)
         row->since += s->first_now - gone_at;
 }
 

@@ -184,9 +184,10 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (all >= RV_SELECTIONS_MAX)
-        return refuse(p, RV_ERR_LIMIT,
-                      RV_STR("there are as many selections as there may be: those that have ended "
-                             "go by themselves, as finished tasks do (serve --retain)"));
+        return refuse(
+            p, RV_ERR_LIMIT,
+            RV_STR("there are as many selections as there may be: those that have ended "
+                   "go by themselves, as finished tasks do (serve --retain), or after 30 days"));
     select->row.id = rv_id_make(&s->ids, s->batch.now);
     select->row.tasks = (uint32_t)select->count;
     select->row.picked.at = s->batch.now;
