@@ -115,6 +115,21 @@ static void closing_ends_an_endless_wait(void **state)
     rv_mailbox_done(&box);
 }
 
+/* A taker that is on its way to sleep must not miss it. */
+static void a_wake_before_the_wait_ends_it(void **state)
+{
+    (void)state;
+    struct rv_mailbox box;
+    rv_mailbox_init(&box, offsetof(struct letter, next));
+    void *taken[1];
+    rv_mailbox_wake(&box);
+    assert_int_equal(rv_mailbox_take(&box, taken, 1, -1), 0); /* for ever, else */
+    int64_t before = rv_clock_mono_us();
+    assert_int_equal(rv_mailbox_take(&box, taken, 1, 20), 0); /* it counted once */
+    assert_true(rv_clock_mono_us() - before >= 19000);
+    rv_mailbox_done(&box);
+}
+
 static void random_numbers_are_not_given_twice(void **state)
 {
     (void)state;
@@ -134,6 +149,7 @@ int main(void)
         cmocka_unit_test(an_empty_box_is_waited_for_as_long_as_said),
         cmocka_unit_test(many_writers_lose_nothing),
         cmocka_unit_test(closing_ends_an_endless_wait),
+        cmocka_unit_test(a_wake_before_the_wait_ends_it),
         cmocka_unit_test(random_numbers_are_not_given_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,8 +90,9 @@ static void mailbox_wait(struct rv_mailbox *box, int64_t wait_ms)
 size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int64_t wait_ms)
 {
     pthread_mutex_lock(&box->mutex);
-    if (box->first == NULL && !box->closed && wait_ms != 0)
+    if (box->first == NULL && !box->closed && !box->woken && wait_ms != 0)
         mailbox_wait(box, wait_ms);
+    box->woken = false;
     size_t taken = 0;
     while (taken < max && box->first != NULL) {
         ret_items[taken++] = box->first;
@@ -108,6 +109,7 @@ void rv_mailbox_wake(struct rv_mailbox *box)
 {
     pthread_mutex_lock(&box->mutex);
     box->waiting = false;
+    box->woken = true;
     pthread_mutex_unlock(&box->mutex);
     pthread_cond_signal(&box->filled);
 }

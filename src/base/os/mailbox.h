@@ -17,6 +17,7 @@ struct rv_mailbox {
     size_t count;
     size_t link_offset;
     bool waiting; /* the taker sleeps */
+    bool woken;   /* since it took last */
     bool closed;
 };
 
@@ -29,7 +30,7 @@ bool rv_mailbox_put(struct rv_mailbox *box, void *item);
 /* Takes up to `max` items; with none there, waits up to `wait_ms` (negative: for ever) for the
  * first. 0 items: time is over, or it is closed and empty, or it was woken. One thread takes. */
 size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int64_t wait_ms);
-/* Ends the wait of the taker, if it waits. */
+/* Ends the wait of the taker, or the next one if it does not wait. */
 void rv_mailbox_wake(struct rv_mailbox *box);
 /* From now on nothing is taken in; what is there can still be taken. */
 void rv_mailbox_close(struct rv_mailbox *box);
