@@ -315,7 +315,8 @@ enum rv_err rv_outgoing_prepare(struct outgoing *outgoing, const struct rv_addre
     outgoing->headed = false;
     outgoing->error[0] = '\0';
     method_set(outgoing->easy, outgoing);
-    options_set(outgoing, outgoing->easy, outgoing->deadline - now);
+    int64_t left_ms = outgoing->deadline - now; /* the clock has gone on since it was looked at */
+    options_set(outgoing, outgoing->easy, left_ms > 1 ? left_ms : 1); /* 0 would be for ever */
     return RV_OK;
 }
 

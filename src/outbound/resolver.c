@@ -151,13 +151,22 @@ static struct name *name_find(struct rv_resolver *resolver, const char *host)
     return place;
 }
 
-/* One more thread, if all are busy and there may be more. False: nobody will ask. */
+static unsigned names_queued(const struct rv_resolver *resolver)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < sizeof resolver->names / sizeof resolver->names[0]; i++)
+        count += resolver->names[i].state == NAME_QUEUED;
+    return count;
+}
+
+/* One more thread, if there are more names than threads to ask for them and there may be more.
+ * False: nobody will ask. */
 static bool thread_begin(struct rv_resolver *resolver)
 {
-    if (resolver->idle > 0) {
+    if (resolver->idle > 0)
         pthread_cond_signal(&resolver->queued);
+    if (names_queued(resolver) <= resolver->idle)
         return true;
-    }
     if (resolver->started == RV_RESOLVER_THREADS)
         return true;
     struct rv_thread *thread = &resolver->threads[resolver->started];

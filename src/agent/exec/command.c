@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,15 +181,17 @@ static void end_begin(struct run *run, enum rv_exec_end why)
 /* The agent's own stderr gets it too, unless somebody there reads too slowly. */
 static void stderr_pass(const char *bytes, size_t count)
 {
+    /* Another command's thread must not fill the pipe between the question and the writing. */
+    static pthread_mutex_t one_writes = PTHREAD_MUTEX_INITIALIZER;
     struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-    while (count > 0 && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT)) {
-        size_t piece = count < PIPE_BUF ? count : PIPE_BUF; /* never blocks */
-        ssize_t n = write(STDERR_FILENO, bytes, piece);
-        if (n <= 0)
-            return;
-        bytes += n;
-        count -= (size_t)n;
+    ssize_t n = 1;
+    pthread_mutex_lock(&one_writes);
+    while (n > 0 && count > 0 && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT)) {
+        n = write(STDERR_FILENO, bytes, count < PIPE_BUF ? count : PIPE_BUF); /* never blocks */
+        bytes += n > 0 ? n : 0;
+        count -= n > 0 ? (size_t)n : 0;
     }
+    pthread_mutex_unlock(&one_writes);
 }
 
 static void bytes_take(struct run *run, int stream, const char *bytes, size_t count)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -144,8 +145,14 @@ static bool all_written(int fd, const char *text, size_t len)
     return fsync(fd) == 0;
 }
 
+/* Under its name it is there whole or not at all, whenever the power goes. */
 static enum rv_err file_make(const char *path, char why[static RV_SECRETS_WHY_BYTES])
 {
+    char fresh[PATH_MAX];
+    if (snprintf(fresh, sizeof fresh, "%s.new", path) >= (int)sizeof fresh) {
+        errno = ENAMETOOLONG;
+        return file_failed(path, why);
+    }
     unsigned char key[KEY_BYTES_MADE];
     char code[KEY_BYTES_MADE * 2], text[256];
     rv_random_bytes(key, sizeof key);
@@ -154,13 +161,14 @@ static enum rv_err file_make(const char *path, char why[static RV_SECRETS_WHY_BY
                        "# Signs the webhooks of the state store beside it; see "
                        "docs/guide/replies.md.\n" PREFIX "%s\n",
                        code);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool good = fd >= 0 && all_written(fd, text, (size_t)len);
+    (void)unlink(fresh); /* of a start that was cut short */
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool good = fd >= 0 && all_written(fd, text, (size_t)len) && link(fresh, path) == 0;
     enum rv_err err = good ? RV_OK : file_failed(path, why);
     if (fd >= 0)
         close(fd);
-    if (fd >= 0 && !good)
-        (void)unlink(path);
+    if (fd >= 0)
+        (void)unlink(fresh);
     OPENSSL_cleanse(key, sizeof key);
     OPENSSL_cleanse(code, sizeof code);
     OPENSSL_cleanse(text, sizeof text);
