@@ -2,6 +2,7 @@
  * whatever crashes, judged as the command for one task is. */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
+#include "base/time.h"
 #include "order.h"
 
 #include <setjmp.h>
@@ -347,6 +348,19 @@ static void no_more_are_open_than_may_be(void **state)
     assert_int_equal(bulk_call(w, select_parked(w), RV_BULK_BEGIN)->err, RV_ERR_LIMIT);
 }
 
+/* There may be only so many: without --retain, too, they go some day. */
+static void a_selection_goes_after_thirty_days(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    world_restart(w, (29 * 24 + 12) * RV_HOUR_MS);
+    assert_int_equal(status(w, selection).tasks, TASKS);
+    world_pass(w, 25 * RV_HOUR_MS);
+    struct rv_call *call = world_call(w, RV_CALL_SELECTIONS);
+    call->u.selections.only = selection;
+    assert_int_equal(done(w, call)->err, RV_ERR_NOT_FOUND);
+}
+
 #define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
 
 int main(void)
@@ -363,6 +377,7 @@ int main(void)
         cmocka_unit_test(an_offender_is_refused),
         SCENARIO(what_makes_no_sense_is_refused),
         SCENARIO(no_more_are_open_than_may_be),
+        SCENARIO(a_selection_goes_after_thirty_days),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }
