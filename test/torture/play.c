@@ -368,17 +368,20 @@ static bool operates(struct play *p, const struct order *order)
     };
     if (p->tasks[order->task - 1].value == 0)
         return false;
+    const struct rv_task *skipped = NULL; /* looked at first: a call that is made is given */
+    if (order->kind == ORDER_SKIP) {
+        skipped = play_task(p, order->task - 1);
+        if (skipped == NULL)
+            return false;
+    }
     struct rv_call *call = world_call(&p->w, RV_CALL_OPERATE);
     call->u.operate.verb = verbs[order->kind];
     call->u.operate.task = p->tasks[order->task - 1];
     call->u.operate.by = RV_STR("operator");
     call->u.operate.reason = RV_STR("because");
     call->u.operate.abandon = order->kind == ORDER_ABANDON;
-    if (order->kind == ORDER_SKIP) {
-        const struct rv_task *task = play_task(p, order->task - 1);
-        if (task == NULL)
-            return false;
-        call->u.operate.step = task->open_count > 0 ? task->open[0] : 1;
+    if (skipped != NULL) {
+        call->u.operate.step = skipped->open_count > 0 ? skipped->open[0] : 1;
         call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
         call->u.operate.output = RV_STR("{\"skipped\":true}");
     }
