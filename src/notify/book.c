@@ -11,6 +11,7 @@ enum {
     WINDOW_FIRST = 8,
     FAILURES_OF_FAILING = 3, /* of a destination, in a row */
     BACKOFF_MS = 1000,
+    UNSENT_PAUSE_MS = 1000,
     BACKOFF_MS_MAX = 15 * 60 * 1000,
     PROBE_MS_MAX = 60 * 1000,
     RETRY_AFTER_MS_MAX = 60 * 60 * 1000,
@@ -428,6 +429,11 @@ static bool destination_heed(struct rv_book *book, struct rv_book_destination *d
                              const struct rv_notice_result *result, int64_t now)
 {
     bool failing = is_failing(d);
+    if (result->unsent) {
+        if (d->not_before < now + UNSENT_PAUSE_MS)
+            d->not_before = now + UNSENT_PAUSE_MS;
+        return false;
+    }
     if (result->taken || result->alive) {
         d->failures = 0;
         if (d->window < RV_BOOK_WINDOW_MAX)

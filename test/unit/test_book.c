@@ -20,6 +20,7 @@ struct rows {
     size_t sent;
     size_t parked;
     size_t most; /* on their way at once */
+    bool unsent; /* what fails, fails here */
 };
 
 static void rows_init(struct rows *r)
@@ -80,8 +81,11 @@ static size_t rows_turn(struct rows *r, bool taken)
         r->most = r->book.sent > r->most ? r->book.sent : r->most;
         for (size_t i = 0; i < count; i++) {
             struct rv_book_verdict verdict;
-            struct rv_notice_result result = {
-                .task = picks[i].task, .number = picks[i].number, .taken = taken, .alive = taken};
+            struct rv_notice_result result = {.task = picks[i].task,
+                                              .number = picks[i].number,
+                                              .taken = taken,
+                                              .alive = taken || r->unsent,
+                                              .unsent = r->unsent};
             bool known = picks[i].expired
                              ? rv_book_expire(&r->book, picks[i].task, r->now, &verdict)
                              : rv_book_result(&r->book, &result, r->now, &verdict);
@@ -129,6 +133,33 @@ static void what_comes_back_takes_all_at_once(void **state)
     rv_book_done(&r.book);
 }
 
+/* Trouble of this server's own neither heals a destination nor is its fault. */
+static void what_never_left_says_nothing_of_its_destination(void **state)
+{
+    (void)state;
+    static struct rows r;
+    rows_init(&r);
+    r.unsent = true;
+    for (int i = 0; i < 10; i++, r.now += 20 * RV_SECOND_MS)
+        rows_turn(&r, false);
+    assert_int_equal(r.book.tasks.count, TASKS); /* one that fails would have less in mind */
+    r.unsent = false;
+    for (; r.now < BEGIN + RV_HOUR_MS; r.now += 20 * RV_SECOND_MS)
+        rows_turn(&r, false);
+    assert_in_range(r.book.tasks.count, 1, RV_BOOK_FAILING_MAX);
+    size_t tried = 0;
+    r.unsent = true;
+    for (int i = 0; i < 30; i++, r.now += 20 * RV_SECOND_MS)
+        tried += rows_turn(&r, false);
+    assert_in_range(tried, 1, 60); /* it is not let loose on one that fails */
+    r.unsent = false;
+    size_t taken = 0;
+    for (int i = 0; i < 40; i++, r.now += 20 * RV_SECOND_MS)
+        taken += rows_turn(&r, true);
+    assert_int_equal(taken, TASKS);
+    rv_book_done(&r.book);
+}
+
 /* What is not known of, or comes twice, changes nothing. */
 static void a_result_counts_once(void **state)
 {
@@ -154,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_wait_for_a_dead_one_are_given_up),
         cmocka_unit_test(what_comes_back_takes_all_at_once),
+        cmocka_unit_test(what_never_left_says_nothing_of_its_destination),
         cmocka_unit_test(a_result_counts_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

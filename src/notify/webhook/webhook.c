@@ -189,7 +189,7 @@ static void webhook_send(void *self, struct rv_notice *notice)
         return;
     struct rv_notice_result result = {.task = notice->task,
                                       .number = notice->number,
-                                      .alive = err != RV_ERR_REFUSED,
+                                      .unsent = err != RV_ERR_REFUSED,
                                       .why = why_of(err)};
     result_tell(webhook, &result);
     sending_end(sending);
