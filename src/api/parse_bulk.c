@@ -14,9 +14,8 @@ static bool selection_read(struct rv_parser *parser, struct rv_str text, struct 
 {
     return rv_task_parse(text, ret) == RV_OK ||
            rv_refuse_http(parser, 404,
-                          "\"%.*s\" is no id of a selection; GET /v1/selections, or `reeve "
-                          "selections`, shows those there "
-                          "are",
+                          "\"%.*s\" is no id of a selection; GET /v1/selections, or "
+                          "`reeve selections`, shows those there are",
                           RV_STR_FMT(text));
 }
 

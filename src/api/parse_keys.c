@@ -65,10 +65,8 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
         !rv_body_text(parser, &body, "name", RV_NAME_BYTES_MAX, &key->name))
         return false;
     if (key->agent.at == NULL && key->role == RV_ROLE_AGENT)
-        return rv_refuse(
-            parser, RV_ERR_INVALID,
-            "\"agent\" (--agent NAME) is missing: the one agent whose steps the key is "
-            "for");
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "\"agent\" (--agent NAME) is missing: whose steps the key is for");
     if (key->agent.at != NULL && key->role != RV_ROLE_AGENT)
         return rv_refuse(parser, RV_ERR_INVALID,
                          "\"agent\" goes with the role agent and with no other: it names the one "

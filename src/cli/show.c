@@ -106,6 +106,12 @@ struct shown {
     bool repeated; /* a step has more attempts than the one it shows */
 };
 
+static void effect_add(struct cli_table *table, struct rv_str effect)
+{
+    cli_table_add(table, rv_str_is(effect, "none") ? RV_STR("") : effect,
+                  rv_str_is(effect, "unknown") ? CLI_YELLOW : CLI_PLAIN);
+}
+
 static void step_add(const struct rv_json *step, void *user)
 {
     struct shown *shown = user;
@@ -113,7 +119,6 @@ static void step_add(const struct rv_json *step, void *user)
     struct cli_table *table = &shown->table;
     struct rv_str state = cli_str(step, "state");
     struct rv_str attempt_state = cli_str(step, "attemptState");
-    struct rv_str effect = cli_str(step, "effect");
     int64_t attempt = cli_int(step, "attempt");
     int64_t failures = cli_int(step, "failureCount");
     int64_t round = cli_int(step, "round");
@@ -135,8 +140,7 @@ static void step_add(const struct rv_json *step, void *user)
                   : failures > 0 ? rv_arena_printf(arena, "%" PRId64, failures)
                                  : RV_STR(""),
                   CLI_PLAIN);
-    cli_table_add(table, rv_str_is(effect, "none") ? RV_STR("") : effect,
-                  rv_str_is(effect, "unknown") ? CLI_YELLOW : CLI_PLAIN);
+    effect_add(table, cli_str(step, "effect"));
     cli_table_add(table, ended ? cli_text_duration(arena, ended - begun) : RV_STR(""), CLI_PLAIN);
     cli_table_add(table, cli_step_why(arena, step, shown->cli->now), CLI_PLAIN);
 }
@@ -148,7 +152,6 @@ static void attempt_add(const struct rv_json *attempt, void *user)
     struct rv_arena *arena = &shown->cli->arena;
     struct cli_table *table = &shown->table;
     struct rv_str state = cli_str(attempt, "state");
-    struct rv_str effect = cli_str(attempt, "effect");
     if (rv_str_is(state, "done") || rv_str_is(state, "open"))
         return;
     cli_table_add(table, cli_str(attempt, "step"), CLI_PLAIN);
@@ -157,8 +160,7 @@ static void attempt_add(const struct rv_json *attempt, void *user)
                   CLI_PLAIN);
     cli_table_add(table, cli_text_clean(arena, cli_str(attempt, "instance")), CLI_PLAIN);
     cli_table_add(table, state, cli_colour_of_state(state));
-    cli_table_add(table, rv_str_is(effect, "none") ? RV_STR("") : effect,
-                  rv_str_is(effect, "unknown") ? CLI_YELLOW : CLI_PLAIN);
+    effect_add(table, cli_str(attempt, "effect"));
     cli_table_add(table, cli_error_text(arena, rv_json_get(attempt, RV_STR("error"))), CLI_PLAIN);
 }
 

@@ -28,9 +28,9 @@ struct rv_notice_result {
     uint32_t number;
     bool taken;             /* the webhook answered with 2xx */
     bool gone;              /* ... with 410: it wants no more of them */
-    bool unsent;            /* it never left: that tells nothing of the destination */
     bool alive;             /* ... with anything that says that the destination as such works */
-    int64_t retry_after_ms; /* that it asked for; 0: nothing */
+    bool unsent;            /* it never left, which tells nothing of the destination */
+    int64_t retry_after_ms; /* that the webhook asked for; 0: nothing */
     struct rv_str why;      /* not taken: for people; holds no path and no query */
 };
 
