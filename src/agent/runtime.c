@@ -9,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE_BYTES = 256, TITLE_BYTES = 512, DETAIL_BYTES = 2048 };
+enum {
+    TYPE_BYTES = 256,
+    TITLE_BYTES = 512,
+    DETAIL_BYTES = 2048,
+    RESERVE_PART = 10, /* of an attempt's time, kept for its reply */
+    RESERVE_MAX_MS = 1000
+};
 
 enum duty_state {
     DUTY_IDLE,
@@ -28,6 +34,7 @@ struct duty {
     bool effect_unknown; /* an earlier try may have had an effect */
     uint32_t tries;
     uint32_t circuit;
+    int64_t taken_at; /* the attempt came */
     int64_t try_at;
     int64_t started_at;            /* of the running try */
     struct rv_session_error error; /* of the last failed try; its texts are the three below */
@@ -201,12 +208,13 @@ static bool duty_start(struct rv_runtime *runtime, rv_place place, int64_t now)
     return true;
 }
 
-static void duty_new(struct rv_runtime *runtime, rv_place place)
+static void duty_new(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
     struct duty *duty = &runtime->duties[place];
     duty->expired = duty->cancelled = duty->probe = duty->effect_unknown = false;
     duty->tries = 0;
     duty->circuit = UINT32_MAX;
+    duty->taken_at = now;
     duty_ready(runtime, place);
 }
 
@@ -244,7 +252,7 @@ static void news_take(struct rv_runtime *runtime, int64_t now)
     while (rv_session_next_news(runtime->session, now, &place, &news)) {
         struct duty *duty = &runtime->duties[place];
         if (news & RV_NEWS_REQUEST)
-            duty_new(runtime, place);
+            duty_new(runtime, place, now);
         if (news & RV_NEWS_EXPIRED) {
             duty_expire(runtime, place, now);
             continue;
@@ -374,7 +382,8 @@ static void failure_keep(struct duty *duty, const struct rv_runtime_failure *fai
 }
 
 /* Plans the next try; false if there is none to be had. A try is taken to last as long as the last
- * one did, so that what cannot finish in time does not begin. */
+ * one did, and a part of the attempt's time is left over: what fails definitely just before
+ * complete-by is to be told as that, and not to expire with an unknown effect. */
 static bool retry_plan(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
     struct duty *duty = &runtime->duties[place];
@@ -387,7 +396,10 @@ static bool retry_plan(struct rv_runtime *runtime, rv_place place, int64_t now)
     if (pause_ms < duty->error.retry_after_ms)
         pause_ms = duty->error.retry_after_ms;
     int64_t lasted_ms = now - duty->started_at;
-    int64_t left_ms = attempt->complete_at - now;
+    int64_t reserve_ms = (attempt->complete_at - duty->taken_at) / RESERVE_PART;
+    if (reserve_ms > RESERVE_MAX_MS)
+        reserve_ms = RESERVE_MAX_MS;
+    int64_t left_ms = attempt->complete_at - reserve_ms - now;
     if (pause_ms >= left_ms || lasted_ms >= left_ms - pause_ms)
         return false;
     duty->state = DUTY_PAUSED;

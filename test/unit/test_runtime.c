@@ -199,6 +199,27 @@ static void what_does_not_fit_before_the_deadline_is_not_tried(void **state)
     assert_int_equal(pause, 5000);
 }
 
+/* A try that failed at once would fit until the last moment; its reply would not. */
+static void a_tenth_of_the_time_is_kept_for_the_reply(void **state)
+{
+    struct fixture *f = *state;
+    struct rv_runtime_failure later = busy;
+    give(f, 0, 1000);
+    rv_place place = expect(f, 0, RV_RUNTIME_START);
+    later.retry_after_ms = 899;
+    rv_runtime_failed(f->runtime, place, 0, &later);
+    place = expect(f, 899, RV_RUNTIME_START);
+    rv_runtime_failed(f->runtime, place, 899, &busy);
+    expect(f, 899, RV_RUNTIME_OVER);
+    assert_true(error_is(reply(f, 899), "type", "busy"));
+    give(f, 2000, 1000);
+    place = expect(f, 2000, RV_RUNTIME_START);
+    later.retry_after_ms = 900;
+    rv_runtime_failed(f->runtime, place, 2000, &later);
+    expect(f, 2000, RV_RUNTIME_OVER);
+    assert_true(error_is(reply(f, 2000), "type", "busy"));
+}
+
 static void retry_after_is_the_shortest_pause(void **state)
 {
     struct fixture *f = *state;
@@ -448,6 +469,7 @@ int main(void)
         WITH_RUNTIME(a_permanent_failure_is_told_at_once),
         WITH_RUNTIME(an_unknown_effect_of_an_earlier_try_is_not_forgotten),
         WITH_RUNTIME(what_does_not_fit_before_the_deadline_is_not_tried),
+        WITH_RUNTIME(a_tenth_of_the_time_is_kept_for_the_reply),
         WITH_RUNTIME(retry_after_is_the_shortest_pause),
         WITH_RUNTIME(an_expired_attempt_is_over_when_its_handler_returns),
         WITH_RUNTIME(a_pause_that_the_deadline_ends_is_silent),
