@@ -50,6 +50,8 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
     bool parked = task->state == RV_TASK_ERROR;
     if (!rv_step_state_open(step->state) && !(parked && step->state == RV_STEP_ERROR))
         return "control stands at steps that are open, or parked with their task";
+    if (rv_step_state_open(step->state) && step->ended_at != 0)
+        return "a step that goes on has no end";
     if (step->frames.at == NULL)
         return "where control stands there are frames";
     if (task->state == RV_TASK_PENDING && step->state != RV_STEP_PENDING)

@@ -173,7 +173,8 @@ struct rv_task_filter {
     struct rv_str workflow;   /* "namespace/name" or "namespace/name:version"; absent: any */
     struct rv_task_id before; /* only older ones; none: from the newest */
     struct rv_task_id from;   /* not older than this one; none: to the oldest */
-    struct rv_str agent;      /* open tasks that stand at a step of this agent */
+    struct rv_str agent;      /* open tasks that stand at a step of this agent: one that has no end,
+                                 or any where the task is in error */
     struct rv_str error_type; /* of the task's error: its whole type, or what follows a slash */
     struct rv_str tag;        /* as rv_tag_needle has it, of tag_name and tag_value */
     struct rv_str tag_name;

@@ -103,7 +103,7 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program knows versions up to 12", 0);
+                   "has schema version 4711, and this program knows versions up to 13", 0);
 }
 
 static void assert_found(struct subject *s, struct rv_task_filter filter, size_t count)
@@ -116,6 +116,36 @@ static void assert_found(struct subject *s, struct rv_task_filter filter, size_t
     assert_int_equal(found, count);
 }
 
+/* Makes a store of the first version of it, with something of each kind that versions bring up. */
+static const char *const undoing_versions[] = {
+    "ALTER TABLE task DROP COLUMN quiet_at",
+    "DROP INDEX late_reply_attempt",
+    "CREATE INDEX late_reply_task ON late_reply(task)",
+    "INSERT INTO late_reply(task, step, attempt, reason, output)"
+    " VALUES(1000000, 1, 1, 'after complete-by', '{\"a\":1}')",
+    "DROP INDEX submission_key_task",
+    "DROP TABLE record",
+    "DROP TABLE tag",
+    "DROP TABLE error_type",
+    "DROP INDEX step_agent",
+    "UPDATE task SET open_steps = '1', error = '{\"type\":\"https://x/errors/timeout\"}'",
+    "ALTER TABLE task DROP COLUMN tags",
+    "ALTER TABLE task DROP COLUMN suspended_at",
+    "ALTER TABLE task DROP COLUMN redo",
+    "ALTER TABLE step DROP COLUMN replaces",
+    "ALTER TABLE task DROP COLUMN last_message",
+    "ALTER TABLE task DROP COLUMN reply_stream",
+    "ALTER TABLE task DROP COLUMN reply_url",
+    "ALTER TABLE task DROP COLUMN trace",
+    "ALTER TABLE task DROP COLUMN tracestate",
+    "DROP TABLE message",
+    "DROP TABLE delivery",
+    "DROP INDEX alert_source",
+    "ALTER TABLE alert DROP COLUMN source",
+    "INSERT INTO alert(id, task, step, kind, raised_at) VALUES(5, 1000000, 0, 'failed', 9)",
+    "DELETE FROM schema_version WHERE version > 1",
+};
+
 /* A store of the first version opens with its tasks, is brought to the newest, and takes what the
  * newest knows. */
 static void an_older_schema_is_brought_up(void **state)
@@ -124,34 +154,8 @@ static void an_older_schema_is_brought_up(void **state)
     char ignored[64];
     bear(s, TASK_BASE);
     subject_close(s);
-    sql(s, "ALTER TABLE task DROP COLUMN quiet_at", ignored);
-    sql(s, "DROP INDEX late_reply_attempt", ignored);
-    sql(s, "CREATE INDEX late_reply_task ON late_reply(task)", ignored);
-    sql(s,
-        "INSERT INTO late_reply(task, step, attempt, reason, output)"
-        " VALUES(1000000, 1, 1, 'after complete-by', '{\"a\":1}')",
-        ignored);
-    sql(s, "DROP INDEX submission_key_task", ignored);
-    sql(s, "DROP TABLE record", ignored);
-    sql(s, "DROP TABLE tag", ignored);
-    sql(s, "DROP TABLE error_type", ignored);
-    sql(s, "UPDATE task SET error = '{\"type\":\"https://x/errors/timeout\"}'", ignored);
-    sql(s, "ALTER TABLE task DROP COLUMN tags", ignored);
-    sql(s, "ALTER TABLE task DROP COLUMN suspended_at", ignored);
-    sql(s, "ALTER TABLE task DROP COLUMN redo", ignored);
-    sql(s, "ALTER TABLE step DROP COLUMN replaces", ignored);
-    sql(s, "ALTER TABLE task DROP COLUMN last_message", ignored);
-    sql(s, "ALTER TABLE task DROP COLUMN reply_stream", ignored);
-    sql(s, "ALTER TABLE task DROP COLUMN reply_url", ignored);
-    sql(s, "ALTER TABLE task DROP COLUMN trace", ignored);
-    sql(s, "ALTER TABLE task DROP COLUMN tracestate", ignored);
-    sql(s, "DROP TABLE message", ignored);
-    sql(s, "DROP TABLE delivery", ignored);
-    sql(s, "DROP INDEX alert_source", ignored);
-    sql(s, "ALTER TABLE alert DROP COLUMN source", ignored);
-    sql(s, "INSERT INTO alert(id, task, step, kind, raised_at) VALUES(5, 1000000, 0, 'failed', 9)",
-        ignored);
-    sql(s, "DELETE FROM schema_version WHERE version > 1", ignored);
+    for (size_t i = 0; i < sizeof undoing_versions / sizeof undoing_versions[0]; i++)
+        sql(s, undoing_versions[i], ignored);
     subject_open(s);
     assert_int_equal(s->enlistment.open_tasks, 1);
     assert_int_equal(load(s, TASK_BASE)->quiet_at, 0);
@@ -159,6 +163,7 @@ static void an_older_schema_is_brought_up(void **state)
     assert_found(s, (struct rv_task_filter){.error_type = RV_STR("timeout")}, 1);
     assert_found(s, (struct rv_task_filter){.error_type = RV_STR("errors/timeout")}, 1);
     assert_found(s, (struct rv_task_filter){.error_type = RV_STR("out")}, 0);
+    assert_found(s, (struct rv_task_filter){.agent = RV_STR("inventory")}, 1);
     struct rv_late_reply late[2];
     size_t count = 0;
     assert_int_equal(s->ops->list_late_replies(s->store, &s->arena,
@@ -189,7 +194,8 @@ static void an_older_schema_is_brought_up(void **state)
     assert_int_equal(count, 2);
     assert_int_equal(alerts[1].kind, RV_ALERT_FAILED);
     subject_close(s);
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10,11,12");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version",
+               "1,2,3,4,5,6,7,8,9,10,11,12,13");
 }
 
 static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
@@ -297,6 +303,8 @@ static void every_filter_goes_by_an_index(void **state)
         {RV_SQL_WALK_TAG, "SEARCH tag USING PRIMARY KEY (name=? AND value=? AND task<?)\n"
                           "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
         {RV_SQL_WALK_ERROR, "SEARCH error_type USING PRIMARY KEY (type=? AND task<?)\n"
+                            "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
+        {RV_SQL_WALK_AGENT, "SEARCH step USING INDEX step_agent (agent=? AND task<?)\n"
                             "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
         {RV_SQL_SWEEP_ERROR_TYPES,
          "SEARCH error_type USING COVERING INDEX error_type_task (task=?)\n"},
@@ -466,7 +474,8 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "1,2,3,4,5,6,7,8,9,10,11,12");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version",
+               "1,2,3,4,5,6,7,8,9,10,11,12,13");
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 

@@ -314,6 +314,89 @@ static void filters_find_what_fits(void **state)
     assert_null(load(s, TASK_BASE + 1)->tags.at);
 }
 
+static void assert_agents_of(struct subject *s, const char *one, const char *two)
+{
+    static const char *const names[] = {"one", "two"};
+    const char *const wanted[] = {one, two};
+    for (int i = 0; i < 2; i++) {
+        int64_t ids[2];
+        size_t count = 0;
+        struct rv_task_filter filter = {.agent = rv_str_of(names[i])};
+        list_all(s, filter, ids, &count);
+        assert_int_equal(count, wanted[i] != NULL);
+        filter.workflow = RV_STR("shop/none");
+        list_all(s, filter, ids, &count);
+        assert_int_equal(count, 0);
+    }
+}
+
+/* A task goes from agent to agent, is tried again, and parked: it is found where it stands. */
+static void a_task_is_found_by_the_agent_where_it_stands(void **state)
+{
+    struct subject *s = *state;
+    static const bool new_step[2] = {false, true};
+    struct rv_change change = *birth_of(s, TASK_BASE);
+    struct rv_task task = *change.task;
+    struct rv_step first = *change.steps[0];
+    struct rv_step second = first;
+    const struct rv_step *steps[2] = {&first, &second};
+    change.task = &task;
+    change.steps = steps;
+    task.workflow = 1;
+    task.open_count = 1;
+    task.open[0] = 1;
+    first.agent = RV_STR("one");
+    second.agent = RV_STR("two");
+    second.number = 2;
+    publish_shop(s);
+    subject_commit_all(s, &change, 1);
+    assert_agents_of(s, "here", NULL);
+    /* It is handed out: the step goes on. */
+    change.revision_before = task.revision++;
+    change.steps_new = new_step;
+    first.state = RV_STEP_PROCESSING;
+    subject_commit_all(s, &change, 1);
+    assert_agents_of(s, "here", NULL);
+    /* It has ended, the next has begun. */
+    change.revision_before = task.revision++;
+    change.steps_count = 2;
+    first.state = RV_STEP_PROCESSED;
+    first.ended_at = 7;
+    task.last_number = task.open[0] = 2;
+    subject_commit_all(s, &change, 1);
+    assert_agents_of(s, NULL, "here");
+    subject_restart(s);
+    /* The first is reopened beside it, by another agent's name. */
+    static const bool both_old[2] = {false, false};
+    change.revision_before = task.revision++;
+    change.steps_new = both_old;
+    first.state = RV_STEP_PENDING;
+    first.ended_at = 0;
+    first.agent = RV_STR("two");
+    second.agent = RV_STR("one");
+    task.open_count = 2;
+    task.open[1] = 1;
+    subject_commit_all(s, &change, 1);
+    assert_agents_of(s, "here", "here");
+    /* Parked at what has failed, then over. */
+    change.revision_before = task.revision++;
+    first.state = RV_STEP_ERROR;
+    first.ended_at = second.ended_at = 9;
+    second.state = RV_STEP_CANCELLED;
+    task.state = RV_TASK_ERROR;
+    task.open_count = 1;
+    task.open[0] = 1;
+    subject_commit_all(s, &change, 1);
+    assert_agents_of(s, NULL, "here");
+    change.revision_before = task.revision++;
+    task.state = RV_TASK_CANCELLED;
+    task.open_count = 0;
+    task.ended_at = 9;
+    first.state = RV_STEP_CANCELLED;
+    subject_commit_all(s, &change, 1);
+    assert_agents_of(s, NULL, NULL);
+}
+
 static void open_tasks_are_scanned_in_order(void **state)
 {
     struct subject *s = *state;
@@ -441,6 +524,7 @@ int main(void)
         SUITE_CASE(a_workflow_with_many_versions_is_listed),
         SUITE_CASE(a_page_looks_at_a_bounded_number_of_rows),
         SUITE_CASE(filters_find_what_fits),
+        SUITE_CASE(a_task_is_found_by_the_agent_where_it_stands),
         SUITE_CASE(open_tasks_are_scanned_in_order),
         SUITE_CASE(records_are_put_removed_and_listed),
         SUITE_CASE(records_have_the_guard_of_the_supervisor),

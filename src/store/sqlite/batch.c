@@ -178,10 +178,10 @@ static void instant_bind(sqlite3_stmt *statement, int parameter, int64_t at)
 }
 
 /* Runs an INSERT or UPDATE of a whole row; `given` stands in the first column if the table's
- * rows do not hold it themselves. */
-static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
-                             const struct rv_table *table, int count, const void *row,
-                             int64_t given)
+ * rows do not hold it themselves. Says whether the row is there. */
+static enum rv_err row_replace(struct commit *commit, enum rv_sqlite_sql sql,
+                               const struct rv_table *table, const void *row, int64_t given,
+                               bool *ret_there)
 {
     struct rv_sqlite *store = commit->store;
     sqlite3_stmt *statement = NULL;
@@ -190,12 +190,19 @@ static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
         return err;
     if (table->columns[0].kind == RV_COLUMN_GIVEN)
         sqlite3_bind_int64(statement, 1, given);
-    rv_sqlite_bind(statement, table, count, store->bound[sql], row, store->open_text);
+    rv_sqlite_bind(statement, table, table->count, store->bound[sql], row, store->open_text);
     commit->wrote = true;
     err = rv_sqlite_run(store, statement);
-    if (err == RV_OK && sqlite3_changes(store->db) != 1)
-        err = RV_ERR_INVALID; /* the row that it replaces is not there */
+    *ret_there = err == RV_OK && sqlite3_changes(store->db) == 1;
     return err;
+}
+
+static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
+                             const struct rv_table *table, const void *row, int64_t given)
+{
+    bool there = false;
+    enum rv_err err = row_replace(commit, sql, table, row, given, &there);
+    return err == RV_OK && !there ? RV_ERR_INVALID : err;
 }
 
 /* What was read of it is not all that is there. */
@@ -257,7 +264,7 @@ static enum rv_err task_write(struct commit *commit, const struct rv_change *cha
     if (change->task->unreadable)
         return task_keep(commit, change->task);
     if (change->revision_before == 0)
-        return row_write(commit, RV_SQL_TASK_INSERT, table, table->count, change->task, 0);
+        return row_write(commit, RV_SQL_TASK_INSERT, table, change->task, 0);
     return task_update(commit, change, ret_outcome);
 }
 
@@ -321,13 +328,28 @@ static enum rv_err key_write(struct commit *commit, const struct rv_key_row *key
     return rv_sqlite_run(commit->store, statement);
 }
 
+/* A step that stays open leaves the index alone, and says so itself. */
+static enum rv_err step_update(struct commit *commit, const struct rv_step *step, int64_t task)
+{
+    const struct rv_table *table = &rv_table_step;
+    bool there = false;
+    enum rv_err err = RV_OK;
+    if (step->ended_at == 0)
+        err = row_replace(commit, RV_SQL_STEP_UPDATE, table, step, task, &there);
+    if (err == RV_OK && !there)
+        err = row_write(commit, RV_SQL_STEP_MOVE, table, step, task);
+    return err;
+}
+
 static enum rv_err steps_write(struct commit *commit, const struct rv_change *change)
 {
     const struct rv_table *table = &rv_table_step;
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < change->steps_count; i++) {
-        enum rv_sqlite_sql sql = change->steps_new[i] ? RV_SQL_STEP_INSERT : RV_SQL_STEP_UPDATE;
-        err = row_write(commit, sql, table, table->count, change->steps[i], change->task->id.value);
+        const struct rv_step *step = change->steps[i];
+        int64_t task = change->task->id.value;
+        err = change->steps_new[i] ? row_write(commit, RV_SQL_STEP_INSERT, table, step, task)
+                                   : step_update(commit, step, task);
     }
     return err;
 }
@@ -347,34 +369,29 @@ static enum rv_err alerts_close(struct commit *commit, enum rv_sqlite_sql sql,
 static enum rv_err alert_write(struct commit *commit, const struct rv_alert *alert,
                                const struct rv_delivery *to)
 {
-    enum rv_err err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, rv_table_alert.count,
-                                alert, 0);
+    enum rv_err err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, alert, 0);
     if (err != RV_OK || to == NULL)
         return err;
     struct rv_delivery row = rv_delivery_of_alert(alert, to);
-    return row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, rv_table_delivery.count,
-                     &row, 0);
+    return row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, &row, 0);
 }
 
 static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *change)
 {
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < change->attempts_count; i++)
-        err = row_write(commit, RV_SQL_ATTEMPT_INSERT, &rv_table_attempt, rv_table_attempt.count,
-                        &change->attempts[i], 0);
+        err = row_write(commit, RV_SQL_ATTEMPT_INSERT, &rv_table_attempt, &change->attempts[i], 0);
     for (size_t i = 0; err == RV_OK && i < change->late_replies_count; i++)
-        err = row_write(commit, RV_SQL_LATE_INSERT, &rv_table_late_reply, rv_table_late_reply.count,
-                        &change->late_replies[i], 0);
+        err = row_write(commit, RV_SQL_LATE_INSERT, &rv_table_late_reply, &change->late_replies[i],
+                        0);
     if (err == RV_OK && change->close_alerts)
         err = alerts_close(commit, RV_SQL_ALERT_CLOSE, change->task->id);
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
         err = alert_write(commit, &change->alerts[i], change->alerts_to);
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
-        err = row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_table_message, rv_table_message.count,
-                        &change->messages[i], 0);
+        err = row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_table_message, &change->messages[i], 0);
     if (err == RV_OK && change->delivery != NULL)
-        err = row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, rv_table_delivery.count,
-                        change->delivery, 0);
+        err = row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, change->delivery, 0);
     return err;
 }
 
@@ -451,8 +468,7 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
     if (err == RV_OK)
         err = ledgers_write(commit, change);
     if (err == RV_OK && change->record != NULL)
-        err = row_write(commit, RV_SQL_RECORD_PUT, &rv_table_record, rv_table_record.count,
-                        change->record, 0);
+        err = row_write(commit, RV_SQL_RECORD_PUT, &rv_table_record, change->record, 0);
     return err;
 }
 
@@ -508,8 +524,7 @@ static enum rv_err record_write(struct commit *commit, struct rv_record_change *
     if (err != RV_OK || change->outcome != RV_OK)
         return err;
     if (!change->gone)
-        return row_write(commit, RV_SQL_RECORD_PUT, &rv_table_record, rv_table_record.count, row,
-                         0);
+        return row_write(commit, RV_SQL_RECORD_PUT, &rv_table_record, row, 0);
     sqlite3_stmt *statement = NULL;
     err = rv_sqlite_statement(store, RV_SQL_RECORD_REMOVE, &statement);
     if (err != RV_OK)
@@ -551,8 +566,8 @@ static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
 {
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < batch->workflows_count; i++)
-        err = row_write(commit, RV_SQL_WORKFLOW_INSERT, &rv_table_workflow, rv_table_workflow.count,
-                        &batch->workflows[i], 0);
+        err = row_write(commit, RV_SQL_WORKFLOW_INSERT, &rv_table_workflow, &batch->workflows[i],
+                        0);
     for (size_t i = 0; err == RV_OK && i < batch->changes_count; i++)
         err = change_write(commit, &batch->changes[i]);
     for (size_t i = 0; err == RV_OK && i < batch->acks_count; i++)

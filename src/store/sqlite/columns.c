@@ -110,10 +110,8 @@ static const struct rv_column step_columns[] = {
     INT64(lease_ms, "lease_ms"),
     INSTANT(lease_until),
     INSTANT(created_at),
-    INSTANT(ended_at),
     STR(reference, "reference"),
     STR(iteration, "iteration"),
-    STR(agent, "agent"),
     STR(target, "target"),
     STR(instance, "instance"),
     STR(boot, "boot"),
@@ -124,6 +122,8 @@ static const struct rv_column step_columns[] = {
     STR(output, "output"),
     STR(error, "error"),
     ENUM(state, "process_state", step_state),
+    STR(agent, "agent"),
+    INSTANT(ended_at),
 };
 #undef ROW
 
@@ -214,15 +214,15 @@ static const struct rv_column record_columns[] = {
 #undef ROW
 
 #define UNREADABLE(row) (offsetof(struct row, unreadable))
-const struct rv_table rv_table_task = {"task", COLUMNS(task_columns), 1, UNREADABLE(rv_task)};
-const struct rv_table rv_table_step = {"step", COLUMNS(step_columns), 2, UNREADABLE(rv_step)};
-const struct rv_table rv_table_attempt = {"attempt", COLUMNS(attempt_columns), 3, 0};
-const struct rv_table rv_table_late_reply = {"late_reply", COLUMNS(late_columns), 0, 0};
-const struct rv_table rv_table_alert = {"alert", COLUMNS(alert_columns), 1, 0};
-const struct rv_table rv_table_message = {"message", COLUMNS(message_columns), 2, 0};
-const struct rv_table rv_table_delivery = {"delivery", COLUMNS(delivery_columns), 1, 0};
-const struct rv_table rv_table_workflow = {"workflow", COLUMNS(workflow_columns), 1, 0};
-const struct rv_table rv_table_record = {"record", COLUMNS(record_columns), 2, 0};
+const struct rv_table rv_table_task = {"task", COLUMNS(task_columns), 1, 1, UNREADABLE(rv_task)};
+const struct rv_table rv_table_step = {"step", COLUMNS(step_columns), 2, 2, UNREADABLE(rv_step)};
+const struct rv_table rv_table_attempt = {"attempt", COLUMNS(attempt_columns), 3, 0, 0};
+const struct rv_table rv_table_late_reply = {"late_reply", COLUMNS(late_columns), 0, 0, 0};
+const struct rv_table rv_table_alert = {"alert", COLUMNS(alert_columns), 1, 0, 0};
+const struct rv_table rv_table_message = {"message", COLUMNS(message_columns), 2, 0, 0};
+const struct rv_table rv_table_delivery = {"delivery", COLUMNS(delivery_columns), 1, 0, 0};
+const struct rv_table rv_table_workflow = {"workflow", COLUMNS(workflow_columns), 1, 0, 0};
+const struct rv_table rv_table_record = {"record", COLUMNS(record_columns), 2, 0, 0};
 
 void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str text)
 {

@@ -229,38 +229,57 @@ static enum rv_err walk_workflows(struct walk *walk, size_t wanted)
     return err;
 }
 
-/* Tasks by a tag or by an error. Of the workflow that is asked for beside it, each task is looked
- * at. */
-static enum rv_err walk_narrow(struct walk *walk, size_t wanted)
+/* The workflow that is asked for beside a narrower filter: each task is looked at. */
+static enum rv_err workflows_name(struct walk *walk)
+{
+    if (walk->filter->workflow.at == NULL)
+        return RV_OK;
+    walk->workflows = RV_NEW_ARRAY(walk->arena, int64_t, LOOKS_MAX);
+    if (walk->workflows == NULL)
+        return walk->arena->refused;
+    return workflow_ids(walk, LOOKS_MAX, walk->workflows, &walk->workflows_count);
+}
+
+static struct way way_rare(enum rv_task_state state)
+{
+    return (struct way){.sql = RV_SQL_WALK_RARE, .first = rv_str_of(rv_task_state_text(state))};
+}
+
+/* Open tasks by an agent: those whose step goes on, by its index, and those that stand in error,
+ * whose step has ended. A task that has both is found twice. */
+static enum rv_err walk_agent(struct walk *walk, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
-    if (filter->workflow.at != NULL) {
-        walk->workflows = RV_NEW_ARRAY(walk->arena, int64_t, LOOKS_MAX);
-        if (walk->workflows == NULL)
-            return walk->arena->refused;
-        enum rv_err err = workflow_ids(walk, LOOKS_MAX, walk->workflows, &walk->workflows_count);
-        if (err != RV_OK)
-            return err;
-    }
-    struct way way = {
-        .sql = RV_SQL_WALK_TAG, .first = filter->tag_name, .second = filter->tag_value};
-    if (filter->tag.at == NULL)
-        way = (struct way){.sql = RV_SQL_WALK_ERROR,
-                           .first = rv_error_type_last(filter->error_type)};
-    return walk_index(walk, way, looks_max(filter), wanted);
+    struct way way = {.sql = RV_SQL_WALK_AGENT, .first = filter->agent};
+    enum rv_err err = RV_OK;
+    if (!filter->by_state || filter->state != RV_TASK_ERROR)
+        err = walk_index(walk, way, looks_max(filter), wanted);
+    if (err == RV_OK && (!filter->by_state || filter->state == RV_TASK_ERROR))
+        err = walk_index(walk, way_rare(RV_TASK_ERROR), looks_max(filter), wanted);
+    return err;
 }
 
 static enum rv_err walk_run(struct walk *walk, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
-    if (filter->tag.at != NULL || filter->error_type.at != NULL)
-        return walk_narrow(walk, wanted);
-    if (filter->workflow.at != NULL)
+    struct way way = {.sql = RV_SQL_WALK_ALL};
+    bool narrow = filter->tag.at != NULL || filter->error_type.at != NULL ||
+                  filter->agent.at != NULL;
+    if (!narrow && filter->workflow.at != NULL)
         return walk_workflows(walk, wanted);
-    struct way way = {.sql = filter->agent.at != NULL ? RV_SQL_WALK_OPEN : RV_SQL_WALK_ALL};
-    if (filter->by_state && rv_task_state_rare(filter->state))
-        way = (struct way){.sql = RV_SQL_WALK_RARE,
-                           .first = rv_str_of(rv_task_state_text(filter->state))};
+    enum rv_err err = workflows_name(walk);
+    if (err != RV_OK)
+        return err;
+    if (filter->tag.at != NULL)
+        way = (struct way){
+            .sql = RV_SQL_WALK_TAG, .first = filter->tag_name, .second = filter->tag_value};
+    else if (filter->error_type.at != NULL)
+        way = (struct way){.sql = RV_SQL_WALK_ERROR,
+                           .first = rv_error_type_last(filter->error_type)};
+    else if (filter->agent.at != NULL)
+        return walk_agent(walk, wanted);
+    else if (filter->by_state && rv_task_state_rare(filter->state))
+        way = way_rare(filter->state);
     else if (filter->by_state && rv_task_state_open(filter->state))
         way.sql = RV_SQL_WALK_OPEN;
     return walk_index(walk, way, looks_max(filter), wanted);
@@ -271,6 +290,17 @@ static int newest_first(const void *a, const void *b)
     int64_t x = *(const int64_t *)a;
     int64_t y = *(const int64_t *)b;
     return (x < y) - (x > y);
+}
+
+/* Puts what several walks have found into order, each task once. How many are of this page? */
+static size_t ids_settle(struct walk *walk, size_t wanted)
+{
+    size_t count = 0;
+    qsort(walk->ids, walk->ids_count, sizeof walk->ids[0], newest_first);
+    for (size_t i = 0; i < walk->ids_count && count < wanted; i++)
+        if (walk->ids[i] >= walk->floor && (count == 0 || walk->ids[i] != walk->ids[count - 1]))
+            walk->ids[count++] = walk->ids[i];
+    return count;
 }
 
 static enum rv_err tasks_take(struct walk *walk, size_t count, struct rv_task *ret_tasks)
@@ -301,10 +331,7 @@ enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
     enum rv_err err = walk_run(&walk, wanted);
     if (err != RV_OK)
         return err;
-    qsort(walk.ids, walk.ids_count, sizeof walk.ids[0], newest_first);
-    size_t count = 0;
-    while (count < walk.ids_count && count < wanted && walk.ids[count] >= walk.floor)
-        count++;
+    size_t count = ids_settle(&walk, wanted);
     err = tasks_take(&walk, count, ret_tasks);
     if (err != RV_OK)
         return err;

@@ -335,9 +335,15 @@ static const char *const version_12[] = {
     NULL,
 };
 
-static const char *const *const versions[] = {version_1, version_2,  version_3,  version_4,
-                                              version_5, version_6,  version_7,  version_8,
-                                              version_9, version_10, version_11, version_12};
+/* Version 13: tasks by the agents that their steps ask, while those go on. */
+static const char *const version_13[] = {
+    "CREATE INDEX step_agent ON step(agent, task) WHERE ended_at IS NULL AND agent IS NOT NULL",
+    NULL,
+};
+
+static const char *const *const versions[] = {
+    version_1, version_2, version_3,  version_4,  version_5,  version_6, version_7,
+    version_8, version_9, version_10, version_11, version_12, version_13};
 
 int rv_sqlite_version_newest(void)
 {

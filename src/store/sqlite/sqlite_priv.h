@@ -99,13 +99,14 @@ struct rv_column {
     const struct rv_texts *texts; /* ENUM */
 };
 
-/* A table: its key columns first, and last the one that an index looks at, so that updates which
- * leave it alone can leave it out (statements.c). */
+/* A table: its key columns first, and last those that indexes look at, so that updates which leave
+ * them alone can leave them out (statements.c). */
 struct rv_table {
     const char *name;
     const struct rv_column *columns;
     int count;
     int keys;
+    int spared;        /* how many columns at the end indexes look at */
     size_t unreadable; /* offset of the flag that a value was none; 0: the rows have no such flag */
 };
 
@@ -155,7 +156,8 @@ enum rv_sqlite_sql {
     RV_SQL_TASK_OPEN,
     RV_SQL_TASK_OPEN_COUNT,
     RV_SQL_STEP_INSERT,
-    RV_SQL_STEP_UPDATE,
+    RV_SQL_STEP_UPDATE, /* all columns but agent and ended_at, which are so already */
+    RV_SQL_STEP_MOVE,   /* all columns */
     RV_SQL_STEP_LOAD,
     RV_SQL_STEP_GATHER,
     RV_SQL_STEP_LIST,
@@ -213,6 +215,7 @@ enum rv_sqlite_sql {
     RV_SQL_WALK_WORKFLOW,
     RV_SQL_WALK_TAG,
     RV_SQL_WALK_ERROR,
+    RV_SQL_WALK_AGENT,
     RV_SQL_ERROR_TYPE_INSERT, /* unless it is there */
     RV_SQL_TAG_INSERT,
     RV_SQL_TASK_AGENT,

@@ -11,7 +11,7 @@ enum shape {
     INSERT,  /* INSERT INTO table(columns) VALUES(?1, ...) */
     REPLACE, /* the same, over a row that may be there */
     UPDATE,  /* UPDATE table SET all columns but the keys, WHERE the keys, then the text */
-    SPARED,  /* the same of a row whose last column is so already, and is left alone */
+    SPARED,  /* the same of a row whose columns that indexes look at are so already */
     SELECT,  /* SELECT columns FROM table, then the text */
     GATHER   /* SELECT columns of the rows with RV_GATHER_MAX keys, NULL being the key of none */
 };
@@ -55,7 +55,8 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_OPEN_COUNT] = {PLAIN, NULL,
                                 "SELECT count(*) FROM task INDEXED BY task_open WHERE " OPEN},
     [RV_SQL_STEP_INSERT] = {INSERT, STEP, NULL},
-    [RV_SQL_STEP_UPDATE] = {UPDATE, STEP, ""},
+    [RV_SQL_STEP_UPDATE] = {SPARED, STEP, ""},
+    [RV_SQL_STEP_MOVE] = {UPDATE, STEP, ""},
     [RV_SQL_STEP_LOAD] = {SELECT, STEP, "WHERE task = ?1 AND number = ?2"},
     [RV_SQL_STEP_GATHER] = {GATHER, STEP, NULL},
     [RV_SQL_STEP_LIST] = {SELECT, STEP, "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
@@ -183,6 +184,11 @@ static const struct sql statements[RV_SQL_COUNT] = {
                            "SELECT error_type.task, process_state, workflow FROM error_type "
                            "CROSS JOIN task ON task.id = error_type.task WHERE type = ?3 "
                            "AND error_type.task <= ?1 ORDER BY error_type.task DESC LIMIT ?2"},
+    [RV_SQL_WALK_AGENT] = {PLAIN, NULL,
+                           "SELECT step.task, task.process_state, workflow FROM step "
+                           "INDEXED BY step_agent CROSS JOIN task ON task.id = step.task "
+                           "WHERE step.agent = ?3 AND step.ended_at IS NULL AND step.task <= ?1 "
+                           "ORDER BY step.task DESC LIMIT ?2"},
     [RV_SQL_ERROR_TYPE_INSERT] = {PLAIN, NULL,
                                   "INSERT OR IGNORE INTO error_type(type, task) VALUES(?1, ?2)"},
     [RV_SQL_TAG_INSERT] = {PLAIN, NULL, "INSERT INTO tag(name, value, task) VALUES(?1, ?2, ?3)"},
@@ -228,7 +234,7 @@ static void update_write(struct rv_buf *sql, const struct sql *of, int spared)
     for (int i = 0; i < table->keys; i++)
         rv_buf_printf(sql, "%s%s=?%d", i > 0 ? " AND " : " WHERE ", table->columns[i].name, i + 1);
     for (int i = set; i < table->count; i++)
-        rv_buf_printf(sql, " AND %s=?%d", table->columns[i].name, i + 1);
+        rv_buf_printf(sql, " AND %s IS ?%d", table->columns[i].name, i + 1);
     rv_sqlite_expand(sql, of->text);
 }
 
@@ -282,7 +288,7 @@ static void sql_write(struct rv_buf *sql, const struct sql *of)
         update_write(sql, of, 0);
         break;
     case SPARED:
-        update_write(sql, of, 1);
+        update_write(sql, of, of->table->spared);
         break;
     case SELECT:
         select_write(sql, of);
