@@ -2,6 +2,7 @@
 #include "../lib/hooks.h"
 #include "base/time.h"
 #include "core/trace.h"
+#include "notify/book.h"
 #include "order.h"
 
 #include <setjmp.h>
@@ -408,6 +409,29 @@ static void more_than_the_book_holds_waits_in_the_rows(void **state)
     assert_int_equal(hooks.all, TASKS);
 }
 
+/* What the book had no room for at the start is read when the day is long over. */
+static void an_absence_does_not_count_for_what_is_read_late(void **state)
+{
+    struct world *w = *state;
+    enum { TASKS = RV_BOOK_TASKS_MAX + 500 };
+    static struct rv_task_id tasks[TASKS];
+    for (size_t i = 0; i < TASKS; i++)
+        tasks[i] = submit(w, "order", "https://a.example/hook").task;
+    hooks_drop(&hooks);
+    world_restart(w, 30 * RV_HOUR_MS);
+    world_pass(w, RV_SECOND_MS);
+    size_t taken = 0;
+    while (taken < RV_BOOK_TASKS_MAX) {
+        size_t count = hooks_answer(&hooks, w, NULL, HOOK_TAKES);
+        assert_int_not_equal(count, 0);
+        taken += count;
+    }
+    assert_true(hooks_answer(&hooks, w, NULL, HOOK_DEAD) > 0);
+    world_pass(w, RV_MINUTE_MS);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_int_equal(world_count_alerts(w, tasks[i], RV_ALERT_UNDELIVERABLE), 0);
+}
+
 static void where_calls_may_not_go_is_refused(void **state)
 {
     struct world *w = *state;
@@ -441,6 +465,7 @@ int main(void)
         SCENARIO(a_dead_destination_delays_no_other),
         SCENARIO(a_restart_loses_none),
         SCENARIO(an_absence_does_not_count),
+        SCENARIO(an_absence_does_not_count_for_what_is_read_late),
         SCENARIO(a_lost_sender_is_not_waited_for),
         SCENARIO(more_than_the_book_holds_waits_in_the_rows),
         SCENARIO(where_calls_may_not_go_is_refused),
