@@ -1,3 +1,4 @@
+#include "base/suggest.h"
 #include "cli/server_priv.h"
 #include "cli/terminal_priv.h"
 #include "cli/text_priv.h"
@@ -147,6 +148,40 @@ static int limits_write(struct cli *cli, struct rv_buf *body)
     return CLI_DONE;
 }
 
+static bool agent_is_there(const struct rv_json *agent)
+{
+    size_t instances = 0;
+    (void)cli_items(agent, "instances", &instances);
+    return instances > 0 || cli_int(agent, "waiting") > 0;
+}
+
+/* What is allowed to an agent may be said before it is there, so a wrong name is no error: it is
+ * doubted aloud. */
+static int name_doubt(struct cli *cli, struct rv_str name)
+{
+    struct cli_answer answer;
+    size_t count = 0, there = 0;
+    int code = cli_get(cli, RV_STR("/v1/agents"), &answer);
+    if (code != CLI_DONE)
+        return code;
+    const struct rv_json *items = cli_items(&answer.json, "agents", &count);
+    const char **names = RV_NEW_ARRAY(&cli->arena, const char *, count + 1);
+    for (size_t i = 0; i < count && names != NULL; i++) {
+        struct rv_str agent = cli_str(&items[i], "agent");
+        if (!agent_is_there(&items[i]))
+            continue;
+        if (rv_str_eq(agent, name))
+            return CLI_DONE;
+        names[there++] = rv_arena_printf(&cli->arena, "%.*s", RV_STR_FMT(agent)).at;
+    }
+    const char *near = names != NULL ? rv_suggest(name, names) : NULL;
+    return cli_tell(cli, CLI_DONE,
+                    "no agent \"%.*s\" is there, and no step waits for one; it is kept for when "
+                    "there is%s%s%s",
+                    RV_STR_FMT(name), near ? " (did you mean \"" : "", near ? near : "",
+                    near ? "\"?)" : "");
+}
+
 static int limit_say(struct cli *cli, struct rv_buf *body)
 {
     struct rv_str agent = rv_str_of(cli->words.args[1]);
@@ -168,7 +203,7 @@ static int limit_say(struct cli *cli, struct rv_buf *body)
     struct rv_str limits = limits_text(cli, &answer.json);
     printf("%.*s: %.*s\n", RV_STR_FMT(agent),
            RV_STR_FMT(limits.len ? cli_text_clean(&cli->arena, limits) : RV_STR("no limits")));
-    return CLI_DONE;
+    return name_doubt(cli, agent);
 }
 
 static int limit_change(struct cli *cli, bool limits)
