@@ -114,11 +114,19 @@ enum rv_err rv_outbound_cancel(struct rv_outbound *outbound, uint64_t id)
 
 /* ---- one request's way ---- */
 
+static void transfer_leave(struct rv_outbound *outbound, struct outgoing *outgoing)
+{
+    if (!outgoing->moving)
+        return;
+    curl_multi_remove_handle(outbound->multi, outgoing->easy);
+    outgoing->moving = false;
+    outbound->moving--;
+}
+
 static void request_end(struct rv_outbound *outbound, struct outgoing *outgoing,
                         enum rv_outcome outcome)
 {
-    if (outgoing->moving)
-        curl_multi_remove_handle(outbound->multi, outgoing->easy);
+    transfer_leave(outbound, outgoing);
     rv_map_remove(&outbound->open, outgoing->id, 0);
     atomic_fetch_sub(&outbound->under_way, 1);
     rv_outgoing_end(outgoing, outcome);
@@ -142,9 +150,19 @@ static void request_move(struct rv_outbound *outbound, struct outgoing *outgoing
         return;
     }
     outgoing->moving = true;
+    outbound->moving++;
 }
 
-/* Moves it if its name is known, or lets it wait. True: it waits. */
+static void queue_add(struct rv_outbound *outbound, struct outgoing *outgoing)
+{
+    outgoing->next = NULL;
+    *outbound->queue_end = outgoing;
+    outbound->queue_end = &outgoing->next;
+    if (outgoing->deadline < outbound->queue_until)
+        outbound->queue_until = outgoing->deadline;
+}
+
+/* Moves it if its name is known and a connection is free, or lets it wait. True: for its name. */
 static bool request_resolve(struct rv_outbound *outbound, struct outgoing *outgoing)
 {
     struct rv_addresses addresses = {.count = 0};
@@ -163,7 +181,10 @@ static bool request_resolve(struct rv_outbound *outbound, struct outgoing *outgo
     case RV_LOOKUP_PENDING:
         return true;
     case RV_LOOKUP_FOUND:
-        request_move(outbound, outgoing, &addresses);
+        if (outbound->moving < outbound->connections)
+            request_move(outbound, outgoing, &addresses);
+        else
+            queue_add(outbound, outgoing);
         return false;
     case RV_LOOKUP_FAILED:
         snprintf(outgoing->why, sizeof outgoing->why, "%s: %s", outgoing->target.host, why);
@@ -171,6 +192,14 @@ static bool request_resolve(struct rv_outbound *outbound, struct outgoing *outgo
         return false;
     }
     return false;
+}
+
+static void request_wait(struct rv_outbound *outbound, struct outgoing *outgoing)
+{
+    if (!request_resolve(outbound, outgoing))
+        return;
+    outgoing->next = outbound->waiting;
+    outbound->waiting = outgoing;
 }
 
 /* With its target known: may it be called, and where is it? */
@@ -182,10 +211,7 @@ static void request_go(struct rv_outbound *outbound, struct outgoing *outgoing)
         request_end(outbound, outgoing, outcome_of(err));
         return;
     }
-    if (request_resolve(outbound, outgoing)) {
-        outgoing->next = outbound->waiting;
-        outbound->waiting = outgoing;
-    }
+    request_wait(outbound, outgoing);
 }
 
 static void request_begin(struct rv_outbound *outbound, struct outgoing *outgoing)
@@ -205,14 +231,31 @@ static void request_begin(struct rv_outbound *outbound, struct outgoing *outgoin
     request_go(outbound, outgoing);
 }
 
-/* Takes it out of the list of those that wait, if it is there. */
+static struct outgoing **link_find(struct outgoing **list, const struct outgoing *outgoing)
+{
+    while (*list != NULL && *list != outgoing)
+        list = &(*list)->next;
+    return list;
+}
+
+static void queue_leave(struct rv_outbound *outbound, struct outgoing **link)
+{
+    *link = (*link)->next;
+    if (*link == NULL)
+        outbound->queue_end = link;
+}
+
+/* Takes it out of the list in which it waits, if it does. */
 static void waiting_leave(struct rv_outbound *outbound, const struct outgoing *outgoing)
 {
-    struct outgoing **link = &outbound->waiting;
-    while (*link != NULL && *link != outgoing)
-        link = &(*link)->next;
-    if (*link != NULL)
+    struct outgoing **link = link_find(&outbound->waiting, outgoing);
+    if (*link != NULL) {
         *link = outgoing->next;
+        return;
+    }
+    link = link_find(&outbound->queue, outgoing);
+    if (*link != NULL)
+        queue_leave(outbound, link);
 }
 
 static void request_cancel(struct rv_outbound *outbound, uint64_t id)
@@ -235,8 +278,7 @@ static void request_moved(struct rv_outbound *outbound, CURL *easy, CURLcode cod
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
     struct outgoing *outgoing = (struct outgoing *)(void *)private;
     enum rv_outcome outcome = rv_outgoing_outcome(outgoing, code);
-    curl_multi_remove_handle(outbound->multi, easy);
-    outgoing->moving = false;
+    transfer_leave(outbound, outgoing);
     enum rv_err err = RV_ERR_NOT_FOUND;
     if (outcome == RV_OUTCOME_ANSWERED)
         err = rv_outgoing_redirect(outgoing);
@@ -322,6 +364,43 @@ static int64_t waiting_look(struct rv_outbound *outbound)
     return first;
 }
 
+/* Ends those whose time was over before their turn came. */
+static void queue_expire(struct rv_outbound *outbound)
+{
+    int64_t now = rv_clock_mono_ms();
+    if (now < outbound->queue_until)
+        return;
+    struct outgoing **link = &outbound->queue;
+    outbound->queue_until = INT64_MAX;
+    while (*link != NULL) {
+        struct outgoing *outgoing = *link;
+        if (now >= outgoing->deadline) {
+            queue_leave(outbound, link);
+            snprintf(outgoing->why, sizeof outgoing->why,
+                     "time was over before one of %ld connections was free", outbound->connections);
+            request_end(outbound, outgoing, RV_OUTCOME_TIMEOUT);
+            continue;
+        }
+        if (outgoing->deadline < outbound->queue_until)
+            outbound->queue_until = outgoing->deadline;
+        link = &outgoing->next;
+    }
+}
+
+/* Those at the head of the queue go as far as there are connections. */
+static void queue_go(struct rv_outbound *outbound)
+{
+    queue_expire(outbound);
+    while (outbound->queue != NULL && outbound->moving < outbound->connections) {
+        struct outgoing *outgoing = outbound->queue;
+        queue_leave(outbound, &outbound->queue);
+        request_wait(outbound, outgoing);
+    }
+    if (outbound->queue == NULL)
+        outbound->queue_until = INT64_MAX;
+}
+
+/* What has ended makes room for those that have waited longest, before anybody new comes. */
 static void transfers_end(struct rv_outbound *outbound)
 {
     CURLMsg *message;
@@ -329,6 +408,7 @@ static void transfers_end(struct rv_outbound *outbound)
     while ((message = curl_multi_info_read(outbound->multi, &left)) != NULL)
         if (message->msg == CURLMSG_DONE)
             request_moved(outbound, message->easy_handle, message->data.result);
+    queue_go(outbound);
 }
 
 static void event_see(struct rv_outbound *outbound)
@@ -383,7 +463,7 @@ static void outbound_run(void *self)
         inbox_take(outbound);
         int64_t until = waiting_look(outbound);
         transfers_end(outbound);
-        loop_wait(outbound, until);
+        loop_wait(outbound, outbound->queue_until < until ? outbound->queue_until : until);
         transfers_end(outbound);
     }
     all_cancel(outbound);
@@ -407,15 +487,16 @@ static bool network_make(struct rv_outbound *outbound)
     if (outbound->epoll < 0 || outbound->event < 0 || outbound->multi == NULL ||
         epoll_ctl(outbound->epoll, EPOLL_CTL_ADD, outbound->event, &event) != 0)
         return false;
-    long connections = outbound->options.connections_max > 0 ? outbound->options.connections_max
-                                                             : CONNECTIONS_DEFAULT;
+    outbound->connections = outbound->options.connections_max > 0
+                                ? outbound->options.connections_max
+                                : CONNECTIONS_DEFAULT;
     curl_multi_setopt(outbound->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(outbound->multi, CURLMOPT_SOCKETDATA, outbound);
     curl_multi_setopt(outbound->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(outbound->multi, CURLMOPT_TIMERDATA, outbound);
     curl_multi_setopt(outbound->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-    curl_multi_setopt(outbound->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections);
-    curl_multi_setopt(outbound->multi, CURLMOPT_MAXCONNECTS, connections);
+    curl_multi_setopt(outbound->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, outbound->connections);
+    curl_multi_setopt(outbound->multi, CURLMOPT_MAXCONNECTS, outbound->connections);
     return true;
 }
 
@@ -442,7 +523,8 @@ enum rv_err rv_outbound_open(const struct rv_outbound_options *options,
     outbound->options.resolver.wake = outbound_wake;
     outbound->options.resolver.waker = outbound;
     outbound->epoll = outbound->event = -1;
-    outbound->timer_at = INT64_MAX;
+    outbound->timer_at = outbound->queue_until = INT64_MAX;
+    outbound->queue_end = &outbound->queue;
     atomic_store(&outbound->next_id, 1);
     rv_map_init(&outbound->open);
     rv_mailbox_init(&outbound->inbox, offsetof(struct outgoing, next));

@@ -15,7 +15,7 @@ enum { HEADERS_MAX = 128 };
 
 /* One request. Made by whoever submits it, then the loop's alone. */
 struct outgoing {
-    struct outgoing *next; /* link of the inbox, then of the list of those that wait for a name */
+    struct outgoing *next; /* link of the inbox, then of those that wait for a name, or a turn */
     uint64_t id;
     bool cancel; /* no request, but the wish to end the one with this id */
     struct rv_outbound *outbound;
@@ -70,7 +70,13 @@ struct rv_outbound {
     atomic_uint_least32_t under_way;
     struct rv_map open;       /* id -> struct outgoing * */
     struct outgoing *waiting; /* for names */
-    int64_t timer_at;         /* when libcurl wants to be called; INT64_MAX: not at all */
+    /* For connections, the oldest first. libcurl would let them wait, too, but for ever. */
+    struct outgoing *queue;
+    struct outgoing **queue_end;
+    int64_t queue_until; /* no deadline in it is earlier; INT64_MAX: it is empty */
+    long connections;
+    long moving;      /* transfers that libcurl has, never more than `connections` */
+    int64_t timer_at; /* when libcurl wants to be called; INT64_MAX: not at all */
 };
 
 #endif
