@@ -124,12 +124,14 @@ static void go_on(struct world *w, uint32_t client, int64_t mean_ms)
 
 /* The task of the key has ended and was deleted: whether this client had heard of it or not, its
  * order was taken once, and is not taken again. Where a fail-over had lost the task that it knew,
- * the order was taken anew, and that was not heard. */
+ * the order was taken anew, and that was not heard. Where it has lost the task's end, this answer
+ * was on its way meanwhile. */
 static void receipt_over(struct world *w, struct client *c, struct exchange *x)
 {
     struct submission *s = &c->submissions[c->asked_for - c->from];
     bool knows = s->acked && !rewind_lost(w, s->task);
-    if (w->history->swept_by == 0 || (knows && !history_over(w, s->task)))
+    bool was_over = history_over(w, s->task) || history_lacks(w, s->task);
+    if (w->history->swept_by == 0 || (knows && !was_over))
         world_violate(w, "I-24", "order-%u is said to be over", c->asked_for);
     s->over = s->over || !knows;
     if (x->tag == TAG_FIRST) {
