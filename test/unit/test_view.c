@@ -131,6 +131,7 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
            out->state = RV_STEP_PROCESSED);
     BREAKS("control stands at steps that are open, or parked with their task",
            out->state = RV_STEP_ERROR);
+    BREAKS("a step that goes on has no end", out->ended_at = NOW);
     BREAKS("where control stands there are frames", out->frames = RV_STR_NONE);
     BREAKS("a pending task has no step in processing", task->state = RV_TASK_PENDING,
            task->undo_head = 0);
@@ -152,8 +153,8 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
     BREAKS("no compensation is open beside a live forward attempt",
            task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO, task->open_count = 2,
            task->open[1] = 1, out->attempt_state = RV_ATTEMPT_REVOKED,
-           done->state = RV_STEP_PENDING, done->direction = RV_UNDO, done->undoes = 1,
-           done->frames = RV_STR("[]"));
+           done->state = RV_STEP_PENDING, done->ended_at = 0, done->direction = RV_UNDO,
+           done->undoes = 1, done->frames = RV_STR("[]"));
 }
 
 static void a_step_that_breaks_a_rule_is_told(void **state)
