@@ -1,4 +1,5 @@
 """parts - what a world of chaos is made of: programs, the proxy, a small disk, the server's API."""
+import errno
 import http.client
 import json
 import os
@@ -134,13 +135,25 @@ class Disk:
     def fill(self, left_bytes):
         self.full, self.full_at = True, time.monotonic()
         if self.mounted:
-            stat = os.statvfs(self.path)
-            ballast = stat.f_bavail * stat.f_bsize - left_bytes
             with open(os.path.join(self.path, "ballast"), "wb") as file:
-                os.posix_fallocate(file.fileno(), 0, max(1, ballast))
+                while not self.filled(file, left_bytes):
+                    pass
         else:
             size = os.path.getsize(os.path.join(self.path, "reeve.db"))
             self.limit(size + left_bytes)
+
+    def filled(self, file, left_bytes):
+        """The server goes on writing: what was free a moment ago may be its own now."""
+        stat = os.statvfs(self.path)
+        ballast = stat.f_bavail * stat.f_bsize - left_bytes
+        try:
+            if ballast > 0:
+                os.posix_fallocate(file.fileno(), 0, ballast)
+        except OSError as why:
+            if why.errno != errno.ENOSPC:
+                raise
+            return False
+        return True
 
     def limit(self, size):
         _, hard = resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE)
