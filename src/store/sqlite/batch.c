@@ -197,6 +197,7 @@ static enum rv_err row_replace(struct commit *commit, enum rv_sqlite_sql sql,
     return err;
 }
 
+/* The same; INVALID: the row that it replaces is not there. */
 static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
                              const struct rv_table *table, const void *row, int64_t given)
 {
