@@ -39,7 +39,7 @@ struct item {
     const struct path *path;
 };
 
-enum ev_stop { EV_RUNS, EV_RAISED, EV_BREAK, EV_LIMIT };
+enum ev_stop { EV_RUNS, EV_RAISED, EV_BREAK, EV_LIMIT, EV_GIVEN_UP };
 
 /* The most recent values that grew at their end; see ev_append. */
 enum { EV_GROWING = 4 };
@@ -52,7 +52,9 @@ struct growing {
 /* One evaluation. Every function below that gives a bool gives false when the evaluation has to
  * unwind, and `stop` says why. */
 struct ev {
-    int64_t fuel;
+    int64_t fuel;    /* of this slice */
+    int64_t reserve; /* of the slices after it */
+    const struct rv_expr_budget *budget;
     struct rv_arena *arena;
     const struct rv_json *globals;
     uint32_t depth;
@@ -62,7 +64,7 @@ struct ev {
     struct rv_json raised; /* EV_RAISED */
     uint64_t break_to;     /* EV_BREAK: the label */
     uint64_t labels;       /* given out so far */
-    const char *limit;     /* EV_LIMIT: which */
+    const char *limit;     /* EV_LIMIT, EV_GIVEN_UP: why */
     struct growing growing[EV_GROWING];
     unsigned growing_next;
 };
@@ -109,12 +111,15 @@ bool one_object(struct ev *ev, const struct node *node, const struct link *env,
 bool one_array(struct ev *ev, const struct node *node, const struct link *env,
                const struct rv_json *in, struct rv_json *ret);
 
-/* Work that is done: about 10 ns a unit. */
 bool ev_limit(struct ev *ev, const char *which);
+/* The slice is used up: pauses if more is left, else that is the limit. */
+bool ev_next_slice(struct ev *ev);
+/* Work that is about to be done: about 10 ns a unit. What takes long spends piece by piece: between
+ * two calls nobody else gets a turn. */
 static inline bool ev_spend(struct ev *ev, size_t units)
 {
     ev->fuel -= (int64_t)units;
-    return __builtin_expect(ev->fuel >= 0, 1) || ev_limit(ev, "the expression ran out of time");
+    return __builtin_expect(ev->fuel >= 0, 1) || ev_next_slice(ev);
 }
 static inline bool ev_enter(struct ev *ev)
 {

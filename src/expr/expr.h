@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "json/json.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,10 +32,23 @@ RV_CHECK enum rv_err rv_expr_compile(struct rv_arena *arena, struct rv_str text,
                                      const struct rv_str *variables, size_t variables_count,
                                      struct rv_expr **ret_expr, struct rv_expr_fault *ret_fault);
 
-/* What one evaluation may use. Fuel is a unit of about 10 ns of work and is counted down; the
- * evaluator stops within one unit of work after it reaches 0. */
+/* What one evaluation may use. A unit of fuel is about 10 ns of work; how many an evaluation uses
+ * depends on the expression and its values alone, never on the clock or the machine.
+ *
+ * With a `pause`, it is called each time that another `slice` of units is used up, from the middle
+ * of the evaluation, with the units used so far. It may take as long as it likes and may switch to
+ * another stack: until it returns, the evaluation needs its stack, its arena, the expression, the
+ * input and the values as they are. Wherever it pauses, the result and the fuel used are the same.
+ * No operation does more than about 2 ms of work between two looks at the slice. When it gives
+ * false the evaluation ends with BUSY.
+ *
+ * An evaluation owns nothing outside its arena, so a stack that waits in `pause` may also be thrown
+ * away as it is. */
 struct rv_expr_budget {
-    int64_t fuel;
+    int64_t fuel;  /* counted down to what is left, 0 at the least */
+    int64_t slice; /* with a `pause`: above 0; `pause` may change it for the next one */
+    bool (*pause)(void *context, int64_t fuel_used); /* NULL: runs to its end */
+    void *context;                                   /* borrowed */
 };
 
 /* The first output of the expression for `input`; null if there is none. `values[i]` belongs to
@@ -42,7 +56,7 @@ struct rv_expr_budget {
  * memory cap.
  * INVALID: the expression raised an error (type error, error(...)), `*ret_fault` says which.
  * LIMIT: out of fuel, over the arena's cap, or nested too deep; `*ret_fault` says which.
- * MEMORY: the system has none. */
+ * MEMORY: the system has none. BUSY: given up in `pause`. */
 RV_CHECK enum rv_err rv_expr_eval(const struct rv_expr *expr, const struct rv_json *input,
                                   const struct rv_json *values, struct rv_expr_budget *budget,
                                   struct rv_arena *arena, struct rv_json *ret_value,

@@ -1,6 +1,7 @@
 /* One evaluation from its budget to its result or fault; errors, fuel and memory. */
 #include "expr/eval_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 
 #include <stdarg.h>
@@ -12,6 +13,23 @@ bool ev_limit(struct ev *ev, const char *which)
     ev->stop = EV_LIMIT;
     ev->limit = which;
     return false;
+}
+
+bool ev_next_slice(struct ev *ev)
+{
+    const struct rv_expr_budget *budget = ev->budget;
+    int64_t left = ev->fuel + ev->reserve;
+    if (left < 0)
+        return ev_limit(ev, "the expression ran out of time");
+    bool go = budget->pause(budget->context, budget->fuel - left);
+    rv_assert(budget->slice > 0);
+    ev->fuel = left < budget->slice ? left : budget->slice;
+    ev->reserve = left - ev->fuel;
+    if (!go) {
+        ev_limit(ev, "the evaluation was given up");
+        ev->stop = EV_GIVEN_UP;
+    }
+    return go;
 }
 
 bool ev_raise_value(struct ev *ev, const struct rv_json *value)
@@ -108,6 +126,8 @@ static enum rv_err eval_fault(struct ev *ev, struct rv_expr_fault *fault)
         return RV_ERR_INVALID;
     *fault = (struct rv_expr_fault){
         .offset = ev->offset, .value = rv_json_null(), .message = rv_str_of(ev->limit)};
+    if (ev->stop == EV_GIVEN_UP)
+        return RV_ERR_BUSY;
     return ev->arena->refused == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_ERR_LIMIT;
 }
 
@@ -116,19 +136,25 @@ enum rv_err rv_expr_eval(const struct rv_expr *expr, const struct rv_json *input
                          struct rv_arena *arena, struct rv_json *ret_value,
                          struct rv_expr_fault *ret_fault)
 {
-    struct ev ev = {.fuel = budget->fuel, .arena = arena, .globals = values};
+    struct ev ev = {.fuel = budget->fuel, .budget = budget, .arena = arena, .globals = values};
     struct rv_expr_fault ignored;
     struct item in = {*input, NULL};
     struct item first = {rv_json_null(), NULL};
     bool any;
     size_t bytes;
+    if (budget->pause != NULL && budget->slice < ev.fuel) {
+        rv_assert(budget->slice > 0);
+        ev.fuel = budget->slice;
+        ev.reserve = budget->fuel - budget->slice;
+    }
     bool done = expr->root->single ? eval_one(&ev, expr->root, NULL, input, &first.value)
                                    : eval_first(&ev, expr->root, NULL, &in, &first, &any);
     /* What was only looked up is as deep as what it was found in. */
     if (done && ev.built)
         done = value_measure(&ev, &first.value, RV_JSON_DEPTH_MAX, &bytes);
     enum rv_err err = done ? RV_OK : eval_fault(&ev, ret_fault ? ret_fault : &ignored);
-    budget->fuel = ev.fuel > 0 ? ev.fuel : 0;
+    int64_t left = ev.fuel + ev.reserve;
+    budget->fuel = left > 0 ? left : 0;
     if (done)
         *ret_value = first.value;
     return err;

@@ -85,7 +85,7 @@ bool native_tonumber(struct ev *ev, const struct rv_json *in, const struct rv_js
     if (in->type == RV_JSON_NUMBER)
         return *ret = *in, true;
     if (in->type == RV_JSON_STRING) {
-        if (!parse_text(ev, in, &number) && ev->stop == EV_LIMIT)
+        if (!parse_text(ev, in, &number) && ev->stop != EV_RAISED)
             return false;
         bool parsed = ev->stop == EV_RUNS && number.type == RV_JSON_NUMBER;
         ev->stop = EV_RUNS;

@@ -26,7 +26,7 @@ static double measure(const struct rv_expr *expr, const struct rv_json *in, stru
         double start = nanoseconds();
         for (int i = 0; i < rounds; i++) {
             struct rv_json value;
-            struct rv_expr_budget budget = {fuel};
+            struct rv_expr_budget budget = {.fuel = fuel};
             rv_arena_reset(memory);
             enum rv_err err = rv_expr_eval(expr, in, NULL, &budget, memory, &value, NULL);
             *ret_fuel_used = fuel - budget.fuel;

@@ -37,7 +37,7 @@ static void evaluate(struct rv_arena *arena, const struct rv_expr *expr, size_t 
     struct rv_arena memory;
     struct rv_json input, value, values[1] = {rv_json_of_real(42)};
     struct rv_expr_fault fault;
-    struct rv_expr_budget budget = {FUZZ_FUEL};
+    struct rv_expr_budget budget = {.fuel = FUZZ_FUEL};
     check(rv_json_parse(arena, rv_str_of(input_text), RV_JSON_DEPTH_MAX, &input, NULL) == RV_OK);
     rv_arena_init(&memory, FUZZ_BYTES);
     enum rv_err err = rv_expr_eval(expr, &input, values, &budget, &memory, &value, &fault);

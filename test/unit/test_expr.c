@@ -44,7 +44,7 @@ static enum rv_err evaluate(struct fixture *f, const char *text, const char *inp
 {
     struct rv_expr *expr;
     struct rv_json in, value, values[2];
-    struct rv_expr_budget budget = {RV_FUEL_PER_EXPRESSION};
+    struct rv_expr_budget budget = {.fuel = RV_FUEL_PER_EXPRESSION};
     enum rv_err err = compile(f, rv_str_of(text), &expr);
     if (err != RV_OK)
         fail_msg("%s: %.*s", text, RV_STR_FMT(f->fault.message));

@@ -66,13 +66,14 @@ static void outcome_init(struct outcome *outcome)
     rv_buf_init(&outcome->text, RV_EXPRESSION_BYTES_MAX);
 }
 
-static void run(const char *text, int64_t fuel, size_t bytes_max, struct outcome *ret)
+static void run_budget(const char *text, struct rv_expr_budget budget, size_t bytes_max,
+                       struct outcome *ret)
 {
+    int64_t fuel = budget.fuel;
     struct rv_arena arena, memory;
     struct rv_expr *expr;
     struct rv_json in, value;
     struct rv_expr_fault fault;
-    struct rv_expr_budget budget = {fuel};
     rv_arena_init(&arena, 0);
     rv_arena_init(&memory, bytes_max);
     rv_buf_reset(&ret->text);
@@ -90,6 +91,11 @@ static void run(const char *text, int64_t fuel, size_t bytes_max, struct outcome
     ret->bytes_used = memory.bytes_taken;
     rv_arena_done(&arena);
     rv_arena_done(&memory);
+}
+
+static void run(const char *text, int64_t fuel, size_t bytes_max, struct outcome *ret)
+{
+    run_budget(text, (struct rv_expr_budget){.fuel = fuel}, bytes_max, ret);
 }
 
 /* The right outcome, or LIMIT with a reason. */
@@ -137,6 +143,104 @@ static void memory_may_run_out_anywhere(void **state)
     }
     rv_buf_done(&right.text);
     rv_buf_done(&got.text);
+}
+
+struct pauses {
+    unsigned count;
+    unsigned give_up_at;
+    int64_t used;     /* at the last of them */
+    int64_t used_max; /* the most between two of them */
+    jmp_buf *leave;
+};
+
+static bool pause_taken(void *context, int64_t used)
+{
+    struct pauses *pauses = context;
+    assert_true(used > pauses->used);
+    if (used - pauses->used > pauses->used_max)
+        pauses->used_max = used - pauses->used;
+    pauses->used = used;
+    pauses->count++;
+    if (pauses->leave != NULL && pauses->count == pauses->give_up_at)
+        longjmp(*pauses->leave, 1);
+    return pauses->count != pauses->give_up_at;
+}
+
+static void run_paused(const char *text, int64_t slice, struct pauses *pauses, struct outcome *got)
+{
+    struct rv_expr_budget budget = {
+        .fuel = RV_FUEL_PER_EXPRESSION, .slice = slice, .pause = pause_taken, .context = pauses};
+    run_budget(text, budget, 0, got);
+}
+
+static void a_pause_anywhere_changes_nothing(void **state)
+{
+    (void)state;
+    struct outcome right, got;
+    outcome_init(&right);
+    outcome_init(&got);
+    for (size_t i = 0; i < EXPRESSIONS; i++) {
+        run(expressions[i], RV_FUEL_PER_EXPRESSION, 0, &right);
+        for (int64_t slice = 1; slice <= right.fuel_used + 1; slice += 1 + slice / 8) {
+            struct pauses pauses = {0};
+            run_paused(expressions[i], slice, &pauses, &got);
+            assert_int_equal(got.err, right.err);
+            assert_true(rv_str_eq(rv_buf_str(&got.text), rv_buf_str(&right.text)));
+            assert_int_equal(got.fuel_used, right.fuel_used);
+            assert_int_equal(got.bytes_used, right.bytes_used);
+            assert_true(pauses.used <= right.fuel_used);
+            assert_int_equal(pauses.count > 0, slice < got.fuel_used);
+        }
+    }
+    rv_buf_done(&right.text);
+    rv_buf_done(&got.text);
+}
+
+static void an_evaluation_may_be_given_up_at_any_pause(void **state)
+{
+    (void)state;
+    struct outcome got;
+    outcome_init(&got);
+    for (size_t i = 0; i < EXPRESSIONS; i++) {
+        struct pauses pauses = {0};
+        for (unsigned at = 1; pauses.count == at - 1; at++) {
+            pauses = (struct pauses){.give_up_at = at};
+            run_paused(expressions[i], 1, &pauses, &got);
+            if (pauses.count == at)
+                assert_int_equal(got.err, RV_ERR_BUSY);
+        }
+    }
+    rv_buf_done(&got.text);
+}
+
+/* The leak sanitizer looks for what the evaluation held outside its arena. */
+static void leave_from_pause(const char *text, unsigned at)
+{
+    struct rv_arena arena, memory;
+    struct rv_expr *expr;
+    struct rv_json in, value;
+    struct rv_expr_fault fault;
+    jmp_buf leave;
+    struct pauses pauses = {.give_up_at = at, .leave = &leave};
+    struct rv_expr_budget budget = {
+        .fuel = RV_FUEL_PER_EXPRESSION, .slice = 1, .pause = pause_taken, .context = &pauses};
+    rv_arena_init(&arena, 0);
+    rv_arena_init(&memory, 0);
+    assert_int_equal(rv_expr_compile(&arena, rv_str_of(text), NULL, 0, &expr, &fault), RV_OK);
+    assert_int_equal(rv_json_parse(&arena, rv_str_of(input_text), 64, &in, NULL), RV_OK);
+    if (setjmp(leave) == 0)
+        assert_int_not_equal(rv_expr_eval(expr, &in, NULL, &budget, &memory, &value, &fault),
+                             RV_ERR_BUSY);
+    rv_arena_done(&arena);
+    rv_arena_done(&memory);
+}
+
+static void the_stack_of_a_pause_may_be_thrown_away(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < EXPRESSIONS; i++)
+        for (unsigned at = 1; at < 60; at += 7)
+            leave_from_pause(expressions[i], at);
 }
 
 static void the_compiler_may_run_out_of_memory_anywhere(void **state)
@@ -367,6 +471,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fuel_may_run_out_anywhere),
         cmocka_unit_test(memory_may_run_out_anywhere),
+        cmocka_unit_test(a_pause_anywhere_changes_nothing),
+        cmocka_unit_test(an_evaluation_may_be_given_up_at_any_pause),
+        cmocka_unit_test(the_stack_of_a_pause_may_be_thrown_away),
         cmocka_unit_test(the_compiler_may_run_out_of_memory_anywhere),
         cmocka_unit_test(a09_hostile_expressions_end_soon),
         cmocka_unit_test(the_stack_is_bounded),

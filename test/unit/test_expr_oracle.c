@@ -220,7 +220,7 @@ static bool same_as_jq(const struct test_case *test_case, const struct rv_json *
     struct rv_arena arena;
     struct rv_expr *expr;
     struct rv_expr_fault fault;
-    struct rv_expr_budget budget = {RV_FUEL_PER_EXPRESSION};
+    struct rv_expr_budget budget = {.fuel = RV_FUEL_PER_EXPRESSION};
     struct rv_json input, ours;
     rv_arena_init(&arena, RV_EXPRESSION_BYTES_MAX);
     struct rv_str text = rv_arena_printf(&arena, "[limit(%d; %.*s)]", OUTPUTS_MAX,
