@@ -263,6 +263,7 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     }
     *held = (struct held){.step = id,
                           .token = step->token,
+                          .complete_by = step->complete_by,
                           .boot = boot,
                           .delivery = delivery,
                           .instance = instance,
@@ -338,6 +339,9 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
         held->instance->cancels++;
     }
     circuit_see(kind, task, step, now);
+    /* No failure is counted for a parked task: its attempt may never end. */
+    if (task->state == RV_TASK_ERROR)
+        circuit_unprobe(kind, id);
     if (rv_step_ready(task, step, now))
         return agents_ready(agents, task, step);
     return RV_OK;

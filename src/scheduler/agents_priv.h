@@ -45,6 +45,7 @@ struct held {
     uint64_t token;
     uint64_t boot;    /* hash of the boot id that took it */
     int64_t revision; /* of its task, when it was seen last */
+    int64_t complete_by;
     bool revoked;
     bool cancel_told;
     struct delivery *delivery;       /* borrowed from the instance */
@@ -195,8 +196,8 @@ bool circuit_lets(struct agent_kind *kind, const struct rv_step *step, struct rv
 /* The probe's attempt has ended, or a circuit was reported: from the row as committed. */
 void circuit_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                  int64_t now);
-/* A circuit whose instant has passed lets one of its steps go for a probe; so does one whose probe
- * nobody holds. */
+/* A circuit whose instant has passed releases one of its steps as a probe. A probe that nobody
+ * holds, or that has outlived its complete-by, does not keep the others waiting. */
 void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t now);
 /* The step is no probe any more. */
 void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id);

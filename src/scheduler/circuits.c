@@ -126,8 +126,9 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
 void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t now)
 {
     for (struct circuit *c = kind->circuits; c != NULL; c = c->next) {
-        /* It was not written, or another server has heard what became of it. */
-        if (c->probe.number != 0 && held_find(agents, c->probe) == NULL)
+        /* It was not written, another server has recorded its end, or its time is over. */
+        const struct held *held = c->probe.number != 0 ? held_find(agents, c->probe) : NULL;
+        if (held == NULL || held->complete_by <= now)
             c->probe.number = 0;
         if (c->until <= now && c->probe.number == 0 && c->waiting_count > 0 &&
             !RV_MUTANT_ON(CIRCUIT_NEVER_PROBES))
