@@ -21,11 +21,11 @@ const char *workload_agent(uint32_t kind)
 
 static void version_load(struct world *w, struct workload_version *version)
 {
-    struct rv_json document;
     struct rv_definition_fault fault = {.message = RV_STR_NONE};
-    enum rv_err err = rv_json_parse(&w->arena, version->source, RV_JSON_DEPTH_MAX, &document, NULL);
+    enum rv_err err = rv_json_parse(&w->arena, version->source, RV_JSON_DEPTH_MAX,
+                                    &version->document, NULL);
     if (err == RV_OK)
-        err = rv_definition_load(&w->arena, &document, &version->definition, &fault);
+        err = rv_definition_load(&w->arena, &version->document, &version->definition, &fault);
     if (err != RV_OK)
         world_violate(w, "W-01", "a generated workflow is refused: %.*s: %.*s\n%.*s",
                       RV_STR_FMT(fault.pointer), RV_STR_FMT(fault.message),

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "core/rows.h"
+#include "json/json.h"
 #include "sim/world/knobs.h"
 #include "workflow/definition.h"
 
@@ -15,6 +16,7 @@ struct workload_version {
     struct rv_str version;
     struct rv_str source;
     const struct rv_definition *definition;
+    struct rv_json document; /* the source's */
     uint64_t hash;      /* of the hash under which the store has it; 0: not seen yet */
     uint32_t published; /* which publication of all it was; 0: nobody has seen it */
     int64_t acked_at;   /* virtual time; 0: the author was not told yet that it is published */

@@ -112,29 +112,41 @@ static void write_call(struct draft *d)
 
 static void write_block(struct draft *d);
 
+/* `when` and `exceptWhen`, of a catch or of a retry, in the forms that check_caught reads. */
+static void write_conditions(struct draft *d)
+{
+    static const uint32_t statuses[] = {400, 408, 503};
+    uint32_t kind = roll(d, 10);
+    if (kind >= 3)
+        return;
+    uint32_t status = statuses[roll(d, 3)];
+    rv_buf_printf(d->out, "\"%s\":\"${ %s.status == %u }\",", kind == 0 ? "when" : "exceptWhen",
+                  roll(d, 2) ? "" : "$error", status);
+}
+
 static void write_try(struct draft *d)
 {
     rv_buf_lit(d->out, "\"try\":");
     write_block(d);
     rv_buf_lit(d->out, ",\"catch\":{");
-    const char *between = "";
-    if (roll(d, 2) == 0) {
-        rv_buf_printf(d->out, "\"errors\":{\"with\":{\"status\":%u}}", roll(d, 2) ? 503 : 408);
-        between = ",";
-    }
+    if (roll(d, 2) == 0)
+        rv_buf_printf(d->out, "\"errors\":{\"with\":{\"status\":%u}},", roll(d, 2) ? 503 : 408);
+    write_conditions(d);
     bool retries = roll(d, 2) == 0;
     if (retries) {
         uint32_t delay = roll(d, 600), count = 1 + roll(d, 2);
+        rv_buf_lit(d->out, "\"retry\":{");
+        write_conditions(d);
         rv_buf_printf(d->out,
-                      "%s\"retry\":{\"delay\":{\"milliseconds\":%u},\"limit\":{\"attempt\":{"
-                      "\"count\":%u}}}",
-                      between, delay, count);
+                      "\"delay\":{\"milliseconds\":%u},\"limit\":{\"attempt\":{\"count\":%u}}},",
+                      delay, count);
     }
     if (!retries || roll(d, 2) == 0) {
-        rv_buf_printf(d->out, "%s\"do\":", retries ? "," : between);
+        rv_buf_lit(d->out, "\"do\":");
         write_block(d);
+        rv_buf_lit(d->out, ",");
     }
-    rv_buf_lit(d->out, "}");
+    rv_buf_lit(d->out, "\"as\":\"error\"}");
 }
 
 /* A later task of the same block may be skipped to: `then` names it. */

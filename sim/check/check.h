@@ -16,6 +16,7 @@ void check_attempts(const struct transition *t);
 void check_undo(const struct transition *t);
 void check_leases(const struct transition *t);
 void check_ladder(const struct transition *t);
+void check_caught(const struct transition *t);
 void check_late(const struct transition *t);
 void check_delivery(const struct transition *t);
 void check_record(const struct transition *t);

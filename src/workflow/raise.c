@@ -176,17 +176,18 @@ static bool filter_matches(const struct rv_catch *caught, const struct rv_json *
            text_matches(caught->detail, error, "detail");
 }
 
-/* `when` and `exceptWhen`, of a catch or of a retry policy. */
+/* `when` and `exceptWhen` of a catch or of a retry policy: `.` is the error (decision 010). */
 static enum rv_err test_conditions(struct rv_flow *flow, const struct rv_expression *when,
                                    const struct rv_expression *except_when, bool *ret_holds)
 {
+    struct rv_payload *error = &flow->top->error;
     enum rv_err err = RV_OK;
     bool excepted = false;
     *ret_holds = true;
     if (when != NULL)
-        err = rv_flow_test(flow, when, &flow->top->input, ret_holds);
+        err = rv_flow_test(flow, when, error, ret_holds);
     if (err == RV_OK && *ret_holds && except_when != NULL)
-        err = rv_flow_test(flow, except_when, &flow->top->input, &excepted);
+        err = rv_flow_test(flow, except_when, error, &excepted);
     *ret_holds = *ret_holds && !excepted;
     return err;
 }
@@ -274,6 +275,12 @@ static enum rv_err begin_catch(struct rv_flow *flow)
     return RV_OK;
 }
 
+/* A catch with nothing but a retry handles no error: one that is not retried goes onward. */
+static bool handles(const struct rv_catch *caught)
+{
+    return caught->retry == NULL || caught->body != NULL || caught->has_then;
+}
+
 /* Offers the error to the try on top. */
 static enum rv_err offer(struct rv_flow *flow, bool *ret_taken)
 {
@@ -292,7 +299,10 @@ static enum rv_err offer(struct rv_flow *flow, bool *ret_taken)
         err = test_retry(flow, caught->retry, &retry, &delay_ms);
     if (err != RV_OK || !*ret_taken)
         return err;
-    return retry ? begin_retry(flow, delay_ms) : begin_catch(flow);
+    if (retry)
+        return begin_retry(flow, delay_ms);
+    *ret_taken = handles(caught);
+    return *ret_taken ? begin_catch(flow) : RV_OK;
 }
 
 static enum rv_err raise_out(struct rv_flow *flow)

@@ -317,3 +317,33 @@ void kit_expect_error(struct kit *kit, const char *json)
         assert_true(rv_json_equal(&member->value, other));
     }
 }
+
+enum kit_answer kit_scripted(struct kit *kit, const struct rv_flow_stop *stop,
+                             struct rv_str *ret_text)
+{
+    const char *const **script = kit->agent_context;
+    const char *line = **script;
+    if (line == NULL)
+        return KIT_LEAVE;
+    (*script)++;
+    size_t name = strcspn(line, "=!~");
+    const char *slash = stop->reference.at + stop->reference.len - name;
+    if (stop->reference.len < name || memcmp(slash, line, name) != 0)
+        print_error("%s, but it stands at %.*s\n", line, RV_STR_FMT(stop->reference));
+    assert_true(stop->reference.len >= name && memcmp(slash, line, name) == 0);
+    *ret_text = rv_str_of(line + name + 1);
+    if (line[name] == '~')
+        kit->now = stop->deadline;
+    return line[name] == '=' ? KIT_COMPLETE : line[name] == '!' ? KIT_RAISE : KIT_EXPIRE;
+}
+
+void kit_play(struct kit *kit, const char *yaml, const char *input, const char *const *script)
+{
+    kit_new(kit, yaml);
+    kit->agent = kit_scripted;
+    kit->agent_context = &script;
+    kit_run(kit, input);
+    if (*script != NULL)
+        print_error("not reached: %s\n%s", *script, kit->trace);
+    assert_null(*script);
+}

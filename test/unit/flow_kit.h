@@ -74,4 +74,13 @@ void kit_expect_output(struct kit *kit, const char *json);
 /* Compares the members that `json` has. */
 void kit_expect_error(struct kit *kit, const char *json);
 
+/* An agent with a script: replies in order, as "name=json" (output), "name!json" (error), "name~"
+ * (deadline). Its context is a `const char *const **`. */
+enum kit_answer kit_scripted(struct kit *kit, const struct rv_flow_stop *stop,
+                             struct rv_str *ret_text);
+/* Runs it with that agent, to the end of the script. */
+void kit_play(struct kit *kit, const char *yaml, const char *input, const char *const *script);
+
+#define SCRIPT(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 #endif

@@ -14,39 +14,6 @@
 
 #define HEAD "document: {dsl: '1.0.3', namespace: test, name: flow, version: '1.0.0'}\n"
 
-/* A script: replies in order, as "name=json" (output), "name!json" (error), "name~" (deadline). */
-static enum kit_answer scripted(struct kit *kit, const struct rv_flow_stop *stop,
-                                struct rv_str *ret_text)
-{
-    const char *const **script = kit->agent_context;
-    const char *line = **script;
-    if (line == NULL)
-        return KIT_LEAVE;
-    (*script)++;
-    size_t name = strcspn(line, "=!~");
-    const char *slash = stop->reference.at + stop->reference.len - name;
-    if (stop->reference.len < name || memcmp(slash, line, name) != 0)
-        print_error("%s, but it stands at %.*s\n", line, RV_STR_FMT(stop->reference));
-    assert_true(stop->reference.len >= name && memcmp(slash, line, name) == 0);
-    *ret_text = rv_str_of(line + name + 1);
-    if (line[name] == '~')
-        kit->now = stop->deadline;
-    return line[name] == '=' ? KIT_COMPLETE : line[name] == '!' ? KIT_RAISE : KIT_EXPIRE;
-}
-
-static void run(struct kit *kit, const char *yaml, const char *input, const char *const *script)
-{
-    kit_new(kit, yaml);
-    kit->agent = scripted;
-    kit->agent_context = &script;
-    kit_run(kit, input);
-    if (*script != NULL)
-        print_error("not reached: %s\n%s", *script, kit->trace);
-    assert_null(*script);
-}
-
-#define SCRIPT(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static const char *const order = HEAD
     "do:\n"
     "- reserveStock:\n"
@@ -73,8 +40,8 @@ static void test_order(void **state)
 {
     (void)state;
     struct kit kit;
-    run(&kit, order, "{\"sku\":\"a\",\"quantity\":12345678901234567890,\"more\":1}",
-        SCRIPT("reserveStock={\"id\":7}", "charge={\"ok\":true}", "ship={\"parcel\":1.50}"));
+    kit_play(&kit, order, "{\"sku\":\"a\",\"quantity\":12345678901234567890,\"more\":1}",
+             SCRIPT("reserveStock={\"id\":7}", "charge={\"ok\":true}", "ship={\"parcel\":1.50}"));
     kit_expect_output(&kit, "{\"parcel\":1.50}");
     assert_string_equal(kit.trace,
                         "call /do/0/reserveStock 1 {\"operation\":\"reserve\",\"sku\":\"a\","
@@ -144,7 +111,8 @@ static void test_data_flow(void **state)
 {
     (void)state;
     struct kit kit;
-    run(&kit,
+    kit_play(
+        &kit,
         HEAD
         "input: { from: '.order' }\n"
         "output: { as: '{ out: ., context: $context }' }\n"
@@ -202,16 +170,16 @@ static void test_visits(void **state)
 {
     (void)state;
     struct kit kit;
-    run(&kit,
-        HEAD "do:\n"
-             "- first: { call: f }\n"
-             "- again: { call: a }\n"
-             "- check:\n"
-             "    switch:\n"
-             "    - more: { when: '.n < 3', then: again }\n"
-             "- last: { call: l }\n",
-        "{}",
-        SCRIPT("first={}", "again={\"n\":1}", "again={\"n\":2}", "again={\"n\":3}", "last=1"));
+    kit_play(&kit,
+             HEAD "do:\n"
+                  "- first: { call: f }\n"
+                  "- again: { call: a }\n"
+                  "- check:\n"
+                  "    switch:\n"
+                  "    - more: { when: '.n < 3', then: again }\n"
+                  "- last: { call: l }\n",
+             "{}",
+             SCRIPT("first={}", "again={\"n\":1}", "again={\"n\":2}", "again={\"n\":3}", "last=1"));
     kit_expect_output(&kit, "1");
     assert_non_null(strstr(kit.trace, "call /do/1/again 3 {}\nran [\"/do/2/check\"]\n"
                                       "call /do/3/last 1 {}\n"));
@@ -237,9 +205,9 @@ static void test_retry(void **state)
 {
     (void)state;
     struct kit kit;
-    run(&kit, retried, "{\"v\":4}",
-        SCRIPT("one={}", "two!{\"status\":503}", "one={}", "two!{\"status\":503}", "one={}",
-               "two={\"ok\":1}", "end1=2"));
+    kit_play(&kit, retried, "{\"v\":4}",
+             SCRIPT("one={}", "two!{\"status\":503}", "one={}", "two!{\"status\":503}", "one={}",
+                    "two={\"ok\":1}", "end1=2"));
     kit_expect_output(&kit, "2");
     /* Completed steps are visited anew, the uncompleted one keeps its identity. */
     assert_string_equal(kit.trace, "ran [\"/do/0/t\"]\ncall /do/0/t/try/0/one 1 {\"v\":4}\n"
@@ -257,14 +225,14 @@ static void test_retry_exhausted(void **state)
 {
     (void)state;
     struct kit kit;
-    run(&kit, retried, "{\"v\":4}",
-        SCRIPT("one!{\"status\":503}", "one!{\"status\":503}", "one!{\"status\":503}"));
+    kit_play(&kit, retried, "{\"v\":4}",
+             SCRIPT("one!{\"status\":503}", "one!{\"status\":503}", "one!{\"status\":503}"));
     assert_int_equal(kit.stop.kind, RV_FLOW_CALL);
     assert_non_null(strstr(kit.trace, "ran [\"/do/0/t/catch/do/0/fix\"]\nabandoned 1\n"
                                       "call /do/1/end1 1 {}\n"));
     assert_true(rv_str_is(kit.stop.data, "{\"fixed\":503,\"in\":4,\"t\":true}"));
     kit_done(&kit);
-    run(&kit, retried, "{}", SCRIPT("one={}", "two!{\"status\":404,\"detail\":\"d\"}"));
+    kit_play(&kit, retried, "{}", SCRIPT("one={}", "two!{\"status\":404,\"detail\":\"d\"}"));
     kit_expect_error(&kit, "{\"status\":404,\"detail\":\"d\",\"instance\":\"/do/0/t/try/1/two\","
                            "\"type\":\"https://open-workflow-specification.org/spec/1.0.0/errors/"
                            "communication\",\"title\":\"The agent reported an error\"}");
@@ -296,13 +264,13 @@ static void test_nested_try(void **state)
         "      exceptWhen: '$error.status == 400'\n"
         "      retry: { delay: { milliseconds: 5 }, backoff: { linear: {} } }\n";
     const char *a = "a!{\"title\":\"A\",\"detail\":\"yes\"}";
-    run(&kit, yaml, "{}",
-        SCRIPT(a, a, "a!{\"title\":\"A\",\"detail\":\"no\"}", "a!{\"title\":\"B\"}", "a={}"));
+    kit_play(&kit, yaml, "{}",
+             SCRIPT(a, a, "a!{\"title\":\"A\",\"detail\":\"no\"}", "a!{\"title\":\"B\"}", "a={}"));
     kit_expect_output(&kit, "{}");
     assert_int_equal(kit.steps_count, 1);
     assert_int_equal(kit.now, 1000000 + 2000 + 5 + 10);
     kit_done(&kit);
-    run(&kit, yaml, "{}", SCRIPT(a, "a!{\"title\":\"B\",\"status\":400}"));
+    kit_play(&kit, yaml, "{}", SCRIPT(a, "a!{\"title\":\"B\",\"status\":400}"));
     kit_expect_error(&kit, "{\"status\":400}");
     assert_non_null(strstr(kit.trace, "abandoned 1\nraised"));
     kit_done(&kit);
@@ -313,8 +281,9 @@ static void test_kept_step_is_left(void **state)
     (void)state;
     struct kit kit;
     /* The retry goes another way: the step that raised is left for good when the try ends. */
-    run(&kit,
-        HEAD "do:\n"
+    kit_play(&kit,
+             HEAD
+             "do:\n"
              "- t:\n"
              "    try:\n"
              "    - go: { if: '$context == null', set: { x: 1 }, export: { as: '{ n: 1 }' } }\n"
@@ -322,7 +291,7 @@ static void test_kept_step_is_left(void **state)
              "    - b: { call: b }\n"
              "    catch: { retry: { delay: PT1S } }\n"
              "- c: { call: c }\n",
-        "{}", SCRIPT("a!{}", "b={}", "c={}"));
+             "{}", SCRIPT("a!{}", "b={}", "c={}"));
     assert_string_equal(kit.trace,
                         "ran [\"/do/0/t\",\"/do/0/t/try/0/go\"]\ncall /do/0/t/try/1/a 1 {}\n"
                         "wait /do/0/t\ncall /do/0/t/try/2/b 1 {}\nabandoned 1\n"
@@ -336,8 +305,9 @@ static void test_call_in_catch(void **state)
     struct kit kit;
     /* What the try has kept is left for good when its catch begins, not when that ends; and the
      * try's own input outlives a stop in there. */
-    run(&kit,
-        HEAD "do:\n"
+    kit_play(&kit,
+             HEAD
+             "do:\n"
              "- t:\n"
              "    try:\n"
              "    - go: { if: '$context == null', set: { x: 1 }, export: { as: '{ n: 1 }' } }\n"
@@ -347,7 +317,7 @@ static void test_call_in_catch(void **state)
              "      retry: { limit: { attempt: { count: 1 } } }\n"
              "      do: [ { c: { call: c } } ]\n"
              "    output: { as: '[$input.in, .]' }\n",
-        "{\"in\":5}", SCRIPT("a!{}", "b!{}", "c=6"));
+             "{\"in\":5}", SCRIPT("a!{}", "b!{}", "c=6"));
     kit_expect_output(&kit, "[5,6]");
     assert_string_equal(kit.trace,
                         "ran [\"/do/0/t\",\"/do/0/t/try/0/go\"]\ncall /do/0/t/try/1/a 1 {}\n"
@@ -367,10 +337,10 @@ static void test_catch_then(void **state)
                             "    then: end\n"
                             "- next: { set: { n: 1 } }\n"
                             "- other: { set: { o: '${ . }' } }\n";
-    run(&kit, yaml, "{\"i\":1}", SCRIPT("a!{\"status\":1}"));
+    kit_play(&kit, yaml, "{\"i\":1}", SCRIPT("a!{\"status\":1}"));
     kit_expect_output(&kit, "{\"o\":{\"i\":1}}");
     kit_done(&kit);
-    run(&kit, yaml, "{\"i\":1}", SCRIPT("a={\"fine\":1}"));
+    kit_play(&kit, yaml, "{\"i\":1}", SCRIPT("a={\"fine\":1}"));
     kit_expect_output(&kit, "{\"fine\":1}");
     kit_done(&kit);
 }
@@ -433,12 +403,12 @@ static void test_timeouts(void **state)
         "timeout' } }\n"
         "      retry: { limit: { attempt: { count: 1 } } }\n"
         "      do: [ { c: { set: { at: '${ $error.instance }' } } } ]\n";
-    run(&kit, yaml, "{}", SCRIPT("a~", "a~"));
+    kit_play(&kit, yaml, "{}", SCRIPT("a~", "a~"));
     kit_expect_output(&kit, "{\"at\":\"/do/0/t/try/0/a\"}");
     assert_int_equal(kit.steps_count, 1);
     assert_int_equal(kit.now, 1010000);
     kit_done(&kit);
-    run(&kit, yaml, "{}", SCRIPT("a={}"));
+    kit_play(&kit, yaml, "{}", SCRIPT("a={}"));
     kit_expect_error(&kit, "{\"status\":408,\"instance\":\"/timeout\"}");
     assert_int_equal(kit.now, 1060000);
     assert_int_equal(kit.stop.node, 0);
@@ -449,25 +419,25 @@ static void test_attempt_duration(void **state)
 {
     (void)state;
     struct kit kit;
-    run(&kit,
-        HEAD "do:\n"
-             "- t:\n"
-             "    timeout: { after: PT10S }\n"
-             "    try: [ { a: { call: a } } ]\n"
-             "    catch: { retry: { limit: { attempt: { duration: PT4S } } } }\n",
-        "{}", SCRIPT("a~", "a~", "a~"));
+    kit_play(&kit,
+             HEAD "do:\n"
+                  "- t:\n"
+                  "    timeout: { after: PT10S }\n"
+                  "    try: [ { a: { call: a } } ]\n"
+                  "    catch: { retry: { limit: { attempt: { duration: PT4S } } } }\n",
+             "{}", SCRIPT("a~", "a~", "a~"));
     kit_expect_error(&kit, "{\"status\":408,\"instance\":\"/do/0/t\"}");
     assert_int_equal(kit.now, 1010000);
     assert_int_equal(kit.steps_count, 1);
     kit_done(&kit);
-    run(&kit,
-        HEAD "do:\n"
-             "- t:\n"
-             "    try: [ { a: { call: a } } ]\n"
-             "    catch: { retry: { delay: PT3S, jitter: { from: PT1S, to: PT1S },"
-             " limit: { duration: PT9S } } }\n",
-        "7", SCRIPT("a!{}", "a!{}", "a!{}"));
-    kit_expect_output(&kit, "7");
+    kit_play(&kit,
+             HEAD "do:\n"
+                  "- t:\n"
+                  "    try: [ { a: { call: a } } ]\n"
+                  "    catch: { retry: { delay: PT3S, jitter: { from: PT1S, to: PT1S },"
+                  " limit: { duration: PT9S } } }\n",
+             "7", SCRIPT("a!{\"status\":1}", "a!{\"status\":2}", "a!{\"status\":3}"));
+    kit_expect_error(&kit, "{\"status\":3,\"instance\":\"/do/0/t/try/0/a\"}");
     assert_int_equal(kit.now, 1008000);
     kit_done(&kit);
 }
@@ -522,7 +492,7 @@ static void test_limits(void **state)
     large[1] = '=';
     const char *const *at = script;
     kit_new(&kit, HEAD "do:\n- a: { call: a }\n");
-    kit.agent = scripted;
+    kit.agent = kit_scripted;
     kit.agent_context = &at;
     kit_run(&kit, "{}");
     kit_expect_error(&kit, want);
@@ -587,7 +557,7 @@ static void test_all_that_may_be_asked(void **state)
     struct kit kit;
     const char *const *script = SCRIPT("ask!{\"type\":\"t\",\"status\":500,\"title\":\"no\"}",
                                        "tell={\"again\":false}");
-    run(&kit, asks_all, "{\"n\":7}", script);
+    kit_play(&kit, asks_all, "{\"n\":7}", script);
     kit_expect_output(&kit, "{\"last\":{\"again\":false},\"r\":\"Reeve\"}");
     assert_non_null(strstr(kit.trace, "{\"context\":{\"t\":\"prepare\",\"out\":7}"));
     assert_non_null(strstr(kit.trace, "{\"failed\":\"no\"}"));
@@ -625,7 +595,7 @@ static void test_expressions_that_fail(void **state)
         struct kit kit;
         char yaml[400];
         snprintf(yaml, sizeof yaml, HEAD "do:\n%s", bad[i]);
-        run(&kit, yaml, "{\"a\":\"text\"}", SCRIPT(NULL));
+        kit_play(&kit, yaml, "{\"a\":\"text\"}", SCRIPT(NULL));
         if (kit.stop.kind != RV_FLOW_RAISED)
             print_error("%s\n", bad[i]);
         kit_expect_error(&kit, "{\"status\":400,\"type\":\"https://open-workflow-specification.org/"

@@ -49,9 +49,11 @@ static void put_try(struct generator *g, unsigned depth, unsigned list, unsigned
     if (pick(g, 2) == 0)
         rv_buf_printf(&g->yaml, ",\"errors\":{\"with\":{\"status\":%u}}", 500 + pick(g, 3));
     if (pick(g, 4) == 0)
-        rv_buf_lit(&g->yaml, ",\"when\":\"$e.status != 501\"");
+        rv_buf_printf(&g->yaml, "%s",
+                      pick(g, 2) == 0 ? ",\"when\":\"$e.status != 501\""
+                                      : ",\"when\":\".status != 502\"");
     if (pick(g, 4) == 0)
-        rv_buf_lit(&g->yaml, ",\"exceptWhen\":\"$e.status == 408 or .n > 9\"");
+        rv_buf_lit(&g->yaml, ",\"exceptWhen\":\"$e.status == 408 or .status == 500\"");
     if (pick(g, 3) != 0) {
         static const char *const backoffs[] = {"constant", "linear", "exponential"};
         rv_buf_printf(&g->yaml,
