@@ -30,6 +30,10 @@ static const struct {
     {"edit", "resubmit", NULL},
 };
 
+static const char *const edits[] = {"\"input\":" OPERATOR_EDITS,
+                                    "\"input\":" OPERATOR_EDITS ",\"undoFirst\":true",
+                                    "\"input\":" OPERATOR_EDITS_ASSUMING ",\"assumeNotDone\":true"};
+
 void operator_new(struct world *w)
 {
     if (w->knobs.operators > 0)
@@ -67,10 +71,8 @@ static void command_step(struct world *w, struct task_past *past, uint32_t verb)
         snprintf(body, sizeof body, "{\"step\":%u,\"output\":%s,\"lateSeen\":%d}", number,
                  seeing ? OPERATOR_SKIPS_SEEING : OPERATOR_SKIPS_BLINDLY, seeing ? 1000 : 0);
     else
-        snprintf(body, sizeof body,
-                 "{\"step\":%u,\"input\":{\"edited\":true},\"lateSeen\":1000,"
-                 "\"undoFirst\":%s}",
-                 number, seeing ? "true" : "false");
+        snprintf(body, sizeof body, "{\"step\":%u,\"lateSeen\":1000,%s}", number,
+                 edits[fault_roll(w, sizeof edits / sizeof *edits)]);
     command_with(w, past->row.id, verb, body);
 }
 

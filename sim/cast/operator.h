@@ -8,6 +8,10 @@
 /* What the sim's operator gives for a step that he skips: having looked at no late replies, or at
  * all that there are. */
 #define OPERATOR_SKIPS_BLINDLY "{\"skipped\":\"blindly\"}"
+/* The other inputs that he gives: he has looked and takes the old request for not done (he may be
+ * wrong, as a late `done` then tells), or he has not. */
+#define OPERATOR_EDITS_ASSUMING "{\"edited\":\"assuming\"}"
+#define OPERATOR_EDITS "{\"edited\":true}"
 #define OPERATOR_SKIPS_SEEING "{\"skipped\":\"seeing\"}"
 
 struct world;

@@ -96,7 +96,7 @@ void check_ledger(struct world *w)
             continue;
         for (uint32_t n = 1; n < past->room; n++) {
             const struct step_past *step = &past->steps[n];
-            if (step->row.number != 0 && step->row.kind == RV_KIND_CALL &&
+            if (step->row.number != 0 && step->row.kind == RV_KIND_CALL && !step->assumed &&
                 step->row.direction == RV_FORWARD)
                 check_step_effect(w, past, step);
         }

@@ -62,7 +62,7 @@ static void check_skipped(const struct transition *t, const struct step_past *pa
 }
 
 /* O-03: another input goes out once what the old request may have done is undone, or it did
- * nothing. */
+ * nothing, as the operator says where nobody knows. */
 static void check_edited(const struct transition *t, const struct step_past *past,
                          const struct rv_step *step)
 {
@@ -72,7 +72,9 @@ static void check_edited(const struct transition *t, const struct step_past *pas
     const struct step_past *was = history_step(t->past, step->replaces);
     bool waited = t->past->row.redo == step->number;
     bool waits = t->task->redo == step->number;
-    bool needs = past == NULL && was != NULL && was->row.effect != RV_EFFECT_NONE;
+    bool assumed = rv_str_is(step->input, OPERATOR_EDITS_ASSUMING);
+    bool needs = past == NULL && was != NULL && was->row.effect != RV_EFFECT_NONE &&
+                 (!assumed || was->row.effect == RV_EFFECT_DONE);
     if (needs && !waits && step->state != RV_STEP_CANCELLED && !old->undone)
         world_violate(t->w, "O-03",
                       "step %u goes out with another input, and what step %u did "

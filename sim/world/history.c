@@ -295,6 +295,7 @@ static void step_take(struct transition *t, const struct rv_step *step)
     }
     if (new_token || step->state != past->row.state)
         past->overdue = past->waits = (struct reading){0};
+    past->assumed |= past->row.effect > step->effect;
     past->record = record_of(step);
     past->row = without_texts(step);
     past->input_hash = history_hash(step->input);

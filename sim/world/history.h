@@ -49,6 +49,7 @@ struct step_past {
     struct reading waits;   /* that is free (check_bound.c) */
     bool poison_told;
     bool undo_begun;
+    bool assumed; /* an operator said that it had done nothing, and may be wrong */
 };
 
 struct task_past {

@@ -178,6 +178,17 @@ static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo
                                                    : "does not declare how it is undone"));
 }
 
+/* The row of the replaced step says whether it was undone. The chain cannot: a late `done` may have
+ * put an older step on top of it. */
+static enum rv_verdict redo_may_begin(struct draft *d, bool *ret_begins)
+{
+    const struct rv_step *next, *replaced;
+    RV_TRY(draft_look(d, d->plan->task.redo, &next));
+    RV_TRY(draft_look(d, next->replaces, &replaced));
+    *ret_begins = replaced->undone;
+    return RV_DECIDED;
+}
+
 enum rv_verdict undo_next(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
@@ -186,9 +197,9 @@ enum rv_verdict undo_next(struct draft *d)
         return RV_DECIDED;
     for (int pops = 0; pops < UNDO_POPS_MAX; pops++) {
         if (task->redo != 0) {
-            const struct rv_step *next;
-            RV_TRY(draft_look(d, task->redo, &next));
-            if (task->undo_head != next->replaces)
+            bool begins;
+            RV_TRY(redo_may_begin(d, &begins));
+            if (begins)
                 return redo_begin(d);
         }
         if (task->undo_head == 0) {

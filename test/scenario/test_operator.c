@@ -434,6 +434,33 @@ static void the_old_request_is_undone_first(void **state)
     assert_state(w, task, "processed");
 }
 
+/* The first request was taken for not done, and was done: its late reply arrives while the second
+ * waits to be undone, and puts it on the undo chain above the second. */
+static void a_late_done_of_an_older_request_does_not_replace_the_undo(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_OK);
+    assert_int_equal(poll_of_boot(w, "before")->u.poll.requests_count, 1);
+    poll_of_boot(w, "after"); /* restarted: nobody knows what became of the second */
+    assert_state(w, task, "error");
+    assert_int_equal(resubmit(w, task, "{\"n\":3}", UNDO_FIRST, 0), RV_OK);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
+    world_pass(w, 10000);
+    struct rv_request undo = world_take(w, "one", "i2");
+    assert_non_null(strstr(undo.input.at, "\"undo\"")); /* of the first, the newest known */
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_false(world_step(w, task, 2)->undone);
+    undo = world_take(w, "one", "i2");
+    assert_non_null(strstr(undo.input.at, "\"undo\""));
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_true(world_step(w, task, 2)->undone);
+    assert_string_equal(world_take(w, "one", "i2").input.at, "{\"n\":3}");
+}
+
 /* The new input's attempt is lost, and may be at work after the compensation that was before it:
  * that is no damage when the compensation's reply comes once more. But the next compensation waits
  * for the lost one. */
@@ -710,6 +737,7 @@ int main(void)
         SCENARIO(a_wrong_assumption_is_undone_all_the_same),
         SCENARIO(a_late_done_refuses_another_input),
         SCENARIO(the_old_request_is_undone_first),
+        SCENARIO(a_late_done_of_an_older_request_does_not_replace_the_undo),
         SCENARIO(what_was_undone_first_is_no_damage_when_a_later_attempt_is_lost),
         SCENARIO(an_undo_that_failed_first_is_resubmitted),
         SCENARIO(a_cancel_takes_the_new_input_back),
