@@ -1,8 +1,8 @@
 /* reeve-sim: worlds from seeds. */
 #include "sim/scenario/enumerate.h"
-#include "sim/run/mutants.h"
 #include "sim/run/options.h"
 #include "sim/run/run.h"
+#include "sim/run/search.h"
 #include "sim/run/seeds.h"
 #include "sim/run/shrink.h"
 #include "sim/run/transcript.h"
@@ -149,11 +149,11 @@ int main(int argc, char **argv)
     if (enumerate_wants(argv))
         return enumerate_main(argv);
     struct options o = options_read(argv);
-    int code = o.canary    ? run_canaries(&o)
-               : o.mutants ? mutants_run(&o)
-               : o.shrink  ? shrink_run(&o)
-               : o.one     ? run_one(&o)
-                           : seeds_run(&o);
+    int code = o.canary        ? run_canaries(&o)
+               : o.shrink      ? shrink_run(&o)
+               : o.one         ? run_one(&o)
+               : o.until_found ? search_run(&o)
+                               : seeds_run(&o);
     options_done(&o);
     return code;
 }

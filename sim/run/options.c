@@ -1,8 +1,6 @@
 #include "sim/run/options.h"
 
-#include "base/mutant.h"
 #include "sim/scenario/enumerate.h"
-#include "sim/run/mutants.h"
 #include "sim/store/storage.h"
 
 #include <errno.h>
@@ -10,16 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MUTANT_SEEDS = 10000 };
-
 static const char usage[] =
     "usage: reeve-sim --seed N             replays one world, with its transcript\n"
     "       reeve-sim --seeds N            runs N worlds from seed --start S (1) on, --jobs J (2)\n"
     "                                      at a time\n"
     "       reeve-sim --canary             worlds that must fail; exit 0 when they do\n"
-    "       reeve-sim --mutants            plants each mistake in up to --seeds N (10,000) "
-    "worlds;\n"
-    "                                      exit 0 when all are found; --table: as a page\n"
     "options: --with NAME=NUMBER,...       what is to be otherwise than the seed says; its names\n"
     "                                      are in the second line of each transcript;\n"
     "                                      only=PART+PART leaves everything else out\n"
@@ -33,7 +26,8 @@ static const char usage[] =
     "         --shrink                     with --seed: makes the world that fails smaller\n"
     "         --within SECONDS             with --shrink: when it has to end (300)\n"
     "         --coverage                   with --seeds: lists what no world has met\n"
-    "         --mutant NAME                makes that planted mistake (./dev sim --mutants)\n"
+    "         --until-found                with --seeds: one after the other, until a checker\n"
+    "                                      reports one; exit 1 when one does\n"
     "         --quiet                      no progress line, no transcript\n"
     "         --tap                        results in TAP\n";
 
@@ -135,10 +129,6 @@ static int option_take(struct options *o, const char *option, const char *value)
         o->expects = true;
     } else if (strcmp(option, "--transcript") == 0) {
         o->transcript = value_of(option, value);
-    } else if (strcmp(option, "--mutant") == 0) {
-        o->mutant = value_of(option, value);
-        if (!mutant_make(o->mutant))
-            complain("--mutant: this program has no mistake \"", o->mutant, "\"");
     } else {
         return 0;
     }
@@ -155,10 +145,8 @@ static int flag_take(struct options *o, const char *option)
         o->coverage = true;
     } else if (strcmp(option, "--differential") == 0) {
         o->differential = true;
-    } else if (strcmp(option, "--mutants") == 0) {
-        o->mutants = true;
-    } else if (strcmp(option, "--table") == 0) {
-        o->table = true;
+    } else if (strcmp(option, "--until-found") == 0) {
+        o->until_found = true;
     } else if (strcmp(option, "--quiet") == 0) {
         o->quiet = true;
     } else if (strcmp(option, "--tap") == 0) {
@@ -175,7 +163,7 @@ static int flag_take(struct options *o, const char *option)
 
 struct options options_read(char **argv)
 {
-    struct options o = {.seeds = MUTANT_SEEDS, .start = 1, .jobs = 2, .within_s = 300};
+    struct options o = {.start = 1, .jobs = 2, .within_s = 300};
     with_init(&o.with);
     with_init(&o.twin);
     for (int i = 1; argv[i] != NULL;) {
@@ -186,10 +174,10 @@ struct options options_read(char **argv)
             complain("unknown option \"", argv[i], "\"");
         i += taken;
     }
-    if (o.one + (o.many && !o.mutants) + o.canary + o.mutants != 1)
-        complain("give one of ", "--seed, --seeds, --canary and --mutants", "");
-    if (o.mutants && !RV_MUTANT_BUILD)
-        complain("no mistake is planted in this program: ", "./dev sim --mutants", " builds it");
+    if (o.one + o.many + o.canary != 1)
+        complain("give one of ", "--seed, --seeds and --canary", "");
+    if (o.until_found && (!o.many || o.differential))
+        complain("", "--until-found", " goes with --seeds");
     if (o.many && o.seeds == 0)
         complain("--seeds", " is at least 1", "");
     if (o.jobs < 1 || o.jobs > JOBS_MAX)

@@ -24,9 +24,7 @@ struct options {
     uint64_t within_s;      /* for that */
     bool coverage;          /* lists what was never met */
     bool differential;      /* each world on both stores; they have to be the same */
-    const char *mutant;     /* the planted mistake to make, or to find; NULL: none, or all */
-    bool mutants;           /* --mutants */
-    bool table;             /* as the page docs/mutants.md */
+    bool until_found;       /* ends with the first world that a checker reports */
     bool quiet;
     bool tap;
     struct with with; /* owned */

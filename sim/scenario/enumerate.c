@@ -4,7 +4,6 @@
 #include "sim/scenario/enumerate.h"
 
 #include "base/assert.h"
-#include "sim/run/mutants.h"
 #include "sim/run/options.h"
 #include "sim/scenario/scenario.h"
 #include "sim/world/world.h"
@@ -28,7 +27,7 @@ const char enumerate_usage[] =
     "                                      unknown-not-done, refused or twice; --crash at most\n"
     "                                      twice\n"
     "       reeve-sim --pairs [--jobs J]   all pairs of crashes of the smallest scenarios\n"
-    "                                      each with --mutant NAME: with that planted mistake\n";
+    "                                      (./dev sim --mutant NAME plants a mistake before)\n";
 
 struct wanted {
     bool all, pairs, canary, tap, quiet;
@@ -131,10 +130,6 @@ static struct wanted wanted_read(char **argv)
         } else if (strcmp(option, "--jobs") == 0) {
             const char *text = value_of(argv, i++);
             o.jobs = number_of("\": --jobs is from 1 to 64", text, text + strlen(text), JOBS_MAX);
-        } else if (strcmp(option, "--mutant") == 0) {
-            const char *name = value_of(argv, i++);
-            if (!mutant_make(name))
-                complain("this program has no mistake \"", name, "\": see ./dev sim --mutants");
         } else if (strcmp(option, "--canary") == 0) {
             o.canary = true;
         } else if (strcmp(option, "--tap") == 0) {

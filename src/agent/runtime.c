@@ -2,7 +2,6 @@
 
 #include "agent/circuit.h"
 #include "base/assert.h"
-#include "base/mutant.h"
 #include "base/prng.h"
 #include "client/jitter.h"
 
@@ -149,8 +148,7 @@ static void duty_reply_error(struct rv_runtime *runtime, rv_place place, int64_t
 {
     struct duty *duty = &runtime->duties[place];
     struct rv_session_error said = *error;
-    if (!RV_MUTANT_ON(AGENT_FORGETS_EFFECT))
-        said.effect_unknown = said.effect_unknown || duty->effect_unknown;
+    said.effect_unknown = said.effect_unknown || duty->effect_unknown;
     rv_session_fail(runtime->session, place, now, &said);
     duty_over(runtime, place);
 }

@@ -1,6 +1,5 @@
 #include "api/answer.h"
 #include "api/put.h"
-#include "base/mutant.h"
 #include "core/trace.h"
 
 /* `whole`: with the payloads, which a list leaves out. `workflow` may be NULL: not known here. */
@@ -158,8 +157,6 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_put_text(buf, "attemptState", rv_str_of(rv_attempt_state_text(step->attempt_state)));
     if (step->instance.len > 0)
         rv_put_text(buf, "instance", step->instance);
-    if (RV_MUTANT_ON(TOKEN_LISTED))
-        rv_put_token(buf, "token", step->token);
     rv_put_int(buf, "failureCount", step->failure_count);
     rv_put_int(buf, "round", step->round);
     rv_put_instant_if(buf, "createdAt", step->created_at);

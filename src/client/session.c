@@ -8,7 +8,6 @@
 #include "client/session_priv.h"
 
 #include "base/assert.h"
-#include "base/mutant.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -148,7 +147,7 @@ const struct rv_session_counts *rv_session_counts(const struct rv_session *sessi
 
 int64_t rv_held_stop_at(const struct rv_held_attempt *attempt)
 {
-    bool lease = attempt->lease_at < attempt->complete_at && !RV_MUTANT_ON(AGENT_IGNORES_LEASE);
+    bool lease = attempt->lease_at < attempt->complete_at;
     return lease ? attempt->lease_at : attempt->complete_at;
 }
 
@@ -677,14 +676,6 @@ static void lane_done(struct rv_session *session, enum rv_lane lane, int64_t now
     }
 }
 
-/* The mistake of a mutant: what was sent counts as taken. */
-static void replies_forget(struct rv_session *session)
-{
-    for (uint32_t i = 0; i < session->sent.count; i++)
-        rv_session_release(session, session->sent.at[i]);
-    session->sent.count = 0;
-}
-
 void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
                          int64_t retry_after_ms, struct rv_str body)
 {
@@ -695,8 +686,6 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
         lane_refused(session, lane, now, status, body);
         return;
     }
-    if (RV_MUTANT_ON(AGENT_TAKES_503) && lane == RV_LANE_REPLY && status == 503)
-        replies_forget(session);
     if (status != 200) {
         char why[32];
         snprintf(why, sizeof why, "status %d", status);

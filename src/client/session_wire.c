@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
-#include "base/mutant.h"
 #include "base/time.h"
 #include "json/json.h"
 
@@ -155,7 +154,7 @@ static int64_t written_at(struct rv_session *session, int64_t sent_at, int64_t n
                           const struct rv_json *answer)
 {
     /* Both clocks show whole milliseconds, rounded down: either may be nearly 1 ms further. */
-    int64_t earliest = RV_MUTANT_ON(AGENT_COUNTS_FROM_ARRIVAL) ? now : sent_at - 1;
+    int64_t earliest = sent_at - 1;
     int64_t server_at;
     if (!server_time(answer, &server_at))
         return earliest;
@@ -182,8 +181,7 @@ static struct rv_str text_take(struct rv_buf *text, struct rv_str bytes, size_t 
 /* What the agent passes to the remote service: the same at each attempt of the step. */
 static struct rv_str key_of(const struct rv_json *request)
 {
-    return rv_json_str(RV_MUTANT_ON(AGENT_KEY_PER_ATTEMPT) ? MEMBER(request, "token")
-                                                           : MEMBER(request, "idempotencyKey"));
+    return rv_json_str(MEMBER(request, "idempotencyKey"));
 }
 
 /* Copies a request's texts into the seat. Offsets first, pointers when the buffer has its place. */

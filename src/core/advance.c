@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 enum rv_verdict advance_error(enum rv_err err)
@@ -48,7 +47,7 @@ static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction
                                     const struct rv_flow_stop *stop)
 {
     struct rv_step *step;
-    if (stop->reopen != 0 && !RV_MUTANT_ON(RETRY_WITH_NEW_KEY)) {
+    if (stop->reopen != 0) {
         RV_TRY(draft_step(d, stop->reopen, &step));
         if (step->state != RV_STEP_ERROR || step->node != stop->node ||
             draft_open_has(d, step->number))
@@ -71,7 +70,7 @@ static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction
     step->frames = stop->frames;
     step->data = stop->data;
     step->input = stop->input;
-    ladder_repeat(d, step, d->command->now);
+    ladder_repeat(step, d->command->now);
     draft_open_add(d, step->number);
     return RV_DECIDED;
 }
@@ -152,7 +151,7 @@ static enum rv_verdict advance_done(struct draft *d, enum rv_direction direction
     task->error = RV_STR_NONE;
     task->ended_at = d->command->now;
     draft_task_move(d, RV_TASK_PROCESSED);
-    d->plan->close_alerts = !RV_MUTANT_ON(ALERTS_STAY_OPEN);
+    d->plan->close_alerts = true;
     return RV_DECIDED;
 }
 
@@ -165,7 +164,7 @@ enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t u
     struct rv_step *raiser = advance_raiser(left, stop);
     /* A call whose error nobody took may be resubmitted, and then what a retry around it keeps goes
      * on too: fail_task decides about both. */
-    if (raiser == NULL && !RV_MUTANT_ON(ABANDONED_NOT_CHAINED))
+    if (raiser == NULL)
         RV_TRY(undo_chain_abandoned(d, stop, NULL));
     RV_TRY(advance_inline(d, direction, undoes, left, stop));
     switch (stop->kind) {

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 #define ERROR_TYPE "https://open-workflow-specification.org/spec/1.0.0/errors/"
@@ -48,32 +47,26 @@ enum rv_verdict attempt_assign(struct draft *d)
     struct rv_step *step;
     RV_TRY(draft_step(d, command->step, &step));
     rv_assert(rv_step_ready(task, step, command->now));
-    if (step->attempt_state != RV_ATTEMPT_NONE && !RV_MUTANT_ON(ATTEMPT_NOT_ARCHIVED))
+    if (step->attempt_state != RV_ATTEMPT_NONE)
         draft_archive(d, step);
     step->attempt_state = RV_ATTEMPT_NONE;
     /* Its alert `no-agent` was raised (decide.c, wake_step); one of `poison` stands. */
     if (step->wake_at == 0 && step->deaths < RV_POISON_DEATHS)
         d->plan->close_alerts = true;
     const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
-    if (step->attempt == 0 || !RV_MUTANT_ON(ATTEMPT_NOT_RAISED))
-        step->attempt++;
+    step->attempt++;
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_OPEN);
-    if (step->attempt == 1 || !RV_MUTANT_ON(TOKEN_REUSED))
-        step->token = rv_prng_next(&d->prng);
-    if (step->direction == RV_FORWARD || !RV_MUTANT_ON(UNDO_FENCE_NOT_RAISED))
-        task->fence++;
+    step->token = rv_prng_next(&d->prng);
+    task->fence++;
     step->fence = task->fence;
     step->attempt_at = command->now;
     step->attempt_ended_at = 0;
     step->complete_by = rv_time_add(command->now, policy->complete_by_ms);
-    if (!RV_MUTANT_ON(DEADLINE_IGNORED))
-        step->complete_by = rv_time_earlier(step->complete_by, step->deadline);
+    step->complete_by = rv_time_earlier(step->complete_by, step->deadline);
     step->lease_ms = lease_of(policy);
     step->lease_until = rv_time_earlier(rv_time_add(command->now, step->lease_ms),
                                         step->complete_by);
-    step->wake_at = RV_MUTANT_ON(LEASE_END_UNNOTICED) ? step->complete_by : step->lease_until;
-    if (step->attempt > 1 && RV_MUTANT_ON(INPUT_EVALUATED_AGAIN))
-        step->input = task->input;
+    step->wake_at = step->lease_until;
     step->instance = command->u.assign.instance;
     step->boot = command->u.assign.boot;
     step->poll = command->u.assign.poll;
@@ -97,7 +90,7 @@ static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
     rv_step_move(&step->state, RV_STEP_PROCESSED);
     message_completed(d, step);
     draft_open_remove(d, step->number);
-    if (step->direction == RV_FORWARD && !RV_MUTANT_ON(DONE_NOT_CHAINED))
+    if (step->direction == RV_FORWARD)
         undo_chain(d, step);
     struct rv_flow_env env;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
@@ -109,18 +102,17 @@ static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
 static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
 {
     const struct rv_reply *reply = &d->command->u.reply;
-    if (!RV_MUTANT_ON(FAILED_EFFECT_FORGOTTEN))
-        step->effect = effect_max(step->effect, reply->effect);
-    if (reply->circuit_open && !RV_MUTANT_ON(CIRCUIT_COUNTED)) {
+    step->effect = effect_max(step->effect, reply->effect);
+    if (reply->circuit_open) {
         int64_t wait = reply->retry_after_ms ? reply->retry_after_ms : CIRCUIT_RETRY_MS_DEFAULT;
         attempt_close(d, step, RV_ATTEMPT_PARKED);
         step->error = reply->error;
         step->target = reply->target.at ? reply->target : RV_STR("");
-        ladder_repeat(d, step, rv_time_add(d->command->now, wait));
+        ladder_repeat(step, rv_time_add(d->command->now, wait));
         return RV_DECIDED;
     }
     attempt_close(d, step, RV_ATTEMPT_FAILED);
-    if (reply->transient || RV_MUTANT_ON(PERMANENT_REPEATED))
+    if (reply->transient)
         return ladder_fail(d, step, reply->error, reply->retry_after_ms);
     return ladder_raise(d, step, reply->error);
 }
@@ -130,9 +122,8 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
 static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
 {
     const struct rv_reply *reply = &d->command->u.reply;
-    bool settled = (step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED) &&
-                   !RV_MUTANT_ON(LATE_REPLACES_RESULT);
-    if (reply->output.at == NULL || settled || step->undone || RV_MUTANT_ON(LATE_DONE_IGNORED))
+    bool settled = step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED;
+    if (reply->output.at == NULL || settled || step->undone)
         return RV_DECIDED;
     step->effect = RV_EFFECT_DONE;
     step->output = reply->output;
@@ -175,8 +166,7 @@ static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_lat
         return RV_DECIDED;
     struct rv_step *step;
     RV_TRY(draft_step(d, d->command->step, &step));
-    if (!RV_MUTANT_ON(LATE_NOT_KEPT))
-        draft_late(d, step, attempt, reason);
+    draft_late(d, step, attempt, reason);
     return late_effect(d, step);
 }
 
@@ -211,8 +201,6 @@ static enum rv_verdict reply_revoked(struct draft *d)
  * acknowledge it would be to promise what is not on record. */
 static bool reply_recorded(const struct rv_step *step, const struct rv_reply *reply)
 {
-    if (RV_MUTANT_ON(CONTRADICTION_TAKEN))
-        return true;
     if (reply->output.at != NULL)
         return step->state == RV_STEP_PROCESSED && rv_str_eq(step->output, reply->output);
     return step->attempt_state != RV_ATTEMPT_DONE && rv_str_eq(step->error, reply->error);
@@ -221,13 +209,13 @@ static bool reply_recorded(const struct rv_step *step, const struct rv_reply *re
 /* Does the token belong to the step's newest attempt? */
 static bool token_is_newest(const struct rv_step *step, uint64_t token)
 {
-    return step->attempt != 0 && (step->token == token || RV_MUTANT_ON(TOKEN_UNCHECKED));
+    return step->attempt != 0 && step->token == token;
 }
 
 /* Did the reply arrive before complete-by? */
 static bool reply_in_time(const struct rv_step *step, const struct rv_command *command)
 {
-    return command->arrived_at < step->complete_by || RV_MUTANT_ON(COMPLETE_BY_UNCHECKED);
+    return command->arrived_at < step->complete_by;
 }
 
 enum rv_verdict attempt_reply(struct draft *d)
@@ -253,10 +241,6 @@ enum rv_verdict attempt_reply(struct draft *d)
             return reply_late(d, seen->attempt, RV_LATE_COMPLETE_BY);
         if (d->view->definition == NULL)
             return reply_late(d, seen->attempt, RV_LATE_UNREADABLE);
-        if (RV_MUTANT_ON(REVOKED_GOES_ON) && command->u.reply.output.at != NULL) {
-            RV_TRY(draft_step(d, command->step, &step));
-            return reply_done(d, step);
-        }
         return reply_revoked(d);
     case RV_ATTEMPT_DONE:
     case RV_ATTEMPT_FAILED:
@@ -284,11 +268,9 @@ enum rv_verdict attempt_renew(struct draft *d)
     const struct rv_command *command = d->command;
     const struct rv_step *seen;
     RV_TRY(draft_look(d, command->step, &seen));
-    bool newest = seen->attempt != 0 &&
-                  (seen->token == command->token || RV_MUTANT_ON(RENEWED_BY_OLDER));
-    bool in_time = command->arrived_at < seen->lease_until || RV_MUTANT_ON(RENEWED_LATE);
-    bool open = seen->attempt_state == RV_ATTEMPT_OPEN ||
-                (seen->attempt_state == RV_ATTEMPT_REVOKED && RV_MUTANT_ON(RENEWED_REVOKED));
+    bool newest = seen->attempt != 0 && seen->token == command->token;
+    bool in_time = command->arrived_at < seen->lease_until;
+    bool open = seen->attempt_state == RV_ATTEMPT_OPEN;
     d->plan->status = newest && in_time ? 200 : 410;
     if (!newest || !in_time || !open) {
         if (!rv_attempt_state_live(seen->attempt_state))
@@ -298,8 +280,7 @@ enum rv_verdict attempt_renew(struct draft *d)
     struct rv_step *step;
     RV_TRY(draft_step(d, command->step, &step));
     int64_t until = rv_time_add(command->now, step->lease_ms);
-    if (!RV_MUTANT_ON(LEASE_OUTLIVES))
-        until = rv_time_earlier(until, step->complete_by);
+    until = rv_time_earlier(until, step->complete_by);
     if (until > step->lease_until)
         step->lease_until = until;
     step->wake_at = step->lease_until;
@@ -322,10 +303,7 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
 {
     const struct rv_command *command = d->command;
     bool lease = step->lease_until < step->complete_by;
-    if (!RV_MUTANT_ON(EXPIRED_AS_NOT_DONE))
-        step->effect = effect_max(step->effect, RV_EFFECT_UNKNOWN);
-    if (RV_MUTANT_ON(EXPIRED_AS_DONE))
-        step->effect = RV_EFFECT_DONE;
+    step->effect = effect_max(step->effect, RV_EFFECT_UNKNOWN);
     if (step->attempt_state == RV_ATTEMPT_REVOKED) {
         attempt_close(d, step, RV_ATTEMPT_EXPIRED);
         return undo_settle(d, step, RV_EFFECT_UNKNOWN);
@@ -337,7 +315,7 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
     if (command->kind == RV_COMMAND_WAKE && command->u.wake.excused) {
         step->error = error;
         int64_t spread = (int64_t)rv_prng_below(&d->prng, (uint64_t)command->u.wake.spread_ms + 1);
-        ladder_repeat(d, step, rv_time_add(command->now, spread));
+        ladder_repeat(step, rv_time_add(command->now, spread));
         return RV_DECIDED;
     }
     if (lease)
@@ -369,13 +347,13 @@ enum rv_verdict attempt_end(struct draft *d)
     if (revoked && how == RV_ATTEMPT_UNDELIVERED && effect != RV_EFFECT_NONE)
         return RV_DECIDED; /* perhaps it was delivered: its reply or its complete-by decides */
     attempt_close(d, step, how);
-    if (effect != RV_EFFECT_NONE && !RV_MUTANT_ON(UNHEARD_NOT_AWAITED))
+    if (effect != RV_EFFECT_NONE)
         attempt_unheard(d, step);
     if (revoked)
         return undo_settle(d, step, effect);
     step->effect = effect_max(step->effect, effect);
     if (how == RV_ATTEMPT_UNDELIVERED) {
-        ladder_repeat(d, step, command->now);
+        ladder_repeat(step, command->now);
         return RV_DECIDED;
     }
     struct rv_str error = error_lost(d, step);

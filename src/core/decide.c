@@ -1,7 +1,6 @@
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
-#include "base/mutant.h"
 #include "base/time.h"
 #include "core/trace.h"
 
@@ -104,7 +103,7 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     bool revoked = seen->attempt_state == RV_ATTEMPT_REVOKED;
     bool deadline = seen->deadline != 0 && now >= seen->deadline && !revoked;
     bool due = seen->wake_at != 0 && now >= seen->wake_at;
-    if (d->plan->task.suspended_at != 0 && !RV_MUTANT_ON(SUSPENDED_TIMER_RUNS)) {
+    if (d->plan->task.suspended_at != 0) {
         due = due && live; /* it expires as ever; all else runs at resume */
         deadline = false;
     }

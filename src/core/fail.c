@@ -3,7 +3,6 @@
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
-#include "base/mutant.h"
 
 void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
                struct rv_str message)
@@ -16,8 +15,7 @@ void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum
     struct rv_alert alert = {.step = step, .kind = kind, .message = message};
     if (!told)
         message_parked(d, &alert);
-    if (!RV_MUTANT_ON(PARKED_WITHOUT_ALERT))
-        draft_alert(d, step, kind, message);
+    draft_alert(d, step, kind, message);
 }
 
 static bool step_can_undo(const struct draft *d, const struct rv_step *step)
@@ -83,8 +81,6 @@ enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t
         return fail_forward(d, raiser, stop);
     struct rv_step *forward;
     RV_TRY(draft_step(d, undoes, &forward));
-    if (RV_MUTANT_ON(UNDO_FAILURE_IGNORED))
-        return undo_ended(d, undoes);
     if (raiser != NULL) {
         draft_open_add(d, raiser->number);
     } else {

@@ -4,16 +4,15 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 enum { DELAY_JITTER_PART = 4, COOLDOWN_JITTER_PART = 10 };
 
-void ladder_repeat(struct draft *d, struct rv_step *step, int64_t ready_at)
+void ladder_repeat(struct rv_step *step, int64_t ready_at)
 {
     if (step->state != RV_STEP_PENDING)
         rv_step_move(&step->state, RV_STEP_PENDING);
-    step->ready_at = RV_MUTANT_ON(RETRY_AT_IGNORED) ? d->command->now : ready_at;
+    step->ready_at = ready_at;
     step->wake_at = rv_time_add(ready_at, RV_NO_AGENT_ALERT_MS);
 }
 
@@ -29,12 +28,12 @@ static int64_t delay_of(const struct rv_policy *policy, uint32_t failure_count)
 
 static bool below_threshold(const struct rv_policy *policy, uint32_t failure_count)
 {
-    return failure_count < policy->threshold + RV_MUTANT_ON(THRESHOLD_OFF_BY_ONE);
+    return failure_count < policy->threshold;
 }
 
 static bool rounds_left(const struct rv_policy *policy, uint32_t round)
 {
-    return round < policy->rounds + RV_MUTANT_ON(ROUNDS_OFF_BY_ONE);
+    return round < policy->rounds;
 }
 
 enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str error,
@@ -44,23 +43,18 @@ enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str
     step->error = error;
     step->failure_count++;
     int64_t wait;
-    if (RV_MUTANT_ON(LADDER_SKIPPED))
-        return ladder_raise(d, step, error);
     if (below_threshold(policy, step->failure_count)) {
         wait = draft_jitter(d, delay_of(policy, step->failure_count), DELAY_JITTER_PART);
     } else if (rounds_left(policy, step->round)) {
         step->round++;
-        if (!RV_MUTANT_ON(ROUND_KEEPS_COUNT))
-            step->failure_count = 0;
+        step->failure_count = 0;
         wait = draft_jitter(d, policy->cooldown_ms, COOLDOWN_JITTER_PART);
-        if (RV_MUTANT_ON(COOLDOWN_SKIPPED))
-            wait = policy->delay_ms;
     } else {
         return ladder_raise(d, step, error);
     }
     if (wait < retry_after_ms)
         wait = retry_after_ms;
-    ladder_repeat(d, step, rv_time_add(d->command->now, wait));
+    ladder_repeat(step, rv_time_add(d->command->now, wait));
     return RV_DECIDED;
 }
 

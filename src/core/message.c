@@ -6,7 +6,6 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 #include "core/trace.h"
 #include "json/json.h"
@@ -146,7 +145,7 @@ void message_completed(struct draft *d, const struct rv_step *step)
 {
     struct rv_task *task = &d->plan->task;
     struct rv_buf body;
-    if (!wanted(d) || (step->direction == RV_UNDO && RV_MUTANT_ON(STEP_NOT_TOLD)))
+    if (!wanted(d))
         return;
     task->last_message++;
     rv_buf_init(&body, BODY_BYTES_MAX);

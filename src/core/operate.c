@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 #include "json/json.h"
 
@@ -179,5 +178,5 @@ enum rv_verdict operate_resume(struct draft *d)
         if (waits && step->wake_at != 0 && step->ready_at < d->command->now)
             step->wake_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
     }
-    return RV_MUTANT_ON(RESUME_FORGETS_TIMERS) ? RV_DECIDED : wake_all(d);
+    return wake_all(d);
 }

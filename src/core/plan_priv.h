@@ -65,7 +65,7 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step);
 enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str error,
                             int64_t retry_after_ms);
 /* Pending again from `ready_at`, nothing counted. */
-void ladder_repeat(struct draft *d, struct rv_step *step, int64_t ready_at);
+void ladder_repeat(struct rv_step *step, int64_t ready_at);
 /* The step raises `error` into the workflow. */
 enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_str error);
 void ladder_count_death(struct draft *d, struct rv_step *step);

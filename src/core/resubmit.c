@@ -8,7 +8,6 @@
 #include "core/plan_priv.h"
 
 #include "base/limits.h"
-#include "base/mutant.h"
 
 /* Scopes whose time was over while the task was parked have it again: the operator's word is above
  * a DSL timeout that has passed. */
@@ -16,8 +15,6 @@ static enum rv_verdict time_again(struct draft *d, struct rv_step *step)
 {
     struct rv_flow_env env;
     struct rv_flow_stop stop;
-    if (RV_MUTANT_ON(DEADLINE_MET_AGAIN))
-        return RV_DECIDED;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     RV_TRY(advance_error(rv_flow_renew(&env, step->frames, &stop)));
     step->frames = stop.frames;
@@ -27,12 +24,11 @@ static enum rv_verdict time_again(struct draft *d, struct rv_step *step)
 
 static enum rv_verdict step_again(struct draft *d, struct rv_step *step)
 {
-    if (!RV_MUTANT_ON(RESUBMITTED_KEEPS_COUNT))
-        step->failure_count = step->round = 0;
+    step->failure_count = step->round = 0;
     step->deaths = 0;
     step->ended_at = 0;
     RV_TRY(time_again(d, step));
-    ladder_repeat(d, step, d->command->now);
+    ladder_repeat(step, d->command->now);
     return RV_DECIDED;
 }
 
@@ -40,7 +36,7 @@ static enum rv_verdict step_again(struct draft *d, struct rv_step *step)
 static void task_go_on(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
-    bool undoing = task->direction == RV_UNDO && !RV_MUTANT_ON(RESUBMITTED_FORWARD);
+    bool undoing = task->direction == RV_UNDO;
     if (!undoing)
         task->error = RV_STR_NONE;
     draft_task_move(d, undoing ? RV_TASK_COMPENSATING : RV_TASK_PROCESSING);
@@ -77,7 +73,7 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
     enum rv_undo_way way = rv_definition_undo_way(d->view->definition, old->node);
     bool undoable = old->direction == RV_FORWARD &&
                     (way == RV_UNDO_STEPS || way == RV_UNDO_NOTHING);
-    if (old->effect == RV_EFFECT_NONE || RV_MUTANT_ON(EDITED_WHILE_UNKNOWN))
+    if (old->effect == RV_EFFECT_NONE)
         return RV_DECIDED;
     if (command->u.operate.undo_first && !undoable)
         return refuse(d, RV_STR("the step does not declare how it is undone: look what was done, "
@@ -133,10 +129,10 @@ static enum rv_verdict resubmit_edited(struct draft *d)
     rv_step_move(&old->state, RV_STEP_CANCELLED);
     draft_open_remove(d, old->number);
     bool undo = d->command->u.operate.undo_first && old->effect != RV_EFFECT_NONE;
-    if (!undo || RV_MUTANT_ON(REDONE_BEFORE_UNDONE)) {
+    if (!undo) {
         task_go_on(d);
         RV_TRY(time_again(d, step));
-        ladder_repeat(d, step, d->command->now);
+        ladder_repeat(step, d->command->now);
         draft_open_add(d, step->number);
         return RV_DECIDED;
     }
@@ -157,7 +153,7 @@ enum rv_verdict redo_begin(struct draft *d)
     task->error = RV_STR_NONE;
     draft_task_move(d, RV_TASK_PROCESSING);
     RV_TRY(time_again(d, step));
-    ladder_repeat(d, step, d->command->now);
+    ladder_repeat(step, d->command->now);
     draft_open_add(d, step->number);
     return RV_DECIDED;
 }
@@ -181,7 +177,7 @@ enum rv_verdict redo_drop(struct draft *d)
 static enum rv_verdict resubmit_hopeless(struct draft *d)
 {
     const struct rv_task *task = &d->plan->task;
-    bool undoing = task->direction == RV_UNDO && !RV_MUTANT_ON(RESUBMITTED_FORWARD);
+    bool undoing = task->direction == RV_UNDO;
     if (task->open_count == 0 && !undoing)
         return refuse(d, RV_STR("the error came from the workflow itself, and the same input and "
                                 "definition would raise it again: undo or cancel the task"));
@@ -242,8 +238,7 @@ static enum rv_verdict skip_step(struct draft *d, struct rv_step *step)
     RV_TRY(time_again(d, step));
     if (d->command->u.operate.done)
         step->effect = RV_EFFECT_DONE;
-    step->output = RV_MUTANT_ON(SKIPPED_WITHOUT_OUTPUT) ? RV_STR("null")
-                                                        : d->command->u.operate.output;
+    step->output = d->command->u.operate.output;
     step->error = error_of_operator(d, "skipped", "An operator skipped the step");
     if (step->error.at == NULL)
         return RV_NO_ROOM;
@@ -251,8 +246,7 @@ static enum rv_verdict skip_step(struct draft *d, struct rv_step *step)
     step->wake_at = 0;
     rv_step_move(&step->state, RV_STEP_SKIPPED);
     draft_open_remove(d, step->number);
-    if (step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE &&
-        !RV_MUTANT_ON(SKIPPED_NOT_CHAINED))
+    if (step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE)
         undo_chain(d, step);
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     RV_TRY(advance_error(rv_flow_complete(&env, step->frames, step->data, step->output, &stop)));

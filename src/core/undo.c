@@ -11,7 +11,6 @@
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 /* One decision pops at most so many steps that need no compensation; the rest is due at once. */
@@ -30,7 +29,7 @@ void undo_chain(struct draft *d, struct rv_step *step)
             task->undo_blocker = step->number;
         break;
     case RV_UNDO_PIVOT:
-        if (task->pivot == 0 && !RV_MUTANT_ON(PIVOT_FORGOTTEN))
+        if (task->pivot == 0)
             task->pivot = step->number;
         break;
     case RV_UNDO_NOTHING:
@@ -56,9 +55,8 @@ enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop 
 struct rv_str undo_facts(struct draft *d, const struct rv_step *step)
 {
     char key[RV_STEP_TEXT_BYTES];
-    uint32_t number = RV_MUTANT_ON(UNDO_TOLD_WRONG_KEY) ? d->plan->task.last_number : step->number;
-    rv_step_text((struct rv_step_id){d->plan->task.id, number}, key);
-    bool known = step->effect == RV_EFFECT_DONE || RV_MUTANT_ON(UNDO_TOLD_COMPLETED);
+    rv_step_text((struct rv_step_id){d->plan->task.id, step->number}, key);
+    bool known = step->effect == RV_EFFECT_DONE;
     struct rv_str output = known && step->output.at ? step->output : RV_STR("null");
     return rv_arena_printf(d->arena,
                            "{\"outcome\":\"%s\",\"input\":%.*s,\"output\":%.*s,"
@@ -92,8 +90,7 @@ enum rv_verdict undo_chain_unfinished(struct draft *d, const struct rv_step *ste
 /* Whether anything of it is to be undone. */
 static bool may_have_effect(const struct rv_step *step)
 {
-    return step->effect == RV_EFFECT_DONE ||
-           (step->effect == RV_EFFECT_UNKNOWN && !RV_MUTANT_ON(UNKNOWN_NOT_UNDONE));
+    return step->effect == RV_EFFECT_DONE || step->effect == RV_EFFECT_UNKNOWN;
 }
 
 static void step_leave(struct draft *d, struct rv_step *step)
@@ -114,13 +111,12 @@ static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
     RV_TRY(draft_step(d, number, &step));
     RV_TRY(undo_chain_unfinished(d, step));
     bool live = step->state == RV_STEP_PROCESSING && step->attempt_state == RV_ATTEMPT_OPEN;
-    if (!live || RV_MUTANT_ON(NOT_REVOKED)) {
+    if (!live) {
         step_leave(d, step);
         return RV_DECIDED;
     }
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_REVOKED);
-    if (!RV_MUTANT_ON(REVOKED_LEASE_COUNTS))
-        step->wake_at = step->complete_by;
+    step->wake_at = step->complete_by;
     return RV_DECIDED;
 }
 
@@ -166,8 +162,7 @@ enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effec
 static void undo_pop(struct draft *d, struct rv_step *step)
 {
     d->plan->task.undo_head = step->undo_prev;
-    if (!RV_MUTANT_ON(CANCELLED_WITH_EFFECTS))
-        d->plan->task.cancelling = false; /* there was something that may have had an effect */
+    d->plan->task.cancelling = false; /* there was something that may have had an effect */
 }
 
 static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
@@ -192,7 +187,7 @@ static enum rv_verdict redo_may_begin(struct draft *d, bool *ret_begins)
 enum rv_verdict undo_next(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
-    bool under_way = task->open_count != 0 && !RV_MUTANT_ON(UNDO_BESIDE_ATTEMPT);
+    bool under_way = task->open_count != 0;
     if (task->state != RV_TASK_COMPENSATING || under_way)
         return RV_DECIDED;
     for (int pops = 0; pops < UNDO_POPS_MAX; pops++) {
@@ -212,8 +207,6 @@ enum rv_verdict undo_next(struct draft *d)
         if (!head->chained || head->undone || head->direction != RV_FORWARD)
             return RV_UNREADABLE;
         enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
-        if (way == RV_UNDO_NOTHING && RV_MUTANT_ON(NOTHING_NEEDS_OPERATOR))
-            way = RV_UNDO_UNDECLARED;
         if (way == RV_UNDO_STEPS && d->command->now < task->quiet_at)
             return RV_DECIDED;
         RV_TRY(draft_step(d, head->number, &step));
@@ -230,8 +223,6 @@ enum rv_verdict undo_next(struct draft *d)
             break;
         }
         undo_pop(d, step);
-        if (RV_MUTANT_ON(UNDONE_AT_START))
-            step->undone = true;
         struct rv_flow_env env;
         struct rv_flow_stop stop;
         RV_TRY(advance_env(d, RV_UNDO, step->number, &env));

@@ -1,7 +1,6 @@
 /* What always holds among the rows of one task, and when it must be looked at next. */
 #include "core/decide.h"
 
-#include "base/mutant.h"
 #include "base/time.h"
 
 static const struct rv_step *steps_find(const struct rv_step *const *steps, size_t count,
@@ -78,8 +77,6 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
     if (task->unreadable)
         return "a task's row holds what a task can";
     bool open = rv_task_state_open(task->state);
-    if (RV_MUTANT_BUILD)
-        return NULL; /* there the simulator's checkers have to find it by themselves */
     if (!open && task->open_count != 0)
         return "a task that has ended has no open steps";
     if (open != (task->ended_at == 0))
@@ -147,7 +144,7 @@ static int64_t step_wake_at(const struct rv_task *task, const struct rv_step *st
 
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now)
 {
-    bool held_back = task->suspended_at != 0 && !RV_MUTANT_ON(SUSPENDED_HANDED_OUT);
+    bool held_back = task->suspended_at != 0;
     return step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING && step->ready_at <= now &&
            task->redo != step->number && !held_back;
 }

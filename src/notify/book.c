@@ -1,7 +1,6 @@
 #include "notify/book.h"
 
 #include "base/assert.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 #include <stdlib.h>
@@ -342,8 +341,7 @@ static size_t destination_pick(struct rv_book *book, struct rv_book_destination 
         if (!over)
             entry_send(book, e, now);
         expired += over;
-        bool ahead = RV_MUTANT_ON(SENT_AHEAD) && e->failures > 0 && e->next < e->last;
-        ret_picks[count++] = (struct rv_book_pick){e->task, e->next + ahead, over};
+        ret_picks[count++] = (struct rv_book_pick){e->task, e->next, over};
     }
     return count;
 }
@@ -482,7 +480,7 @@ bool rv_book_result(struct rv_book *book, const struct rv_notice_result *result,
     struct rv_book_verdict v = verdict_of(e);
     v.turned = destination_heed(book, e->destination, result, now);
     v.failing = is_failing(e->destination);
-    if (result->taken || (result->alive && RV_MUTANT_ON(REFUSED_AS_TAKEN))) {
+    if (result->taken) {
         v.row.next++;
         v.row.failures = 0;
         v.row.since = v.row.due_at = now;

@@ -1,7 +1,6 @@
 #include "relay/row.h"
 
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 #include "json/json.h"
 
@@ -19,7 +18,7 @@ static void refuse(struct rv_row *row, struct rv_str why)
 
 void rv_row_check_age(struct rv_arena *arena, struct rv_row *row, int64_t now)
 {
-    bool young = now - row->created_at < RV_ROW_AGE_MS_MAX || RV_MUTANT_ON(ROW_AGE_IGNORED);
+    bool young = now - row->created_at < RV_ROW_AGE_MS_MAX;
     if (row->verdict != RV_ROW_WAITS || young)
         return;
     row->verdict = RV_ROW_OLD;
@@ -110,10 +109,6 @@ enum rv_err rv_rows_write(struct rv_buf *body, struct rv_row *rows, size_t count
         if (written > 0)
             rv_buf_lit(body, ",");
         struct rv_submit_item item = rows[i].item;
-        if (RV_MUTANT_ON(ROW_KEY_SHARED))
-            item.key.len = 1;
-        if (RV_MUTANT_ON(ROW_KEY_LEFT_OUT))
-            item.key = RV_STR_NONE;
         enum rv_err err = rv_submit_write(body, &item, &why);
         if (err == RV_ERR_INVALID) {
             refuse(&rows[i], rv_str_of(why));
@@ -123,8 +118,6 @@ enum rv_err rv_rows_write(struct rv_buf *body, struct rv_row *rows, size_t count
         if (err != RV_OK)
             return err;
         ret_indexes[written++] = i;
-        if (RV_MUTANT_ON(ROW_TAKEN_UNHEARD))
-            rows[i].verdict = RV_ROW_ACCEPTED;
     }
     rv_buf_lit(body, "]}");
     *ret_count = written;

@@ -1,7 +1,6 @@
 #include "relay/sender.h"
 
 #include "base/assert.h"
-#include "base/mutant.h"
 #include "base/os/clock.h"
 #include "base/os/log.h"
 #include "base/os/random.h"
@@ -200,7 +199,7 @@ static void alerts_raise(struct rv_sender *sender, struct rv_batch *batch)
         struct rv_row *row = &batch->rows[i];
         if (row->verdict != RV_ROW_OLD)
             continue;
-        heard = heard && (RV_MUTANT_ON(ROW_MARKED_UNCALLED) || alert_raise(sender, batch, row));
+        heard = heard && alert_raise(sender, batch, row);
         if (!heard)
             row->verdict = RV_ROW_WAITS;
     }

@@ -2,8 +2,6 @@
  * could be written. */
 #include "scheduler/scheduler_priv.h"
 
-#include "base/mutant.h"
-
 /* A look at the clock that comes so much later than it should have is an absence. */
 enum { ABSENCE_SLACK_MS = 500 };
 
@@ -74,8 +72,6 @@ void refusal_note(struct rv_scheduler *s, enum rv_err err)
 
 bool absence_covers(const struct rv_scheduler *s, int64_t at)
 {
-    if (RV_MUTANT_ON(ABSENCE_COUNTED))
-        return false;
     if (writes_missed(s) && at > s->unwritable_from)
         return true;
     for (size_t i = 0; i < s->absences_count; i++)

@@ -3,8 +3,6 @@
  * closes the circuit or opens it anew. No failure is counted meanwhile (DESIGN 4.5). */
 #include "scheduler/agents_priv.h"
 
-#include "base/mutant.h"
-
 #include <stdlib.h>
 
 static struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target)
@@ -130,8 +128,7 @@ void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t
         const struct held *held = c->probe.number != 0 ? held_find(agents, c->probe) : NULL;
         if (held == NULL || held->complete_by <= now)
             c->probe.number = 0;
-        if (c->until <= now && c->probe.number == 0 && c->waiting_count > 0 &&
-            !RV_MUTANT_ON(CIRCUIT_NEVER_PROBES))
+        if (c->until <= now && c->probe.number == 0 && c->waiting_count > 0)
             circuit_release_one(kind, c);
     }
 }

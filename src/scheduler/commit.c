@@ -4,8 +4,6 @@
  * turns out not to have taken it: only that piece is decided again. */
 #include "scheduler/scheduler_priv.h"
 
-#include "base/mutant.h"
-
 static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct rv_change *change)
 {
     const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
@@ -111,7 +109,7 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         bool committed;
         if (s->store->ops->committed(s->store, batch.number, &committed) != RV_OK)
             return RV_ERR_COMMIT_UNKNOWN;
-        err = committed || RV_MUTANT_ON(UNKNOWN_COMMIT_AS_DONE) ? RV_OK : RV_ERR_CONFLICT;
+        err = committed ? RV_OK : RV_ERR_CONFLICT;
         s->batch.lost = err != RV_OK;
     }
     s->batch.wrote = s->batch.wrote || err == RV_OK;

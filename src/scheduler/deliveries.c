@@ -6,7 +6,6 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +129,6 @@ static enum rv_err walk(struct rv_scheduler *s)
     size_t count = 0;
     destination = (struct rv_str){d->place, d->place_bytes};
     enum rv_err err = rows_read(s, destination, d->after, &rows, &count);
-    if (RV_MUTANT_ON(MESSAGES_NOT_WALKED))
-        count = 0;
     if (err == RV_OK && count > 0)
         err = walk_note(s, rows, count);
     if (err != RV_OK)

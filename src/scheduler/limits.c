@@ -8,7 +8,6 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 #include <stdlib.h>
@@ -46,13 +45,12 @@ enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t 
 {
     const struct kind_limit *limit = &kind->limit;
     *ret_until = 0;
-    if (limit->paused && !RV_MUTANT_ON(PAUSE_IGNORED))
+    if (limit->paused)
         return LIMIT_PAUSED;
-    if (limit->concurrent != 0 && kind->held_count + limit->given >= limit->concurrent &&
-        !RV_MUTANT_ON(CONCURRENCY_IGNORED))
+    if (limit->concurrent != 0 && kind->held_count + limit->given >= limit->concurrent)
         return LIMIT_CONCURRENT;
     int64_t next_at = rv_bucket_next_at(&limit->bucket, now);
-    if (next_at <= now || RV_MUTANT_ON(RATE_IGNORED))
+    if (next_at <= now)
         return LIMIT_NONE;
     *ret_until = next_at;
     return LIMIT_RATE;
@@ -138,7 +136,7 @@ static enum rv_err page_learn(struct rv_scheduler *s, const struct rv_record *ro
 
 enum rv_err limits_load(struct rv_scheduler *s)
 {
-    if (s->batch.now < s->agents.limits_next_at || RV_MUTANT_ON(LIMITS_FORGOTTEN))
+    if (s->batch.now < s->agents.limits_next_at)
         return RV_OK;
     struct rv_record *rows = rv_arena_take(s->batch.arena, RV_PAGE_ROWS_MAX * sizeof *rows);
     if (rows == NULL)

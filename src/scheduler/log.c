@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "json/json.h"
 
 void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
@@ -15,8 +14,6 @@ void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *even
 
 void log_alert(struct rv_scheduler *s, const struct rv_alert *alert)
 {
-    const struct work *work = work_find(s, alert->task);
-    bool payload = RV_MUTANT_ON(PAYLOAD_LOGGED) && work != NULL;
     char task[RV_ID_TEXT_BYTES];
     struct rv_buf fields;
     rv_buf_init(&fields, RV_PAYLOAD_BYTES_MAX);
@@ -28,7 +25,7 @@ void log_alert(struct rv_scheduler *s, const struct rv_alert *alert)
                       alert->step);
     }
     rv_buf_printf(&fields, ",\"alert\":\"%s\",\"message\":", rv_alert_kind_text(alert->kind));
-    rv_json_write_string(&fields, payload ? work->task->input : alert->message);
+    rv_json_write_string(&fields, alert->message);
     rv_buf_lit(&fields, "}");
     log_event(s, RV_LOG_WARNING, "alert", rv_buf_str(&fields));
     rv_buf_done(&fields);

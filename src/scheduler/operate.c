@@ -2,7 +2,6 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 /* Who passes over what a step's agent may have said, or asks for something else, has seen what the
@@ -20,7 +19,7 @@ static enum rv_err late_unseen(struct rv_scheduler *s, struct rv_call *call, boo
         return RV_ERR_MEMORY;
     enum rv_err err = s->store->ops->list_late_replies(
         s->store, s->batch.arena, (struct rv_step_id){operate->task, 0}, 0, limit, rows, &count);
-    *ret_unseen = err == RV_OK && count > operate->late_seen && !RV_MUTANT_ON(LEDGER_NOT_SHOWN);
+    *ret_unseen = err == RV_OK && count > operate->late_seen;
     if (!*ret_unseen)
         return err;
     call->err = RV_ERR_REFUSED;
@@ -79,7 +78,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     err = operate_work(s, operate, call->seed, work, &plan);
     if (err != RV_OK)
         return err;
-    call->err = RV_MUTANT_ON(REFUSAL_NOT_TOLD) ? RV_OK : plan->err;
+    call->err = plan->err;
     call->message = rv_arena_str(&call->arena, plan->message);
     return RV_OK;
 }

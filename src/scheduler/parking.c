@@ -4,7 +4,6 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -70,8 +69,7 @@ enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
     rv_assert(!p->parked);
     if (p->left)
         return RV_ERR_BUSY; /* nobody hears it */
-    if (s->parked_by_serial.count >= s->options.polls_parked_max &&
-        !RV_MUTANT_ON(PARKED_WITHOUT_END))
+    if (s->parked_by_serial.count >= s->options.polls_parked_max)
         return RV_ERR_BUSY;
     if (wait_ms > RV_WAIT_MS_MAX)
         wait_ms = RV_WAIT_MS_MAX;

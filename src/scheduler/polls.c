@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "core/trace.h"
 
 static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
@@ -74,10 +73,9 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
     if (boot_is_gone(instance, p->boot, rv_hash(s->agents.hash_key, p->poll->poll)))
         return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
-        if (h->boot == p->boot || RV_MUTANT_ON(BOOT_IGNORED))
+        if (h->boot == p->boot)
             continue;
-        enum rv_effect effect = RV_MUTANT_ON(LOST_AS_NOT_DONE) ? RV_EFFECT_NONE : RV_EFFECT_UNKNOWN;
-        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, effect);
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN);
         if (err != RV_OK)
             return err;
         p->ended = true;
@@ -142,7 +140,7 @@ static struct pending *parked_copy(const struct pending *p, struct rv_str poll)
 static void poll_elsewhere(struct pending *p, uint64_t poll)
 {
     for (struct delivery *d = p->instance->deliveries; d != NULL; d = d->next)
-        if (!rv_str_is(p->poll->poll, d->poll) && !RV_MUTANT_ON(ELSEWHERE_IGNORED))
+        if (!rv_str_is(p->poll->poll, d->poll))
             d->confirmed = true;
     poll_note(p->instance, poll, true);
 }
@@ -170,7 +168,7 @@ static void poll_confirm(const struct pending *p)
 {
     for (size_t i = 0; i < p->poll->confirm_count; i++) {
         struct delivery *delivery = delivery_find(p->instance, p->poll->confirm[i]);
-        if (delivery != NULL && !RV_MUTANT_ON(CONFIRM_IGNORED))
+        if (delivery != NULL)
             delivery->confirmed = true;
     }
 }
@@ -187,9 +185,7 @@ static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
         if (delivery->confirmed || rv_str_is(p->poll->poll, delivery->poll) ||
             delivery->answered_at + grace > s->batch.now)
             continue;
-        enum rv_effect effect = RV_MUTANT_ON(UNHEARD_AS_NOT_DONE) ? RV_EFFECT_NONE
-                                                                  : RV_EFFECT_UNKNOWN;
-        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, effect);
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN);
         if (err != RV_OK)
             return err;
         p->ended = true;
@@ -215,7 +211,7 @@ enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *wo
 static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
 {
     struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
-    if (delivery == NULL || RV_MUTANT_ON(REPEAT_GETS_NOTHING))
+    if (delivery == NULL)
         return RV_OK;
     for (struct held *h = p->instance->held; h != NULL; h = h->next) {
         struct work *work;
@@ -294,7 +290,7 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
          * from another server: then only what the instance confirms tells. */
         bool perhaps = held->delivery->confirmed || held->delivery->answers > 1 ||
                        s->enlistment.shared;
-        if (perhaps && !RV_MUTANT_ON(UNDELIVERED_EAGERLY))
+        if (perhaps)
             continue;
         enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE);
         if (err != RV_OK)

@@ -1,8 +1,6 @@
 /* Replies and lease renewals: each item is decided on its own and has its own status. */
 #include "scheduler/scheduler_priv.h"
 
-#include "base/mutant.h"
-
 static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct work **ret_work)
 {
     *ret_work = NULL;
@@ -21,7 +19,7 @@ static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct
 static int64_t arrived_at(const struct rv_scheduler *s, const struct rv_call *call)
 {
     int64_t age = s->batch.mono_now - call->mono_at;
-    return age > 0 && !RV_MUTANT_ON(ARRIVAL_NOT_STAMPED) ? s->batch.now - age : s->batch.now;
+    return age > 0 ? s->batch.now - age : s->batch.now;
 }
 
 /* A key is an agent's own: with it nobody answers for the steps of another. */

@@ -4,7 +4,6 @@
  * stays. */
 #include "scheduler/scheduler_priv.h"
 
-#include "base/mutant.h"
 #include "base/time.h"
 
 enum {
@@ -37,9 +36,7 @@ void retention_plan(struct rv_scheduler *s)
     if (!retains(s) || now < retention->next_at)
         return;
     int64_t keys_ms = retain_ms > keys_ms_min ? retain_ms : keys_ms_min;
-    if (RV_MUTANT_ON(KEYS_GO_WITH_TASKS))
-        keys_ms = retain_ms;
-    sweep->ended_by = now - (RV_MUTANT_ON(AGE_IGNORED) ? 0 : retain_ms);
+    sweep->ended_by = now - retain_ms;
     sweep->keys_by = now - keys_ms;
     sweep->rows_max = ROWS_MAX;
     sweep->epoch = s->supervisor.epoch;

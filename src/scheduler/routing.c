@@ -7,7 +7,6 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
-#include "base/mutant.h"
 
 /* So many polls of instances that are well are compared, if they have room for all that waits. */
 enum { COMPARED_MAX = 64 };
@@ -164,8 +163,6 @@ static enum rv_err match_kind(struct rv_scheduler *s, struct agent_kind *kind)
 {
     struct line line = {.asking = kind->asking, .parked = kind->parked.first};
     enum rv_err err = RV_OK;
-    if (RV_MUTANT_ON(PARKED_PASSED_OVER))
-        line.parked = NULL;
     s->agents.seekers.count = 0;
     while (err == RV_OK && kind->ready.count > 0 && !kind->limit.holds) {
         struct rv_heap_entry entry;

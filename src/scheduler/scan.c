@@ -6,7 +6,6 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
-#include "base/mutant.h"
 
 enum { ROUND_BITS = 16 };
 
@@ -142,7 +141,7 @@ enum rv_err batch_scan(struct rv_scheduler *s)
     bool first = s->supervisor.scan_first;
     uint64_t round = round_of(s);
     err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
-    if (err != RV_OK || (RV_MUTANT_ON(SCAN_OFF) && !first))
+    if (err != RV_OK)
         return err;
     wanted = 0;
     for (size_t i = 0; i < count; i++)

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 #include <stdlib.h>
@@ -174,7 +173,7 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, plan);
-    if (err == RV_OK && plan->changed && !RV_MUTANT_ON(DEPOSED_WRITES))
+    if (err == RV_OK && plan->changed)
         work->epoch = s->supervisor.epoch;
     if (err == RV_OK)
         work_offer(s, work);
@@ -245,8 +244,6 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
                                 size_t due_count)
 {
     enum rv_err err = RV_OK;
-    for (size_t i = 0; RV_MUTANT_ON(EXPIRED_BEFORE_REPLIES) && i < due_count && err == RV_OK; i++)
-        err = decide_due(s, due[i]);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->call->kind == RV_CALL_REPLIES)
             err = decide_call(s, p);
@@ -327,8 +324,7 @@ static void remember(struct rv_scheduler *s, struct work *work)
     /* What is due is the supervisor's; should it die, this server looks as often as a scan does. */
     if (s->enlistment.shared && s->supervisor.epoch == 0 && wake_at != 0 && wake_at <= s->batch.now)
         wake_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
-    if (!RV_MUTANT_ON(WAKE_NOT_NOTED))
-        look_again(s, work->id, wake_at);
+    look_again(s, work->id, wake_at);
 }
 
 static void act_call(struct rv_scheduler *s, struct pending *p)
@@ -599,13 +595,6 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.raises = RV_ROOM(s->batch.arena, struct rv_raise, all + 1);
 }
 
-/* The mistake of a mutant: what the batch says leaves, whatever becomes of its commit. */
-static void answered_early(struct rv_scheduler *s)
-{
-    batch_act(s);
-    finished_flush(s);
-}
-
 /* From what is asked to what shall be; nothing of it is written yet. */
 static enum rv_err batch_plan(struct rv_scheduler *s)
 {
@@ -639,8 +628,6 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
 static enum rv_err batch_run(struct rv_scheduler *s)
 {
     enum rv_err err = batch_plan(s);
-    if (err == RV_OK && RV_MUTANT_ON(ANSWERED_BEFORE_COMMIT))
-        answered_early(s);
     if (err != RV_OK) {
         s->store->ops->rollback(s->store);
         refusal_note(s, err);
@@ -653,14 +640,6 @@ static enum rv_err batch_run(struct rv_scheduler *s)
         return err;
     rv_supervisor_unclaim(&s->supervisor);
     return RV_OK;
-}
-
-/* The instant of the batch: the store's, whatever the process's own clock says (DESIGN 4.9). */
-static int64_t batch_now(const struct rv_scheduler *s)
-{
-    if (RV_MUTANT_ON(NODE_CLOCK) && s->looked)
-        return s->last_now + s->batch.mono_now - s->moved_mono;
-    return s->batch.now;
 }
 
 /* A standby took over that had not heard of what was committed: whatever is remembered may be of a
@@ -690,6 +669,7 @@ static void history_forget(struct rv_scheduler *s)
     s->batch.forgot = s->agents.recovering = s->more_due = true;
 }
 
+/* The instant of the batch is the store's, whatever the process's own clock says (DESIGN 4.9). */
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
     enum rv_err err = transaction_begin(s, &s->batch.now);
@@ -710,13 +690,12 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
     batch_begin(s, calls, count, mono_now);
     enum rv_err err = batch_open(s);
     if (err == RV_OK) {
-        s->batch.now = batch_now(s);
         absence_note(s);
         err = batch_run(s);
     }
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED)
         return err; /* nobody is answered: the rows will tell after the restart */
-    if (err == RV_OK || RV_MUTANT_ON(ANSWERED_THOUGH_REFUSED))
+    if (err == RV_OK)
         batch_act(s);
     else
         batch_fail(s, err);

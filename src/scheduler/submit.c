@@ -3,7 +3,6 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
-#include "base/mutant.h"
 
 static void refuse(struct rv_submission *item, enum rv_err err, struct rv_str message)
 {
@@ -42,7 +41,7 @@ static enum rv_err keys_find(struct rv_scheduler *s, const struct rv_call_submit
 static enum rv_err item_known(struct rv_scheduler *s, struct rv_submission *item,
                               const struct rv_key_row *row)
 {
-    if (!rv_str_eq(row->body_hash, item->body_hash) && !RV_MUTANT_ON(OTHER_BODY_TAKEN)) {
+    if (!rv_str_eq(row->body_hash, item->body_hash)) {
         refuse(item, RV_ERR_DUPLICATE,
                RV_STR("this key was submitted before with another body: use a new key, or the "
                       "same body to get the same task"));
@@ -113,7 +112,7 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
     command.u.submit.traceparent = item->traceparent;
     command.u.submit.tracestate = item->tracestate;
     command.u.submit.instance = s->enlistment.instance;
-    if (item->key.at != NULL && !RV_MUTANT_ON(KEY_NOT_WRITTEN)) {
+    if (item->key.at != NULL) {
         struct rv_key_row *row = RV_NEW(arena, struct rv_key_row);
         if (row == NULL)
             return RV_ERR_MEMORY;

@@ -4,7 +4,6 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/mutant.h"
 
 static bool grow(struct rv_arena *arena, void **items, size_t count, size_t *room, size_t bytes)
 {
@@ -88,11 +87,7 @@ static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
     work->revision_before = task->revision;
     work->state_before = task->state;
     work->was_open = rv_task_state_open(task->state);
-    enum rv_err err = workflow_by_id(s, task->workflow, &work->workflow);
-    const struct rv_workflow_row *row = work->workflow ? &work->workflow->row : NULL;
-    if (RV_MUTANT_ON(WORKFLOW_BY_NAME) && err == RV_OK && row != NULL)
-        err = workflow_by_name(s, row->space, row->name, RV_STR_NONE, &work->workflow);
-    return err;
+    return workflow_by_id(s, task->workflow, &work->workflow);
 }
 
 enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)

@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef RV_MUTANT
-#error "mistakes are planted for the simulator alone: no server is built with them (base/mutant.h)"
-#endif
-
 /* Texts are borrowed. */
 struct rv_server_options {
     struct rv_str listen;           /* "127.0.0.1:7733"; port 0: any free one */

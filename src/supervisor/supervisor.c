@@ -4,7 +4,6 @@
  * leave behind goes at its instant, or at once when it is most of the heap. */
 #include "supervisor/supervisor.h"
 
-#include "base/mutant.h"
 #include "base/time.h"
 
 enum { HEAP_WASTE_MIN = 4096 };
@@ -17,7 +16,7 @@ void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store
         .scan_interval_ms = scan_interval_ms,
         .role_lease_ms = role_lease_ms,
         .scan_rows_max = RV_SCAN_ROWS_MAX,
-        .scan_first = !RV_MUTANT_ON(START_NOT_WALKED),
+        .scan_first = true,
     };
     rv_heap_init(&supervisor->heap);
     rv_map_init(&supervisor->wakes);
@@ -33,16 +32,15 @@ void rv_supervisor_done(struct rv_supervisor *supervisor)
  * asked for when it ends. */
 static int64_t campaign_at(const struct rv_supervisor *supervisor)
 {
-    if (supervisor->epoch == 0 || RV_MUTANT_ON(ROLE_RENEWED_LATE))
+    if (supervisor->epoch == 0)
         return supervisor->role_until;
-    return supervisor->role_until -
-           supervisor->role_lease_ms / (RV_MUTANT_ON(ROLE_RENEWED_AT_HALF) ? 2 : 4);
+    return supervisor->role_until - supervisor->role_lease_ms / 4;
 }
 
 enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now, bool *ret_wrote)
 {
     *ret_wrote = false;
-    if (now < campaign_at(supervisor) && !RV_MUTANT_ON(ROLE_RENEWED_ALWAYS))
+    if (now < campaign_at(supervisor))
         return RV_OK;
     enum rv_err err = supervisor->store->ops->claim_role(
         supervisor->store, RV_STR("supervisor"), supervisor->role_lease_ms, &supervisor->epoch,
@@ -163,7 +161,7 @@ enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_
         return RV_OK;
     }
     uint64_t *known = rv_map_find(&supervisor->wakes, key, 0);
-    if (known != NULL && ((int64_t)*known <= wake_at || RV_MUTANT_ON(EARLIER_WAKE_LOST))) {
+    if (known != NULL && (int64_t)*known <= wake_at) {
         *known = (uint64_t)wake_at; /* an entry at or before it is in the heap */
         return RV_OK;
     }

@@ -3,7 +3,6 @@
 #include "store/memory/memory_priv.h"
 
 #include "base/assert.h"
-#include "base/mutant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -287,7 +286,7 @@ static enum rv_err task_put(struct commit *commit, struct node *node, const stru
     }
     if (node != NULL) {
         *undo = (struct undo){.kind = UNDO_TASK, .node = node, .old = node->row};
-        open_count(commit->data, RV_MUTANT_ON(OPEN_COUNT_DRIFTS) ? NULL : node->row, copy);
+        open_count(commit->data, node->row, copy);
         node->row = copy;
         commit->count++;
     }
@@ -388,14 +387,11 @@ static bool supervises(const struct memory *store, int64_t epoch)
 static enum rv_err change_outcome(struct commit *commit, const struct rv_change *change,
                                   const struct node *node)
 {
-    if (change->epoch != 0 && !supervises(commit->store, change->epoch) &&
-        !RV_MUTANT_ON(EPOCH_UNGUARDED))
+    if (change->epoch != 0 && !supervises(commit->store, change->epoch))
         return RV_ERR_DEPOSED;
-    if ((node != NULL ? node->row->revision : 0) != change->revision_before &&
-        !RV_MUTANT_ON(REVISION_UNGUARDED))
+    if ((node != NULL ? node->row->revision : 0) != change->revision_before)
         return RV_ERR_CONFLICT;
-    if (change->key != NULL && memory_key_find(commit->data, change->key->key) != NULL &&
-        !RV_MUTANT_ON(KEY_UNGUARDED))
+    if (change->key != NULL && memory_key_find(commit->data, change->key->key) != NULL)
         return RV_ERR_DUPLICATE;
     return RV_OK;
 }
@@ -560,9 +556,8 @@ static bool sweep_takes(const struct rv_sweep *sweep, const struct node *node)
 {
     const struct rv_task *task = node->row;
     const struct rv_delivery *delivery = node->delivery.count > 0 ? node->delivery.at[0].row : NULL;
-    bool waits = delivery != NULL && delivery->next <= delivery->last &&
-                 !RV_MUTANT_ON(UNDELIVERED_DELETED);
-    bool old = task->ended_at <= sweep->ended_by || RV_MUTANT_ON(AGE_FROM_BEGIN);
+    bool waits = delivery != NULL && delivery->next <= delivery->last;
+    bool old = task->ended_at <= sweep->ended_by;
     return !rv_task_state_open(task->state) && task->ended_at != 0 && old && !waits;
 }
 
@@ -581,7 +576,7 @@ static enum rv_err sweep_node(struct commit *commit, struct node *node)
     enum rv_err err = RV_OK;
     for (size_t i = alerts->count; err == RV_OK && i > 0; i--) {
         const struct rv_alert *alert = alerts->at[i - 1].row;
-        if (alert->task.value == node->row->id.value && !RV_MUTANT_ON(ALERTS_LEFT))
+        if (alert->task.value == node->row->id.value)
             err = alert_take(commit, i - 1);
     }
     struct undo *undo = err == RV_OK ? log_next(commit) : NULL;

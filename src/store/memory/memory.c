@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
-#include "base/mutant.h"
 #include "base/time.h"
 
 #include <stdlib.h>
@@ -91,7 +90,7 @@ const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data
 static int64_t clock_read(struct memory *store)
 {
     int64_t wall = store->clock.now(store->clock.self);
-    if (wall > store->clock_floor || RV_MUTANT_ON(CLOCK_GOES_BACK))
+    if (wall > store->clock_floor)
         store->clock_floor = wall;
     return store->clock_floor;
 }
@@ -236,7 +235,7 @@ static enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, 
     }
     struct role after = *role;
     bool another = role->boot != store->boot;
-    if (role->epoch == 0 || (another && !RV_MUTANT_ON(EPOCH_NOT_RAISED)))
+    if (role->epoch == 0 || another)
         after.epoch++;
     after.boot = store->boot;
     after.until = now + lease_ms;

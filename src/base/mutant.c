@@ -1,3 +1,0 @@
-#include "base/mutant.h"
-
-enum rv_mutant rv_mutant = RV_MUTANT;
