@@ -171,7 +171,8 @@ class Server:
     def end(self, task, *states):
         """Waits for one of the states."""
         revision = 0
-        for _ in range(100):
+        end = time.monotonic() + 2 * BOUND_S
+        while time.monotonic() < end:
             body = self.get(f"/v1/tasks/{task}?wait=PT5S&revision={revision}")
             if body["state"] in states:
                 return body
