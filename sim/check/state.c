@@ -116,7 +116,8 @@ static bool check_assumed(const struct transition *t, const struct rv_step *step
 {
     const struct step_past *past = history_step(t->past, step->number);
     for (size_t i = 0; i < t->steps_count; i++)
-        if (t->steps[i].replaces == step->number && history_step(t->past, i + 1) == NULL &&
+        if (t->steps[i].replaces == step->number &&
+            history_step(t->past, t->steps[i].number) == NULL &&
             past->row.effect == RV_EFFECT_UNKNOWN &&
             rv_str_is(t->steps[i].input, OPERATOR_EDITS_ASSUMING))
             return true;
