@@ -150,3 +150,36 @@ bool said_renewal(const struct world *w, const struct rv_step_id *step, uint64_t
     }
     return found;
 }
+
+/* ---- arrived, not in a batch yet ---- */
+
+static bool tells_of(const struct rv_call *call, const struct rv_step_id *step, uint64_t token)
+{
+    for (size_t i = 0; call->kind == RV_CALL_REPLIES && i < call->u.replies.count; i++) {
+        const struct rv_reply_item *item = &call->u.replies.items[i];
+        if (item->refused == 0 && item->token == token && same(&item->step, step))
+            return true;
+    }
+    for (size_t i = 0; call->kind == RV_CALL_LEASES && i < call->u.leases.count; i++) {
+        const struct rv_lease_item *item = &call->u.leases.items[i];
+        if (item->token == token && same(&item->step, step))
+            return true;
+    }
+    return false;
+}
+
+bool said_waits(const struct world *w, const struct rv_step_id *step, uint64_t token,
+                int64_t *ret_age_ms)
+{
+    const struct server *s = w->committing;
+    bool found = false;
+    for (const struct served *served = s ? s->out : NULL; served != NULL; served = served->next) {
+        int64_t age_ms = s->begun_at - served->call.mono_at;
+        if (served->taken || !tells_of(&served->call, step, token) ||
+            (found && *ret_age_ms > age_ms))
+            continue;
+        found = true;
+        *ret_age_ms = age_ms;
+    }
+    return found;
+}

@@ -46,5 +46,8 @@ const struct rv_reply_item *said_reply(const struct world *w, const struct rv_st
                                        uint64_t token, int64_t *ret_age_ms);
 bool said_renewal(const struct world *w, const struct rv_step_id *step, uint64_t token,
                   int64_t *ret_age_ms);
+/* Whether a reply or a renewal has arrived at the server that commits, and is not in hand yet. */
+bool said_waits(const struct world *w, const struct rv_step_id *step, uint64_t token,
+                int64_t *ret_age_ms);
 
 #endif

@@ -29,6 +29,21 @@ static void check_in_time(const struct transition *t, const struct step_past *pa
     }
 }
 
+/* L-03: nor does it expire while a reply or a renewal that arrived before the end of its lease
+ * waits for a batch to take it. */
+static void check_heard(const struct transition *t, const struct step_past *past,
+                        const struct rv_step *step)
+{
+    int64_t age_ms;
+    struct rv_step_id id = {t->task->id, step->number};
+    if (rv_attempt_state_live(past->row.attempt_state) &&
+        check_state_now(t, past, step) == RV_ATTEMPT_EXPIRED &&
+        said_waits(t->w, &id, past->row.token, &age_ms) && t->now - age_ms < past->row.lease_until)
+        world_violate(t->w, "L-03",
+                      "step %u: attempt %u expired, and what arrived in time was not read yet",
+                      step->number, past->row.attempt);
+}
+
 /* L-06: a late `done` tells what its attempt has done: from then on the step's effect is done, and
  * its output is there for the compensation; unless the step has its result, or is undone. */
 static void check_supplies(const struct transition *t, const struct rv_late_reply *late)
@@ -57,8 +72,10 @@ void check_late(const struct transition *t)
 {
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct step_past *past = history_step(t->past, t->steps[i].number);
-        if (past != NULL)
+        if (past != NULL) {
             check_in_time(t, past, &t->steps[i]);
+            check_heard(t, past, &t->steps[i]);
+        }
         check_done_was_said(t, past, &t->steps[i]);
     }
     for (size_t i = 0; i < t->change->late_replies_count; i++)

@@ -173,6 +173,7 @@ enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **re
     if (api->options.patience_ms == 0)
         api->options.patience_ms = PATIENCE_MS;
     rv_mailbox_init(&api->finished, offsetof(struct rv_call, next));
+    rv_mailbox_join(options->mailbox, &api->maker);
     rv_parser_init(&api->parser);
     api->parser.egress = options->egress;
     enum rv_err err = epoll_open(api);

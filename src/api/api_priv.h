@@ -74,6 +74,7 @@ struct rv_api {
     atomic_bool closing;
     atomic_uint outstanding;
     atomic_llong grace_ms;
+    struct rv_mailbox_maker maker;
     struct rv_mailbox finished; /* calls on their way back */
     struct rv_parser parser;
     struct rv_random random;

@@ -444,7 +444,7 @@ void rv_http_stamp(struct rv_api *api, struct exchange *exchange)
     call->kind = exchange->route->kind;
     call->serial = ++api->serial_last;
     call->seed = rv_random_next(&api->random);
-    call->mono_at = rv_clock_mono_ms();
+    call->mono_at = rv_mailbox_arrive(&api->maker);
     exchange->whole_us = rv_clock_mono_us();
     call->finish = call_finished;
     call->owner = exchange;
@@ -468,8 +468,8 @@ void rv_http_ask(struct rv_api *api, struct exchange *exchange)
     }
 }
 
-/* The whole request is here. */
-static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchange)
+/* The request becomes a call, or is refused. */
+static enum MHD_Result request_ask(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_parser *parser = &api->parser;
     rv_parser_begin(parser, &exchange->call.arena);
@@ -492,6 +492,14 @@ static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchang
     }
     exchange->route->render(&exchange->answer, &exchange->call);
     return answer_send(exchange, false);
+}
+
+/* The whole request is here. */
+static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchange)
+{
+    enum MHD_Result result = request_ask(api, exchange);
+    rv_mailbox_settle(&api->maker, INT64_MAX);
+    return result;
 }
 
 /* The head is here. A refusal before the body is read closes the connection. */

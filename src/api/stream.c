@@ -30,6 +30,7 @@ static void ask_more(struct exchange *exchange)
     exchange->stream_at = 0;
     rv_http_stamp(exchange->connection->api, exchange);
     rv_http_ask(exchange->connection->api, exchange);
+    rv_mailbox_settle(&exchange->connection->api->maker, INT64_MAX);
 }
 
 static ssize_t bytes_give(void *self, uint64_t position, char *at, size_t max)

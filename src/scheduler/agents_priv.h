@@ -48,7 +48,8 @@ struct held {
     int64_t complete_by;
     bool revoked;
     bool cancel_told;
-    struct delivery *delivery;       /* borrowed from the instance */
+    uint64_t left_in;          /* the newest batch that left a reply or renewal of it undecided */
+    struct delivery *delivery; /* borrowed from the instance */
     struct agent_instance *instance; /* borrowed */
     struct held *next;               /* in the instance's list */
     struct held *prev;

@@ -420,6 +420,7 @@ struct rv_call {
     uint64_t serial; /* unique in this process, given by the maker */
     uint64_t seed;   /* random, from the operating system: tokens are drawn from it */
     int64_t mono_at; /* arrival by the monotonic clock, stamped on receipt */
+    int64_t behind;  /* the mailbox's: no call behind this one arrived before */
     /* The only agent whose steps the caller may answer; absent: any. */
     struct rv_str agent_only;
     struct rv_arena arena;

@@ -73,7 +73,8 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
     if (boot_is_gone(instance, p->boot, rv_hash(s->agents.hash_key, p->poll->poll)))
         return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
-        if (h->boot == p->boot)
+        bool answered = h->left_in == s->batch.turn; /* which is decided first */
+        if (h->boot == p->boot || answered)
             continue;
         enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN);
         if (err != RV_OK)

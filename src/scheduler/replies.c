@@ -87,6 +87,42 @@ void replies_forget(struct rv_call *call)
         call->u.leases.items[i].status = 0;
 }
 
+/* The attempt has answered, or wants to go on: nothing else ends it before that is decided. */
+static void left_note(struct rv_scheduler *s, const struct rv_call *call, struct rv_step_id id,
+                      uint64_t token)
+{
+    struct held *held = held_find(&s->agents, id);
+    if (held != NULL && held->token == token) {
+        held->delivery->confirmed = true;
+        held->left_in = s->batch.turn;
+    }
+    if (call->mono_at < s->batch.heard_until)
+        s->batch.heard_until = call->mono_at;
+}
+
+static void calls_left_note(struct rv_scheduler *s, const struct pending_list *list)
+{
+    for (const struct pending *p = list->first; p != NULL; p = p->next) {
+        const struct rv_call *call = p->call;
+        for (size_t i = 0; call->kind == RV_CALL_REPLIES && i < call->u.replies.count; i++) {
+            const struct rv_reply_item *item = &call->u.replies.items[i];
+            if (item->status == 0)
+                left_note(s, call, item->step, item->token);
+        }
+        for (size_t i = 0; call->kind == RV_CALL_LEASES && i < call->u.leases.count; i++) {
+            const struct rv_lease_item *item = &call->u.leases.items[i];
+            if (item->status == 0)
+                left_note(s, call, item->step, item->token);
+        }
+    }
+}
+
+void replies_left_note(struct rv_scheduler *s)
+{
+    calls_left_note(s, &s->batch.calls);
+    calls_left_note(s, &s->carried);
+}
+
 enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_replies *replies = &p->call->u.replies;

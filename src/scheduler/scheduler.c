@@ -16,6 +16,8 @@ enum { REFUSED_REST_PART = 4 };
 enum { CLOCK_STANDS_MS = 20 };
 /* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
 enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
+/* An end before which somebody may have answered is looked at again when that has been read. */
+enum { END_UNKNOWN_MS = 2 };
 
 static void supervisor_init(struct rv_scheduler *s)
 {
@@ -145,6 +147,31 @@ static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *d
 
 /* ---- decide ---- */
 
+/* Up to which instant it is known who has answered in time (RULES 3): a reply that came before some
+ * end may still be in the mailbox, or on its way there, or be left for the next batch. */
+static void ends_know(struct rv_scheduler *s)
+{
+    replies_left_note(s);
+    int64_t age = s->batch.mono_now - s->batch.heard_until;
+    s->batch.ends_until = age > 0 ? s->batch.now - age : s->batch.now;
+}
+
+static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
+{
+    bool live = false, due = false;
+    for (size_t i = 0; i < work->steps_count; i++) {
+        const struct rv_step *step = work->steps[i].row;
+        bool its = rv_attempt_state_live(step->attempt_state);
+        const struct held *held =
+            its ? held_find(&s->agents, (struct rv_step_id){work->id, step->number}) : NULL;
+        live = live || its;
+        due = due || (held != NULL && held->left_in == s->batch.turn) ||
+              (step->wake_at <= s->batch.now && step->wake_at > s->batch.ends_until) ||
+              (step->deadline <= s->batch.now && step->deadline > s->batch.ends_until);
+    }
+    return live && due;
+}
+
 static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
 {
     struct work *work;
@@ -160,6 +187,9 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
         s->more_due = true;
         return rv_supervisor_note(&s->supervisor, id, s->batch.now);
     }
+    work->waits_to_end = end_unknown(s, work);
+    if (work->waits_to_end)
+        return RV_OK;
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
     for (size_t i = 0; i < work->steps_count; i++) {
         const struct rv_step *step = work->steps[i].row;
@@ -250,6 +280,7 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->call->kind != RV_CALL_REPLIES)
             err = decide_call(s, p);
+    ends_know(s);
     for (size_t i = 0; err == RV_OK && i < due_count; i++)
         err = decide_due(s, due[i]);
     if (err == RV_OK)
@@ -324,6 +355,8 @@ static void remember(struct rv_scheduler *s, struct work *work)
     /* What is due is the supervisor's; should it die, this server looks as often as a scan does. */
     if (s->enlistment.shared && s->supervisor.epoch == 0 && wake_at != 0 && wake_at <= s->batch.now)
         wake_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
+    if (work->waits_to_end && wake_at <= s->batch.now)
+        wake_at = s->batch.now + END_UNKNOWN_MS;
     look_again(s, work->id, wake_at);
 }
 
@@ -557,7 +590,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
     s->batch.turn++;
-    s->batch.mono_now = mono_now;
+    s->batch.mono_now = s->batch.heard_until = mono_now;
     s->batch.works = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.records_count = s->batch.records_room = s->batch.record_changes = 0;

@@ -22,7 +22,7 @@ struct rv_scheduler_log {
     void *self;
 };
 
-/* The monotonic clock. */
+/* The monotonic clock; without it, it shows what a batch is begun with. */
 struct rv_scheduler_mono {
     int64_t (*now)(void *self);
     int64_t (*now_us)(void *self); /* for measuring alone; NULL: nothing is measured */
@@ -81,11 +81,12 @@ RV_CHECK enum rv_err rv_scheduler_open(const struct rv_scheduler_options *option
 /* Finishes every parked call (RV_ERR_BUSY: the server is stopping) and forgets the rest. */
 void rv_scheduler_close(struct rv_scheduler *scheduler);
 
-/* One batch. Takes all `count` calls; those that can be answered are finished before it returns,
- * the others are parked or go into the next batch. BUSY, IO, FULL, MEMORY: the store refused for
- * now, the calls that had something to write were finished with that error; FULL also as long as
- * nothing was written since. COMMIT_UNKNOWN, CORRUPT, DEPOSED: the caller ends the process and
- * nobody was answered. */
+/* One batch. What arrived before `mono_now` is among these calls or came with an earlier batch: an
+ * attempt that ended later is not decided to have ended. Takes all `count` calls; those that can be
+ * answered are finished before it returns, the others are parked or go into the next batch. BUSY,
+ * IO, FULL, MEMORY: the store refused for now, the calls that had something to write were finished
+ * with that error; FULL also as long as nothing was written since. COMMIT_UNKNOWN, CORRUPT,
+ * DEPOSED: the caller ends the process and nobody was answered. */
 RV_CHECK enum rv_err rv_scheduler_run_batch(struct rv_scheduler *scheduler, struct rv_call **calls,
                                             size_t count, int64_t mono_now);
 

@@ -48,8 +48,9 @@ struct work {
     const char *broken; /* the rule that the rows as loaded break: then it can only be parked or
                          * abandoned; NULL: none */
     bool changed;
-    bool was_open; /* as loaded */
-    bool dropped;  /* its change did not pass; its decisions are void */
+    bool was_open;     /* as loaded */
+    bool waits_to_end; /* an end of it has come that is not decided yet */
+    bool dropped;      /* its change did not pass; its decisions are void */
     struct work_step *steps;
     size_t steps_count;
     size_t steps_room;
@@ -166,6 +167,8 @@ struct batch {
     uint64_t turn; /* counts the batches of this process */
     int64_t now;
     int64_t mono_now;
+    int64_t heard_until; /* monotonic: replies and renewals that arrived before are decided ... */
+    int64_t ends_until;  /* ... the same by the store's clock: what ends by then has ended */
     struct rv_arena *arena;
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
@@ -411,6 +414,8 @@ RV_CHECK enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p);
 void submit_act(struct rv_scheduler *s, struct pending *p);
 /* What earlier batches have said of items of replies or renewals: perhaps the store has lost it. */
 void replies_forget(struct rv_call *call);
+/* After the decisions on calls: notes the replies and renewals that wait for the next batch. */
+void replies_left_note(struct rv_scheduler *s);
 RV_CHECK enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p);
 void replies_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p);

@@ -17,6 +17,7 @@ enum { CALL_BYTES_MAX = 64 * 1024 * 1024 };
 
 struct rv_inside {
     struct rv_mailbox *mailbox; /* borrowed */
+    struct rv_mailbox_maker maker;
     struct rv_parser parser;
     struct rv_random random;
     uint64_t serial_last;
@@ -58,7 +59,7 @@ static struct exchange *exchange_new(struct rv_inside *inside, struct rv_http_as
     exchange->ask = ask;
     exchange->call.serial = inside->serial_last++;
     exchange->call.seed = rv_random_next(&inside->random);
-    exchange->call.mono_at = rv_clock_mono_ms();
+    exchange->call.mono_at = ask != NULL ? rv_mailbox_arrive(&inside->maker) : rv_clock_mono_ms();
     exchange->call.finish = exchange_finished;
     exchange->call.owner = exchange;
     return exchange;
@@ -81,12 +82,9 @@ static bool exchange_parse(struct rv_inside *inside, struct exchange *exchange)
     return exchange->route->parse(parser, &line, &exchange->call) && !rv_parser_starved(parser);
 }
 
-static enum rv_err door_ask(void *self, struct rv_http_ask *ask)
+static enum rv_err exchange_ask(struct rv_inside *inside, struct exchange *exchange)
 {
-    struct rv_inside *inside = self;
-    struct exchange *exchange = exchange_new(inside, ask);
-    if (exchange == NULL)
-        return RV_ERR_MEMORY;
+    struct rv_http_ask *ask = exchange->ask;
     ask->handle = exchange;
     if (!exchange_parse(inside, exchange)) {
         exchange->refused = true;
@@ -98,6 +96,17 @@ static enum rv_err door_ask(void *self, struct rv_http_ask *ask)
         return RV_OK;
     exchange_free(exchange);
     return RV_ERR_BUSY;
+}
+
+static enum rv_err door_ask(void *self, struct rv_http_ask *ask)
+{
+    struct rv_inside *inside = self;
+    struct exchange *exchange = exchange_new(inside, ask);
+    if (exchange == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = exchange_ask(inside, exchange);
+    rv_mailbox_settle(&inside->maker, INT64_MAX);
+    return err;
 }
 
 /* A note to the scheduler that nobody waits for. Without memory for one, lease and complete-by find
@@ -176,6 +185,7 @@ struct rv_inside *rv_inside_new(struct rv_mailbox *mailbox)
     if (inside == NULL)
         return NULL;
     inside->mailbox = mailbox;
+    rv_mailbox_join(mailbox, &inside->maker);
     inside->serial_last = SERIAL_FIRST;
     rv_parser_init(&inside->parser);
     return inside;

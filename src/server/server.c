@@ -102,7 +102,8 @@ static enum rv_err batch_run(struct server *server, int64_t wait_ms, size_t *ret
     struct rv_call *calls[RV_BATCH_COMMANDS_MAX];
     *ret_count = rv_mailbox_take(&server->mailbox, items, RV_BATCH_COMMANDS_MAX, wait_ms);
     memcpy(calls, items, *ret_count * sizeof calls[0]);
-    return rv_scheduler_run_batch(server->scheduler, calls, *ret_count, rv_clock_mono_ms());
+    return rv_scheduler_run_batch(server->scheduler, calls, *ret_count,
+                                  rv_mailbox_heard_until(&server->mailbox));
 }
 
 /* Everything that the api has taken in is decided and answered, or the time is over. */
@@ -664,6 +665,7 @@ int rv_server_run(const struct rv_server_options *options)
     if (result == 0) {
         boot_make(&server);
         rv_mailbox_init(&server.mailbox, offsetof(struct rv_call, next));
+        rv_mailbox_keep_arrivals(&server.mailbox, offsetof(struct rv_call, behind));
         result = spans_open(&server, options->otlp);
         if (result == 0)
             result = store_open(&server, options->store);

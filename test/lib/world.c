@@ -23,6 +23,11 @@ int64_t world_now(void *self)
     return ((struct world *)self)->now;
 }
 
+static int64_t world_mono(void *self)
+{
+    return ((struct world *)self)->mono;
+}
+
 static void time_goes(struct world *w, int64_t ms)
 {
     w->now += ms;
@@ -65,6 +70,7 @@ static enum rv_err begin_once(struct world *w)
         .pid = 1,
         .seed = 42 + (uint64_t)w->restarts,
         .hash_key = {1, 2},
+        .mono = {.now = world_mono, .self = w},
         .log = {log_write, w},
         .outlet = w->ground.outlet,
         .alert_url = w->ground.alert_url,
@@ -182,7 +188,8 @@ static void world_batch(struct world *w, struct rv_call **calls, size_t count)
         return;
     }
     product(w, true);
-    enum rv_err err = rv_scheduler_run_batch(w->scheduler, calls, count, w->mono);
+    int64_t heard = w->heard_until != 0 ? w->heard_until : w->mono;
+    enum rv_err err = rv_scheduler_run_batch(w->scheduler, calls, count, heard);
     product(w, false);
     assert_true(err == RV_OK || w->ground.faults != NULL || w->ground.may_break);
     w->batches_failed += err != RV_OK;

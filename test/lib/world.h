@@ -35,6 +35,7 @@ struct world {
     struct rv_wall_clock clock;
     int64_t now; /* the wall clock */
     int64_t mono;
+    int64_t heard_until; /* what arrived since waits in a mailbox; 0: no batch leaves anything */
     uint64_t serial;
     int restarts;
     int alerts;         /* log lines of alerts */

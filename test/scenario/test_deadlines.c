@@ -164,6 +164,65 @@ static void a_clock_that_stands_is_not_watched_all_the_time(void **state)
     }
 }
 
+static struct rv_call *done_call(struct world *w, const struct rv_request *request)
+{
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    call->u.replies.items = RV_NEW(&call->arena, struct rv_reply_item);
+    call->u.replies.count = 1;
+    call->u.replies.items[0] = (struct rv_reply_item){
+        .step = request->step, .token = request->token, .reply.output = RV_STR("{}")};
+    return call;
+}
+
+/* The reply is in a mailbox from which a batch takes only so much, or arrives while a batch begins:
+ * no batch has it yet when its complete-by passes. */
+static void nothing_expires_before_what_arrived_earlier_is_read(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    world_pass(w, request.complete_by - w->now - 1);
+    struct rv_call *reply = done_call(w, &request);
+    w->heard_until = w->mono;
+    world_pass(w, 3000);
+    assert_step(w, task, request.step.number, "processing");
+    w->heard_until = 0;
+    assert_true(world_run(w, reply));
+    assert_int_equal(reply->u.replies.items[0].status, 200);
+    assert_step(w, task, request.step.number, "processed");
+}
+
+static void what_ended_before_all_that_is_unread_expires(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    w->heard_until = w->mono + request.complete_by - w->now;
+    world_pass(w, request.complete_by - w->now + 1000);
+    assert_step(w, task, request.step.number, "pending");
+    struct rv_call *reply = done_call(w, &request);
+    w->heard_until = 0;
+    assert_true(world_run(w, reply));
+    assert_int_equal(reply->u.replies.items[0].status, 410);
+}
+
+/* A timeout of the DSL is an end like any other. */
+static void no_timeout_fires_before_what_arrived_earlier_is_read(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "own", "{}");
+    struct rv_request request = world_take(w, "one", "i1");
+    world_pass(w, 4999);
+    struct rv_call *reply = done_call(w, &request);
+    w->heard_until = w->mono;
+    world_pass(w, 3000);
+    assert_state(w, task, "processing");
+    w->heard_until = 0;
+    assert_true(world_run(w, reply));
+    assert_int_equal(reply->u.replies.items[0].status, 200);
+    assert_state(w, task, "processed");
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -173,6 +232,9 @@ int main(void)
         SCENARIO(a_step_resubmitted_after_its_timeout_has_time_again),
         SCENARIO(a_cancel_between_the_attempts_of_a_try_undoes_what_they_left),
         SCENARIO(a_retried_try_undoes_both_visits),
+        SCENARIO(nothing_expires_before_what_arrived_earlier_is_read),
+        SCENARIO(what_ended_before_all_that_is_unread_expires),
+        SCENARIO(no_timeout_fires_before_what_arrived_earlier_is_read),
         SCENARIO(a_clock_that_stands_is_not_watched_all_the_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,11 +142,53 @@ static void random_numbers_are_not_given_twice(void **state)
     }
 }
 
+struct parcel {
+    struct parcel *next;
+    int64_t behind;
+};
+
+/* What arrived before the instant that is told has been taken, wherever its maker has it. */
+static void it_is_told_until_when_all_arrivals_are_taken(void **state)
+{
+    (void)state;
+    struct rv_mailbox box;
+    struct rv_mailbox_maker slow, quick;
+    rv_mailbox_init(&box, offsetof(struct parcel, next));
+    rv_mailbox_keep_arrivals(&box, offsetof(struct parcel, behind));
+    rv_mailbox_join(&box, &slow);
+    rv_mailbox_join(&box, &quick);
+    struct parcel parcels[4] = {{0}};
+    void *taken[4];
+    int64_t before = rv_clock_mono_ms();
+    assert_int_equal(rv_mailbox_take(&box, taken, 4, 0), 0);
+    assert_true(rv_mailbox_heard_until(&box) >= before);
+
+    int64_t first = rv_mailbox_arrive(&slow);
+    assert_int_equal(rv_mailbox_take(&box, taken, 4, 5), 0);
+    assert_true(rv_mailbox_heard_until(&box) <= first);
+
+    (void)rv_mailbox_arrive(&quick);
+    for (int i = 0; i < 2; i++)
+        assert_true(rv_mailbox_put(&box, &parcels[i]));
+    rv_mailbox_settle(&quick, INT64_MAX);
+    assert_true(rv_mailbox_put(&box, &parcels[2]));
+    rv_mailbox_settle(&slow, INT64_MAX);
+    assert_true(rv_mailbox_put(&box, &parcels[3]));
+    assert_int_equal(rv_mailbox_take(&box, taken, 1, 0), 1);
+    assert_true(rv_mailbox_heard_until(&box) <= first); /* the slow one's is behind */
+    assert_int_equal(rv_mailbox_take(&box, taken, 2, 0), 2);
+    assert_true(rv_mailbox_heard_until(&box) > first); /* it was taken */
+    assert_int_equal(rv_mailbox_take(&box, taken, 2, 0), 1);
+    rv_mailbox_close(&box);
+    rv_mailbox_done(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_in_first_out_and_bounded),
         cmocka_unit_test(an_empty_box_is_waited_for_as_long_as_said),
+        cmocka_unit_test(it_is_told_until_when_all_arrivals_are_taken),
         cmocka_unit_test(many_writers_lose_nothing),
         cmocka_unit_test(closing_ends_an_endless_wait),
         cmocka_unit_test(a_wake_before_the_wait_ends_it),

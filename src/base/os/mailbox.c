@@ -1,6 +1,7 @@
 #include "base/os/mailbox.h"
 
 #include "base/assert.h"
+#include "base/os/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -38,6 +39,65 @@ static void *link_get(const struct rv_mailbox *box, void *item)
     return next;
 }
 
+/* ---- arrivals ---- */
+
+void rv_mailbox_keep_arrivals(struct rv_mailbox *box, size_t behind_offset)
+{
+    box->behind_offset = behind_offset;
+}
+
+void rv_mailbox_join(struct rv_mailbox *box, struct rv_mailbox_maker *maker)
+{
+    atomic_init(&maker->since, INT64_MAX);
+    maker->next = box->makers;
+    box->makers = maker;
+}
+
+/* It is said before the clock is read: an instant that the taker has read before it heard of the
+ * item is not after the item's. */
+int64_t rv_mailbox_arrive(struct rv_mailbox_maker *maker)
+{
+    if (atomic_load(&maker->since) == INT64_MAX)
+        atomic_store(&maker->since, rv_clock_mono_ms());
+    return rv_clock_mono_ms();
+}
+
+void rv_mailbox_settle(struct rv_mailbox_maker *maker, int64_t since)
+{
+    atomic_store(&maker->since, since);
+}
+
+/* Whatever is put from now on did not arrive before; with the mutex held. */
+static int64_t yet_to_come(const struct rv_mailbox *box)
+{
+    int64_t since = rv_clock_mono_ms();
+    for (struct rv_mailbox_maker *maker = box->makers; maker != NULL; maker = maker->next) {
+        int64_t its = atomic_load(&maker->since);
+        since = its < since ? its : since;
+    }
+    return since;
+}
+
+static void behind_set(const struct rv_mailbox *box, void *item)
+{
+    int64_t at = yet_to_come(box);
+    memcpy((char *)item + box->behind_offset, &at, sizeof at);
+}
+
+static int64_t heard_until(const struct rv_mailbox *box)
+{
+    if (box->first == NULL)
+        return yet_to_come(box);
+    int64_t at;
+    memcpy(&at, (char *)box->first + box->behind_offset, sizeof at);
+    return at;
+}
+
+int64_t rv_mailbox_heard_until(const struct rv_mailbox *box)
+{
+    return box->heard_until;
+}
+
 bool rv_mailbox_put(struct rv_mailbox *box, void *item)
 {
     pthread_mutex_lock(&box->mutex);
@@ -45,6 +105,8 @@ bool rv_mailbox_put(struct rv_mailbox *box, void *item)
     bool wake = false;
     if (open) {
         link_set(box, item, NULL);
+        if (box->behind_offset != 0)
+            behind_set(box, item);
         if (box->last != NULL)
             link_set(box, box->last, item);
         else
@@ -101,6 +163,8 @@ size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int
     if (box->first == NULL)
         box->last = NULL;
     box->count -= taken;
+    if (box->behind_offset != 0)
+        box->heard_until = heard_until(box);
     pthread_mutex_unlock(&box->mutex);
     return taken;
 }
