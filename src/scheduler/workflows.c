@@ -56,7 +56,7 @@ static enum rv_err entry_new(struct rv_scheduler *s, const struct rv_workflow_ro
         goto err_after_entry;
     err = rv_json_parse(&entry->arena, entry->row.source, RV_JSON_DEPTH_MAX, &document, NULL);
     if (err == RV_OK)
-        err = rv_definition_load(&entry->arena, &document, &entry->definition, &fault);
+        err = rv_definition_load_published(&entry->arena, &document, &entry->definition, &fault);
     if (err == RV_ERR_MEMORY)
         goto err_after_entry;
     if (err != RV_OK)

@@ -74,7 +74,7 @@ static enum rv_err workflow_check(struct check *check, const struct rv_workflow_
     const struct rv_definition *definition;
     enum rv_err err = rv_json_parse(&check->arena, row->source, RV_JSON_DEPTH_MAX, &document, NULL);
     if (err == RV_OK)
-        err = rv_definition_load(&check->arena, &document, &definition, &fault);
+        err = rv_definition_load_published(&check->arena, &document, &definition, &fault);
     if (err == RV_OK)
         return rv_map_put(&check->workflows, (uint64_t)row->id, 0, 1);
     if (err == RV_ERR_MEMORY)

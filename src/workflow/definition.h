@@ -30,6 +30,13 @@ RV_CHECK enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_
                                         const struct rv_definition **ret_definition,
                                         struct rv_definition_fault *ret_fault);
 
+/* The same of a definition out of the store. Rules that publication has learned since it was
+ * published do not keep its tasks from going on. */
+RV_CHECK enum rv_err rv_definition_load_published(struct rv_arena *arena,
+                                                  const struct rv_json *document,
+                                                  const struct rv_definition **ret_definition,
+                                                  struct rv_definition_fault *ret_fault);
+
 struct rv_str rv_definition_namespace(const struct rv_definition *definition);
 struct rv_str rv_definition_name(const struct rv_definition *definition);
 struct rv_str rv_definition_version(const struct rv_definition *definition);

@@ -120,7 +120,8 @@ enum rv_standard_error {
     RV_ERROR_EXPRESSION,
     RV_ERROR_TIMEOUT,
     RV_ERROR_RUNTIME,
-    RV_ERROR_COMMUNICATION
+    RV_ERROR_COMMUNICATION,
+    RV_ERROR_VALIDATION
 };
 RV_CHECK enum rv_err rv_flow_raise_standard(struct rv_flow *flow, enum rv_standard_error kind,
                                             uint32_t node, const char *title, struct rv_str detail);

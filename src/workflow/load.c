@@ -437,9 +437,9 @@ static struct rv_definition *definition_new(struct rv_arena *arena, const struct
     return definition;
 }
 
-enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *document,
-                               const struct rv_definition **ret_definition,
-                               struct rv_definition_fault *ret_fault)
+static enum rv_err definition_load(struct rv_arena *arena, const struct rv_json *document,
+                                   bool published, const struct rv_definition **ret_definition,
+                                   struct rv_definition_fault *ret_fault)
 {
     *ret_fault = (struct rv_definition_fault){.pointer = RV_STR(""),
                                               .message = RV_STR("the definition is too large")};
@@ -449,7 +449,8 @@ enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *doc
     struct rv_definition *definition = definition_new(arena, document);
     if (definition == NULL)
         return arena->refused != RV_OK ? arena->refused : RV_ERR_LIMIT;
-    struct rv_load load = {.arena = arena, .definition = definition, .fault = ret_fault};
+    struct rv_load load = {
+        .arena = arena, .definition = definition, .fault = ret_fault, .published = published};
     rv_buf_init(&load.path, 2 * (size_t)RV_DEFINITION_BYTES_MAX);
     enum rv_err err = load_root(&load, &definition->document);
     if (err == RV_OK)
@@ -460,6 +461,20 @@ enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *doc
     spread_again(definition);
     *ret_definition = definition;
     return RV_OK;
+}
+
+enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *document,
+                               const struct rv_definition **ret_definition,
+                               struct rv_definition_fault *ret_fault)
+{
+    return definition_load(arena, document, false, ret_definition, ret_fault);
+}
+
+enum rv_err rv_definition_load_published(struct rv_arena *arena, const struct rv_json *document,
+                                         const struct rv_definition **ret_definition,
+                                         struct rv_definition_fault *ret_fault)
+{
+    return definition_load(arena, document, true, ret_definition, ret_fault);
 }
 
 struct rv_str rv_definition_namespace(const struct rv_definition *definition)

@@ -170,6 +170,9 @@ static enum rv_err load_uri(struct rv_load *load, const struct rv_json *uri, str
             *template = *expression;
         return err;
     }
+    enum rv_err plain = rv_load_plain(load, text, NULL);
+    if (plain != RV_OK)
+        return plain;
     bool unsupported = false;
     size_t offset = 0;
     const char *wrong = rv_uri_wrong(text, &offset, &unsupported);

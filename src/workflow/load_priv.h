@@ -22,6 +22,7 @@ struct rv_load {
     struct rv_node *node;               /* the task at hand; NULL: the workflow itself */
     unsigned depth;                     /* of scopes */
     bool undo;                          /* inside of a compensation */
+    bool published;                     /* by a build that may have known fewer rules */
     bool shape_only; /* under `use`: expressions are compiled where they are used */
 };
 
@@ -91,6 +92,8 @@ RV_CHECK enum rv_err rv_load_transform(struct rv_load *load, const struct rv_jso
 RV_CHECK enum rv_err rv_load_template(struct rv_load *load, const struct rv_json *value,
                                       uint32_t available, struct rv_template **ret_template);
 bool rv_is_expression(struct rv_str text);
+/* INVALID, with the cure or with `why` it does not belong there, when a `${` stands in the text. */
+RV_CHECK enum rv_err rv_load_plain(struct rv_load *load, struct rv_str text, const char *why);
 /* The variables that the expressions in it name; 0 for NULL. */
 uint32_t rv_template_uses(const struct rv_template *template);
 

@@ -36,6 +36,21 @@ static enum rv_err load_variable(struct rv_load *load, const struct rv_json *cau
     return RV_OK;
 }
 
+/* A text that errors are compared with as it is written. */
+static enum rv_err load_filter_text(struct rv_load *load, const struct rv_json *with,
+                                    const char *key, struct rv_str *ret_text)
+{
+    enum rv_err err = rv_load_string(load, with, key, ret_text);
+    if (err != RV_OK || ret_text->at == NULL)
+        return err;
+    size_t path = rv_load_push(load, rv_str_of(key));
+    err = rv_load_plain(load, *ret_text,
+                        "is not computed in a filter; write a condition as `when`");
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
 static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caught,
                                struct rv_catch *into)
 {
@@ -61,13 +76,13 @@ static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caugh
         if (err == RV_OK)
             err = rv_load_members(load, with, known, "errors.with");
         if (err == RV_OK)
-            err = rv_load_string(load, with, "type", &into->type);
+            err = load_filter_text(load, with, "type", &into->type);
         if (err == RV_OK)
-            err = rv_load_string(load, with, "instance", &into->instance);
+            err = load_filter_text(load, with, "instance", &into->instance);
         if (err == RV_OK)
-            err = rv_load_string(load, with, "title", &into->title);
+            err = load_filter_text(load, with, "title", &into->title);
         if (err == RV_OK)
-            err = rv_load_string(load, with, "detail", &into->detail);
+            err = load_filter_text(load, with, "detail", &into->detail);
         if (err == RV_OK)
             err = rv_load_int(load, with, "status", 0, 999, &into->status);
         into->has_status = rv_json_get(with, RV_STR("status")) != NULL;

@@ -15,6 +15,7 @@ static const struct {
     [RV_ERROR_TIMEOUT] = {ERRORS_BASE "timeout", 408},
     [RV_ERROR_RUNTIME] = {ERRORS_BASE "runtime", 500},
     [RV_ERROR_COMMUNICATION] = {ERRORS_BASE "communication", 500},
+    [RV_ERROR_VALIDATION] = {ERRORS_BASE "validation", 400},
 };
 
 /* An error in the making; absent strings are left out. */

@@ -31,6 +31,29 @@ bool rv_is_expression(struct rv_str text)
     return wrapped;
 }
 
+/* Where the first `${` begins; the length of the text if there is none. */
+static size_t find_opening(struct rv_str text)
+{
+    for (size_t i = 0; i + 1 < text.len; i++)
+        if (text.at[i] == '$' && text.at[i + 1] == '{')
+            return i;
+    return text.len;
+}
+
+#define WHOLE_VALUE "write the whole value as one expression, such as ${ \"https://a/\\(.id)\" }"
+
+enum rv_err rv_load_plain(struct rv_load *load, struct rv_str text, const char *why)
+{
+    size_t at = find_opening(text);
+    if (at == text.len || load->published)
+        return RV_OK;
+    enum rv_err err = rv_load_invalid(
+        load, NULL, "${ %s",
+        why != NULL ? why : "inside of a longer text is not computed; " WHOLE_VALUE);
+    load->fault->offset = at;
+    return err;
+}
+
 static bool is_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -150,11 +173,12 @@ static enum rv_err compile_fault(struct rv_load *load, struct rv_str whole, stru
         else
             missing = RV_STR_NONE;
     }
+    bool several = find_opening(jq) < jq.len;
     if (missing.at == NULL && err == RV_ERR_UNSUPPORTED)
         err = rv_load_unsupported(load, NULL, "%.*s", RV_STR_FMT(fault->message));
     else if (missing.at == NULL)
-        err = rv_load_invalid(load, NULL, "the expression does not compile: %.*s",
-                              RV_STR_FMT(fault->message));
+        err = rv_load_invalid(load, NULL, "the expression does not compile: %.*s%s",
+                              RV_STR_FMT(fault->message), several ? "; " WHOLE_VALUE : "");
     load->fault->offset = (size_t)(jq.at - whole.at) + offset;
     return err;
 }
@@ -232,13 +256,45 @@ static bool holds_expression(const struct rv_json *value)
 static enum rv_err fill_template(struct rv_load *load, const struct rv_json *value,
                                  uint32_t available, struct rv_template *template);
 
+static enum rv_err check_name(struct rv_load *load, struct rv_str key)
+{
+    if (find_opening(key) == key.len || load->published)
+        return RV_OK;
+    return rv_load_invalid_name(load, key,
+                                "the name of a member is not computed; write the whole object as "
+                                "one expression, such as ${ {(.name): 1} }");
+}
+
+/* No `${` stands in a constant: nobody would compute it. */
+static enum rv_err check_constant(struct rv_load *load, const struct rv_json *value)
+{
+    enum rv_err err = RV_OK;
+    if (value->type == RV_JSON_STRING)
+        return rv_load_plain(load, rv_json_str(value), NULL);
+    bool object = value->type == RV_JSON_OBJECT;
+    if (!object && value->type != RV_JSON_ARRAY)
+        return RV_OK;
+    for (uint32_t i = 0; i < value->len && err == RV_OK; i++) {
+        struct rv_str key = object ? rv_json_str(&value->u.members[i].key) : RV_STR_NONE;
+        err = object ? check_name(load, key) : RV_OK;
+        if (err != RV_OK)
+            return err;
+        size_t path = object ? rv_load_push(load, key) : rv_load_push_index(load, i);
+        err = check_constant(load, object ? &value->u.members[i].value : &value->u.items[i]);
+        if (err == RV_OK)
+            rv_load_pop(load, path);
+    }
+    return err;
+}
+
 static enum rv_err fill_constant(struct rv_load *load, const struct rv_json *value,
                                  struct rv_template *template)
 {
     struct rv_buf text;
     rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
     rv_json_write(&text, value);
-    enum rv_err err = text.failed;
+    enum rv_err err = check_constant(load, value);
+    err = err == RV_OK ? text.failed : err;
     template->kind = RV_TEMPLATE_CONSTANT;
     template->constant = *value;
     if (err == RV_OK) {
@@ -264,6 +320,9 @@ static enum rv_err fill_tree(struct rv_load *load, const struct rv_json *value, 
     for (uint32_t i = 0; i < value->len && err == RV_OK; i++) {
         size_t path;
         if (object) {
+            err = check_name(load, rv_json_str(&value->u.members[i].key));
+            if (err != RV_OK)
+                return err;
             template->keys[i] = value->u.members[i].key;
             path = rv_load_push(load, rv_json_str(&template->keys[i]));
             err = fill_template(load, &value->u.members[i].value, available, &template->items[i]);

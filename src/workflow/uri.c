@@ -58,15 +58,16 @@ const char *rv_uri_wrong(struct rv_str text, size_t *ret_offset, bool *ret_unsup
     return inside ? "an opening brace without its closing one" : NULL;
 }
 
-/* Appends a value. NULL, or why it cannot be. */
-static const char *expand(struct rv_buf *to, const struct rv_json *value)
+/* Appends a value. NULL, or why it cannot be. RFC 6570 leaves out what is undefined: the request
+ * would go to another, shorter path, and what is done there to all is not what was asked for. */
+static const char *expand(struct rv_buf *to, const struct rv_json *value, bool may_be_empty)
 {
     struct rv_str text;
     if (value == NULL)
-        return NULL;
+        return "is not in the input";
     switch ((enum rv_json_type)value->type) {
     case RV_JSON_NULL:
-        return NULL;
+        return "is null";
     case RV_JSON_BOOL:
     case RV_JSON_NUMBER:
         rv_json_write(to, value);
@@ -75,6 +76,8 @@ static const char *expand(struct rv_buf *to, const struct rv_json *value)
         text = rv_json_str(value);
         if (rv_str_is(text, ".") || rv_str_is(text, ".."))
             return "is . or .., which would lead to another path";
+        if (text.len == 0 && !may_be_empty)
+            return "is empty, which would lead to another path";
         rv_buf_add_percent(to, text);
         return NULL;
     case RV_JSON_ARRAY:
@@ -91,7 +94,7 @@ static enum rv_err raise_uri(struct rv_flow *flow, struct rv_str name, const cha
                                            (int)(name.len < 128 ? name.len : 128), name.at, why);
     if (detail.at == NULL)
         return rv_flow_full(flow);
-    return rv_flow_raise_standard(flow, RV_ERROR_EXPRESSION, flow->top->node,
+    return rv_flow_raise_standard(flow, RV_ERROR_VALIDATION, flow->top->node,
                                   "The URI cannot be filled in", detail);
 }
 
@@ -107,7 +110,8 @@ static enum rv_err fill_in(struct rv_flow *flow, struct rv_str template,
         while (template.at[end] != '}')
             end++;
         struct rv_str name = {template.at + i + 1, end - i - 1};
-        const char *wrong = expand(to, rv_json_get(input, name));
+        bool in_query = memchr(template.at, '?', i) != NULL;
+        const char *wrong = expand(to, rv_json_get(input, name), in_query);
         if (wrong != NULL)
             return raise_uri(flow, name, wrong);
         i = end;

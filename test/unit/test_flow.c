@@ -549,7 +549,7 @@ static const char *const asks_all = HEAD
     "      - tell: { call: agent, with: { failed: '${ $e.title }' } }\n"
     "- fail:\n"
     "    if: '.again'\n"
-    "    raise: { error: { type: 'https://x.y/${ 1 }', status: 409, title: '${ .t }' } }\n";
+    "    raise: { error: { type: '${ \"https://x.y/\\(1)\" }', status: 409, title: '${ .t }' } }\n";
 
 static void test_all_that_may_be_asked(void **state)
 {

@@ -156,9 +156,6 @@ static void variables_cannot_leave_their_place_in_the_uri(void **state)
         {"{\"v\":\"\\u00e9\"}", "http://a/%C3%A9/x"},
         {"{\"v\":1.50}", "http://a/1.50/x"},
         {"{\"v\":true}", "http://a/true/x"},
-        {"{\"v\":null}", "http://a//x"},
-        {"{}", "http://a//x"},
-        {"[1]", "http://a//x"},
         {"{\"v\":\"${ .x }\"}", "http://a/%24%7B%20.x%20%7D/x"},
     };
     (void)state;
@@ -173,17 +170,108 @@ static void variables_cannot_leave_their_place_in_the_uri(void **state)
 
 static void values_that_do_not_fit_raise_an_error(void **state)
 {
-    static const char *const inputs[] = {"{\"v\":[1]}", "{\"v\":{}}", "{\"v\":\"..\"}",
-                                         "{\"v\":\".\"}"};
+    static const char *const inputs[] = {"{\"v\":[1]}",   "{\"v\":{}}", "{\"v\":\"..\"}",
+                                         "{\"v\":\".\"}", "{}",         "{\"v\":null}",
+                                         "{\"v\":\"\"}",  "[1]",        "null"};
+    static const char *const uris[] = {URL("http://a/{v}/x"), URL("http://a/bookings/{v}"),
+                                       URL("http://a/p-{v}?q=1"), URL("http://{v}/x")};
     (void)state;
-    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs * (sizeof uris / sizeof *uris); i++) {
         static struct kit kit;
-        kit_new(&kit, URL("http://a/{v}/x"));
-        kit_run(&kit, inputs[i]);
+        kit_new(&kit, uris[i % (sizeof uris / sizeof *uris)]);
+        kit_run(&kit, inputs[i / (sizeof uris / sizeof *uris)]);
         kit_expect_error(&kit, "{\"type\":\"https://open-workflow-specification.org/spec/1.0.0/"
-                               "errors/expression\",\"status\":400}");
+                               "errors/validation\",\"status\":400}");
         kit_done(&kit);
     }
+    /* In the query an empty text is a value, and nothing at all is none. */
+    hands_out(URL("http://a/x?q={v}"), "{\"v\":\"\"}",
+              "{\"method\":\"get\",\"endpoint\":\"http://a/x?q=\"}");
+    static struct kit kit;
+    kit_new(&kit, URL("http://a/x?q={v}"));
+    kit_run(&kit, "{}");
+    kit_expect_error(&kit, "{\"detail\":\"{v} is not in the input\"}");
+    kit_done(&kit);
+}
+
+#define INSIDE "${ inside of a longer text is not computed; write the whole value as one expression"
+
+/* Wherever an expression may stand, one inside of a longer text is refused: it would be sent as it
+ * is written. */
+static void no_expression_is_taken_for_text(void **state)
+{
+    static const struct {
+        const char *yaml;
+        const char *part;
+    } rows[] = {
+        {HTTP("{method: delete, endpoint: 'http://h/bookings/${ $undo.idempotencyKey }'}"), INSIDE},
+        {HTTP("{method: get, endpoint: {uri: 'http://h/${ .a }/x'}}"), INSIDE},
+        {HTTP("{method: get, endpoint: 'http://h', query: {k: 'a-${ .a }'}}"), INSIDE},
+        {HTTP("{method: get, endpoint: 'http://h', query: {'${ .n }': a}}"),
+         "the name of a member is not computed"},
+        {HTTP("{method: get, endpoint: 'http://h', headers: {X: 'Bearer ${ .a }'}}"), INSIDE},
+        {HTTP("{method: get, endpoint: 'http://h', headers: 'x ${ .a }'}"), "headers must be an"},
+        {HTTP("{method: get, endpoint: 'http://h', body: 'Dear ${ .a },'}"), INSIDE},
+        {HTTP("{method: get, endpoint: 'http://h', body: {l: [{t: 'a ${ .a }'}]}}"), INSIDE},
+        {HTTP("{method: get, endpoint: 'http://h', body: {l: ['${ .a }', {'${ .a }': 1}]}}"),
+         "the name of a member is not computed"},
+        {HTTP("{method: 'p${ .a }', endpoint: 'http://h'}"), "a method is a word"},
+        {HTTP("{method: get, endpoint: {uri: 'http://h', authentication: {basic: {username: 'u',"
+              " password: 'x${ .p }'}}}}"),
+         INSIDE},
+        {HTTP("{method: get, endpoint: '${ .a }/${ .b }'}"), "as one expression"},
+        {HEAD "do: [{a: {call: x, with: {n: 'a ${ .n }'}}}]\n", INSIDE},
+        {HEAD "do: [{a: {call: x, with: {args: ['--id=${ .n }']}}}]\n", INSIDE},
+        {HEAD "do: [{a: {set: {n: 'a ${ .n }'}}}]\n", INSIDE},
+        {HEAD "do: [{a: {set: {n: 1}, input: {from: {n: 'a ${ .n }'}}}}]\n", INSIDE},
+        {HEAD "do: [{a: {set: {n: 1}, output: {as: {n: 'a ${ .n }'}}}}]\n", INSIDE},
+        {HEAD "do: [{a: {set: {n: 1}, export: {as: {n: 'a ${ .n }'}}}}]\n", INSIDE},
+        {HEAD "output: {as: {n: 'a ${ .n }'}}\ndo: [{a: {set: {n: 1}}}]\n", INSIDE},
+        {HEAD "do: [{a: {raise: {error: {type: 'urn:${ .n }', status: 1}}}}]\n", INSIDE},
+        {HEAD "do: [{a: {raise: {error: {type: x, status: 1, title: 'a ${ .n }'}}}}]\n", INSIDE},
+        {HEAD "use: {errors: {e: {type: x, status: 1, detail: 'a ${ .n }'}}}\n"
+              "do: [{a: {raise: {error: e}}}]\n",
+         INSIDE},
+        {HEAD "do: [{a: {call: x, metadata: {reeve: {compensate: [{u: {call: x, with: {k: 'a ${"
+              " $undo.fence }'}}}]}}}}]\n",
+         INSIDE},
+        {HEAD "do: [{a: {try: [{b: {call: x}}], catch: {errors: {with: {title: '${ .t }'}}}}}]\n",
+         "${ is not computed in a filter; write a condition as `when`"},
+        {HEAD "do: [{a: {if: '.a == ${ .b }', set: {n: 1}}}]\n", "as one expression"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static struct kit kit;
+        bool taken = kit_load(&kit, rows[i].yaml);
+        const char *told = taken ? "taken" : kit_text(&kit, kit.fault.message);
+        if (taken || strstr(told, rows[i].part) == NULL)
+            print_error("%s\n  want %s\n  got  %s\n", rows[i].yaml, rows[i].part, told);
+        assert_true(!taken && strstr(told, rows[i].part) != NULL);
+        kit_done(&kit);
+    }
+    /* The cure, and a text that means it. */
+    hands_out(HTTP("{method: get, endpoint: '${ \"https://a/\\(.id)\" }'}"), "{\"id\":7}",
+              "{\"method\":\"get\",\"endpoint\":\"https://a/7\"}");
+    hands_out(HTTP("{method: put, endpoint: 'http://a', body: '${ \"costs ${5}\" }'}"), "{}",
+              "{\"method\":\"put\",\"endpoint\":\"http://a\",\"body\":\"costs ${5}\"}");
+}
+
+/* What an older build took goes on as it was. */
+static void what_was_published_before_is_still_read(void **state)
+{
+    struct rv_arena arena;
+    struct rv_json document;
+    const struct rv_definition *definition;
+    struct rv_definition_fault fault;
+    struct rv_str text = RV_STR("{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"a\",\"name\":"
+                                "\"b\",\"version\":\"1.0.0\"},"
+                                "\"do\":[{\"a\":{\"set\":{\"n\":\"a ${ .n }\",\"${ .k }\":1}}}]}");
+    (void)state;
+    rv_arena_init(&arena, 0);
+    assert_int_equal(rv_json_parse(&arena, text, 64, &document, NULL), RV_OK);
+    assert_int_equal(rv_definition_load(&arena, &document, &definition, &fault), RV_ERR_INVALID);
+    assert_int_equal(rv_definition_load_published(&arena, &document, &definition, &fault), RV_OK);
+    rv_arena_done(&arena);
 }
 
 static void only_what_may_do_something_needs_an_undo(void **state)
@@ -253,6 +341,8 @@ int main(void)
         cmocka_unit_test(expressions_and_variables_are_filled_in_before_hand_out),
         cmocka_unit_test(variables_cannot_leave_their_place_in_the_uri),
         cmocka_unit_test(values_that_do_not_fit_raise_an_error),
+        cmocka_unit_test(no_expression_is_taken_for_text),
+        cmocka_unit_test(what_was_published_before_is_still_read),
         cmocka_unit_test(only_what_may_do_something_needs_an_undo),
         cmocka_unit_test(a_catch_knows_a_standard_error_by_any_of_its_names),
     };

@@ -61,7 +61,7 @@ static void the_url_gets_the_query(void **state)
     } rows[] = {
         {INPUT(), "http://a.example:81/x"},
         {INPUT(",\"query\":{}"), "http://a.example:81/x"},
-        {INPUT(",\"query\":{\"a\":\"b c&d\",\"e\":1,\"f\":true,\"g\":null}"),
+        {INPUT(",\"query\":{\"a\":\"b c&d\",\"e\":1,\"f\":true}"),
          "http://a.example:81/x?a=b%20c%26d&e=1&f=true"},
         {INPUT(",\"query\":{\"a\":[1,2]}"), "http://a.example:81/x?a=1&a=2"},
         {"{\"method\":\"get\",\"endpoint\":{\"uri\":\"http://a/?b=1#frag\"},\"query\":{\"c\":2}}",
@@ -170,6 +170,16 @@ static void what_cannot_be_sent_is_told_without_an_effect(void **state)
         {INPUT(",\"headers\":\"x\""), "headers must be an object"},
         {INPUT(",\"headers\":{\"A\":{}}"), "header \"A\" must be"},
         {INPUT(",\"query\":[1]"), "query must be an object"},
+        {INPUT(",\"query\":null"), "query must be an object"},
+        {INPUT(",\"headers\":null"), "headers must be an object"},
+        {INPUT(",\"query\":{\"key\":null}"), "\"key\" must be a string, a number, true or false, "
+                                             "not null"},
+        {INPUT(",\"query\":{\"key\":[1,null]}"), "not a list that holds another value"},
+        {INPUT(",\"headers\":{\"X\":null}"), "header \"X\" must be a string, a number, true or "
+                                             "false, not null"},
+        {"{\"method\":\"delete\",\"endpoint\":\"http://a/{id}\"}", "the URI holds { or }"},
+        {"{\"method\":\"delete\",\"endpoint\":{\"uri\":\"http://a/${ .id }\"}}",
+         "the URI holds { or }"},
         {INPUT(",\"query\":{\"a\":{\"b\":1}}"), "query: \"a\" must be"},
         {AUTH("{\"digest\":{}}"), "must be basic or bearer"},
         {AUTH("{\"basic\":{\"use\":\"nowhere\"}}"), "the secret \"nowhere\" cannot be read"},

@@ -54,7 +54,15 @@ static bool scalar_text(struct rv_http_order *order, const struct rv_json *value
     return ret_text->at != NULL;
 }
 
-/* name=value, or one of them for each item of a list; null says nothing. */
+static const char *kind_of(const struct rv_json *value)
+{
+    return value->type == RV_JSON_NULL    ? "null"
+           : value->type == RV_JSON_ARRAY ? "a list that holds another value"
+                                          : "an object";
+}
+
+/* name=value, or one of them for each item of a list. A null is refused: without its filter a
+ * request may mean everything. */
 static bool pair_add(struct rv_http_order *order, struct rv_buf *to, const char *first,
                      struct rv_str name, const struct rv_json *value)
 {
@@ -63,9 +71,7 @@ static bool pair_add(struct rv_http_order *order, struct rv_buf *to, const char 
     uint32_t count = list ? value->len : 1;
     for (uint32_t i = 0; i < count; i++) {
         const struct rv_json *item = list ? &value->u.items[i] : value;
-        if (item->type == RV_JSON_NULL)
-            continue;
-        if (!scalar_text(order, item, &text))
+        if (item->type == RV_JSON_NULL || !scalar_text(order, item, &text))
             return false;
         rv_buf_add_str(to, rv_str_of(to->len == 0 ? first : "&"));
         rv_buf_add_percent(to, name);
@@ -83,8 +89,8 @@ static bool pairs_make(struct rv_http_order *order, const struct rv_json *pairs,
     for (uint32_t i = 0; i < pairs->len; i++) {
         struct rv_str name = rv_json_str(&pairs->u.members[i].key);
         if (!pair_add(order, to, first, name, &pairs->u.members[i].value))
-            return WRONG(order, "%s: \"%.*s\" must be a string, a number, true or false", what,
-                         RV_STR_FMT(name));
+            return WRONG(order, "%s: \"%.*s\" must be a string, a number, true or false, not %s",
+                         what, RV_STR_FMT(name), kind_of(&pairs->u.members[i].value));
     }
     return true;
 }
@@ -138,14 +144,15 @@ static bool url_read(struct rv_http_order *order, const struct rv_json *input)
         return WRONG(order, "endpoint must be a URI, or an object with `uri`");
     if (memchr(uri.at, '\0', uri.len) != NULL)
         return WRONG(order, "the URI holds a NUL");
+    if (memchr(uri.at, '{', uri.len) != NULL || memchr(uri.at, '}', uri.len) != NULL)
+        return WRONG(order, "the URI holds { or }: in a computed URI {name} stands for nothing");
     const char *fragment = memchr(uri.at, '#', uri.len);
     if (fragment != NULL)
         uri.len = (size_t)(fragment - uri.at);
     struct rv_buf text;
     rv_buf_init(&text, URL_BYTES_MAX);
     bool has_query = memchr(uri.at, '?', uri.len) != NULL;
-    bool good = query == NULL || query->type == RV_JSON_NULL ||
-                pairs_make(order, query, "query", has_query ? "&" : "?", &text);
+    bool good = query == NULL || pairs_make(order, query, "query", has_query ? "&" : "?", &text);
     order->url = rv_arena_printf(&order->arena, "%.*s%.*s", RV_STR_FMT(uri),
                                  RV_STR_FMT(rv_buf_str(&text)));
     bool fits = text.failed != RV_ERR_LIMIT;
@@ -188,9 +195,8 @@ static void header_add(struct rv_http_order *order, struct rv_str name, struct r
 static bool headers_read(struct rv_http_order *order, const struct rv_json *input)
 {
     const struct rv_json *given = MEMBER(input, "headers");
-    bool some = given != NULL && given->type != RV_JSON_NULL;
-    uint32_t count = some ? given->len : 0;
-    if (some && given->type != RV_JSON_OBJECT)
+    uint32_t count = given != NULL ? given->len : 0;
+    if (given != NULL && given->type != RV_JSON_OBJECT)
         return WRONG(order, "headers must be an object");
     if (count > PAIRS_MAX)
         return WRONG(order, "more than %d headers", PAIRS_MAX);
@@ -202,11 +208,9 @@ static bool headers_read(struct rv_http_order *order, const struct rv_json *inpu
         const struct rv_json_member *member = &given->u.members[i];
         struct rv_str name = rv_json_str(&member->key);
         struct rv_str value;
-        if (member->value.type == RV_JSON_NULL)
-            continue;
-        if (!scalar_text(order, &member->value, &value))
-            return WRONG(order, "header \"%.*s\" must be a string, a number, true or false",
-                         RV_STR_FMT(name));
+        if (member->value.type == RV_JSON_NULL || !scalar_text(order, &member->value, &value))
+            return WRONG(order, "header \"%.*s\" must be a string, a number, true or false, not %s",
+                         RV_STR_FMT(name), kind_of(&member->value));
         header_add(order, name, value);
     }
     return true;
