@@ -5,6 +5,7 @@
 #include "sim/run/search.h"
 #include "sim/run/seeds.h"
 #include "sim/run/shrink.h"
+#include "sim/run/sums.h"
 #include "sim/run/transcript.h"
 
 #include <stdio.h>
@@ -153,6 +154,7 @@ int main(int argc, char **argv)
                : o.shrink      ? shrink_run(&o)
                : o.one         ? run_one(&o)
                : o.until_found ? search_run(&o)
+               : o.sums        ? sums_run(&o)
                                : seeds_run(&o);
     options_done(&o);
     return code;

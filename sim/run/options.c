@@ -12,6 +12,8 @@ static const char usage[] =
     "usage: reeve-sim --seed N             replays one world, with its transcript\n"
     "       reeve-sim --seeds N            runs N worlds from seed --start S (1) on, --jobs J (2)\n"
     "                                      at a time\n"
+    "       reeve-sim --sums FROM N        N worlds from seed FROM on, each as a line: seed, hash\n"
+    "                                      of its trace, hash of its rows at the end\n"
     "       reeve-sim --canary             worlds that must fail; exit 0 when they do\n"
     "options: --with NAME=NUMBER,...       what is to be otherwise than the seed says; its names\n"
     "                                      are in the second line of each transcript;\n"
@@ -104,15 +106,21 @@ static void with_of(struct with *with, const char *text)
     rv_buf_done(&why);
 }
 
-/* Takes one option with its value; gives how many words that were. */
-static int option_take(struct options *o, const char *option, const char *value)
+/* Takes one option with its values; gives how many words that were. */
+static int option_take(struct options *o, const char *option, char *const *values)
 {
+    const char *value = values[0];
     if (strcmp(option, "--seed") == 0) {
         o->seed = number_of(option, value);
         o->one = true;
     } else if (strcmp(option, "--seeds") == 0) {
         o->seeds = number_of(option, value);
         o->many = true;
+    } else if (strcmp(option, "--sums") == 0) {
+        o->start = number_of(option, value);
+        o->seeds = number_of(option, values[1]);
+        o->sums = true;
+        return 3;
     } else if (strcmp(option, "--start") == 0) {
         o->start = number_of(option, value);
     } else if (strcmp(option, "--within") == 0) {
@@ -167,19 +175,19 @@ struct options options_read(char **argv)
     with_init(&o.with);
     with_init(&o.twin);
     for (int i = 1; argv[i] != NULL;) {
-        int taken = option_take(&o, argv[i], argv[i + 1]);
+        int taken = option_take(&o, argv[i], &argv[i + 1]);
         if (taken == 0)
             taken = flag_take(&o, argv[i]);
         if (taken == 0)
             complain("unknown option \"", argv[i], "\"");
         i += taken;
     }
-    if (o.one + o.many + o.canary != 1)
-        complain("give one of ", "--seed, --seeds and --canary", "");
+    if (o.one + o.many + o.canary + o.sums != 1)
+        complain("give one of ", "--seed, --seeds, --sums and --canary", "");
     if (o.until_found && (!o.many || o.differential))
         complain("", "--until-found", " goes with --seeds");
-    if (o.many && o.seeds == 0)
-        complain("--seeds", " is at least 1", "");
+    if ((o.many || o.sums) && o.seeds == 0)
+        complain("the number of worlds", " is at least 1", "");
     if (o.jobs < 1 || o.jobs > JOBS_MAX)
         complain("--jobs", " is from 1 to 64", "");
     if (!o.many && o.coverage)
@@ -188,7 +196,7 @@ struct options options_read(char **argv)
         complain("--shrink", " goes with --seed", "");
     if (!o.one && (o.expects || o.transcript != NULL))
         complain("--expect and --transcript", " go with --seed", "");
-    if (o.differential && (o.canary || o.expects || o.transcript != NULL))
+    if (o.differential && (o.canary || o.sums || o.expects || o.transcript != NULL))
         complain("--differential", " goes with --seed or --seeds alone", "");
     if (o.differential)
         differential_set(&o);

@@ -13,6 +13,7 @@ struct options {
     bool one;    /* --seed */
     bool many;   /* --seeds */
     bool canary; /* --canary */
+    bool sums;   /* --sums: FROM is start, N is seeds */
     uint64_t seed;
     uint64_t seeds;
     uint64_t start;

@@ -32,6 +32,7 @@ void run_here(const struct world_setup *setup, struct outcome *ret)
         .events = w.events_done,
         .commits = w.commits,
         .trace = w.trace,
+        .rows = w.rows,
     };
     if (w.violated != NULL) {
         snprintf(ret->invariant, sizeof ret->invariant, "%s", w.violated);

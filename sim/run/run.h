@@ -17,6 +17,7 @@ struct outcome {
     uint64_t events;
     uint64_t commits;
     uint64_t trace;
+    uint64_t rows; /* at the end; 0: it did not come to it */
 };
 
 /* In this process: an assertion that fails ends it. */

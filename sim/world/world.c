@@ -362,9 +362,9 @@ void world_run(struct world *w, const struct world_setup *setup)
     if (w->violated == NULL)
         check_end(w);
     if (w->violated == NULL) {
-        uint64_t rows = rows_all(w, database_reader(w));
-        world_say(w, "world", "ends with rows %016llx", (unsigned long long)rows);
-        world_trace(w, rows);
+        w->rows = rows_all(w, database_reader(w));
+        world_say(w, "world", "ends with rows %016llx", (unsigned long long)w->rows);
+        world_trace(w, w->rows);
     }
     storage_forgive(w);
     coverage_end(w->coverage, w);

@@ -110,6 +110,7 @@ struct world {
     uint64_t events_done;
     uint64_t commits;
     uint64_t trace;        /* hash of everything that happened */
+    uint64_t rows;         /* hash of the rows at its end; 0: it has not come to it */
     struct rv_arena arena; /* lives as long as the world */
     struct rv_prng dice[STREAM_COUNT];
     struct database *database; /* all owned */
