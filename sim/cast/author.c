@@ -1,5 +1,5 @@
 /* One thing at a time, until it is answered: a new version, an old one once more, or another
- * content under a version that is there (which must be refused: DESIGN 1, workflow). */
+ * content under a version that is there (which must be refused: docs/guide/workflows.md). */
 #include "sim/cast/author.h"
 
 #include "sim/world/fault.h"

@@ -15,7 +15,7 @@ enum { LEDGER_KEY_BYTES = 32 };
 
 /* What happened under one idempotency key of a forward step. A service applies a key once, and
  * nothing for a key that was undone: an undo leaves a tombstone, also where there was nothing to
- * undo (DESIGN 4.6). */
+ * undo (RULES 6). */
 struct effect {
     char key[LEDGER_KEY_BYTES];
     bool applied;

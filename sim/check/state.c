@@ -58,7 +58,7 @@ static void check_task_edges(const struct transition *t)
 }
 
 /* I-12: the direction of a task turns to undo once and never back; but for a task that had one step
- * undone so that it can be tried with another input (DESIGN 4, resubmission). */
+ * undone so that it can be tried with another input (RULES 6). */
 static void check_direction(const struct transition *t)
 {
     if (t->past->row.direction == RV_UNDO && t->task->direction == RV_FORWARD && !check_redone(t))

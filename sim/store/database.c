@@ -229,7 +229,7 @@ void database_turn(struct world *w)
     world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
 }
 
-/* A clock that was set back makes the store's stand still until it has caught up (DESIGN 4.9): the
+/* A clock that was set back makes the store's stand still until it has caught up (RULES 9): the
  * operator sets it right, else nothing is owed within any bound. */
 void database_heal(struct world *w)
 {

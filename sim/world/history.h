@@ -117,7 +117,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
                        const struct committed *by);
 /* The task that was committed last never was. */
 void history_forget_last(struct world *w, struct rv_task_id id);
-/* Whether the operator's word ended the task where it stood (DESIGN 4.7). */
+/* Whether the operator's word ended the task where it stood (RULES 7). */
 bool history_abandons(const struct rv_task *task);
 /* Whether that process made the newest claim of the supervisor's role; false: nobody knows. */
 bool history_supervises(const struct world *w, const struct server *s);

@@ -1,4 +1,4 @@
-/* limits.h - every limit of Reeve (DESIGN 4.11); over one is a clear error, never an abort. */
+/* limits.h - every limit of Reeve (RULES 11); over one is a clear error, never an abort. */
 #ifndef RV_BASE_LIMITS_H
 #define RV_BASE_LIMITS_H
 

@@ -43,7 +43,7 @@ struct rv_cli_server {
     enum rv_err (*look)(const char *store, struct rv_cli_look *ret_look, struct rv_buf *ret_why);
 };
 
-/* The whole of main: finds the command, reads its options, runs it. Gives the exit code (DESIGN 6):
+/* The whole of main: finds the command, reads its options, runs it. Gives the exit code:
  * 0 done, 1 the task failed or was undone, 2 usage, 3 not found, 4 refused, 5 unreachable,
  * 6 needs an operator. */
 int rv_cli_run(int argc, char **argv, const struct rv_cli_server *server);

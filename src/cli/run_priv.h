@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Exit codes (DESIGN 6); those of errors stand in the table of base/err.h. */
+/* Exit codes (cli.h); those of errors stand in the table of base/err.h. */
 enum {
     CLI_DONE = 0,
     CLI_FAILED = 1, /* the task failed or was undone */

@@ -1,4 +1,4 @@
-/* session.h - an agent's conversation with the server (DESIGN 5), as a pure protocol machine.
+/* session.h - an agent's conversation with the server, as a pure protocol machine.
  *
  * Bytes and time in, bytes and timers out: no clock, no I/O. A driver (the transport, or a
  * simulator) sends the calls it hands out, reports each answer or loss, and comes back at the

@@ -1,4 +1,4 @@
-/* The JSON of the agent protocol (DESIGN 5): what the session says and hears. */
+/* The JSON of the agent protocol (docs/guide/agents.md): what the session says and hears. */
 #include "client/session_priv.h"
 
 #include "base/assert.h"

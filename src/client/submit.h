@@ -1,4 +1,4 @@
-/* submit.h - the application's messages: submissions out, receipts in (DESIGN 5); pure. */
+/* submit.h - the application's messages: submissions out, receipts in; pure. */
 #ifndef RV_CLIENT_SUBMIT_H
 #define RV_CLIENT_SUBMIT_H
 

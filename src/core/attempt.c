@@ -1,5 +1,5 @@
 /* One attempt's life: recorded, renewed, answered, or ended without an answer. A reply counts only
- * for the newest open attempt and before its complete-by (DESIGN 4.3); everything else that carries
+ * for the newest open attempt and before its complete-by (RULES 3); everything else that carries
  * a token which was once issued goes to the late-reply ledger. */
 #include "core/plan_priv.h"
 
@@ -118,7 +118,7 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
 }
 
 /* What a reply that does not count still tells: a late `done` supplies the output that the
- * compensation of an unknown outcome works with (DESIGN 4.6). */
+ * compensation of an unknown outcome works with (RULES 6). */
 static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
 {
     const struct rv_reply *reply = &d->command->u.reply;

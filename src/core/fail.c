@@ -1,5 +1,4 @@
-/* An error that no catch took: undo what was done, or park the task for an operator (DESIGN 4.5
- * d). */
+/* An error that no catch took: undo what was done, or park the task for an operator (RULES 5). */
 #include "core/plan_priv.h"
 
 #include "base/assert.h"

@@ -1,4 +1,4 @@
-/* The failure ladder (DESIGN 4.5). Its first rung, the retries inside complete-by, is the agent's.
+/* The failure ladder (RULES 5). Its first rung, the retries inside complete-by, is the agent's.
  * Here are the others: repeat after a delay, cool down and start over, raise. */
 #include "core/plan_priv.h"
 

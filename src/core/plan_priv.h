@@ -57,10 +57,10 @@ enum rv_verdict attempt_assign(struct draft *d);
 enum rv_verdict attempt_reply(struct draft *d);
 enum rv_verdict attempt_renew(struct draft *d);
 enum rv_verdict attempt_end(struct draft *d);
-/* The open or revoked attempt of `step` has passed its instant (DESIGN 4.5, 4.6). */
+/* The open or revoked attempt of `step` has passed its instant (RULES 5, 6). */
 enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step);
 
-/* ladder.c: the failure ladder (DESIGN 4.5). */
+/* ladder.c: the failure ladder (RULES 5). */
 /* The step's attempt ended as transient: count it, and repeat, cool down or raise. */
 enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str error,
                             int64_t retry_after_ms);
@@ -78,7 +78,7 @@ enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t u
                         struct rv_step *left, const struct rv_flow_stop *stop);
 enum rv_verdict advance_error(enum rv_err err);
 
-/* undo.c: revocation, the chain of what may have had an effect, its undoing (DESIGN 4.6). */
+/* undo.c: revocation, the chain of what may have had an effect, its undoing (RULES 6). */
 void undo_chain(struct draft *d, struct rv_step *step);
 enum rv_verdict undo_begin(struct draft *d);
 /* Goes on with the undo if nothing stands in its way. */
@@ -105,7 +105,7 @@ void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum
 /* decide.c: everything of the task that is due runs. */
 enum rv_verdict wake_all(struct draft *d);
 
-/* operate.c, resubmit.c: the operator's commands (DESIGN 4.6, 4.7). */
+/* operate.c, resubmit.c: the operator's commands (RULES 6, 7). */
 enum rv_verdict refuse(struct draft *d, struct rv_str message);
 enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure);
 /* Who and why stays with the row: an error of that type and title. None: there is no room. */

@@ -1,7 +1,7 @@
 /* What an operator does about one step: resubmit it as it was or with another input, or skip it.
  *
  * Another input is another request: it gets a step of its own, and so another key. What the old
- * request may have done is settled first (DESIGN 4): it did nothing, or the operator says so, or it
+ * request may have done is settled first (RULES 6): it did nothing, or the operator says so, or it
  * is undone before the new one leaves. For that the task turns round for this one step: the old one
  * goes onto the undo chain, the new one waits as the task's `redo`, and when the chain is down to
  * what stood before, the task goes forward again with it. */

@@ -1,4 +1,4 @@
-/* Undo (DESIGN 4.6). What may have had an effect stands on a chain through the steps' rows: the
+/* Undo (RULES 6). What may have had an effect stands on a chain through the steps' rows: the
  * task's undo_head names the newest, each step's undo_prev the one before. So the undo of a task
  * of a
  * million steps reads one row at a time, in reverse order of completion, and branches will each

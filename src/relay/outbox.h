@@ -3,7 +3,7 @@
  * The application writes a row in the transaction that writes its own data; the relay reads rows
  * and, once the server has them, deletes them. The relay is a guest in that database: it reads in
  * short transactions, writes in short ones, and never moves the write-ahead log into the database
- * (DESIGN 3: two connections that do it at once can damage it). */
+ * (two connections that do it at once can damage it). */
 #ifndef RV_RELAY_OUTBOX_H
 #define RV_RELAY_OUTBOX_H
 

@@ -27,7 +27,7 @@ struct rv_row {
     struct rv_str why;
 };
 
-/* A server keeps keys for 30 days at least (DESIGN 4, Submission). A row may have been sent by
+/* A server keeps keys for 30 days at least (RULES 1). A row may have been sent by
  * another run that was killed before it could say so; as long as its key is known that does no
  * harm. An hour is left for the way and for clocks that differ. */
 #define RV_ROW_AGE_MS_MAX (INT64_C(30) * 24 * 3600000 - 3600000)

@@ -1,4 +1,4 @@
-/* The server's own absence, which is nobody's failure (DESIGN 4.9): it did not run, or nothing
+/* The server's own absence, which is nobody's failure (RULES 9): it did not run, or nothing
  * could be written. */
 #include "scheduler/scheduler_priv.h"
 

@@ -1,6 +1,6 @@
 /* Circuits: an agent that answers `circuit-open` has stopped asking a target that fails. Steps for
  * that target wait here until its instant, then one of them goes out as a probe; what becomes of it
- * closes the circuit or opens it anew. No failure is counted meanwhile (DESIGN 4.5). */
+ * closes the circuit or opens it anew. No failure is counted meanwhile (RULES 5). */
 #include "scheduler/agents_priv.h"
 
 #include <stdlib.h>

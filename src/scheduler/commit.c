@@ -1,5 +1,5 @@
 /* The commit of a batch. A batch that the store refuses as a whole is halved until the offender
- * stands alone: its task is parked with an alert, all others go through (DESIGN 2). What is written
+ * stands alone: its task is parked with an alert, all others go through (RULES 11). What is written
  * is answered as written, also where the store refuses another piece of the same batch for now, or
  * turns out not to have taken it: only that piece is decided again. */
 #include "scheduler/scheduler_priv.h"

@@ -56,8 +56,8 @@ static void place_clear(struct deliveries *d)
     d->after = (struct rv_task_id){0};
 }
 
-/* While the server was not there nobody could have taken a message: its day grows by that (DESIGN
- * 4.9), also if its row is read long after the start. */
+/* While the server was not there nobody could have taken a message: its day grows by that
+ * (RULES 9), also if its row is read long after the start. */
 static void absence_excuse(const struct rv_scheduler *s, struct rv_delivery *row)
 {
     int64_t gone_at = s->enlistment.last_alive_at;

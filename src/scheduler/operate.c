@@ -5,7 +5,7 @@
 #include "base/time.h"
 
 /* Who passes over what a step's agent may have said, or asks for something else, has seen what the
- * ledger has of the task (DESIGN 4.3). */
+ * ledger has of the task (RULES 3). */
 static enum rv_err late_unseen(struct rv_scheduler *s, struct rv_call *call, bool *ret_unseen)
 {
     const struct rv_call_operate *operate = &call->u.operate;
@@ -103,7 +103,7 @@ void operate_act(struct rv_scheduler *s, struct pending *p)
     finish(s, p, p->call->err, p->call->message);
 }
 
-/* One definition per name and version, for ever (DESIGN 1, workflow). */
+/* One definition per name and version, for ever. */
 static void publish_known(struct pending *p, const struct rv_workflow_row *there)
 {
     struct rv_call_publish *publish = &p->call->u.publish;

@@ -1,6 +1,6 @@
 /* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new
  * boot or a lost answer has ended; routing.c hands ready steps to polls in the same transaction;
- * after the commit the answers are filled from the rows (DESIGN 5). */
+ * after the commit the answers are filled from the rows (docs/guide/agents.md). */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/assert.h"

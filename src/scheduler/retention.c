@@ -1,6 +1,6 @@
-/* The retention rule: finished tasks are deleted a while after their end (DESIGN 3). The server of
- * the supervisor does it, a small piece with a batch now and then, so that no batch is held up; the
- * store decides which tasks it takes, inside the transaction, so that one that was opened again
+/* The retention rule (decision 015): finished tasks are deleted a while after their end. The server
+ * of the supervisor does it, a small piece with a batch now and then, so that no batch is held up;
+ * the store decides which tasks it takes, inside the transaction, so that one that was opened again
  * stays. */
 #include "scheduler/scheduler_priv.h"
 
@@ -14,7 +14,7 @@ enum {
     ROUND_MS_MIN = RV_SECOND_MS
 };
 
-/* How long a submitter may repeat himself, at least (DESIGN 4, Submission). */
+/* How long a submitter may repeat himself, at least (RULES 1). */
 static const int64_t keys_ms_min = 30 * (int64_t)RV_DAY_MS;
 
 int64_t retention_round_ms(const struct rv_scheduler *s)

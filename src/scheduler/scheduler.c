@@ -1,4 +1,4 @@
-/* The cycle (DESIGN 2): everything that waits is one batch. Load what it names, decide each command
+/* The cycle: everything that waits is one batch. Load what it names, decide each command
  * on values, commit all of it at once, and only then act: answer, park, remember. Whatever is kept
  * between batches is a cache over the open rows and can be rebuilt from them. */
 #include "scheduler/scheduler_priv.h"
@@ -702,7 +702,7 @@ static void history_forget(struct rv_scheduler *s)
     s->batch.forgot = s->agents.recovering = s->more_due = true;
 }
 
-/* The instant of the batch is the store's, whatever the process's own clock says (DESIGN 4.9). */
+/* The instant of the batch is the store's, whatever the process's own clock says (RULES 9). */
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
     enum rv_err err = transaction_begin(s, &s->batch.now);

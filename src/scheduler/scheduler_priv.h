@@ -381,7 +381,7 @@ RV_CHECK enum rv_err workflow_by_name(struct rv_scheduler *s, struct rv_str spac
 /* Keeps the cache within its bound; between batches only. */
 void workflow_cache_trim(struct rv_scheduler *s);
 
-/* deliveries.c: messages to webhooks (DESIGN 1, reply queue). */
+/* deliveries.c: messages to webhooks (decision 014). */
 void deliveries_init(struct rv_scheduler *s);
 void deliveries_done(struct rv_scheduler *s);
 /* Before the commit: a piece of the walk if it is due, and what is to be sent now. */

@@ -160,7 +160,7 @@ static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint
 }
 
 /* What the disk gave may be anything. A task whose rows break a rule is treated like one without a
- * readable definition: it is parked, and the others go on (DESIGN 4.6). */
+ * readable definition: it is parked, and the others go on (RULES 11). */
 enum rv_err work_check(struct rv_scheduler *s, struct work *work)
 {
     struct rv_view view;

@@ -190,7 +190,7 @@ static enum rv_err attempts_check(struct check *check, struct subject *subject)
     return err;
 }
 
-/* What is parked has an alert that still stands (DESIGN 1). */
+/* What is parked has an alert that still stands (RULES 5). */
 static enum rv_err alerts_check(struct check *check, struct subject *subject)
 {
     struct rv_alert page[RV_PAGE_ROWS_MAX];

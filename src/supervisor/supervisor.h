@@ -16,7 +16,7 @@
 /* The supervisor knows nothing of the business: it names tasks that must be looked at, and the
  * scheduler decides them. The heap is a cache; the truth is the rows, which the repair scan walks.
  * Its role is a lease row with an epoch: each change that follows from a finding carries the epoch
- * and is refused by the store once another instance holds the role (DESIGN 4.8). */
+ * and is refused by the store once another instance holds the role (RULES 8). */
 struct rv_supervisor {
     struct rv_store *store; /* borrowed */
     int64_t scan_interval_ms;

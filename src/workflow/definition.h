@@ -25,7 +25,7 @@ struct rv_definition_fault {
 /* The DSL's document as a JSON tree (the yaml room makes one from YAML). Checks it against the
  * Open Workflow DSL 1.0.3 and Reeve's extensions under metadata.reeve, and compiles every
  * expression. INVALID or UNSUPPORTED with *ret_fault; LIMIT or MEMORY when the arena is full.
- * Source of the rules: DSL reference; DESIGN 4. */
+ * Source of the rules: DSL reference; docs/RULES.md. */
 RV_CHECK enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *document,
                                         const struct rv_definition **ret_definition,
                                         struct rv_definition_fault *ret_fault);
@@ -41,7 +41,7 @@ struct rv_str rv_definition_namespace(const struct rv_definition *definition);
 struct rv_str rv_definition_name(const struct rv_definition *definition);
 struct rv_str rv_definition_version(const struct rv_definition *definition);
 
-/* How often and how long a step is tried, and what happens then (DESIGN 4.5): metadata.reeve of the
+/* How often and how long a step is tried, and what happens then (RULES 5): metadata.reeve of the
  * step, over document.metadata.reeve, over the defaults in parentheses. */
 struct rv_policy {
     int64_t complete_by_ms; /* per attempt (PT30S) */
@@ -53,7 +53,7 @@ struct rv_policy {
     bool then_error;        /* `then: error`; else compensate */
 };
 
-/* How a step is undone (DESIGN 4.6). */
+/* How a step is undone (RULES 6). */
 enum rv_undo_way {
     RV_UNDO_UNDECLARED, /* nobody knows how: an operator is needed */
     RV_UNDO_NOTHING,    /* compensate: none */

@@ -45,7 +45,7 @@ struct rv_flow_stop {
     uint32_t node;            /* where it stopped; RAISED: where the error came from */
     struct rv_str reference;  /* of that node: "/do/0/reserveStock" */
     struct rv_str iteration;  /* path of loop indexes, "" outside of loops */
-    uint32_t visit;           /* CALL: from 1; a new visit is a new step (DESIGN 1, step) */
+    uint32_t visit;           /* CALL: from 1; a new visit is a new step */
     uint32_t reopen;          /* CALL: the uncompleted step whose identity this is; 0: new */
     struct rv_str frames;     /* CALL, WAIT, BUDGET: to record and hand back */
     struct rv_str data;       /* CALL: the DSL task's transformed input; to record and hand back */

@@ -1,4 +1,4 @@
-/* metadata.reeve: how a call is tried and undone (DESIGN 4, extensions to the DSL). */
+/* metadata.reeve: how a call is tried and undone. */
 #include "base/limits.h"
 #include "base/time.h"
 #include "workflow/load_priv.h"

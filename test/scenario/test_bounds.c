@@ -1,4 +1,4 @@
-/* Much at once: limits are told, and what is within them comes to its end (DESIGN 2, 4.11). */
+/* Much at once: limits are told, and what is within them comes to its end (RULES 11). */
 #include "../lib/world.h"
 #include "base/limits.h"
 #include "order.h"
@@ -151,7 +151,7 @@ static void hundreds_of_workflows_run_side_by_side(void **state)
         assert_state(w, tasks[i], "processed");
 }
 
-/* DESIGN 5: waitMs is at most 50 s, whatever was asked for. */
+/* docs/guide/agents.md: waitMs is at most 50 s, whatever was asked for. */
 static void a_poll_waits_fifty_seconds_at_most(void **state)
 {
     struct world *w = *state;

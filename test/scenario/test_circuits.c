@@ -1,5 +1,5 @@
 /* Open circuits: per agent and target, one probe, no failure counted, nothing kept for ever
- * (DESIGN 4.5). */
+ * (RULES 5). */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "order.h"

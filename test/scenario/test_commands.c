@@ -1,5 +1,5 @@
 /* What applications, operators and authors ask for: publication, submission, resubmission, pages;
- * and what they hear when the store or the definition does not let them (DESIGN 1, 4.6, 5). */
+ * and what they hear when the store or the definition does not let them (RULES 1, 6, 11). */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "base/limits.h"
@@ -310,7 +310,7 @@ static void spoil_definition(struct world *w, struct rv_task_id task, int64_t wo
     rv_arena_done(&arena);
 }
 
-/* DESIGN 4.6: it is parked with an alert; the others go on. */
+/* RULES 11: it is parked with an alert; the others go on. */
 static void a_task_whose_definition_cannot_be_read_is_parked(void **state)
 {
     struct world *w = *state;
@@ -522,7 +522,7 @@ static void an_offender_that_is_parked_stays_parked(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, bad), RV_OK);
 }
 
-/* DESIGN 4.8: what a deposed supervisor found is refused, and counts once when found again. */
+/* RULES 8: what a deposed supervisor found is refused, and counts once when found again. */
 static void a_finding_of_a_deposed_supervisor_counts_once(void **state)
 {
     struct world *w = *state;

@@ -1,4 +1,4 @@
-/* The DSL's own timeouts and retries, and what they leave behind (DESIGN 4.5, 4.6). */
+/* The DSL's own timeouts and retries, and what they leave behind (RULES 5, 6). */
 #include "../lib/world.h"
 #include "order.h"
 

@@ -1,5 +1,5 @@
 /* Thousands of tasks due at one instant: batches stay small, those who come meanwhile do not wait,
- * and what expired together does not come back together (DESIGN 2, 4.9). */
+ * and what expired together does not come back together (RULES 9, 11). */
 #include "../lib/world.h"
 #include "base/limits.h"
 #include "order.h"
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 enum { CALLS = 10, HERD = CALLS * RV_CALL_ITEMS_MAX, LEASE_MS = 10000, TENTHS = 10 };
-enum { PIECE_MAX = 1000 }; /* DESIGN 2: a batch is bounded, about 1,000 */
+enum { PIECE_MAX = 1000 }; /* RULES 11: a batch is bounded, about 1,000 */
 
 static const char *const waits = DOCUMENT("waits") "do:\n  - pause: {wait: PT5S}\n";
 

@@ -1,4 +1,4 @@
-/* The failure ladder, rule by rule (DESIGN 4.5), and replies that count or do not (4.3). */
+/* The failure ladder, rule by rule (RULES 5), and replies that count or do not (RULES 3). */
 #include "../lib/world.h"
 #include "order.h"
 

@@ -1,5 +1,5 @@
 /* What an operator may do beside resubmitting, undoing and cancelling: suspend and resume, skip a
- * step, resubmit with another input (DESIGN 1, 4). */
+ * step, resubmit with another input (RULES 6, 7). */
 #include "../lib/world.h"
 #include "base/time.h"
 #include "order.h"

@@ -1,4 +1,4 @@
-/* Polls, lost answers, boots, leases: the server's side of the agent protocol (DESIGN 5). */
+/* Polls, lost answers, boots, leases: the server's side of the agent protocol. */
 #include "../lib/world.h"
 #include "order.h"
 

@@ -1,5 +1,5 @@
 /* Promises about time, order and memory that no other scenario is about: how long a repetition
- * waits, who goes first, how long a key is kept, who is woken (DESIGN 4.5, 5, 6). */
+ * waits, who goes first, how long a key is kept, who is woken (RULES 1, 5). */
 #include "../lib/world.h"
 #include "base/time.h"
 #include "order.h"

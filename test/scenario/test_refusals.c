@@ -1,4 +1,4 @@
-/* Batches that the store refuses, whole or in part: what was in them goes on (DESIGN 2). */
+/* Batches that the store refuses, whole or in part: what was in them goes on (RULES 11). */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "order.h"

@@ -1,4 +1,4 @@
-/* What a submitter is told, and how it gets there (DESIGN 1, reply queue). */
+/* What a submitter is told, and how it gets there (decision 014). */
 #include "../lib/hooks.h"
 #include "base/time.h"
 #include "core/trace.h"

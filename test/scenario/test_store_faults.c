@@ -1,5 +1,5 @@
 /* A store that fails once, at each of its calls in turn, while tasks run, are undone and are
- * cancelled: nothing acknowledged is lost, and the world goes on by itself (DESIGN 2, 4.1). */
+ * cancelled: nothing acknowledged is lost, and the world goes on by itself (RULES 1, 10). */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "order.h"

@@ -1,5 +1,5 @@
-/* Revocation, undo order, unknown outcomes, pivots, failed undos, cancel and the operator (DESIGN
- * 4.6, 4.7). */
+/* Revocation, undo order, unknown outcomes, pivots, failed undos, cancel and the operator
+ * (RULES 6, 7). */
 #include "../lib/world.h"
 #include "order.h"
 

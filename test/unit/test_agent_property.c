@@ -1,5 +1,5 @@
 /* Random interleavings of an agent, its handlers, a network that loses calls and answers, and a
- * server that keeps DESIGN 5, clock and all. Whatever happens:
+ * server that keeps the protocol of docs/guide/agents.md, clock and all. Whatever happens:
  * - a token is replied to with one text only, and never again once the server has decided it;
  * - no reply leaves at or after the attempt's true deadline;
  * - handlers at work never exceed max;

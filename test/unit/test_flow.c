@@ -604,7 +604,7 @@ static void test_expressions_that_fail(void **state)
     }
 }
 
-/* DESIGN 4.11: what the scopes around a call keep has a limit; over it the error says so, and no
+/* RULES 11: what the scopes around a call keep has a limit; over it the error says so, and no
  * catch takes it. */
 static void test_scopes_that_keep_too_much(void **state)
 {

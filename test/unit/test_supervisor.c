@@ -1,4 +1,4 @@
-/* The supervisor alone, over a store whose role another instance may hold (DESIGN 4.8). */
+/* The supervisor alone, over a store whose role another instance may hold (RULES 8). */
 #include "supervisor/supervisor.h"
 
 #include <setjmp.h>

@@ -186,7 +186,7 @@ static int64_t wake_at(const struct rows *rows)
     return rv_view_wake_at(&rows->task, steps, rows->given, NOW);
 }
 
-/* DESIGN 4.4: every open step has a next instant, or waits for a named event. */
+/* RULES 4: every open step has a next instant, or waits for a named event. */
 static void a_task_is_looked_at_when_its_next_instant_comes(void **state)
 {
     (void)state;

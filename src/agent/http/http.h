@@ -4,7 +4,7 @@
  * socket. One thread serves thousands of calls: it holds several conversations with the server, as
  * each may have no more than RV_CALL_ITEMS_MAX attempts in hand, and the outbound thread moves the
  * bytes. Its instance has one name over all starts of the server, and a boot id of each start: so
- * the first poll ends what an earlier start left, effect unknown (DESIGN 4.10). */
+ * the first poll ends what an earlier start left, effect unknown (RULES 10). */
 #ifndef RV_AGENT_HTTP_HTTP_H
 #define RV_AGENT_HTTP_HTTP_H
 

@@ -162,7 +162,7 @@ static const char *const version_1[] = {
     " lease_until INTEGER NOT NULL) WITHOUT ROWID",
 
     /* Commands from task to task, written in the transaction of the one that sends and removed in
-     * the one that decides them (DESIGN 2, Between tasks): sub-workflows, events, cancellation
+     * the one that decides them: sub-workflows, events, cancellation
      * through a tree. Laid out now, so that a store of this version can take them. */
     "CREATE TABLE inbox("
     " id INTEGER PRIMARY KEY,"

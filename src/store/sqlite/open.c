@@ -1,7 +1,7 @@
 /* Opening and closing. Two locks keep a second server out: ours, a file that names the pid of its
  * holder, and SQLite's own, which also holds back a server that came by another name of the file.
  * SQLite's versions to 3.51.2 can damage a write-ahead log when two connections checkpoint at once:
- * there is one connection, and it holds its lock for as long as it lives (DESIGN 3). */
+ * there is one connection, and it holds its lock for as long as it lives (decision 008). */
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
