@@ -151,7 +151,7 @@ static void job_draw(struct world *w, struct agent *a, struct job *job, int64_t 
 {
     unsigned stream = stream_of(w, a);
     uint32_t number = ACTOR_AGENT + (uint32_t)(a - w->agents);
-    job->deed = deed_draw(w, number);
+    job->deed = deed_draw(w, number, &job->errand);
     job->zombie = fault_strikes(w, FAULT_ZOMBIE, number);
     int64_t lasts = world_spread(w, stream, w->healed ? 10 : w->knobs.work_ms);
     if (fault_strikes(w, FAULT_SLOW, number))

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum deed deed_draw(struct world *w, uint32_t agent)
+enum deed deed_draw(struct world *w, uint32_t agent, const struct errand *errand)
 {
     static const struct {
         enum fault fault;
@@ -26,6 +26,8 @@ enum deed deed_draw(struct world *w, uint32_t agent)
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         if (fault_strikes(w, faults[i].fault, agent) && deed == DEED_DONE)
             deed = faults[i].deed;
+    if (deed == DEED_DONE && errand->breaks)
+        deed = DEED_BREAK_AFTER;
     return deed;
 }
 
@@ -47,6 +49,7 @@ void errand_read(struct world *w, struct rv_str input, struct rv_str own_key,
     }
     struct rv_str key = rv_json_str(rv_json_get(&parsed, RV_STR("key")));
     ret_errand->undo = key.at != NULL;
+    ret_errand->breaks = rv_json_get(&parsed, RV_STR("breaks")) != NULL;
     ret_errand->has_key = rv_json_get(&parsed, RV_STR("note")) == NULL;
     if (ret_errand->undo)
         check_outcome(w, key, rv_json_str(rv_json_get(&parsed, RV_STR("outcome"))));

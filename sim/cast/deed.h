@@ -21,11 +21,13 @@ enum deed {
 };
 
 /* `actor`: whose faults decide (enum fault_actor). */
-enum deed deed_draw(struct world *w, uint32_t actor);
+struct errand;
+enum deed deed_draw(struct world *w, uint32_t actor, const struct errand *errand);
 bool deed_has_effect(enum deed deed);
 
 struct errand {
     bool undo;
+    bool breaks;                  /* the request says that it has its effect and fails */
     bool has_key;                 /* there is something to do outside */
     char key[RV_STEP_TEXT_BYTES]; /* of the attempt, or the one to be undone */
 };

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { DEPTH_MAX = 3, CALLS_MAX = 8 };
+enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60 };
 
 /* One definition under construction. */
 struct draft {
@@ -233,6 +233,45 @@ static void write_impatient(struct draft *d)
                   first + 2, then);
 }
 
+/* A try that is retried once for each of its calls, more of them than one decision once had room
+ * for. Each run makes another call; it fails after it has had its effect, and is kept. Then the try
+ * gives all of them up, and what follows may fail too. */
+static void write_kept(struct draft *d)
+{
+    uint32_t first = d->names++, count = roll(d, 3) == 0 ? 130 + roll(d, 20) : 65 + roll(d, 20);
+    rv_buf_printf(d->out,
+                  "{\"s%u\":{\"try\":[{\"pick\":{\"set\":{\"n\":\"${ ($context.n // 0) + 1 }\"},"
+                  "\"export\":{\"as\":\"${ {n: .n} }\"}}}",
+                  first);
+    for (uint32_t i = 1; i <= count; i++) {
+        rv_buf_printf(d->out,
+                      ",{\"k%u\":{\"if\":\"$context.n == %u\",\"call\":\"%s\",\"with\":{"
+                      "\"breaks\":true},\"metadata\":{\"reeve\":{",
+                      i, i, any_agent(d));
+        write_policy(d, true);
+        rv_buf_lit(d->out, ",\"compensate\":");
+        if (i % 16 == 0) {
+            rv_buf_lit(d->out, "[");
+            write_undo_call(d, "\"key\":\"${ $undo.idempotencyKey }\"");
+            rv_buf_lit(d->out, "]}}}}");
+        } else {
+            rv_buf_lit(d->out, "\"none\"}}}}");
+        }
+    }
+    /* It ends by a run that calls nothing, by its catch, or by the error of the last call. */
+    uint32_t end = roll(d, 3);
+    rv_buf_printf(d->out,
+                  "],\"catch\":{\"retry\":{\"delay\":{\"milliseconds\":1},\"limit\":{\"attempt\":{"
+                  "\"count\":%u}}}%s}}},",
+                  end == 0 ? count : count - 1,
+                  end == 1 ? ",\"do\":[{\"left\":{\"set\":{\"left\":true}}}]" : "");
+    if (roll(d, 2) == 0)
+        rv_buf_printf(d->out,
+                      "{\"s%u\":{\"call\":\"%s\",\"with\":{\"breaks\":true},\"metadata\":"
+                      "{\"reeve\":{\"compensate\":\"none\"}}}},",
+                      d->names++, any_agent(d));
+}
+
 void workload_random(struct world *w, struct rv_buf *out, const struct workload_title *title)
 {
     struct draft d = {.w = w, .out = out, .title = title, .names = 1};
@@ -246,6 +285,8 @@ void workload_random(struct world *w, struct rv_buf *out, const struct workload_
         write_impatient(&d);
         rv_buf_lit(out, ",");
     }
+    if (roll(&d, KEPT_ONE_OF) == 0)
+        write_kept(&d);
     write_steps(&d);
     rv_buf_lit(out, "]}");
 }

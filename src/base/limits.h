@@ -20,6 +20,7 @@ enum {
     RV_KEY_BYTES_MAX = 256,            /* a submitter's key, a correlation id */
     RV_INLINE_STEPS_PER_COMMAND = 256, /* steps without an agent that one command runs */
     RV_INLINE_STEPS_MAX = 10000,       /* in a row, before the task counts as running away */
+    RV_UNFINISHED_STEPS_MAX = 256,     /* that failed and that DSL retries around them keep */
     RV_FUEL_PER_COMMAND = 100000,      /* about 1 ms of expressions */
     RV_FUEL_PER_EXPRESSION = 1000000,  /* about 10 ms: the most one expression may take */
     RV_EXPRESSION_BYTES_MAX = 16 * 1024 * 1024, /* memory of one evaluation */

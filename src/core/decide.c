@@ -203,11 +203,16 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     plan->err = RV_OK;
     plan->message = RV_STR_NONE;
     plan->wanted = 0;
+    plan->more_count = 0;
+    plan->steps = NULL;
+    plan->steps_room = 0;
     struct draft d = {.view = view, .command = command, .arena = arena, .plan = plan};
     rv_prng_init(&d.prng, command->seed);
     enum rv_verdict verdict = decide(&d);
     if (verdict == RV_DECIDED && (arena->refused != RV_OK || d.starved))
         verdict = RV_NO_ROOM;
+    if (verdict == RV_DECIDED && d.outgrown)
+        verdict = RV_UNREADABLE;
     if (!rv_task_state_open(plan->task.state)) {
         plan->alerts_count = 0; /* a task that has ended calls for nobody */
         plan->task.suspended_at = 0;

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "core/rows.h"
 #include "workflow/definition.h"
@@ -104,8 +105,11 @@ struct rv_planned_step {
     bool insert;
 };
 
+/* A decision that would need more has met rows that no task of one line of control has: it is
+ * UNREADABLE. The most steps change when retries give up all that they keep, and an undo begins:
+ * those, and the steps that its first piece passes (undo.c). */
 enum {
-    RV_PLAN_STEPS_MAX = 64,
+    RV_PLAN_STEPS_MAX = RV_UNFINISHED_STEPS_MAX + 64,
     RV_PLAN_ALERTS_MAX = 4,
     RV_PLAN_LATE_MAX = 1,
     RV_PLAN_MESSAGES_MAX = 16,
@@ -117,8 +121,9 @@ enum {
 struct rv_plan {
     struct rv_task task;
     bool changed; /* the task row (and its revision) changes; false: nothing is written at all */
-    struct rv_planned_step steps[RV_PLAN_STEPS_MAX];
+    struct rv_planned_step *steps; /* on the arena */
     size_t steps_count;
+    size_t steps_room;
     struct rv_attempt attempts[RV_PLAN_ATTEMPTS_MAX];
     size_t attempts_count;
     struct rv_late_reply late[RV_PLAN_LATE_MAX];
@@ -132,11 +137,13 @@ struct rv_plan {
     enum rv_err err;       /* operator's commands: REFUSED with the message */
     struct rv_str message; /* what and the cure; absent: nothing to say */
     uint32_t wanted;       /* NEED_STEP, NEED_LATE: the number */
+    const uint32_t *more;  /* NEED_STEP: further ones, which will be asked for */
+    size_t more_count;
 };
 
 enum rv_verdict {
     RV_DECIDED,       /* the plan holds */
-    RV_NEED_STEP,     /* load the step `plan->wanted` into the view and ask again */
+    RV_NEED_STEP,     /* load the step `plan->wanted`, and more, into the view and ask again */
     RV_NEED_ATTEMPTS, /* load the ended attempts of command->step and ask again */
     RV_NEED_LATE,     /* load what the ledger has of its attempt `plan->wanted` and ask again */
     RV_NO_ROOM,       /* the arena says no: nothing may be written, try again */

@@ -33,6 +33,7 @@ static enum rv_verdict can_undo(struct draft *d, const struct rv_step *raiser,
     if (raiser == NULL)
         return RV_DECIDED;
     *ret_can = *ret_can && step_can_undo(d, raiser);
+    RV_TRY(draft_want(d, stop->abandoned, stop->abandoned_count));
     for (uint32_t i = 0; i < stop->abandoned_count; i++) {
         const struct rv_step *step;
         RV_TRY(draft_look(d, stop->abandoned[i], &step));

@@ -61,12 +61,13 @@ static void say(struct draft *d, enum rv_message_kind kind, uint32_t step, struc
     struct rv_plan *plan = d->plan;
     if (plan->messages == NULL)
         plan->messages = RV_NEW_ARRAY(d->arena, struct rv_message, RV_PLAN_MESSAGES_MAX);
-    rv_assert(plan->messages_count < RV_PLAN_MESSAGES_MAX && body->failed != RV_ERR_LIMIT);
+    rv_assert(body->failed != RV_ERR_LIMIT);
     struct rv_str made = body->failed == RV_OK ? rv_arena_str(d->arena, rv_buf_str(body))
                                                : RV_STR_NONE;
     d->starved = d->starved || body->failed != RV_OK;
     rv_buf_done(body);
-    if (plan->messages == NULL || made.at == NULL)
+    d->outgrown = d->outgrown || plan->messages_count == RV_PLAN_MESSAGES_MAX;
+    if (plan->messages == NULL || made.at == NULL || d->outgrown)
         return;
     plan->messages[plan->messages_count++] = (struct rv_message){
         .task = plan->task.id,

@@ -41,11 +41,61 @@ enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_ste
     return RV_NEED_STEP;
 }
 
+static bool is_there(const struct draft *d, uint32_t number)
+{
+    for (size_t i = 0; i < d->view->steps_count; i++)
+        if (d->view->steps[i]->number == number)
+            return true;
+    return planned_find(d, number) != NULL;
+}
+
+enum rv_verdict draft_want(struct draft *d, const uint32_t *numbers, size_t count)
+{
+    size_t missing = 0;
+    for (size_t i = 0; i < count && missing < 2; i++)
+        missing += !is_there(d, numbers[i]);
+    if (missing < 2)
+        return RV_DECIDED; /* draft_look asks for it */
+    uint32_t *wanted = RV_NEW_ARRAY(d->arena, uint32_t, count);
+    if (wanted == NULL)
+        return RV_NO_ROOM;
+    missing = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_there(d, numbers[i]))
+            continue;
+        if (numbers[i] == 0 || numbers[i] > d->plan->task.last_number)
+            return RV_UNREADABLE;
+        wanted[missing++] = numbers[i];
+    }
+    d->plan->wanted = wanted[0];
+    d->plan->more = wanted + 1;
+    d->plan->more_count = missing - 1;
+    return RV_NEED_STEP;
+}
+
+/* Room for one more planned step. */
+static enum rv_verdict planned_grow(struct draft *d)
+{
+    struct rv_plan *plan = d->plan;
+    if (plan->steps_count == RV_PLAN_STEPS_MAX)
+        return RV_UNREADABLE;
+    if (plan->steps_count < plan->steps_room)
+        return RV_DECIDED;
+    size_t room = plan->steps_room != 0 ? 2 * plan->steps_room : 8;
+    struct rv_planned_step *steps = RV_NEW_ARRAY(d->arena, struct rv_planned_step, room);
+    if (steps == NULL)
+        return RV_NO_ROOM;
+    if (plan->steps_count > 0)
+        memcpy(steps, plan->steps, plan->steps_count * sizeof *steps);
+    plan->steps = steps;
+    plan->steps_room = room;
+    return RV_DECIDED;
+}
+
 static enum rv_verdict planned_add(struct draft *d, const struct rv_step *from, bool insert,
                                    struct rv_step **ret_step)
 {
-    if (d->plan->steps_count == RV_PLAN_STEPS_MAX)
-        return RV_NO_ROOM;
+    RV_TRY(planned_grow(d));
     struct rv_step *row = RV_NEW(d->arena, struct rv_step);
     if (row == NULL)
         return RV_NO_ROOM;
@@ -111,7 +161,10 @@ void draft_open_remove(struct draft *d, uint32_t number)
 
 void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct rv_str message)
 {
-    rv_assert(d->plan->alerts_count < RV_PLAN_ALERTS_MAX);
+    if (d->plan->alerts_count == RV_PLAN_ALERTS_MAX) {
+        d->outgrown = true;
+        return;
+    }
     d->plan->alerts[d->plan->alerts_count++] = (struct rv_alert){
         .task = d->plan->task.id,
         .step = step,
@@ -124,7 +177,10 @@ void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct
 
 void draft_archive(struct draft *d, const struct rv_step *step)
 {
-    rv_assert(d->plan->attempts_count < RV_PLAN_ATTEMPTS_MAX);
+    if (d->plan->attempts_count == RV_PLAN_ATTEMPTS_MAX) {
+        d->outgrown = true;
+        return;
+    }
     d->plan->attempts[d->plan->attempts_count++] = (struct rv_attempt){
         .step = {d->plan->task.id, step->number},
         .number = step->attempt,
@@ -143,7 +199,10 @@ void draft_archive(struct draft *d, const struct rv_step *step)
 void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
                 enum rv_late_reason reason)
 {
-    rv_assert(d->plan->late_count < RV_PLAN_LATE_MAX);
+    if (d->plan->late_count == RV_PLAN_LATE_MAX) {
+        d->outgrown = true;
+        return;
+    }
     d->plan->late[d->plan->late_count++] = (struct rv_late_reply){
         .step = {d->plan->task.id, step->number},
         .attempt = attempt,

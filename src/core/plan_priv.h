@@ -15,12 +15,15 @@ struct draft {
     struct rv_arena *arena;
     struct rv_plan *plan;
     struct rv_prng prng;
-    bool starved; /* there was no memory for a message: the plan is no good without it */
+    bool outgrown; /* a fixed part of the plan is full: nothing of it may be used */
+    bool starved;  /* there was no memory for a message: the plan is no good without it */
 };
 
 /* The step's row to read; NEED_STEP when it is neither planned nor loaded, UNREADABLE when there is
  * none, or none that can be read. */
 enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_step **ret_step);
+/* NEED_STEP with all of them that draft_look would ask for one by one. */
+enum rv_verdict draft_want(struct draft *d, const uint32_t *numbers, size_t count);
 /* The step's row to change. Marks the task as changed. */
 enum rv_verdict draft_step(struct draft *d, uint32_t number, struct rv_step **ret_step);
 /* A new row with the next number. */

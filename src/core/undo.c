@@ -14,7 +14,7 @@
 #include "base/time.h"
 
 /* One decision pops at most so many steps that need no compensation; the rest is due at once. */
-enum { UNDO_POPS_MAX = RV_PLAN_STEPS_MAX / 2 };
+enum { UNDO_POPS_MAX = 32 };
 
 void undo_chain(struct draft *d, struct rv_step *step)
 {
@@ -38,16 +38,27 @@ void undo_chain(struct draft *d, struct rv_step *step)
     }
 }
 
+/* A step that nothing will go on with: its row changes only if there is something to undo. */
+static enum rv_verdict chain_left(struct draft *d, uint32_t number)
+{
+    const struct rv_step *seen;
+    struct rv_step *step;
+    RV_TRY(draft_look(d, number, &seen));
+    if (seen->effect == RV_EFFECT_NONE || seen->chained || seen->direction != RV_FORWARD)
+        return RV_DECIDED;
+    RV_TRY(draft_step(d, number, &step));
+    undo_chain(d, step);
+    return RV_DECIDED;
+}
+
 enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop *stop,
                                      const struct rv_step *raiser)
 {
+    RV_TRY(draft_want(d, stop->abandoned, stop->abandoned_count));
     for (uint32_t i = 0; i < stop->abandoned_count; i++) {
-        struct rv_step *step;
         if (raiser != NULL && raiser->number == stop->abandoned[i])
             continue;
-        RV_TRY(draft_step(d, stop->abandoned[i], &step));
-        if (step->effect != RV_EFFECT_NONE && !step->chained && step->direction == RV_FORWARD)
-            undo_chain(d, step);
+        RV_TRY(chain_left(d, stop->abandoned[i]));
     }
     return RV_DECIDED;
 }
@@ -74,15 +85,15 @@ enum rv_verdict undo_chain_unfinished(struct draft *d, const struct rv_step *ste
     uint32_t count;
     RV_TRY(advance_env(d, RV_FORWARD, 0, &env));
     RV_TRY(advance_error(rv_flow_unfinished(&env, step->frames, &numbers, &count)));
+    RV_TRY(draft_want(d, numbers, count));
     for (uint32_t i = 0; i < count; i++) {
-        struct rv_step *other;
+        const struct rv_step *other;
         if (numbers[i] == step->number)
             continue;
-        RV_TRY(draft_step(d, numbers[i], &other));
+        RV_TRY(draft_look(d, numbers[i], &other));
         if (other->direction != RV_FORWARD)
             return RV_UNREADABLE;
-        if (other->effect != RV_EFFECT_NONE && !other->chained)
-            undo_chain(d, other);
+        RV_TRY(chain_left(d, numbers[i]));
     }
     return RV_DECIDED;
 }

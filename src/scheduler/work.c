@@ -186,6 +186,30 @@ enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t n
     return err == RV_OK ? work_check(s, work) : err;
 }
 
+/* The steps that a decision asks for. */
+static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
+                                   const struct rv_plan *plan)
+{
+    size_t count = plan->more_count + 1;
+    if (count == 1)
+        return work_step_load(s, work, plan->wanted);
+    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, count);
+    const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
+    if (ids == NULL || rows == NULL)
+        return RV_ERR_MEMORY;
+    ids[0] = (struct rv_step_id){work->id, plan->wanted};
+    for (size_t i = 1; i < count; i++)
+        ids[i] = (struct rv_step_id){work->id, plan->more[i - 1]};
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, ids, count, rows);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        if (rows[i] == NULL)
+            err = RV_ERR_NOT_FOUND;
+        else if (work_step(work, rows[i]->number) == NULL)
+            err = work_step_add(s, work, rows[i]);
+    }
+    return err == RV_OK ? work_check(s, work) : err;
+}
+
 enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
 {
     struct work *end = s->batch.works;
@@ -348,7 +372,8 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
     park.u.park.message = work->broken
                               ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s",
                                                 work->broken)
-                              : RV_STR("its rows and its definition do not fit together");
+                              : RV_STR("its rows and its definition do not fit together, or are "
+                                       "more than one decision may change");
     struct rv_view view;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     enum rv_err err = plan ? view_of(s, work, 0, &view) : RV_ERR_MEMORY;
@@ -380,7 +405,7 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
                 work_offer(s, work);
             return err;
         case RV_NEED_STEP:
-            err = work_step_load(s, work, ret_plan->wanted);
+            err = work_steps_load(s, work, ret_plan);
             break;
         case RV_NEED_ATTEMPTS:
             err = work_attempts_load(s, work, command->step);

@@ -233,10 +233,31 @@ static enum rv_err test_retry(struct rv_flow *flow, const struct rv_retry *retry
     return RV_OK;
 }
 
+/* What all open scopes keep is settled in one decision when they are left. */
+static enum rv_err check_kept(struct rv_flow *flow)
+{
+    size_t kept = 0;
+    for (const struct rv_record *record = flow->top; record != NULL; record = record->outer)
+        kept += record->unfinished.count;
+    if (kept <= RV_UNFINISHED_STEPS_MAX)
+        return RV_OK;
+    flow->fatal = true;
+    struct rv_str detail = rv_arena_printf(
+        flow->arena,
+        "a try is retried, and more than %d steps in it have failed and were not "
+        "completed",
+        RV_UNFINISHED_STEPS_MAX);
+    return detail.at == NULL ? rv_flow_full(flow)
+                             : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
+                                                      "Too many steps are left unfinished", detail);
+}
+
 static enum rv_err begin_retry(struct rv_flow *flow, int64_t delay_ms)
 {
     struct rv_record *record = flow->top;
     enum rv_err err = rv_flow_keep(flow, &record->unfinished, &flow->pending);
+    if (err == RV_OK)
+        err = check_kept(flow);
     if (err != RV_OK)
         return err;
     record->retries++;
