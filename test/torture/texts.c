@@ -287,7 +287,7 @@ static const char rich[] =
     "input: {from: '${ {order: .} }'}\n"
     "output: {as: '${ .end }'}\n"
     "do:\n"
-    "  - start: {set: {n: 1, text: 'a ${ .order.id } b', list: [1, {k: '${ .order }'}]}}\n"
+    "  - start: {set: {n: 1, text: '${ \"a \\(.order.id) b\" }', list: [1, {k: '${ .order }'}]}}\n"
     "  - ask:\n"
     "      if: '${ .n > 0 }'\n"
     "      call: inventory\n"
