@@ -1,6 +1,7 @@
-/* The api's thread: one epoll set with three kinds of descriptors in it. libmicrohttpd's own epoll
- * descriptor (something to read or write somewhere), the event by which other threads say that
- * calls came back, and every connection once more, only to learn when its peer has closed. */
+/* The api's thread: one epoll set with four kinds of descriptors in it. The epoll descriptors of
+ * libmicrohttpd's daemons (something to read or write somewhere), the socket that listens, the event
+ * by which other threads say that calls came back, and every connection once more, only to learn
+ * when its peer has closed. */
 #include "api/api_priv.h"
 
 #include "base/assert.h"
@@ -19,6 +20,7 @@ enum {
     EVENTS_MAX = 256,
     FINISHED_MAX = 256,
     PATIENCE_MS = 60000,
+    CONNECTIONS_MAX = 20000,
     SWEEP_MS = 1000, /* how late a slow client may be found */
     BACKLOG = 4096
 };
@@ -62,8 +64,7 @@ static void slow_end(struct rv_api *api, int64_t now)
 
 static int wait_ms(const struct rv_api *api, int64_t now)
 {
-    unsigned long long daemon_ms = SWEEP_MS;
-    if (MHD_get_timeout(api->daemon, &daemon_ms) == MHD_YES && daemon_ms == 0)
+    if (rv_lanes_due(api))
         return 0;
     int64_t most = atomic_load(&api->closing) ? 10 : SWEEP_MS;
     if (api->first != NULL && api->first->since + api->options.patience_ms - now < most)
@@ -73,24 +74,32 @@ static int wait_ms(const struct rv_api *api, int64_t now)
     return most > 0 ? (int)most : 0;
 }
 
+/* NULL: the event is not a lane's. */
+static struct lane *lane_of(struct rv_api *api, void *about)
+{
+    for (size_t i = 0; i < RV_LANES; i++)
+        if (about == &api->lanes[i])
+            return &api->lanes[i];
+    return NULL;
+}
+
 static void events_take(struct rv_api *api, int64_t now)
 {
     struct epoll_event events[EVENTS_MAX];
     int count = epoll_wait(api->epoll_fd, events, EVENTS_MAX, wait_ms(api, now));
     rv_assert(count >= 0 || errno == EINTR);
     for (int i = 0; i < count; i++) {
-        if (events[i].data.ptr == &api->event_fd)
+        void *about = events[i].data.ptr;
+        struct lane *lane = lane_of(api, about);
+        if (lane != NULL)
+            lane->due = true;
+        else if (about == &api->event_fd)
             event_take(api);
-        else if (events[i].data.ptr != &api->daemon)
-            rv_http_left(api, events[i].data.ptr);
+        else if (about == &api->listen_fd)
+            rv_lanes_accept(api);
+        else
+            rv_http_left(api, about);
     }
-}
-
-static void listening_end(struct rv_api *api)
-{
-    int fd = MHD_quiesce_daemon(api->daemon);
-    if (fd != MHD_INVALID_SOCKET)
-        close(fd);
 }
 
 /* Nothing is left to do, or nobody takes what is left. */
@@ -106,18 +115,15 @@ static bool thread_done(const struct rv_api *api, int64_t now, int64_t *last_bus
 static void thread_run(void *self)
 {
     struct rv_api *api = self;
-    bool listening = true;
     int64_t now = rv_clock_mono_ms();
     int64_t last_busy = now;
     while (!thread_done(api, now, &last_busy)) {
         events_take(api, now);
         finished_take(api);
         rv_backup_go_on(api, rv_clock_mono_ms());
-        if (listening && atomic_load(&api->draining)) {
-            listening_end(api);
-            listening = false;
-        }
-        MHD_run(api->daemon);
+        if (atomic_load(&api->draining))
+            rv_lanes_deafen(api);
+        rv_lanes_run(api);
         now = rv_clock_mono_ms();
         slow_end(api, now);
     }
@@ -132,19 +138,6 @@ static enum rv_err epoll_open(struct rv_api *api)
         return RV_ERR_IO;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &api->event_fd};
     return epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, api->event_fd, &event) == 0 ? RV_OK : RV_ERR_IO;
-}
-
-static enum rv_err daemon_open(struct rv_api *api)
-{
-    if (rv_http_start(api) != RV_OK)
-        return RV_ERR_IO;
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(api->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &api->daemon};
-    if (info != NULL && epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) == 0 &&
-        rv_thread_start(&api->thread, "api", thread_run, api) == RV_OK)
-        return RV_OK;
-    MHD_stop_daemon(api->daemon);
-    return RV_ERR_IO;
 }
 
 static void api_free(struct rv_api *api)
@@ -176,12 +169,16 @@ enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **re
     rv_mailbox_join(options->mailbox, &api->maker);
     rv_parser_init(&api->parser);
     api->parser.egress = options->egress;
+    if (api->options.connections_max == 0)
+        api->options.connections_max = CONNECTIONS_MAX;
+    api->listen_fd = options->listen_fd;
     enum rv_err err = epoll_open(api);
-    if (err != RV_OK)
-        close(options->listen_fd);
-    else
-        err = daemon_open(api);
+    if (err == RV_OK)
+        err = rv_lanes_open(api);
+    if (err == RV_OK && rv_thread_start(&api->thread, "api", thread_run, api) != RV_OK)
+        err = RV_ERR_IO;
     if (err != RV_OK) {
+        rv_lanes_close(api);
         api_free(api);
         return err;
     }
@@ -207,7 +204,7 @@ void rv_api_close(struct rv_api *api, int64_t grace_ms)
     atomic_store(&api->closing, true);
     rv_api_wake(api);
     rv_thread_join(&api->thread);
-    MHD_stop_daemon(api->daemon);
+    rv_lanes_close(api);
     api_free(api);
 }
 

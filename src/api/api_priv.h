@@ -16,10 +16,20 @@
 
 struct exchange;
 
+enum { RV_LANES = 16 };
+
+/* Some of the connections (lane.c). */
+struct lane {
+    struct rv_api *api;
+    struct MHD_Daemon *daemon;
+    bool due; /* to be run */
+};
+
 /* One TCP connection. In the list of its api while it owes us progress: it rests, sends, or takes
  * an answer; not while its call is with the scheduler. The one that owes longest comes first. */
 struct connection {
     struct rv_api *api;
+    struct lane *lane;
     int fd;    /* borrowed: libmicrohttpd closes it */
     bool left; /* the peer has closed its side */
     bool listed;
@@ -65,7 +75,10 @@ struct exchange {
 
 struct rv_api {
     struct rv_api_options options;
-    struct MHD_Daemon *daemon;
+    struct lane lanes[RV_LANES];
+    size_t lane_next;
+    int listen_fd; /* -1: nobody is let in any more */
+    bool listens;  /* it is looked at */
     struct rv_thread thread;
     int epoll_fd;
     int event_fd;              /* another thread has something for us */
@@ -93,8 +106,21 @@ struct rv_api {
 /* api.c: ends the wait of the api's thread. */
 void rv_api_wake(struct rv_api *api);
 
+/* lane.c */
+RV_CHECK enum rv_err rv_lanes_open(struct rv_api *api);
+void rv_lanes_close(struct rv_api *api);
+/* Nobody is let in from now on. */
+void rv_lanes_deafen(struct rv_api *api);
+/* Lets in who waits; a connection was closed, so that there is room for one. */
+void rv_lanes_accept(struct rv_api *api);
+void rv_lanes_left(struct rv_api *api);
+bool rv_lanes_due(const struct rv_api *api);
+void rv_lanes_run(struct rv_api *api);
+/* The suspended connection goes on when its lane is run. */
+void rv_lane_resume(struct exchange *exchange);
+
 /* http.c */
-RV_CHECK enum rv_err rv_http_start(struct rv_api *api);
+RV_CHECK enum rv_err rv_http_start(struct lane *lane);
 /* The call came back: makes the answer and wakes the connection; the daemon must run after it. */
 void rv_http_finished(struct rv_api *api, struct rv_call *call);
 /* The socket's peer has closed. */

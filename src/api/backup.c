@@ -29,7 +29,7 @@ void rv_backup_go_on(struct rv_api *api, int64_t now)
 {
     if (api->resting == NULL || now < api->rest_until)
         return;
-    MHD_resume_connection(api->resting->http);
+    rv_lane_resume(api->resting);
     api->resting = NULL;
 }
 

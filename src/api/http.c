@@ -22,7 +22,6 @@ enum {
     BODIES_BYTES_MAX = 256 * 1024 * 1024, /* of all bodies that are being received */
     BODY_BYTES_SMALL = 16 * 1024,         /* has room also when large ones have taken all of that */
     EXCHANGES_KEPT = 256,
-    CONNECTIONS_MAX = 20000,
     /* Of one connection: head of the request and of the answer, and what is read at once of a body.
      * libmicrohttpd clears all of it after each request, so a parked poll holds all of it. */
     HEADS_BYTES = 5 * 1024
@@ -64,13 +63,15 @@ void rv_http_list(struct connection *connection, int64_t now)
 static void connection_notify(void *self, struct MHD_Connection *http, void **context,
                               enum MHD_ConnectionNotificationCode code)
 {
-    struct rv_api *api = self;
+    struct lane *lane = self;
+    struct rv_api *api = lane->api;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         struct connection *connection = *context;
         if (connection != NULL) {
             rv_http_unlist(connection);
             api->counts.connections--;
         }
+        rv_lanes_left(api);
         free(connection);
         *context = NULL;
         return;
@@ -84,6 +85,7 @@ static void connection_notify(void *self, struct MHD_Connection *http, void **co
     api->counts.connections_taken++;
     api->counts.connections++;
     connection->api = api;
+    connection->lane = lane;
     connection->fd = info->connect_fd;
     int one = 1;
     (void)setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -435,7 +437,7 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
     }
     exchange->stage = STAGE_ANSWERED;
     rv_http_list(exchange->connection, rv_clock_mono_ms());
-    MHD_resume_connection(exchange->http);
+    rv_lane_resume(exchange);
 }
 
 void rv_http_stamp(struct rv_api *api, struct exchange *exchange)
@@ -636,27 +638,27 @@ static size_t unescape_nothing(void *self, struct MHD_Connection *http, char *te
     return strlen(text);
 }
 
-enum rv_err rv_http_start(struct rv_api *api)
+enum rv_err rv_http_start(struct lane *lane)
 {
+    struct rv_api *api = lane->api;
     static char versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
     const struct rv_api_options *options = &api->options;
-    unsigned connections = options->connections_max;
     bool tls = options->tls_cert != NULL;
     struct MHD_OptionItem secure[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)options->tls_cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options->tls_key},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, versions},
         {MHD_OPTION_END, 0, NULL}};
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
-    api->daemon = MHD_start_daemon(
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+                     MHD_USE_NO_LISTEN_SOCKET;
+    lane->daemon = MHD_start_daemon(
         tls ? flags | MHD_USE_TLS : flags, 0, NULL, NULL, request_step, api,
-        MHD_OPTION_LISTEN_SOCKET, options->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-        connections ? connections : (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        MHD_OPTION_CONNECTION_LIMIT, options->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         options->heads_bytes ? options->heads_bytes : (size_t)HEADS_BYTES,
         MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_URI_LOG_CALLBACK, target_read, api, MHD_OPTION_UNESCAPE_CALLBACK,
-        unescape_nothing, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, api,
+        unescape_nothing, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, lane,
         MHD_OPTION_NOTIFY_COMPLETED, request_completed, api, MHD_OPTION_ARRAY,
         tls ? secure : &secure[3], MHD_OPTION_END);
-    return api->daemon != NULL ? RV_OK : RV_ERR_IO;
+    return lane->daemon != NULL ? RV_OK : RV_ERR_IO;
 }
