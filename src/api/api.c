@@ -1,7 +1,7 @@
 /* The api's thread: one epoll set with four kinds of descriptors in it. The epoll descriptors of
- * libmicrohttpd's daemons (something to read or write somewhere), the socket that listens, the event
- * by which other threads say that calls came back, and every connection once more, only to learn
- * when its peer has closed. */
+ * libmicrohttpd's daemons (something to read or write somewhere), the socket that listens, the
+ * event by which other threads say that calls came back, and every connection once more, only to
+ * learn when its peer has closed. */
 #include "api/api_priv.h"
 
 #include "base/assert.h"

@@ -16,7 +16,7 @@
 
 struct exchange;
 
-enum { RV_LANES = 16 };
+enum { RV_LANES = 32 };
 
 /* Some of the connections (lane.c). */
 struct lane {

@@ -1,6 +1,6 @@
-/* The connections lie in several daemons of libmicrohttpd, all run by the api's thread: whenever one
- * connection is resumed, its daemon looks at all that are suspended, and thousands of parked polls
- * are. Connections are taken here and dealt out in turn. */
+/* The connections lie in several daemons of libmicrohttpd, all run by the api's thread: whenever
+ * one connection is resumed, its daemon looks at all that are suspended, and thousands of parked
+ * polls are. Connections are taken here and dealt out in turn. */
 #include "api/api_priv.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ void rv_lanes_deafen(struct rv_api *api)
     api->listen_fd = -1;
 }
 
-/* What is over the bound, or finds no descriptor, waits in the backlog for a connection to close. */
+/* What is over the bound, or finds no descriptor, waits in the backlog until one is closed. */
 void rv_lanes_accept(struct rv_api *api)
 {
     for (int i = 0; i < ACCEPTS_MAX && api->listens; i++) {

@@ -15,6 +15,7 @@ void agents_init(struct agents *agents, struct rv_hash_key key)
 {
     *agents = (struct agents){.hash_key = key, .limits_wake_at = INT64_MAX};
     rv_map_init(&agents->kinds_by_hash);
+    rv_map_init(&agents->instances);
     rv_map_init(&agents->held);
     rv_heap_init(&agents->seekers);
 }
@@ -81,6 +82,7 @@ void agents_done(struct agents *agents)
         agents->kinds = next;
     }
     rv_map_done(&agents->kinds_by_hash);
+    rv_map_done(&agents->instances);
     rv_map_done(&agents->held);
     rv_heap_done(&agents->seekers);
 }
@@ -113,18 +115,28 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
     return kind;
 }
 
-struct agent_instance *agents_instance_find(const struct agent_kind *kind, struct rv_str name)
+struct agent_instance *agents_instance_find(const struct agents *agents,
+                                            const struct agent_kind *kind, struct rv_str name)
 {
-    for (struct agent_instance *i = kind->instances; i != NULL; i = i->next)
-        if (rv_str_is(name, i->name))
-            return i;
-    return NULL;
+    const uint64_t *found = rv_map_find(&agents->instances, (uint64_t)(uintptr_t)kind,
+                                        rv_hash(agents->hash_key, name));
+    struct agent_instance *instance = found ? (struct agent_instance *)(uintptr_t)*found : NULL;
+    return instance && rv_str_is(name, instance->name) ? instance : NULL;
+}
+
+void agents_news(struct agents *agents, struct agent_instance *instance)
+{
+    if (instance->news || instance->parked_count == 0)
+        return;
+    instance->news = true;
+    instance->news_next = agents->news;
+    agents->news = instance;
 }
 
 struct agent_instance *agents_instance(struct agents *agents, struct agent_kind *kind,
                                        struct rv_str name)
 {
-    struct agent_instance *instance = agents_instance_find(kind, name);
+    struct agent_instance *instance = agents_instance_find(agents, kind, name);
     if (instance != NULL)
         return instance;
     instance = calloc(1, sizeof *instance);
@@ -132,8 +144,10 @@ struct agent_instance *agents_instance(struct agents *agents, struct agent_kind 
         return NULL;
     instance->name = text_new(name);
     instance->kind = kind;
-    if (instance->name == NULL) {
-        free(instance);
+    if (instance->name == NULL ||
+        rv_map_put(&agents->instances, (uint64_t)(uintptr_t)kind, rv_hash(agents->hash_key, name),
+                   (uint64_t)(uintptr_t)instance) != RV_OK) {
+        instance_free(instance);
         return NULL;
     }
     instance->next = kind->instances;
@@ -147,11 +161,14 @@ static void instances_forget(struct agents *agents, struct agent_kind *kind, int
     struct agent_instance **at = &kind->instances;
     while (*at != NULL) {
         struct agent_instance *instance = *at;
-        if (instance->held_count + instance->parked_count > 0 || instance->seen_at > before) {
+        if (instance->held_count + instance->parked_count > 0 || instance->news ||
+            instance->seen_at > before) {
             at = &instance->next;
             continue;
         }
         *at = instance->next;
+        rv_map_remove(&agents->instances, (uint64_t)(uintptr_t)kind,
+                      rv_hash(agents->hash_key, rv_str_of(instance->name)));
         instance_free(instance);
         agents->instances_count--;
     }
@@ -274,6 +291,7 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     instance->held_count++;
     kind->held_count++;
     delivery->held_count++;
+    agents_news(agents, instance);
     if (!ours)
         delivery->confirmed = true;
     return RV_OK;
@@ -337,6 +355,7 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
     if (live && step->attempt_state == RV_ATTEMPT_REVOKED && !held->revoked) {
         held->revoked = true;
         held->instance->cancels++;
+        agents_news(agents, held->instance);
     }
     circuit_see(kind, task, step, now);
     /* No failure is counted for a parked task: its attempt may never end. */

@@ -81,8 +81,11 @@ struct agent_instance {
     struct health health;
     uint32_t given; /* in the batch `given_in`: not held before its commit */
     uint64_t given_in;
+    struct pending_list parked; /* its parked polls, by `its_next`; borrowed */
     uint32_t parked_count;
     uint32_t cancels; /* revoked attempts that it was not told of */
+    bool news;        /* in the list of those whose parked polls are looked at after the commit */
+    struct agent_instance *news_next;
     struct held *held;
     struct delivery *deliveries; /* owned */
     struct agent_instance *next;
@@ -133,6 +136,8 @@ struct agents {
     struct rv_hash_key hash_key;
     struct agent_kind *kinds; /* owned */
     struct rv_map kinds_by_hash;
+    struct rv_map instances; /* (kind, hash of the name) -> struct agent_instance * */
+    struct agent_instance *news;
     struct rv_map held;     /* (task, number) -> struct held * */
     struct rv_heap seekers; /* (rank, poll, place): those that are compared (routing.c) */
     int64_t limits_next_at; /* when the records of limits are read again */
@@ -159,7 +164,10 @@ struct agent_instance *agents_instance(struct agents *agents, struct agent_kind 
 void agents_forget(struct agents *agents, int64_t now);
 /* Found, or NULL. */
 struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str name);
-struct agent_instance *agents_instance_find(const struct agent_kind *kind, struct rv_str name);
+struct agent_instance *agents_instance_find(const struct agents *agents,
+                                            const struct agent_kind *kind, struct rv_str name);
+/* There may be something for the polls of the instance that are parked. */
+void agents_news(struct agents *agents, struct agent_instance *instance);
 
 /* The step's row as committed: who holds it, does it wait for an agent. `ours`: this process has
  * just handed it out; else whether the answer arrived is not known here (decision 006). */

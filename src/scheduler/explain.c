@@ -71,10 +71,13 @@ static enum rv_err explain_ready(struct rv_scheduler *s, struct rv_arena *arena,
     return RV_OK;
 }
 
-static void explain_held(const struct agent_kind *kind, struct rv_explained *told)
+static void explain_held(const struct rv_scheduler *s, const struct agent_kind *kind,
+                         struct rv_explained *told)
 {
     const struct rv_step *step = told->step;
-    const struct agent_instance *holder = kind ? agents_instance_find(kind, step->instance) : NULL;
+    const struct agent_instance *holder = NULL;
+    if (kind != NULL)
+        holder = agents_instance_find(&s->agents, kind, step->instance);
     bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
     told->reason = revoked ? RV_WAIT_REVOKED : RV_WAIT_HELD;
     told->until = revoked ? step->complete_by : step->lease_until;
@@ -94,7 +97,7 @@ static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
     if (!rv_step_state_open(step->state)) {
         told->reason = RV_WAIT_OPERATOR;
     } else if (rv_attempt_state_live(step->attempt_state)) {
-        explain_held(kind, told);
+        explain_held(s, kind, told);
     } else if (task->suspended_at != 0) {
         told->reason = RV_WAIT_SUSPENDED;
     } else if (step->kind != RV_KIND_CALL) {

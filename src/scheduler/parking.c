@@ -64,6 +64,28 @@ static struct rv_task_id waited_for(const struct rv_call *call)
     return call->kind == RV_CALL_SHOW ? call->u.show.task : call->u.submit.items[0].task;
 }
 
+/* The instants of calls that were answered before are in the heap until they come: where they are
+ * more than the calls, it is made anew. */
+static enum rv_err parked_until_trim(struct rv_scheduler *s)
+{
+    enum { SPARE = 1024 };
+    struct rv_heap kept;
+    if (s->parked_until.count < 2 * s->parked_by_serial.count + SPARE)
+        return RV_OK;
+    rv_heap_init(&kept);
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; i < s->parked_by_serial.room && err == RV_OK; i++) {
+        const struct rv_map_slot *slot = &s->parked_by_serial.slots[i];
+        const struct pending *p = (const struct pending *)(uintptr_t)slot->value;
+        if (slot->used)
+            err = rv_heap_push(&kept, p->until, slot->a, 0);
+    }
+    rv_heap_done(err == RV_OK ? &s->parked_until : &kept);
+    if (err == RV_OK)
+        s->parked_until = kept;
+    return err;
+}
+
 enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
 {
     rv_assert(!p->parked);
@@ -74,7 +96,9 @@ enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
     if (wait_ms > RV_WAIT_MS_MAX)
         wait_ms = RV_WAIT_MS_MAX;
     p->until = s->batch.mono_now + wait_ms;
-    enum rv_err err = rv_map_put(&s->parked_by_serial, p->call->serial, 0, (uint64_t)(uintptr_t)p);
+    enum rv_err err = parked_until_trim(s);
+    if (err == RV_OK)
+        err = rv_map_put(&s->parked_by_serial, p->call->serial, 0, (uint64_t)(uintptr_t)p);
     if (err != RV_OK)
         return err;
     err = rv_heap_push(&s->parked_until, p->until, p->call->serial, 0);
@@ -117,9 +141,7 @@ void unpark(struct rv_scheduler *s, struct pending *p)
     p->parked = false;
     rv_map_remove(&s->parked_by_serial, p->call->serial, 0);
     if (p->poll != NULL) {
-        pending_unlink(&p->kind->parked, p);
-        p->kind->parked_count--;
-        p->instance->parked_count--;
+        poll_unpark(s, p);
         return;
     }
     struct rv_task_id task = waited_for(p->call);
@@ -175,14 +197,16 @@ void parked_expire(struct rv_scheduler *s)
     }
 }
 
-static void left_note(struct pending_list *calls, uint64_t serial)
+static enum rv_err serials_enter(struct rv_scheduler *s, const struct pending_list *calls)
 {
-    for (struct pending *p = calls->first; p != NULL; p = p->next)
-        p->left = p->left || p->call->serial == serial;
+    enum rv_err err = RV_OK;
+    for (struct pending *p = calls->first; p != NULL && err == RV_OK; p = p->next)
+        err = rv_map_put(&s->batch.by_serial, p->call->serial, 0, (uint64_t)(uintptr_t)p);
+    return err;
 }
 
 /* It may be in this very batch, or carried into the next one: steps are handed out, and calls are
- * parked, only after this. */
+ * parked, only after this. Without memory to find it, it parks, and nobody hears its answer. */
 void call_left(struct rv_scheduler *s, uint64_t serial)
 {
     const uint64_t *found = rv_map_find(&s->parked_by_serial, serial, 0);
@@ -190,19 +214,21 @@ void call_left(struct rv_scheduler *s, uint64_t serial)
         finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
         return;
     }
-    left_note(&s->batch.calls, serial);
-    left_note(&s->carried, serial);
+    if (s->batch.by_serial.count == 0 &&
+        (serials_enter(s, &s->carried) != RV_OK || serials_enter(s, &s->batch.calls) != RV_OK))
+        return;
+    found = rv_map_find(&s->batch.by_serial, serial, 0);
+    if (found != NULL)
+        ((struct pending *)(uintptr_t)*found)->left = true;
 }
 
+/* What is taken out of the map moves others towards the slot that is looked at, never behind it. */
 void parked_finish_all(struct rv_scheduler *s)
 {
-    while (s->parked_by_serial.count > 0) {
-        size_t i = 0;
-        while (!s->parked_by_serial.slots[i].used)
-            i++;
-        finish(s, (struct pending *)(uintptr_t)s->parked_by_serial.slots[i].value, RV_OK,
-               RV_STR_NONE);
-    }
+    struct rv_map *parked = &s->parked_by_serial;
+    for (size_t i = 0; parked->count > 0; i++)
+        while (parked->slots[i].used)
+            finish(s, (struct pending *)(uintptr_t)parked->slots[i].value, RV_OK, RV_STR_NONE);
 }
 
 static void waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task)

@@ -57,9 +57,9 @@ static void boot_leave(struct agent_instance *instance)
 static void parked_leave(struct rv_scheduler *s, const struct pending *p)
 {
     struct pending *next;
-    for (struct pending *other = p->kind->parked.first; other != NULL; other = next) {
-        next = other->next;
-        if (other->instance == p->instance && other->boot != p->boot)
+    for (struct pending *other = p->instance->parked.first; other != NULL; other = next) {
+        next = other->its_next;
+        if (other->boot != p->boot)
             finish(s, other, RV_OK, RV_STR_NONE);
     }
 }
@@ -126,14 +126,15 @@ static bool poll_is_heard(const struct agent_instance *instance, uint64_t poll)
     return false;
 }
 
-static struct pending *parked_copy(const struct pending *p, struct rv_str poll)
+static struct pending *parked_copy(const struct rv_scheduler *s, const struct pending *p,
+                                   struct rv_str poll)
 {
     if (p->instance->parked_count == 0)
         return NULL;
-    for (struct pending *other = p->kind->parked.first; other != NULL; other = other->next)
-        if (other->instance == p->instance && rv_str_eq(other->poll->poll, poll))
-            return other;
-    return NULL;
+    const uint64_t *found = rv_map_find(&s->parked_polls, (uint64_t)(uintptr_t)p->instance,
+                                        rv_hash(s->agents.hash_key, poll));
+    struct pending *other = found ? (struct pending *)(uintptr_t)*found : NULL;
+    return other && rv_str_eq(other->poll->poll, poll) ? other : NULL;
 }
 
 /* It has the answer to a poll that never came here: it was with another server in between, which it
@@ -158,7 +159,7 @@ static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str p
     for (size_t i = 0; i < POLLS_SEEN; i++)
         if (p->instance->polls_seen[i] == hash)
             p->instance->polls_heard[i] = true;
-    struct pending *copy = parked_copy(p, poll);
+    struct pending *copy = parked_copy(s, p, poll);
     if (copy != NULL)
         finish(s, copy, RV_OK, RV_STR_NONE);
 }
@@ -205,6 +206,8 @@ enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *wo
     const struct rv_step *row = work_step(work, step);
     p->matched[p->matched_count++] = (struct matched){work, step, row->token, repeat};
     p->matched_bytes += row->input.len;
+    if (p->parked)
+        agents_news(&s->agents, p->instance);
     return RV_OK;
 }
 
@@ -239,7 +242,7 @@ static void poll_twins(struct rv_scheduler *s, struct pending *p)
     instance->asks = p;
     instance->asks_in = s->batch.turn;
     for (struct pending *other = p->asked_before; other != NULL; other = other->asked_before)
-        if (rv_str_eq(other->poll->poll, p->poll->poll))
+        if (other->name == p->name && rv_str_eq(other->poll->poll, p->poll->poll))
             other->poll->max = 0, other->poll->wait_ms = 0;
 }
 
@@ -249,12 +252,13 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     p->instance = p->kind ? agents_instance(&s->agents, p->kind, p->poll->instance) : NULL;
     if (p->instance == NULL)
         return RV_ERR_MEMORY;
+    p->name = rv_hash(s->agents.hash_key, p->poll->poll);
     poll_twins(s, p);
     if (p->admitted)
         return RV_OK;
     p->instance->seen_at = s->batch.now;
     /* The same poll is parked here: its first connection is dead. */
-    struct pending *same = parked_copy(p, p->poll->poll);
+    struct pending *same = parked_copy(s, p, p->poll->poll);
     if (same != NULL)
         finish(s, same, RV_OK, RV_STR_NONE);
     for (size_t i = 0; i < p->poll->confirm_count; i++)
@@ -269,10 +273,9 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     enum rv_err err = poll_boot(s, p);
     bool newest = p->boot ==
                   p->instance->boot; /* else it comes late, from a process that is gone */
-    uint64_t poll = rv_hash(s->agents.hash_key, p->poll->poll);
-    if (err == RV_OK && newest && !poll_is_overtaken(p->instance, poll))
+    if (err == RV_OK && newest && !poll_is_overtaken(p->instance, p->name))
         err = poll_lost(s, p);
-    p->heard = poll_is_heard(p->instance, poll);
+    p->heard = poll_is_heard(p->instance, p->name);
     /* What it took it gets again even if it seems to be left behind: its attempts are open. */
     if (err == RV_OK)
         err = poll_repeat(s, p);
@@ -440,18 +443,65 @@ static void poll_finish(struct rv_scheduler *s, struct pending *p)
     finish(s, p, p->unanswerable ? RV_ERR_MEMORY : RV_OK, RV_STR_NONE);
 }
 
+static void its_append(struct pending_list *list, struct pending *p)
+{
+    p->its_next = NULL;
+    p->its_prev = list->last;
+    if (list->last != NULL)
+        list->last->its_next = p;
+    else
+        list->first = p;
+    list->last = p;
+}
+
+static void its_unlink(struct pending_list *list, struct pending *p)
+{
+    if (p->its_prev != NULL)
+        p->its_prev->its_next = p->its_next;
+    else
+        list->first = p->its_next;
+    if (p->its_next != NULL)
+        p->its_next->its_prev = p->its_prev;
+    else
+        list->last = p->its_prev;
+    p->its_next = p->its_prev = NULL;
+}
+
+static void poll_unname(struct rv_scheduler *s, const struct pending *p)
+{
+    uint64_t instance = (uint64_t)(uintptr_t)p->instance;
+    const uint64_t *named = rv_map_find(&s->parked_polls, instance, p->name);
+    if (named != NULL && *named == (uint64_t)(uintptr_t)p)
+        rv_map_remove(&s->parked_polls, instance, p->name);
+}
+
 static void poll_park(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
-    enum rv_err err = park(s, p, p->poll->wait_ms);
+    enum rv_err err = rv_map_put(&s->parked_polls, (uint64_t)(uintptr_t)p->instance, p->name,
+                                 (uint64_t)(uintptr_t)p);
+    if (err == RV_OK)
+        err = park(s, p, p->poll->wait_ms);
     if (err != RV_OK) {
         struct rv_str many = RV_STR("too many parked polls: raise `max` and use fewer connections");
+        poll_unname(s, p);
         finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
         return;
     }
     pending_append(&p->kind->parked, p);
+    its_append(&p->instance->parked, p);
     p->kind->parked_count++;
     p->instance->parked_count++;
+    agents_news(&s->agents, p->instance);
+}
+
+void poll_unpark(struct rv_scheduler *s, struct pending *p)
+{
+    poll_unname(s, p);
+    pending_unlink(&p->kind->parked, p);
+    its_unlink(&p->instance->parked, p);
+    p->kind->parked_count--;
+    p->instance->parked_count--;
 }
 
 void poll_act(struct rv_scheduler *s, struct pending *p)
@@ -475,18 +525,37 @@ void poll_act(struct rv_scheduler *s, struct pending *p)
     poll_park(s, p);
 }
 
+static void instance_act_parked(struct rv_scheduler *s, struct agent_instance *instance)
+{
+    struct pending *next;
+    for (struct pending *p = instance->parked.first; p != NULL; p = next) {
+        next = p->its_next;
+        bool anything = p->matched_count > 0 || instance->cancels > 0;
+        bool filled = anything && poll_fill(s, p);
+        p->unanswerable = p->unanswerable || was_given(p);
+        if (filled || p->unanswerable)
+            poll_finish(s, p);
+    }
+}
+
 void polls_act_parked(struct rv_scheduler *s)
 {
-    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
-        struct pending *next;
-        for (struct pending *p = kind->parked.first; p != NULL; p = next) {
-            next = p->next;
-            bool anything = p->matched_count > 0 || p->instance->cancels > 0;
-            bool filled = anything && poll_fill(s, p);
-            p->unanswerable = p->unanswerable || was_given(p);
-            if (filled || p->unanswerable)
-                poll_finish(s, p);
-        }
+    struct agent_instance *instance = s->agents.news;
+    s->agents.news = NULL;
+    while (instance != NULL) {
+        struct agent_instance *next = instance->news_next;
+        instance->news = false;
+        instance_act_parked(s, instance);
+        if (instance->cancels > 0) /* no memory to tell them */
+            agents_news(&s->agents, instance);
+        instance = next;
     }
     limits_again(s);
+}
+
+void polls_unmatch_parked(struct rv_scheduler *s)
+{
+    for (struct agent_instance *i = s->agents.news; i != NULL; i = i->news_next)
+        for (struct pending *p = i->parked.first; p != NULL; p = p->its_next)
+            poll_unmatch(s, p);
 }

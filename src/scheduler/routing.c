@@ -166,6 +166,8 @@ static enum rv_err match_kind(struct rv_scheduler *s, struct agent_kind *kind)
     s->agents.seekers.count = 0;
     while (err == RV_OK && kind->ready.count > 0 && !kind->limit.holds) {
         struct rv_heap_entry entry;
+        if ((line.asking == NULL && line.parked == NULL) || !limit_lets(s, kind))
+            return RV_OK;
         err = line_join(s, kind, &line);
         if (err != RV_OK || s->agents.seekers.count == 0)
             return err;

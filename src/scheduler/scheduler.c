@@ -54,7 +54,9 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
     rv_map_init(&s->parked_by_serial);
+    rv_map_init(&s->parked_polls);
     rv_map_init(&s->batch.works_by_id);
+    rv_map_init(&s->batch.by_serial);
     enum rv_err err = alerts_init(s);
     if (err == RV_OK)
         err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
@@ -94,7 +96,9 @@ void rv_scheduler_close(struct rv_scheduler *s)
     rv_map_done(&s->waiters);
     rv_heap_done(&s->parked_until);
     rv_map_done(&s->parked_by_serial);
+    rv_map_done(&s->parked_polls);
     rv_map_done(&s->batch.works_by_id);
+    rv_map_done(&s->batch.by_serial);
     rv_arena_done(&s->arena);
     free(s);
 }
@@ -486,9 +490,7 @@ static void again_soon(struct rv_scheduler *s)
 /* The store refused for now: nothing was written. Callers hear so; parked calls stay. */
 static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 {
-    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
-        for (struct pending *p = kind->parked.first; p != NULL; p = p->next)
-            poll_unmatch(s, p);
+    polls_unmatch_parked(s);
     deliveries_fail(s);
     struct rv_str why = err == RV_ERR_FULL
                             ? RV_STR("the disk of the state store is full: free some space; the "
@@ -608,6 +610,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->more_due = s->agents.recovering;
     if (s->batch.works_by_id.count > 0)
         rv_map_clear(&s->batch.works_by_id);
+    if (s->batch.by_serial.count > 0)
+        rv_map_clear(&s->batch.by_serial);
     s->batch.calls = s->carried;
     s->carried = (struct pending_list){NULL, NULL};
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)

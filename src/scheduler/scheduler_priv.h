@@ -98,6 +98,7 @@ struct pending {
     struct agent_kind *kind; /* of the poll */
     struct agent_instance *instance;
     uint64_t boot;           /* hash of the poll's boot id, once admitted */
+    uint64_t name;           /* hash of the poll's own */
     struct matched *matched; /* on the batch's arena */
     size_t matched_count;
     size_t matched_bytes;      /* of their inputs */
@@ -117,7 +118,9 @@ struct pending {
     unsigned tries;               /* batches in which a decision of it did not pass */
     struct pending *asking_next;  /* the next call of this batch that asks for the kind */
     struct pending *asked_before; /* the instance's poll before this one, in the same batch */
-    struct pending *next;         /* in the batch, or among the parked of its kind or task */
+    struct pending *its_next;     /* among the parked of its instance */
+    struct pending *its_prev;
+    struct pending *next; /* in the batch, or among the parked of its kind or task */
     struct pending *prev;
 };
 
@@ -173,6 +176,7 @@ struct batch {
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
     struct pending_list calls;
+    struct rv_map by_serial;      /* calls of the batch, once one of them may have left */
     const struct rv_task_id *due; /* taken from the supervisor's heap */
     size_t due_count;
     struct rv_workflow_row *publishes;
@@ -257,6 +261,7 @@ struct rv_scheduler {
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
     struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
     struct rv_map parked_by_serial; /* serial -> struct pending *, owned */
+    struct rv_map parked_polls;     /* (instance, hash of the poll) -> struct pending * */
     struct rv_call *finished;       /* answered in this batch, given back at its end */
     struct rv_call *finished_last;
     struct pending_list carried; /* to be decided again in the next batch */
@@ -522,6 +527,10 @@ void poll_unadmit(struct rv_scheduler *s, struct pending *p);
 void poll_unmatch(struct rv_scheduler *s, struct pending *p);
 void poll_act(struct rv_scheduler *s, struct pending *p);
 void polls_act_parked(struct rv_scheduler *s);
+/* The batch failed: the same for those that are parked. */
+void polls_unmatch_parked(struct rv_scheduler *s);
+/* A parked poll is one no more. */
+void poll_unpark(struct rv_scheduler *s, struct pending *p);
 
 /* parking.c */
 /* The call is decided again in the next batch, since a decision of it did not pass; false: that was
