@@ -102,7 +102,7 @@ class Receiver:
                 pass
 
         self.server = until(lambda: bound(address, Handler), f"{address} is free", 120)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self):
         self.server.shutdown()
