@@ -16,14 +16,38 @@ static bool cannot(struct ev *ev, const struct rv_json *args, const char *done)
                     value_kind(&args[1]), b.text, done);
 }
 
+/* Of a text the same digits with the other sign, so that no digit is lost. */
+bool number_negated(struct ev *ev, const struct rv_json *number, struct rv_json *ret)
+{
+    if (number->computed)
+        return *ret = rv_json_of_real(-number->u.real), true;
+    bool negative = number->u.text[0] == '-';
+    *ret = *number;
+    ret->len = negative ? number->len - 1 : number->len + 1;
+    if (negative)
+        return ret->u.text++, true;
+    char *text = ev_take(ev, ret->len);
+    if (text == NULL)
+        return false;
+    text[0] = '-';
+    memcpy(text + 1, number->u.text, number->len);
+    ret->u.text = text;
+    return true;
+}
+
+bool number_absolute(struct ev *ev, const struct rv_json *number, struct rv_json *ret)
+{
+    bool negative = number->computed ? signbit(number->u.real) : number->u.text[0] == '-';
+    return negative ? number_negated(ev, number, ret) : (*ret = *number, true);
+}
+
 bool native_negate(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
                    struct rv_json *ret)
 {
     (void)args;
     if (in->type != RV_JSON_NUMBER)
         return ev_raise(ev, "%s (%s) cannot be negated", value_kind(in), value_brief(in).text);
-    *ret = rv_json_of_real(-value_real(in));
-    return true;
+    return number_negated(ev, in, ret);
 }
 
 static bool add_objects(struct ev *ev, const struct rv_json *args, struct rv_json *ret)
@@ -258,15 +282,13 @@ MATH(native_log10, log10)
 MATH(native_exp, exp)
 MATH(native_exp2, exp2)
 
-/* Keeps the text of a number that is not negative. */
 bool native_abs(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
                 struct rv_json *ret)
 {
     (void)args;
     if (in->type != RV_JSON_NUMBER)
         return ev_raise(ev, "%s (%s) has no absolute value", value_kind(in), value_brief(in).text);
-    *ret = value_real(in) < 0 ? rv_json_of_real(-value_real(in)) : *in;
-    return true;
+    return number_absolute(ev, in, ret);
 }
 
 bool native_pow(struct ev *ev, const struct rv_json *in, const struct rv_json *args,

@@ -203,6 +203,10 @@ static inline double value_real(const struct rv_json *value)
     return value->computed ? value->u.real : rv_json_real(value);
 }
 
+/* arith.c: -number and its absolute value; digits that were written are kept. */
+bool number_negated(struct ev *ev, const struct rv_json *number, struct rv_json *ret);
+bool number_absolute(struct ev *ev, const struct rv_json *number, struct rv_json *ret);
+
 /* An object under construction: keys in the order of their first appearance, the last value of
  * each. Finds keys by hash once it is large. */
 struct object_builder {

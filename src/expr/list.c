@@ -3,8 +3,6 @@
 
 #include "expr/utf8_priv.h"
 
-#include <math.h>
-
 static bool is_container(const struct rv_json *value)
 {
     return value->type == RV_JSON_ARRAY || value->type == RV_JSON_OBJECT;
@@ -48,7 +46,7 @@ bool native_length(struct ev *ev, const struct rv_json *in, const struct rv_json
         return ev_raise(ev, "boolean (%s) has no length", value_brief(in).text);
     double length = in->type == RV_JSON_NULL ? 0 : in->len;
     if (in->type == RV_JSON_NUMBER)
-        length = fabs(value_real(in));
+        return number_absolute(ev, in, ret);
     if (in->type == RV_JSON_STRING)
         length = (double)utf8_count(value_str(in));
     *ret = rv_json_of_real(length);

@@ -24,8 +24,17 @@ static struct rv_str number_text(struct parser *p, struct rv_str literal)
     return (struct rv_str){bytes, len};
 }
 
-/* Up to 15 digits a double is exact enough to be written back the same; more digits stay text. */
+/* Up to 15 digits a double is exact enough to be written back the same, unless it is beyond the
+ * largest or smallest; any other literal stays text. */
 enum { DOUBLE_DIGITS = 15 };
+
+static struct rv_json number_value(struct rv_str text)
+{
+    struct rv_json number = {.type = RV_JSON_NUMBER, .len = (uint32_t)text.len, .u.text = text.at};
+    struct rv_json computed = rv_json_of_real(rv_json_real(&number));
+    bool same = text.len <= DOUBLE_DIGITS && rv_json_compare_numbers(&number, &computed) == 0;
+    return same ? computed : number;
+}
 
 struct node *parse_number(struct parser *p)
 {
@@ -33,11 +42,8 @@ struct node *parse_number(struct parser *p)
     struct rv_str text = number_text(p, p->token.text);
     if (text.at == NULL)
         return parse_full(p);
-    struct rv_json value = {.type = RV_JSON_NUMBER, .len = (uint32_t)text.len, .u.text = text.at};
-    if (text.len <= DOUBLE_DIGITS)
-        value = rv_json_of_real(rv_json_real(&value));
     parse_advance(p);
-    return node_const(p, offset, value);
+    return node_const(p, offset, number_value(text));
 }
 
 /* What an interpolated value is turned into text by: @text, or the format before the string. */

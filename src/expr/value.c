@@ -161,16 +161,19 @@ static bool compare_objects(struct ev *ev, const struct rv_json *a, const struct
     return go;
 }
 
+static int compare_reals(double x, double y)
+{
+    return x < y ? -1 : x > y;
+}
+
 /* A number that is none comes before all numbers, itself included (jq manual, nan). */
 static int compare_numbers(const struct rv_json *a, const struct rv_json *b)
 {
-    double x = value_real(a);
-    double y = value_real(b);
-    if (isnan(x))
+    if (a->computed && isnan(a->u.real))
         return -1;
-    if (isnan(y))
-        return 1;
-    return x < y ? -1 : x > y;
+    if (a->computed && b->computed && !isnan(b->u.real))
+        return compare_reals(a->u.real, b->u.real);
+    return rv_json_compare_numbers(a, b);
 }
 
 static bool compare_arrays(struct ev *ev, const struct rv_json *a, const struct rv_json *b,
@@ -200,7 +203,7 @@ bool value_compare(struct ev *ev, const struct rv_json *a, const struct rv_json 
         return ev_spend(ev, 1);
     if (a->type == RV_JSON_NUMBER) {
         *ret_order = compare_numbers(a, b);
-        return ev_spend(ev, 1);
+        return ev_spend(ev, 1 + (a->len + b->len) / 16);
     }
     if (a->type == RV_JSON_STRING) {
         *ret_order = rv_str_cmp(value_str(a), value_str(b));

@@ -2,6 +2,8 @@
  * tree may be shared, so a few hundred bytes on an arena can stand for 2^60 values. */
 #include "json/order_priv.h"
 
+#include <math.h>
+
 enum { TEXT_BYTES_PER_FUEL = 64 };
 
 /* `depth` is how many levels more are looked at. */
@@ -113,8 +115,7 @@ static bool values_equal(struct json_walk *walk, const struct rv_json *a, const 
     case RV_JSON_BOOL:
         return a->truth == b->truth;
     case RV_JSON_NUMBER:
-        return (is_text(a) && is_text(b) && texts_equal(a, b)) ||
-               rv_json_real(a) == rv_json_real(b);
+        return rv_json_compare_numbers(a, b) == 0 && !(a->computed && isnan(a->u.real));
     case RV_JSON_STRING:
         return texts_equal(a, b);
     case RV_JSON_ARRAY:
@@ -192,15 +193,6 @@ static int containers_compare(struct json_walk *walk, const struct rv_json *a,
     return order;
 }
 
-static int reals_compare(double a, double b)
-{
-    bool a_nan = a != a;
-    bool b_nan = b != b;
-    if (a_nan || b_nan)
-        return b_nan - a_nan;
-    return (a > b) - (a < b);
-}
-
 static int values_compare(struct json_walk *walk, const struct rv_json *a, const struct rv_json *b)
 {
     if (a->type != b->type)
@@ -213,7 +205,7 @@ static int values_compare(struct json_walk *walk, const struct rv_json *a, const
     case RV_JSON_BOOL:
         return a->truth - b->truth;
     case RV_JSON_NUMBER:
-        return reals_compare(rv_json_real(a), rv_json_real(b));
+        return rv_json_compare_numbers(a, b);
     case RV_JSON_STRING:
         return rv_str_cmp(rv_json_str(a), rv_json_str(b));
     case RV_JSON_ARRAY:

@@ -98,9 +98,14 @@ struct rv_json rv_json_of_int(struct rv_arena *arena, int64_t number);
 /* Borrows `text`, which must be valid UTF-8 and shorter than 4 GiB. */
 struct rv_json rv_json_of_str(struct rv_str text);
 
-/* Same type and same value: numbers by their doubles (or texts, if equal), objects whatever the
- * order of their members. NaN equals nothing. */
+/* Same type and same value: numbers as rv_json_compare_numbers, objects whatever the order of their
+ * members. NaN equals nothing. */
 bool rv_json_equal(const struct rv_json *a, const struct rv_json *b);
+/* < 0, 0 or > 0. A number is what it is written as: a text by all its digits, a computed one by
+ * those that rv_json_write gives it (an infinite one is beyond all texts). So different integers
+ * above 2^53 differ, and 1, 1.0 and 1e0 are the same. NaN comes before all others and equals
+ * itself. */
+int rv_json_compare_numbers(const struct rv_json *a, const struct rv_json *b);
 /* jq's total order: null < false < true < numbers < strings < arrays < objects (jq manual, sort);
  * NaN before all other numbers and equal to itself. */
 int rv_json_compare(const struct rv_json *a, const struct rv_json *b);

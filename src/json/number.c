@@ -262,6 +262,10 @@ struct rv_str json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYT
 {
     struct digits digits = {.at = "0", .count = 1};
     size_t len = 0;
+    if (json_is_written_as_int(real)) {
+        len = (size_t)snprintf(text, JSON_REAL_TEXT_BYTES, "%lld", (long long)real);
+        return (struct rv_str){text, len};
+    }
     if (signbit(real))
         text[len++] = '-';
     real = fabs(real);
@@ -269,4 +273,95 @@ struct rv_str json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYT
         digits = shortest_digits(real);
     len += digits_write(&digits, text + len);
     return (struct rv_str){text, len};
+}
+
+/* The significant digits of a text, from the first that is not 0. */
+struct digit_run {
+    const char *at;
+    const char *end;  /* of the digits and their point */
+    int64_t exponent; /* of the first digit */
+    int sign;         /* 0 when there is no digit but 0 */
+};
+
+static struct digit_run digit_run(struct rv_str text)
+{
+    struct digit_run run = {.at = text.at, .sign = 1};
+    const char *end = text.at + text.len;
+    if (*run.at == '-') {
+        run.sign = -1;
+        run.at++;
+    }
+    run.end = run.at;
+    while (run.end != end && *run.end != 'e' && *run.end != 'E')
+        run.end++;
+    const char *point = memchr(run.at, '.', (size_t)(run.end - run.at));
+    if (point == NULL)
+        point = run.end;
+    while (run.at != run.end && (*run.at == '0' || *run.at == '.'))
+        run.at++;
+    if (run.at == run.end)
+        return (struct digit_run){.at = run.end, .end = run.end};
+    run.exponent = run.at < point ? point - run.at - 1 : point - run.at;
+    if (run.end != end)
+        run.exponent += exponent_read(run.end + 1, end);
+    return run;
+}
+
+/* '0' when there is none left, as after the point of an integer. */
+static char digit_next(struct digit_run *run)
+{
+    if (run->at != run->end && *run->at == '.')
+        run->at++;
+    return run->at != run->end ? *run->at++ : '0';
+}
+
+static int texts_compare(struct rv_str a, struct rv_str b)
+{
+    struct digit_run x = digit_run(a);
+    struct digit_run y = digit_run(b);
+    if (x.sign != y.sign)
+        return x.sign < y.sign ? -1 : 1;
+    if (x.exponent != y.exponent)
+        return x.exponent < y.exponent ? -x.sign : x.sign;
+    while (x.at != x.end || y.at != y.end) {
+        char digit = digit_next(&x);
+        char other = digit_next(&y);
+        if (digit != other)
+            return digit < other ? -x.sign : x.sign;
+    }
+    return 0;
+}
+
+/* Of so few digits that no other such text has the same double, and the double is written alike:
+ * the doubles decide alone. */
+static bool is_short(const struct rv_json *number, double real)
+{
+    return number->computed || (number->len <= DBL_DIG && fabs(real) >= DBL_MIN &&
+                                fabs(real) <= (double)EXACT_INTEGER_MAX);
+}
+
+static struct rv_str number_text(const struct rv_json *number, char text[JSON_REAL_TEXT_BYTES])
+{
+    if (number->computed)
+        return json_text_of_real(number->u.real, text);
+    return (struct rv_str){number->u.text, number->len};
+}
+
+/* A text is never on the other side of a second one than its double is, and what a double is
+ * written as has that double: so the doubles decide unless they are equal. */
+int rv_json_compare_numbers(const struct rv_json *a, const struct rv_json *b)
+{
+    double x = rv_json_real(a);
+    double y = rv_json_real(b);
+    char a_text[JSON_REAL_TEXT_BYTES];
+    char b_text[JSON_REAL_TEXT_BYTES];
+    if (isnan(x) || isnan(y))
+        return (y != y) - (x != x);
+    if (x != y)
+        return x < y ? -1 : 1;
+    if (is_short(a, x) && is_short(b, y))
+        return 0;
+    if (isinf(x) && (a->computed || b->computed))
+        return a->computed == (x > 0) ? 1 : -1;
+    return texts_compare(number_text(a, a_text), number_text(b, b_text));
 }

@@ -73,7 +73,7 @@ static void write_number(struct rv_buf *buf, const struct rv_json *number)
     }
     if (isinf(real))
         real = real < 0 ? -DBL_MAX : DBL_MAX;
-    if (fabs(real) <= 1e17 && real == trunc(real) && (real != 0 || !signbit(real)))
+    if (json_is_written_as_int(real))
         rv_buf_add_int(buf, (int64_t)real);
     else
         rv_buf_add_str(buf, json_text_of_real(real, text));

@@ -145,6 +145,59 @@ static void trees_come_back(void **state)
     rv_arena_done(&arena);
 }
 
+/* Digits that are not all 0 in one of the ways to write them: 123e0, 12.3e1, 0.123e3, 1230e-1. */
+static struct rv_json written(struct rv_arena *arena, struct rv_prng *prng, const char *digits,
+                              size_t count, bool negative)
+{
+    size_t point = (size_t)rv_prng_below(prng, count + 1);
+    size_t zeros = (size_t)rv_prng_below(prng, 3);
+    struct rv_str text = rv_arena_printf(
+        arena, "%s%.*s%s%.*s%.*se%d", negative ? "-" : "", point == 0 ? 1 : (int)point,
+        point == 0 ? "0" : digits, point == count && zeros == 0 ? "" : ".", (int)(count - point),
+        digits + point, (int)zeros, "00", (int)(count - point));
+    struct rv_json value;
+    assert_int_equal(rv_json_parse(arena, text, DEPTH_MAX, &value, NULL), RV_OK);
+    return value;
+}
+
+/* Random integers of up to 40 digits, of which many have the same double: compared by their digits
+ * whatever way they are written, and a computed number by the digits that it is written with. */
+static void numbers_are_ordered_by_their_digits(void **state)
+{
+    (void)state;
+    struct rv_prng prng;
+    struct rv_arena arena;
+    struct rv_buf buf;
+    rv_prng_init(&prng, seed_of_run());
+    rv_arena_init(&arena, 0);
+    rv_buf_init(&buf, 1000);
+    for (int i = 0; i < 20000; i++) {
+        char a[40], b[40];
+        size_t count = 1 + (size_t)rv_prng_below(&prng, sizeof a);
+        for (size_t k = 0; k < count; k++)
+            a[k] = b[k] = (char)((k == 0 ? '1' : '0') + (int)rv_prng_below(&prng, 9));
+        if (rv_prng_below(&prng, 4) > 0)
+            b[count - 1 - rv_prng_below(&prng, count < 3 ? count : 3)] = '5';
+        bool negative = rv_prng_below(&prng, 2) == 1;
+        struct rv_json x = written(&arena, &prng, a, count, negative);
+        struct rv_json y = written(&arena, &prng, b, count, negative);
+        int right = memcmp(a, b, count) * (negative ? -1 : 1);
+        int order = rv_json_compare(&x, &y);
+        if ((order > 0) - (order < 0) != (right > 0) - (right < 0) ||
+            rv_json_equal(&x, &y) != (right == 0))
+            fail_msg("%.*s and %.*s: %d", (int)x.len, x.u.text, (int)y.len, y.u.text, order);
+        struct rv_json computed = rv_json_of_real(rv_json_real(&x)), read;
+        rv_buf_reset(&buf);
+        rv_json_write(&buf, &computed);
+        assert_int_equal(rv_json_parse(&arena, rv_buf_str(&buf), DEPTH_MAX, &read, NULL), RV_OK);
+        assert_true(rv_json_equal(&computed, &read));
+        assert_int_equal(rv_json_compare(&computed, &y), rv_json_compare(&read, &y));
+        rv_arena_reset(&arena);
+    }
+    rv_buf_done(&buf);
+    rv_arena_done(&arena);
+}
+
 /* Every beginning of a document, in a piece of memory that ends with it. */
 static void beginnings_are_no_documents(void **state)
 {
@@ -263,6 +316,7 @@ static void a_small_arena_bounds_the_reader_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_ordered_by_their_digits),
         cmocka_unit_test(trees_come_back),
         cmocka_unit_test(beginnings_are_no_documents),
         cmocka_unit_test(damaged_documents_are_told_alike),
