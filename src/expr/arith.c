@@ -131,14 +131,13 @@ bool native_subtract(struct ev *ev, const struct rv_json *in, const struct rv_js
     return true;
 }
 
-/* "ab" * 3; nothing for a count that is not above 0. A part of a time counts as a whole one only
- * below 1 (jq 1.6). */
+/* "ab" * 3; a part of a time does not count, and null is what a count below 0 gives (jq 1.7). */
 static bool repeat_string(struct ev *ev, const struct rv_json *text, double times,
                           struct rv_json *ret)
 {
-    if (!(times > 0))
+    if (!(times >= 0))
         return *ret = rv_json_null(), true;
-    double count = times < 1 ? 1 : floor(times);
+    double count = floor(times);
     double bytes = count * text->len;
     char *at = bytes < (double)UINT32_MAX ? ev_take(ev, (size_t)bytes + 1) : NULL;
     if (at == NULL)

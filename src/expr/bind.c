@@ -213,10 +213,9 @@ static bool parse_param(struct parser *p, struct function *function)
                    FUNCTION_PARAMS_MAX);
         return false;
     }
-    struct scope *scope = scope_push(p, by_value ? SCOPE_VARIABLE : SCOPE_CLOSURE, p->token.text);
-    if (scope == NULL)
+    if (scope_push(p, SCOPE_CLOSURE, p->token.text) == NULL ||
+        (by_value && scope_push(p, SCOPE_VARIABLE, p->token.text) == NULL))
         return false;
-    scope->callable = true;
     function->by_value[function->params_count++] = by_value;
     parse_advance(p);
     return true;

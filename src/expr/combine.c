@@ -71,6 +71,16 @@ static bool object_of(struct ev *ev, const struct node *node, const struct rv_js
     return true;
 }
 
+/* Value number `i` of an object's keys and values. The one of {"a"} is looked up by its key. */
+static bool member_one(struct ev *ev, const struct node *node, uint32_t i, const struct link *env,
+                       const struct rv_json *in, struct rv_json *values)
+{
+    if (node->v.kids[i] != NULL)
+        return eval_one(ev, node->v.kids[i], env, in, &values[i]);
+    ev->offset = node->v.kids[i - 1]->offset;
+    return value_index(ev, in, &values[i - 1], &values[i]);
+}
+
 bool one_object(struct ev *ev, const struct node *node, const struct link *env,
                 const struct rv_json *in, struct rv_json *ret)
 {
@@ -78,7 +88,7 @@ bool one_object(struct ev *ev, const struct node *node, const struct link *env,
     if (values == NULL)
         return false;
     for (uint32_t i = 0; i < node->count; i++)
-        if (!eval_one(ev, node->v.kids[i], env, in, &values[i]))
+        if (!member_one(ev, node, i, env, in, values))
             return false;
     return object_of(ev, node, values, ret);
 }
@@ -86,8 +96,10 @@ bool one_object(struct ev *ev, const struct node *node, const struct link *env,
 /* The first member is the outermost loop. Later values overwrite what an earlier round left. */
 static bool members_from(struct ev *ev, struct combine_sink *s)
 {
-    for (; s->next < s->node->count && s->node->v.kids[s->next]->single; s->next++)
-        if (!eval_one(ev, s->node->v.kids[s->next], s->env, &s->in->value, &s->values[s->next]))
+    const struct node *node = s->node;
+    for (; s->next < node->count && (!node->v.kids[s->next] || node->v.kids[s->next]->single);
+         s->next++)
+        if (!member_one(ev, node, s->next, s->env, &s->in->value, s->values))
             return false;
     if (s->next < s->node->count) {
         struct item plain = {s->in->value, NULL};
@@ -133,15 +145,15 @@ static bool call_from(struct ev *ev, const struct combine_sink *s)
     if (s->next == s->node->count)
         return eval_each(ev, function->body, s->callee, s->in, s->out);
     const struct node *kid = s->node->v.kids[s->next];
-    if (function->by_value[s->next]) {
-        struct combine_sink all = *s;
-        struct item plain = {s->in->value, NULL};
-        return eval_each(ev, kid, s->env, &plain, &all.sink);
-    }
     struct link bound = {.up = s->callee, .u.closure = {kid, s->env}};
     if (kid->op == OP_CLOSURE) /* passes its own parameter on: no chain that grows with recursion */
         bound.u.closure = env_up(s->env, kid->level)->u.closure;
-    return call_bound(ev, s, &bound);
+    if (!function->by_value[s->next])
+        return call_bound(ev, s, &bound);
+    struct combine_sink all = *s;
+    struct item plain = {s->in->value, NULL};
+    all.callee = &bound;
+    return eval_each(ev, kid, s->env, &plain, &all.sink);
 }
 
 static bool parameter_take(struct ev *ev, struct sink *sink, const struct item *item)

@@ -184,6 +184,8 @@ const struct rv_json *value_get(struct ev *ev, const struct rv_json *object, str
 /* Where `wanted`, an array, begins in `array`. */
 bool value_positions(struct ev *ev, const struct rv_json *array, const struct rv_json *wanted,
                      struct rv_json *ret);
+/* Where item number `at` of `len` stands, from the end when it is negative; any number may come. */
+double whole_index(double len, double at);
 /* value[key] for any two values; value[from:to], either end may be null. */
 bool value_index(struct ev *ev, const struct rv_json *value, const struct rv_json *key,
                  struct rv_json *ret);

@@ -1,9 +1,8 @@
 /* expr.h - jq expressions: compiled once, evaluated with fuel and a memory cap, without any I/O. */
-/* The language is jq 1.6 with what 1.7 made of its corners: `try` does not catch what is raised
- * behind it, `|= empty` deletes, `if` needs no `else`, limit(0; f) gives nothing. Numbers keep
- * their text until something computes with them. Refused for good, by name and with the reason:
- * whatever reads the environment, the clock, files or other inputs. Not supported yet: regular
- * expressions (test takes plain text), dates, ?// patterns, fromstream, @base32. */
+/* The language is that of the jq 1.7 manual, whose examples are a test. Numbers keep their text
+ * until something computes with them, and compare by it. Refused for good, by name and with the
+ * reason: whatever reads the environment, the clock, files or other inputs. Not supported yet:
+ * regular expressions (test takes plain text), dates, ?// patterns, fromstream, @base32. */
 #ifndef RV_EXPR_EXPR_H
 #define RV_EXPR_EXPR_H
 

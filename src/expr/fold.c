@@ -19,12 +19,19 @@ static bool update_take(struct ev *ev, struct sink *sink, const struct item *ite
     if (item->path != NULL && !path_keep(ev, item->path, &path))
         return false;
     s->state = (struct item){item->value, path};
+    s->any = true;
     if (s->node->d == NULL)
         return s->out->take(ev, s->out, item);
     return eval_each(ev, s->node->d, s->env, item, s->out);
 }
 
-/* One item of the source. An update without output makes the state null, as in jq. */
+/* An update without output makes the state null, as in jq. */
+static struct item state_none(const struct fold_sink *s)
+{
+    return (struct item){rv_json_null(), s->state.path ? PATH_LOST : NULL};
+}
+
+/* One item of the source. */
 static bool fold_take(struct ev *ev, struct sink *sink, const struct item *item)
 {
     struct fold_sink *s = (struct fold_sink *)sink;
@@ -33,9 +40,10 @@ static bool fold_take(struct ev *ev, struct sink *sink, const struct item *item)
         struct fold_sink update = *s;
         update.sink.take = update_take;
         update.env = &bound;
+        update.any = false;
         if (!eval_each(ev, s->node->u.c, &bound, &s->state, &update.sink))
             return false;
-        s->state = update.state;
+        s->state = update.any ? update.state : state_none(s);
         return true;
     }
     if (s->node->u.c->single && s->state.path == NULL) {
@@ -49,7 +57,7 @@ static bool fold_take(struct ev *ev, struct sink *sink, const struct item *item)
     if (!eval_last(ev, s->node->u.c, &bound, &s->state, &s->state, &any))
         return false;
     if (!any)
-        s->state = (struct item){rv_json_null(), s->state.path ? PATH_LOST : NULL};
+        s->state = state_none(s);
     return true;
 }
 

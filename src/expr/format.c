@@ -1,6 +1,8 @@
 /* @csv, @html and the other formats of strings (jq manual, Format strings and escaping). */
 #include "expr/eval_priv.h"
 
+#include <math.h>
+
 /* What is written so far; room was reckoned before. */
 struct writer {
     char *at;
@@ -48,7 +50,7 @@ static struct rv_str replaced_html(unsigned char c, char *bytes)
     case '&':
         return RV_STR("&amp;");
     case '\'':
-        return RV_STR("&#39;");
+        return RV_STR("&apos;");
     case '"':
         return RV_STR("&quot;");
     default: /* a character, no enum */
@@ -134,13 +136,15 @@ static bool row(struct ev *ev, const struct rv_json *items, size_t len, const ch
     return true;
 }
 
+/* null and what is no number are empty. */
 static bool plain_field(struct ev *ev, const struct rv_json *item, const char *format,
                         struct rv_json *ret)
 {
+    bool empty = item->type == RV_JSON_NULL || (item->computed && isnan(item->u.real));
     if (item->type == RV_JSON_ARRAY || item->type == RV_JSON_OBJECT)
         return ev_raise(ev, "%s (%s) is not valid in a %s row", value_kind(item),
                         value_brief(item).text, format);
-    if (item->type != RV_JSON_NULL)
+    if (!empty)
         return native_tostring(ev, item, NULL, ret);
     *ret = rv_json_of_str(RV_STR(""));
     return true;

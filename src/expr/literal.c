@@ -99,6 +99,15 @@ struct node *parse_string(struct parser *p, struct rv_str format, size_t offset)
     return whole;
 }
 
+/* A key that is known now and is no string is a mistake that need not wait for its evaluation. */
+static bool is_key(struct parser *p, const struct node *key)
+{
+    if (key->op != OP_CONST || key->v.value.type == RV_JSON_STRING)
+        return true;
+    parse_fail(p, RV_ERR_INVALID, key->offset, "a key is a string: write it in quotes");
+    return false;
+}
+
 /* One "key: value" of an object; the shorthands take the value from "." or from the variable. */
 static bool parse_entry(struct parser *p, struct node **ret_key, struct node **ret_value)
 {
@@ -118,7 +127,6 @@ static bool parse_entry(struct parser *p, struct node **ret_key, struct node **r
         if (p->token.kind != TOKEN_QUOTE)
             return unexpected(p, "a string after the format"), false;
         key = parse_string(p, kind == TOKEN_FORMAT ? text : RV_STR("@text"), offset);
-        value = node_index(p, offset, NULL, key);
     } else if (take_sign(p, "(")) {
         key = parse_pipe(p);
         if (key == NULL || !expect_sign(p, ")", "\")\" after the key"))
@@ -137,7 +145,7 @@ static bool parse_entry(struct parser *p, struct node **ret_key, struct node **r
     }
     *ret_key = key;
     *ret_value = value;
-    return p->err == RV_OK && key != NULL && value != NULL;
+    return p->err == RV_OK && key != NULL && is_key(p, key);
 }
 
 struct node *parse_object(struct parser *p, size_t offset)

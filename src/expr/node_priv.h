@@ -67,7 +67,7 @@ struct node {
     } u;
     struct node *d;
     union {
-        struct node **kids;
+        struct node **kids; /* OBJECT: key and value by turns; no value: the input's of that key */
         const struct rv_json *keys;
         struct rv_json value;
     } v;
@@ -75,10 +75,11 @@ struct node {
 
 enum { FUNCTION_PARAMS_MAX = 12, NATIVE_ARGS_MAX = 3 };
 
-/* A `def`. Its body sees one link per parameter above the scope in which it was defined. */
+/* A `def`. Its body sees above the scope in which it was defined a link for each parameter's
+ * expression, and behind that of a "$x" one for its value: f($x) is f(x) with `x as $x | ...`. */
 struct function {
     uint32_t params_count;
-    bool by_value[FUNCTION_PARAMS_MAX]; /* "$x": evaluated before the call */
+    bool by_value[FUNCTION_PARAMS_MAX]; /* "$x": the call is made for each of its outputs */
     uint32_t depth;                     /* links of the scope it is defined in */
     struct node *body;
 };

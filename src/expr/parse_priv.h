@@ -24,7 +24,6 @@ struct scope {
     enum scope_kind kind;
     struct rv_str name;
     uint32_t depth; /* links in the environment below and with this one */
-    bool callable;  /* a variable that is a parameter "$x" may be called as x */
     const struct function *function;
     struct node *argument;
 };

@@ -75,9 +75,9 @@ static bool put_member(struct ev *ev, const struct rv_json *object, const struct
 static bool put_item(struct ev *ev, const struct rv_json *array, double at,
                      const struct rv_json *new, struct rv_json *ret)
 {
-    double index = isnan(at) ? 0 : floor(at);
-    if (index < 0)
-        index += array->len;
+    double index = whole_index(array->len, at);
+    if (isnan(at))
+        return ev_raise(ev, "Cannot set array element at NaN index");
     if (index < 0)
         return ev_raise(ev, "Out of bounds negative array index");
     if (index == array->len) {
@@ -195,9 +195,7 @@ static bool mark_gone(struct ev *ev, const struct rv_json *value, const struct r
         return ev_spend(ev, value->len / 8);
     }
     if (value->type == RV_JSON_ARRAY && key->type == RV_JSON_NUMBER) {
-        double at = floor(value_real(key));
-        if (at < 0)
-            at += value->len;
+        double at = whole_index(value->len, value_real(key));
         if (at >= 0 && at < value->len)
             gone[(size_t)at] = true;
         return true;

@@ -56,7 +56,7 @@ static bool is_single(const struct node *node)
 static bool kids_single(const struct node *node)
 {
     for (uint32_t i = 0; i < node->count; i++)
-        if (!node->v.kids[i]->single)
+        if (!is_single(node->v.kids[i]))
             return false;
     return true;
 }
@@ -132,7 +132,8 @@ static uint16_t node_height(const struct node *node)
     if (node->op == OP_OBJECT || node->op == OP_NATIVE || node->op == OP_CALL ||
         node->op == OP_COMMA) {
         for (uint32_t i = 0; i < node->count; i++)
-            height = node->v.kids[i]->height > height ? node->v.kids[i]->height : height;
+            if (node->v.kids[i] != NULL && node->v.kids[i]->height > height)
+                height = node->v.kids[i]->height;
     } else {
         const struct node *kids[] = {node->a, node->b, node->u.c, node->d};
         for (size_t i = 0; i < 4; i++)
@@ -434,8 +435,6 @@ static struct node *call_parameter(struct parser *p, const struct scope *s, size
 {
     if (s->kind == SCOPE_CLOSURE)
         return node_level(p, OP_CLOSURE, offset, p->depth - s->depth);
-    if (s->kind == SCOPE_VARIABLE && s->callable)
-        return node_level(p, OP_VAR, offset, p->depth - s->depth);
     if (s->kind != SCOPE_ARGUMENT)
         return NULL;
     if (p->depth == s->depth)

@@ -77,15 +77,53 @@ bool native_fromjson(struct ev *ev, const struct rv_json *in, const struct rv_js
     return parse_text(ev, in, ret);
 }
 
+static bool is_digit_at(struct rv_str text, size_t at)
+{
+    return at < text.len && text.at[at] >= '0' && text.at[at] <= '9';
+}
+
+/* What jq takes for a number besides those of JSON is made one of these: "+1", "01", ".5" and "1."
+ * are 1, 1, 0.5 and 1. Anything else is left as it is, for the reader of JSON to refuse. */
+static bool number_normal(struct ev *ev, struct rv_str text, struct rv_json *ret)
+{
+    char *bytes = ev_spend(ev, text.len / 8) ? ev_take(ev, text.len + 1) : NULL;
+    size_t len = 0, at = 0;
+    if (bytes == NULL)
+        return false;
+    while (at < text.len && strchr(" \t\r\n", text.at[at]) != NULL && text.at[at] != '\0')
+        at++;
+    if (at < text.len && (text.at[at] == '-' || text.at[at] == '+'))
+        if (text.at[at++] == '-')
+            bytes[len++] = '-';
+    bool point = at < text.len && text.at[at] == '.' && is_digit_at(text, at + 1);
+    if (!point && !is_digit_at(text, at))
+        return *ret = rv_json_of_str(text), true;
+    if (point)
+        bytes[len++] = '0';
+    while (text.at[at] == '0' && is_digit_at(text, at + 1))
+        at++;
+    while (is_digit_at(text, at))
+        bytes[len++] = text.at[at++];
+    if (at < text.len && text.at[at] == '.' && !is_digit_at(text, at + 1))
+        at++;
+    if (at < text.len)
+        memcpy(bytes + len, text.at + at, text.len - at);
+    len += text.len - at;
+    *ret = ev_string(bytes, len);
+    return true;
+}
+
 bool native_tonumber(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
                      struct rv_json *ret)
 {
-    struct rv_json number;
+    struct rv_json number, text;
     (void)args;
     if (in->type == RV_JSON_NUMBER)
         return *ret = *in, true;
     if (in->type == RV_JSON_STRING) {
-        if (!parse_text(ev, in, &number) && ev->stop != EV_RAISED)
+        if (!number_normal(ev, value_str(in), &text))
+            return false;
+        if (!parse_text(ev, &text, &number) && ev->stop != EV_RAISED)
             return false;
         bool parsed = ev->stop == EV_RUNS && number.type == RV_JSON_NUMBER;
         ev->stop = EV_RUNS;

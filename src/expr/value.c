@@ -280,13 +280,18 @@ const struct rv_json *value_get(struct ev *ev, const struct rv_json *object, str
     return rv_json_get(object, key);
 }
 
-/* The index of item number `at`, counted from the end when negative; the length if none. */
+/* A part of an index is cut off; NaN is nowhere, since it is neither below nor above anything. */
+double whole_index(double len, double at)
+{
+    double index = trunc(at);
+    return index < 0 ? index + len : index;
+}
+
+/* The length if there is no such item. */
 static uint32_t array_index(const struct rv_json *array, double at)
 {
-    double floored = floor(at);
-    if (floored < 0)
-        floored += array->len;
-    return floored >= 0 && floored < array->len ? (uint32_t)floored : array->len;
+    double index = whole_index(array->len, at);
+    return index >= 0 && index < array->len ? (uint32_t)index : array->len;
 }
 
 static bool index_failed(struct ev *ev, const struct rv_json *value, const struct rv_json *key)
@@ -369,8 +374,8 @@ bool slice_bounds(struct ev *ev, size_t len, const struct rv_json *from, const s
         start += n;
     if (end < 0)
         end += n;
-    start = start > n ? n : start >= 0 ? start : 0; /* NaN counts as 0 */
-    end = end > n ? n : end >= start ? end : start;
+    start = start > n ? n : start >= 0 ? start : 0; /* NaN is no bound */
+    end = end > n || isnan(end) ? n : end >= start ? end : start;
     *ret_from = (size_t)start;
     *ret_to = (size_t)end;
     return true;

@@ -28,12 +28,14 @@ enum { BATCHES = 12, CASES = 120, DEPTH_MAX = 4, OUTPUTS_MAX = 20, FILE_BYTES_MA
 
 /* clang-format off */
 /* What can stand for an expression: %e an expression, %g a generator, %s a string, %n a number,
- * %k a name. A `g` in front marks those with any number of outputs. */
+ * %t the text of a number or of none, %k a name. A `g` in front marks those with any number of
+ * outputs. */
 static const char *const forms[] = {
     ".", ".", ".%k", ".%k", ".%k.%k", ".[%n]", ".[%n:]", ".[:%n]", ".[%n:%n]", ".%k?", ".[%n]?",
     "%n", "%s", "null", "true", "false", "[]", "{}", "[%g]", "[%g, %g]", "[.[]?]", "[.[] | %e]",
     "{%k: %e}", "{%k: %e, %k: %e}", "{(%e | tostring): %e}", "{%k}", "{%s: %e}", "(%e + %e)",
-    "(%e - %e)", "(%e * %n)", "(%e / %s)", "(%e * %e)", "(%e %% 3)", "(%n / 4)", "(%e == %e)",
+    "(%e - %e)", "(%e * 3)", "([%e | numbers] | map(. * %n))", "(%e / %s)", "(%e * %e)",
+    "(%e %% 3)", "(%n / 4)", "(%e == %e)",
     "(%e != %e)", "(%e < %e)", "(%e <= %e)", "(%e > %e)", "(%e and %e)", "(%e or %e)",
     "(%e // %e)", "(%g // %e)", "(%e | not)", "(-%e)", "\"<\\(%e)-\\(%e)>\"",
     "(if %e then %e else %e end)", "(if %e then %e elif %e then %e else %e end)",
@@ -69,6 +71,13 @@ static const char *const forms[] = {
     "[%g | nulls, booleans, strings]", "(%e | ascii_downcase)", "(%e | in([1, 2]))", "first(%g)",
     "last(%g)", "(%e | first)", "(%e | last)", "(%e | nth(1))", "[..]", "(%e | tonumber)",
     "(%e | fromjson)", "(%e | utf8bytelength)", "error([%e])", "([%e?] | .[])",
+    "(def f($x; $y): [$x, x, $y, y]; f(%g; %g))", "(def f($x): [$x, (%e | x)]; f(%g))",
+    "(def f($x; x): [$x, x]; f(%g; %e))", "[foreach %g as $x (%e; %g; [$x, .])]",
+    "[foreach %g as $x (%e; %g)]", "(reduce %g as $x (%e; %g))", "(%t | tonumber)",
+    "([%e, nan, %n] | @csv, @tsv)", "(%e | arrays, objects, numbers | reverse)", "(%e | @html)",
+    "(%e | has(%n))", "(.[1.7] = %e)", "(%e | @uri)",
+    "(%e | unique | bsearch(%e))", "(%e * -1)", "(%e | nth(0; .[], 1))",
+    "[nth(2; 1, 2, 3, 4)]", "([try {(.[]?): %e} catch \"c\"] | .[])", "{\"\\(%e)\"}",
 };
 
 static const char *const generators[] = {
@@ -77,13 +86,20 @@ static const char *const generators[] = {
     "(if %g then %e else %e end)", "(%g + %g)", "(%g | (., %e))", "limit(3; %g)", "%e",
     "\"\\(%g)\\(%g)\"", "{%k: (%g), %k: (%g)}", "[%e, %g]", "(%g == %e)", "(%g and %g)",
     ".[(%g)]?", "(.[%n]?, .%k?)", "path(.[]?)", "([try %g catch \"c\"] | .[])", "(%g // %g)",
+    "{\"\\(%g)\"}", "{%k: %g, \"\\(%g)\"}",
 };
 
 static const char *const strings[] = {
-    "\"a\"", "\"b\"", "\"ab\"", "\"\"", "\"a,b\"", "\"1\"", "\"x y\"",
+    "\"a\"", "\"b\"", "\"ab\"", "\"\"", "\"a,b\"", "\"1\"", "\"x y\"", "\"<'&\"",
+};
+/* Numbers and what is nearly one. */
+static const char *const texts[] = {
+    "\".89\"", "\"1.\"", "\"01\"", "\"+1\"", "\"-.5\"", "\"1.e2\"", "\"00\"", "\"- 1\"",
+    "\" 1 \"", "\"1e\"", "\".\"", "\"1..\"", "\"1.5.\"", "\"+-1\"", "\"\"", "\"-01.50E+3\"",
+    "\"[1]\"", "\"1 2\"", "\"0x1\"", "\"true\"", "\"e1\"", "\"..5\"", "\"+.5e-1\"",
 };
 /* clang-format on */
-static const char *const numbers[] = {"0", "1", "2", "-1", "3", "10", "0.5", "-2"};
+static const char *const numbers[] = {"0", "1", "2", "-1", "3", "10", "0.5", "-2", "-0.5"};
 static const char *const wholes[] = {"0", "1", "2", "-1", "3", "-2"};
 static const char *const names[] = {"a", "b", "c"};
 
@@ -106,6 +122,8 @@ static void write_form(struct rv_prng *prng, struct rv_buf *buf, bool generator,
             write_form(prng, buf, *form == 'g', depth - 1);
         else if (*form == 's')
             rv_buf_add_str(buf, rv_str_of(PICK(prng, strings)));
+        else if (*form == 't')
+            rv_buf_add_str(buf, rv_str_of(PICK(prng, texts)));
         else if (*form == 'k')
             rv_buf_add_str(buf, rv_str_of(PICK(prng, names)));
         else if (*form == 'n')
