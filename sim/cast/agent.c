@@ -10,6 +10,7 @@
 #include "sim/check/check.h"
 #include "sim/scenario/crossing.h"
 #include "sim/cast/deed.h"
+#include "sim/cast/said.h"
 #include "sim/world/fault.h"
 #include "sim/cast/ledger.h"
 #include "sim/cast/lie.h"
@@ -152,6 +153,8 @@ static void job_draw(struct world *w, struct agent *a, struct job *job, int64_t 
     unsigned stream = stream_of(w, a);
     uint32_t number = ACTOR_AGENT + (uint32_t)(a - w->agents);
     job->deed = deed_draw(w, number, &job->errand);
+    if (deed_is_dead(w, a->kind))
+        job->deed = DEED_FAIL_BEFORE;
     job->zombie = fault_strikes(w, FAULT_ZOMBIE, number);
     int64_t lasts = world_spread(w, stream, w->healed ? 10 : w->knobs.work_ms);
     if (fault_strikes(w, FAULT_SLOW, number))
@@ -191,6 +194,7 @@ static void job_start(struct world *w, struct agent *a, rv_place place)
     errand_read(w, attempt->input, attempt->key, &job->errand);
     text_take(job->step, sizeof job->step, attempt->step);
     text_take(job->token, sizeof job->token, attempt->token);
+    said_tried(w, attempt->token);
     if (w->scenario != NULL)
         job_play(w, job, attempt, now);
     else

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "json/json.h"
+#include "sim/cast/workload.h"
 #include "sim/check/check.h"
 #include "sim/world/fault.h"
 #include "sim/world/history.h"
@@ -29,6 +30,11 @@ enum deed deed_draw(struct world *w, uint32_t agent, const struct errand *errand
     if (deed == DEED_DONE && errand->breaks)
         deed = DEED_BREAK_AFTER;
     return deed;
+}
+
+bool deed_is_dead(const struct world *w, const char *kind)
+{
+    return w->knobs.dead != 0 && strcmp(kind, workload_agent(0)) == 0;
 }
 
 bool deed_has_effect(enum deed deed)

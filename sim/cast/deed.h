@@ -23,6 +23,8 @@ enum deed {
 /* `actor`: whose faults decide (enum fault_actor). */
 struct errand;
 enum deed deed_draw(struct world *w, uint32_t actor, const struct errand *errand);
+/* The remote service of the kind never answers, not even once faults have stopped. */
+bool deed_is_dead(const struct world *w, const char *kind);
 bool deed_has_effect(enum deed deed);
 
 struct errand {

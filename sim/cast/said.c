@@ -1,6 +1,7 @@
 #include "sim/cast/said.h"
 
 #include "base/assert.h"
+#include "sim/check/check.h"
 #include "sim/world/history.h"
 #include "sim/world/server.h"
 #include "sim/world/world.h"
@@ -16,6 +17,8 @@ void said_new(struct world *w)
     rv_map_init(&w->said->confirming);
     rv_map_init(&w->said->newest);
     rv_map_init(&w->said->left);
+    rv_map_init(&w->said->tried);
+    rv_map_init(&w->said->shut);
 }
 
 void said_free(struct world *w)
@@ -27,6 +30,8 @@ void said_free(struct world *w)
     rv_map_done(&w->said->confirming);
     rv_map_done(&w->said->newest);
     rv_map_done(&w->said->left);
+    rv_map_done(&w->said->tried);
+    rv_map_done(&w->said->shut);
     free(w->said);
 }
 
@@ -77,6 +82,27 @@ void said_left(struct world *w, const struct rv_poll *poll)
 {
     for (size_t i = 0; i < poll->requests_count; i++)
         note(&w->said->left, poll->requests[i].token, 0, w->now);
+}
+
+void said_tried(struct world *w, struct rv_str token)
+{
+    note(&w->said->tried, check_token(token), 0, w->now);
+}
+
+bool said_was_tried(const struct world *w, uint64_t token)
+{
+    return rv_map_find(&w->said->tried, token, 0) != NULL;
+}
+
+void said_shut(struct world *w, uint64_t agent, int64_t until)
+{
+    if (until > noted(&w->said->shut, agent, 0))
+        note(&w->said->shut, agent, 0, until);
+}
+
+int64_t said_shut_until(const struct world *w, uint64_t agent)
+{
+    return noted(&w->said->shut, agent, 0);
 }
 
 bool said_done(const struct world *w, struct rv_task_id task, uint32_t step)

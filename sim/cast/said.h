@@ -20,6 +20,8 @@ struct said {
     struct rv_map confirming; /* (agent and instance, poll): when it first sent that it came */
     struct rv_map newest; /* (agent and instance, server): when the newest poll there was sent */
     struct rv_map left;   /* token: an answer with the attempt has left a server */
+    struct rv_map tried;  /* token: its agent has begun to work on it */
+    struct rv_map shut;   /* agent: until when a circuit of it is open, as the rows say */
 };
 
 void said_new(struct world *w);
@@ -31,6 +33,12 @@ void said_arrived(struct world *w, const struct rv_call *call);
 void said_taken(const struct server *s, const struct served *served);
 void said_left(struct world *w, const struct rv_poll *poll);
 
+void said_tried(struct world *w, struct rv_str token);
+/* Until when a circuit of the agent is open; what ends earlier than known changes nothing. */
+void said_shut(struct world *w, uint64_t agent, int64_t until);
+
+bool said_was_tried(const struct world *w, uint64_t token);
+int64_t said_shut_until(const struct world *w, uint64_t agent);
 bool said_done(const struct world *w, struct rv_task_id task, uint32_t step);
 bool said_has_left(const struct world *w, uint64_t token);
 /* When the agent confirmed the poll for the last time, to whichever server; -1: not at all, or the

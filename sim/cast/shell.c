@@ -126,6 +126,8 @@ static void work_begin(struct world *w, struct shell *s)
     if (fault_strikes(w, FAULT_SLOW, actor_of(w, s)))
         lasts += (int64_t)fault_roll(w, 5000);
     s->deed = deed_draw(w, actor_of(w, s), &s->held[s->at].errand);
+    if (deed_is_dead(w, s->kind))
+        s->deed = DEED_FAIL_BEFORE;
     s->did = false;
     s->tries = 0;
     s->effect_at = w->now + (int64_t)world_roll(w, stream, (uint64_t)lasts + 1);

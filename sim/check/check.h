@@ -17,6 +17,7 @@ void check_undo(const struct transition *t);
 void check_leases(const struct transition *t);
 void check_ladder(const struct transition *t);
 void check_caught(const struct transition *t);
+void check_circuits(const struct transition *t);
 void check_late(const struct transition *t);
 void check_delivery(const struct transition *t);
 void check_record(const struct transition *t);
@@ -62,8 +63,9 @@ void check_lists(struct world *w);
 
 /* check_load.c: after each batch. */
 void check_load(struct world *w, const struct server *s);
-/* check_idle.c: what was written in the time in which nothing happened, since `before`. */
-void check_idle(struct world *w, const struct bounds *before);
+/* check_idle.c: what was written in the time in which nothing happened, since `before`, but that
+ * something `waits` for a dead target. */
+void check_idle(struct world *w, const struct bounds *before, bool waits);
 
 /* check_again.c: the replies of the last call that a server answered with 503, and the next one. */
 enum { REFUSED_MAX = 32 };
@@ -93,6 +95,14 @@ uint32_t check_outbox_orders(struct world *w, uint32_t *ret_lost);
 
 /* check_end.c: what must have come to pass once faults have stopped. */
 bool check_all_settled(struct world *w);
+/* Whether anything waits for a target that never answers. */
+bool check_waits_for_dead(const struct world *w);
 void check_end(struct world *w);
+
+/* check_circuit.c */
+/* Whether an open circuit may hold back what is ready for the agent just now. */
+bool check_circuit_holds(const struct world *w, uint64_t agent);
+/* At the end: whoever waits for long has called for an operator. */
+void check_waiting_called(struct world *w);
 
 #endif

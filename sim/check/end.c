@@ -3,11 +3,33 @@
 #include "base/limits.h"
 #include "sim/cast/client.h"
 #include "sim/cast/outbox.h"
+#include "sim/cast/workload.h"
 #include "sim/store/database.h"
 #include "sim/cast/hook.h"
 #include "sim/store/rows.h"
 #include "sim/store/storage.h"
 #include "sim/world/world.h"
+
+/* It stands at a step whose target never answers: one probe after the other fails, and as long as
+ * that takes it waits (L-05), in the end with an alert (P-02). */
+static bool waits_for_dead(const struct world *w, struct task_past *task)
+{
+    uint64_t dead = w->knobs.dead != 0 ? history_hash(rv_str_of(workload_agent(0))) : 0;
+    for (uint32_t i = 0; dead != 0 && i < task->row.open_count; i++) {
+        const struct step_past *step = history_step(task, task->row.open[i]);
+        if (step != NULL && step->row.kind == RV_KIND_CALL && step->agent == dead)
+            return true;
+    }
+    return false;
+}
+
+bool check_waits_for_dead(const struct world *w)
+{
+    for (size_t i = 0; i < w->history->count; i++)
+        if (w->history->all[i]->row.state != RV_TASK_ERROR && waits_for_dead(w, w->history->all[i]))
+            return true;
+    return false;
+}
 
 /* I-20: every task ends, or waits for an operator. */
 bool check_all_settled(struct world *w)
@@ -16,7 +38,8 @@ bool check_all_settled(struct world *w)
         return false;
     for (size_t i = 0; i < w->history->count; i++) {
         const struct rv_task *task = &w->history->all[i]->row;
-        if (rv_task_state_open(task->state) && task->state != RV_TASK_ERROR)
+        if (rv_task_state_open(task->state) && task->state != RV_TASK_ERROR &&
+            !waits_for_dead(w, w->history->all[i]))
             return false;
     }
     return hooks_settled(w);
@@ -136,5 +159,6 @@ void check_end(struct world *w)
     check_task_count(w);
     check_outbox_end(w);
     check_alerts(w);
+    check_waiting_called(w);
     check_ledger(w);
 }

@@ -11,6 +11,7 @@ void check_transition(const struct transition *t)
     check_leases(t);
     check_ladder(t);
     check_caught(t);
+    check_circuits(t);
     check_late(t);
     check_delivery(t);
     check_role(t);

@@ -56,13 +56,16 @@ uint64_t rows_step(const struct rv_step *s)
     sum = with(with(with(with(sum, s->effect), s->undo_prev), s->chained), s->undone);
     sum = with(with(with(sum, s->failure_count), s->round), s->deaths);
     sum = with_int(with_int(with_int(sum, s->wake_at), s->ready_at), s->deadline);
+    sum = with(with(with_int(sum, s->waits_since), s->called), s->insist);
     sum = with(with(with(with(sum, s->attempt), s->attempt_state), s->token), s->fence);
+    sum = with(sum, s->attempt_effect);
     sum = with_int(with_int(with_int(sum, s->attempt_at), s->attempt_ended_at), s->complete_by);
     sum = with_int(with_int(sum, s->lease_ms), s->lease_until);
     sum = with_int(with_int(sum, s->created_at), s->ended_at);
     sum = with_str(with_str(with_str(sum, s->reference), s->iteration), s->agent);
     sum = with_str(with_str(with_str(sum, s->target), s->instance), s->boot);
     sum = with_str(with_str(with_str(sum, s->poll), s->frames), s->data);
+    sum = with_str(sum, s->attempt_error);
     return with_str(with_str(with_str(sum, s->input), s->output), s->error);
 }
 

@@ -270,9 +270,10 @@ static void phase_liveness(struct world *w)
 static void phase_quiet(struct world *w)
 {
     struct bounds before = w->bounds;
+    bool waits = check_waits_for_dead(w);
     world_pass(w, w->now + w->knobs.quiet_ms, NULL);
     if (w->violated == NULL)
-        check_idle(w, &before);
+        check_idle(w, &before, waits);
     check_lists(w);
     world_pass(w, w->now + LISTS_WITHIN_MS, NULL);
     if (w->violated == NULL && !check_all_settled(w))

@@ -63,6 +63,14 @@ uint32_t rv_circuits_find(struct rv_circuits *circuits, struct rv_str target, in
     return i;
 }
 
+int64_t rv_circuit_left_ms(const struct rv_circuits *circuits, uint32_t index, int64_t now)
+{
+    if (index == UINT32_MAX || circuits->all[index].open_until == 0)
+        return 0;
+    int64_t left = circuits->all[index].open_until - now;
+    return left > 0 ? left : circuits->open_ms;
+}
+
 enum rv_circuit_verdict rv_circuit_ask(struct rv_circuits *circuits, uint32_t index, int64_t now,
                                        int64_t *ret_pause_ms)
 {
@@ -79,8 +87,7 @@ enum rv_circuit_verdict rv_circuit_ask(struct rv_circuits *circuits, uint32_t in
         circuit->probing = true;
         return RV_CIRCUIT_PROBE;
     }
-    int64_t left = circuit->open_until - now;
-    *ret_pause_ms = left > 0 ? left : circuits->open_ms;
+    *ret_pause_ms = rv_circuit_left_ms(circuits, index, now);
     return RV_CIRCUIT_STOP;
 }
 

@@ -168,20 +168,39 @@ static struct rv_str duty_target(struct rv_runtime *runtime, rv_place place)
     return target.len > 0 ? target : runtime->options.session.agent;
 }
 
+/* The server keeps others away from a target whose circuit is open. */
+static void circuit_tell(struct rv_runtime *runtime, uint32_t circuit, int64_t pause_ms,
+                         struct rv_session_error *error)
+{
+    /* Some more at random: parked steps come back spread out. */
+    pause_ms += rv_jitter_ms(&runtime->prng, pause_ms / 4 + 1, pause_ms / 4 + 1, 0);
+    error->target = rv_str_of(runtime->circuits.all[circuit].target);
+    if (error->retry_after_ms < pause_ms)
+        error->retry_after_ms = pause_ms;
+}
+
+/* A failure of what was tried, though its circuit may be open by now: the server counts it. */
+static void reply_failed(struct rv_runtime *runtime, rv_place place, int64_t now)
+{
+    struct rv_session_error error = runtime->duties[place].error;
+    uint32_t circuit = rv_circuits_find(&runtime->circuits, duty_target(runtime, place), now);
+    int64_t pause_ms = rv_circuit_left_ms(&runtime->circuits, circuit, now);
+    if (error.transient && pause_ms > 0)
+        circuit_tell(runtime, circuit, pause_ms, &error);
+    duty_reply_error(runtime, place, now, &error);
+}
+
+/* Nothing was tried: the server counts no failure. */
 static void reply_circuit_open(struct rv_runtime *runtime, rv_place place, int64_t now,
                                int64_t pause_ms)
 {
     runtime->counts.circuit_open++;
-    struct rv_str target = rv_str_of(runtime->circuits.all[runtime->duties[place].circuit].target);
-    /* Some more at random: parked steps come back spread out. */
-    pause_ms += rv_jitter_ms(&runtime->prng, pause_ms / 4 + 1, pause_ms / 4 + 1, 0);
     struct rv_session_error error = {.type = RV_STR("circuit-open"),
                                      .title = RV_STR("the target failed repeatedly; left alone "
                                                      "for a while"),
-                                     .target = target,
                                      .status = 503,
-                                     .transient = true,
-                                     .retry_after_ms = pause_ms};
+                                     .transient = true};
+    circuit_tell(runtime, runtime->duties[place].circuit, pause_ms, &error);
     duty_reply_error(runtime, place, now, &error);
 }
 
@@ -194,7 +213,10 @@ static bool duty_start(struct rv_runtime *runtime, rv_place place, int64_t now)
     enum rv_circuit_verdict verdict = rv_circuit_ask(&runtime->circuits, duty->circuit, now,
                                                      &pause_ms);
     if (verdict == RV_CIRCUIT_STOP) {
-        reply_circuit_open(runtime, place, now, pause_ms);
+        if (duty->tries > 0)
+            reply_failed(runtime, place, now);
+        else
+            reply_circuit_open(runtime, place, now, pause_ms);
         return false;
     }
     duty->probe = verdict == RV_CIRCUIT_PROBE;
@@ -420,7 +442,7 @@ void rv_runtime_failed(struct rv_runtime *runtime, rv_place place, int64_t now,
                           failure->retry_after_ms);
     duty->probe = false;
     if (!counts || !retry_plan(runtime, place, now))
-        duty_reply_error(runtime, place, now, &duty->error);
+        reply_failed(runtime, place, now);
 }
 
 bool rv_runtime_stop(struct rv_runtime *runtime, int64_t now)
@@ -428,7 +450,7 @@ bool rv_runtime_stop(struct rv_runtime *runtime, int64_t now)
     runtime->stopping = true;
     for (rv_place i = 0; i < runtime->places; i++)
         if (runtime->duties[i].state == DUTY_PAUSED)
-            duty_reply_error(runtime, i, now, &runtime->duties[i].error);
+            reply_failed(runtime, i, now);
     runtime->timers_at = INT64_MAX;
     return rv_session_stop(runtime->session);
 }

@@ -146,7 +146,7 @@ static bool effect_read(struct rv_parser *parser, const struct rv_body *error,
     struct rv_str effect = RV_STR_NONE;
     if (!rv_body_text(parser, error, "effect", RV_NAME_BYTES_MAX, &effect))
         return false;
-    reply->effect = reply->transient ? RV_EFFECT_UNKNOWN : RV_EFFECT_NONE;
+    reply->effect = reply->transient && !reply->circuit_open ? RV_EFFECT_UNKNOWN : RV_EFFECT_NONE;
     if (effect.at == NULL)
         return true;
     if (!rv_effect_parse(effect, &reply->effect) || reply->effect == RV_EFFECT_DONE)
@@ -170,12 +170,14 @@ static bool error_read(struct rv_parser *parser, const struct rv_body *body, str
         !rv_body_text(parser, &error, "type", RV_KEY_BYTES_MAX, &type) ||
         !rv_body_need(parser, &error, "type", type) ||
         !rv_body_int(parser, &error, "status", 0, 999, &status) ||
-        !rv_body_bool(parser, &error, "transient", &reply->transient) ||
-        !effect_read(parser, &error, reply) ||
+        !rv_body_bool(parser, &error, "transient", &reply->transient))
+        return false;
+    reply->circuit_open = rv_str_is(type, "circuit-open");
+    reply->transient = reply->transient || reply->circuit_open;
+    if (!effect_read(parser, &error, reply) ||
         !rv_body_int(parser, &error, "retryAfterMs", 0, INT64_C(1) << 53, &reply->retry_after_ms) ||
         !rv_body_text(parser, &error, "target", RV_KEY_BYTES_MAX, &reply->target))
         return false;
-    reply->circuit_open = rv_str_is(type, "circuit-open");
     return rv_body_payload(parser, body, "error", &reply->error);
 }
 

@@ -11,13 +11,13 @@ static struct rv_attempt newest(struct rv_task_id task, const struct rv_step *st
         .step = {task, step->number},
         .number = step->attempt,
         .state = step->attempt_state,
-        .effect = step->effect,
+        .effect = step->attempt_effect,
         .fence = step->fence,
         .attempt_at = step->attempt_at,
         .complete_by = step->complete_by,
         .ended_at = step->attempt_ended_at,
         .instance = step->instance,
-        .error = step->error,
+        .error = rv_attempt_error(step),
     };
 }
 

@@ -28,6 +28,18 @@ void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state 
     rv_assert(!rv_attempt_state_live(how));
     rv_attempt_move(&step->attempt_state, how);
     step->attempt_ended_at = d->command->now;
+    /* What was tried ends the alert that nobody tries it; one of `poison` stands. */
+    bool tried = how != RV_ATTEMPT_PARKED && how != RV_ATTEMPT_UNDELIVERED;
+    if (tried && step->called && step->deaths < RV_POISON_DEATHS)
+        d->plan->close_alerts = true;
+    step->called = step->called && !tried;
+    step->insist = step->insist && !tried;
+}
+
+void attempt_effect(struct rv_step *step, enum rv_effect effect)
+{
+    step->attempt_effect = effect_max(step->attempt_effect, effect);
+    step->effect = effect_max(step->effect, effect);
 }
 
 /* Nobody has heard of how the attempt went: an answer that counts as lost may have arrived, a
@@ -50,9 +62,12 @@ enum rv_verdict attempt_assign(struct draft *d)
     if (step->attempt_state != RV_ATTEMPT_NONE)
         draft_archive(d, step);
     step->attempt_state = RV_ATTEMPT_NONE;
-    /* Its alert `no-agent` was raised (decide.c, wake_step); one of `poison` stands. */
-    if (step->wake_at == 0 && step->deaths < RV_POISON_DEATHS)
+    /* Its alert was raised (decide.c, wake_step), and an agent takes it. Where a target that does
+     * not answer was the reason, that is known only when the attempt has ended. */
+    if (step->wake_at == 0 && step->target.at == NULL && step->deaths < RV_POISON_DEATHS) {
         d->plan->close_alerts = true;
+        step->called = false;
+    }
     const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
     step->attempt++;
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_OPEN);
@@ -61,6 +76,8 @@ enum rv_verdict attempt_assign(struct draft *d)
     step->fence = task->fence;
     step->attempt_at = command->now;
     step->attempt_ended_at = 0;
+    step->attempt_effect = RV_EFFECT_NONE;
+    step->attempt_error = RV_STR_NONE;
     step->complete_by = rv_time_add(command->now, policy->complete_by_ms);
     step->complete_by = rv_time_earlier(step->complete_by, step->deadline);
     step->lease_ms = lease_of(policy);
@@ -82,7 +99,7 @@ enum rv_verdict attempt_assign(struct draft *d)
 static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
 {
     attempt_close(d, step, RV_ATTEMPT_DONE);
-    step->effect = RV_EFFECT_DONE;
+    attempt_effect(step, RV_EFFECT_DONE);
     step->output = d->command->u.reply.output;
     step->error = RV_STR_NONE;
     step->ended_at = d->command->now;
@@ -102,30 +119,35 @@ static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
 static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
 {
     const struct rv_reply *reply = &d->command->u.reply;
-    step->effect = effect_max(step->effect, reply->effect);
-    if (reply->circuit_open) {
-        int64_t wait = reply->retry_after_ms ? reply->retry_after_ms : CIRCUIT_RETRY_MS_DEFAULT;
+    /* What may have had an effect was tried, whatever else the agent says of it. */
+    bool untried = reply->circuit_open && reply->effect == RV_EFFECT_NONE;
+    attempt_effect(step, reply->effect);
+    if (untried) {
         attempt_close(d, step, RV_ATTEMPT_PARKED);
         step->error = reply->error;
         step->target = reply->target.at ? reply->target : RV_STR("");
-        ladder_repeat(step, rv_time_add(d->command->now, wait));
+        ladder_park(d, step,
+                    reply->retry_after_ms ? reply->retry_after_ms : CIRCUIT_RETRY_MS_DEFAULT);
         return RV_DECIDED;
     }
     attempt_close(d, step, RV_ATTEMPT_FAILED);
-    if (reply->transient)
+    step->target = reply->target;
+    if (reply->transient || reply->circuit_open)
         return ladder_fail(d, step, reply->error, reply->retry_after_ms);
     return ladder_raise(d, step, reply->error);
 }
 
 /* What a reply that does not count still tells: a late `done` supplies the output that the
  * compensation of an unknown outcome works with (RULES 6). */
-static enum rv_verdict late_effect(struct draft *d, struct rv_step *step)
+static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t attempt)
 {
     const struct rv_reply *reply = &d->command->u.reply;
     bool settled = step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED;
     if (reply->output.at == NULL || settled || step->undone)
         return RV_DECIDED;
     step->effect = RV_EFFECT_DONE;
+    if (attempt == step->attempt)
+        step->attempt_effect = RV_EFFECT_DONE;
     step->output = reply->output;
     bool left = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
     bool waits = draft_open_has(d, step->number);
@@ -167,7 +189,7 @@ static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_lat
     struct rv_step *step;
     RV_TRY(draft_step(d, d->command->step, &step));
     draft_late(d, step, attempt, reason);
-    return late_effect(d, step);
+    return late_effect(d, step, attempt);
 }
 
 static enum rv_verdict reply_to_older(struct draft *d)
@@ -303,15 +325,16 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
 {
     const struct rv_command *command = d->command;
     bool lease = step->lease_until < step->complete_by;
-    step->effect = effect_max(step->effect, RV_EFFECT_UNKNOWN);
-    if (step->attempt_state == RV_ATTEMPT_REVOKED) {
-        attempt_close(d, step, RV_ATTEMPT_EXPIRED);
-        return undo_settle(d, step, RV_EFFECT_UNKNOWN);
-    }
+    bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
+    attempt_effect(step, RV_EFFECT_UNKNOWN);
     attempt_close(d, step, RV_ATTEMPT_EXPIRED);
     struct rv_str error = error_timeout(d, step);
     if (error.at == NULL)
         return RV_NO_ROOM;
+    if (revoked) {
+        step->error = error;
+        return undo_settle(d, step, RV_EFFECT_UNKNOWN);
+    }
     if (command->kind == RV_COMMAND_WAKE && command->u.wake.excused) {
         step->error = error;
         int64_t spread = (int64_t)rv_prng_below(&d->prng, (uint64_t)command->u.wake.spread_ms + 1);
@@ -349,11 +372,13 @@ enum rv_verdict attempt_end(struct draft *d)
     attempt_close(d, step, how);
     if (effect != RV_EFFECT_NONE)
         attempt_unheard(d, step);
+    if (revoked && how == RV_ATTEMPT_LOST)
+        step->error = error_lost(d, step);
     if (revoked)
         return undo_settle(d, step, effect);
-    step->effect = effect_max(step->effect, effect);
+    attempt_effect(step, effect);
     if (how == RV_ATTEMPT_UNDELIVERED) {
-        ladder_repeat(step, command->now);
+        ladder_back(step, command->now);
         return RV_DECIDED;
     }
     struct rv_str error = error_lost(d, step);

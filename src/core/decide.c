@@ -58,8 +58,7 @@ static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
 {
     if (step->attempt_state == RV_ATTEMPT_OPEN) {
         attempt_close(d, step, RV_ATTEMPT_EXPIRED);
-        if (step->effect == RV_EFFECT_NONE)
-            step->effect = RV_EFFECT_UNKNOWN;
+        attempt_effect(step, RV_EFFECT_UNKNOWN);
     }
     bool call = step->kind == RV_KIND_CALL;
     rv_step_move(&step->state, call ? RV_STEP_ERROR : RV_STEP_CANCELLED);
@@ -71,7 +70,7 @@ static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     RV_TRY(advance_error(rv_flow_expire(&env, step->frames, call ? step->number : 0, &stop)));
     if (stop.kind == RV_FLOW_RAISED)
-        step->error = stop.error;
+        draft_error(step, stop.error);
     return advance(d, step->direction, step->undoes, step, &stop);
 }
 
@@ -88,6 +87,29 @@ static enum rv_verdict wake_line(struct draft *d, struct rv_step *step)
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     RV_TRY(advance_error(rv_flow_go_on(&env, step->frames, &stop)));
     return advance(d, step->direction, step->undoes, step, &stop);
+}
+
+/* Nobody has tried the step for long: for want of an agent, or because it has stopped asking the
+ * target. */
+static void wake_call(struct draft *d, struct rv_step *step)
+{
+    struct rv_str target = d->command->kind == RV_COMMAND_WAKE ? d->command->u.wake.circuit
+                                                               : RV_STR_NONE;
+    if (target.at == NULL && step->attempt_state == RV_ATTEMPT_PARKED)
+        target = step->target;
+    step->wake_at = 0;
+    step->called = true;
+    if (target.at == NULL)
+        draft_alert(d, step->number, RV_ALERT_NO_AGENT,
+                    rv_arena_printf(d->arena, "no agent %.*s has taken %.*s",
+                                    RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
+    else
+        draft_alert(
+            d, step->number, RV_ALERT_TARGET,
+            rv_arena_printf(d->arena, "%.*s%sagent %.*s has stopped asking%s: %.*s waits for it",
+                            RV_STR_FMT(target), target.len > 0 ? " does not answer, and " : "",
+                            RV_STR_FMT(step->agent), target.len > 0 ? " it" : " its target",
+                            RV_STR_FMT(step->reference)));
 }
 
 static enum rv_verdict wake_step(struct draft *d, uint32_t number)
@@ -116,10 +138,7 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
         return wake_line(d, step);
     if (step->state == RV_STEP_PROCESSING)
         return attempt_expire(d, step);
-    step->wake_at = 0;
-    draft_alert(d, number, RV_ALERT_NO_AGENT,
-                rv_arena_printf(d->arena, "no agent %.*s has taken %.*s", RV_STR_FMT(step->agent),
-                                RV_STR_FMT(step->reference)));
+    wake_call(d, step);
     return RV_DECIDED;
 }
 

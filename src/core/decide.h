@@ -69,6 +69,7 @@ struct rv_command {
         struct {
             bool excused;      /* the server was absent when the instant passed: nobody's failure */
             int64_t spread_ms; /* excused: hand out again within this time, at random */
+            struct rv_str circuit; /* target of the open circuit that holds back what is ready */
         } wake;
         struct {
             enum rv_alert_kind alert;
@@ -161,6 +162,9 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
  * hold, else the sentence of the one that does not. Looked at after load and before commit. */
 const char *rv_view_broken(const struct rv_task *task, const struct rv_step *const *steps,
                            size_t steps_count);
+
+/* The error with which the step's newest attempt ended; absent: with none. */
+struct rv_str rv_attempt_error(const struct rv_step *step);
 
 /* Whether the step may be handed out now. */
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now);

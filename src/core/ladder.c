@@ -7,13 +7,43 @@
 #include "base/time.h"
 
 enum { DELAY_JITTER_PART = 4, COOLDOWN_JITTER_PART = 10 };
+/* Postponed beyond so many times its complete-by, a step calls an operator. */
+enum { POSTPONED_PARTS = 10 };
 
 void ladder_repeat(struct rv_step *step, int64_t ready_at)
+{
+    step->waits_since = ready_at;
+    step->called = step->insist = false;
+    ladder_back(step, ready_at);
+}
+
+void ladder_back(struct rv_step *step, int64_t ready_at)
 {
     if (step->state != RV_STEP_PENDING)
         rv_step_move(&step->state, RV_STEP_PENDING);
     step->ready_at = ready_at;
-    step->wake_at = rv_time_add(ready_at, RV_NO_AGENT_ALERT_MS);
+    step->wake_at = step->called ? 0 : rv_time_add(step->waits_since, RV_NO_AGENT_ALERT_MS);
+}
+
+/* The word of a remote service that is far beyond what the workflow's author has planned for. */
+static void postponed_tell(struct draft *d, struct rv_step *step, int64_t wait_ms)
+{
+    const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
+    char at[RV_INSTANT_TEXT_BYTES];
+    if (step->called || wait_ms / POSTPONED_PARTS < policy->complete_by_ms)
+        return;
+    rv_instant_text(step->ready_at, at);
+    draft_alert(d, step->number, RV_ALERT_POSTPONED,
+                rv_arena_printf(d->arena, "agent %.*s was asked to leave %.*s alone until %s%s%.*s",
+                                RV_STR_FMT(step->agent), RV_STR_FMT(step->reference), at,
+                                step->target.len > 0 ? " by " : "", RV_STR_FMT(step->target)));
+    step->called = true;
+}
+
+void ladder_park(struct draft *d, struct rv_step *step, int64_t wait_ms)
+{
+    ladder_back(step, rv_time_add(d->command->now, wait_ms));
+    postponed_tell(d, step, wait_ms);
 }
 
 static int64_t delay_of(const struct rv_policy *policy, uint32_t failure_count)
@@ -52,9 +82,10 @@ enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str
     } else {
         return ladder_raise(d, step, error);
     }
+    ladder_repeat(step,
+                  rv_time_add(d->command->now, wait < retry_after_ms ? retry_after_ms : wait));
     if (wait < retry_after_ms)
-        wait = retry_after_ms;
-    ladder_repeat(step, rv_time_add(d->command->now, wait));
+        postponed_tell(d, step, retry_after_ms);
     return RV_DECIDED;
 }
 

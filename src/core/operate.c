@@ -95,8 +95,7 @@ static enum rv_verdict step_abandon(struct draft *d, uint32_t number)
     RV_TRY(verdict);
     if (rv_attempt_state_live(step->attempt_state)) {
         attempt_close(d, step, RV_ATTEMPT_LOST);
-        if (step->effect == RV_EFFECT_NONE)
-            step->effect = RV_EFFECT_UNKNOWN;
+        attempt_effect(step, RV_EFFECT_UNKNOWN);
     }
     if (rv_step_may_move(step->state, RV_STEP_CANCELLED))
         rv_step_move(&step->state, RV_STEP_CANCELLED);

@@ -185,15 +185,21 @@ void draft_archive(struct draft *d, const struct rv_step *step)
         .step = {d->plan->task.id, step->number},
         .number = step->attempt,
         .state = step->attempt_state,
-        .effect = step->effect,
+        .effect = step->attempt_effect,
         .token = step->token,
         .fence = step->fence,
         .attempt_at = step->attempt_at,
         .complete_by = step->complete_by,
         .ended_at = step->attempt_ended_at,
         .instance = step->instance,
-        .error = step->error,
+        .error = rv_attempt_error(step),
     };
+}
+
+void draft_error(struct rv_step *step, struct rv_str error)
+{
+    step->attempt_error = rv_attempt_error(step);
+    step->error = error;
 }
 
 void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,

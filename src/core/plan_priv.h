@@ -38,6 +38,8 @@ bool draft_open_has(const struct draft *d, uint32_t number);
 void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct rv_str message);
 /* Puts the step's newest attempt, which has ended without its result, among the ended ones. */
 void draft_archive(struct draft *d, const struct rv_step *step);
+/* The step's error is one that is no attempt's: its newest attempt keeps its own. */
+void draft_error(struct rv_step *step, struct rv_str error);
 void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
                 enum rv_late_reason reason);
 
@@ -56,6 +58,8 @@ int64_t draft_jitter(struct draft *d, int64_t ms, int64_t part);
 /* attempt.c: one attempt's life. */
 /* The live attempt of the step has ended. */
 void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state how);
+/* The newest attempt may have had, or has had, this effect: the step has it then, too. */
+void attempt_effect(struct rv_step *step, enum rv_effect effect);
 enum rv_verdict attempt_assign(struct draft *d);
 enum rv_verdict attempt_reply(struct draft *d);
 enum rv_verdict attempt_renew(struct draft *d);
@@ -67,8 +71,12 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step);
 /* The step's attempt ended as transient: count it, and repeat, cool down or raise. */
 enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str error,
                             int64_t retry_after_ms);
-/* Pending again from `ready_at`, nothing counted. */
+/* Pending again from `ready_at`, nothing counted; from then on it waits. */
 void ladder_repeat(struct rv_step *step, int64_t ready_at);
+/* The same for a step that was not tried: it keeps its place in line, and its alert. */
+void ladder_back(struct rv_step *step, int64_t ready_at);
+/* An open circuit parks the step, which was not tried. */
+void ladder_park(struct draft *d, struct rv_step *step, int64_t wait_ms);
 /* The step raises `error` into the workflow. */
 enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_str error);
 void ladder_count_death(struct draft *d, struct rv_step *step);

@@ -239,7 +239,7 @@ static enum rv_verdict skip_step(struct draft *d, struct rv_step *step)
     if (d->command->u.operate.done)
         step->effect = RV_EFFECT_DONE;
     step->output = d->command->u.operate.output;
-    step->error = error_of_operator(d, "skipped", "An operator skipped the step");
+    draft_error(step, error_of_operator(d, "skipped", "An operator skipped the step"));
     if (step->error.at == NULL)
         return RV_NO_ROOM;
     step->ended_at = d->command->now;

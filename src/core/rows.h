@@ -75,10 +75,14 @@ struct rv_step {
     uint32_t deaths;        /* agent instances that died at it */
     int64_t wake_at;        /* complete-by, lease, retry-at, timer, deadline or alert */
     int64_t ready_at;       /* PENDING: not handed out before */
+    int64_t waits_since;    /* PENDING: its age in the ready queue, kept by what was not tried */
+    bool called;            /* an alert that nobody tries it is open */
+    bool insist;            /* an operator wants it tried: no open circuit stops the attempt */
     int64_t deadline;       /* DSL timeout in force; 0: none */
     uint32_t attempt;       /* number of the newest; 0: none yet */
     enum rv_attempt_state attempt_state;
-    uint64_t token; /* of the newest attempt */
+    enum rv_effect attempt_effect; /* of the newest attempt alone */
+    uint64_t token;                /* of the newest attempt */
     uint32_t fence;
     int64_t attempt_at;       /* recorded */
     int64_t attempt_ended_at; /* 0 while it is live */
@@ -96,10 +100,11 @@ struct rv_step {
     struct rv_str poll;
     struct rv_str frames;
     struct rv_str data;
-    struct rv_str input;  /* of the request */
-    struct rv_str output; /* of the result; before that, of a late `done` */
-    struct rv_str error;  /* of the newest failure */
-    bool unreadable;      /* not a column: the stored row holds what no step can (store.h) */
+    struct rv_str input;         /* of the request */
+    struct rv_str output;        /* of the result; before that, of a late `done` */
+    struct rv_str error;         /* of the newest failure */
+    struct rv_str attempt_error; /* of the newest attempt, where `error` is something else's */
+    bool unreadable;             /* not a column: the stored row holds what no step can (store.h) */
 };
 
 /* An attempt that has ended without the step's result; the newest attempt stands in the step. */

@@ -164,8 +164,7 @@ enum rv_verdict undo_begin(struct draft *d)
 
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect)
 {
-    if (step->effect < effect)
-        step->effect = effect;
+    attempt_effect(step, effect);
     step_leave(d, step);
     return undo_next(d);
 }

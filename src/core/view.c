@@ -142,6 +142,25 @@ static int64_t step_wake_at(const struct rv_task *task, const struct rv_step *st
     return at;
 }
 
+struct rv_str rv_attempt_error(const struct rv_step *step)
+{
+    switch (step->attempt_state) {
+    case RV_ATTEMPT_FAILED:
+    case RV_ATTEMPT_EXPIRED:
+    case RV_ATTEMPT_LOST:
+    case RV_ATTEMPT_PARKED:
+        return step->attempt_error.at != NULL ? step->attempt_error : step->error;
+    case RV_ATTEMPT_NONE:
+    case RV_ATTEMPT_OPEN:
+    case RV_ATTEMPT_REVOKED:
+    case RV_ATTEMPT_DONE:
+    case RV_ATTEMPT_UNDELIVERED:
+    case RV_ATTEMPT_STATE_COUNT:
+        break;
+    }
+    return RV_STR_NONE;
+}
+
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now)
 {
     bool held_back = task->suspended_at != 0;

@@ -50,8 +50,8 @@ static void instance_free(struct agent_instance *instance)
 
 static void circuit_free(struct circuit *circuit)
 {
+    rv_heap_done(&circuit->waiting);
     free(circuit->target);
-    free(circuit->waiting);
     free(circuit);
 }
 
@@ -366,6 +366,12 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
     return RV_OK;
 }
 
+int64_t ready_rank(const struct rv_task *task, const struct rv_step *step)
+{
+    int64_t since = step->waits_since != 0 ? step->waits_since : step->ready_at;
+    return since - (int64_t)task->priority * PRIORITY_WORTH_MS;
+}
+
 enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
                          const struct rv_step *step)
 {
@@ -375,34 +381,34 @@ enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
         return RV_ERR_MEMORY;
     if (rv_map_find(&kind->queued, id, step->number) != NULL)
         return RV_OK;
-    enum rv_err err = rv_map_put(&kind->queued, id, step->number, (uint64_t)step->ready_at);
+    enum rv_err err = rv_map_put(&kind->queued, id, step->number, 0);
     if (err != RV_OK)
         return err;
-    int64_t rank = step->ready_at - (int64_t)task->priority * PRIORITY_WORTH_MS;
-    err = rv_heap_push(&kind->ready, rank, id, step->number);
+    err = rv_heap_push(&kind->ready, ready_rank(task, step), id, step->number);
     if (err != RV_OK)
         rv_map_remove(&kind->queued, id, step->number);
     return err;
 }
 
-bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step)
+bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step, int64_t *ret_rank)
 {
     struct rv_heap_entry entry;
     if (!rv_heap_pop(&kind->ready, &entry))
         return false;
     rv_map_remove(&kind->queued, entry.value, entry.detail);
     *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
+    *ret_rank = entry.at;
     return true;
 }
 
-void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, int64_t ready_at)
+void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, int64_t rank)
 {
     uint64_t id = (uint64_t)step.task.value;
     if (rv_map_find(&kind->queued, id, step.number) != NULL)
         return;
     /* Without memory the hint is gone; the repair scan finds the step again. */
-    if (rv_map_put(&kind->queued, id, step.number, (uint64_t)ready_at) != RV_OK)
+    if (rv_map_put(&kind->queued, id, step.number, 0) != RV_OK)
         return;
-    if (rv_heap_push(&kind->ready, ready_at, id, step.number) != RV_OK)
+    if (rv_heap_push(&kind->ready, rank, id, step.number) != RV_OK)
         rv_map_remove(&kind->queued, id, step.number);
 }

@@ -95,11 +95,16 @@ struct agent_instance {
 struct circuit {
     char *target; /* owned; "": the whole agent */
     int64_t until;
-    struct rv_step_id probe;    /* number 0: none is out */
-    struct rv_step_id *waiting; /* owned: ready steps that wait for the circuit */
-    size_t waiting_count;
-    size_t waiting_room;
+    struct rv_step_id probe; /* number 0: none is out */
+    struct rv_heap waiting;  /* ready steps that wait for the circuit, ranked as in `ready` */
     struct circuit *next;
+};
+
+/* What a reply that counts has told of its target, beside what its step's row says. */
+struct circuit_word {
+    struct rv_str target; /* absent: nothing; its circuit is open */
+    int64_t until;
+    bool answers; /* the target has answered: it refuses for good */
 };
 
 /* What an operator allows the kind (limits.c); all zero: anything. */
@@ -120,8 +125,8 @@ enum limit_hold { LIMIT_NONE, LIMIT_PAUSED, LIMIT_CONCURRENT, LIMIT_RATE };
 
 struct agent_kind {
     char *name;                       /* owned, terminated */
-    struct rv_heap ready;             /* (ready_at less a bonus for priority, task, step number) */
-    struct rv_map queued;             /* (task, number) in the heap -> ready_at */
+    struct rv_heap ready;             /* (ready_rank, task, step number) */
+    struct rv_map queued;             /* (task, number) in the heap, or waiting for a circuit */
     struct agent_instance *instances; /* owned */
     struct circuit *circuits;         /* owned */
     struct kind_limit limit;
@@ -180,10 +185,13 @@ void agents_see_parked(struct agents *agents, const struct rv_task *task,
 /* A hint that the step is ready; a second one is nothing. */
 RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
                                   const struct rv_step *step);
-/* The next hint of the kind; the caller verifies it against the row. */
-bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step);
-/* Puts a hint back that could not be used. */
-void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, int64_t ready_at);
+/* A step's place in line: its age, less a bonus for its task's priority. It keeps the place until
+ * it is tried. */
+int64_t ready_rank(const struct rv_task *task, const struct rv_step *step);
+/* The next hint of the kind and its rank; the caller verifies it against the row. */
+bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step, int64_t *ret_rank);
+/* Puts a hint back, to its place, that could not be used. */
+void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, int64_t rank);
 
 /* The delivery of that poll, or NULL. */
 struct delivery *delivery_find(const struct agent_instance *instance, struct rv_str poll);
@@ -200,8 +208,14 @@ enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t 
 
 /* May the step be handed out, as far as circuits go? False: it waits with the circuit. True may
  * make it the probe. */
-bool circuit_lets(struct agent_kind *kind, const struct rv_step *step, struct rv_step_id id,
+bool circuit_lets(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                   int64_t now);
+/* The circuit that holds the step back at `now`, or NULL. */
+const struct circuit *circuit_of(const struct agent_kind *kind, const struct rv_step *step,
+                                 int64_t now);
+/* A reply that counts has told this of the step's target. Before circuit_see for that step. */
+void circuit_hear(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
+                  const struct circuit_word *word);
 /* The probe's attempt has ended, or a circuit was reported: from the row as committed. */
 void circuit_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                  int64_t now);

@@ -1,6 +1,7 @@
 /* Circuits: an agent that answers `circuit-open` has stopped asking a target that fails. Steps for
- * that target wait here until its instant, then one of them goes out as a probe; what becomes of it
- * closes the circuit or opens it anew. No failure is counted meanwhile (RULES 5). */
+ * that target wait here, in the order of the ready queue, until its instant; then one of them goes
+ * out as a probe. The circuit closes when the target has answered; a probe that fails says nothing
+ * better of it, and another one goes out. What was not tried counts no failure (RULES 5). */
 #include "scheduler/agents_priv.h"
 
 #include <stdlib.h>
@@ -28,6 +29,7 @@ static struct circuit *circuit_open(struct agent_kind *kind, struct rv_str targe
     if (target.len > 0)
         memcpy(name, target.at, target.len);
     name[target.len] = '\0';
+    rv_heap_init(&circuit->waiting);
     circuit->target = name;
     circuit->next = kind->circuits;
     kind->circuits = circuit;
@@ -36,9 +38,12 @@ static struct circuit *circuit_open(struct agent_kind *kind, struct rv_str targe
 
 static void circuit_release_one(struct agent_kind *kind, struct circuit *circuit)
 {
-    struct rv_step_id id = circuit->waiting[--circuit->waiting_count];
-    rv_map_remove(&kind->queued, (uint64_t)id.task.value, id.number);
-    agents_ready_back(kind, id, circuit->until);
+    struct rv_heap_entry entry;
+    if (!rv_heap_pop(&circuit->waiting, &entry))
+        return;
+    struct rv_step_id id = {{(int64_t)entry.value}, (uint32_t)entry.detail};
+    rv_map_remove(&kind->queued, entry.value, entry.detail);
+    agents_ready_back(kind, id, entry.at);
 }
 
 static void circuit_close(struct agent_kind *kind, struct circuit *circuit)
@@ -47,50 +52,60 @@ static void circuit_close(struct agent_kind *kind, struct circuit *circuit)
     while (*at != circuit)
         at = &(*at)->next;
     *at = circuit->next;
-    while (circuit->waiting_count > 0)
+    while (circuit->waiting.count > 0)
         circuit_release_one(kind, circuit);
+    rv_heap_done(&circuit->waiting);
     free(circuit->target);
-    free(circuit->waiting);
     free(circuit);
 }
 
 /* Keeps the step with the circuit, known as queued; without memory it goes on as if there were
  * none. */
-static bool circuit_keep(struct agent_kind *kind, struct circuit *circuit, struct rv_step_id id)
+static bool circuit_keep(struct agent_kind *kind, struct circuit *circuit,
+                         const struct rv_task *task, const struct rv_step *step)
 {
-    if (circuit->waiting_count == circuit->waiting_room) {
-        size_t room = circuit->waiting_room ? circuit->waiting_room * 2 : 16;
-        struct rv_step_id *waiting = realloc(circuit->waiting, room * sizeof *waiting);
-        if (waiting == NULL)
-            return false;
-        circuit->waiting = waiting;
-        circuit->waiting_room = room;
-    }
-    if (rv_map_put(&kind->queued, (uint64_t)id.task.value, id.number, 0) != RV_OK)
+    uint64_t id = (uint64_t)task->id.value;
+    if (rv_map_put(&kind->queued, id, step->number, 0) != RV_OK)
         return false;
-    circuit->waiting[circuit->waiting_count++] = id;
-    return true;
+    if (rv_heap_push(&circuit->waiting, ready_rank(task, step), id, step->number) == RV_OK)
+        return true;
+    rv_map_remove(&kind->queued, id, step->number);
+    return false;
 }
 
-static bool circuit_gate(struct agent_kind *kind, struct circuit *circuit, struct rv_step_id id,
-                         int64_t now)
+static bool circuit_gate(struct agent_kind *kind, struct circuit *circuit,
+                         const struct rv_task *task, const struct rv_step *step, int64_t now)
 {
-    if (circuit->until > now || circuit->probe.number != 0)
-        return !circuit_keep(kind, circuit, id);
-    circuit->probe = id;
+    bool shut = circuit->until > now || circuit->probe.number != 0;
+    if (shut && !step->insist)
+        return !circuit_keep(kind, circuit, task, step);
+    circuit->probe = (struct rv_step_id){task->id, step->number};
     return true;
 }
 
-bool circuit_lets(struct agent_kind *kind, const struct rv_step *step, struct rv_step_id id,
+/* The circuit of the whole agent, else that of the step's target; NULL: there is none. */
+static struct circuit *circuit_for(const struct agent_kind *kind, const struct rv_step *step)
+{
+    struct circuit *whole = kind->circuits != NULL ? circuit_find(kind, RV_STR("")) : NULL;
+    if (whole != NULL || kind->circuits == NULL || step->target.at == NULL)
+        return whole;
+    return circuit_find(kind, step->target);
+}
+
+bool circuit_lets(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                   int64_t now)
 {
-    if (kind->circuits == NULL)
-        return true;
-    struct circuit *whole = circuit_find(kind, RV_STR(""));
-    if (whole != NULL)
-        return circuit_gate(kind, whole, id, now);
-    struct circuit *own = step->target.at ? circuit_find(kind, step->target) : NULL;
-    return own == NULL || circuit_gate(kind, own, id, now);
+    struct circuit *circuit = circuit_for(kind, step);
+    return circuit == NULL || circuit_gate(kind, circuit, task, step, now);
+}
+
+const struct circuit *circuit_of(const struct agent_kind *kind, const struct rv_step *step,
+                                 int64_t now)
+{
+    const struct circuit *circuit = circuit_for(kind, step);
+    bool shut = circuit != NULL &&
+                (circuit->until > now || circuit->probe.number != 0 || circuit->waiting.count > 0);
+    return shut ? circuit : NULL;
 }
 
 static bool is_probe(const struct circuit *circuit, const struct rv_task *task,
@@ -99,22 +114,36 @@ static bool is_probe(const struct circuit *circuit, const struct rv_task *task,
     return circuit->probe.number == step->number && circuit->probe.task.value == task->id.value;
 }
 
+void circuit_hear(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
+                  const struct circuit_word *word)
+{
+    struct circuit *next;
+    for (struct circuit *c = kind->circuits; c != NULL && word->answers; c = next) {
+        next = c->next;
+        if (is_probe(c, task, step))
+            circuit_close(kind, c);
+    }
+    struct circuit *circuit = word->target.at != NULL ? circuit_open(kind, word->target) : NULL;
+    if (circuit != NULL && circuit->until < word->until)
+        circuit->until = word->until;
+}
+
 void circuit_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                  int64_t now)
 {
-    bool open = step->state == RV_STEP_PENDING && step->target.at != NULL;
     bool out = rv_attempt_state_live(step->attempt_state);
+    bool answered = step->attempt_state == RV_ATTEMPT_DONE;
     struct circuit *next;
     for (struct circuit *c = kind->circuits; c != NULL; c = next) {
         next = c->next;
         if (!is_probe(c, task, step) || out)
             continue;
-        if (open && rv_str_is(step->target, c->target))
-            c->probe.number = 0; /* opened anew below */
-        else
+        c->probe.number = 0;
+        if (answered)
             circuit_close(kind, c);
     }
-    if (!open || step->ready_at <= now)
+    bool parked = step->state == RV_STEP_PENDING && step->attempt_state == RV_ATTEMPT_PARKED;
+    if (!parked || step->target.at == NULL || step->ready_at <= now)
         return;
     struct circuit *circuit = circuit_open(kind, step->target);
     if (circuit != NULL && circuit->until < step->ready_at)
@@ -128,7 +157,7 @@ void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t
         const struct held *held = c->probe.number != 0 ? held_find(agents, c->probe) : NULL;
         if (held == NULL || held->complete_by <= now)
             c->probe.number = 0;
-        if (c->until <= now && c->probe.number == 0 && c->waiting_count > 0)
+        if (c->until <= now && c->probe.number == 0 && c->waiting.count > 0)
             circuit_release_one(kind, c);
     }
 }
@@ -145,7 +174,7 @@ void circuits_forget(struct agent_kind *kind, int64_t before)
     struct circuit *next;
     for (struct circuit *c = kind->circuits; c != NULL; c = next) {
         next = c->next;
-        if (c->until <= before && c->probe.number == 0 && c->waiting_count == 0)
+        if (c->until <= before && c->probe.number == 0 && c->waiting.count == 0)
             circuit_close(kind, c);
     }
 }

@@ -71,7 +71,8 @@ void counts_replies(struct rv_scheduler *s, const struct rv_call_replies *replie
         const struct rv_reply_item *item = &replies->items[i];
         s->counts.replies_taken += item->status == 200;
         s->counts.replies_refused += item->status != 200;
-        if (!item->counted || !item->failed || item->reply.circuit_open)
+        if (!item->counted || !item->failed ||
+            (item->reply.circuit_open && item->reply.effect == RV_EFFECT_NONE))
             continue;
         s->counts.failures_transient += item->reply.transient;
         s->counts.failures_permanent += !item->reply.transient;

@@ -11,18 +11,6 @@ enum { CONNECTED_MS = RV_MINUTE_MS };
 /* The newest ended attempts and open alerts that are told. */
 enum { ATTEMPTS_TOLD = 20, ALERTS_TOLD = 10 };
 
-static const struct circuit *circuit_of(const struct agent_kind *kind, const struct rv_step *step,
-                                        int64_t now)
-{
-    for (const struct circuit *c = kind->circuits; c != NULL; c = c->next) {
-        bool whole = c->target[0] == '\0';
-        bool own = step->target.at != NULL && rv_str_is(step->target, c->target);
-        if ((whole || own) && (c->until > now || c->probe.number != 0))
-            return c;
-    }
-    return NULL;
-}
-
 static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_explained *told)
 {
     for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {

@@ -373,17 +373,17 @@ static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pen
     return vain && p->admitted && !p->parked;
 }
 
-static void match_back(struct rv_scheduler *s, const struct pending *p, const struct matched *m)
+static void match_back(const struct pending *p, const struct matched *m)
 {
     struct rv_step_id id = {m->work->id, m->step};
-    agents_ready_back(p->kind, id, s->batch.now);
+    agents_ready_back(p->kind, id, ready_rank(m->work->task, work_step(m->work, m->step)));
 }
 
-void poll_unadmit(struct rv_scheduler *s, struct pending *p)
+void poll_unadmit(struct pending *p)
 {
     for (size_t i = 0; i < p->matched_count; i++)
         if (p->matched[i].work->dropped && !p->matched[i].repeat)
-            match_back(s, p, &p->matched[i]);
+            match_back(p, &p->matched[i]);
     p->matched = NULL;
     p->matched_count = p->matched_bytes = 0;
     p->admitted = false;
@@ -393,7 +393,7 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_poll *poll = p->poll;
     if (poll_admitted_in_vain(s, p))
-        poll_unadmit(s, p);
+        poll_unadmit(p);
     /* Answered now, be it with cancels alone, it would miss what it took before. */
     if (!p->admitted && !s->draining)
         return false;
@@ -405,7 +405,7 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);
         if (m->work->dropped && !m->repeat)
-            match_back(s, p, m);
+            match_back(p, m);
         /* Perhaps it ended in this very batch, and somebody else has the next one. */
         bool over = step->attempt_state != RV_ATTEMPT_OPEN || step->token != m->token;
         if (m->work->dropped || over || p->unanswerable)
@@ -427,13 +427,11 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     return poll->requests_count > 0 || poll->cancels_count > 0 || p->unanswerable;
 }
 
-void poll_unmatch(struct rv_scheduler *s, struct pending *p)
+void poll_unmatch(struct pending *p)
 {
     for (size_t i = 0; i < p->matched_count; i++)
         if (!p->matched[i].repeat)
-            agents_ready_back(p->kind,
-                              (struct rv_step_id){p->matched[i].work->id, p->matched[i].step},
-                              s->batch.now);
+            match_back(p, &p->matched[i]);
     p->matched = NULL;
     p->matched_count = p->matched_bytes = 0;
 }
@@ -557,5 +555,5 @@ void polls_unmatch_parked(struct rv_scheduler *s)
 {
     for (struct agent_instance *i = s->agents.news; i != NULL; i = i->news_next)
         for (struct pending *p = i->parked.first; p != NULL; p = p->its_next)
-            poll_unmatch(s, p);
+            poll_unmatch(p);
 }

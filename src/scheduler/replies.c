@@ -1,6 +1,8 @@
 /* Replies and lease renewals: each item is decided on its own and has its own status. */
 #include "scheduler/scheduler_priv.h"
 
+#include "base/time.h"
+
 static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct work **ret_work)
 {
     *ret_work = NULL;
@@ -35,6 +37,17 @@ static void delivery_shown(struct rv_scheduler *s, struct rv_step_id id, uint64_
     struct held *held = held_find(&s->agents, id);
     if (held != NULL && held->token == token)
         held->delivery->confirmed = true;
+}
+
+/* A failure that was tried tells by its `target` that the circuit stays open. */
+static struct circuit_word word_of(const struct rv_scheduler *s, const struct rv_reply *reply)
+{
+    bool fails = reply->transient || reply->circuit_open;
+    struct circuit_word word = {.answers = !fails};
+    if (fails && reply->target.at != NULL)
+        word.target = reply->target;
+    word.until = rv_time_add(s->batch.now, reply->retry_after_ms);
+    return word;
 }
 
 static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_t i)
@@ -75,6 +88,8 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     p->works[i] = work;
     item->status = plan->status;
     item->counted = plan->changed;
+    if (plan->status == 200 && plan->changed && item->reply.output.at == NULL)
+        work_step_of(work, item->step.number)->word = word_of(s, &item->reply);
     item->message = rv_arena_str(&p->call->arena, plan->message);
     return RV_OK;
 }
@@ -151,7 +166,7 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
     }
     bool poll_waits = false;
     if (p->poll != NULL && p->call->err == RV_OK && (again || left))
-        poll_unadmit(s, p);
+        poll_unadmit(p);
     else if (p->poll != NULL)
         poll_waits = !poll_fill(s, p) && !p->admitted && !s->draining;
     if (p->unanswerable)

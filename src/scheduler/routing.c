@@ -66,7 +66,7 @@ static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct r
     enum rv_err err = ready_verify(s, p->kind, id, &work);
     if (err != RV_OK || work == NULL)
         return err;
-    if (!circuit_lets(p->kind, work_step(work, id.number), id, s->batch.now))
+    if (!circuit_lets(p->kind, work->task, work_step(work, id.number), s->batch.now))
         return RV_OK;
     struct rv_command command = {.kind = RV_COMMAND_ASSIGN,
                                  .seed = p->call->seed ^ rv_prng_next(&s->prng),
@@ -142,17 +142,18 @@ static enum rv_err line_join(struct rv_scheduler *s, const struct agent_kind *ki
 static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p, int64_t place)
 {
     struct rv_step_id id;
+    int64_t place_in_line;
     const struct rv_heap_entry *first = rv_heap_first(&s->agents.seekers);
     int64_t next = first != NULL ? first->at : INT64_MAX;
     while (poll_room(p) > 0 && p->kind->ready.count > 0) {
         int64_t rank = rank_of(s, p, place);
         if (rank > next)
             return rv_heap_push(&s->agents.seekers, rank, (uint64_t)(uintptr_t)p, (uint64_t)place);
-        if (!limit_lets(s, p->kind) || !agents_ready_take(p->kind, &id))
+        if (!limit_lets(s, p->kind) || !agents_ready_take(p->kind, &id, &place_in_line))
             return RV_OK;
         enum rv_err err = match_one(s, p, id);
         if (err != RV_OK) {
-            agents_ready_back(p->kind, id, s->batch.now);
+            agents_ready_back(p->kind, id, place_in_line);
             return err;
         }
     }

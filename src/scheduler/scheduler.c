@@ -176,6 +176,23 @@ static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
     return live && due;
 }
 
+/* What only the caches know of the instant that has passed. */
+static void wake_tell(struct rv_scheduler *s, const struct rv_step *step,
+                      struct rv_command *command)
+{
+    if (rv_attempt_state_live(step->attempt_state) && step->wake_at <= s->batch.now &&
+        absence_covers(s, step->wake_at)) {
+        command->u.wake.excused = true;
+        command->u.wake.spread_ms = step->lease_ms;
+    }
+    const struct agent_kind *kind = step->state == RV_STEP_PENDING && step->agent.at != NULL
+                                        ? agents_kind_find(&s->agents, step->agent)
+                                        : NULL;
+    const struct circuit *circuit = kind != NULL ? circuit_of(kind, step, s->batch.now) : NULL;
+    if (circuit != NULL)
+        command->u.wake.circuit = rv_str_of(circuit->target);
+}
+
 static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
 {
     struct work *work;
@@ -195,14 +212,8 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     if (work->waits_to_end)
         return RV_OK;
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
-    for (size_t i = 0; i < work->steps_count; i++) {
-        const struct rv_step *step = work->steps[i].row;
-        if (rv_attempt_state_live(step->attempt_state) && step->wake_at <= s->batch.now &&
-            absence_covers(s, step->wake_at)) {
-            command.u.wake.excused = true;
-            command.u.wake.spread_ms = step->lease_ms;
-        }
-    }
+    for (size_t i = 0; i < work->steps_count; i++)
+        wake_tell(s, work->steps[i].row, &command);
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
@@ -316,6 +327,14 @@ static void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
     log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
 }
 
+static void circuit_word_learn(struct rv_scheduler *s, const struct work *work,
+                               const struct work_step *step)
+{
+    struct agent_kind *kind = agents_kind_find(&s->agents, step->row->agent);
+    if (kind != NULL)
+        circuit_hear(kind, work->task, step->row, &step->word);
+}
+
 /* A step that has ended is not loaded again: what is to be forgotten of it, which takes no memory,
  * is forgotten now, whatever finds none. */
 static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64_t *ret_wake_at)
@@ -326,6 +345,8 @@ static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64
     for (size_t i = 0; i < work->steps_count; i++) {
         const struct work_step *step = &work->steps[i];
         enum rv_err seen = RV_OK;
+        if (step->word.target.at != NULL || step->word.answers)
+            circuit_word_learn(s, work, step);
         if (work->task->state != RV_TASK_ERROR || step->dirty)
             seen = agents_see(&s->agents, work->task, step->row, step->assigned, s->batch.now);
         else
@@ -499,7 +520,7 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
     while (s->batch.calls.first != NULL) {
         struct pending *p = s->batch.calls.first;
         pending_unlink(&s->batch.calls, p);
-        poll_unmatch(s, p);
+        poll_unmatch(p);
         finish(s, p, err, why);
     }
     log_event(s, RV_LOG_ERROR, "batch",

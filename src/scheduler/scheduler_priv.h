@@ -36,7 +36,8 @@ struct work_step {
     bool was_over; /* control had left it */
     bool dirty;
     bool insert;
-    bool assigned; /* its attempt is handed out in this batch */
+    bool assigned;            /* its attempt is handed out in this batch */
+    struct circuit_word word; /* of the reply that this batch counts */
 };
 
 /* One task in a batch: as loaded, then as the batch's decisions have it so far. */
@@ -522,9 +523,9 @@ RV_CHECK enum rv_err polls_match(struct rv_scheduler *s);
  * confirmed; asked again, it gets what it was given. */
 bool poll_fill(struct rv_scheduler *s, struct pending *p);
 /* The poll is admitted anew with a later batch, and gets what it has taken as it is then. */
-void poll_unadmit(struct rv_scheduler *s, struct pending *p);
+void poll_unadmit(struct pending *p);
 /* The batch failed: what was to be handed out is ready again. */
-void poll_unmatch(struct rv_scheduler *s, struct pending *p);
+void poll_unmatch(struct pending *p);
 void poll_act(struct rv_scheduler *s, struct pending *p);
 void polls_act_parked(struct rv_scheduler *s);
 /* The batch failed: the same for those that are parked. */

@@ -257,9 +257,13 @@ struct rv_step random_step(struct subject *subject, struct rv_prng *prng, uint32
         .deaths = NUMBER(),
         .wake_at = INSTANT(),
         .ready_at = INSTANT(),
+        .waits_since = INSTANT(),
+        .called = FLAG(),
+        .insist = FLAG(),
         .deadline = INSTANT(),
         .attempt = NUMBER(),
         .attempt_state = RANDOM_ENUM(prng, enum rv_attempt_state, RV_ATTEMPT_STATE_COUNT),
+        .attempt_effect = RANDOM_ENUM(prng, enum rv_effect, RV_EFFECT_COUNT),
         .token = (uint64_t)random_int64(prng),
         .fence = NUMBER(),
         .attempt_at = INSTANT(),
@@ -281,6 +285,7 @@ struct rv_step random_step(struct subject *subject, struct rv_prng *prng, uint32
         .input = TEXT(),
         .output = TEXT(),
         .error = TEXT(),
+        .attempt_error = TEXT(),
     };
 }
 
@@ -411,9 +416,13 @@ void dump_step(struct rv_buf *out, const struct rv_step *step)
     PUT_INT(step, deaths);
     PUT_INT(step, wake_at);
     PUT_INT(step, ready_at);
+    PUT_INT(step, waits_since);
+    PUT_INT(step, called);
+    PUT_INT(step, insist);
     PUT_INT(step, deadline);
     PUT_INT(step, attempt);
     PUT_INT(step, attempt_state);
+    PUT_INT(step, attempt_effect);
     PUT_INT(step, token);
     PUT_INT(step, fence);
     PUT_INT(step, attempt_at);
@@ -435,6 +444,7 @@ void dump_step(struct rv_buf *out, const struct rv_step *step)
     PUT_STR(step, input);
     PUT_STR(step, output);
     PUT_STR(step, error);
+    PUT_STR(step, attempt_error);
     rv_buf_add_char(out, '\n');
 }
 

@@ -328,7 +328,8 @@ static void nothing_starves(void **state)
             continue;
         }
         struct rv_step_id id;
-        assert_true(agents_ready_take(kind, &id));
+        int64_t rank;
+        assert_true(agents_ready_take(kind, &id, &rank));
         taken[id.task.value] = true;
         out++;
         while (oldest <= arrived && taken[oldest])

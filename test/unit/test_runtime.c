@@ -353,10 +353,11 @@ static void an_open_circuit_answers_and_lets_one_probe_through(void **state)
             reply(f, now * 10);
         }
     }
-    /* The fifth opened it while the attempt paused: its next try meets the open circuit. */
+    /* The fifth opened it while the attempt paused: its next try meets the open circuit. But it was
+     * tried, and that is a failure. */
     expect(f, 100, RV_RUNTIME_OVER);
     const struct rv_json *item = reply(f, 100);
-    assert_true(error_is(item, "type", "circuit-open"));
+    assert_true(error_is(item, "type", "busy"));
     assert_true(error_is(item, "target", "pay"));
     assert_true(error_is(item, "effect", "unknown")); /* of its first try */
 
@@ -388,7 +389,30 @@ static void an_open_circuit_answers_and_lets_one_probe_through(void **state)
     expect(f, 1120, RV_RUNTIME_START);
     give(f, 1122, 60000);
     expect(f, 1122, RV_RUNTIME_START);
-    assert_int_equal(rv_runtime_counts(f->runtime)->circuit_open, 3);
+    assert_int_equal(rv_runtime_counts(f->runtime)->circuit_open, 2);
+}
+
+/* A probe that fails was tried: its failure is told, and that the circuit is open again. */
+static void a_failed_probe_is_a_failure_of_its_attempt(void **state)
+{
+    struct fixture *f = *state;
+    struct rv_runtime_failure declared = busy;
+    declared.retry_after_ms = 100000; /* no second try */
+    for (int64_t now = 0; now < 5; now++) {
+        give(f, now, 60000);
+        rv_runtime_failed(f->runtime, expect(f, now, RV_RUNTIME_START), now, &declared);
+        expect(f, now, RV_RUNTIME_OVER);
+        const struct rv_json *item = reply(f, now);
+        assert_true(error_is(item, "type", "busy"));
+        assert_int_equal(rv_json_at(item, RV_STR("/error/target")) != NULL, now == 4);
+    }
+    give(f, 31000, 60000);
+    rv_runtime_failed(f->runtime, expect(f, 31000, RV_RUNTIME_START), 31000, &declared);
+    expect(f, 31000, RV_RUNTIME_OVER);
+    const struct rv_json *item = reply(f, 31000);
+    assert_true(error_is(item, "type", "busy"));
+    assert_true(error_is(item, "target", "pay"));
+    assert_int_equal(rv_runtime_counts(f->runtime)->circuit_open, 0);
 }
 
 /* ---- the circuit alone ---- */
@@ -478,6 +502,7 @@ int main(void)
         cmocka_unit_test(a_withdrawn_probe_lets_the_next_one_through),
         WITH_RUNTIME(stop_ends_pauses_and_waits_for_handlers),
         WITH_RUNTIME(an_open_circuit_answers_and_lets_one_probe_through),
+        WITH_RUNTIME(a_failed_probe_is_a_failure_of_its_attempt),
         cmocka_unit_test(a_circuit_opens_at_enough_failures_that_are_half),
         cmocka_unit_test(a_failed_probe_doubles_the_pause_up_to_its_cap),
         cmocka_unit_test(a_circuit_in_use_is_never_given_to_another_target),

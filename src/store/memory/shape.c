@@ -16,9 +16,9 @@ static const size_t task_texts[] = {AT(key),    AT(correlation), AT(tags),  AT(r
                                     AT(output), AT(error)};
 #undef ROW
 #define ROW rv_step
-static const size_t step_texts[] = {AT(reference), AT(iteration), AT(agent),  AT(target),
-                                    AT(instance),  AT(boot),      AT(poll),   AT(frames),
-                                    AT(data),      AT(input),     AT(output), AT(error)};
+static const size_t step_texts[] = {
+    AT(reference), AT(iteration), AT(agent), AT(target), AT(instance), AT(boot),         AT(poll),
+    AT(frames),    AT(data),      AT(input), AT(output), AT(error),    AT(attempt_error)};
 #undef ROW
 #define ROW rv_attempt
 static const size_t attempt_texts[] = {AT(instance), AT(error)};

@@ -341,9 +341,43 @@ static const char *const version_13[] = {
     NULL,
 };
 
+/* Version 14: the age of a step in the ready queue, whether an alert calls for it, whether an
+ * operator insists; the effect of an attempt, beside that of all attempts of its step. */
+static const char *const version_14[] = {
+    "ALTER TABLE step ADD COLUMN waits_since INTEGER",
+    "ALTER TABLE step ADD COLUMN called INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE step ADD COLUMN insist INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE step ADD COLUMN attempt_effect TEXT NOT NULL DEFAULT 'none' "
+    "CHECK {attempt_effect effect}",
+    "ALTER TABLE step ADD COLUMN attempt_error TEXT",
+    "UPDATE step SET waits_since = ready_at WHERE ready_at IS NOT NULL AND ended_at IS NULL",
+    "UPDATE step SET attempt_effect = effect WHERE effect <> 'none'",
+    "CREATE INDEX attempt_token ON attempt(task, step, token)",
+    /* Two more kinds of alerts. */
+    "CREATE TABLE alert_14("
+    " id INTEGER PRIMARY KEY,"
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " kind TEXT NOT NULL CHECK {kind alert_kind},"
+    " raised_at INTEGER,"
+    " acked_at INTEGER,"
+    " closed_at INTEGER,"
+    " acked_by TEXT,"
+    " message TEXT,"
+    " source TEXT)",
+    "INSERT INTO alert_14 SELECT id, task, step, kind, raised_at, acked_at, closed_at, acked_by, "
+    "message, source FROM alert",
+    "DROP TABLE alert",
+    "ALTER TABLE alert_14 RENAME TO alert",
+    "CREATE INDEX alert_task ON alert(task, id)",
+    "CREATE INDEX alert_open ON alert(id) WHERE acked_at IS NULL AND closed_at IS NULL",
+    "CREATE INDEX alert_source ON alert(source, id) WHERE source IS NOT NULL",
+    NULL,
+};
+
 static const char *const *const versions[] = {
-    version_1, version_2, version_3,  version_4,  version_5,  version_6, version_7,
-    version_8, version_9, version_10, version_11, version_12, version_13};
+    version_1, version_2, version_3,  version_4,  version_5,  version_6,  version_7,
+    version_8, version_9, version_10, version_11, version_12, version_13, version_14};
 
 int rv_sqlite_version_newest(void)
 {

@@ -1,0 +1,250 @@
+/* A target that stays dead: what was tried and failed counts, what was not tried waits in its place
+ * in line, and the operator hears of the target (RULES 5). */
+#include "../lib/store_faults.h"
+#include "../lib/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DEAD                                                                                       \
+    "document: {dsl: '1.0.3', namespace: shop, name: dead, version: '1.0.0'}\n"                    \
+    "do:\n"                                                                                        \
+    "  - ask:\n"                                                                                   \
+    "      call: inventory\n"                                                                      \
+    "      metadata:\n"                                                                            \
+    "        reeve:\n"                                                                             \
+    "          completeBy: PT10S\n"                                                                \
+    "          failures: {threshold: 1, rounds: 0, then: error}\n"
+
+static struct store_faults faults;
+
+static int open_world(void **state)
+{
+    static struct world w;
+    faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
+    world_open_faulty(&w, &faults);
+    world_publish(&w, DEAD);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static struct rv_task_id submit(struct world *w, uint8_t priority)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission *item = RV_NEW(&call->arena, struct rv_submission);
+    *item = (struct rv_submission){.space = RV_STR("shop"),
+                                   .name = RV_STR("dead"),
+                                   .input = RV_STR("{}"),
+                                   .priority = priority};
+    call->u.submit.items = item;
+    call->u.submit.count = 1;
+    assert_true(world_run(w, call));
+    assert_int_equal(item->err, RV_OK);
+    return item->task;
+}
+
+/* Not tried: the agent leaves the target alone. */
+static void parks(struct world *w, struct rv_request request, int64_t ms)
+{
+    struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
+                            .transient = true,
+                            .circuit_open = true,
+                            .target = RV_STR("shop:80"),
+                            .retry_after_ms = ms};
+    assert_int_equal(world_reply(w, request, open), 200);
+}
+
+/* Tried: it failed, and the circuit is open. */
+static void fails(struct world *w, struct rv_request request, int64_t ms)
+{
+    struct rv_reply failed = {.error = RV_STR("{\"type\":\"refused\"}"),
+                              .transient = true,
+                              .target = RV_STR("shop:80"),
+                              .retry_after_ms = ms};
+    assert_int_equal(world_reply(w, request, failed), 200);
+}
+
+/* Each task has its probe, and each probe that fails is a failure of its task's ladder. */
+static void every_task_comes_to_the_end_of_its_ladder(void **state)
+{
+    enum { TASKS = 4 };
+    struct world *w = *state;
+    struct rv_task_id tasks[TASKS];
+    for (int i = 0; i < TASKS; i++) {
+        tasks[i] = submit(w, 5);
+        world_pass(w, 10);
+    }
+    for (int i = 0; i < TASKS; i++)
+        parks(w, world_take(w, "inventory", "i1"), 5000);
+    for (int i = 0; i < TASKS; i++) {
+        world_pass(w, 5000);
+        struct rv_call *probe = world_poll(w, "inventory", "i1", 8);
+        assert_int_equal(probe->u.poll.requests_count, 1);
+        assert_int_equal(probe->u.poll.requests[0].step.task.value, tasks[i].value);
+        fails(w, probe->u.poll.requests[0], 5000);
+        assert_state(w, tasks[i], "error");
+        assert_int_equal(world_count_alerts(w, tasks[i], RV_ALERT_FAILED), 1);
+        assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 0);
+    }
+}
+
+/* "Not tried, but perhaps it had an effect" is a contradiction: it was tried. */
+static void a_circuit_that_opens_after_an_effect_is_a_failure(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = submit(w, 5);
+    struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
+                            .transient = true,
+                            .circuit_open = true,
+                            .effect = RV_EFFECT_UNKNOWN,
+                            .retry_after_ms = 5000};
+    assert_int_equal(world_reply(w, world_take(w, "inventory", "i1"), open), 200);
+    assert_state(w, task, "error");
+}
+
+/* The probe's end says nothing better of the target: the next one goes out, one at a time. */
+static void a_lost_probe_is_followed_by_one_other(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 3; i++)
+        (void)submit(w, 5);
+    for (int i = 0; i < 3; i++)
+        parks(w, world_take(w, "inventory", "i1"), 5000);
+    world_pass(w, 5000);
+    (void)world_take(w, "inventory", "i1");
+    world_pass(w, 11000);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 1);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 0);
+}
+
+static void a_target_that_answers_lets_all_go(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 3; i++)
+        (void)submit(w, 5);
+    for (int i = 0; i < 3; i++)
+        parks(w, world_take(w, "inventory", "i1"), 5000);
+    world_pass(w, 5000);
+    assert_int_equal(world_fail(w, world_take(w, "inventory", "i1"), false, RV_EFFECT_NONE), 200);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 2);
+}
+
+/* Parked again and again, a step still calls after five minutes, once, and by its target's name. */
+static void the_alert_names_the_target(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = submit(w, 5);
+    for (int i = 0; i < 10; i++) {
+        parks(w, world_take(w, "inventory", "i1"), 60000);
+        world_pass(w, 60000);
+    }
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_TARGET), 1);
+    assert_int_equal(world_step(w, task, 1)->failure_count, 0);
+    struct rv_call *call = world_call(w, RV_CALL_ALERTS);
+    call->u.list.limit = 10;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.list.count, 1);
+    assert_non_null(memmem(call->u.list.alerts[0].message.at, call->u.list.alerts[0].message.len,
+                           "shop:80", 7));
+    /* It was tried: the alert is over. */
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+/* ---- the place in line ---- */
+
+static struct rv_task_id takes(struct world *w)
+{
+    return world_take(w, "inventory", "i1").step.task;
+}
+
+static void a_parked_step_keeps_its_place_in_line(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id first = submit(w, 5);
+    struct rv_task_id second = submit(w, 5);
+    struct rv_task_id urgent = submit(w, 9);
+    struct rv_request requests[3];
+    for (int i = 0; i < 3; i++)
+        requests[i] = world_take(w, "inventory", "i1");
+    for (int i = 0; i < 3; i++)
+        parks(w, requests[i], 5000);
+    world_pass(w, 100);
+    struct rv_task_id newer = submit(w, 5);
+    parks(w, world_take(w, "inventory", "i1"), 5000);
+    world_pass(w, 5000);
+    struct rv_request probe = world_take(w, "inventory", "i1");
+    assert_int_equal(probe.step.task.value, urgent.value);
+    assert_int_equal(world_done(w, probe, "1"), 200);
+    struct rv_task_id newest = submit(w, 5);
+    assert_int_equal(takes(w).value, first.value);
+    assert_int_equal(takes(w).value, second.value);
+    assert_int_equal(takes(w).value, newer.value);
+    assert_int_equal(takes(w).value, newest.value);
+}
+
+static void a_refused_batch_keeps_the_line(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id low = submit(w, 0);
+    struct rv_task_id first = submit(w, 5);
+    world_pass(w, 10);
+    struct rv_task_id second = submit(w, 5);
+    struct rv_call *poll = world_call(w, RV_CALL_POLL);
+    poll->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("boot-1"),
+                                    .poll = RV_STR("refused"),
+                                    .max = 8};
+    world_pass(w, 3000);
+    faults.fail_commits = 1;
+    assert_true(world_run(w, poll));
+    assert_int_equal(poll->err, RV_ERR_BUSY);
+    struct rv_task_id third = submit(w, 5);
+    assert_int_equal(takes(w).value, first.value);
+    assert_int_equal(takes(w).value, second.value);
+    assert_int_equal(takes(w).value, third.value);
+    assert_int_equal(takes(w).value, low.value);
+}
+
+static void what_was_not_delivered_keeps_its_place(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id first = submit(w, 5);
+    struct rv_call *poll = world_poll(w, "inventory", "i1", 1);
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    world_pass(w, 1000);
+    (void)submit(w, 5);
+    world_pass(w, 1000);
+    world_undelivered(w, poll);
+    assert_int_equal(takes(w).value, first.value);
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(every_task_comes_to_the_end_of_its_ladder),
+        SCENARIO(a_circuit_that_opens_after_an_effect_is_a_failure),
+        SCENARIO(a_lost_probe_is_followed_by_one_other),
+        SCENARIO(a_target_that_answers_lets_all_go),
+        SCENARIO(the_alert_names_the_target),
+        SCENARIO(a_parked_step_keeps_its_place_in_line),
+        SCENARIO(a_refused_batch_keeps_the_line),
+        SCENARIO(what_was_not_delivered_keeps_its_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
