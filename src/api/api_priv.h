@@ -135,6 +135,7 @@ struct rv_head {
     struct rv_str length; /* Content-Length */
     struct rv_str file;
     struct rv_str seen; /* Last-Event-ID */
+    struct rv_str key;  /* Idempotency-Key */
     struct rv_str traceparent;
     struct rv_str tracestate;
     struct rv_credentials credentials;

@@ -18,6 +18,8 @@ struct head {
     struct rv_str authorization;
     unsigned authorizations;
     struct rv_str seen;
+    struct rv_str key;
+    unsigned keys;
     struct rv_str traceparent;
     unsigned traceparents;
     struct rv_str tracestate;
@@ -97,6 +99,9 @@ static enum MHD_Result header_look(void *self, enum MHD_ValueKind kind, const ch
         head->file = text;
     } else if (name_is(name, name_len, "last-event-id")) {
         head->seen = text;
+    } else if (name_is(name, name_len, "idempotency-key")) {
+        head->keys++;
+        head->key = text;
     } else {
         trace_look(head, name, name_len, text);
     }
@@ -145,6 +150,8 @@ bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
         return rv_refuse_http(parser, 400, "the header Host stands there twice");
     if (head.authorizations > 1)
         return rv_refuse_http(parser, 400, "the header Authorization stands there twice");
+    if (head.keys > 1)
+        return rv_refuse_http(parser, 400, "the header Idempotency-Key stands there twice");
     /* A page that some browser shows must not reach a server on its user's loopback. */
     if (head.origin)
         return rv_refuse_http(parser, 403, "requests from web pages are refused (header Origin)");
@@ -157,6 +164,8 @@ bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
         ret_head->file = rv_arena_str(arena, head.file);
     if (head.seen.len > 0 && rv_text_plain(head.seen))
         ret_head->seen = rv_arena_str(arena, head.seen);
+    if (head.keys == 1)
+        ret_head->key = rv_arena_str(arena, head.key);
     if (head.traceparents == 1) {
         ret_head->traceparent = rv_arena_str(arena, head.traceparent);
         ret_head->tracestate = rv_arena_str(arena, head.tracestate);

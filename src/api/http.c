@@ -518,6 +518,7 @@ static enum MHD_Result head_done(struct rv_api *api, struct exchange *exchange, 
     struct rv_str length = head.length;
     exchange->line.file = head.file;
     exchange->line.seen = head.seen;
+    exchange->line.key = head.key;
     exchange->line.traceparent = head.traceparent;
     exchange->line.tracestate = head.tracestate;
     exchange->route = rv_route_find(parser, rv_str_of(method), &exchange->line);

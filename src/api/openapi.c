@@ -141,7 +141,7 @@ static void parameters_put(struct rv_buf *buf, const struct rv_operation *operat
     for (const char *at = strchr(operation->pattern, '{'); at != NULL; at = strchr(at + 1, '{'))
         parameter_put(buf, (struct rv_str){at + 1, strcspn(at + 1, "}")}, "path");
     for (struct rv_str word = word_next(&rest); word.len > 0; word = word_next(&rest))
-        parameter_put(buf, word, "query");
+        parameter_put(buf, word, word.at[0] >= 'A' && word.at[0] <= 'Z' ? "header" : "query");
     rv_buf_add_char(buf, ']');
 }
 

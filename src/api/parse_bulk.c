@@ -51,7 +51,8 @@ bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *req
     if (select == NULL)
         return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
     call->u.select = select;
-    if (!rv_parse_task_filter(parser, request, &select->list) ||
+    if (!rv_key_header_none(parser, request, "selection") ||
+        !rv_parse_task_filter(parser, request, &select->list) ||
         !rv_body_read(parser, request->body, true, select_names, &body) ||
         !word_read(parser, &body, &select->row.picked) ||
         !filter_keep(parser, request, &select->row.filter))

@@ -58,7 +58,7 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
 {
     struct rv_api_key *key = &call->u.key.row;
     struct rv_body body;
-    if (!rv_args_only(parser, request, no_query) ||
+    if (!rv_key_header_none(parser, request, "key") || !rv_args_only(parser, request, no_query) ||
         !rv_body_read(parser, request->body, false, key_names, &body) ||
         !role_read(parser, &body, &key->role) ||
         !rv_body_text(parser, &body, "agent", RV_NAME_BYTES_MAX, &key->agent) ||

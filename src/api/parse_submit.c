@@ -85,28 +85,35 @@ static bool tags_read(struct rv_parser *parser, const struct rv_body *body,
     return item->tags.at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request");
 }
 
-static bool trace_member(struct rv_str name)
+/* Whoever submits a task once more does so in a trace of its own, and means the same task. */
+static bool apart(struct rv_str name)
 {
-    return rv_str_is(name, "traceparent") || rv_str_is(name, "tracestate");
+    return rv_str_is(name, "traceparent") || rv_str_is(name, "tracestate") ||
+           rv_str_is(name, "key");
 }
 
-/* Whoever submits a task once more does so in a trace of its own, and means the same task. */
-static struct rv_json untraced(struct rv_parser *parser, const struct rv_json *object)
+/* The key is hashed as a member of the body, wherever it was sent. */
+static struct rv_json hashed(struct rv_parser *parser, const struct rv_json *object,
+                             struct rv_str key)
 {
     struct rv_json rest = *object;
     struct rv_json_member *members = RV_NEW_ARRAY(&parser->tree, struct rv_json_member,
-                                                  object->len);
+                                                  (size_t)object->len + 1);
     rest.len = 0;
     for (uint32_t i = 0; members != NULL && i < object->len; i++)
-        if (!trace_member(rv_json_str(&object->u.members[i].key)))
+        if (!apart(rv_json_str(&object->u.members[i].key)))
             members[rest.len++] = object->u.members[i];
+    if (members != NULL)
+        members[rest.len++] = (struct rv_json_member){rv_json_of_str(RV_STR("key")),
+                                                      rv_json_of_str(key)};
     rest.u.members = members;
     return rest;
 }
 
-static bool body_hash(struct rv_parser *parser, const struct rv_body *body, struct rv_str *ret)
+static bool body_hash(struct rv_parser *parser, const struct rv_body *body, struct rv_str key,
+                      struct rv_str *ret)
 {
-    struct rv_json rest = untraced(parser, body->object);
+    struct rv_json rest = hashed(parser, body->object, key);
     if (rv_parser_starved(parser))
         return false;
     rv_buf_reset(&parser->scratch);
@@ -133,8 +140,25 @@ static void trace_read(struct rv_parser *parser, const struct rv_request_line *r
     item->tracestate = trace_text(parser, named ? rv_json_str(state) : request->tracestate);
 }
 
+/* The key of the body's only task, if it came in the header. */
+static bool key_take(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_str *key)
+{
+    struct rv_str sent = RV_STR_NONE;
+    if (!rv_key_header(parser, request, &sent))
+        return false;
+    if (sent.at != NULL && key->at != NULL && !rv_str_eq(sent, *key))
+        return rv_refuse_http(parser, 400,
+                              "the header Idempotency-Key says \"%.*s\", \"key\" in the body says "
+                              "\"%.*s\"; send one key",
+                              RV_STR_FMT(sent), RV_STR_FMT(*key));
+    if (sent.at != NULL)
+        *key = sent;
+    return true;
+}
+
 static bool item_read(struct rv_parser *parser, const struct rv_request_line *request,
-                      const struct rv_body *body, struct rv_submission *item)
+                      const struct rv_body *body, bool single, struct rv_submission *item)
 {
     struct rv_str workflow = RV_STR_NONE;
     int64_t priority = PRIORITY_DEFAULT;
@@ -145,8 +169,9 @@ static bool item_read(struct rv_parser *parser, const struct rv_request_line *re
                 rv_body_payload(parser, body, "input", &item->input) &&
                 rv_body_text(parser, body, "key", RV_KEY_BYTES_MAX, &item->key) &&
                 rv_body_text(parser, body, "correlationId", RV_KEY_BYTES_MAX, &item->correlation) &&
-                rv_body_int(parser, body, "priority", 0, PRIORITY_MAX, &priority);
-    if (!good || (item->key.at != NULL && !body_hash(parser, body, &item->body_hash)))
+                rv_body_int(parser, body, "priority", 0, PRIORITY_MAX, &priority) &&
+                (!single || key_take(parser, request, &item->key));
+    if (!good || (item->key.at != NULL && !body_hash(parser, body, item->key, &item->body_hash)))
         return false;
     item->priority = (uint8_t)priority;
     trace_read(parser, request, body, item);
@@ -160,7 +185,7 @@ static void item_read_apart(struct rv_parser *parser, const struct rv_request_li
     struct rv_body body;
     struct rv_str where = rv_body_item_name(parser, "tasks", index);
     if (rv_body_open(parser, value, where, item_names, &body) &&
-        item_read(parser, request, &body, item))
+        item_read(parser, request, &body, false, item))
         return;
     *item = (struct rv_submission){.err = parser->problem.err, .message = parser->problem.detail};
     parser->problem = (struct rv_problem){.status = 0};
@@ -184,13 +209,16 @@ bool rv_parse_submit(struct rv_parser *parser, const struct rv_request_line *req
     if (tasks != NULL && submit->wait_ms != 0)
         return rv_refuse(parser, RV_ERR_INVALID,
                          "wait is for one task; for many, ask GET /v1/tasks/{task}?wait= for each");
+    if (tasks != NULL && request->key.at != NULL)
+        return rv_refuse_http(
+            parser, 400, "Idempotency-Key is for one task; give each of \"tasks\" its \"key\"");
     submit->batch = tasks != NULL;
     submit->count = tasks ? count : 1;
     submit->items = RV_NEW_ARRAY(parser->arena, struct rv_submission, submit->count);
     if (submit->items == NULL)
         return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
     if (tasks == NULL)
-        return item_read(parser, request, &body, &submit->items[0]);
+        return item_read(parser, request, &body, true, &submit->items[0]);
     for (size_t i = 0; i < count; i++)
         item_read_apart(parser, request, &tasks[i], i, &submit->items[i]);
     return true;

@@ -131,6 +131,35 @@ static bool percent_decode(struct rv_parser *parser, struct rv_str text, bool pl
     return true;
 }
 
+bool rv_key_header(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_str *ret_key)
+{
+    struct rv_str key = request->key;
+    bool quoted = key.len >= 2 && key.at[0] == '"' && key.at[key.len - 1] == '"';
+    if (quoted)
+        key = (struct rv_str){key.at + 1, key.len - 2};
+    bool escaped = quoted && (memchr(key.at, '\\', key.len) || memchr(key.at, '"', key.len));
+    if (key.at != NULL && (key.len == 0 || key.len > RV_KEY_BYTES_MAX || escaped ||
+                           !rv_text_plain(key) || !utf8_valid(parser, key)))
+        return rv_refuse_http(
+            parser, 400,
+            "Idempotency-Key must be a text of 1 to %d bytes, in UTF-8 and without "
+            "control characters; if it is quoted, without \\ and \"",
+            RV_KEY_BYTES_MAX);
+    *ret_key = key;
+    return true;
+}
+
+bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *request,
+                        const char *what)
+{
+    return request->key.at == NULL ||
+           rv_refuse_http(parser, 400,
+                          "Idempotency-Key is not known here: the same request again makes another "
+                          "%s; leave the header out, and look before you repeat",
+                          what);
+}
+
 static struct rv_str until(struct rv_str *rest, char end)
 {
     const char *found = rest->len ? memchr(rest->at, end, rest->len) : NULL;

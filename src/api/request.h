@@ -32,7 +32,8 @@ struct rv_request_line {
     size_t params_count;
     struct rv_str file; /* X-File-Name: what the client calls the definition; absent: not given */
     struct rv_str
-        seen; /* Last-Event-ID: the newest message that a stream's reader has; or absent */
+        seen;          /* Last-Event-ID: the newest message that a stream's reader has; or absent */
+    struct rv_str key; /* Idempotency-Key, as sent */
     struct rv_str traceparent; /* W3C trace context, each absent if it was not given, or wrongly */
     struct rv_str tracestate;
     struct rv_str body; /* whole */
@@ -90,6 +91,15 @@ bool rv_arg_limit(struct rv_parser *parser, const struct rv_request_line *reques
                   size_t *ret_limit);
 /* ISO 8601 duration, at most RV_WAIT_MS_MAX. */
 bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request, int64_t *ret_ms);
+
+/* The caller's key in the header Idempotency-Key; absent when none was sent. Quoted, as RFC 8941
+ * writes a string, it is the text between the quotes. */
+bool rv_key_header(struct rv_parser *parser, const struct rv_request_line *request,
+                   struct rv_str *ret_key);
+/* Refuses that header where a request that is repeated makes `what` anew: the caller would take the
+ * repetition for safe. */
+bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *request,
+                        const char *what);
 
 /* Digits only, at most int64. */
 bool rv_text_int(struct rv_str text, int64_t *ret);

@@ -29,18 +29,25 @@ static void bench_end(struct bench *bench)
 }
 
 /* The status of the refusal, or 0 and the call. */
-static int parse(struct bench *bench, const char *method, struct rv_str target, struct rv_str body)
+static int parse_keyed(struct bench *bench, const char *method, struct rv_str target,
+                       struct rv_str body, struct rv_str key)
 {
     struct rv_request_line line;
     rv_parser_begin(&bench->parser, &bench->call.arena);
     if (!rv_request_read(&bench->parser, target, &line))
         return bench->parser.problem.status;
     line.body = body;
+    line.key = key;
     const struct rv_route *route = rv_route_find(&bench->parser, rv_str_of(method), &line);
     if (route == NULL)
         return bench->parser.problem.status;
     bench->call.kind = route->kind;
     return route->parse(&bench->parser, &line, &bench->call) ? 0 : bench->parser.problem.status;
+}
+
+static int parse(struct bench *bench, const char *method, struct rv_str target, struct rv_str body)
+{
+    return parse_keyed(bench, method, target, body, RV_STR_NONE);
 }
 
 static int parse_text(struct bench *bench, const char *method, const char *target, const char *body)
@@ -312,6 +319,49 @@ static void the_hash_is_that_of_the_content(void **state)
     bench_end(&bench);
 }
 
+/* Sent with Idempotency-Key: its key and hash, or the status of the refusal. */
+static int submit_keyed(struct bench *bench, const char *body, struct rv_str key)
+{
+    return parse_keyed(bench, "POST", RV_STR("/v1/tasks"), rv_str_of(body), key);
+}
+
+static void a_key_in_the_header_is_one_in_the_body(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_begin(&bench);
+    const char *bare = "{\"workflow\":\"a/b\",\"input\":{\"x\":1}}";
+    const char *keyed = "{\"workflow\":\"a/b\",\"key\":\"k 1\",\"input\":{\"x\":1}}";
+    struct rv_str hash = hash_of(&bench, keyed);
+    struct rv_str ways[] = {RV_STR("k 1"), RV_STR("\"k 1\"")};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        for (size_t in_body = 0; in_body < 2; in_body++) {
+            assert_int_equal(submit_keyed(&bench, in_body ? keyed : bare, ways[i]), 0);
+            const struct rv_submission *item = &bench.call.u.submit.items[0];
+            assert_true(rv_str_is(item->key, "k 1"));
+            assert_true(rv_str_eq(item->body_hash, hash));
+        }
+    }
+    char longest[RV_KEY_BYTES_MAX + 1];
+    memset(longest, 'k', sizeof longest);
+    assert_int_equal(submit_keyed(&bench, bare, (struct rv_str){longest, RV_KEY_BYTES_MAX}), 0);
+    struct rv_str wrong[] = {
+        RV_STR(""),     RV_STR("\"\""), RV_STR("\"a\\b\""),       RV_STR("\"a\"b\""),
+        RV_STR("a\tb"), RV_STR("\xff"), {longest, sizeof longest}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(submit_keyed(&bench, bare, wrong[i]), 400);
+    assert_int_equal(submit_keyed(&bench, keyed, RV_STR("k 2")), 400);
+    assert_int_equal(submit_keyed(&bench, "{\"tasks\":[{\"workflow\":\"a/b\"}]}", RV_STR("k")),
+                     400);
+    assert_int_equal(parse_keyed(&bench, "POST", RV_STR("/v1/keys"),
+                                 RV_STR("{\"role\":\"observer\"}"), RV_STR("k")),
+                     400);
+    assert_int_equal(parse_keyed(&bench, "POST", RV_STR("/v1/selections?state=error"), RV_STR("{}"),
+                                 RV_STR("k")),
+                     400);
+    bench_end(&bench);
+}
+
 static void a_batch_keeps_bad_items_apart(void **state)
 {
     (void)state;
@@ -428,6 +478,7 @@ int main(void)
         cmocka_unit_test(a_submission_is_taken_apart),
         cmocka_unit_test(a_trace_context_is_taken_as_it_comes),
         cmocka_unit_test(the_hash_is_that_of_the_content),
+        cmocka_unit_test(a_key_in_the_header_is_one_in_the_body),
         cmocka_unit_test(a_batch_keeps_bad_items_apart),
         cmocka_unit_test(polls_have_defaults),
         cmocka_unit_test(queries_are_taken_apart),
