@@ -11,9 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,27 +176,11 @@ static void end_begin(struct run *run, enum rv_exec_end why)
     kill(-run->pid, SIGTERM);
 }
 
-/* The agent's own stderr gets it too, unless somebody there reads too slowly. */
-static void stderr_pass(const char *bytes, size_t count)
-{
-    /* Another command's thread must not fill the pipe between the question and the writing. */
-    static pthread_mutex_t one_writes = PTHREAD_MUTEX_INITIALIZER;
-    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
-    ssize_t n = 1;
-    pthread_mutex_lock(&one_writes);
-    while (n > 0 && count > 0 && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT)) {
-        n = write(STDERR_FILENO, bytes, count < PIPE_BUF ? count : PIPE_BUF); /* never blocks */
-        bytes += n > 0 ? n : 0;
-        count -= n > 0 ? (size_t)n : 0;
-    }
-    pthread_mutex_unlock(&one_writes);
-}
-
 static void bytes_take(struct run *run, int stream, const char *bytes, size_t count)
 {
     if (stream == ERR) {
         rv_exec_tail_add(run->tail, bytes, count);
-        stderr_pass(bytes, count);
+        rv_passing_add(run->command->passing, bytes, count);
         return;
     }
     rv_buf_add(run->output, bytes, count);

@@ -4,6 +4,7 @@
 
 #include "agent/exec/keeper.h"
 #include "agent/exec/outcome.h"
+#include "agent/exec/passing.h"
 #include "base/buf.h"
 
 #include <stdint.h>
@@ -19,7 +20,8 @@ struct rv_command {
      * when to ask again at the latest. */
     enum rv_exec_end (*asked)(void *user, int64_t *ret_left_ms);
     void *user;
-    int wake_fd; /* readable: ask now */
+    int wake_fd;                /* readable: ask now */
+    struct rv_passing *passing; /* what it writes to stderr goes on to ours; all zero before */
 };
 
 /* Runs it to its end. Afterwards no process of its group is there any more. `output` has the limit

@@ -142,6 +142,7 @@ static struct rv_exec_result request_run(struct exec *exec, struct rv_request *r
                                          struct rv_exec_tail *tail)
 {
     struct slot *slot = slot_take(exec, request);
+    struct rv_passing passing = {.passed = 0};
     struct rv_command command = {.path = exec->path,
                                  .arguments = exec->options->command,
                                  .environment = environment_of(arena, exec, request),
@@ -149,10 +150,13 @@ static struct rv_exec_result request_run(struct exec *exec, struct rv_request *r
                                  .keeper = &exec->keeper,
                                  .asked = slot_asked,
                                  .user = slot,
-                                 .wake_fd = slot->wake_fd};
+                                 .wake_fd = slot->wake_fd,
+                                 .passing = &passing};
     struct rv_exec_result result = {.end = RV_EXEC_NOT_STARTED, .number = ENOMEM};
     if (command.environment != NULL && command.input.at != NULL)
         result = rv_command_run(&command, output, tail);
+    rv_passing_report(&passing, exec->options->name, rv_request_step(request),
+                      rv_request_attempt(request));
     slot_give(slot);
     return result;
 }
@@ -285,6 +289,7 @@ static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
     int result = rv_agent_run(exec->agent);
     signals_take(SIG_IGN); /* nothing is left that could be ended sooner */
     rv_agent_close(exec->agent);
+    rv_passing_close(options->name);
     if (atomic_load(&exec->keeper_gone))
         return fail(fault, RV_ERR_IO,
                     "the process reeve-keeper is gone, without which no command "
