@@ -157,6 +157,24 @@ static void check_absence(const struct transition *t, const struct step_past *pa
                       step->number, past->row.attempt, (long long)at, (long long)t->now);
 }
 
+/* P-09: nor does a timeout of the DSL fire that was over while the server did not look. (A step that
+ * was never handed out is in error only by a timeout.) */
+static void check_timeout_absence(const struct transition *t, const struct step_past *past,
+                                  const struct rv_step *step)
+{
+    bool open = past->row.state == RV_STEP_PENDING || past->row.state == RV_STEP_PROCESSING;
+    bool expired = past->row.attempt_state == RV_ATTEMPT_OPEN
+                       ? check_state_now(t, past, step) == RV_ATTEMPT_EXPIRED
+                       : past->row.state == RV_STEP_PENDING;
+    if (step->kind == RV_KIND_CALL && open && expired && step->state == RV_STEP_ERROR &&
+        past->row.deadline != 0 && t->now >= past->row.deadline && t->past->row.suspended_at == 0 &&
+        database_was_alone(t->w, past->row.deadline))
+        world_violate(t->w, "P-09",
+                      "step %u: a timeout that was over at %lld, in the server's absence, has "
+                      "fired at %lld",
+                      step->number, (long long)past->row.deadline, (long long)t->now);
+}
+
 /* I-14: an attempt leaves the open state only by a reply, an expiry, a new boot or a lost answer;
  * one that was revoked may still be at work and is never just forgotten. */
 static void check_not_forgotten(const struct transition *t, const struct step_past *past,
@@ -190,6 +208,7 @@ void check_attempts(const struct transition *t)
         check_result_newest(t, past, step);
         check_expiry(t, past, step);
         check_absence(t, past, step);
+        check_timeout_absence(t, past, step);
         check_not_forgotten(t, past, step);
     }
 }

@@ -21,6 +21,7 @@ struct world;
 struct record {
     uint64_t place;
     uint64_t request;
+    uint64_t way; /* how control goes on from it */
 };
 
 struct record record_of(const struct rv_step *step);

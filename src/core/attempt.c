@@ -11,7 +11,7 @@
 enum { LEASE_MS_DEFAULT = 15 * RV_SECOND_MS, LEASE_FREE_MS = 30 * RV_SECOND_MS };
 enum { CIRCUIT_RETRY_MS_DEFAULT = RV_SECOND_MS };
 
-static int64_t lease_of(const struct rv_policy *policy)
+int64_t attempt_lease(const struct rv_policy *policy)
 {
     if (policy->lease_ms != 0)
         return policy->lease_ms;
@@ -80,7 +80,7 @@ enum rv_verdict attempt_assign(struct draft *d)
     step->attempt_error = RV_STR_NONE;
     step->complete_by = rv_time_add(command->now, policy->complete_by_ms);
     step->complete_by = rv_time_earlier(step->complete_by, step->deadline);
-    step->lease_ms = lease_of(policy);
+    step->lease_ms = attempt_lease(policy);
     step->lease_until = rv_time_earlier(rv_time_add(command->now, step->lease_ms),
                                         step->complete_by);
     step->wake_at = step->lease_until;
@@ -337,7 +337,9 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
     }
     if (command->kind == RV_COMMAND_WAKE && command->u.wake.excused) {
         step->error = error;
-        int64_t spread = (int64_t)rv_prng_below(&d->prng, (uint64_t)command->u.wake.spread_ms + 1);
+        int64_t spread = d->spread_ms;
+        if (spread == 0)
+            spread = (int64_t)rv_prng_below(&d->prng, (uint64_t)command->u.wake.spread_ms + 1);
         ladder_repeat(step, rv_time_add(command->now, spread));
         return RV_DECIDED;
     }

@@ -51,6 +51,28 @@ static enum rv_verdict decide_submit(struct draft *d)
     return advance(d, RV_FORWARD, 0, NULL, &stop);
 }
 
+/* A timeout of the DSL was over while the server was absent (RULES 9): all timeouts around the step
+ * have the time that they had left, from now on; up to a lease more, so that not all tasks come to
+ * their ends at once. */
+static enum rv_verdict deadline_postpone(struct draft *d, struct rv_step *step)
+{
+    const struct rv_command *command = d->command;
+    struct rv_flow_env env;
+    struct rv_flow_stop stop;
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
+    uint64_t lease_ms = (uint64_t)attempt_lease(policy);
+    d->spread_ms = 1 + (int64_t)rv_prng_below(&d->prng, lease_ms);
+    int64_t by_ms = command->now - command->u.wake.absent_from + d->spread_ms;
+    RV_TRY(advance_error(
+        rv_flow_postpone(&env, step->frames, command->u.wake.absent_from, by_ms, &stop)));
+    step->frames = stop.frames;
+    step->deadline = stop.deadline;
+    if (step->kind != RV_KIND_CALL)
+        step->wake_at = rv_time_earlier(step->ready_at, step->deadline);
+    return RV_DECIDED;
+}
+
 /* The deadline that the DSL's own timeout set has passed. The attempt's complete-by was never
  * later,
  * so no agent is at work on it any more. */
@@ -132,6 +154,12 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     if (!deadline && !due)
         return RV_DECIDED;
     RV_TRY(draft_step(d, number, &step));
+    if (deadline && d->command->kind == RV_COMMAND_WAKE && d->command->u.wake.absent_from != 0) {
+        RV_TRY(deadline_postpone(d, step));
+        if (step->wake_at == 0 || now < step->wake_at)
+            return RV_DECIDED;
+        deadline = false;
+    }
     if (deadline)
         return wake_deadline(d, step);
     if (step->kind != RV_KIND_CALL)

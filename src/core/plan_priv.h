@@ -15,8 +15,9 @@ struct draft {
     struct rv_arena *arena;
     struct rv_plan *plan;
     struct rv_prng prng;
-    bool outgrown; /* a fixed part of the plan is full: nothing of it may be used */
-    bool starved;  /* there was no memory for a message: the plan is no good without it */
+    int64_t spread_ms; /* drawn for the step's timeouts, and so for its next attempt; 0: not yet */
+    bool outgrown;     /* a fixed part of the plan is full: nothing of it may be used */
+    bool starved;      /* there was no memory for a message: the plan is no good without it */
 };
 
 /* The step's row to read; NEED_STEP when it is neither planned nor loaded, UNREADABLE when there is
@@ -60,6 +61,8 @@ int64_t draft_jitter(struct draft *d, int64_t ms, int64_t part);
 void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state how);
 /* The newest attempt may have had, or has had, this effect: the step has it then, too. */
 void attempt_effect(struct rv_step *step, enum rv_effect effect);
+/* The policy's lease, or the default. */
+int64_t attempt_lease(const struct rv_policy *policy);
 enum rv_verdict attempt_assign(struct draft *d);
 enum rv_verdict attempt_reply(struct draft *d);
 enum rv_verdict attempt_renew(struct draft *d);

@@ -7,14 +7,14 @@ enum { ABSENCE_SLACK_MS = 500 };
 
 /* The two oldest become one: what came due between them, and is not looked at yet, waits because of
  * the absences since. */
-static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until)
+static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until, int64_t gone_from)
 {
     if (s->absences_count == ABSENCES_MAX) {
         s->absences[0].until = s->absences[1].until;
         memmove(&s->absences[1], &s->absences[2], (ABSENCES_MAX - 2) * sizeof s->absences[0]);
         s->absences_count--;
     }
-    s->absences[s->absences_count++] = (struct absence){from, until};
+    s->absences[s->absences_count++] = (struct absence){from, until, gone_from};
 }
 
 static void absence_log(struct rv_scheduler *s, int64_t ms)
@@ -31,7 +31,7 @@ void absence_note(struct rv_scheduler *s)
     /* What came due before this process first looked, no process has looked at: one that had been
      * there would have decided it. The last one may have lived for a moment only. */
     if (!s->looked || late)
-        absence_add(s, s->looked ? s->last_now : 0, now);
+        absence_add(s, s->looked ? s->last_now : 0, now, s->last_now);
     if (s->last_now != 0 && gone > 0 && (!s->looked || late))
         absence_log(s, gone);
     if (!s->looked)
@@ -63,19 +63,31 @@ void refusal_note(struct rv_scheduler *s, enum rv_err err)
                                    s->options.scan_interval_ms;
     } else if (s->unwritable && s->batch.wrote) {
         if (writes_missed(s)) {
-            absence_add(s, s->unwritable_from, s->batch.now);
+            absence_add(s, s->unwritable_from, s->batch.now, s->unwritable_from);
             absence_log(s, s->batch.now - s->unwritable_from);
         }
         s->full = s->unwritable = false;
     }
 }
 
-bool absence_covers(const struct rv_scheduler *s, int64_t at)
+static const struct absence *absence_of(const struct rv_scheduler *s, int64_t at)
 {
-    if (writes_missed(s) && at > s->unwritable_from)
-        return true;
     for (size_t i = 0; i < s->absences_count; i++)
         if (at > s->absences[i].from && at <= s->absences[i].until)
-            return true;
-    return false;
+            return &s->absences[i];
+    return NULL;
+}
+
+bool absence_covers(const struct rv_scheduler *s, int64_t at)
+{
+    return (writes_missed(s) && at > s->unwritable_from) || absence_of(s, at) != NULL;
+}
+
+int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at)
+{
+    const struct absence *absence = absence_of(s, at);
+    int64_t from = absence != NULL ? absence->gone_from : s->unwritable_from;
+    if (!absence_covers(s, at))
+        return 0;
+    return from != 0 && from < at ? from : at - 1; /* it was over already, and nobody looked */
 }

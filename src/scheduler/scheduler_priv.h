@@ -216,6 +216,7 @@ enum { HEAVY_MAX = 4 };
 struct absence {
     int64_t from;
     int64_t until;
+    int64_t gone_from; /* the last look of any process before it; 0: nobody knows */
 };
 
 enum { ABSENCES_MAX = 8 };
@@ -318,6 +319,8 @@ void absence_note(struct rv_scheduler *s);
 void refusal_note(struct rv_scheduler *s, enum rv_err err);
 /* Did this instant pass while the server was not there? Then it is nobody's failure. */
 bool absence_covers(const struct rv_scheduler *s, int64_t at);
+/* The instant before this one from which on no time counts; 0: all of it does. */
+int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at);
 
 /* log.c */
 void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,

@@ -667,6 +667,31 @@ enum rv_err rv_flow_renew(struct rv_flow_env *env, struct rv_str frames,
     return err;
 }
 
+static int64_t postponed(int64_t deadline, int64_t from, int64_t by_ms)
+{
+    return deadline > from ? rv_time_add(deadline, by_ms) : deadline;
+}
+
+enum rv_err rv_flow_postpone(struct rv_flow_env *env, struct rv_str frames, int64_t from,
+                             int64_t by_ms, struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    enum rv_stand stand = RV_STAND_CALL;
+    flow_init(&flow, env, ret_stop);
+    enum rv_err err = rv_frames_read(&flow, frames, &stand);
+    for (struct rv_record *r = flow.top; err == RV_OK && r != NULL; r = r->outer) {
+        r->deadline = postponed(r->deadline, from, by_ms);
+        r->attempt_deadline = postponed(r->attempt_deadline, from, by_ms);
+    }
+    const struct rv_payload *value = rv_payload_given(&flow.value) ? &flow.value : NULL;
+    if (err == RV_OK)
+        err = rv_frames_write(&flow, stand, value, &ret_stop->frames);
+    if (err == RV_OK)
+        ret_stop->deadline = earliest_deadline(&flow);
+    rv_buf_done(&flow.text);
+    return err;
+}
+
 enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,
                                uint32_t **ret_numbers, uint32_t *ret_count)
 {

@@ -92,6 +92,10 @@ RV_CHECK enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frame
  * whole time again. *ret_stop has nothing but `frames` and `deadline`. */
 RV_CHECK enum rv_err rv_flow_renew(struct rv_flow_env *env, struct rv_str frames,
                                    struct rv_flow_stop *ret_stop);
+/* Nothing was watched since `from`: deadlines later than that come `by_ms` later. *ret_stop has
+ * nothing but `frames` and `deadline`. */
+RV_CHECK enum rv_err rv_flow_postpone(struct rv_flow_env *env, struct rv_str frames, int64_t from,
+                                      int64_t by_ms, struct rv_flow_stop *ret_stop);
 /* The uncompleted steps that these frames keep for a DSL retry: what an undo must look at too. */
 RV_CHECK enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,
                                         uint32_t **ret_numbers, uint32_t *ret_count);

@@ -31,6 +31,12 @@ static const char *const whole =
                       "      metadata: {reeve: {" QUICK
                       ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n";
 
+/* Around a wait. */
+static const char *const waits = DOCUMENT("waits") "do:\n"
+                                                   "  - outer:\n"
+                                                   "      timeout: {after: PT6S}\n"
+                                                   "      do: [{w: {wait: PT10S}}]\n";
+
 /* On the call itself; an operator decides. */
 static const char *const own =
     DOCUMENT("own") "do:\n"
@@ -64,6 +70,7 @@ static int open_world(void **state)
     world_publish(&w, scoped);
     world_publish(&w, whole);
     world_publish(&w, own);
+    world_publish(&w, waits);
     world_publish(&w, retried);
     *state = &w;
     return 0;
@@ -90,6 +97,75 @@ static void an_attempt_ended_by_an_outer_timeout_is_undone(void **state)
         assert_int_equal(world_done(w, undo, "{}"), 200);
         assert_state(w, task, "compensated");
     }
+}
+
+/* Timeouts of the DSL that are over while the server is down have the time that they had left. */
+static void downtime_does_not_count_for_timeouts(void **state)
+{
+    struct world *w = *state;
+    enum { TASKS = 20, LEASE_MS = 10000 };
+    struct rv_task_id tasks[TASKS];
+    for (int i = 0; i < TASKS; i++)
+        tasks[i] = world_submit(w, i % 2 == 0 ? "whole" : "scoped", "{}");
+    world_pass(w, 2000);
+    world_restart(w, 600000);
+    world_pass(w, 2000);
+    for (int i = 0; i < TASKS; i++)
+        assert_true(world_task(w, tasks[i])->state == RV_TASK_PENDING);
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_int_equal(world_done(w, request, "{}"), 200);
+    assert_int_equal(world_task(w, request.step.task)->state, RV_TASK_PROCESSED);
+    /* They end in the course of a lease, not all at once. */
+    int ended = 0, at_once = 0, left = 0;
+    for (int ms = 0; ms < LEASE_MS + 5000; ms += 100) {
+        int now = 0;
+        world_pass(w, 100);
+        for (int i = 0; i < TASKS; i++)
+            now += world_task(w, tasks[i])->state == RV_TASK_COMPENSATED;
+        at_once = now - ended > at_once ? now - ended : at_once;
+        ended = now;
+    }
+    for (int i = 0; i < TASKS; i++)
+        left += rv_task_state_open(world_task(w, tasks[i])->state);
+    assert_int_equal(left, 0);
+    assert_int_equal(ended, TASKS - 1);
+    assert_in_range(at_once, 1, TASKS / 2);
+}
+
+/* An attempt that was under way is repeated, in the time that its scope has left; what is over when
+ * the server is there ends as ever. */
+static void an_attempt_in_a_timeout_is_repeated_after_downtime(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "scoped", "{}");
+    (void)world_take(w, "one", "i1");
+    world_pass(w, 1000);
+    world_restart(w, 60000);
+    world_pass(w, 100);
+    int64_t ready_at = world_step(w, task, 1)->ready_at;
+    assert_in_range(ready_at - w->now + 100, 1, 10100);
+    assert_in_range(world_step(w, task, 1)->deadline - ready_at, 3000, 5000);
+    world_pass(w, ready_at > w->now ? ready_at - w->now : 0);
+    struct rv_request again = world_take(w, "one", "i1");
+    assert_int_equal(again.attempt, 2);
+    assert_true(again.complete_by > w->now);
+    assert_int_equal(world_done(w, again, "{}"), 200);
+    assert_state(w, task, "processed");
+    task = world_submit(w, "scoped", "{}");
+    world_pass(w, 5000);
+    assert_state(w, task, "compensated");
+}
+
+/* The wait inside of a timeout goes on, and ends with it if it is longer. */
+static void a_wait_in_a_timeout_goes_on_after_downtime(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "waits", "{}");
+    world_pass(w, 1000);
+    world_restart(w, 5500); /* the timeout is over, the wait is not */
+    assert_state(w, task, "processing");
+    world_pass(w, 3900);
+    assert_state(w, task, "processed");
 }
 
 static void a_timeout_before_any_attempt_had_no_effect(void **state)
@@ -228,6 +304,9 @@ int main(void)
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         SCENARIO(an_attempt_ended_by_an_outer_timeout_is_undone),
+        SCENARIO(downtime_does_not_count_for_timeouts),
+        SCENARIO(an_attempt_in_a_timeout_is_repeated_after_downtime),
+        SCENARIO(a_wait_in_a_timeout_goes_on_after_downtime),
         SCENARIO(a_timeout_before_any_attempt_had_no_effect),
         SCENARIO(a_step_resubmitted_after_its_timeout_has_time_again),
         SCENARIO(a_cancel_between_the_attempts_of_a_try_undoes_what_they_left),
