@@ -157,8 +157,8 @@ static void check_absence(const struct transition *t, const struct step_past *pa
                       step->number, past->row.attempt, (long long)at, (long long)t->now);
 }
 
-/* P-09: nor does a timeout of the DSL fire that was over while the server did not look. (A step that
- * was never handed out is in error only by a timeout.) */
+/* P-09: nor does a timeout of the DSL fire that was over while the server did not look. (A step
+ * that was never handed out is in error only by a timeout.) */
 static void check_timeout_absence(const struct transition *t, const struct step_past *past,
                                   const struct rv_step *step)
 {
