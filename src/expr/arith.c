@@ -8,6 +8,13 @@ static bool both(const struct rv_json *args, enum rv_json_type type)
     return args[0].type == type && args[1].type == type;
 }
 
+/* For both to be read, where they are texts. */
+static bool pay_numbers(struct ev *ev, const struct rv_json *args)
+{
+    size_t units = number_units(&args[0]) + number_units(&args[1]);
+    return units == 0 || ev_spend(ev, units);
+}
+
 static bool cannot(struct ev *ev, const struct rv_json *args, const char *done)
 {
     struct brief a = value_brief(&args[0]);
@@ -73,7 +80,7 @@ bool native_add(struct ev *ev, const struct rv_json *in, const struct rv_json *a
     (void)in;
     if (both(args, RV_JSON_NUMBER)) {
         *ret = rv_json_of_real(value_real(&args[0]) + value_real(&args[1]));
-        return true;
+        return pay_numbers(ev, args);
     }
     if (args[0].type == RV_JSON_NULL || args[1].type == RV_JSON_NULL) {
         *ret = args[0].type == RV_JSON_NULL ? args[1] : args[0];
@@ -128,7 +135,7 @@ bool native_subtract(struct ev *ev, const struct rv_json *in, const struct rv_js
     if (!both(args, RV_JSON_NUMBER))
         return cannot(ev, args, "subtracted");
     *ret = rv_json_of_real(value_real(&args[0]) - value_real(&args[1]));
-    return true;
+    return pay_numbers(ev, args);
 }
 
 /* "ab" * 3; a part of a time does not count, and null is what a count below 0 gives (jq 1.7). */
@@ -139,12 +146,20 @@ static bool repeat_string(struct ev *ev, const struct rv_json *text, double time
         return *ret = rv_json_null(), true;
     double count = floor(times);
     double bytes = count * text->len;
-    char *at = bytes < (double)UINT32_MAX ? ev_take(ev, (size_t)bytes + 1) : NULL;
-    if (at == NULL)
+    if (bytes >= (double)UINT32_MAX)
         return ev_limit(ev, "the expression ran out of memory");
-    for (size_t len = 0; text->len > 0 && len < (size_t)bytes; len += text->len)
-        memcpy(at + len, text->u.text, text->len);
-    *ret = ev_string(at, (size_t)bytes);
+    size_t whole = (size_t)bytes;
+    char *at = ev_take(ev, whole + 1);
+    if (at == NULL)
+        return false;
+    size_t len = whole < text->len ? whole : text->len;
+    memcpy(at, text->u.text, len);
+    while (len < whole) { /* twice as much each time */
+        size_t more = len < whole - len ? len : whole - len;
+        memcpy(at + len, at, more);
+        len += more;
+    }
+    *ret = ev_string(at, whole);
     return true;
 }
 
@@ -176,7 +191,7 @@ bool native_multiply(struct ev *ev, const struct rv_json *in, const struct rv_js
     (void)in;
     if (both(args, RV_JSON_NUMBER)) {
         *ret = rv_json_of_real(value_real(&args[0]) * value_real(&args[1]));
-        return true;
+        return pay_numbers(ev, args);
     }
     if (args[0].type == RV_JSON_STRING && args[1].type == RV_JSON_NUMBER)
         return repeat_string(ev, &args[0], value_real(&args[1]), ret);
@@ -198,7 +213,7 @@ bool native_divide(struct ev *ev, const struct rv_json *in, const struct rv_json
     if (value_real(&args[1]) == 0)
         return cannot(ev, args, "divided because the divisor is zero");
     *ret = rv_json_of_real(value_real(&args[0]) / value_real(&args[1]));
-    return true;
+    return pay_numbers(ev, args);
 }
 
 /* Whole numbers, cut towards zero and held within 64 bits. */
@@ -225,7 +240,7 @@ bool native_modulo(struct ev *ev, const struct rv_json *in, const struct rv_json
     if (divisor == 0)
         return cannot(ev, args, "divided because the divisor is zero");
     *ret = rv_json_of_real(divisor == -1 ? 0 : (double)(whole(x) % divisor));
-    return true;
+    return pay_numbers(ev, args);
 }
 
 static bool compare_args(struct ev *ev, const struct rv_json *args, int *ret_order)
@@ -266,7 +281,7 @@ static bool number_needed(struct ev *ev, const struct rv_json *value)
         if (!number_needed(ev, in))                                                                \
             return false;                                                                          \
         *ret = rv_json_of_real(function(value_real(in)));                                          \
-        return true;                                                                               \
+        return ev_spend(ev, number_units(in));                                                     \
     }
 
 MATH(native_floor, floor)

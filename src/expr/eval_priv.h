@@ -121,6 +121,15 @@ static inline bool ev_spend(struct ev *ev, size_t units)
     ev->fuel -= (int64_t)units;
     return __builtin_expect(ev->fuel >= 0, 1) || ev_next_slice(ev);
 }
+/* In a loop over bytes, before byte `i`: pays for the next piece when `i` begins one. */
+enum { EV_PIECE_BYTES = 3 * 32768 };
+static inline bool ev_spend_piece(struct ev *ev, size_t i, size_t len, double units_per_byte)
+{
+    if (__builtin_expect(i % EV_PIECE_BYTES != 0, 1))
+        return true;
+    size_t piece = len - i < EV_PIECE_BYTES ? len - i : EV_PIECE_BYTES;
+    return ev_spend(ev, (size_t)((double)piece * units_per_byte));
+}
 static inline bool ev_enter(struct ev *ev)
 {
     return __builtin_expect(++ev->depth <= EVAL_DEPTH_MAX, 1) ||
@@ -208,6 +217,14 @@ static inline double value_real(const struct rv_json *value)
 /* arith.c: -number and its absolute value; digits that were written are kept. */
 bool number_negated(struct ev *ev, const struct rv_json *number, struct rv_json *ret);
 bool number_absolute(struct ev *ev, const struct rv_json *number, struct rv_json *ret);
+
+/* What it takes to read a number: a text beyond what a double holds goes through strtod. */
+static inline size_t number_units(const struct rv_json *number)
+{
+    if (number->computed)
+        return 0;
+    return number->len <= 15 ? 2 : 20 + number->len / 8;
+}
 
 /* An object under construction: keys in the order of their first appearance, the last value of
  * each. Finds keys by hash once it is large. */

@@ -38,8 +38,9 @@ RV_CHECK enum rv_err rv_expr_compile(struct rv_arena *arena, struct rv_str text,
  * of the evaluation, with the units used so far. It may take as long as it likes and may switch to
  * another stack: until it returns, the evaluation needs its stack, its arena, the expression, the
  * input and the values as they are. Wherever it pauses, the result and the fuel used are the same.
- * No operation does more than about 2 ms of work between two looks at the slice. When it gives
- * false the evaluation ends with BUSY.
+ * No operation does more than about 2 ms of work between two looks at the slice, but for tojson,
+ * fromjson and @base64d of more than 1 MB of text. When it gives false the evaluation ends with
+ * BUSY.
  *
  * An evaluation owns nothing outside its arena, so a stack that waits in `pause` may also be thrown
  * away as it is. */

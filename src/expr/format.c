@@ -23,14 +23,14 @@ static bool escape(struct ev *ev, struct rv_str text, size_t growth, struct rv_s
                    struct rv_json *ret)
 {
     struct writer writer = {.len = 0};
-    if (!ev_spend(ev, text.len / 4))
-        return false;
     writer.at = ev_take(ev, text.len * growth + before.len + after.len + 1);
     if (writer.at == NULL)
         return false;
     put(&writer, before);
     for (size_t i = 0; i < text.len; i++) {
         char bytes[4];
+        if (!ev_spend_piece(ev, i, text.len, 0.75))
+            return false;
         struct rv_str with = replaced((unsigned char)text.at[i], bytes);
         put(&writer, with.at ? with : (struct rv_str){text.at + i, 1});
     }
@@ -209,12 +209,14 @@ bool native_base64(struct ev *ev, const struct rv_json *in, const struct rv_json
                    struct rv_json *ret)
 {
     struct rv_json text;
-    if (!native_tostring(ev, in, args, &text) || !ev_spend(ev, text.len / 8))
+    if (!native_tostring(ev, in, args, &text))
         return false;
     char *bytes = ev_take(ev, ((size_t)text.len + 2) / 3 * 4 + 1);
     size_t len = 0;
     for (size_t i = 0; bytes != NULL && i < text.len; i += 3) {
         uint32_t group = 0;
+        if (!ev_spend_piece(ev, i, text.len, 0.25))
+            return false;
         for (size_t j = 0; j < 3; j++)
             group = group << 8 | (i + j < text.len ? (unsigned char)text.u.text[i + j] : 0u);
         for (size_t j = 0; j < 4; j++)
@@ -250,7 +252,7 @@ bool native_base64d(struct ev *ev, const struct rv_json *in, const struct rv_jso
                     struct rv_json *ret)
 {
     struct rv_json text;
-    if (!native_tostring(ev, in, args, &text) || !ev_spend(ev, text.len / 8))
+    if (!native_tostring(ev, in, args, &text) || !ev_spend(ev, text.len / 4))
         return false;
     char *bytes = ev_take(ev, (size_t)text.len + 1);
     if (bytes == NULL)

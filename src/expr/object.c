@@ -72,7 +72,7 @@ struct rv_json_member *object_find(struct ev *ev, struct object_builder *builder
 {
     size_t slot;
     if (builder->slots != NULL)
-        return find_slot(ev, builder, key, &slot) && builder->slots[slot] != 0
+        return ev_spend(ev, 3) && find_slot(ev, builder, key, &slot) && builder->slots[slot] != 0
                    ? &builder->members[builder->slots[slot] - 1]
                    : NULL;
     for (size_t i = 0; i < builder->len; i++)

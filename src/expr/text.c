@@ -11,7 +11,7 @@
 bool value_text(struct ev *ev, const struct rv_json *value, struct rv_str *ret_json)
 {
     size_t bytes;
-    if (!value_measure(ev, value, RV_JSON_NESTING_MAX, &bytes))
+    if (!value_measure(ev, value, RV_JSON_NESTING_MAX, &bytes) || !ev_spend(ev, bytes / 8))
         return false;
     char *at = ev_take(ev, bytes + 1);
     if (at == NULL)
@@ -144,7 +144,7 @@ bool text_find(struct ev *ev, struct rv_str text, struct rv_str wanted, size_t f
         if (first == NULL)
             break;
         at = (size_t)(first - text.at);
-        if (!ev_spend(ev, wanted.len / 64 + 1))
+        if (!ev_spend(ev, wanted.len / 256 + 1))
             return false;
         if (wanted.len == 0 || memcmp(first, wanted.at, wanted.len) == 0)
             return *ret_at = at, true;
@@ -249,7 +249,7 @@ bool native_startswith(struct ev *ev, const struct rv_json *in, const struct rv_
     if (!is_text(in) || !is_text(&args[0]))
         return ev_raise(ev, "startswith() requires string inputs");
     *ret = rv_json_bool(starts_with(value_str(in), value_str(&args[0])));
-    return true;
+    return ev_spend(ev, 1 + args[0].len / 512);
 }
 
 bool native_endswith(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
@@ -258,7 +258,7 @@ bool native_endswith(struct ev *ev, const struct rv_json *in, const struct rv_js
     if (!is_text(in) || !is_text(&args[0]))
         return ev_raise(ev, "endswith() requires string inputs");
     *ret = rv_json_bool(ends_with(value_str(in), value_str(&args[0])));
-    return true;
+    return ev_spend(ev, 1 + args[0].len / 512);
 }
 
 /* What is no string, or does not begin so, stays as it is. */
@@ -267,7 +267,7 @@ bool native_ltrimstr(struct ev *ev, const struct rv_json *in, const struct rv_js
 {
     bool cut = is_text(in) && is_text(&args[0]) && starts_with(value_str(in), value_str(&args[0]));
     *ret = cut ? ev_string(in->u.text + args[0].len, in->len - args[0].len) : *in;
-    return ev_spend(ev, 1);
+    return ev_spend(ev, 1 + (cut ? args[0].len / 512 : 0));
 }
 
 bool native_rtrimstr(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
@@ -275,7 +275,7 @@ bool native_rtrimstr(struct ev *ev, const struct rv_json *in, const struct rv_js
 {
     bool cut = is_text(in) && is_text(&args[0]) && ends_with(value_str(in), value_str(&args[0]));
     *ret = cut ? ev_string(in->u.text, in->len - args[0].len) : *in;
-    return ev_spend(ev, 1);
+    return ev_spend(ev, 1 + (cut ? args[0].len / 512 : 0));
 }
 
 static bool is_blank(char c)
@@ -324,10 +324,12 @@ static bool change_case(struct ev *ev, const struct rv_json *in, char first, cha
     if (!is_text(in))
         return ev_raise(ev, "%s (%s) is no string whose case can change", value_kind(in),
                         value_brief(in).text);
-    char *bytes = ev_spend(ev, in->len / 16) ? ev_take(ev, (size_t)in->len + 1) : NULL;
+    char *bytes = ev_take(ev, (size_t)in->len + 1);
     if (bytes == NULL)
         return false;
     for (uint32_t i = 0; i < in->len; i++) {
+        if (!ev_spend_piece(ev, i, in->len, 0.125))
+            return false;
         char c = in->u.text[i];
         bytes[i] = c >= first && c <= last ? (char)(c ^ 0x20) : c;
     }

@@ -52,10 +52,22 @@ static inline uint32_t utf8_get(struct rv_str text, size_t at, size_t *ret_len)
     return code;
 }
 
+/* How many of the eight bytes begin a character: all but those that are 10xxxxxx. */
+static inline unsigned utf8_starts(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, 8);
+    uint64_t inner = word & ~(word << 1) & UINT64_C(0x8080808080808080);
+    return 8 - (unsigned)((inner >> 7) * UINT64_C(0x0101010101010101) >> 56);
+}
+
 static inline size_t utf8_count(struct rv_str text)
 {
     size_t count = 0;
-    for (size_t i = 0; i < text.len; i++)
+    size_t i = 0;
+    for (; text.len - i >= 8; i += 8)
+        count += utf8_starts(text.at + i);
+    for (; i < text.len; i++)
         count += ((unsigned char)text.at[i] & 0xC0) != 0x80;
     return count;
 }
@@ -64,6 +76,12 @@ static inline size_t utf8_count(struct rv_str text)
 static inline size_t utf8_offset(struct rv_str text, size_t count)
 {
     size_t at = 0;
+    while (text.len - at >= 8 && utf8_starts(text.at + at) <= count) {
+        count -= utf8_starts(text.at + at);
+        at += 8;
+    }
+    while (at > 0 && at < text.len && ((unsigned char)text.at[at] & 0xC0) == 0x80)
+        at++; /* the rest of a character that is counted already */
     for (; count > 0 && at < text.len; count--)
         at += utf8_len(text.at[at]);
     return at < text.len ? at : text.len;

@@ -203,7 +203,7 @@ bool value_compare(struct ev *ev, const struct rv_json *a, const struct rv_json 
         return ev_spend(ev, 1);
     if (a->type == RV_JSON_NUMBER) {
         *ret_order = compare_numbers(a, b);
-        return ev_spend(ev, 1 + (a->len + b->len) / 16);
+        return ev_spend(ev, 1 + number_units(a) + number_units(b));
     }
     if (a->type == RV_JSON_STRING) {
         *ret_order = rv_str_cmp(value_str(a), value_str(b));
@@ -217,20 +217,38 @@ bool value_compare(struct ev *ev, const struct rv_json *a, const struct rv_json 
     return go;
 }
 
-static size_t string_bytes_max(struct rv_str text)
+/* About 0.8 ns a byte, so a long text is looked at in pieces. */
+static bool string_bytes_max(struct ev *ev, struct rv_str text, size_t *ret_bytes)
 {
+    enum { PIECE = 64 * 1024 };
     size_t bytes = text.len + 2;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        if (c < 0x20 || c == 0x7F)
-            bytes += 5;
-        else if (c == '"' || c == '\\')
-            bytes++;
+    for (size_t from = 0, to; from < text.len; from = to) {
+        to = text.len - from < PIECE ? text.len : from + PIECE;
+        if (!ev_spend(ev, (to - from) / 12))
+            return false;
+        for (size_t i = from; i < to; i++) {
+            unsigned char c = (unsigned char)text.at[i];
+            if (c < 0x20 || c == 0x7F)
+                bytes += 5;
+            else if (c == '"' || c == '\\')
+                bytes++;
+        }
     }
-    return bytes;
+    *ret_bytes = bytes;
+    return true;
 }
 
 enum { NUMBER_BYTES_MAX = 32 };
+
+/* What it takes to find the digits of a computed number: little for an integer or a few decimals,
+ * some calls of strtod for any other. */
+static size_t digits_units(const struct rv_json *number)
+{
+    double real = number->u.real;
+    if (real == trunc(real))
+        return 1;
+    return fabs(real) < 1e9 && real * 1e4 == trunc(real * 1e4) ? 8 : 100;
+}
 
 static bool measure_container(struct ev *ev, const struct rv_json *value, unsigned depth_max,
                               size_t *ret_bytes)
@@ -245,8 +263,11 @@ static bool measure_container(struct ev *ev, const struct rv_json *value, unsign
         if (!value_measure(ev, item, depth_max - 1, &item_bytes))
             return false;
         bytes += item_bytes;
-        if (object)
-            bytes += 1 + string_bytes_max(value_str(&value->u.members[i].key));
+        if (!object)
+            continue;
+        if (!string_bytes_max(ev, value_str(&value->u.members[i].key), &item_bytes))
+            return false;
+        bytes += 1 + item_bytes;
     }
     *ret_bytes = bytes;
     return true;
@@ -255,7 +276,7 @@ static bool measure_container(struct ev *ev, const struct rv_json *value, unsign
 bool value_measure(struct ev *ev, const struct rv_json *value, unsigned depth_max,
                    size_t *ret_bytes)
 {
-    if (!ev_spend(ev, 1 + value->len / 64))
+    if (!ev_spend(ev, 1))
         return false;
     switch ((enum rv_json_type)value->type) {
     case RV_JSON_NULL:
@@ -263,20 +284,19 @@ bool value_measure(struct ev *ev, const struct rv_json *value, unsigned depth_ma
     case RV_JSON_NUMBER:
         break;
     case RV_JSON_STRING:
-        *ret_bytes = string_bytes_max(value_str(value));
-        return true;
+        return string_bytes_max(ev, value_str(value), ret_bytes);
     case RV_JSON_ARRAY:
     case RV_JSON_OBJECT:
         return measure_container(ev, value, depth_max, ret_bytes);
     }
     *ret_bytes = NUMBER_BYTES_MAX + (value->type == RV_JSON_NUMBER ? value->len : 0);
-    return true;
+    return value->type != RV_JSON_NUMBER || !value->computed || ev_spend(ev, digits_units(value));
 }
 
 const struct rv_json *value_get(struct ev *ev, const struct rv_json *object, struct rv_str key)
 {
     if (object->len > 8)
-        ev->fuel -= object->len / 8; /* the next step of the evaluation finds it gone */
+        ev->fuel -= object->len / 4; /* the next step of the evaluation finds it gone */
     return rv_json_get(object, key);
 }
 
@@ -389,7 +409,7 @@ bool value_slice(struct ev *ev, const struct rv_json *value, const struct rv_jso
         return *ret = rv_json_null(), true;
     if (value->type == RV_JSON_STRING) {
         struct rv_str text = value_str(value);
-        if (!ev_spend(ev, text.len / 64) ||
+        if (!ev_spend(ev, text.len / 8) ||
             !slice_bounds(ev, utf8_count(text), from, to, &start, &end))
             return false;
         start = utf8_offset(text, start);

@@ -351,6 +351,8 @@ static const struct {
     {"[.[]|try tonumber catch \"no\"]",
      "[\"1..\",\"+-1\",\"1.5.\",\"\",\".\",\"1e\",\"- 1\",\"+\"]",
      "[[\"no\",\"no\",\"no\",\"no\",\"no\",\"no\",\"no\",\"no\"]]"},
+    {"[.[3:7],.[-3:],.[9:],length,.[0:100],.[12:],.[8:9]]", "\"aé€😀bcdéfghij€kl😀😀é\"",
+     "[[\"😀bcd\",\"😀😀é\",\"ghij€kl😀😀é\",19,\"aé€😀bcdéfghij€kl😀😀é\",\"j€kl😀😀é\",\"f\"]]"},
     {"[nan,1,null]|@csv,@tsv", "null", "[\",1,\",\"\\t1\\t\"]"},
     {"[limit(3;repeat(.*2))],[repeat(.*2,error)?]", "1", "[[2,2,2],[2]]"},
     /* Numbers that were written and not computed with are compared by all their digits. */

@@ -350,6 +350,33 @@ static const char *const hostile[] = {
 };
 enum { HOSTILE = sizeof hostile / sizeof hostile[0] };
 
+/* What takes long spends its fuel piece by piece, so that nobody waits for all of it. */
+static void no_operation_overruns_a_slice_by_much(void **state)
+{
+    (void)state;
+    static const char *const large[] = {
+        "\"a\" * 10000000 | length",
+        "\"a\" * 2000000 | ascii_upcase, length",
+        "[range(30000)] | sort | unique | group_by(. % 7) | add | length",
+        "[range(100000)] | map(-.) | length",
+        "\"a\" * 500000 | @base64, @html, @uri, explode, .[100:200]",
+        "\"a\" * 3000000 | [., .] | add",
+        "[range(20000)] | map({(tostring): 1}) | add | keys, tojson | length",
+    };
+    enum { SLICE = RV_FUEL_PER_COMMAND, OVERRUN_MAX = 200000 };
+    struct outcome got;
+    outcome_init(&got);
+    for (size_t i = 0; i < HOSTILE + sizeof large / sizeof large[0]; i++) {
+        const char *text = i < HOSTILE ? hostile[i] : large[i - HOSTILE];
+        struct pauses pauses = {0};
+        run_paused(text, SLICE, &pauses, &got);
+        assert_int_not_equal(got.err, RV_ERR_INVALID);
+        if (pauses.used_max > SLICE + OVERRUN_MAX)
+            fail_msg("%s: %lld units", text, (long long)pauses.used_max);
+    }
+    rv_buf_done(&got.text);
+}
+
 static double milliseconds(void)
 {
     struct timespec now;
@@ -472,6 +499,7 @@ int main(void)
         cmocka_unit_test(fuel_may_run_out_anywhere),
         cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(a_pause_anywhere_changes_nothing),
+        cmocka_unit_test(no_operation_overruns_a_slice_by_much),
         cmocka_unit_test(an_evaluation_may_be_given_up_at_any_pause),
         cmocka_unit_test(the_stack_of_a_pause_may_be_thrown_away),
         cmocka_unit_test(the_compiler_may_run_out_of_memory_anywhere),
