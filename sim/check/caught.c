@@ -107,11 +107,22 @@ static int64_t status_of(struct world *w, struct rv_str text)
     return status != 0 ? status : 500;
 }
 
+/* L-14: a step that is in error says by which. */
+static void check_said(const struct transition *t)
+{
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        if (step->state == RV_STEP_ERROR && step->error.at == NULL && !step->unreadable)
+            world_violate(t->w, "L-14", "step %u is in error, and has no error", step->number);
+    }
+}
+
 /* L-14: an error that a step raised is taken by the catch of a try around it, retried by one, or
  * ends the way forward: nothing goes on as if it had not been. */
 void check_caught(const struct transition *t)
 {
     const struct rv_json *document = document_of(t);
+    check_said(t);
     if (t->task->direction != RV_FORWARD || t->task->state == RV_TASK_ERROR || document == NULL)
         return;
     struct rv_str place = RV_STR_NONE;

@@ -78,7 +78,8 @@ static enum rv_verdict deadline_postpone(struct draft *d, struct rv_step *step)
  * so no agent is at work on it any more. */
 static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
 {
-    if (step->attempt_state == RV_ATTEMPT_OPEN) {
+    bool attempted = step->attempt_state == RV_ATTEMPT_OPEN;
+    if (attempted) {
         attempt_close(d, step, RV_ATTEMPT_EXPIRED);
         attempt_effect(step, RV_EFFECT_UNKNOWN);
     }
@@ -91,8 +92,9 @@ static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
     struct rv_flow_stop stop;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     RV_TRY(advance_error(rv_flow_expire(&env, step->frames, call ? step->number : 0, &stop)));
-    if (stop.kind == RV_FLOW_RAISED)
-        draft_error(step, stop.error);
+    if (attempted)
+        step->error = stop.timeout; /* the attempt's, too */
+    draft_error(step, stop.timeout);
     return advance(d, step->direction, step->undoes, step, &stop);
 }
 

@@ -635,7 +635,10 @@ enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32
         err = rv_flow_keep_one(&flow, &flow.pending, flow.node, number);
     if (err == RV_OK)
         err = raise_expired(&flow);
-    return flow_run(&flow, err);
+    struct rv_str raised = flow.error.text;
+    err = flow_run(&flow, err);
+    ret_stop->timeout = raised;
+    return err;
 }
 
 static void record_renew(const struct rv_flow *flow, struct rv_record *record)

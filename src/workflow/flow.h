@@ -55,6 +55,7 @@ struct rv_flow_stop {
     int64_t deadline;         /* CALL, WAIT, BUDGET: earliest DSL timeout in force; 0: none */
     struct rv_str output;     /* DONE */
     bool timed_out;           /* RAISED: since the time of a scope around it was over */
+    struct rv_str timeout;    /* of rv_flow_expire: the error that it raised, caught or not */
     struct rv_str error;      /* RAISED: {"type","status","title","detail","instance"} */
     struct rv_str context;    /* the new $context, absent when unchanged */
     uint32_t inline_count;    /* steps that ran here since the last stop */

@@ -37,6 +37,22 @@ static const char *const waits = DOCUMENT("waits") "do:\n"
                                                    "      timeout: {after: PT6S}\n"
                                                    "      do: [{w: {wait: PT10S}}]\n";
 
+/* Around a call and a wait, and caught. */
+static const char *const caught =
+    DOCUMENT("caught") "do:\n"
+                       "  - t:\n"
+                       "      try:\n"
+                       "        - a: {call: one, timeout: {after: PT5S},"
+                       " metadata: {reeve: {compensate: none}}}\n"
+                       "      catch: {do: [{no: {set: {x: 1}}}]}\n"
+                       "  - u:\n"
+                       "      try: [{w: {wait: PT1M, timeout: {after: PT5S}}}]\n"
+                       "      catch: {do: [{no: {set: {x: 2}}}]}\n"
+                       "  - v:\n"
+                       "      try: [{b: {call: one, timeout: {after: PT5S},"
+                       " metadata: {reeve: {compensate: none}}}}]\n"
+                       "      catch: {do: [{no: {set: {x: 3}}}]}\n";
+
 /* On the call itself; an operator decides. */
 static const char *const own =
     DOCUMENT("own") "do:\n"
@@ -71,6 +87,7 @@ static int open_world(void **state)
     world_publish(&w, whole);
     world_publish(&w, own);
     world_publish(&w, waits);
+    world_publish(&w, caught);
     world_publish(&w, retried);
     *state = &w;
     return 0;
@@ -166,6 +183,30 @@ static void a_wait_in_a_timeout_goes_on_after_downtime(void **state)
     assert_state(w, task, "processing");
     world_pass(w, 3900);
     assert_state(w, task, "processed");
+}
+
+/* What a timeout has ended says so, though a catch took the error: a call that nobody took, a wait,
+ * an attempt under way. */
+static void a_caught_timeout_is_the_steps_error(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "caught", "{}");
+    world_pass(w, 10000);
+    struct rv_request request = world_take(w, "one", "i1");
+    world_pass(w, 5000);
+    assert_state(w, task, "processed");
+    unsigned told = 0;
+    for (uint32_t n = 1; n <= world_task(w, task)->last_number; n++) {
+        const struct rv_step *step = world_step(w, task, n);
+        bool timed_out = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
+        assert_int_equal(timed_out, step->error.at != NULL);
+        if (!timed_out)
+            continue;
+        assert_non_null(memmem(step->error.at, step->error.len, "errors/timeout", 14));
+        told++;
+    }
+    assert_int_equal(told, 3);
+    assert_int_equal(world_step(w, task, request.step.number)->state, RV_STEP_ERROR);
 }
 
 static void a_timeout_before_any_attempt_had_no_effect(void **state)
@@ -307,6 +348,7 @@ int main(void)
         SCENARIO(downtime_does_not_count_for_timeouts),
         SCENARIO(an_attempt_in_a_timeout_is_repeated_after_downtime),
         SCENARIO(a_wait_in_a_timeout_goes_on_after_downtime),
+        SCENARIO(a_caught_timeout_is_the_steps_error),
         SCENARIO(a_timeout_before_any_attempt_had_no_effect),
         SCENARIO(a_step_resubmitted_after_its_timeout_has_time_again),
         SCENARIO(a_cancel_between_the_attempts_of_a_try_undoes_what_they_left),
