@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/time.h"
 #include "sim/store/rewind.h"
 #include "sim/world/server.h"
 #include "sim/store/storage.h"
@@ -62,13 +63,19 @@ static int64_t wall_now(void *self)
     return database_wall(self);
 }
 
+static int64_t mono_now(void *self)
+{
+    const struct world *w = self;
+    return w->now;
+}
+
 void database_new(struct world *w)
 {
     struct database *d = calloc(1, sizeof *d);
     rv_assert(d != NULL);
     w->database = d;
     d->wall_ahead = WALL_START_MS;
-    d->clock = (struct rv_wall_clock){wall_now, w};
+    d->clock = (struct rv_wall_clock){.now = wall_now, .self = w, .mono = mono_now};
     d->absences = calloc(ABSENCES_KEPT, sizeof *d->absences);
     enum rv_err err = rv_store_memory_data_new(&d->data);
     rv_assert(err == RV_OK && d->absences != NULL);
@@ -117,12 +124,6 @@ static void absence_add(struct database *d, int64_t from, int64_t until)
         d->absences[d->absences_count++] = (struct absence_seen){from, until};
 }
 
-void database_reads_clock(struct world *w)
-{
-    if (w->database->read_at < database_wall(w))
-        w->database->read_at = database_wall(w);
-}
-
 /* Only what is an absence beyond doubt: checkers want to be sure. The wall clock may be behind what
  * the store shows, and catch up with it at once. */
 void database_look(struct world *w, int64_t now, int64_t slack_ms)
@@ -143,17 +144,15 @@ static void comes_again(struct database *d, int64_t from)
             d->absences[i].until = from;
 }
 
-void database_found(struct world *w, int64_t alive_at)
+void database_found(struct world *w, int64_t alive_at, int64_t now)
 {
     struct database *d = w->database;
-    int64_t now = database_wall(w);
     if (w->knobs.servers > 1 && d->looked_at != 0)
         return; /* others look, too */
-    int64_t from_here = now > alive_at ? now : alive_at;
-    comes_again(d, from_here);
-    d->looked_at = from_here;
+    comes_again(d, now);
+    d->looked_at = now;
     if (alive_at != 0)
-        absence_add(d, alive_at, from_here);
+        absence_add(d, alive_at, now);
 }
 
 struct rv_store *database_reader(struct world *w)
@@ -202,12 +201,13 @@ static void fail_over(struct world *w)
 
 static void clock_jump(struct world *w)
 {
-    int64_t reach = fault_roll(w, 2) == 0 ? 3000 : CLOCK_JUMP_MS;
+    static const int64_t reaches[] = {3000, CLOCK_JUMP_MS, 20 * (int64_t)RV_DAY_MS};
+    int64_t reach = reaches[fault_roll(w, 3)];
     int64_t jump = (int64_t)fault_roll(w, (uint64_t)(2 * reach)) - reach;
+    /* Somebody sets it right again, as often as not. */
+    if (fault_roll(w, 2) == 0 && w->database->wall_ahead != WALL_START_MS)
+        jump = WALL_START_MS - w->database->wall_ahead;
     w->database->wall_ahead += jump;
-    /* The others look as often as ever: less than that before is no absence beyond doubt. */
-    if (w->knobs.servers > 1 && jump < 0)
-        comes_again(w->database, database_wall(w) - w->knobs.scan_ms - 501);
     world_say(w, "store", "its clock jumps by %lld ms", (long long)jump);
 }
 
@@ -229,13 +229,10 @@ void database_turn(struct world *w)
     world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
 }
 
-/* A clock that was set back makes the store's stand still until it has caught up (RULES 9): the
- * operator sets it right, else nothing is owed within any bound. */
+/* The wall clock stays as wrong as it is: the store's time goes on all the same (RULES 9). */
 void database_heal(struct world *w)
 {
     struct database *d = w->database;
-    if (database_wall(w) < d->read_at)
-        d->wall_ahead += d->read_at - database_wall(w);
     d->down_until = d->read_only_until = 0;
     storage_heal(w);
 }

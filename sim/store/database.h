@@ -25,7 +25,6 @@ struct database {
     int64_t wall_ahead;            /* of the virtual time */
     int64_t slow_until;            /* a call that was slow before faults stopped arrives */
     int64_t looked_at;             /* what the last look of any server has shown */
-    int64_t read_at;               /* the latest wall clock that the store may have read */
     struct absence_seen *absences; /* owned */
     size_t absences_count;
     int64_t committed_at; /* the store's clock in the newest transaction */
@@ -43,13 +42,11 @@ enum rv_err database_open(struct world *w, struct rv_store **ret_store);
 int64_t database_wall(const struct world *w);
 /* Agents can keep deadlines that were set by it: it neither jumps nor drifts nor trembles. */
 bool database_clock_good(const struct world *w);
-/* The store reads its clock: it never shows an earlier instant again. */
-void database_reads_clock(struct world *w);
 /* A server looks at the store's clock, which shows `now`; `slack_ms`: so much later than the last
  * look is no absence yet. */
 void database_look(struct world *w, int64_t now, int64_t slack_ms);
-/* A server starts and finds the store last used at `alive_at`. */
-void database_found(struct world *w, int64_t alive_at);
+/* A server has started, finds the store last used at `alive_at`, and reads its clock first. */
+void database_found(struct world *w, int64_t alive_at, int64_t now);
 /* True when the instant (wall clock) passed while no server looked. */
 bool database_was_alone(const struct world *w, int64_t at);
 /* The store past all faults, for those who check. */

@@ -333,7 +333,7 @@ static int64_t no_clock(void *self)
 static void birth(struct world *w)
 {
     struct rv_store_sqlite_fault fault;
-    struct rv_wall_clock clock = {no_clock, NULL};
+    struct rv_wall_clock clock = {.now = no_clock};
     while (w->violated == NULL && fault_strikes(w, FAULT_DISK_BIRTH, ACTOR_SERVER)) {
         struct rv_store *store = NULL;
         arm(w, DISK_DEATH, fault_roll(w, 200), 0);

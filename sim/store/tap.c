@@ -4,6 +4,7 @@
 #include "sim/store/tap.h"
 
 #include "base/assert.h"
+#include "base/slew.h"
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/fiber.h"
@@ -41,6 +42,8 @@ struct tap {
     bool dies;          /* ... in this commit: nothing can be asked any more */
     bool dead;          /* ... and has died: nothing is answered any more */
     int64_t now;        /* of the open transaction */
+    int64_t looked;     /* what the store's clock showed at the newest begin; 0: none yet, */
+    int64_t looked_at;  /* and when, in virtual time */
     bool decided;       /* the batch has its instant, that of its first transaction: */
     int64_t decided_at; /* what is decided is decided then, also where it is written in pieces */
     int64_t begun_at;   /* ... in virtual time */
@@ -116,10 +119,23 @@ static enum rv_err tap_op_enlist(struct rv_store *store, struct rv_str boot, int
     enum rv_err err = travel(tap, WAY_TO_SERVER);
     if (err == RV_OK && read_only(tap->world))
         err = RV_ERR_BUSY;
-    database_reads_clock(tap->world);
     if (err == RV_OK)
         err = tap->inner->ops->enlist(tap->inner, boot, pid, ret_enlistment);
+    tap->looked = 0; /* the wall clock may have been set while no process was there */
     return err == RV_OK ? travel(tap, WAY_BACK) : err;
+}
+
+/* C-01: while a process has its store open the store's clock goes on as time does, whatever the
+ * wall clock does: it neither jumps nor stands. */
+static void check_goes_on(struct tap *tap, int64_t now)
+{
+    int64_t gone = tap->world->now - tap->looked_at, shown = now - tap->looked;
+    int64_t slack = gone / RV_SLEW_DIVISOR + 2;
+    if (tap->looked != 0 && (shown < gone - slack || shown > gone + slack))
+        world_violate(tap->world, "C-01", "in %lld ms the store's clock went on by %lld ms",
+                      (long long)gone, (long long)shown);
+    tap->looked = now;
+    tap->looked_at = tap->world->now;
 }
 
 static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
@@ -130,10 +146,11 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     if (err != RV_OK)
         return err;
     tap->connection = w->database->connections;
-    database_reads_clock(w);
     err = tap->inner->ops->begin(tap->inner, ret_now);
     if (err != RV_OK)
         return err;
+    store->wall_ahead_ms = tap->inner->wall_ahead_ms;
+    check_goes_on(tap, *ret_now);
     tap->now = *ret_now;
     if (!tap->decided) {
         tap->decided = true;
@@ -145,6 +162,9 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     if (tap->now < w->database->committed_at)
         world_violate(w, "I-17", "the store's clock went back from %lld to %lld",
                       (long long)w->database->committed_at, (long long)tap->now);
+    if (tap->server->looks_first)
+        database_found(w, tap->server->found_alive_at, tap->now);
+    tap->server->looks_first = false;
     database_look(w, tap->now, w->knobs.scan_ms + 501);
     return RV_OK;
 }

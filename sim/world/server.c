@@ -478,7 +478,8 @@ void server_start(struct server *s)
     s->dying = s->stopping = false;
     s->paused_until = 0;
     const struct rv_enlistment *enlistment = rv_scheduler_enlistment(s->scheduler);
-    database_found(w, enlistment->last_alive_at);
+    s->found_alive_at = enlistment->last_alive_at;
+    s->looks_first = true;
     world_say(w, s->name, "starts, %lld open tasks", (long long)enlistment->open_tasks);
     storage_look(w);
     history_started(w, s->store, enlistment->open_tasks);

@@ -57,7 +57,9 @@ struct server {
     bool at_work;       /* a batch is under way */
     int64_t taken_at;   /* virtual time: its calls came before */
     int64_t begun_at;   /* ... and when it read the store's clock */
-    int64_t store_now;  /* ... and what that showed */
+    bool looks_first;   /* it has not read it since its start, when the store was last alive at: */
+    int64_t found_alive_at;
+    int64_t store_now; /* ... and what that showed */
 };
 
 /* What the call asks for as a poll; NULL: nothing. */

@@ -41,6 +41,9 @@ struct rv_cli_server {
     /* `reeve supervise`: one look of the supervisor over the store of a server that is stopped.
      * IN_USE: another has it. *ret_why says what stands in the way. */
     enum rv_err (*look)(const char *store, struct rv_cli_look *ret_look, struct rv_buf *ret_why);
+    /* `reeve clock reset`: sets the clock of the store of a server that is stopped back to the wall
+     * clock. *ret_back_ms: by how much; 0: it was not ahead. Else *ret_why says why not. */
+    enum rv_err (*reset_clock)(const char *store, int64_t *ret_back_ms, struct rv_buf *ret_why);
 };
 
 /* The whole of main: finds the command, reads its options, runs it. Gives the exit code:

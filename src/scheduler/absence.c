@@ -27,6 +27,7 @@ void absence_note(struct rv_scheduler *s)
 {
     int64_t now = s->batch.now;
     int64_t gone = now - s->last_now;
+    clock_note(s);
     bool late = gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
     /* What came due before this process first looked, no process has looked at: one that had been
      * there would have decided it. The last one may have lived for a moment only. */
@@ -34,8 +35,10 @@ void absence_note(struct rv_scheduler *s)
         absence_add(s, s->looked ? s->last_now : 0, now, s->last_now);
     if (s->last_now != 0 && gone > 0 && (!s->looked || late))
         absence_log(s, gone);
-    if (!s->looked)
+    if (!s->looked) {
         s->first_now = now;
+        retention_hold(s, s->last_now != 0 ? gone : 0);
+    }
     s->looked = true;
     if (now > s->last_now)
         s->moved_mono = s->batch.mono_now;

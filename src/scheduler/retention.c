@@ -11,7 +11,8 @@ enum {
     PAUSE_MS = 10,    /* between two pieces */
     ROUND_PART = 100, /* a round begins after this part of the time */
     ROUND_MS_MAX = 60 * RV_SECOND_MS,
-    ROUND_MS_MIN = RV_SECOND_MS
+    ROUND_MS_MIN = RV_SECOND_MS,
+    GONE_MS_MIN = 3600 * RV_SECOND_MS
 };
 
 /* How long a submitter may repeat himself, at least (RULES 1). */
@@ -21,6 +22,12 @@ int64_t retention_round_ms(const struct rv_scheduler *s)
 {
     int64_t part = s->options.retain_ms / ROUND_PART;
     return part < ROUND_MS_MIN ? ROUND_MS_MIN : part > ROUND_MS_MAX ? ROUND_MS_MAX : part;
+}
+
+void retention_hold(struct rv_scheduler *s, int64_t gone_ms)
+{
+    if (gone_ms >= GONE_MS_MIN)
+        s->retention.next_at = rv_time_add(s->batch.now, gone_ms < RV_DAY_MS ? gone_ms : RV_DAY_MS);
 }
 
 static bool retains(const struct rv_scheduler *s)

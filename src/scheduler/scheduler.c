@@ -622,7 +622,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.records = NULL;
     s->batch.raises_count = 0;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
-    s->batch.unheard = false;
+    s->batch.unheard = s->batch.clock_told = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.forgot = false;
     s->batch.sweep = NULL;
@@ -652,7 +652,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     size_t all = batch_bound(s);
     s->batch.publishes = RV_ROOM(s->batch.arena, struct rv_workflow_row, all + 1);
     s->batch.acks = RV_ROOM(s->batch.arena, struct rv_ack, all + 1);
-    s->batch.raises = RV_ROOM(s->batch.arena, struct rv_raise, all + 1);
+    s->batch.raises = RV_ROOM(s->batch.arena, struct rv_raise, all + 2); /* clock.c */
 }
 
 /* From what is asked to what shall be; nothing of it is written yet. */
@@ -672,6 +672,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
             s->more_due = true;
         err = batch_scan(s);
     }
+    if (err == RV_OK)
+        err = clock_plan(s);
     if (err == RV_OK)
         err = deliveries_plan(s);
     if (err == RV_OK)
@@ -729,7 +731,6 @@ static void history_forget(struct rv_scheduler *s)
     s->batch.forgot = s->agents.recovering = s->more_due = true;
 }
 
-/* The instant of the batch is the store's, whatever the process's own clock says (RULES 9). */
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
     enum rv_err err = transaction_begin(s, &s->batch.now);

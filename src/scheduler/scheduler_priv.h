@@ -193,6 +193,7 @@ struct batch {
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     size_t deliveries_room;
+    bool clock_told;            /* they raise the alert about a jump of the wall clock */
     bool unheard;               /* they raise the alert about alerts that are not heard */
     struct rv_book_pick *picks; /* to be sent once the batch is written */
     struct rv_notice **notices; /* ... as they leave; owned until then */
@@ -245,6 +246,9 @@ struct rv_scheduler {
     bool looked;             /* this process has looked at it */
     int64_t first_now;       /* ... for the first time */
     int64_t moved_mono;      /* when it was seen to move, by the monotonic clock */
+    int64_t wall_ahead_ms;   /* of the store's clock, when a jump of it was noted last */
+    bool clock_alert;        /* nobody was called for it yet, */
+    int64_t clock_alert_at;  /* nor shall be before, by the monotonic clock */
     bool full;               /* the newest write found the disk full */
     bool unwritable;         /* ... or was refused for another reason that passes, or lost */
     int64_t unwritable_from; /* the last look before that */
@@ -314,6 +318,11 @@ void others_miss(struct rv_scheduler *s, struct rv_task_id id);
  * anything else that the batch touches. */
 RV_CHECK enum rv_err batch_scan(struct rv_scheduler *s);
 
+/* clock.c: the wall clock's jumps, which are told to an operator and change nothing. */
+void clock_note(struct rv_scheduler *s);
+RV_CHECK enum rv_err clock_plan(struct rv_scheduler *s);
+void clock_act(struct rv_scheduler *s);
+
 /* absence.c: the batch's instant is looked at; what came of its commit. */
 void absence_note(struct rv_scheduler *s);
 void refusal_note(struct rv_scheduler *s, enum rv_err err);
@@ -334,6 +343,10 @@ int64_t again_at(const struct rv_scheduler *s);
 /* Gives the batch a piece of the retention rule when one is due. */
 void retention_plan(struct rv_scheduler *s);
 void retention_act(struct rv_scheduler *s);
+/* At a start, after `gone_ms`: whether so much has passed, or the wall clock was set meanwhile, an
+ * operator may have to look at first. What is long enough lets the rule wait as long, a day at
+ * most. */
+void retention_hold(struct rv_scheduler *s, int64_t gone_ms);
 /* How long after a round the next one begins. */
 int64_t retention_round_ms(const struct rv_scheduler *s);
 /* When the next piece is due; INT64_MAX: never. */

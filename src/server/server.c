@@ -147,6 +147,13 @@ static int64_t wall_now(void *self)
     return rv_clock_wall_ms();
 }
 
+/* What a suspended machine sleeps through is time too. */
+static int64_t boot_now(void *self)
+{
+    (void)self;
+    return rv_clock_boot_ms();
+}
+
 static enum rv_err store_health(void *self)
 {
     struct server *server = self;
@@ -205,7 +212,8 @@ static void boot_make(struct server *server)
 static int store_open(struct server *server, const char *path)
 {
     struct rv_store_sqlite_fault fault = {.pid = 0};
-    struct rv_store_sqlite_options options = {.path = path, .clock = {.now = wall_now}};
+    struct rv_store_sqlite_options options = {.path = path,
+                                              .clock = {.now = wall_now, .mono = boot_now}};
     enum rv_err err = rv_store_sqlite_open(&options, &server->store, &fault);
     if (err == RV_OK)
         return 0;

@@ -197,7 +197,8 @@ struct rv_store_ops {
                           struct rv_enlistment *ret_enlistment);
 
     /* Opens a transaction, looks at the instance's own row, and reads the store's clock, which
-     * never goes back, also not over a restart (a floor is recorded with each batch). DEPOSED: the
+     * never goes back, also not over a restart (a floor is recorded with each batch), and does not
+     * jump with the wall clock while the store is open (RULES 9; `wall_ahead_ms`). DEPOSED: the
      * row is another's, or gone: the process ends. WENT_BACK, once to each instance: a standby has
      * taken over, perhaps without the newest of what was committed, by this instance or by another
      * whose rows it has read; nothing that was remembered is worth anything, for the number of a
@@ -299,12 +300,17 @@ struct rv_store_ops {
 
 struct rv_store {
     const struct rv_store_ops *ops;
+    int64_t wall_ahead_ms; /* at the newest `begin`: the wall clock minus the store's */
 };
 
 /* Where a store gets the wall clock from: the server's, or the simulator's. Milliseconds. */
 struct rv_wall_clock {
     int64_t (*now)(void *self);
     void *self; /* borrowed */
+    /* That of the machine, which no jump of the wall clock moves, but its being suspended does:
+     * what the store's clock goes on by (base/slew.h). NULL: it goes with the wall clock, and
+     * stands where that goes back. */
+    int64_t (*mono)(void *self);
 };
 
 #endif

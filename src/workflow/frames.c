@@ -10,6 +10,8 @@
  * If you add a member: write it, read it, and ask in record_complete for what a move relies on. */
 #include "workflow/flow_priv.h"
 
+#include "base/time.h"
+
 enum { FRAMES_DEPTH_MAX = RV_JSON_DEPTH_MAX + 4, CHAIN_MAX = RV_SCOPE_DEPTH_MAX + 2 };
 
 static const char *const stand_texts[] = {
@@ -200,6 +202,20 @@ static enum rv_err read_record_member(struct rv_flow *flow, struct rv_record *re
     return good ? RV_OK : RV_ERR_CORRUPT;
 }
 
+/* None ends later than its whole time from now: an operator may have set the clock back
+ * (decision 019). */
+static void bound_deadlines(const struct rv_flow *flow, struct rv_record *record)
+{
+    const struct rv_node *node = rv_flow_node(flow, record->node);
+    const struct rv_retry *retry = node->caught != NULL ? node->caught->retry : NULL;
+    int64_t now = flow->env->now;
+    if (record->deadline != 0 && node->timeout_ms != 0)
+        record->deadline = rv_time_earlier(record->deadline, rv_time_add(now, node->timeout_ms));
+    if (record->attempt_deadline != 0 && retry != NULL && retry->attempt_ms != 0)
+        record->attempt_deadline = rv_time_earlier(record->attempt_deadline,
+                                                   rv_time_add(now, retry->attempt_ms));
+}
+
 static enum rv_err read_record(struct rv_flow *flow, const struct rv_json *value)
 {
     int64_t number;
@@ -221,6 +237,7 @@ static enum rv_err read_record(struct rv_flow *flow, const struct rv_json *value
                     record->unfinished.count != 0;
     if (err == RV_OK && try_only && rv_flow_node(flow, record->node)->kind != RV_NODE_TRY)
         return RV_ERR_CORRUPT;
+    bound_deadlines(flow, record);
     return err;
 }
 

@@ -277,7 +277,7 @@ static void measure_memory(void)
     int64_t next = 0;
     enum rv_err err = rv_store_memory_data_new(&data);
     rv_assert(err == RV_OK);
-    err = rv_store_memory_open(data, (struct rv_wall_clock){wall_now, NULL}, &store);
+    err = rv_store_memory_open(data, (struct rv_wall_clock){.now = wall_now}, &store);
     rv_assert(err == RV_OK);
     err = store->ops->enlist(store, RV_STR("boot"), getpid(), &enlistment);
     rv_assert(err == RV_OK);

@@ -18,7 +18,7 @@ static int64_t wall_now(void *self)
 
 static struct rv_wall_clock clock_of(struct subject *subject)
 {
-    return (struct rv_wall_clock){wall_now, subject};
+    return (struct rv_wall_clock){.now = wall_now, .self = subject};
 }
 
 /* ---- backends ---- */

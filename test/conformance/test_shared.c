@@ -25,7 +25,7 @@ static void create_shared(struct subject *s)
 static struct rv_store *handle_open(struct subject *s)
 {
     struct rv_store *store;
-    struct rv_wall_clock clock = {wall_now, s};
+    struct rv_wall_clock clock = {.now = wall_now, .self = s};
     assert_int_equal(rv_store_memory_open(s->memory_data, clock, &store), RV_OK);
     return store;
 }

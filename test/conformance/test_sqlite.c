@@ -1,6 +1,7 @@
 /* What is true of the SQLite store alone: who may open which file, what is damaged, crashes. */
 #include "sqlite_subject.h"
 
+#include "base/time.h"
 #include "store/sqlite/sqlite.h"
 #include "store/sqlite/sqlite_priv.h"
 
@@ -154,6 +155,42 @@ static const char *const undoing_versions[] = {
 
 /* A store of the first version opens with its tasks, is brought to the newest, and takes what the
  * newest knows. */
+/* Of `reeve clock reset`: a server ran while the wall clock was ten years ahead. */
+static void a_clock_that_was_ahead_is_set_back(void **state)
+{
+    struct subject *s = *state;
+    const int64_t years = 3650 * (int64_t)RV_DAY_MS;
+    int64_t now, back_ms = 0;
+    s->wall += years;
+    subject_restart(s);
+    bear(s, TASK_BASE);
+    struct rv_task task = *load(s, TASK_BASE);
+    struct rv_step step = *load_step(s, TASK_BASE, 1);
+    step.wake_at = step.complete_by = s->wall + 5000;
+    step.ended_at = 0;
+    const struct rv_step *steps[] = {&step};
+    const bool steps_new[] = {false};
+    struct rv_change change = {.task = &task,
+                               .revision_before = task.revision,
+                               .state_before = task.state,
+                               .steps = steps,
+                               .steps_new = steps_new,
+                               .steps_count = 1};
+    task.revision++;
+    subject_commit_all(s, &change, 1);
+    s->wall += 3000 - years;
+    subject_close(s);
+    s->factory->open(s);
+    assert_int_equal(rv_store_sqlite_reset_clock(s->store, &back_ms), RV_OK);
+    assert_int_equal(back_ms, years - 3000);
+    subject_restart(s);
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(now, s->wall);
+    s->ops->rollback(s->store);
+    assert_int_equal(load_step(s, TASK_BASE, 1)->wake_at, s->wall + 5000);
+    assert_int_equal(load_step(s, TASK_BASE, 1)->complete_by, s->wall + 5000);
+}
+
 static void an_older_schema_is_brought_up(void **state)
 {
     struct subject *s = *state;
@@ -605,6 +642,7 @@ int main(void)
         ON_A_STORE(the_file_is_its_owners_alone),
         ON_A_STORE(a14_links_in_the_place_of_files_are_not_followed),
         ON_A_STORE(a_newer_schema_is_refused),
+        ON_A_STORE(a_clock_that_was_ahead_is_set_back),
         ON_A_STORE(an_older_schema_is_brought_up),
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),

@@ -33,7 +33,8 @@ struct world {
     struct rv_store *store;
     struct rv_scheduler *scheduler;
     struct rv_wall_clock clock;
-    int64_t now; /* the wall clock */
+    int64_t now;        /* what has passed, from what the wall clock showed at first */
+    int64_t wall_ahead; /* of that: somebody has set the wall clock */
     int64_t mono;
     int64_t heard_until; /* what arrived since waits in a mailbox; 0: no batch leaves anything */
     uint64_t serial;

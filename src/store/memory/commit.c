@@ -321,7 +321,7 @@ static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task, b
         if (alert.task.value != task.value || alert.closed_at != 0 ||
             (alert.kind == RV_ALERT_UNDELIVERABLE) != undeliverable)
             continue;
-        alert.closed_at = commit->store->clock_floor;
+        alert.closed_at = commit->store->now;
         err = row_put(commit, alerts, alert.id, 0, &shape_alert, &alert, false);
     }
     return err;
@@ -745,9 +745,9 @@ static void batch_sign(struct memory *store, int64_t number)
 {
     struct registry *registry = &store->data->registry;
     struct instance *row = &registry->instances[store->instance];
-    if (registry->alive_at < store->clock_floor)
-        registry->alive_at = store->clock_floor;
-    row->alive_at = store->clock_floor;
+    if (registry->alive_at < store->now)
+        registry->alive_at = store->now;
+    row->alive_at = store->now;
     row->batch = number;
 }
 

@@ -87,12 +87,26 @@ const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data
 
 /* ---- the store ---- */
 
+/* Shared data has a clock of its own, which goes on while processes come and go. */
 static int64_t clock_read(struct memory *store)
 {
+    struct rv_slew *slew = store->data->shared ? &store->data->slew : &store->slew;
     int64_t wall = store->clock.now(store->clock.self);
-    if (wall > store->clock_floor)
-        store->clock_floor = wall;
-    return store->clock_floor;
+    store->now = store->clock.mono != NULL
+                     ? rv_slew_read(slew, wall, store->clock.mono(store->clock.self))
+                     : rv_slew_follow(slew, wall);
+    store->store.wall_ahead_ms = wall - store->now;
+    return store->now;
+}
+
+static void clock_begin(struct memory *store)
+{
+    int64_t wall = store->clock.now(store->clock.self);
+    int64_t mono = store->clock.mono != NULL ? store->clock.mono(store->clock.self) : 0;
+    rv_slew_begin(&store->slew, wall, mono, store->data->registry.alive_at);
+    if (store->data->registry.enlistments == 0)
+        store->data->slew = store->slew;
+    store->now = store->slew.shown;
 }
 
 bool memory_deposed(const struct memory *store)
@@ -103,7 +117,6 @@ bool memory_deposed(const struct memory *store)
 static enum rv_err memory_begin(struct rv_store *base, int64_t *ret_now)
 {
     struct memory *store = (struct memory *)base;
-    const struct registry *registry = &store->data->registry;
     rv_assert(!store->in_transaction && store->instance != 0);
     if (memory_deposed(store))
         return RV_ERR_DEPOSED;
@@ -112,8 +125,6 @@ static enum rv_err memory_begin(struct rv_store *base, int64_t *ret_now)
         return RV_ERR_WENT_BACK;
     }
     store->in_transaction = true;
-    if (store->clock_floor < registry->alive_at)
-        store->clock_floor = registry->alive_at;
     *ret_now = clock_read(store);
     return RV_OK;
 }
@@ -223,7 +234,7 @@ static enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, 
     struct memory *store = (struct memory *)base;
     struct registry *registry = &store->data->registry;
     rv_assert(store->instance != 0 && lease_ms >= 0 && lease_ms <= RV_DAY_MS);
-    int64_t now = store->in_transaction ? store->clock_floor : clock_read(store);
+    int64_t now = store->in_transaction ? store->now : clock_read(store);
     size_t place = role_get(registry, name);
     struct claim *claim = &store->claims[place];
     const struct role *role = claim->made ? &claim->after : &registry->roles[place];
@@ -299,7 +310,7 @@ enum rv_err rv_store_memory_open(struct rv_store_memory_data *data, struct rv_wa
     store->store.ops = &operations;
     store->data = data;
     store->clock = clock;
-    store->clock_floor = data->registry.alive_at;
+    clock_begin(store);
     data->opened++;
     *ret_store = &store->store;
     return RV_OK;

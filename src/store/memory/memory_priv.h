@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "base/slew.h"
 #include "store/memory/memory.h"
 #include "store/store.h"
 
@@ -134,9 +135,10 @@ struct rv_store_memory_data {
     struct rv_map keys; /* hash of a key to its key_node */
     struct registry registry;
     bool shared;
-    unsigned opened;   /* stores that have it open */
-    struct kept *kept; /* owned, a ring: the newest transactions */
-    size_t kept_first; /* place of the oldest */
+    struct rv_slew slew; /* where it is */
+    unsigned opened;     /* stores that have it open */
+    struct kept *kept;   /* owned, a ring: the newest transactions */
+    size_t kept_first;   /* place of the oldest */
     size_t kept_count;
     size_t kept_room; /* 0: none are kept */
     uint64_t commits;
@@ -147,10 +149,11 @@ struct memory {
     struct rv_store store;             /* first: what the callers hold */
     struct rv_store_memory_data *data; /* borrowed */
     struct rv_wall_clock clock;
-    int64_t clock_floor;
-    uint8_t instance;   /* 0 before enlist */
-    uint64_t boot;      /* hashed */
-    uint64_t takeovers; /* of the data, as this process knows of them */
+    struct rv_slew slew; /* the store's clock, where the data is not shared */
+    int64_t now;         /* what it showed last */
+    uint8_t instance;    /* 0 before enlist */
+    uint64_t boot;       /* hashed */
+    uint64_t takeovers;  /* of the data, as this process knows of them */
     bool in_transaction;
     struct claim {
         bool made;

@@ -16,9 +16,11 @@ struct commit {
 static int64_t clock_read(struct rv_sqlite *store)
 {
     int64_t wall = store->clock.now(store->clock.self);
-    if (wall > store->clock_floor)
-        store->clock_floor = wall;
-    return store->clock_floor;
+    int64_t now = store->clock.mono != NULL
+                      ? rv_slew_read(&store->slew, wall, store->clock.mono(store->clock.self))
+                      : rv_slew_follow(&store->slew, wall);
+    store->store.wall_ahead_ms = wall - now;
+    return now;
 }
 
 enum rv_err rv_sqlite_begin(struct rv_store *base, int64_t *ret_now)
@@ -591,7 +593,7 @@ enum rv_err rv_sqlite_commit(struct rv_store *base, struct rv_batch *batch)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     rv_assert(store->in_transaction && store->instance != 0);
-    struct commit commit = {.store = store, .now = store->clock_floor};
+    struct commit commit = {.store = store, .now = store->slew.shown};
     enum rv_err err = batch_write(&commit, batch);
     if (err == RV_OK)
         return rv_sqlite_end(store);

@@ -164,7 +164,7 @@ enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str name, int6
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     rv_assert(store->instance != 0 && lease_ms >= 0 && lease_ms <= RV_DAY_MS);
     bool own = !store->in_transaction;
-    int64_t now = store->clock_floor;
+    int64_t now = store->slew.shown;
     enum rv_err err = own ? rv_sqlite_begin(base, &now) : RV_OK;
     if (err != RV_OK)
         return err;

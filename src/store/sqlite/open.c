@@ -360,7 +360,9 @@ static enum rv_err floor_read(const struct opening *opening)
         sqlite3_reset(statement);
     }
     store->created = !there;
-    store->clock_floor = store->last_alive_at;
+    int64_t wall = store->clock.now(store->clock.self);
+    int64_t mono = store->clock.mono != NULL ? store->clock.mono(store->clock.self) : 0;
+    rv_slew_begin(&store->slew, wall, mono, store->last_alive_at);
     return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
 }
 

@@ -61,4 +61,9 @@ struct rv_store_sqlite_finder {
 RV_CHECK enum rv_err rv_store_sqlite_check(struct rv_store *store,
                                            const struct rv_store_sqlite_finder *finder);
 
+/* Sets the clock of a store back to the wall clock, and with it every instant at which something of
+ * an open task is due. *ret_back_ms: by how much; 0: it was not ahead. For a store that nobody has
+ * enlisted in, and that is closed then. Errors: as from a commit. */
+RV_CHECK enum rv_err rv_store_sqlite_reset_clock(struct rv_store *store, int64_t *ret_back_ms);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/slew.h"
 #include "store/sqlite/sqlite.h"
 #include "store/store.h"
 
@@ -240,7 +241,7 @@ struct rv_sqlite {
     struct rv_copier copier;
     struct rv_wall_clock clock;
     int checkpoint_pages;
-    int64_t clock_floor; /* no instant below was ever given out with a committed batch */
+    struct rv_slew slew; /* the store's clock */
     int64_t last_alive_at;
     uint8_t instance; /* 0 before enlist */
     bool created;

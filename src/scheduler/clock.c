@@ -1,0 +1,61 @@
+/* The wall clock beside the store's (RULES 9). The store's goes on evenly, so a jump of the wall
+ * clock changes nothing that is due; an operator is told of it, for what is shown stays off by as
+ * much. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/time.h"
+
+enum { JUMP_MS = 10 * RV_SECOND_MS, ALERT_EVERY_MS = 3600 * RV_SECOND_MS };
+
+static struct rv_str clock_message(struct rv_scheduler *s, int64_t ahead)
+{
+    return rv_arena_printf(
+        s->batch.arena,
+        "the wall clock has jumped: it is %lld s %s the store's clock, which goes on evenly and "
+        "approaches it by 0.5 ms a second. Set the machine's clock right. If it is right, %s",
+        (long long)(ahead > 0 ? ahead : -ahead) / RV_SECOND_MS, ahead > 0 ? "ahead of" : "behind",
+        ahead > 0 ? "restart the server: it takes the wall clock as it is"
+                  : "stop the server and run `reeve clock reset --store FILE`");
+}
+
+void clock_note(struct rv_scheduler *s)
+{
+    int64_t ahead = s->store->wall_ahead_ms;
+    int64_t moved = ahead - s->wall_ahead_ms;
+    if (moved < JUMP_MS && moved > -JUMP_MS)
+        return;
+    s->wall_ahead_ms = ahead;
+    s->clock_alert = ahead >= JUMP_MS || ahead <= -JUMP_MS;
+    log_event(s, RV_LOG_WARNING, "clock-jump",
+              rv_arena_printf(s->batch.arena, "{\"ms\":%lld,\"aheadMs\":%lld}", (long long)moved,
+                              (long long)ahead));
+}
+
+enum rv_err clock_plan(struct rv_scheduler *s)
+{
+    if (!s->clock_alert || s->batch.mono_now < s->clock_alert_at)
+        return RV_OK;
+    char at[RV_INSTANT_TEXT_BYTES];
+    struct rv_alert alert = {
+        .id = rv_id_make(&s->ids, s->batch.now).value,
+        .kind = RV_ALERT_REPORTED,
+        .raised_at = s->batch.now,
+        .message = clock_message(s, s->wall_ahead_ms),
+        .source = rv_arena_printf(s->batch.arena, "reeve clock %s",
+                                  rv_instant_text(s->batch.now, at).at),
+    };
+    if (alert.message.at == NULL || alert.source.at == NULL)
+        return RV_ERR_MEMORY;
+    s->batch.raises[s->batch.raises_count++] = (struct rv_raise){.alert = alert,
+                                                                 .to = alerts_to(s)};
+    s->batch.clock_told = true;
+    return RV_OK;
+}
+
+void clock_act(struct rv_scheduler *s)
+{
+    if (!s->batch.clock_told || s->batch.taskless != RV_OK)
+        return;
+    s->clock_alert = false;
+    s->clock_alert_at = s->batch.mono_now + ALERT_EVERY_MS;
+}
