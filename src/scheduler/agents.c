@@ -369,7 +369,9 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
 int64_t ready_rank(const struct rv_task *task, const struct rv_step *step)
 {
     int64_t since = step->waits_since != 0 ? step->waits_since : step->ready_at;
-    return since - (int64_t)task->priority * PRIORITY_WORTH_MS;
+    int64_t worth_ms = (int64_t)task->priority * PRIORITY_WORTH_MS;
+    /* A damaged row may hold any instant. */
+    return since < INT64_MIN + worth_ms ? INT64_MIN : since - worth_ms;
 }
 
 enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
