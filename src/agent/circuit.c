@@ -63,6 +63,13 @@ uint32_t rv_circuits_find(struct rv_circuits *circuits, struct rv_str target, in
     return i;
 }
 
+void rv_circuit_insist(struct rv_circuits *circuits, uint32_t index)
+{
+    rv_assert(index < circuits->count);
+    circuits->all[index].under_way++;
+    circuits->all[index].probing = true;
+}
+
 int64_t rv_circuit_left_ms(const struct rv_circuits *circuits, uint32_t index, int64_t now)
 {
     if (index == UINT32_MAX || circuits->all[index].open_until == 0)

@@ -48,6 +48,8 @@ uint32_t rv_circuits_find(struct rv_circuits *circuits, struct rv_str target, in
  * *ret_pause_ms says when to ask again. */
 enum rv_circuit_verdict rv_circuit_ask(struct rv_circuits *circuits, uint32_t index, int64_t now,
                                        int64_t *ret_pause_ms);
+/* Lets a try go as a probe, though the circuit is open. */
+void rv_circuit_insist(struct rv_circuits *circuits, uint32_t index);
 /* For how long the circuit lets nothing through but a probe; 0: it is closed. */
 int64_t rv_circuit_left_ms(const struct rv_circuits *circuits, uint32_t index, int64_t now);
 /* How a try ended. `pause_ms`: the target asks for this long a pause, 0 for none. */

@@ -212,6 +212,11 @@ static bool duty_start(struct rv_runtime *runtime, rv_place place, int64_t now)
     int64_t pause_ms = 0;
     enum rv_circuit_verdict verdict = rv_circuit_ask(&runtime->circuits, duty->circuit, now,
                                                      &pause_ms);
+    const struct rv_held_attempt *attempt = rv_session_attempt(runtime->session, place);
+    if (verdict == RV_CIRCUIT_STOP && attempt->insist && duty->tries == 0) {
+        rv_circuit_insist(&runtime->circuits, duty->circuit);
+        verdict = RV_CIRCUIT_PROBE;
+    }
     if (verdict == RV_CIRCUIT_STOP) {
         if (duty->tries > 0)
             reply_failed(runtime, place, now);

@@ -113,6 +113,13 @@ bool rv_parse_suspend(struct rv_parser *parser, const struct rv_request_line *re
     return operate_read(parser, request, RV_COMMAND_SUSPEND, operate_names, call, &body);
 }
 
+bool rv_parse_try_now(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call)
+{
+    struct rv_body body;
+    return operate_read(parser, request, RV_COMMAND_RETRY, operate_names, call, &body);
+}
+
 bool rv_parse_resume(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call)
 {

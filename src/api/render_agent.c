@@ -22,6 +22,8 @@ static void request_put(struct rv_answer *answer, const struct rv_request *reque
     rv_put_int(buf, "attempt", request->attempt);
     rv_put_token(buf, "token", request->token);
     rv_put_int(buf, "fence", request->fence);
+    if (request->insist)
+        rv_put_bool(buf, "insist", true);
     rv_put_step(buf, "idempotencyKey", key_of(request));
     rv_put_instant_if(buf, "completeBy", request->complete_by);
     rv_put_int(buf, "remainingMs", remaining(answer, request->complete_by));

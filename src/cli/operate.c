@@ -174,6 +174,11 @@ int cli_cancel(struct cli *cli)
     return code == CLI_DONE ? task_operate(cli, "cancel", NULL) : code;
 }
 
+int cli_retry(struct cli *cli)
+{
+    return task_operate(cli, "retry", NULL);
+}
+
 int cli_suspend(struct cli *cli)
 {
     return task_operate(cli, "suspend", NULL);

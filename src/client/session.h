@@ -58,6 +58,7 @@ struct rv_held_attempt {
     struct rv_str input;       /* JSON */
     int64_t number;
     int64_t fence;
+    bool insist;         /* an operator wants it tried, whatever circuit is open */
     int64_t complete_at; /* on the driver's clock */
     int64_t lease_at;    /* the end of the lease */
 };

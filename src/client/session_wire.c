@@ -275,6 +275,7 @@ static enum rv_err request_take(struct rv_session *session, int64_t base, int64_
     seat->renewing = false;
     seat->attempt.number = member_int(request, RV_STR("attempt"), 0);
     seat->attempt.fence = member_int(request, RV_STR("fence"), 0);
+    seat->attempt.insist = rv_json_get(request, RV_STR("insist")) != NULL;
     int64_t lease_ms = member_int(request, RV_STR("leaseMs"), remaining_ms);
     seat_time(session, seat, base, remaining_ms, lease_ms);
     /* Over as it comes: perhaps only as far as is known of the server's clock. */

@@ -33,7 +33,7 @@ void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state 
     if (tried && step->called && step->deaths < RV_POISON_DEATHS)
         d->plan->close_alerts = true;
     step->called = step->called && !tried;
-    step->insist = step->insist && !tried;
+    step->insist = step->insist && how == RV_ATTEMPT_UNDELIVERED;
 }
 
 void attempt_effect(struct rv_step *step, enum rv_effect effect)

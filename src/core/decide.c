@@ -224,6 +224,8 @@ static enum rv_verdict decide(struct draft *d)
         return operate_cancel(d);
     case RV_COMMAND_SKIP:
         return operate_skip(d);
+    case RV_COMMAND_RETRY:
+        return operate_retry(d);
     case RV_COMMAND_SUSPEND:
         return operate_suspend(d);
     case RV_COMMAND_RESUME:

@@ -21,10 +21,11 @@ enum rv_command_kind {
     RV_COMMAND_RENEW,    /* u.renew: an agent renews its lease */
     RV_COMMAND_END,      /* u.end: an attempt ended without a reply (undelivered, lost) */
     RV_COMMAND_WAKE,     /* u.wake: an instant has passed */
-    RV_COMMAND_RESUBMIT, /* u.operate, as the next five: the operator's */
+    RV_COMMAND_RESUBMIT, /* u.operate, as the next six: the operator's */
     RV_COMMAND_UNDO,
     RV_COMMAND_CANCEL,
     RV_COMMAND_SKIP,
+    RV_COMMAND_RETRY,
     RV_COMMAND_SUSPEND,
     RV_COMMAND_RESUME,
     RV_COMMAND_PARK /* u.park: the task's rows cannot be handled; it waits for an operator */

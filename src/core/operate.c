@@ -149,6 +149,45 @@ enum rv_verdict operate_cancel(struct draft *d)
     return undo_begin(d);
 }
 
+/* The operator's word is above what delays a step: its ladder, a Retry-After, an open circuit. What
+ * was counted stays counted. */
+static void step_insist(struct draft *d, struct rv_step *step)
+{
+    if (step->called && step->deaths < RV_POISON_DEATHS)
+        d->plan->close_alerts = true;
+    step->called = false;
+    step->insist = true;
+    if (step->ready_at > d->command->now)
+        step->ready_at = d->command->now;
+    step->wake_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
+}
+
+enum rv_verdict operate_retry(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    bool any = false;
+    if (!rv_task_state_open(task->state))
+        return refuse_state(d, "tried now", "it has ended");
+    if (task->state == RV_TASK_ERROR)
+        return refuse_state(d, "tried now", "resubmit it");
+    if (task->suspended_at != 0)
+        return refuse(d, RV_STR("the task is suspended: resume it"));
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        const struct rv_step *seen;
+        struct rv_step *step;
+        RV_TRY(draft_look(d, task->open[i], &seen));
+        if (seen->kind != RV_KIND_CALL || seen->state != RV_STEP_PENDING)
+            continue;
+        RV_TRY(draft_step(d, task->open[i], &step));
+        step_insist(d, step);
+        any = true;
+    }
+    return any ? RV_DECIDED
+               : refuse(d,
+                        RV_STR("no step of the task waits to be tried: `reeve explain` says what "
+                               "it waits for"));
+}
+
 /* Nothing new is handed out; open attempts finish or expire; timers that fall due run at resume. */
 enum rv_verdict operate_suspend(struct draft *d)
 {

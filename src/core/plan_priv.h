@@ -126,6 +126,7 @@ enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure
 struct rv_str error_of_operator(struct draft *d, const char *type, const char *title);
 enum rv_verdict operate_resubmit(struct draft *d);
 enum rv_verdict operate_skip(struct draft *d);
+enum rv_verdict operate_retry(struct draft *d);
 enum rv_verdict operate_suspend(struct draft *d);
 enum rv_verdict operate_resume(struct draft *d);
 /* The step that `redo` replaces is undone: it begins, and the task goes forward again. */

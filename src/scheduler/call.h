@@ -100,6 +100,7 @@ struct rv_request {
     struct rv_step_id step;
     uint32_t attempt;
     uint32_t fence;
+    bool insist; /* an operator wants it tried, whatever circuit is open */
     uint64_t token;
     int64_t complete_by;
     int64_t lease_until;
@@ -165,7 +166,8 @@ struct rv_call_leases {
 };
 
 struct rv_call_operate {
-    enum rv_command_kind verb; /* RV_COMMAND_RESUBMIT, _UNDO, _CANCEL, _SKIP, _SUSPEND, _RESUME */
+    enum rv_command_kind verb; /* RV_COMMAND_RESUBMIT, _UNDO, _CANCEL, _SKIP, _RETRY, _SUSPEND,
+                                  * _RESUME */
     struct rv_task_id task;
     struct rv_str by;
     struct rv_str reason;

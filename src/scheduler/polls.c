@@ -314,6 +314,7 @@ static bool request_fill(struct rv_arena *arena, const struct work *work, uint32
         .step = {work->id, number},
         .attempt = step->attempt,
         .fence = step->fence,
+        .insist = step->insist,
         .token = step->token,
         .complete_by = step->complete_by,
         .lease_until = step->lease_until,

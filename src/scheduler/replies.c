@@ -3,6 +3,8 @@
 
 #include "base/time.h"
 
+enum { POSTPONE_MS_MAX_DEFAULT = 60 * RV_MINUTE_MS, CIRCUIT_MS_MAX_DEFAULT = 5 * RV_MINUTE_MS };
+
 static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct work **ret_work)
 {
     *ret_work = NULL;
@@ -50,6 +52,17 @@ static struct circuit_word word_of(const struct rv_scheduler *s, const struct rv
     return word;
 }
 
+/* No remote service, and no agent, has the last word on when a step is tried again. */
+static void reply_bound(const struct rv_scheduler *s, struct rv_reply *reply)
+{
+    bool circuit = reply->circuit_open || reply->target.at != NULL;
+    int64_t given = circuit ? s->options.circuit_ms_max : s->options.postpone_ms_max;
+    int64_t most = circuit ? CIRCUIT_MS_MAX_DEFAULT : POSTPONE_MS_MAX_DEFAULT;
+    most = given != 0 ? given : most;
+    if (reply->retry_after_ms > most)
+        reply->retry_after_ms = most;
+}
+
 static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_t i)
 {
     struct rv_reply_item *item = &p->call->u.replies.items[i];
@@ -73,6 +86,7 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
                                  .arrived_at = arrived_at(s, p->call),
                                  .step = item->step.number,
                                  .token = item->token};
+    reply_bound(s, &item->reply);
     command.u.reply = item->reply;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)

@@ -66,6 +66,8 @@ struct rv_scheduler_options {
     size_t findings_max;      /* due tasks decided in one batch; 0, and at most, RV_FINDINGS_MAX */
     size_t scan_rows_max;     /* of a piece of the scan; 0, and at most, RV_SCAN_ROWS_MAX */
     int64_t retain_ms;        /* finished tasks are kept for so long; 0: for ever */
+    int64_t postpone_ms_max;  /* a remote service postpones a step by so much; 0: 1 h */
+    int64_t circuit_ms_max;   /* an agent's word keeps a circuit open so long; 0: 5 min */
     struct rv_scheduler_mono mono; /* asked when the store's clock is; NULL: never */
     struct rv_scheduler_log log;
     struct rv_scheduler_copies copies; /* open NULL: this store has none */

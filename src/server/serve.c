@@ -175,6 +175,16 @@ static bool retain_read(const char *text, int64_t *ret_ms)
     return false;
 }
 
+/* How long others may have a step wait. */
+static bool most_read(const char *option, const char *text, int64_t *ret_ms)
+{
+    if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
+        return true;
+    fprintf(stderr, "reeve serve: %s %s: must be a time from 1s on, such as 90s, 30m or 12h\n",
+            option, text);
+    return false;
+}
+
 /* A look that comes later than this is an absence of the server: much longer, and a server that
  * hangs would be taken for one that works. */
 static bool scan_interval_read(const char *text, int64_t *ret_ms)
@@ -243,10 +253,12 @@ static int serve(int argc, char **argv, struct serve_options *options)
         fprintf(stderr, "reeve serve: --log %s: must be text, json or auto\n", values[OPTION_LOG]);
         return EXIT_USAGE;
     }
-    int64_t retain_ms, scan_interval_ms;
+    int64_t retain_ms, scan_interval_ms, postpone_ms, circuit_ms;
     bool http_agent;
     if (!roles_read(values[OPTION_ROLES], &http_agent) ||
         !retain_read(values[OPTION_RETAIN], &retain_ms) ||
+        !most_read("--postpone-max", values[OPTION_POSTPONE_MAX], &postpone_ms) ||
+        !most_read("--circuit-max", values[OPTION_CIRCUIT_MAX], &circuit_ms) ||
         !scan_interval_read(values[OPTION_SCAN_INTERVAL], &scan_interval_ms))
         return EXIT_USAGE;
     struct rv_server_options server = {.listen = rv_str_of(values[OPTION_LISTEN]),
@@ -255,6 +267,8 @@ static int serve(int argc, char **argv, struct serve_options *options)
                                        .http_agent = http_agent,
                                        .scan_interval_ms = scan_interval_ms,
                                        .retain_ms = retain_ms,
+                                       .postpone_ms_max = postpone_ms,
+                                       .circuit_ms_max = circuit_ms,
                                        .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],
                                        .alert_webhook = values[OPTION_ALERT_WEBHOOK],
                                        .secrets = values[OPTION_SECRETS],

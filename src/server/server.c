@@ -266,6 +266,8 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .scan_interval_ms = given->scan_interval_ms,
         .alert_url = given->alert_webhook != NULL ? rv_str_of(given->alert_webhook) : RV_STR_NONE,
         .retain_ms = given->retain_ms,
+        .postpone_ms_max = given->postpone_ms_max,
+        .circuit_ms_max = given->circuit_ms_max,
     };
     rv_random_bytes(&options.seed, sizeof options.seed);
     rv_random_bytes(&options.hash_key, sizeof options.hash_key);

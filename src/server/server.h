@@ -17,6 +17,8 @@ struct rv_server_options {
     const char *tls_key;            /* of its key; both or none */
     int64_t scan_interval_ms;       /* of the supervisor's walks over the open tasks */
     int64_t retain_ms;              /* finished tasks are kept for so long; 0: for ever */
+    int64_t postpone_ms_max;        /* a remote service postpones a step by so much */
+    int64_t circuit_ms_max;         /* an agent's word keeps a circuit open so long */
     bool http_agent;                /* this server carries out `call: http` */
     bool behind_proxy;              /* others come in through a proxy that speaks TLS */
     const char *webhook_secrets;    /* path of the file; NULL: beside the store, made if need be */

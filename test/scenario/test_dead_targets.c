@@ -2,6 +2,7 @@
  * in line, and the operator hears of the target (RULES 5). */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
+#include "core/decide.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,6 +165,95 @@ static void the_alert_names_the_target(void **state)
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
+/* ---- for how long others may have it wait ---- */
+
+#define YEARS_MS (INT64_C(10) * 365 * 24 * 3600 * 1000)
+
+static void a_remote_word_has_a_bound(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, "document: {dsl: '1.0.3', namespace: shop, name: twice, version: '1.0.0'}\n"
+                     "do:\n"
+                     "  - ask:\n"
+                     "      call: inventory\n"
+                     "      metadata: {reeve: {completeBy: PT10S, failures: {threshold: 2}}}\n");
+    struct rv_task_id task = world_submit(w, "twice", "{}");
+    struct rv_reply later = {
+        .error = RV_STR("{\"type\":\"later\"}"), .transient = true, .retry_after_ms = YEARS_MS};
+    assert_int_equal(world_reply(w, world_take(w, "inventory", "i1"), later), 200);
+    assert_int_equal(world_step(w, task, 1)->ready_at, w->now + 3600 * 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_POSTPONED), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_step(w, task, 1)->failure_count, 1);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    assert_state(w, task, "processed");
+}
+
+static void a_circuit_has_a_bound(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = submit(w, 5);
+    (void)submit(w, 5);
+    struct rv_request first = world_take(w, "inventory", "i1");
+    parks(w, world_take(w, "inventory", "i1"), YEARS_MS);
+    parks(w, first, YEARS_MS);
+    assert_int_equal(world_step(w, task, 1)->ready_at, w->now + 5 * 60 * 1000);
+    world_restart(w, 1000);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 0);
+    world_pass(w, 5 * 60 * 1000);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 1);
+}
+
+/* The operator's word goes through an open circuit; what comes of it is the circuit's probe. */
+static void retry_goes_through_an_open_circuit(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = submit(w, 5);
+    (void)submit(w, 5);
+    struct rv_request first = world_take(w, "inventory", "i1");
+    parks(w, world_take(w, "inventory", "i1"), 60000);
+    parks(w, first, 60000);
+    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_OK);
+    struct rv_request request = world_take(w, "inventory", "i1");
+    assert_int_equal(request.step.task.value, task.value);
+    assert_true(request.insist);
+    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_ERR_REFUSED);
+    assert_int_equal(world_done(w, request, "1"), 200);
+    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_ERR_REFUSED);
+    struct rv_task_id other = submit(w, 5);
+    assert_int_equal(world_take(w, "inventory", "i1").step.task.value, other.value);
+}
+
+/* ---- what each attempt has done ---- */
+
+static void each_attempt_has_its_own_error_and_effect(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, "document: {dsl: '1.0.3', namespace: shop, name: twice, version: '1.0.0'}\n"
+                     "do:\n"
+                     "  - ask:\n"
+                     "      call: inventory\n"
+                     "      metadata: {reeve: {completeBy: PT10S, failures: {threshold: 3}}}\n");
+    struct rv_task_id task = world_submit(w, "twice", "{}");
+    assert_int_equal(world_fail(w, world_take(w, "inventory", "i1"), true, RV_EFFECT_UNKNOWN), 200);
+    world_pass(w, 60000);
+    assert_int_equal(world_fail(w, world_take(w, "inventory", "i1"), true, RV_EFFECT_NONE), 200);
+    const struct rv_step *step = world_step(w, task, 1);
+    assert_int_equal(step->effect, RV_EFFECT_UNKNOWN);
+    assert_int_equal(step->attempt_effect, RV_EFFECT_NONE);
+    world_pass(w, 60000);
+    (void)world_take(w, "inventory", "i1");
+    struct rv_call *call = world_call(w, RV_CALL_ATTEMPTS);
+    call->u.list.task = task;
+    call->u.list.limit = 10;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.list.count, 2);
+    assert_int_equal(call->u.list.attempts[0].effect, RV_EFFECT_UNKNOWN);
+    assert_int_equal(call->u.list.attempts[1].effect, RV_EFFECT_NONE);
+    assert_null(rv_attempt_error(&call->u.list.steps[0]).at);
+}
+
 /* ---- the place in line ---- */
 
 static struct rv_task_id takes(struct world *w)
@@ -242,6 +332,10 @@ int main(void)
         SCENARIO(a_lost_probe_is_followed_by_one_other),
         SCENARIO(a_target_that_answers_lets_all_go),
         SCENARIO(the_alert_names_the_target),
+        SCENARIO(a_remote_word_has_a_bound),
+        SCENARIO(a_circuit_has_a_bound),
+        SCENARIO(retry_goes_through_an_open_circuit),
+        SCENARIO(each_attempt_has_its_own_error_and_effect),
         SCENARIO(a_parked_step_keeps_its_place_in_line),
         SCENARIO(a_refused_batch_keeps_the_line),
         SCENARIO(what_was_not_delivered_keeps_its_place),
