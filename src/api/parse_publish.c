@@ -77,17 +77,33 @@ static struct rv_str endpoint_filled(struct rv_parser *parser, struct rv_str end
     return rv_arena_str(parser->arena, rv_buf_str(&parser->scratch));
 }
 
+static void warn_of_several(struct rv_parser *parser, const struct rv_definition *definition,
+                            struct rv_call_publish *publish)
+{
+    const struct rv_str *pointers;
+    uint32_t count = rv_definition_several(definition, &pointers);
+    for (uint32_t i = 0; i < count && publish->warnings_count < WARNINGS_MAX; i++)
+        publish->warnings[publish->warnings_count++] = rv_arena_printf(
+            parser->arena,
+            "%.*s: the expression may give several outputs, of which the first counts; write "
+            "[...] for all of them or first(...)",
+            RV_STR_FMT(pointers[i]));
+}
+
 /* Calls that will be refused are no fault of the definition: the flag may come later. */
 static bool warnings_add(struct rv_parser *parser, const struct rv_definition *definition,
                          struct rv_call_publish *publish)
 {
     uint32_t count = rv_definition_nodes(definition);
+    publish->warnings = RV_NEW_ARRAY(parser->arena, struct rv_str, WARNINGS_MAX);
+    if (publish->warnings == NULL)
+        return !rv_parser_starved(parser);
+    warn_of_several(parser, definition, publish);
     if (parser->egress.refusal == NULL)
         return true;
-    publish->warnings = RV_NEW_ARRAY(parser->arena, struct rv_str, WARNINGS_MAX);
     for (uint32_t n = 1; n <= count && publish->warnings_count < WARNINGS_MAX; n++) {
         struct rv_str endpoint = rv_definition_endpoint(definition, n);
-        if (endpoint.at == NULL || publish->warnings == NULL)
+        if (endpoint.at == NULL)
             continue;
         struct rv_str why = parser->egress.refusal(parser->egress.self, parser->arena,
                                                    endpoint_filled(parser, endpoint));

@@ -40,3 +40,72 @@ enum rv_err rv_expr_compile(struct rv_arena *arena, struct rv_str text,
         *ret_expr = expr;
     return p.err;
 }
+
+static bool any_several(const struct node *const *nodes, size_t count);
+
+static bool node_several(const struct node *node)
+{
+    const struct node *kids[] = {node->a, node->b, node->u.c};
+    switch ((enum expr_op)node->op) {
+    case OP_ITERATE:
+    case OP_COMMA:
+    case OP_RANGE:
+    case OP_RECURSE:
+        return true;
+    case OP_FIELDS:
+    case OP_UP:
+    case OP_GETPATH:
+    case OP_PATH:
+        return any_several(kids, 1);
+    case OP_INDEX:
+    case OP_PIPE:
+    case OP_AND:
+    case OP_OR:
+    case OP_ALT:
+    case OP_AS:
+    case OP_TRY:
+        return any_several(kids, 2);
+    case OP_SLICE:
+    case OP_IF:
+        return any_several(kids, 3);
+    case OP_FOREACH:
+        return any_several(kids, 1);
+    case OP_REDUCE:
+        return any_several(kids + 1, 1);
+    case OP_OBJECT:
+    case OP_NATIVE:
+        return any_several((const struct node *const *)node->v.kids, node->count);
+    case OP_LIMIT:
+        return any_several(kids + 1, 1) &&
+               !(node->a->op == OP_CONST && rv_json_real(&node->a->v.value) <= 1);
+    case OP_IDENTITY:
+    case OP_CONST:
+    case OP_VAR:
+    case OP_GLOBAL:
+    case OP_ARRAY:
+    case OP_UPDATE:
+    case OP_LABEL:
+    case OP_BREAK:
+    case OP_CALL:
+    case OP_CLOSURE:
+    case OP_EMPTY:
+    case OP_FIRST:
+    case OP_LAST:
+    case OP_COUNT:
+        break;
+    }
+    return false;
+}
+
+static bool any_several(const struct node *const *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (nodes[i] != NULL && node_several(nodes[i]))
+            return true;
+    return false;
+}
+
+bool rv_expr_gives_several(const struct rv_expr *expr)
+{
+    return node_several(expr->root);
+}

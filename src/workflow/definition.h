@@ -71,6 +71,11 @@ struct rv_str rv_definition_reference(const struct rv_definition *definition, ui
 /* What a `call: http` of this node calls, as written, with {name} for what is filled in; absent
  * when it is computed, and for all other nodes. */
 struct rv_str rv_definition_endpoint(const struct rv_definition *definition, uint32_t node);
+/* The pointers of expressions that may give several outputs, of which only the first counts; the
+ * first RV_DEFINITION_SEVERAL_MAX. */
+enum { RV_DEFINITION_SEVERAL_MAX = 10 };
+uint32_t rv_definition_several(const struct rv_definition *definition,
+                               const struct rv_str **ret_pointers);
 /* The node whose reference this is; 0 when there is none. */
 uint32_t rv_definition_find(const struct rv_definition *definition, struct rv_str reference);
 

@@ -166,6 +166,8 @@ struct rv_definition {
     struct rv_str version;
     uint32_t count;         /* of nodes, without the workflow */
     struct rv_node **nodes; /* count + 1 */
+    uint32_t several_count; /* expressions that may give more outputs than the one that counts */
+    struct rv_str several[RV_DEFINITION_SEVERAL_MAX]; /* pointers to the first of them */
 };
 
 #endif

@@ -487,6 +487,13 @@ struct rv_str rv_definition_name(const struct rv_definition *definition)
     return definition->name;
 }
 
+uint32_t rv_definition_several(const struct rv_definition *definition,
+                               const struct rv_str **ret_pointers)
+{
+    *ret_pointers = definition->several;
+    return definition->several_count;
+}
+
 struct rv_str rv_definition_version(const struct rv_definition *definition)
 {
     return definition->version;

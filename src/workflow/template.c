@@ -192,6 +192,18 @@ static bool is_identity(struct rv_str jq)
     return rv_str_is(jq, ".");
 }
 
+static enum rv_err note_several(struct rv_load *load, const struct rv_expr *expr)
+{
+    struct rv_definition *definition = load->definition;
+    if (definition->several_count == RV_DEFINITION_SEVERAL_MAX || !rv_expr_gives_several(expr))
+        return RV_OK;
+    struct rv_str pointer = rv_arena_str(load->arena, rv_buf_str(&load->path));
+    if (pointer.at == NULL)
+        return rv_load_full(load);
+    definition->several[definition->several_count++] = pointer;
+    return RV_OK;
+}
+
 static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint32_t available,
                                   struct rv_expression **ret_expression)
 {
@@ -222,7 +234,7 @@ static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint
     expression->expr = expr;
     if (err == RV_ERR_INVALID || err == RV_ERR_UNSUPPORTED)
         return compile_fault(load, text, jq, &scanned, &fault, err);
-    return err;
+    return err == RV_OK ? note_several(load, expr) : err;
 }
 
 enum rv_err rv_load_expression(struct rv_load *load, const struct rv_json *object, const char *key,
