@@ -206,7 +206,11 @@ static void attempts_of_both_tables_are_one_list(void **state)
         {.step = {task_id, 3}, .number = 2, .state = RV_ATTEMPT_FAILED},
     };
     struct rv_step steps[] = {
-        {.number = 1, .attempt = 2, .attempt_state = RV_ATTEMPT_DONE, .effect = RV_EFFECT_DONE},
+        {.number = 1,
+         .attempt = 2,
+         .attempt_state = RV_ATTEMPT_DONE,
+         .effect = RV_EFFECT_DONE,
+         .attempt_effect = RV_EFFECT_DONE},
         {.number = 2}, /* inline: no attempt */
         {.number = 3, .attempt = 2, .attempt_state = RV_ATTEMPT_FAILED},
         {.number = 4, .attempt = 1, .attempt_state = RV_ATTEMPT_OPEN},
