@@ -291,28 +291,13 @@ bool native_from_entries(struct ev *ev, const struct rv_json *in, const struct r
     return true;
 }
 
-/* Character by character. */
-static bool reverse_text(struct ev *ev, struct rv_str text, struct rv_json *ret)
-{
-    char *bytes = ev_spend(ev, text.len / 8) ? ev_take(ev, text.len + 1) : NULL;
-    if (bytes == NULL)
-        return false;
-    for (size_t at = 0, len; at < text.len; at += len) {
-        len = utf8_len(text.at[at]);
-        memcpy(bytes + (text.len - at - len), text.at + at, len);
-    }
-    *ret = ev_string(bytes, text.len);
-    return true;
-}
-
 /* What has the length 0 gives an empty array, as in jq. */
 bool native_reverse(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
                     struct rv_json *ret)
 {
     (void)args;
-    if (in->type == RV_JSON_STRING)
-        return reverse_text(ev, value_str(in), ret);
-    if (in->type == RV_JSON_NULL || (in->type == RV_JSON_OBJECT && in->len == 0) ||
+    if (in->type == RV_JSON_NULL ||
+        ((in->type == RV_JSON_OBJECT || in->type == RV_JSON_STRING) && in->len == 0) ||
         (in->type == RV_JSON_NUMBER && value_real(in) == 0))
         return *ret = ev_array(ev, NULL, 0), true;
     if (in->type != RV_JSON_ARRAY)

@@ -338,7 +338,7 @@ static const struct {
      "[[\"\",null,\"\",\"ab\",null,\"\"]]"},
     {"[nth(0,2,5;10,11,12)],[nth(1;empty)],(try nth(-1;1) catch .)", "null",
      "[[10,12],[],\"nth doesn't support negative indices\"]"},
-    {"\"aé😀\",\"\",null,0,{}|reverse", "null", "[\"😀éa\",\"\",[],[],[]]"},
+    {"\"\",null,0,{}|reverse", "null", "[[],[],[],[]]"},
     {"def f($x;$y): [$x,x,$y,y]; [f(1,2;3,4)]", "null",
      "[[[1,1,2,3,3,4],[1,1,2,4,3,4],[2,1,2,3,3,4],[2,1,2,4,3,4]]]"},
     {"def f($a): if $a > 3 then a else f($a+1) end; [f(1,2)]", "null", "[[4,4]]"},
@@ -509,6 +509,7 @@ static const struct {
     {"from_entries", "[1]", 0, "Cannot index number with string \"key\""},
     {"trim", "1", 0, "trim input must be a string"},
     {"reverse", "1", 0, "Cannot reverse number (1), as it is not an array"},
+    {"reverse", "\"ab\"", 0, "Cannot reverse string (\"ab\"), as it is not an array"},
 };
 
 static void errors_name_the_place_and_the_reason(void **state)
