@@ -64,7 +64,7 @@ static void slow_end(struct rv_api *api, int64_t now)
 
 static int wait_ms(const struct rv_api *api, int64_t now)
 {
-    if (rv_lanes_due(api))
+    if (rv_lanes_due(api) || api->large != NULL)
         return 0;
     int64_t most = atomic_load(&api->closing) ? 10 : SWEEP_MS;
     if (api->first != NULL && api->first->since + api->options.patience_ms - now < most)
@@ -121,12 +121,15 @@ static void thread_run(void *self)
         events_take(api, now);
         finished_take(api);
         rv_backup_go_on(api, rv_clock_mono_ms());
+        rv_http_large_go_on(api, false);
         if (atomic_load(&api->draining))
             rv_lanes_deafen(api);
         rv_lanes_run(api);
         now = rv_clock_mono_ms();
         slow_end(api, now);
     }
+    while (api->large != NULL)
+        rv_http_large_go_on(api, true);
     rv_backup_go_on(api, INT64_MAX); /* libmicrohttpd stops with nobody suspended */
 }
 

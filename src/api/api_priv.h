@@ -42,6 +42,7 @@ struct connection {
 enum exchange_stage {
     STAGE_HEAD,    /* request line read */
     STAGE_BODY,    /* headers accepted */
+    STAGE_LARGE,   /* suspended, its turn to be parsed comes */
     STAGE_WAITING, /* suspended, the call is with the scheduler */
     STAGE_ANSWERED /* the answer is made */
 };
@@ -57,6 +58,10 @@ struct exchange {
     struct rv_caller caller;
     int64_t whole_us; /* when all of it was here */
     struct rv_buf body;
+    size_t held_bytes; /* that it counts with in the api's */
+    size_t came_bytes; /* of the body */
+    bool discards;     /* no room for it: what comes is read and forgotten */
+    struct exchange *large_next;
     const char *target_at; /* as libmicrohttpd holds it, to see where it ended; not to be read */
     struct rv_str target;  /* on the call's arena */
     bool hands_out;        /* the answer has requests in it, so its loss matters */
@@ -94,7 +99,9 @@ struct rv_api {
     uint64_t serial_last;
     struct rv_api_counts counts;
     size_t exchanges_open;
-    size_t bodies_bytes;      /* of all bodies being received */
+    size_t held_bytes;      /* of all requests that are received, wait, or are with the scheduler */
+    struct exchange *large; /* large requests that wait to be parsed, the oldest first */
+    struct exchange *large_last;
     struct connection *first; /* list of connections that owe progress */
     struct connection *last;
     struct exchange *resting; /* the backup that rests; NULL: none */
@@ -157,6 +164,8 @@ void rv_stream_end(struct exchange *exchange);
 enum MHD_Result rv_backup_begin(struct exchange *exchange);
 /* Wakes the backup that has rested; the daemon must run after it. */
 void rv_backup_go_on(struct rv_api *api, int64_t now);
+/* http.c: parses the large request whose turn it is, or refuses it. */
+void rv_http_large_go_on(struct rv_api *api, bool stops);
 /* http.c: the exchange's call is one that has just come, with a serial of its own. */
 void rv_http_stamp(struct rv_api *api, struct exchange *exchange);
 /* Sends it to the scheduler; the connection waits. */

@@ -19,8 +19,9 @@
 enum {
     CALL_BYTES_MAX = 512 * 1024 * 1024, /* of one call's arena: all requests of the largest poll */
     CALL_BYTES_KEPT = 64 * 1024,        /* a larger arena is given back after its call */
-    BODIES_BYTES_MAX = 256 * 1024 * 1024, /* of all bodies that are being received */
-    BODY_BYTES_SMALL = 16 * 1024,         /* has room also when large ones have taken all of that */
+    HELD_BYTES_MAX = 128 * 1024 * 1024, /* of all requests, from their first byte to their answer */
+    BODY_BYTES_SMALL = 16 * 1024,       /* has room also when large ones have taken all of that */
+    BODY_BYTES_LARGE = 256 * 1024,      /* is parsed when nothing else waits */
     EXCHANGES_KEPT = 256,
     /* Of one connection: head of the request and of the answer, and what is read at once of a body.
      * libmicrohttpd clears all of it after each request, so a parked poll holds all of it. */
@@ -115,12 +116,26 @@ static struct exchange *exchange_new(struct rv_api *api)
     return exchange;
 }
 
+static void held_set(struct rv_api *api, struct exchange *exchange, size_t bytes)
+{
+    bytes = bytes > BODY_BYTES_SMALL ? bytes : 0;
+    api->held_bytes += bytes - exchange->held_bytes;
+    exchange->held_bytes = bytes;
+}
+
+/* Has the exchange room for so many bytes? */
+static bool held_room(const struct rv_api *api, const struct exchange *exchange, size_t bytes)
+{
+    return bytes <= BODY_BYTES_SMALL || bytes <= exchange->held_bytes ||
+           api->held_bytes - exchange->held_bytes + bytes <= HELD_BYTES_MAX;
+}
+
 static void body_drop(struct rv_api *api, struct exchange *exchange)
 {
-    api->bodies_bytes -= exchange->body.len;
     rv_buf_reset(&exchange->body);
     if (exchange->body.room > CALL_BYTES_KEPT)
         rv_buf_done(&exchange->body);
+    held_set(api, exchange, exchange->call.arena.bytes_taken);
 }
 
 static void exchange_free(struct rv_api *api, struct exchange *exchange)
@@ -130,6 +145,7 @@ static void exchange_free(struct rv_api *api, struct exchange *exchange)
     if (exchange->copy != NULL)
         exchange->copy->close(exchange->copy);
     body_drop(api, exchange);
+    held_set(api, exchange, 0);
     rv_buf_done(&exchange->answer.body);
     struct rv_arena arena = exchange->call.arena;
     struct rv_buf body = exchange->body;
@@ -452,14 +468,12 @@ void rv_http_stamp(struct rv_api *api, struct exchange *exchange)
     call->owner = exchange;
 }
 
-void rv_http_ask(struct rv_api *api, struct exchange *exchange)
+static void call_send(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_call *call = &exchange->call;
     exchange->stage = STAGE_WAITING;
     if (call_may_wait(call))
         rv_buf_done(&exchange->body); /* thousands wait, each for minutes */
-    rv_http_unlist(exchange->connection);
-    MHD_suspend_connection(exchange->http);
     atomic_fetch_add(&api->outstanding, 1);
     if (!rv_mailbox_put(api->options.mailbox, call)) {
         call->err = RV_ERR_BUSY;
@@ -470,23 +484,81 @@ void rv_http_ask(struct rv_api *api, struct exchange *exchange)
     }
 }
 
-/* The request becomes a call, or is refused. */
-static enum MHD_Result request_ask(struct rv_api *api, struct exchange *exchange)
+void rv_http_ask(struct rv_api *api, struct exchange *exchange)
+{
+    rv_http_unlist(exchange->connection);
+    MHD_suspend_connection(exchange->http);
+    call_send(api, exchange);
+}
+
+/* The request becomes a call; false: it is refused. */
+static bool request_parse(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_parser *parser = &api->parser;
     rv_parser_begin(parser, &exchange->call.arena);
     parser->caller = &exchange->caller;
     exchange->line.body = rv_buf_str(&exchange->body);
-    rv_http_stamp(api, exchange);
-    if (atomic_load(&api->draining)) {
-        rv_refuse(parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
-        return refusal_send(api, exchange, true);
-    }
     bool good = exchange->route->parse(parser, &exchange->line, &exchange->call) &&
                 rv_access_call(parser, &exchange->caller, &exchange->call) &&
                 !rv_parser_starved(parser);
     body_drop(api, exchange);
-    if (!good)
+    return good;
+}
+
+/* Requests of some megabytes are parsed one at a time, and others get their turn between them. */
+static void large_wait(struct rv_api *api, struct exchange *exchange)
+{
+    exchange->stage = STAGE_LARGE;
+    exchange->large_next = NULL;
+    if (api->large != NULL)
+        api->large_last->large_next = exchange;
+    else
+        api->large = exchange;
+    api->large_last = exchange;
+    rv_http_unlist(exchange->connection);
+    MHD_suspend_connection(exchange->http);
+}
+
+void rv_http_large_go_on(struct rv_api *api, bool stops)
+{
+    struct exchange *exchange = api->large;
+    if (exchange == NULL)
+        return;
+    api->large = exchange->large_next;
+    rv_parser_begin(&api->parser, &exchange->call.arena);
+    bool good = !stops && request_parse(api, exchange);
+    if (stops)
+        rv_refuse(&api->parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
+    if (good) {
+        call_send(api, exchange);
+    } else {
+        (void)rv_parser_starved(&api->parser);
+        rv_answer_problem(&exchange->answer, &api->parser.problem);
+        exchange->stage = STAGE_ANSWERED;
+        rv_http_list(exchange->connection, rv_clock_mono_ms());
+        rv_lane_resume(exchange);
+    }
+    rv_mailbox_settle(&api->maker, api->large != NULL ? api->large->call.mono_at : INT64_MAX);
+}
+
+static enum MHD_Result request_ask(struct rv_api *api, struct exchange *exchange)
+{
+    struct rv_parser *parser = &api->parser;
+    rv_parser_begin(parser, &exchange->call.arena);
+    rv_http_stamp(api, exchange);
+    if (exchange->discards) {
+        rv_refuse(parser, RV_ERR_BUSY, "too many large requests at once; try again");
+        return refusal_send(api, exchange, false);
+    }
+    if (atomic_load(&api->draining)) {
+        rv_refuse(parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
+        return refusal_send(api, exchange, true);
+    }
+    if (exchange->body.len > BODY_BYTES_LARGE && !exchange->route->local) {
+        large_wait(api, exchange);
+        return MHD_YES;
+    }
+    if (!request_parse(api, exchange))
         return refusal_send(api, exchange, false);
     if (!exchange->route->local) {
         rv_http_ask(api, exchange);
@@ -500,7 +572,7 @@ static enum MHD_Result request_ask(struct rv_api *api, struct exchange *exchange
 static enum MHD_Result request_done(struct rv_api *api, struct exchange *exchange)
 {
     enum MHD_Result result = request_ask(api, exchange);
-    rv_mailbox_settle(&api->maker, INT64_MAX);
+    rv_mailbox_settle(&api->maker, api->large != NULL ? api->large->call.mono_at : INT64_MAX);
     return result;
 }
 
@@ -532,6 +604,7 @@ static enum MHD_Result head_done(struct rv_api *api, struct exchange *exchange, 
     }
     if (exchange->route == NULL)
         return refusal_send(api, exchange, true);
+    exchange->discards = !held_room(api, exchange, (size_t)bytes);
     exchange->stage = STAGE_BODY;
     return MHD_YES;
 }
@@ -569,20 +642,23 @@ static enum MHD_Result body_add(struct rv_api *api, struct exchange *exchange, c
                                 size_t len)
 {
     struct rv_parser *parser = &api->parser;
-    bool small = exchange->body.len + len <= BODY_BYTES_SMALL;
-    bool room = small || api->bodies_bytes + len <= BODIES_BYTES_MAX;
-    if (room)
-        rv_buf_add(&exchange->body, bytes, len);
-    if (room && exchange->body.failed == RV_OK) {
-        api->bodies_bytes += len;
-        return MHD_YES;
+    exchange->came_bytes += len;
+    if (!exchange->discards && !held_room(api, exchange, exchange->came_bytes)) {
+        body_drop(api, exchange);
+        exchange->discards = true;
     }
+    if (!exchange->discards)
+        rv_buf_add(&exchange->body, bytes, len);
+    if (!exchange->discards && exchange->came_bytes > exchange->held_bytes)
+        held_set(api, exchange, exchange->came_bytes);
+    if (exchange->came_bytes <= RV_BODY_BYTES_MAX && exchange->body.failed == RV_OK)
+        return MHD_YES;
     rv_parser_begin(parser, &exchange->call.arena);
-    if (exchange->body.failed == RV_ERR_LIMIT)
+    if (exchange->came_bytes > RV_BODY_BYTES_MAX)
         rv_refuse(parser, RV_ERR_LIMIT, "a body has at most %d bytes; send less at once",
                   RV_BODY_BYTES_MAX);
     else
-        rv_refuse(parser, RV_ERR_MEMORY, "too many large requests at once; try again");
+        rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
     return body_refuse(api, exchange);
 }
 
@@ -605,6 +681,7 @@ static enum MHD_Result request_step(void *self, struct MHD_Connection *http, con
         size_t count = *bytes_count;
         *bytes_count = 0;
         return body_add(api, exchange, bytes, count);
+    case STAGE_LARGE:
     case STAGE_WAITING:
         return MHD_YES;
     case STAGE_ANSWERED:

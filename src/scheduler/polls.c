@@ -206,6 +206,7 @@ enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *wo
     const struct rv_step *row = work_step(work, step);
     p->matched[p->matched_count++] = (struct matched){work, step, row->token, repeat};
     p->matched_bytes += row->input.len;
+    s->batch.handed_bytes += row->input.len;
     if (p->parked)
         agents_news(&s->agents, p->instance);
     return RV_OK;

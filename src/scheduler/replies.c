@@ -159,9 +159,13 @@ enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
     if (p->works == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = RV_OK;
-    for (size_t i = 0; err == RV_OK && i < replies->count; i++)
-        if (replies->items[i].status == 0 && s->batch.heavy < HEAVY_MAX)
-            err = reply_decide(s, p, i);
+    for (size_t i = 0; err == RV_OK && i < replies->count; i++) {
+        const struct rv_reply_item *item = &replies->items[i];
+        if (item->status != 0 || s->batch.heavy >= HEAVY_MAX || !batch_has_room(s, p))
+            continue;
+        batch_spends(s, p, item->reply.output.len + item->reply.error.len);
+        err = reply_decide(s, p, i);
+    }
     return err;
 }
 

@@ -545,70 +545,6 @@ static struct pending *pending_new(struct rv_call *call)
     return p;
 }
 
-static size_t call_commands(const struct rv_call *call)
-{
-    switch (call->kind) {
-    case RV_CALL_SUBMIT:
-        return call->u.submit.count;
-    case RV_CALL_REPLIES:
-        return call->u.replies.count;
-    case RV_CALL_LEASES:
-        return call->u.leases.count;
-    case RV_CALL_DELIVERED:
-        return call->u.delivered.count;
-    case RV_CALL_MESSAGES:
-    case RV_CALL_RETRY:
-    case RV_CALL_PUBLISH:
-    case RV_CALL_POLL:
-    case RV_CALL_OPERATE:
-    case RV_CALL_ACK:
-    case RV_CALL_RAISE:
-    case RV_CALL_SHOW:
-    case RV_CALL_STEPS:
-    case RV_CALL_ATTEMPTS:
-    case RV_CALL_LATE:
-    case RV_CALL_TASKS:
-    case RV_CALL_ALERTS:
-    case RV_CALL_WORKFLOWS:
-    case RV_CALL_AGENTS:
-    case RV_CALL_LIMIT:
-    case RV_CALL_KEYS:
-    case RV_CALL_METRICS:
-    case RV_CALL_KEY_ADD:
-    case RV_CALL_KEY_REVOKE:
-    case RV_CALL_EXPLAIN:
-    case RV_CALL_SELECT:
-    case RV_CALL_BULK:
-    case RV_CALL_SELECTIONS:
-    case RV_CALL_OUTCOMES:
-    case RV_CALL_BACKUP:
-    case RV_CALL_GONE:
-    case RV_CALL_UNDELIVERED:
-        break;
-    }
-    return 1;
-}
-
-/* A call may bring a thousand commands, and a batch many such calls: submissions beyond the bound
- * wait for the next batch. Replies and renewals never wait, or their attempts would expire before
- * they are decided. Gives the number of calls that stay. */
-static size_t batch_bound(struct rv_scheduler *s)
-{
-    size_t commands = 0, calls = 0;
-    struct pending *next;
-    for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
-        next = p->next;
-        if (p->call->kind == RV_CALL_SUBMIT && commands >= RV_BATCH_COMMANDS_MAX) {
-            pending_unlink(&s->batch.calls, p);
-            pending_append(&s->carried, p);
-            continue;
-        }
-        commands += call_commands(p->call);
-        calls++;
-    }
-    return calls;
-}
-
 static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t count,
                         int64_t mono_now)
 {
@@ -628,6 +564,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.sweep = NULL;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.heavy = 0;
+    s->batch.large_begun = false;
+    s->batch.large_bytes = s->batch.handed_bytes = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
     s->agents.recovering = s->supervisor.scan_first;
     s->more_due = s->agents.recovering;
@@ -749,6 +687,7 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
 {
     int64_t begun_us = counts_clock(s);
     batch_begin(s, calls, count, mono_now);
+    s->batch.begun_us = begun_us;
     enum rv_err err = batch_open(s);
     if (err == RV_OK) {
         absence_note(s);

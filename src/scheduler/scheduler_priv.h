@@ -110,6 +110,7 @@ struct pending {
     bool admitted;                /* its boot, confirmations and repeats were looked at */
     bool ended;                   /* attempts ended by what it tells */
     bool heard;                   /* a copy of a poll whose answer its instance has */
+    bool large;                   /* may wait for the next batch */
     bool left;                    /* its caller has left: it takes nothing and does not wait */
     bool waits_turn;              /* another change of records comes first, or it is not whole */
     size_t delivery;              /* RETRY: its number among the batch's, from 1; 0: none */
@@ -206,6 +207,10 @@ struct batch {
     bool forgot;            /* the store has lost what batches before it have written */
     enum rv_err refused;    /* OK, or with what the store has refused a piece of it for now */
     enum rv_err taskless;   /* OK, or why publishes, acks, raises and records were not written */
+    int64_t begun_us;       /* 0: nothing is measured */
+    bool large_begun;       /* an item of a large call was decided */
+    size_t large_bytes;     /* of such items */
+    size_t handed_bytes;    /* inputs of the requests handed out */
     unsigned heavy;         /* decisions that used up their budget of inline steps */
 };
 
@@ -338,6 +343,13 @@ void log_alert(struct rv_scheduler *s, const struct rv_alert *alert);
 
 /* scheduler.c: when what could not be done now is done again. */
 int64_t again_at(const struct rv_scheduler *s);
+
+/* bound.c */
+/* Carries what is too much for this batch; gives the number of calls that stay. */
+size_t batch_bound(struct rv_scheduler *s);
+/* May another item of the call be decided in this batch? Then what it takes is told. */
+bool batch_has_room(const struct rv_scheduler *s, const struct pending *p);
+void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes);
 
 /* retention.c */
 /* Gives the batch a piece of the retention rule when one is due. */

@@ -184,9 +184,13 @@ enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
     for (size_t i = 0; s->batch.forgot && err == RV_OK && i < submit->count; i++)
         if (submit->items[i].task.value != 0)
             err = item_look_again(s, &submit->items[i]);
-    for (size_t i = 0; err == RV_OK && i < submit->count; i++)
-        if (!item_over(&submit->items[i]) && s->batch.heavy < HEAVY_MAX)
-            err = item_decide(s, p, i, &rows[i]);
+    for (size_t i = 0; err == RV_OK && i < submit->count; i++) {
+        const struct rv_submission *item = &submit->items[i];
+        if (item_over(item) || s->batch.heavy >= HEAVY_MAX || !batch_has_room(s, p))
+            continue;
+        batch_spends(s, p, item->input.len + item->tags.len);
+        err = item_decide(s, p, i, &rows[i]);
+    }
     return err;
 }
 

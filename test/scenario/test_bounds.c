@@ -255,12 +255,83 @@ static void an_answer_without_room_is_refused_alone(void **state)
     assert_int_equal(w->batches_failed, 0);
 }
 
+static struct rv_call *large_call(struct world *w, size_t count, size_t bytes)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, count);
+    char *input = rv_arena_bytes(&call->arena, bytes);
+    assert_non_null(items);
+    assert_non_null(input);
+    memset(input, ' ', bytes);
+    memcpy(input, "{}", 2);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct rv_submission){
+            .space = RV_STR("shop"), .name = RV_STR("order"), .input = {input, bytes}};
+    call->u.submit.items = items;
+    call->u.submit.count = count;
+    call->u.submit.batch = true;
+    return call;
+}
+
+/* Whoever submits one task does not wait for the megabytes of others; they come in their turn. */
+static void large_calls_take_turns(void **state)
+{
+    struct world *w = *state;
+    enum { LARGE = 4, ITEMS = 7 };
+    struct rv_call *calls[LARGE + 1];
+    for (int i = 0; i < LARGE; i++)
+        calls[i] = large_call(w, ITEMS, RV_PAYLOAD_BYTES_MAX);
+    calls[LARGE] = large_call(w, 1, 2);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, LARGE + 1, w->mono), RV_OK);
+    assert_true(world_finished(calls[LARGE]));
+    for (int i = 0; i < LARGE; i++)
+        assert_false(world_finished(calls[i]));
+    world_settle(w);
+    for (int i = 0; i < LARGE; i++) {
+        assert_true(world_finished(calls[i]));
+        for (int n = 0; n < ITEMS; n++)
+            assert_int_equal(calls[i]->u.submit.items[n].err, RV_OK);
+    }
+}
+
+/* Replies beyond the bound of a batch are decided before their attempts expire. */
+static void replies_that_wait_their_turn_are_in_time(void **state)
+{
+    struct world *w = *state;
+    enum { CALLS = 3, ITEMS = 1000 };
+    struct rv_call *calls[CALLS + 1];
+    (void)world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    for (int i = 0; i <= CALLS; i++) {
+        calls[i] = world_call(w, RV_CALL_REPLIES);
+        struct rv_call_replies *replies = &calls[i]->u.replies;
+        replies->count = i < CALLS ? ITEMS : 17;
+        replies->items = RV_NEW_ARRAY(&calls[i]->arena, struct rv_reply_item, replies->count);
+        for (size_t n = 0; n < replies->count; n++)
+            replies->items[n] = (struct rv_reply_item){.reply.output = RV_STR("{}")};
+    }
+    calls[CALLS]->u.replies.items[0].step = request.step;
+    calls[CALLS]->u.replies.items[0].token = request.token;
+    int64_t left = request.complete_by - w->now;
+    for (int i = 0; i <= CALLS; i++)
+        calls[i]->mono_at = w->mono + left - 1;
+    w->now += left + 1000;
+    w->mono += left + 1000;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, CALLS + 1, w->mono), RV_OK);
+    assert_false(world_finished(calls[CALLS]));
+    world_settle(w);
+    assert_true(world_finished(calls[CALLS]));
+    assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         SCENARIO(an_answer_without_room_is_refused_alone),
         SCENARIO(two_thousand_timers_of_one_instant_all_come),
+        SCENARIO(large_calls_take_turns),
+        SCENARIO(replies_that_wait_their_turn_are_in_time),
         SCENARIO(heavy_tasks_take_turns),
         SCENARIO(heavy_replies_take_turns),
         SCENARIO(hundreds_of_workflows_run_side_by_side),

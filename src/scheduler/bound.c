@@ -1,0 +1,91 @@
+/* How much one batch decides. A commit is one for all, so whoever is in the batch waits for the
+ * largest of it: large calls have their share, and what is over it comes in later batches. */
+#include "scheduler/scheduler_priv.h"
+
+#include "base/limits.h"
+
+/* Calls with more commands or bytes are large; of these a batch decides no more after so long. */
+enum { SMALL_COMMANDS_MAX = 16, SMALL_BYTES_MAX = 64 * 1024, LARGE_MS_MAX = 20 };
+
+static size_t call_commands(const struct rv_call *call)
+{
+    switch (call->kind) {
+    case RV_CALL_SUBMIT:
+        return call->u.submit.count;
+    case RV_CALL_REPLIES:
+        return call->u.replies.count;
+    case RV_CALL_LEASES:
+        return call->u.leases.count;
+    case RV_CALL_DELIVERED:
+        return call->u.delivered.count;
+    case RV_CALL_MESSAGES:
+    case RV_CALL_RETRY:
+    case RV_CALL_PUBLISH:
+    case RV_CALL_POLL:
+    case RV_CALL_OPERATE:
+    case RV_CALL_ACK:
+    case RV_CALL_RAISE:
+    case RV_CALL_SHOW:
+    case RV_CALL_STEPS:
+    case RV_CALL_ATTEMPTS:
+    case RV_CALL_LATE:
+    case RV_CALL_TASKS:
+    case RV_CALL_ALERTS:
+    case RV_CALL_WORKFLOWS:
+    case RV_CALL_AGENTS:
+    case RV_CALL_LIMIT:
+    case RV_CALL_KEYS:
+    case RV_CALL_METRICS:
+    case RV_CALL_KEY_ADD:
+    case RV_CALL_KEY_REVOKE:
+    case RV_CALL_EXPLAIN:
+    case RV_CALL_SELECT:
+    case RV_CALL_BULK:
+    case RV_CALL_SELECTIONS:
+    case RV_CALL_OUTCOMES:
+    case RV_CALL_BACKUP:
+    case RV_CALL_GONE:
+    case RV_CALL_UNDELIVERED:
+        break;
+    }
+    return 1;
+}
+
+bool batch_has_room(const struct rv_scheduler *s, const struct pending *p)
+{
+    if (!p->large || !s->batch.large_begun)
+        return true; /* at least one item of them goes on in each batch */
+    bool late = s->batch.begun_us != 0 &&
+                counts_clock(s) - s->batch.begun_us > LARGE_MS_MAX * INT64_C(1000);
+    return !late && s->batch.large_bytes < RV_BATCH_BYTES_MAX;
+}
+
+void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes)
+{
+    s->batch.large_begun = s->batch.large_begun || p->large;
+    s->batch.large_bytes += p->large ? bytes : 0;
+}
+
+/* A call may bring a thousand commands, or some megabytes, and a batch many such calls: of these
+ * large ones those beyond the bounds wait for the next batch, in their order; small ones never wait
+ * for them. Attempts whose replies wait do not end meanwhile (replies_left_note). Gives the number
+ * of calls that stay. */
+size_t batch_bound(struct rv_scheduler *s)
+{
+    size_t commands = 0, bytes = 0, calls = 0;
+    struct pending *next;
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
+        next = p->next;
+        size_t its = call_commands(p->call);
+        p->large = its > SMALL_COMMANDS_MAX || p->call->arena.bytes_taken > SMALL_BYTES_MAX;
+        if (p->large && (commands >= RV_BATCH_COMMANDS_MAX || bytes >= RV_BATCH_BYTES_MAX)) {
+            pending_unlink(&s->batch.calls, p);
+            pending_append(&s->carried, p);
+            continue;
+        }
+        commands += p->large ? its : 0;
+        bytes += p->large ? p->call->arena.bytes_taken : 0;
+        calls++;
+    }
+    return calls;
+}
