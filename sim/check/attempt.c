@@ -158,7 +158,8 @@ static void check_absence(const struct transition *t, const struct step_past *pa
 }
 
 /* P-09: nor does a timeout of the DSL fire that was over while the server did not look. (A step
- * that was never handed out is in error only by a timeout.) */
+ * that was never handed out is in error only by a timeout. A timeout counts no failure: where one
+ * was counted, the attempt ended before, and the step failed by its ladder.) */
 static void check_timeout_absence(const struct transition *t, const struct step_past *past,
                                   const struct rv_step *step)
 {
@@ -167,7 +168,8 @@ static void check_timeout_absence(const struct transition *t, const struct step_
                        ? check_state_now(t, past, step) == RV_ATTEMPT_EXPIRED
                        : past->row.state == RV_STEP_PENDING;
     if (step->kind == RV_KIND_CALL && open && expired && step->state == RV_STEP_ERROR &&
-        past->row.deadline != 0 && t->now >= past->row.deadline && t->past->row.suspended_at == 0 &&
+        step->failure_count == past->row.failure_count && past->row.deadline != 0 &&
+        t->now >= past->row.deadline && t->past->row.suspended_at == 0 &&
         database_was_alone(t->w, past->row.deadline))
         world_violate(t->w, "P-09",
                       "step %u: a timeout that was over at %lld, in the server's absence, has "

@@ -76,12 +76,13 @@ static bool lasts(struct world *w, bool is_so, struct reading *since)
 
 /* I-21: an open attempt whose agent is silent ends when its lease does, or its complete-by, within
  * a lease of the supervisor's role and two scans; one that was revoked when its complete-by
- * passes. */
+ * passes. The bound begins when all that arrived before that end has been taken by a batch: a
+ * server that is behind its callers does not know before who is silent. */
 static void check_overdue(struct world *w, struct step_past *step)
 {
     const struct rv_step *row = &step->row;
     int64_t at = row->attempt_state == RV_ATTEMPT_REVOKED ? row->complete_by : row->lease_until;
-    bool overdue = rv_attempt_state_live(row->attempt_state) && at < w->bounds.seen_at;
+    bool overdue = rv_attempt_state_live(row->attempt_state) && at < w->bounds.heard_at;
     if (lasts(w, overdue, &step->overdue))
         world_violate(w, "I-21", "step %u: attempt %u should have ended %lld ms ago", row->number,
                       row->attempt, (long long)(w->bounds.seen_at - at));
@@ -149,6 +150,7 @@ void bound_batch(struct world *w, const struct server *s, bool good)
         b->attended.ms += gone;
     b->attended.batches++;
     b->seen_at = s->store_now;
+    b->heard_at = s->store_now - (s->begun_at - s->heard_until);
     if (w->now - b->looked_at < LOOK_MS)
         return;
     b->looked_at = w->now;

@@ -298,8 +298,8 @@ static void batch_run(void *self)
     }
     s->at_work = true;
     s->taken_at = s->begun_at = w->now;
-    int64_t heard = s->queue_count > 0 ? s->queue[0]->mono_at : w->now;
-    enum rv_err err = rv_scheduler_run_batch(s->scheduler, calls, count, heard);
+    s->heard_until = s->queue_count > 0 ? s->queue[0]->mono_at : w->now;
+    enum rv_err err = rv_scheduler_run_batch(s->scheduler, calls, count, s->heard_until);
     s->at_work = false;
     if (tap_dead(s))
         return; /* whoever killed it sees to the rest */

@@ -53,11 +53,12 @@ struct server {
     struct served *lost; /* those of a process that died: its last batch was made of them */
     struct served *pool; /* freed ones, with their arenas */
     uint64_t batches;
-    uint64_t went_well; /* of those: the store refused nothing as a whole */
-    bool at_work;       /* a batch is under way */
-    int64_t taken_at;   /* virtual time: its calls came before */
-    int64_t begun_at;   /* ... and when it read the store's clock */
-    bool looks_first;   /* it has not read it since its start, when the store was last alive at: */
+    uint64_t went_well;  /* of those: the store refused nothing as a whole */
+    bool at_work;        /* a batch is under way */
+    int64_t taken_at;    /* virtual time: its calls came before */
+    int64_t heard_until; /* ... and so did all that arrived before this */
+    int64_t begun_at;    /* ... and when it read the store's clock */
+    bool looks_first;    /* it has not read it since its start, when the store was last alive at: */
     int64_t found_alive_at;
     int64_t store_now; /* ... and what that showed */
 };
