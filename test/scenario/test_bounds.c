@@ -324,6 +324,45 @@ static void replies_that_wait_their_turn_are_in_time(void **state)
     assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
 }
 
+static struct rv_call *replies_of(struct world *w, struct rv_task_id task, size_t count)
+{
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    struct rv_call_replies *replies = &call->u.replies;
+    replies->count = count;
+    replies->items = RV_NEW_ARRAY(&call->arena, struct rv_reply_item, count);
+    for (size_t n = 0; n < count; n++)
+        replies->items[n] = (struct rv_reply_item){.step = {task, 2 + (uint32_t)n},
+                                                   .reply.output = RV_STR("{}")};
+    return call;
+}
+
+/* Calls of one batch that together name more steps than one load has room for (4,000): what is over
+ * is loaded one by one, and nobody in the batch is refused for it. */
+static void more_steps_than_one_load_takes_are_all_decided(void **state)
+{
+    struct world *w = *state;
+    enum { SMALL = 130, CALLS = SMALL + 3, SMALL_ITEMS = 16 };
+    struct rv_call *calls[CALLS];
+    (void)world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    calls[0] = replies_of(w, request.step.task, RV_CALL_ITEMS_MAX - 1);
+    calls[1] = replies_of(w, request.step.task, RV_CALL_ITEMS_MAX);
+    for (int i = 2; i < SMALL + 2; i++)
+        calls[i] = replies_of(w, request.step.task, SMALL_ITEMS);
+    calls[CALLS - 1] = large_call(w, 1, 2);
+    struct rv_reply_item *last = &calls[SMALL + 1]->u.replies.items[SMALL_ITEMS - 1];
+    last->step = request.step;
+    last->token = request.token;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, CALLS, w->mono), RV_OK);
+    world_settle(w);
+    for (int i = 0; i < CALLS; i++)
+        assert_true(world_finished(calls[i]));
+    assert_int_equal(last->status, 200);
+    for (int i = 0; i < SMALL + 2; i++)
+        assert_int_equal(calls[i]->u.replies.items[0].status, 409);
+    assert_int_equal(calls[CALLS - 1]->u.submit.items[0].err, RV_OK);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -332,6 +371,7 @@ int main(void)
         SCENARIO(two_thousand_timers_of_one_instant_all_come),
         SCENARIO(large_calls_take_turns),
         SCENARIO(replies_that_wait_their_turn_are_in_time),
+        SCENARIO(more_steps_than_one_load_takes_are_all_decided),
         SCENARIO(heavy_tasks_take_turns),
         SCENARIO(heavy_replies_take_turns),
         SCENARIO(hundreds_of_workflows_run_side_by_side),
