@@ -166,6 +166,13 @@ static enum rv_err op_list_attempts(struct rv_store *store, struct rv_arena *are
            ret_count);
 }
 
+static enum rv_err op_find_attempt(struct rv_store *store, struct rv_arena *arena,
+                                   struct rv_step_id step, uint64_t token,
+                                   struct rv_attempt *ret_attempt, bool *ret_found)
+{
+    ACROSS(store, BOUNDARY_LIST, find_attempt, arena, step, token, ret_attempt, ret_found);
+}
+
 static enum rv_err op_list_late(struct rv_store *store, struct rv_arena *arena,
                                 struct rv_step_id step, uint32_t attempt, size_t limit,
                                 struct rv_late_reply *ret_rows, size_t *ret_count)
@@ -236,6 +243,7 @@ static const struct rv_store_ops ops = {
     .list_tasks = op_list_tasks,
     .list_steps = op_list_steps,
     .list_attempts = op_list_attempts,
+    .find_attempt = op_find_attempt,
     .list_late_replies = op_list_late,
     .list_alerts = op_list_alerts,
     .find_alert = op_find_alert,

@@ -461,6 +461,14 @@ static enum rv_err tap_op_list_attempts(struct rv_store *store, struct rv_arena 
                                                limit, ret_attempts, ret_count);
 }
 
+static enum rv_err tap_op_find_attempt(struct rv_store *store, struct rv_arena *arena,
+                                       struct rv_step_id step, uint64_t token,
+                                       struct rv_attempt *ret_attempt, bool *ret_found)
+{
+    return inner_of(store)->ops->find_attempt(inner_of(store), arena, step, token, ret_attempt,
+                                              ret_found);
+}
+
 static enum rv_err tap_op_list_late(struct rv_store *store, struct rv_arena *arena,
                                     struct rv_step_id step, uint32_t attempt, size_t limit,
                                     struct rv_late_reply *ret_rows, size_t *ret_count)
@@ -535,6 +543,7 @@ static const struct rv_store_ops ops = {
     .list_tasks = tap_op_list_tasks,
     .list_steps = tap_op_list_steps,
     .list_attempts = tap_op_list_attempts,
+    .find_attempt = tap_op_find_attempt,
     .list_late_replies = tap_op_list_late,
     .list_alerts = tap_op_list_alerts,
     .find_alert = tap_op_find_alert,

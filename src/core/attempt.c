@@ -194,13 +194,10 @@ static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_lat
 
 static enum rv_verdict reply_to_older(struct draft *d)
 {
-    if (!d->view->attempts_loaded)
-        return RV_NEED_ATTEMPTS;
-    for (size_t i = 0; i < d->view->attempts_count; i++) {
-        const struct rv_attempt *attempt = &d->view->attempts[i];
-        if (attempt->step.number == d->command->step && attempt->token == d->command->token)
-            return reply_late(d, attempt->number, RV_LATE_SUPERSEDED);
-    }
+    if (!d->view->attempt_sought)
+        return RV_NEED_ATTEMPT;
+    if (d->view->attempt != NULL)
+        return reply_late(d, d->view->attempt->number, RV_LATE_SUPERSEDED);
     d->plan->status = 409;
     d->plan->message = RV_STR("no attempt of this step has this token: reply with the step and the "
                               "token of the request");

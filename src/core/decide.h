@@ -71,7 +71,7 @@ struct rv_command {
             bool excused;      /* the server was absent when the instant passed: nobody's failure */
             int64_t spread_ms; /* excused: hand out again within this time, at random */
             struct rv_str circuit; /* target of the open circuit that holds back what is ready */
-            int64_t absent_from; /* a timeout of the DSL was over in an absence that began then,
+            int64_t absent_from;   /* a timeout of the DSL was over in an absence that began then,
                                     and whose time does not count; 0: none was */
         } wake;
         struct {
@@ -95,9 +95,8 @@ struct rv_view {
     const struct rv_task *task; /* NULL: there is none yet (SUBMIT) */
     const struct rv_step *const *steps;
     size_t steps_count;
-    const struct rv_attempt *attempts; /* ended attempts of the step meant, if asked for */
-    size_t attempts_count;
-    bool attempts_loaded;
+    const struct rv_attempt *attempt; /* the ended one with the token of the command; NULL: none */
+    bool attempt_sought;              /* it was asked for */
     const struct rv_late_reply *late; /* what the ledger has of attempt `late_of` of that step */
     size_t late_count;
     uint32_t late_of;                       /* 0: not asked for */
@@ -146,12 +145,12 @@ struct rv_plan {
 };
 
 enum rv_verdict {
-    RV_DECIDED,       /* the plan holds */
-    RV_NEED_STEP,     /* load the step `plan->wanted`, and more, into the view and ask again */
-    RV_NEED_ATTEMPTS, /* load the ended attempts of command->step and ask again */
-    RV_NEED_LATE,     /* load what the ledger has of its attempt `plan->wanted` and ask again */
-    RV_NO_ROOM,       /* the arena says no: nothing may be written, try again */
-    RV_UNREADABLE     /* rows and definition do not fit together, or the task has outgrown what one
+    RV_DECIDED,      /* the plan holds */
+    RV_NEED_STEP,    /* load the step `plan->wanted`, and more, into the view and ask again */
+    RV_NEED_ATTEMPT, /* load the ended attempt of command->step with its token and ask again */
+    RV_NEED_LATE,    /* load what the ledger has of its attempt `plan->wanted` and ask again */
+    RV_NO_ROOM,      /* the arena says no: nothing may be written, try again */
+    RV_UNREADABLE    /* rows and definition do not fit together, or the task has outgrown what one
                        * decision may take: park it */
 };
 

@@ -73,9 +73,9 @@ struct work {
     const struct rv_key_row *key;
     const struct rv_record *record;  /* the outcome of a bulk command; NULL: none */
     struct workflow_entry *workflow; /* NULL: not looked up or not there */
-    const struct rv_attempt *ended;  /* attempts loaded for a decision, of step ended_of */
-    size_t ended_count;
-    uint32_t ended_of;
+    const struct rv_attempt *sought; /* the ended attempt with sought_token; NULL: there is none */
+    uint32_t sought_step;            /* 0: not asked for */
+    uint64_t sought_token;
     const struct rv_late_reply *said; /* in the ledger, of attempt said_attempt of step said_step */
     size_t said_count;
     uint32_t said_step; /* 0: not loaded */

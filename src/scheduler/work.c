@@ -136,7 +136,7 @@ static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, con
 }
 
 static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint32_t step,
-                           struct rv_view *ret_view)
+                           uint64_t token, struct rv_view *ret_view)
 {
     const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
                                                 work->steps_count + 1);
@@ -148,9 +148,8 @@ static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint
         .task = work->task,
         .steps = steps,
         .steps_count = work->steps_count,
-        .attempts = work->ended,
-        .attempts_count = work->ended_count,
-        .attempts_loaded = step != 0 && work->ended_of == step,
+        .attempt = work->sought,
+        .attempt_sought = step != 0 && work->sought_step == step && work->sought_token == token,
         .late = work->said,
         .late_count = work->said_count,
         .late_of = step != 0 && work->said_step == step ? work->said_attempt : 0,
@@ -164,7 +163,7 @@ static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint
 enum rv_err work_check(struct rv_scheduler *s, struct work *work)
 {
     struct rv_view view;
-    enum rv_err err = view_of(s, work, 0, &view);
+    enum rv_err err = view_of(s, work, 0, 0, &view);
     if (err != RV_OK || work->task == NULL || work->broken != NULL)
         return err;
     work->broken = rv_view_broken(work->task, view.steps, view.steps_count);
@@ -315,31 +314,20 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
 
 /* Only replies ask, and they come before anything is handed out: no attempt has ended for good in
  * this batch yet. */
-static enum rv_err work_attempts_load(struct rv_scheduler *s, struct work *work, uint32_t step)
+static enum rv_err work_attempt_seek(struct rv_scheduler *s, struct work *work,
+                                     const struct rv_command *command)
 {
-    struct rv_attempt *rows = RV_ROOM(s->batch.arena, struct rv_attempt, RV_PAGE_ROWS_MAX);
-    if (rows == NULL)
+    struct rv_attempt *row = RV_NEW(s->batch.arena, struct rv_attempt);
+    if (row == NULL)
         return RV_ERR_MEMORY;
-    size_t count = 0, all = 0, room = 0;
-    struct rv_attempt *attempts = NULL;
-    uint32_t after = 0;
-    do {
-        enum rv_err err = s->store->ops->list_attempts(s->store, s->batch.arena,
-                                                       (struct rv_step_id){work->id, step}, step,
-                                                       after, RV_PAGE_ROWS_MAX, rows, &count);
-        if (err != RV_OK)
-            return err;
-        for (size_t i = 0; i < count; i++) {
-            if (!GROW(s->batch.arena, attempts, all, room))
-                return RV_ERR_MEMORY;
-            attempts[all++] = rows[i];
-            after = rows[i].number;
-        }
-    } while (count == RV_PAGE_ROWS_MAX);
-    work->ended = attempts;
-    work->ended_count = all;
-    work->ended_of = step;
-    return RV_OK;
+    bool found = false;
+    enum rv_err err = s->store->ops->find_attempt(s->store, s->batch.arena,
+                                                  (struct rv_step_id){work->id, command->step},
+                                                  command->token, row, &found);
+    work->sought = found ? row : NULL;
+    work->sought_step = err == RV_OK ? command->step : 0;
+    work->sought_token = command->token;
+    return err;
 }
 
 /* What the ledger has of the attempt, and what this batch has added. */
@@ -376,7 +364,7 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
                                        "more than one decision may change");
     struct rv_view view;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
-    enum rv_err err = plan ? view_of(s, work, 0, &view) : RV_ERR_MEMORY;
+    enum rv_err err = plan ? view_of(s, work, 0, 0, &view) : RV_ERR_MEMORY;
     if (err != RV_OK)
         return err;
     enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
@@ -393,7 +381,7 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
         command->arrived_at = s->batch.now;
     for (;;) {
         struct rv_view view;
-        enum rv_err err = view_of(s, work, command->step, &view);
+        enum rv_err err = view_of(s, work, command->step, command->token, &view);
         if (err != RV_OK)
             return err;
         switch (rv_decide(&view, command, s->batch.arena, ret_plan)) {
@@ -407,8 +395,8 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
         case RV_NEED_STEP:
             err = work_steps_load(s, work, ret_plan);
             break;
-        case RV_NEED_ATTEMPTS:
-            err = work_attempts_load(s, work, command->step);
+        case RV_NEED_ATTEMPT:
+            err = work_attempt_seek(s, work, command);
             break;
         case RV_NEED_LATE:
             err = work_late_load(s, work, command->step, ret_plan->wanted);

@@ -264,6 +264,11 @@ struct rv_store_ops {
     enum rv_err (*list_attempts)(struct rv_store *store, struct rv_arena *arena,
                                  struct rv_step_id step, uint32_t after_step, uint32_t after,
                                  size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
+    /* The ended attempt of a step that has this token, without reading the step's others;
+     * *ret_found false: there is none. */
+    enum rv_err (*find_attempt)(struct rv_store *store, struct rv_arena *arena,
+                                struct rv_step_id step, uint64_t token,
+                                struct rv_attempt *ret_attempt, bool *ret_found);
     /* In the order in which they came: of one task (step.number 0) or of one attempt of a step. */
     enum rv_err (*list_late_replies)(struct rv_store *store, struct rv_arena *arena,
                                      struct rv_step_id step, uint32_t attempt, size_t limit,

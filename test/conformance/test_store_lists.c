@@ -50,6 +50,48 @@ static void steps_and_attempts_come_in_pages(void **state)
     assert_int_equal(count, 0);
 }
 
+/* An ended attempt is found by its token, in its own step alone. */
+static void an_attempt_is_found_by_its_token(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, 5);
+    struct rv_change change;
+    struct rv_buf ignored;
+    rv_buf_init(&ignored, 1 << 20);
+    random_change(s, &prng, TASK_BASE, &change, &ignored);
+    rv_buf_done(&ignored);
+    struct rv_attempt *attempts = RV_NEW_ARRAY(&s->arena, struct rv_attempt, change.attempts_count);
+    for (size_t i = 0; i < change.attempts_count; i++) {
+        attempts[i] = change.attempts[i];
+        attempts[i].token = UINT64_MAX - i; /* more than half of all tokens look negative */
+    }
+    change.attempts = attempts;
+    subject_commit_all(s, &change, 1);
+    struct rv_attempt row;
+    bool found = false;
+    for (size_t i = 0; i < change.attempts_count; i++) {
+        assert_int_equal(s->ops->find_attempt(s->store, &s->arena, attempts[i].step,
+                                              attempts[i].token, &row, &found),
+                         RV_OK);
+        assert_true(found);
+        assert_int_equal(row.number, attempts[i].number);
+        assert_int_equal(row.step.number, attempts[i].step.number);
+        assert_true(rv_str_eq(row.error, attempts[i].error));
+    }
+    struct rv_step_id other = {attempts[0].step.task, attempts[0].step.number + 1};
+    struct rv_step_id nowhere = {{TASK_BASE + 1}, attempts[0].step.number};
+    assert_int_equal(s->ops->find_attempt(s->store, &s->arena, attempts[0].step, 7, &row, &found),
+                     RV_OK);
+    assert_false(found);
+    assert_int_equal(
+        s->ops->find_attempt(s->store, &s->arena, other, attempts[0].token, &row, &found), RV_OK);
+    assert_false(found);
+    assert_int_equal(
+        s->ops->find_attempt(s->store, &s->arena, nowhere, attempts[0].token, &row, &found), RV_OK);
+    assert_false(found);
+}
+
 /* Of a task, or of one attempt: in the order in which they came. */
 static void late_replies_are_listed_by_attempt(void **state)
 {
@@ -519,6 +561,7 @@ int main(void)
 {
     static const struct suite_case cases[] = {
         SUITE_CASE(steps_and_attempts_come_in_pages),
+        SUITE_CASE(an_attempt_is_found_by_its_token),
         SUITE_CASE(late_replies_are_listed_by_attempt),
         SUITE_CASE(tasks_are_listed_by_state_and_workflow),
         SUITE_CASE(a_workflow_with_many_versions_is_listed),

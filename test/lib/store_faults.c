@@ -211,7 +211,26 @@ static enum rv_err faults_list_attempts(struct rv_store *store, struct rv_arena 
                                         size_t limit, struct rv_attempt *ret_attempts,
                                         size_t *ret_count)
 {
-    PASS(store, list_attempts, arena, step, after_step, after, limit, ret_attempts, ret_count);
+    struct store_faults *faults = of(store);
+    if (fails(faults, false))
+        return faults->fail_with;
+    enum rv_err err = faults->inner->ops->list_attempts(faults->inner, arena, step, after_step,
+                                                        after, limit, ret_attempts, ret_count);
+    faults->attempts_read += err == RV_OK ? *ret_count : 0;
+    return err;
+}
+
+static enum rv_err faults_find_attempt(struct rv_store *store, struct rv_arena *arena,
+                                       struct rv_step_id step, uint64_t token,
+                                       struct rv_attempt *ret_attempt, bool *ret_found)
+{
+    struct store_faults *faults = of(store);
+    if (fails(faults, false))
+        return faults->fail_with;
+    enum rv_err err = faults->inner->ops->find_attempt(faults->inner, arena, step, token,
+                                                       ret_attempt, ret_found);
+    faults->attempts_read += err == RV_OK && *ret_found;
+    return err;
 }
 
 static enum rv_err faults_list_late_replies(struct rv_store *store, struct rv_arena *arena,
@@ -282,6 +301,7 @@ static const struct rv_store_ops operations = {
     .list_tasks = faults_list_tasks,
     .list_steps = faults_list_steps,
     .list_attempts = faults_list_attempts,
+    .find_attempt = faults_find_attempt,
     .list_late_replies = faults_list_late_replies,
     .list_alerts = faults_list_alerts,
     .find_alert = faults_find_alert,

@@ -35,7 +35,8 @@ struct store_faults {
      * change parks the task. */
     struct rv_task_id offender;
 
-    uint64_t commits; /* that wrote something */
+    uint64_t commits;       /* that wrote something */
+    uint64_t attempts_read; /* rows of ended attempts that were given, of all calls */
 };
 
 /* Takes `inner` over. */

@@ -323,6 +323,29 @@ static void what_was_not_delivered_keeps_its_place(void **state)
     assert_int_equal(takes(w).value, first.value);
 }
 
+/* However many attempts its step has had, a reply to an older one is looked up by its token. */
+static void a_reply_reads_one_attempt_at_most(void **state)
+{
+    enum { ATTEMPTS = 300 };
+    struct world *w = *state;
+    (void)submit(w, 5);
+    struct rv_request first = world_take(w, "inventory", "i1");
+    parks(w, first, 1000);
+    struct rv_request last = first;
+    for (int i = 1; i < ATTEMPTS; i++) {
+        world_pass(w, 1000);
+        last = world_take(w, "inventory", "i1");
+        parks(w, last, 1000);
+    }
+    uint64_t read = faults.attempts_read;
+    struct rv_request unknown = last;
+    unknown.token = first.token + 1;
+    assert_int_equal(world_fail(w, unknown, true, RV_EFFECT_NONE), 409);
+    assert_int_equal(faults.attempts_read, read);
+    assert_int_equal(world_done(w, first, "{}"), 410);
+    assert_int_equal(faults.attempts_read, read + 1);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -339,6 +362,7 @@ int main(void)
         SCENARIO(a_parked_step_keeps_its_place_in_line),
         SCENARIO(a_refused_batch_keeps_the_line),
         SCENARIO(what_was_not_delivered_keeps_its_place),
+        SCENARIO(a_reply_reads_one_attempt_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

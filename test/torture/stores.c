@@ -196,6 +196,13 @@ static enum rv_err ask_rows_of_task(struct subject *s, struct asked *asked)
                                     attempts, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(dump_attempt(&asked->dump, &attempts[i]));
+    bool found = false;
+    struct rv_attempt seek = attempts[0];
+    if (err == RV_OK && count > 0)
+        err = s->ops->find_attempt(s->store, &asked->arena, seek.step, seek.token, &attempts[0],
+                                   &found);
+    if (err == RV_OK && found)
+        OUTSIDE(dump_attempt(&asked->dump, &attempts[0]));
     if (err == RV_OK)
         err = s->ops->list_late_replies(s->store, &asked->arena, (struct rv_step_id){task, 0}, 0,
                                         20, late, &count);

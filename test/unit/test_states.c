@@ -38,7 +38,7 @@ static enum rv_verdict decide(struct ground *g, const struct rv_task *task,
     struct rv_view view = {.task = task,
                            .steps = steps,
                            .steps_count = count,
-                           .attempts_loaded = true,
+                           .attempt_sought = true,
                            .late_of = 1,
                            .definition = g->definition};
     command->seed = 5;

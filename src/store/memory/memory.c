@@ -290,6 +290,7 @@ static const struct rv_store_ops operations = {
     .claim_role = memory_claim_role,
     .list_tasks = memory_list_tasks,
     .list_steps = memory_list_steps,
+    .find_attempt = memory_find_attempt,
     .list_attempts = memory_list_attempts,
     .list_late_replies = memory_list_late_replies,
     .list_alerts = memory_list_alerts,

@@ -243,6 +243,9 @@ enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
 enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena, struct rv_task_id task,
                               uint32_t after, size_t limit, struct rv_step *ret_steps,
                               size_t *ret_count);
+enum rv_err memory_find_attempt(struct rv_store *base, struct rv_arena *arena,
+                                struct rv_step_id step, uint64_t token,
+                                struct rv_attempt *ret_attempt, bool *ret_found);
 enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_step_id step, uint32_t after_step, uint32_t after,
                                  size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);

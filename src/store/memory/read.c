@@ -261,6 +261,26 @@ enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
     return rows_list(arena, attempts, place, &shape_attempt, room, ret_attempts, ret_count);
 }
 
+enum rv_err memory_find_attempt(struct rv_store *base, struct rv_arena *arena,
+                                struct rv_step_id step, uint64_t token,
+                                struct rv_attempt *ret_attempt, bool *ret_found)
+{
+    const struct node *node = memory_node_find(data_of(base), step.task);
+    *ret_found = false;
+    if (node == NULL)
+        return RV_OK;
+    const struct sorted *attempts = &node->attempts;
+    size_t end = sorted_place(attempts, step.number, INT64_MAX);
+    for (size_t i = sorted_place(attempts, step.number, INT64_MIN); i < end; i++) {
+        const struct rv_attempt *row = attempts->at[i].row;
+        if (row->token != token)
+            continue;
+        *ret_found = true;
+        return shape_read(&shape_attempt, arena, row, ret_attempt);
+    }
+    return RV_OK;
+}
+
 enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *arena,
                                      struct rv_step_id step, uint32_t attempt, size_t limit,
                                      struct rv_late_reply *ret_rows, size_t *ret_count)

@@ -380,6 +380,25 @@ enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *aren
                      sizeof *ret_attempts, ret_count);
 }
 
+enum rv_err rv_sqlite_find_attempt(struct rv_store *base, struct rv_arena *arena,
+                                   struct rv_step_id step, uint64_t token,
+                                   struct rv_attempt *ret_attempt, bool *ret_found)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    size_t count = 0;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_ATTEMPT_OF_TOKEN, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, step.task.value);
+    sqlite3_bind_int64(statement, 2, step.number);
+    sqlite3_bind_int64(statement, 3, (int64_t)token);
+    err = rows_take(store, statement, &rv_table_attempt, arena, 1, ret_attempt, sizeof *ret_attempt,
+                    &count);
+    *ret_found = count > 0;
+    return err;
+}
+
 enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
                                         struct rv_step_id step, uint32_t attempt, size_t limit,
                                         struct rv_late_reply *ret_rows, size_t *ret_count)

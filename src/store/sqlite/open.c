@@ -441,6 +441,7 @@ static const struct rv_store_ops operations = {
     .claim_role = rv_sqlite_claim_role,
     .list_tasks = rv_sqlite_list_tasks,
     .list_steps = rv_sqlite_list_steps,
+    .find_attempt = rv_sqlite_find_attempt,
     .list_attempts = rv_sqlite_list_attempts,
     .list_late_replies = rv_sqlite_list_late_replies,
     .list_alerts = rv_sqlite_list_alerts,

@@ -67,6 +67,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_ATTEMPT_LIST_STEP] = {SELECT, ATTEMPT,
                                   "WHERE task = ?1 AND step = ?2 AND (step, number) > (?3, ?4) "
                                   "ORDER BY number LIMIT ?5"},
+    [RV_SQL_ATTEMPT_OF_TOKEN] = {SELECT, ATTEMPT,
+                                 "INDEXED BY attempt_token "
+                                 "WHERE task = ?1 AND step = ?2 AND token = ?3 LIMIT 1"},
     [RV_SQL_LATE_INSERT] = {INSERT, LATE, NULL},
     [RV_SQL_LATE_LIST] = {SELECT, LATE, "WHERE task = ?1 ORDER BY id LIMIT ?2"},
     [RV_SQL_LATE_LIST_ATTEMPT] = {SELECT, LATE,
