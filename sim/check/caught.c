@@ -118,12 +118,14 @@ static void check_said(const struct transition *t)
 }
 
 /* L-14: an error that a step raised is taken by the catch of a try around it, retried by one, or
- * ends the way forward: nothing goes on as if it had not been. */
+ * ends the way forward: nothing goes on as if it had not been. (What an operator gave up in the
+ * same commit goes nowhere.) */
 void check_caught(const struct transition *t)
 {
     const struct rv_json *document = document_of(t);
     check_said(t);
-    if (t->task->direction != RV_FORWARD || t->task->state == RV_TASK_ERROR || document == NULL)
+    if (t->task->direction != RV_FORWARD || t->task->state == RV_TASK_ERROR ||
+        t->task->state == RV_TASK_CANCELLED || document == NULL)
         return;
     struct rv_str place = RV_STR_NONE;
     if (t->task->open_count > 0)
