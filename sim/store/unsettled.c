@@ -48,9 +48,9 @@ static const struct rv_step *step_keep(struct unsettled *u, const struct rv_step
     rv_assert(step != NULL);
     *step = *of;
     struct rv_str *const texts[] = {
-        &step->reference, &step->iteration, &step->agent,  &step->target,
-        &step->instance,  &step->boot,      &step->poll,   &step->frames,
-        &step->data,      &step->input,     &step->output, &step->error,
+        &step->reference, &step->iteration, &step->agent,         &step->target, &step->instance,
+        &step->boot,      &step->poll,      &step->frames,        &step->data,   &step->input,
+        &step->output,    &step->error,     &step->attempt_error,
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         keep(u, texts[i]);

@@ -219,7 +219,7 @@ static struct rv_step without_texts(const struct rv_step *step)
     struct rv_step bare = *step;
     bare.reference = bare.iteration = bare.agent = bare.target = bare.instance = RV_STR_NONE;
     bare.boot = bare.poll = bare.frames = bare.data = bare.input = bare.output = RV_STR_NONE;
-    bare.error = RV_STR_NONE;
+    bare.error = bare.attempt_error = RV_STR_NONE;
     return bare;
 }
 
