@@ -61,16 +61,19 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser,
     if (raiser != NULL)
         draft_open_add(d, raiser->number);
     struct rv_str reference = rv_definition_reference(d->view->definition, node);
+    struct rv_str target = raiser != NULL ? raiser->target : RV_STR_NONE; /* its circuit is open */
+    const char *at = target.len > 0 ? " at " : "";
     if (then_error || task->pivot != 0)
         fail_park(d, RV_FORWARD, raiser ? raiser->number : 0, RV_ALERT_FAILED,
-                  rv_arena_printf(d->arena, "%.*s failed%s", RV_STR_FMT(reference),
+                  rv_arena_printf(d->arena, "%.*s failed%s%.*s%s", RV_STR_FMT(reference), at,
+                                  RV_STR_FMT(target),
                                   task->pivot ? " after the point of no return" : ""));
     else
         fail_park(d, RV_FORWARD, raiser ? raiser->number : 0, RV_ALERT_NO_UNDO,
                   rv_arena_printf(d->arena,
-                                  "%.*s failed, and what was done cannot be undone "
+                                  "%.*s failed%s%.*s, and what was done cannot be undone "
                                   "without you",
-                                  RV_STR_FMT(reference)));
+                                  RV_STR_FMT(reference), at, RV_STR_FMT(target)));
     return RV_DECIDED;
 }
 
