@@ -1,5 +1,6 @@
 #include "sim/check/check.h"
 
+#include "json/json.h"
 #include "sim/cast/said.h"
 #include "sim/world/world.h"
 
@@ -68,6 +69,35 @@ static void check_done_was_said(const struct transition *t, const struct step_pa
                       step->number);
 }
 
+/* L-06: an attempt of a compensation carries what is known of the step that it undoes when the
+ * attempt begins, also what a late `done` has told since the one before. What an operator gave as
+ * its input is his word. */
+static void check_carries(const struct transition *t, const struct step_past *past,
+                          const struct rv_step *step)
+{
+    struct rv_arena *arena = &t->w->history->scratch;
+    struct rv_json asked, output;
+    bool begun = step->undoes != 0 && step->kind == RV_KIND_CALL &&
+                 step->attempt_state == RV_ATTEMPT_OPEN &&
+                 (past == NULL || past->row.token != step->token);
+    if (!begun || step->replaces != 0 ||
+        rv_json_parse(arena, step->input, RV_JSON_DEPTH_MAX, &asked, NULL) != RV_OK)
+        return;
+    const struct rv_step *undone = &t->steps[step->undoes - 1];
+    bool done = undone->effect == RV_EFFECT_DONE;
+    struct rv_str outcome = rv_json_str(rv_json_get(&asked, RV_STR("outcome")));
+    if (outcome.at != NULL && rv_str_is(outcome, "completed") != done)
+        world_violate(t->w, "L-06", "attempt %u of compensation %u is told %.*s, its step is %s",
+                      step->attempt, step->number, RV_STR_FMT(outcome),
+                      rv_effect_text(undone->effect));
+    const struct rv_json *was = rv_json_get(&asked, RV_STR("was"));
+    if (was != NULL && done && undone->output.at != NULL &&
+        rv_json_parse(arena, undone->output, RV_JSON_DEPTH_MAX, &output, NULL) == RV_OK &&
+        !rv_json_equal(was, &output))
+        world_violate(t->w, "L-06", "attempt %u of compensation %u is told another output",
+                      step->attempt, step->number);
+}
+
 void check_late(const struct transition *t)
 {
     for (size_t i = 0; i < t->steps_count; i++) {
@@ -77,6 +107,7 @@ void check_late(const struct transition *t)
             check_heard(t, past, &t->steps[i]);
         }
         check_done_was_said(t, past, &t->steps[i]);
+        check_carries(t, past, &t->steps[i]);
     }
     for (size_t i = 0; i < t->change->late_replies_count; i++)
         check_supplies(t, &t->change->late_replies[i]);

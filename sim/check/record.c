@@ -2,7 +2,8 @@
  * Where a step stands (its place in the definition, its iteration, its agent) never changes. What a
  * call asks for, and how control goes on from it (input, data, frames), stays through all its
  * attempts; only a step that has failed for good may be begun anew, by a retry around it or by an
- * operator. Other steps are filled in while control runs on through them, and stay once it has. */
+ * operator, and a compensation that waits asks anew when more is known of what it undoes. Other
+ * steps are filled in while control runs on through them, and stay once it has. */
 #include "sim/check/check.h"
 
 #include "sim/world/world.h"
@@ -20,6 +21,22 @@ struct record record_of(const struct rv_step *step)
     place = mixed(mixed(place, history_hash(step->iteration)), history_hash(step->agent));
     uint64_t request = mixed(mixed(2, history_hash(step->input)), history_hash(step->data));
     return (struct record){place, request, history_hash(step->frames)};
+}
+
+uint64_t record_known(const struct rv_step *undone)
+{
+    bool done = undone->effect == RV_EFFECT_DONE;
+    return mixed(done, done ? history_hash(undone->output) : 0);
+}
+
+/* Whether more is known of what it undoes than when it asked last. What has left with an attempt
+ * stays as long as that attempt, and what an operator gave for good. */
+static bool knows_more(const struct transition *t, const struct step_past *past,
+                       const struct rv_step *step)
+{
+    bool out = rv_attempt_state_live(step->attempt_state) && step->attempt == past->row.attempt;
+    return step->undoes != 0 && step->replaces == 0 && !out &&
+           past->knew != record_known(&t->steps[step->undoes - 1]);
 }
 
 static bool timed_out(const struct transition *t, const struct step_past *past)
@@ -55,7 +72,8 @@ static void check_step_record(const struct transition *t, const struct step_past
                       step->number);
     /* Timeouts that were over in the server's absence come later, whatever the step waits for. */
     bool other_way = now.way != past->record.way && !timed_out(t, past);
-    if ((now.request != past->record.request || other_way) && !is_anew(t, past, step))
+    bool other = now.request != past->record.request && !knows_more(t, past, step);
+    if ((other || other_way) && !is_anew(t, past, step))
         world_violate(t->w, "I-19",
                       "step %u, which is %s, was evaluated once more, and asks for something else",
                       step->number, rv_step_state_text(past->row.state));

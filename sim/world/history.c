@@ -296,7 +296,10 @@ static void step_take(struct transition *t, const struct rv_step *step)
     if (new_token || step->state != past->row.state)
         past->overdue = past->waits = (struct reading){0};
     past->assumed |= past->row.effect > step->effect;
-    past->record = record_of(step);
+    struct record record = record_of(step);
+    if (step->undoes != 0 && (past->row.number == 0 || past->record.request != record.request))
+        past->knew = record_known(&t->steps[step->undoes - 1]);
+    past->record = record;
     past->row = without_texts(step);
     past->input_hash = history_hash(step->input);
     past->output_hash = history_hash(step->output);

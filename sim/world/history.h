@@ -25,12 +25,15 @@ struct record {
 };
 
 struct record record_of(const struct rv_step *step);
+/* What is known of a step to whatever undoes it. */
+uint64_t record_known(const struct rv_step *undone);
 
 /* A step as its last commit left it. The row's texts are gone; their hashes stay. */
 struct step_past {
     struct rv_step row; /* number 0: there is none yet */
     uint64_t sum;       /* of the whole row (rows.h) */
     struct record record;
+    uint64_t knew; /* UNDO: what was known of the step that it undoes when it asked last */
     uint64_t input_hash;
     uint64_t output_hash;
     uint32_t created_in;   /* number of the commit of its task */

@@ -70,6 +70,7 @@ static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction
     step->frames = stop->frames;
     step->data = stop->data;
     step->input = stop->input;
+    step->stale = false;
     ladder_repeat(step, d->command->now);
     draft_open_add(d, step->number);
     return RV_DECIDED;

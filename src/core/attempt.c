@@ -145,10 +145,13 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
     bool settled = step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED;
     if (reply->output.at == NULL || settled || step->undone)
         return RV_DECIDED;
+    bool news = step->effect != RV_EFFECT_DONE || !rv_str_eq(step->output, reply->output);
     step->effect = RV_EFFECT_DONE;
     if (attempt == step->attempt)
         step->attempt_effect = RV_EFFECT_DONE;
     step->output = reply->output;
+    if (news)
+        RV_TRY(undo_learn(d, step->number));
     bool left = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
     bool waits = draft_open_has(d, step->number);
     /* Resubmitted with another input because somebody took it for not done. */

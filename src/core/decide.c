@@ -93,8 +93,8 @@ static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     RV_TRY(advance_error(rv_flow_expire(&env, step->frames, call ? step->number : 0, &stop)));
     if (attempted)
-        step->error = stop.timeout; /* the attempt's, too */
-    draft_error(step, stop.timeout);
+        step->error = stop.raised; /* the attempt's, too */
+    draft_error(step, stop.raised);
     return advance(d, step->direction, step->undoes, step, &stop);
 }
 
@@ -260,6 +260,8 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     struct draft d = {.view = view, .command = command, .arena = arena, .plan = plan};
     rv_prng_init(&d.prng, command->seed);
     enum rv_verdict verdict = decide(&d);
+    if (verdict == RV_DECIDED)
+        verdict = undo_ask_anew(&d);
     if (verdict == RV_DECIDED && (arena->refused != RV_OK || d.starved))
         verdict = RV_NO_ROOM;
     if (verdict == RV_DECIDED && d.outgrown)

@@ -108,6 +108,10 @@ enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop 
  * have left the open ones, but not their effects, and go onto the chain. */
 enum rv_verdict undo_chain_unfinished(struct draft *d, const struct rv_step *step);
 struct rv_str undo_facts(struct draft *d, const struct rv_step *step);
+/* More is known of the step than when its compensation, which may be under way, was told of it. */
+enum rv_verdict undo_learn(struct draft *d, uint32_t number);
+/* What waits, and was told less of what it undoes than is known by now, asks anew. */
+enum rv_verdict undo_ask_anew(struct draft *d);
 
 /* fail.c: an error that no catch took. `raiser` is the step that raised it, NULL for the workflow
  * itself. */

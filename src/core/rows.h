@@ -77,6 +77,7 @@ struct rv_step {
     int64_t ready_at;       /* PENDING: not handed out before */
     int64_t waits_since;    /* PENDING: its age in the ready queue, kept by what was not tried */
     bool called;            /* an alert that nobody tries it is open */
+    bool stale;             /* an attempt of it left with less than is known of what it undoes */
     bool insist;            /* an operator wants it tried: no open circuit stops the attempt */
     int64_t deadline;       /* DSL timeout in force; 0: none */
     uint32_t attempt;       /* number of the newest; 0: none yet */

@@ -242,6 +242,63 @@ enum rv_verdict undo_next(struct draft *d)
     return RV_DECIDED; /* rv_view_wake_at says when */
 }
 
+/* What an operator gave as a step's input is his word, whatever is known (`replaces`). */
+enum rv_verdict undo_learn(struct draft *d, uint32_t number)
+{
+    const struct rv_task *task = &d->plan->task;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        const struct rv_step *seen;
+        struct rv_step *step;
+        RV_TRY(draft_look(d, task->open[i], &seen));
+        if (seen->undoes != number || seen->kind != RV_KIND_CALL || seen->replaces != 0)
+            continue;
+        RV_TRY(draft_step(d, seen->number, &step));
+        step->stale = true;
+    }
+    return RV_DECIDED;
+}
+
+/* Its key and where it stands stay: the next attempt is one of the same step. */
+static enum rv_verdict step_ask_anew(struct draft *d, struct rv_step *step)
+{
+    struct rv_flow_env env;
+    struct rv_flow_stop stop;
+    RV_TRY(advance_env(d, RV_UNDO, step->undoes, &env));
+    RV_TRY(advance_error(rv_flow_ask_anew(&env, step->frames, step->data, step->number, &stop)));
+    if (stop.raised.at == NULL) {
+        step->input = stop.input;
+        step->data = stop.data;
+        step->stale = false;
+        return RV_DECIDED;
+    }
+    draft_error(step, stop.raised);
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    rv_step_move(&step->state, RV_STEP_ERROR);
+    draft_open_remove(d, step->number);
+    return advance(d, RV_UNDO, step->undoes, step, &stop);
+}
+
+enum rv_verdict undo_ask_anew(struct draft *d)
+{
+    const struct rv_task *task = &d->plan->task;
+    if (task->state != RV_TASK_COMPENSATING || d->view->definition == NULL || !d->plan->changed)
+        return RV_DECIDED;
+    uint32_t open[RV_OPEN_STEPS_MAX];
+    uint32_t count = task->open_count;
+    memcpy(open, task->open, sizeof open);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rv_step *seen;
+        struct rv_step *step;
+        RV_TRY(draft_look(d, open[i], &seen));
+        if (!seen->stale || seen->state != RV_STEP_PENDING)
+            continue;
+        RV_TRY(draft_step(d, seen->number, &step));
+        RV_TRY(step_ask_anew(d, step));
+    }
+    return RV_DECIDED;
+}
+
 enum rv_verdict undo_ended(struct draft *d, uint32_t number)
 {
     struct rv_step *step;

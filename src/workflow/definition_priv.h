@@ -144,6 +144,7 @@ struct rv_node {
     bool again;         /* can be visited more than once */
     bool keeps_raw;     /* its later expressions look at $task */
     bool keeps_input;   /* ... at $input */
+    bool keeps_from;    /* its `input.from` looks at $undo: asked anew, it begins there */
     enum rv_undo_way undo_way;
     struct rv_scope *undo; /* RV_UNDO_STEPS */
     struct rv_policy policy;

@@ -165,7 +165,8 @@ static enum rv_err count_visit(struct rv_flow *flow, bool reopened, uint32_t *re
     return rv_flow_keep_one(flow, &flow->visits, flow->node, 1);
 }
 
-static enum rv_err run_call(struct rv_flow *flow, const struct rv_node *node)
+/* What the agent gets, from the transformed input, which is the value in hand. */
+static enum rv_err fill_request(struct rv_flow *flow, const struct rv_node *node)
 {
     struct rv_flow_stop *stop = flow->stop;
     struct rv_payload input = rv_payload_of(RV_STR("{}"));
@@ -176,6 +177,13 @@ static enum rv_err run_call(struct rv_flow *flow, const struct rv_node *node)
         err = rv_flow_payload_text(flow, &input, &stop->input);
     if (err == RV_OK)
         err = rv_flow_payload_text(flow, &flow->value, &stop->data);
+    return err;
+}
+
+static enum rv_err run_call(struct rv_flow *flow, const struct rv_node *node)
+{
+    struct rv_flow_stop *stop = flow->stop;
+    enum rv_err err = fill_request(flow, node);
     if (err != RV_OK)
         return err;
     stop->agent = node->agent;
@@ -582,6 +590,39 @@ enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_
     return flow_run(&flow, err);
 }
 
+static enum rv_err ask_anew(struct rv_flow *flow, struct rv_str data)
+{
+    const struct rv_node *node = rv_flow_node(flow, flow->node);
+    struct rv_record *record = flow->top;
+    enum rv_err err = RV_OK;
+    record->input = rv_payload_of(data);
+    /* Frames of an older release do not have it. */
+    if (node->keeps_from && rv_payload_given(&record->raw))
+        err = rv_flow_evaluate(flow, node->input_from, &record->raw, &record->input);
+    flow->value = record->input;
+    return err == RV_OK ? fill_request(flow, node) : err;
+}
+
+enum rv_err rv_flow_ask_anew(struct rv_flow_env *env, struct rv_str frames, struct rv_str data,
+                             uint32_t number, struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    flow_init(&flow, env, ret_stop);
+    flow.next = RV_NEXT_STOP;
+    enum rv_err err = read_call(&flow, frames);
+    if (err == RV_OK)
+        err = data.at != NULL ? ask_anew(&flow, data) : RV_ERR_CORRUPT;
+    struct rv_str raised = RV_STR_NONE;
+    if (err == RV_ERR_INVALID) {
+        raised = flow.error.text;
+        enum rv_err kept = rv_flow_keep_one(&flow, &flow.pending, flow.node, number);
+        err = kept == RV_OK ? err : kept;
+    }
+    err = flow_run(&flow, err);
+    ret_stop->raised = raised;
+    return err;
+}
+
 /* The deadline to raise for: of those that have passed the outermost, or, should none have, the
  * earliest. */
 struct expiry {
@@ -637,7 +678,7 @@ enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32
         err = raise_expired(&flow);
     struct rv_str raised = flow.error.text;
     err = flow_run(&flow, err);
-    ret_stop->timeout = raised;
+    ret_stop->raised = raised;
     return err;
 }
 

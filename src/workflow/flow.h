@@ -55,7 +55,7 @@ struct rv_flow_stop {
     int64_t deadline;         /* CALL, WAIT, BUDGET: earliest DSL timeout in force; 0: none */
     struct rv_str output;     /* DONE */
     bool timed_out;           /* RAISED: since the time of a scope around it was over */
-    struct rv_str timeout;    /* of rv_flow_expire: the error that it raised, caught or not */
+    struct rv_str raised;     /* of _expire and _ask_anew: the error raised, caught or not */
     struct rv_str error;      /* RAISED: {"type","status","title","detail","instance"} */
     struct rv_str context;    /* the new $context, absent when unchanged */
     uint32_t inline_count;    /* steps that ran here since the last stop */
@@ -85,6 +85,12 @@ RV_CHECK enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str fra
  * filled in where absent). `number` is the step's, so that a DSL retry can reopen it. */
 RV_CHECK enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
                                    struct rv_str error, struct rv_flow_stop *ret_stop);
+/* The call at which it stopped is not under way, and env->undo tells more than when it did: what it
+ * asks for is evaluated once more. *ret_stop has `input` and `data`; or `raised`, and then it is a
+ * stop like any other. `number` as above. */
+RV_CHECK enum rv_err rv_flow_ask_anew(struct rv_flow_env *env, struct rv_str frames,
+                                      struct rv_str data, uint32_t number,
+                                      struct rv_flow_stop *ret_stop);
 /* The stop's deadline has passed (env->now): raises the timeout error at the outermost scope whose
  * deadline has passed; a catch outside of that scope may take it. `number` as above, 0: a WAIT. */
 RV_CHECK enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32_t number,

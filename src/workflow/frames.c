@@ -74,7 +74,7 @@ static void write_record(const struct rv_flow *flow, struct rv_buf *buf,
     rv_buf_lit(buf, "{\"n\":");
     rv_buf_add_int(buf, record->node);
     size_t empty = buf->len;
-    if (node->keeps_raw) {
+    if (node->keeps_raw || (node->keeps_from && rv_payload_given(&record->raw))) {
         write_payload(buf, "r", &record->raw);
         write_int(buf, "t", record->started_at);
     }

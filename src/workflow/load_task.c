@@ -143,6 +143,7 @@ static enum rv_err load_common(struct rv_load *load, const struct rv_json *task,
     uint32_t later = rv_template_uses(node->output_as) | rv_template_uses(node->export_as);
     node->keeps_input = (later & RV_VAR_BIT(RV_VAR_INPUT)) != 0;
     node->keeps_raw = (later & RV_VAR_BIT(RV_VAR_TASK)) != 0;
+    node->keeps_from = (rv_template_uses(node->input_from) & RV_VAR_BIT(RV_VAR_UNDO)) != 0;
     return err;
 }
 

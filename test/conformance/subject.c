@@ -260,6 +260,7 @@ struct rv_step random_step(struct subject *subject, struct rv_prng *prng, uint32
         .waits_since = INSTANT(),
         .called = FLAG(),
         .insist = FLAG(),
+        .stale = FLAG(),
         .deadline = INSTANT(),
         .attempt = NUMBER(),
         .attempt_state = RANDOM_ENUM(prng, enum rv_attempt_state, RV_ATTEMPT_STATE_COUNT),
@@ -419,6 +420,7 @@ void dump_step(struct rv_buf *out, const struct rv_step *step)
     PUT_INT(step, waits_since);
     PUT_INT(step, called);
     PUT_INT(step, insist);
+    PUT_INT(step, stale);
     PUT_INT(step, deadline);
     PUT_INT(step, attempt);
     PUT_INT(step, attempt_state);

@@ -83,10 +83,20 @@ static const char *const leased =
                        " failures: {threshold: 1, rounds: 0}, compensate: [{undoA: {call:"
                        " inventory, with: {was: '${ $undo.outcome }'}}}]}}\n";
 
+/* What its compensation asks for looks at the outcome in both places where it can. */
+static const char *const refunds = DOCUMENT(
+    "refunds") "do:\n"
+               "  - charge:\n"
+               "      call: one\n"
+               "      metadata: {reeve: {" SHORT ", compensate: [{refund: {call: one,"
+               " input: {from: '${ $undo.output }'},"
+               " with: {outcome: '${ $undo.outcome }', id: '${ .id }', was: '${ $undo.output }'},"
+               " metadata: {reeve: {completeBy: PT10S,"
+               " failures: {threshold: 3, delay: PT1S}}}}}]}}\n";
+
 /* A try whose steps fail one after another, each in a run of its own, and are kept by its
  * retry; then it is over, `last` is asked for, and fails. */
-static void publish_kept(struct world *w, const char *name, unsigned steps,
-                         const char *caught)
+static void publish_kept(struct world *w, const char *name, unsigned steps, const char *caught)
 {
     struct rv_buf yaml;
     rv_buf_init(&yaml, RV_DEFINITION_BYTES_MAX);
@@ -122,6 +132,7 @@ static int open_world(void **state)
     world_publish(&w, cut_short);
     world_publish(&w, mixed);
     world_publish(&w, pivot);
+    world_publish(&w, refunds);
     *state = &w;
     return 0;
 }
@@ -630,6 +641,61 @@ static void a_late_done_during_the_undo_reaches_the_compensation(void **state)
     assert_state(w, task, "compensated");
 }
 
+/* The compensation was told that nobody knows, and its attempt is out when the `done` comes: that
+ * attempt stays as it left, and the next one knows. */
+static void a_late_done_reaches_the_next_attempt_of_the_compensation(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "refunds", "{}");
+    struct rv_request charge = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    struct rv_request refund = world_take(w, "one", "i1");
+    assert_string_equal(refund.input.at, "{\"id\":null,\"outcome\":\"unknown\",\"was\":null}");
+    assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
+    assert_string_equal(world_step(w, task, 2)->input.at, refund.input.at);
+    assert_int_equal(world_fail(w, refund, true, RV_EFFECT_NONE), 200);
+    world_pass(w, 2000);
+    struct rv_request next = world_take(w, "one", "i1");
+    assert_int_equal(next.step.number, refund.step.number);
+    assert_int_equal(next.attempt, 2);
+    assert_string_equal(next.input.at, "{\"id\":7,\"outcome\":\"completed\",\"was\":{\"id\":7}}");
+    assert_int_equal(world_done(w, next, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+/* Nothing is out: what waits asks anew at once, and a restart changes nothing. */
+static void a_late_done_reaches_a_compensation_that_waits(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "refunds", "{}");
+    struct rv_request charge = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    world_fail(w, world_take(w, "one", "i1"), true, RV_EFFECT_NONE);
+    assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
+    assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
+    world_restart(w, 2000);
+    struct rv_request next = world_take(w, "one", "i1");
+    assert_string_equal(next.input.at, "{\"id\":7,\"outcome\":\"completed\",\"was\":{\"id\":7}}");
+    assert_int_equal(world_done(w, next, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+/* What is known by then has the workflow's own expression fail: that calls an operator, whose word
+ * on what to ask for stands, whatever else comes. */
+static void a_late_done_that_the_compensation_cannot_take_calls_the_operator(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "refunds", "{}");
+    struct rv_request charge = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    world_fail(w, world_take(w, "one", "i1"), true, RV_EFFECT_NONE);
+    assert_int_equal(world_done(w, charge, "[1]"), 410);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNDO_FAILED), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_state(w, task, "error");
+}
+
 static enum rv_err abandon(struct world *w, struct rv_task_id task)
 {
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
@@ -710,6 +776,9 @@ int main(void)
         SCENARIO(a_revoked_attempt_ends_with_its_process),
         SCENARIO(a_late_poll_of_a_process_that_is_gone_lets_nothing_be_undone_beside_work),
         SCENARIO(a_late_done_during_the_undo_reaches_the_compensation),
+        SCENARIO(a_late_done_reaches_the_next_attempt_of_the_compensation),
+        SCENARIO(a_late_done_reaches_a_compensation_that_waits),
+        SCENARIO(a_late_done_that_the_compensation_cannot_take_calls_the_operator),
         SCENARIO(abandon_is_the_way_out_of_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,7 @@ static const struct rv_column step_columns[] = {
     INSTANT(waits_since),
     BOOL(called),
     BOOL(insist),
+    BOOL(stale),
     INSTANT(deadline),
     UINT32(attempt),
     ENUM(attempt_state, "attempt_state", attempt_state),

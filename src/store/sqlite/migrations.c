@@ -375,9 +375,15 @@ static const char *const version_14[] = {
     NULL,
 };
 
+/* Version 15: whether a compensation is to ask anew, since more is known of what it undoes. */
+static const char *const version_15[] = {
+    "ALTER TABLE step ADD COLUMN stale INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
 static const char *const *const versions[] = {
-    version_1, version_2, version_3,  version_4,  version_5,  version_6,  version_7,
-    version_8, version_9, version_10, version_11, version_12, version_13, version_14};
+    version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7, version_8,
+    version_9, version_10, version_11, version_12, version_13, version_14, version_15};
 
 int rv_sqlite_version_newest(void)
 {
