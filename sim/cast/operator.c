@@ -3,32 +3,39 @@
 #include "base/assert.h"
 #include "base/id.h"
 #include "sim/check/check.h"
+#include "json/json.h"
 #include "sim/cast/client.h"
+#include "sim/cast/ledger.h"
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ANSWER_WITHIN_MS = 10000, LOOKS_EVERY_MS = 1000, BURST_MAX = 4 };
-enum { RESUBMIT, UNDO, CANCEL, ABANDON, SUSPEND, RESUME, SKIP, EDIT, VERBS };
-enum { TARGET_BYTES = 64, BODY_BYTES = 128 };
+enum { RESUBMIT, UNDO, CANCEL, BY_HAND, ABANDON, SUSPEND, RESUME, SETTLE, EDIT, EXPLAIN, VERBS };
+enum { TARGET_BYTES = 64, BODY_BYTES = 160 };
 
 static const struct {
     const char *name;
     const char *route;
     const char *body;
 } verbs[VERBS] = {
-    {"resubmit", "resubmit", "{\"by\":\"sim\"}"},
-    {"undo", "undo", "{\"by\":\"sim\"}"},
+    {"resubmit", "resubmit", "{\"by\":\"sim\",\"lateSeen\":1000}"},
+    {"undo", "undo", "{\"by\":\"sim\",\"lateSeen\":1000}"},
     {"cancel", "cancel", "{\"by\":\"sim\"}"},
+    {"undo", "undo", "{\"by\":\"sim\",\"lateSeen\":1000,\"byHand\":true}"},
     {"abandon", "cancel", "{\"by\":\"sim\",\"abandon\":true,\"reason\":\"no time\"}"},
     {"suspend", "suspend", "{\"by\":\"sim\"}"},
     {"resume", "resume", "{\"by\":\"sim\"}"},
-    {"skip", "skip", NULL}, /* of the two below */
+    {"settle", "settle", NULL}, /* of those below */
     {"edit", "resubmit", NULL},
+    {"explain", "explain", NULL},
 };
+
+static const char *const findings[] = {"done", "undone", "nothing-happened"};
 
 static const char *const edits[] = {"\"input\":" OPERATOR_EDITS,
                                     "\"input\":" OPERATOR_EDITS ",\"undoFirst\":true",
@@ -55,41 +62,101 @@ static void command(struct world *w, struct rv_task_id task, uint32_t verb)
     command_with(w, task, verb, verbs[verb].body);
 }
 
-/* Passes over the step at which the task stands, or gives it another input, as far as the operator
- * knows where that is. Not a compensation: he has no hands in the services to undo with. */
+/* Settles the step at which the task stands or which is being undone, or gives it another input, as
+ * far as the operator knows where that is. */
 static void command_step(struct world *w, struct task_past *past, uint32_t verb)
 {
     char body[BODY_BYTES];
     bool seeing = fault_roll(w, 2) == 0;
-    if (past == NULL || past->row.open_count == 0)
+    uint64_t finding = fault_roll(w, sizeof findings / sizeof *findings);
+    if (past == NULL || (past->row.open_count == 0 && past->row.undo_head == 0))
         return;
-    uint32_t number = past->row.open[fault_roll(w, past->row.open_count)];
+    uint32_t number = past->row.open_count > 0 ? past->row.open[fault_roll(w, past->row.open_count)]
+                                               : past->row.undo_head;
     const struct step_past *step = history_step(past, number);
-    if (step == NULL || step->row.kind != RV_KIND_CALL || step->row.direction != RV_FORWARD)
+    if (step == NULL || (verb == EDIT && step->row.direction != RV_FORWARD))
         return;
-    if (verb == SKIP)
-        snprintf(body, sizeof body, "{\"step\":%u,\"output\":%s,\"lateSeen\":%d}", number,
-                 seeing ? OPERATOR_SKIPS_SEEING : OPERATOR_SKIPS_BLINDLY, seeing ? 1000 : 0);
+    if (step->row.direction == RV_UNDO && fault_roll(w, 2) == 0)
+        number = step->row.undoes;
+    bool output = finding == 0 || fault_roll(w, 4) == 0;
+    if (verb == SETTLE)
+        snprintf(body, sizeof body, "{\"step\":%u,\"finding\":\"%s\",\"lateSeen\":%d%s%s}", number,
+                 findings[finding], seeing ? 1000 : 0, output ? ",\"output\":" : "",
+                 !output  ? ""
+                 : seeing ? OPERATOR_SETTLES_SEEING
+                          : OPERATOR_SETTLES_BLINDLY);
     else
         snprintf(body, sizeof body, "{\"step\":%u,\"lateSeen\":1000,%s}", number,
                  edits[fault_roll(w, sizeof edits / sizeof *edits)]);
     command_with(w, past->row.id, verb, body);
 }
 
-/* What is parked may be skipped or edited too, so that the commands meet what they are for. */
+/* Asks what leads a parked task on; the answer is heeded. */
+static void command_explain(struct world *w, struct rv_task_id task)
+{
+    char id[RV_ID_TEXT_BYTES], target[TARGET_BYTES];
+    snprintf(target, sizeof target, "/v1/tasks/%s/explain", rv_task_text(task, id).at);
+    net_ask(w, PEER_OPERATOR, 0, 0, EXPLAIN, "GET", rv_str_of(target), RV_STR(""),
+            ANSWER_WITHIN_MS);
+}
+
+/* Gives the command of one of the cures that are named, but for abandonment. */
+static void heed(struct world *w, struct rv_task_id task, struct rv_str answer)
+{
+    char body[BODY_BYTES];
+    struct rv_json told;
+    struct rv_arena *arena = &w->history->scratch;
+    int64_t step = 0;
+    rv_arena_reset(arena);
+    enum rv_err err = rv_json_parse(arena, answer, RV_JSON_DEPTH_MAX, &told, NULL);
+    const struct rv_json *cures = err == RV_OK ? rv_json_get(&told, RV_STR("cures")) : NULL;
+    if (cures == NULL || cures->len == 0)
+        return;
+    const struct rv_json *cure = &cures->u.items[fault_roll(w, cures->len)];
+    struct rv_str name = rv_json_str(rv_json_get(cure, RV_STR("cure")));
+    if (rv_json_int(rv_json_get(cure, RV_STR("step")), &step)) {
+        struct rv_str finding = {name.at + strlen("settle-"), name.len - strlen("settle-")};
+        snprintf(body, sizeof body, "{\"step\":%lld,\"finding\":\"%.*s\",\"lateSeen\":1000%s}",
+                 (long long)step, RV_STR_FMT(finding),
+                 rv_str_is(finding, "done") ? ",\"output\":" OPERATOR_SETTLES_SEEING : "");
+        command_with(w, task, SETTLE, body);
+    } else if (rv_str_is(name, "resubmit")) {
+        command(w, task, RESUBMIT);
+    } else if (rv_str_is(name, "undo")) {
+        command(w, task, UNDO);
+    } else if (rv_str_is(name, "undo-by-hand")) {
+        command(w, task, BY_HAND);
+    }
+}
+
+void operator_settled(struct world *w, struct rv_step_id step, bool done)
+{
+    char text[RV_STEP_TEXT_BYTES];
+    struct rv_str key = rv_step_text(step, text);
+    if (done)
+        ledger_get(w, key)->undone = false; /* by him */
+    if (done)
+        ledger_apply(w, key, false, "operator");
+    else
+        ledger_undo(w, key, "operator");
+}
+
+/* What is parked may be settled or edited too, so that the commands meet what they are for. */
 static void operator_steps(struct world *w, struct rv_task_id any)
 {
     struct task_past *past = history_task(w, any);
     for (size_t i = 0; i < w->history->count; i++) {
         if (w->history->all[i]->row.state != RV_TASK_ERROR)
             continue;
-        if (fault_strikes(w, FAULT_SKIP, ACTOR_OPERATOR))
-            command_step(w, w->history->all[i], SKIP);
+        if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
+            command_step(w, w->history->all[i], SETTLE);
+        if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
+            command_explain(w, w->history->all[i]->row.id);
         if (fault_strikes(w, FAULT_EDIT, ACTOR_OPERATOR))
             command_step(w, w->history->all[i], EDIT);
     }
-    if (fault_strikes(w, FAULT_SKIP, ACTOR_OPERATOR))
-        command_step(w, past, SKIP);
+    if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
+        command_step(w, past, SETTLE);
     if (fault_strikes(w, FAULT_SUSPEND, ACTOR_OPERATOR))
         command(w, any, fault_roll(w, 4) == 0 ? RESUME : SUSPEND);
 }
@@ -150,7 +217,9 @@ void operator_answered(struct world *w, struct exchange *x)
     world_say(w, "operator", "%s %.*s: %d", verbs[x->tag].name, RV_STR_FMT(id), x->status);
     enum rv_err err = rv_task_parse(id, &task);
     rv_assert(err == RV_OK);
-    if (x->status == 200)
+    if (x->status == 200 && x->tag == EXPLAIN)
+        heed(w, task, x->answer);
+    else if (x->status == 200)
         check_operated(w, rv_str_of(verbs[x->tag].name), task);
     else if (x->status == 404 && history_over(w, task))
         return; /* the retention rule has deleted it */

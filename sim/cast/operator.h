@@ -5,14 +5,14 @@
 #include "base/id.h"
 #include "sim/world/net.h"
 
-/* What the sim's operator gives for a step that he skips: having looked at no late replies, or at
- * all that there are. */
-#define OPERATOR_SKIPS_BLINDLY "{\"skipped\":\"blindly\"}"
+/* The outputs with which the sim's operator settles a step as done: having looked at no late
+ * replies, or at all that there are. */
+#define OPERATOR_SETTLES_BLINDLY "{\"settled\":\"blindly\"}"
 /* The other inputs that he gives: he has looked and takes the old request for not done (he may be
  * wrong, as a late `done` then tells), or he has not. */
 #define OPERATOR_EDITS_ASSUMING "{\"edited\":\"assuming\"}"
 #define OPERATOR_EDITS "{\"edited\":true}"
-#define OPERATOR_SKIPS_SEEING "{\"skipped\":\"seeing\"}"
+#define OPERATOR_SETTLES_SEEING "{\"settled\":\"seeing\"}"
 
 struct world;
 
@@ -21,6 +21,8 @@ void operator_new(struct world *w);
 void operator_beside(struct world *w, struct rv_task_id task, int64_t at);
 /* Once a second. */
 void operator_turn(struct world *w);
+/* His word about the step is committed: it is true from now on. */
+void operator_settled(struct world *w, struct rv_step_id step, bool done);
 void operator_answered(struct world *w, struct exchange *x);
 void operator_lost(struct world *w, struct exchange *x);
 

@@ -27,6 +27,12 @@ void check_role(const struct transition *t);
 void check_operator(const struct transition *t);
 /* One step was undone, to be tried with another input, and the task goes forward again. */
 bool check_redone(const struct transition *t);
+/* Its undo met the point of no return at work, and is taken back. */
+bool check_taken_back(const struct transition *t);
+/* An operator's word about the step stands in its row. */
+bool check_settled(const struct rv_step *step);
+/* A call of the step's compensation is done. */
+bool check_compensated(const struct transition *t, uint32_t number);
 void check_limits(const struct transition *t);
 /* How the attempt that was the newest before this commit stands after it. */
 enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,

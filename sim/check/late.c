@@ -58,13 +58,13 @@ static void check_supplies(const struct transition *t, const struct rv_late_repl
                       step->number, rv_effect_text(step->effect));
 }
 
-/* L-06: a step counts as done only when an agent has said so. */
+/* L-06: a step counts as done only when an agent has said so, or an operator. */
 static void check_done_was_said(const struct transition *t, const struct step_past *past,
                                 const struct rv_step *step)
 {
     bool done = step->kind == RV_KIND_CALL && step->effect == RV_EFFECT_DONE;
     bool was = past != NULL && past->row.effect == RV_EFFECT_DONE;
-    if (done && !was && !said_done(t->w, t->task->id, step->number))
+    if (done && !was && !check_settled(step) && !said_done(t->w, t->task->id, step->number))
         world_violate(t->w, "L-06", "step %u counts as done, and no agent has said so",
                       step->number);
 }

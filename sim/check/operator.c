@@ -1,7 +1,12 @@
 #include "sim/check/check.h"
 
+#include "base/assert.h"
+#include "core/cure.h"
 #include "sim/cast/operator.h"
+#include "sim/world/fault.h"
 #include "sim/world/world.h"
+
+#include <string.h>
 
 static bool handed_out(const struct step_past *past, const struct rv_step *step)
 {
@@ -41,24 +46,44 @@ static uint32_t ledger_before(const struct transition *t)
     return late;
 }
 
-/* O-02: a step is skipped by one who knew of its late replies, while nobody is at work on it; its
- * output is the given one, for good. */
-static void check_skipped(const struct transition *t, const struct step_past *past,
-                          const struct rv_step *step)
+bool check_settled(const struct rv_step *step)
+{
+    return step->error.at != NULL &&
+           memmem(step->error.at, step->error.len, "\"settled\"", strlen("\"settled\"")) != NULL;
+}
+
+/* O-02: a step is passed over by one who knew of its late replies, while nobody is at work on it;
+ * its output is the given one, for good. */
+static void check_passed(const struct transition *t, const struct step_past *past,
+                         const struct rv_step *step)
 {
     if (step->state != RV_STEP_SKIPPED)
         return;
-    bool blind = rv_str_is(step->output, OPERATOR_SKIPS_BLINDLY);
-    if (!blind && !rv_str_is(step->output, OPERATOR_SKIPS_SEEING))
-        world_violate(t->w, "O-02", "step %u was skipped with an output that nobody gave",
+    bool blind = rv_str_is(step->output, OPERATOR_SETTLES_BLINDLY);
+    if (!blind && !rv_str_is(step->output, OPERATOR_SETTLES_SEEING))
+        world_violate(t->w, "O-02", "step %u was settled with an output that nobody gave",
                       step->number);
     if (past == NULL || past->row.state == RV_STEP_SKIPPED)
         return;
     if (rv_attempt_state_live(check_state_now(t, past, step)))
-        world_violate(t->w, "O-02", "step %u is skipped while its agent is at work", step->number);
+        world_violate(t->w, "O-02", "step %u is settled while its agent is at work", step->number);
     if (blind && ledger_before(t) > 0)
-        world_violate(t->w, "O-02", "step %u is skipped by one who knew of no late reply",
+        world_violate(t->w, "O-02", "step %u is settled by one who knew of no late reply",
                       step->number);
+}
+
+/* What the operator says is true once it is committed: he has hands in the services. */
+static void settled(const struct transition *t, const struct step_past *past,
+                    const struct rv_step *step)
+{
+    struct rv_step_id id = {t->task->id, step->direction == RV_UNDO ? step->undoes : step->number};
+    if (step->kind != RV_KIND_CALL || past == NULL || !check_settled(step))
+        return;
+    bool passed = step->state == RV_STEP_SKIPPED && past->row.state != RV_STEP_SKIPPED;
+    if ((step->undone && !past->row.undone) || (passed && step->direction == RV_UNDO))
+        operator_settled(t->w, id, false);
+    else if (passed && step->effect != RV_EFFECT_NONE)
+        operator_settled(t->w, id, true);
 }
 
 /* O-03: another input goes out once what the old request may have done is undone, or it did
@@ -99,14 +124,51 @@ static void check_time(const struct transition *t, const struct step_past *past,
                       step->number, (long long)(t->now - step->deadline));
 }
 
+/* O-05: from a parked task a command leads on that is not abandonment, and every command that is
+ * named is taken. Not where the rows cannot be read: they have to be restored first. */
+static void check_cures(const struct transition *t)
+{
+    struct rv_cure cures[RV_CURES_MAX];
+    struct rv_plan plan;
+    struct rv_arena *arena = &t->w->history->scratch;
+    size_t count = 0;
+    uint32_t wanted;
+    bool leads_on = false;
+    if (t->task->state != RV_TASK_ERROR || fault_happened(t->w, FAULT_UNREADABLE))
+        return;
+    const struct rv_step **rows = RV_NEW_ARRAY(arena, const struct rv_step *, t->steps_count + 1);
+    rv_assert(rows != NULL);
+    for (size_t i = 0; i < t->steps_count; i++)
+        rows[i] = &t->steps[i];
+    struct rv_view view = {.task = t->task,
+                           .steps = rows,
+                           .steps_count = t->steps_count,
+                           .definition = t->past->definition};
+    enum rv_verdict verdict = rv_cures(&view, t->now, arena, cures, &count, &wanted);
+    rv_assert(verdict != RV_NO_ROOM);
+    for (size_t i = 0; i < count; i++) {
+        struct rv_command command = rv_cure_command(&cures[i]);
+        command.now = command.arrived_at = t->now;
+        verdict = rv_decide(&view, &command, arena, &plan);
+        leads_on = leads_on || cures[i].kind != RV_CURE_ABANDON;
+        if (verdict != RV_DECIDED || plan.err != RV_OK || !plan.changed)
+            world_violate(t->w, "O-05", "%s is named for a parked task and leads nowhere",
+                          rv_cure_text(cures[i].kind));
+    }
+    if (!leads_on)
+        world_violate(t->w, "O-05", "nothing but abandonment is named for a parked task");
+}
+
 void check_operator(const struct transition *t)
 {
+    check_cures(t);
     if (t->past->row.revision == 0)
         return;
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct step_past *past = history_step(t->past, t->steps[i].number);
         check_suspended(t, past, &t->steps[i]);
-        check_skipped(t, past, &t->steps[i]);
+        check_passed(t, past, &t->steps[i]);
+        settled(t, past, &t->steps[i]);
         check_edited(t, past, &t->steps[i]);
         check_time(t, past, &t->steps[i]);
     }

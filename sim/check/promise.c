@@ -118,7 +118,7 @@ void check_operated(struct world *w, struct rv_str verb, struct rv_task_id task)
     const struct task_past *past = history_task(w, task);
     if (history_lacks(w, task))
         return;
-    bool undone = past != NULL && past->row.direction == RV_UNDO;
+    bool undone = past != NULL && (past->row.direction == RV_UNDO || past->taken_back);
     bool ended = past != NULL && past->row.state == RV_TASK_CANCELLED;
     if (past == NULL || (rv_str_is(verb, "undo") && !undone) ||
         (rv_str_is(verb, "cancel") && !undone && !past->abandoned) ||

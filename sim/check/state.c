@@ -49,7 +49,7 @@ static void check_task_edges(const struct transition *t)
     if (t->past->row.revision == 0 || from == to)
         return;
     bool over = from == RV_TASK_COMPENSATED || from == RV_TASK_CANCELLED;
-    bool undoing = t->past->row.direction == RV_UNDO && !check_redone(t);
+    bool undoing = t->past->row.direction == RV_UNDO && !check_redone(t) && !check_taken_back(t);
     bool forward = to == RV_TASK_PENDING || to == RV_TASK_PROCESSING || to == RV_TASK_PROCESSED;
     bool cancelled = to == RV_TASK_CANCELLED && !history_abandons(t->task);
     bool reopened = from == RV_TASK_PROCESSED && (forward || cancelled);
@@ -58,11 +58,28 @@ static void check_task_edges(const struct transition *t)
                       rv_task_state_text(to));
 }
 
-/* I-12: the direction of a task turns to undo once and never back; but for a task that had one step
- * undone so that it can be tried with another input (RULES 6). */
+bool check_taken_back(const struct transition *t)
+{
+    if (t->past->row.direction != RV_UNDO || t->task->direction != RV_FORWARD)
+        return false;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        const struct step_past *past = history_step(t->past, step->number);
+        if (past != NULL && rv_attempt_state_live(past->row.attempt_state) &&
+            step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE &&
+            rv_definition_undo_way(t->past->definition, step->node) == RV_UNDO_PIVOT)
+            return true;
+    }
+    return false;
+}
+
+/* I-12: the direction of a task turns to undo once and never back; but for an undo that met the
+ * point of no return, and for a task that had one step undone so that it can be tried with another
+ * input (RULES 6). */
 static void check_direction(const struct transition *t)
 {
-    if (t->past->row.direction == RV_UNDO && t->task->direction == RV_FORWARD && !check_redone(t))
+    if (t->past->row.direction == RV_UNDO && t->task->direction == RV_FORWARD && !check_redone(t) &&
+        !check_taken_back(t))
         world_violate(t->w, "I-12", "a task that was being undone goes forward");
 }
 
@@ -135,7 +152,7 @@ static void check_step_edges(const struct transition *t, const struct step_past 
     if (ended && step->state != from)
         world_violate(t->w, "I-04", "step %u went from %s to %s", step->number,
                       rv_step_state_text(from), rv_step_state_text(step->state));
-    if (past->row.effect > step->effect && !check_assumed(t, step))
+    if (past->row.effect > step->effect && !check_assumed(t, step) && !check_settled(step))
         world_violate(t->w, "I-04", "step %u forgot its effect: from %s to %s", step->number,
                       rv_effect_text(past->row.effect), rv_effect_text(step->effect));
 }

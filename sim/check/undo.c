@@ -87,32 +87,31 @@ static void check_one_by_one(const struct transition *t)
     }
 }
 
-/* Whether a call of a compensation is over. The sim's operator skips forward steps only; but what
- * he said of a step that a standby has lost is done to the one that has its number since, and a
- * skipped compensation counts as done by hand. */
-static bool compensated(const struct transition *t, const struct rv_step *step)
+bool check_compensated(const struct transition *t, uint32_t number)
 {
-    return step->state == RV_STEP_PROCESSED ||
-           (step->state == RV_STEP_SKIPPED && history_lacks(t->w, t->task->id));
+    bool done = false;
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *step = &t->steps[i];
+        if (step->undoes != number)
+            continue;
+        bool over = step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED;
+        done = done || (step->kind == RV_KIND_CALL && over);
+        if (rv_step_state_open(step->state) || step->state == RV_STEP_CANCELLED)
+            return false;
+    }
+    return done;
 }
 
-/* I-16: a step counts as undone when all of its compensation is done, or nothing is needed. */
+/* I-16: a step counts as undone when all of its compensation is done, nothing is needed, or an
+ * operator says that he has undone it. */
 static void check_undone(const struct transition *t, const struct rv_step *forward)
 {
     const struct step_past *past = history_step(t->past, forward->number);
     if (!forward->undone || (past != NULL && past->row.undone))
         return;
-    if (way_of(t, forward) == RV_UNDO_NOTHING)
+    if (way_of(t, forward) == RV_UNDO_NOTHING || check_settled(forward))
         return;
-    bool done = false, open = false;
-    for (size_t i = 0; i < t->steps_count; i++) {
-        const struct rv_step *step = &t->steps[i];
-        if (step->undoes != forward->number)
-            continue;
-        done |= step->kind == RV_KIND_CALL && compensated(t, step);
-        open |= rv_step_state_open(step->state);
-    }
-    if (!done || open)
+    if (!check_compensated(t, forward->number))
         world_violate(t->w, "I-16", "step %u counts as undone, but its compensation is not done",
                       forward->number);
 }
@@ -166,9 +165,11 @@ static void check_pivot(const struct transition *t)
         return;
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct step_past *past = history_step(t->past, t->steps[i].number);
-        if (past != NULL && past->row.state == RV_STEP_PROCESSED && forward_call(&t->steps[i]) &&
-            way_of(t, &t->steps[i]) == RV_UNDO_PIVOT)
-            world_violate(t->w, "L-06", "a task is undone, and has passed its pivot, step %u",
+        bool live = past != NULL && rv_attempt_state_live(past->row.attempt_state);
+        if (past != NULL && !live && past->row.effect != RV_EFFECT_NONE &&
+            t->steps[i].effect != RV_EFFECT_NONE && !past->row.undone &&
+            forward_call(&t->steps[i]) && way_of(t, &t->steps[i]) == RV_UNDO_PIVOT)
+            world_violate(t->w, "L-06", "a task is undone, and may have passed its pivot, step %u",
                           t->steps[i].number);
     }
 }

@@ -66,6 +66,7 @@ struct task_past {
     bool unreadable;                        /* it was parked since it could not be read */
     bool has_hook;                          /* its submitter has a webhook */
     bool abandoned;                         /* cancelled, its effects are left */
+    bool taken_back;                        /* an undo of it met the point of no return */
     uint32_t lost_commits;                  /* that the store does not have any more */
     int64_t now;                            /* the store's clock in the newest */
 };

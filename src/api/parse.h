@@ -25,8 +25,8 @@ bool rv_parse_undo(struct rv_parser *parser, const struct rv_request_line *reque
                    struct rv_call *call);
 bool rv_parse_cancel(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call);
-bool rv_parse_skip(struct rv_parser *parser, const struct rv_request_line *request,
-                   struct rv_call *call);
+bool rv_parse_settle(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call);
 bool rv_parse_try_now(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call);
 bool rv_parse_suspend(struct rv_parser *parser, const struct rv_request_line *request,

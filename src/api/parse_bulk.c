@@ -8,7 +8,8 @@ enum { REASON_BYTES_MAX = 1000, RATE_DEFAULT = 10 };
 
 static const char *const no_query[] = {NULL};
 static const char *const select_names[] = {"by", "reason", NULL};
-static const char *const bulk_names[] = {"command", "rate", "abandon", "by", "reason", NULL};
+static const char *const bulk_names[] = {"command", "rate",   "abandon", "lateSeen",
+                                         "by",      "reason", NULL};
 
 static bool selection_read(struct rv_parser *parser, struct rv_str text, struct rv_task_id *ret)
 {
@@ -70,7 +71,7 @@ bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *reque
     struct rv_call_bulk *bulk = &call->u.bulk;
     struct rv_body body;
     struct rv_str command = RV_STR_NONE;
-    int64_t rate = RATE_DEFAULT;
+    int64_t rate = RATE_DEFAULT, seen = 0;
     bulk->ask = RV_BULK_BEGIN;
     if (!rv_args_only(parser, request, no_query) ||
         !selection_read(parser, request->params[0], &bulk->selection) ||
@@ -79,9 +80,11 @@ bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *reque
         !rv_body_text(parser, &body, "command", RV_NAME_BYTES_MAX, &command) ||
         !rv_body_need(parser, &body, "command", command) ||
         !rv_body_int(parser, &body, "rate", 1, RV_BULK_RATE_MAX, &rate) ||
+        !rv_body_int(parser, &body, "lateSeen", 0, UINT32_MAX, &seen) ||
         !rv_body_bool(parser, &body, "abandon", &bulk->abandon))
         return false;
     bulk->rate = (uint32_t)rate;
+    bulk->late_seen = (uint32_t)seen;
     if (!rv_bulk_verb_parse(command, &bulk->verb)) {
         rv_buf_reset(&parser->scratch);
         rv_suggest_to(parser, command, rv_bulk_verbs);

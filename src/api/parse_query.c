@@ -6,11 +6,16 @@
 
 static const char *const no_query[] = {NULL};
 static const char *const operate_names[] = {"by", "reason", NULL};
-static const char *const cancel_names[] = {"by", "reason", "abandon", NULL};
+static const char *const undo_names[] = {"by", "reason", "byHand", "lateSeen", NULL};
+static const char *const cancel_names[] = {"by", "reason", "abandon", "byHand", NULL};
 static const char *const resubmit_names[] = {"by",       "reason",        "input",     "step",
                                              "lateSeen", "assumeNotDone", "undoFirst", NULL};
-static const char *const skip_names[] = {"by",   "reason",   "step", "output",
-                                         "done", "lateSeen", NULL};
+static const char *const settle_names[] = {"by",     "reason",   "step", "finding",
+                                           "output", "lateSeen", NULL};
+static const char *const finding_texts[] = {[RV_FINDING_DONE] = "done",
+                                            [RV_FINDING_UNDONE] = "undone",
+                                            [RV_FINDING_NOTHING] = "nothing-happened",
+                                            NULL};
 static const char *const ack_names[] = {"by", NULL};
 
 enum { REASON_BYTES_MAX = 1000 };
@@ -45,17 +50,25 @@ static bool operate_read(struct rv_parser *parser, const struct rv_request_line 
            rv_body_text(parser, ret_body, "reason", REASON_BYTES_MAX, &operate->reason);
 }
 
-/* Number of a step, and how much of the ledger was seen. */
-static bool step_read(struct rv_parser *parser, const struct rv_body *body, int64_t least,
+static bool seen_read(struct rv_parser *parser, const struct rv_body *body,
                       struct rv_call_operate *operate)
 {
-    int64_t step = 0, seen = 0;
-    if (!rv_body_int(parser, body, "step", least, UINT32_MAX, &step) ||
-        !rv_body_int(parser, body, "lateSeen", 0, UINT32_MAX, &seen))
+    int64_t seen = 0;
+    if (!rv_body_int(parser, body, "lateSeen", 0, UINT32_MAX, &seen))
         return false;
-    operate->step = (uint32_t)step;
     operate->late_seen = (uint32_t)seen;
     return true;
+}
+
+/* Number of a step, and how much of the ledger was seen. */
+static bool step_read(struct rv_parser *parser, const struct rv_body *body,
+                      struct rv_call_operate *operate)
+{
+    int64_t step = 0;
+    if (!rv_body_int(parser, body, "step", 1, UINT32_MAX, &step))
+        return false;
+    operate->step = (uint32_t)step;
+    return seen_read(parser, body, operate);
 }
 
 bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *request,
@@ -65,7 +78,7 @@ bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *r
     struct rv_body body;
     if (!operate_read(parser, request, RV_COMMAND_RESUBMIT, resubmit_names, call, &body) ||
         !rv_body_payload(parser, &body, "input", &operate->input) ||
-        !step_read(parser, &body, 1, operate) ||
+        !step_read(parser, &body, operate) ||
         !rv_body_bool(parser, &body, "assumeNotDone", &operate->assume_not_done) ||
         !rv_body_bool(parser, &body, "undoFirst", &operate->undo_first))
         return false;
@@ -81,29 +94,49 @@ bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *r
     return true;
 }
 
-bool rv_parse_skip(struct rv_parser *parser, const struct rv_request_line *request,
-                   struct rv_call *call)
+static bool finding_read(struct rv_parser *parser, const struct rv_body *body,
+                         enum rv_finding *ret_finding)
+{
+    struct rv_str text = RV_STR_NONE;
+    if (!rv_body_text(parser, body, "finding", RV_NAME_BYTES_MAX, &text) ||
+        !rv_body_need(parser, body, "finding", text))
+        return false;
+    for (unsigned i = 0; finding_texts[i] != NULL; i++) {
+        if (rv_str_is(text, finding_texts[i])) {
+            *ret_finding = (enum rv_finding)i;
+            return true;
+        }
+    }
+    rv_buf_reset(&parser->scratch);
+    rv_suggest_to(parser, text, finding_texts);
+    return rv_refuse(parser, RV_ERR_INVALID, "\"finding\": \"%.*s\" is nothing to find out; %.*s",
+                     RV_STR_FMT(text), RV_STR_FMT(rv_buf_str(&parser->scratch)));
+}
+
+bool rv_parse_settle(struct rv_parser *parser, const struct rv_request_line *request,
+                     struct rv_call *call)
 {
     struct rv_call_operate *operate = &call->u.operate;
     struct rv_body body;
-    if (!operate_read(parser, request, RV_COMMAND_SKIP, skip_names, call, &body) ||
-        !step_read(parser, &body, 1, operate) ||
+    if (!operate_read(parser, request, RV_COMMAND_SETTLE, settle_names, call, &body) ||
+        !step_read(parser, &body, operate) ||
         !rv_body_payload(parser, &body, "output", &operate->output) ||
-        !rv_body_bool(parser, &body, "done", &operate->done))
+        !finding_read(parser, &body, &operate->finding))
         return false;
-    if (operate->step == 0 || operate->output.at == NULL)
+    if (operate->step == 0)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"%s\" is missing: a step is skipped by its number, and the task goes "
-                         "on with the output that you give for it",
-                         operate->step == 0 ? "step" : "output");
+                         "\"step\" is missing: the number of the step that was looked after");
     return true;
 }
 
 bool rv_parse_undo(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
+    struct rv_call_operate *operate = &call->u.operate;
     struct rv_body body;
-    return operate_read(parser, request, RV_COMMAND_UNDO, operate_names, call, &body);
+    return operate_read(parser, request, RV_COMMAND_UNDO, undo_names, call, &body) &&
+           rv_body_bool(parser, &body, "byHand", &operate->by_hand) &&
+           seen_read(parser, &body, operate);
 }
 
 bool rv_parse_suspend(struct rv_parser *parser, const struct rv_request_line *request,
@@ -134,6 +167,7 @@ bool rv_parse_cancel(struct rv_parser *parser, const struct rv_request_line *req
     struct rv_body body;
     return operate_read(parser, request, RV_COMMAND_CANCEL, cancel_names, call, &body) &&
            rv_body_bool(parser, &body, "abandon", &operate->abandon) &&
+           rv_body_bool(parser, &body, "byHand", &operate->by_hand) &&
            (!operate->abandon || rv_body_need(parser, &body, "reason", operate->reason));
 }
 

@@ -56,6 +56,18 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_buf_add_char(buf, '}');
 }
 
+static void cure_put(struct rv_buf *buf, struct rv_task_id task, const struct rv_cure *cure)
+{
+    char line[RV_CURE_LINE_BYTES];
+    rv_put_open(buf, '{');
+    rv_put_text(buf, "cure", rv_str_of(rv_cure_text(cure->kind)));
+    if (cure->step != 0)
+        rv_put_int(buf, "step", cure->step);
+    rv_put_text(buf, "command", rv_cure_line(task, cure, line));
+    rv_put_text(buf, "effect", rv_str_of(rv_cure_effect(cure->kind)));
+    rv_buf_add_char(buf, '}');
+}
+
 void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;
@@ -82,6 +94,10 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     rv_put_open_in(buf, "alerts", '[');
     for (size_t i = 0; i < told->alerts_count; i++)
         rv_put_alert(buf, &told->alerts[i]);
+    rv_buf_add_char(buf, ']');
+    rv_put_open_in(buf, "cures", '[');
+    for (size_t i = 0; i < told->cures_count; i++)
+        cure_put(buf, task->id, &told->cures[i]);
     rv_buf_add_char(buf, ']');
     rv_buf_add_char(buf, '}');
 }

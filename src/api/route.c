@@ -49,7 +49,7 @@ static const struct rv_route routes[] = {
     ROUTE(POST, "/v1/tasks/{task}/resubmit",    OPERATOR,           OPERATE,   resubmit,  operate),
     ROUTE(POST, "/v1/tasks/{task}/undo",        OPERATOR,           OPERATE,   undo,      operate),
     ROUTE(POST, "/v1/tasks/{task}/cancel",      OPERATOR,           OPERATE,   cancel,    operate),
-    ROUTE(POST, "/v1/tasks/{task}/skip",        OPERATOR,           OPERATE,   skip,      operate),
+    ROUTE(POST, "/v1/tasks/{task}/settle",      OPERATOR,           OPERATE,   settle,    operate),
     ROUTE(POST, "/v1/tasks/{task}/retry",       OPERATOR,           OPERATE,   try_now,   operate),
     ROUTE(POST, "/v1/tasks/{task}/suspend",     OPERATOR,           OPERATE,   suspend,   operate),
     ROUTE(POST, "/v1/tasks/{task}/resume",      OPERATOR,           OPERATE,   resume,    operate),

@@ -239,6 +239,8 @@ static int bulk_begin(struct cli *cli)
     if (cli_has(cli, CLI_OPTION_ABANDON) && strcmp(about.command, "cancel") != 0)
         return cli_tell(cli, CLI_USAGE, "--abandon goes with cancel alone");
     int code = cli_abandon_check(cli);
+    if (code == CLI_DONE)
+        code = cli_late_seen_read(cli, &about);
     if (code != CLI_DONE)
         return code;
     path_of(cli, &path, "bulk");

@@ -82,6 +82,18 @@ static void attempts_print(struct cli *cli, const struct rv_json *told)
     }
 }
 
+void cli_cures_print(struct cli *cli, const struct rv_json *told)
+{
+    size_t count;
+    const struct rv_json *items = cli_items(told, "cures", &count);
+    if (count > 0)
+        printf("\nWhat leads on from here:\n");
+    for (size_t i = 0; i < count; i++)
+        printf("  %.*s\n      %.*s\n",
+               RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "command"))),
+               RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "effect"))));
+}
+
 int cli_explain(struct cli *cli)
 {
     struct rv_str task = rv_str_of(cli->words.args[0]);
@@ -111,5 +123,6 @@ int cli_explain(struct cli *cli)
         printf("\n");
         cli_alert_print(cli, &alerts[i], "  ");
     }
+    cli_cures_print(cli, told);
     return CLI_DONE;
 }

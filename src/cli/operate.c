@@ -45,9 +45,10 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
     flag_add(cli, &body, CLI_OPTION_ABANDON, "abandon");
     flag_add(cli, &body, CLI_OPTION_ASSUME_NOT_DONE, "assumeNotDone");
     flag_add(cli, &body, CLI_OPTION_UNDO_FIRST, "undoFirst");
-    flag_add(cli, &body, CLI_OPTION_DONE, "done");
+    flag_add(cli, &body, CLI_OPTION_BY_HAND, "byHand");
     if (about != NULL) {
         member_add(&body, "command", about->command);
+        member_add(&body, "finding", about->finding);
         if (about->rate != 0)
             rv_buf_printf(&body, ",\"rate\":%ld", about->rate);
         raw_add(&body, "step", about->step);
@@ -104,8 +105,8 @@ static int task_operate(struct cli *cli, const char *verb, const struct cli_abou
     return CLI_DONE;
 }
 
-/* Whoever passes over what an agent may have said sees it first: the ledger, and with what words to
- * go on. */
+/* An operator who decides about a step sees first what its agents said too late, and with which
+ * option to continue. */
 static int ledger_shown(struct cli *cli)
 {
     struct rv_str task = rv_str_of(cli->words.args[0]);
@@ -130,42 +131,58 @@ static bool is_number(const char *text)
     return i > 0 && i <= DIGITS_MAX && text[i] == '\0' && (text[0] != '0' || i == 1);
 }
 
+int cli_late_seen_read(struct cli *cli, struct cli_about *about)
+{
+    const char *given = cli_value(cli, CLI_OPTION_LATE_SEEN);
+    if (given != NULL && !is_number(given))
+        return cli_tell(cli, CLI_USAGE, "--late-seen %s: must be a number, as `reeve show` has it",
+                        given);
+    about->late_seen = rv_str_of(given);
+    return CLI_DONE;
+}
+
 static int about_read(struct cli *cli, struct cli_about *about)
 {
-    const char *const given[] = {about->step.at, cli_value(cli, CLI_OPTION_LATE_SEEN)};
-    for (size_t i = 0; i < 2; i++)
-        if (given[i] != NULL && !is_number(given[i]))
-            return cli_tell(cli, CLI_USAGE, "%s %s: must be a number, as `reeve show` has it",
-                            i == 0 ? "step" : "--late-seen", given[i]);
-    about->late_seen = rv_str_of(given[1]);
-    int code = cli_payload_read(cli, CLI_OPTION_INPUT, NULL, &about->input);
+    if (about->step.at != NULL && !is_number(about->step.at))
+        return cli_tell(cli, CLI_USAGE, "step %s: must be a number, as `reeve show` has it",
+                        about->step.at);
+    int code = cli_late_seen_read(cli, about);
+    if (code == CLI_DONE)
+        code = cli_payload_read(cli, CLI_OPTION_INPUT, NULL, &about->input);
     return code == CLI_DONE ? cli_payload_read(cli, CLI_OPTION_OUTPUT, NULL, &about->output) : code;
+}
+
+static int operate_seeing(struct cli *cli, const char *verb, struct cli_about *about)
+{
+    int code = about_read(cli, about);
+    if (code == CLI_DONE)
+        code = ledger_shown(cli);
+    return code == CLI_DONE ? task_operate(cli, verb, about) : code;
 }
 
 int cli_resubmit(struct cli *cli)
 {
     struct cli_about about = {.step = rv_str_of(cli_value(cli, CLI_OPTION_STEP))};
-    int code = about_read(cli, &about);
-    if (code == CLI_DONE && about.input.at != NULL)
-        code = ledger_shown(cli);
-    return code == CLI_DONE ? task_operate(cli, "resubmit", &about) : code;
+    return operate_seeing(cli, "resubmit", &about);
 }
 
-int cli_skip(struct cli *cli)
+int cli_settle(struct cli *cli)
 {
     struct cli_about about = {.step = rv_str_of(cli->words.args[1])};
-    int code = about_read(cli, &about);
-    if (code == CLI_DONE && about.output.at == NULL)
+    bool done = cli_has(cli, CLI_OPTION_DONE);
+    bool undone = cli_has(cli, CLI_OPTION_UNDONE);
+    bool nothing = cli_has(cli, CLI_OPTION_NOTHING_HAPPENED);
+    if (done + undone + nothing != 1)
         return cli_tell(cli, CLI_USAGE,
-                        "--output is missing: the task goes on with what you give there");
-    if (code == CLI_DONE)
-        code = ledger_shown(cli);
-    return code == CLI_DONE ? task_operate(cli, "skip", &about) : code;
+                        "what did you find out? Give one of --done, --undone, --nothing-happened");
+    about.finding = done ? "done" : undone ? "undone" : "nothing-happened";
+    return operate_seeing(cli, "settle", &about);
 }
 
 int cli_undo(struct cli *cli)
 {
-    return task_operate(cli, "undo", NULL);
+    struct cli_about about = {.command = NULL};
+    return operate_seeing(cli, "undo", &about);
 }
 
 int cli_cancel(struct cli *cli)

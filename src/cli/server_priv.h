@@ -48,8 +48,11 @@ struct cli_about {
     struct rv_str input;
     struct rv_str output;
     const char *command; /* of a bulk; NULL: it is none */
+    const char *finding; /* of a settlement; NULL: it is none */
     long rate;           /* 0: not said */
 };
+/* --late-seen, a number: CLI_DONE, or CLI_USAGE told. */
+int cli_late_seen_read(struct cli *cli, struct cli_about *about);
 /* CLI_DONE, or CLI_USAGE told: --abandon needs its reason. */
 int cli_abandon_check(struct cli *cli);
 /* POSTs an operator's word to `path`: who (--by, else the variable USER), and why if `reasoned`;

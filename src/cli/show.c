@@ -290,20 +290,21 @@ int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
 }
 
 /* What an operator can do about it from here. */
-static void cure_print(const struct cli *cli, const struct rv_json *task, struct rv_str id)
+static int cure_print(struct cli *cli, const struct rv_json *task, struct rv_str id)
 {
     struct rv_str state = cli_str(task, "state");
+    struct cli_answer answer;
     if (cli_instant(task, "suspendedAt") != 0)
         printf("\nIt is suspended. Let it go on: reeve resume %.*s\n", RV_STR_FMT(id));
-    else if (rv_str_is(state, "error") && rv_str_is(cli_str(task, "direction"), "undo"))
-        printf("\nMend the cause, then: reeve resubmit %.*s\n"
-               "or undo the rest by hand, then: reeve cancel %.*s --abandon --reason TEXT\n",
-               RV_STR_FMT(id), RV_STR_FMT(id));
-    else if (rv_str_is(state, "error"))
-        printf("\nMend the cause, then: reeve resubmit %.*s   or: reeve undo|cancel %.*s\n",
-               RV_STR_FMT(id), RV_STR_FMT(id));
-    else if (cli->terminal && cli_task_code(state) < 0)
+    if (rv_str_is(state, "error")) {
+        int code = cli_get(cli, cli_task_path(cli, id, "/explain"), &answer);
+        if (code == CLI_DONE)
+            cli_cures_print(cli, &answer.json);
+        return code;
+    }
+    if (cli->terminal && cli_task_code(state) < 0)
         printf("\nFollow it: reeve watch %.*s\n", RV_STR_FMT(id));
+    return CLI_DONE;
 }
 
 /* With --json: the task; with --all also a line each for steps (by pages), alerts, late replies. */
@@ -331,6 +332,6 @@ int cli_show(struct cli *cli)
     if (code == CLI_DONE)
         code = cli_late_show(cli, id, &late);
     if (code == CLI_DONE && !json)
-        cure_print(cli, &answer.json, id);
+        code = cure_print(cli, &answer.json, id);
     return code;
 }

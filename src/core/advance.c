@@ -106,9 +106,11 @@ static enum rv_verdict advance_line(struct draft *d, enum rv_direction direction
 
 /* A run of inline steps that is over gets one row, which says what ran. */
 static enum rv_verdict advance_inline(struct draft *d, enum rv_direction direction, uint32_t undoes,
-                                      struct rv_step *left, const struct rv_flow_stop *stop)
+                                      struct rv_step *left, const struct rv_flow_stop *stop,
+                                      struct rv_step **ret_run)
 {
     struct rv_step *step = left;
+    *ret_run = NULL;
     bool runs_on = left != NULL && left->kind == RV_KIND_INLINE &&
                    left->state == RV_STEP_PROCESSING;
     if (stop->kind == RV_FLOW_BUDGET || (stop->inline_count == 0 && !runs_on))
@@ -130,6 +132,7 @@ static enum rv_verdict advance_inline(struct draft *d, enum rv_direction directi
     rv_step_move(&step->state, stop->kind == RV_FLOW_RAISED ? RV_STEP_ERROR : RV_STEP_PROCESSED);
     if (stop->kind == RV_FLOW_RAISED)
         step->error = stop->error;
+    *ret_run = step;
     return RV_DECIDED;
 }
 
@@ -167,7 +170,8 @@ enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t u
      * on too: fail_task decides about both. */
     if (raiser == NULL)
         RV_TRY(undo_chain_abandoned(d, stop, NULL));
-    RV_TRY(advance_inline(d, direction, undoes, left, stop));
+    struct rv_step *run;
+    RV_TRY(advance_inline(d, direction, undoes, left, stop, &run));
     switch (stop->kind) {
     case RV_FLOW_CALL:
         return advance_call(d, direction, undoes, stop);
@@ -177,7 +181,7 @@ enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t u
     case RV_FLOW_DONE:
         return advance_done(d, direction, undoes, stop);
     case RV_FLOW_RAISED:
-        return fail_task(d, direction, undoes, raiser, stop);
+        return fail_task(d, direction, undoes, raiser, run, stop);
     }
     return RV_UNREADABLE;
 }

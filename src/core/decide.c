@@ -222,8 +222,8 @@ static enum rv_verdict decide(struct draft *d)
         return operate_undo(d);
     case RV_COMMAND_CANCEL:
         return operate_cancel(d);
-    case RV_COMMAND_SKIP:
-        return operate_skip(d);
+    case RV_COMMAND_SETTLE:
+        return operate_settle(d);
     case RV_COMMAND_RETRY:
         return operate_retry(d);
     case RV_COMMAND_SUSPEND:

@@ -24,7 +24,7 @@ enum rv_command_kind {
     RV_COMMAND_RESUBMIT, /* u.operate, as the next six: the operator's */
     RV_COMMAND_UNDO,
     RV_COMMAND_CANCEL,
-    RV_COMMAND_SKIP,
+    RV_COMMAND_SETTLE,
     RV_COMMAND_RETRY,
     RV_COMMAND_SUSPEND,
     RV_COMMAND_RESUME,
@@ -39,6 +39,13 @@ struct rv_reply {
     int64_t retry_after_ms; /* 0: not given */
     bool circuit_open;      /* type "circuit-open": the request was not made */
     struct rv_str target;   /* of the open circuit; absent: the whole agent */
+};
+
+/* What a person found out about a step, outside of Reeve. */
+enum rv_finding {
+    RV_FINDING_DONE,   /* its request was carried out */
+    RV_FINDING_UNDONE, /* it was, and somebody has undone it by hand */
+    RV_FINDING_NOTHING /* it was never carried out */
 };
 
 struct rv_command {
@@ -84,8 +91,11 @@ struct rv_command {
             struct rv_str input;  /* RESUBMIT: another one than the step had; absent: the same */
             bool assume_not_done; /* RESUBMIT: the operator knows what the ledger does not */
             bool undo_first;      /* RESUBMIT: what the old request did is undone before */
-            struct rv_str output; /* SKIP: the step goes on as if its agent had said so */
-            bool done;            /* SKIP: somebody has done it: it has had its effect */
+            bool by_hand;         /* UNDO, CANCEL: where a step does not declare its undo, the task
+                                   * parks there until somebody has undone it by hand */
+            enum rv_finding finding; /* SETTLE */
+            struct rv_str output;    /* SETTLE: the task goes on with it; absent: of a step that is
+                                      * done null, else the task does not go on behind the step */
         } operate;
     } u;
 };

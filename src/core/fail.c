@@ -42,7 +42,31 @@ static enum rv_verdict can_undo(struct draft *d, const struct rv_step *raiser,
     return RV_DECIDED;
 }
 
-static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser,
+/* The task is parked at the node that raised the error, in a row of inline steps, for whoever
+ * knows what its output should have been. */
+static enum rv_verdict stand_at(struct draft *d, struct rv_step *run,
+                                const struct rv_flow_stop *stop, uint32_t *ret_number)
+{
+    *ret_number = 0;
+    if (stop->frames.at == NULL)
+        return RV_DECIDED;
+    if (run == NULL) {
+        RV_TRY(draft_step_new(d, &run));
+        run->kind = RV_KIND_INLINE;
+        run->state = RV_STEP_ERROR;
+        run->ended_at = d->command->now;
+        run->error = stop->error;
+    }
+    run->node = stop->node;
+    run->reference = stop->reference;
+    run->iteration = stop->iteration;
+    run->frames = stop->frames;
+    draft_open_add(d, run->number);
+    *ret_number = run->number;
+    return RV_DECIDED;
+}
+
+static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, struct rv_step *run,
                                     const struct rv_flow_stop *stop)
 {
     struct rv_task *task = &d->plan->task;
@@ -58,18 +82,21 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser,
             undo_chain(d, raiser);
         return undo_begin(d);
     }
+    uint32_t number;
     if (raiser != NULL)
-        draft_open_add(d, raiser->number);
+        draft_open_add(d, number = raiser->number);
+    else
+        RV_TRY(stand_at(d, run, stop, &number));
     struct rv_str reference = rv_definition_reference(d->view->definition, node);
     struct rv_str target = raiser != NULL ? raiser->target : RV_STR_NONE; /* its circuit is open */
     const char *at = target.len > 0 ? " at " : "";
     if (then_error || task->pivot != 0)
-        fail_park(d, RV_FORWARD, raiser ? raiser->number : 0, RV_ALERT_FAILED,
+        fail_park(d, RV_FORWARD, number, RV_ALERT_FAILED,
                   rv_arena_printf(d->arena, "%.*s failed%s%.*s%s", RV_STR_FMT(reference), at,
                                   RV_STR_FMT(target),
                                   task->pivot ? " after the point of no return" : ""));
     else
-        fail_park(d, RV_FORWARD, raiser ? raiser->number : 0, RV_ALERT_NO_UNDO,
+        fail_park(d, RV_FORWARD, number, RV_ALERT_NO_UNDO,
                   rv_arena_printf(d->arena,
                                   "%.*s failed%s%.*s, and what was done cannot be undone "
                                   "without you",
@@ -78,10 +105,11 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser,
 }
 
 enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t undoes,
-                          struct rv_step *raiser, const struct rv_flow_stop *stop)
+                          struct rv_step *raiser, struct rv_step *run,
+                          const struct rv_flow_stop *stop)
 {
     if (direction == RV_FORWARD)
-        return fail_forward(d, raiser, stop);
+        return fail_forward(d, raiser, run, stop);
     struct rv_step *forward;
     RV_TRY(draft_step(d, undoes, &forward));
     if (raiser != NULL) {

@@ -19,11 +19,29 @@ enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure
                                      rv_task_state_text(d->plan->task.state), verb, cure));
 }
 
-static enum rv_verdict refuse_pivot(struct draft *d)
+/* An undo that cannot get through is refused before it closes the way forward. */
+static enum rv_verdict refuse_hindered(struct draft *d)
 {
-    return refuse(d, RV_STR("the task has passed its point of no return (pivot): it can only "
-                            "go forward, resubmit it if it is in error, or cancel it with "
-                            "abandon to leave what was done"));
+    const struct rv_task *task = &d->plan->task;
+    const struct rv_step *step;
+    enum undo_hindrance how;
+    uint32_t number;
+    RV_TRY(undo_hindered(d, &how, &number));
+    if (how == UNDO_FREE || (how == UNDO_BY_HAND && d->command->u.operate.by_hand))
+        return RV_DECIDED;
+    RV_TRY(draft_look(d, number, &step));
+    if (how == UNDO_NEVER)
+        return refuse(
+            d, rv_arena_printf(d->arena,
+                               "step %u, %.*s, is the point of no return (pivot) and %s: the task "
+                               "can only go forward",
+                               number, RV_STR_FMT(step->reference),
+                               number == task->pivot ? "was passed" : "may have been carried out"));
+    return refuse(d, rv_arena_printf(
+                         d->arena,
+                         "step %u, %.*s, may have had an effect and does not declare how it is "
+                         "undone: undo it by hand when the undo of the task comes to it (by-hand)",
+                         number, RV_STR_FMT(step->reference)));
 }
 
 /* Under way: the same command once more; where it was one step's alone, it is the task's now. */
@@ -33,8 +51,9 @@ static enum rv_verdict undo_whole(struct draft *d)
     const struct rv_step *next;
     if (task->redo == 0)
         return RV_DECIDED;
-    if (task->pivot != 0)
-        return refuse_pivot(d);
+    RV_TRY(refuse_hindered(d));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
     RV_TRY(draft_look(d, task->redo, &next));
     RV_TRY(undo_chain_unfinished(d, next));
     return redo_drop(d);
@@ -48,12 +67,9 @@ enum rv_verdict operate_undo(struct draft *d)
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
         return refuse_state(d, "undone", "nothing of it is left");
     if (task->direction == RV_UNDO)
-        return refuse_state(d, "undone",
-                            "its undo is parked, resubmit it to go on, or "
-                            "cancel it with abandon to leave what was done");
-    if (task->pivot != 0)
-        return refuse_pivot(d);
-    return undo_begin(d);
+        return refuse_state(d, "undone", "its undo is parked");
+    RV_TRY(refuse_hindered(d));
+    return d->plan->err == RV_OK ? undo_begin(d) : RV_DECIDED;
 }
 
 struct rv_str error_of_operator(struct draft *d, const char *type, const char *title)
@@ -140,8 +156,11 @@ enum rv_verdict operate_cancel(struct draft *d)
         return operate_abandon(d);
     if (task->state == RV_TASK_COMPENSATING)
         return undo_whole(d);
-    if (task->direction == RV_UNDO || task->pivot != 0)
+    if (task->direction == RV_UNDO)
         return operate_undo(d);
+    RV_TRY(refuse_hindered(d));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
     task->cancelling = true;
     task->error = error_cancelled(d);
     if (task->error.at == NULL)

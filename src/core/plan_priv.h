@@ -97,6 +97,11 @@ void undo_chain(struct draft *d, struct rv_step *step);
 enum rv_verdict undo_begin(struct draft *d);
 /* Goes on with the undo if nothing stands in its way. */
 enum rv_verdict undo_next(struct draft *d);
+/* Whether all that may have had an effect can be undone. */
+enum undo_hindrance { UNDO_FREE, UNDO_BY_HAND, UNDO_NEVER };
+/* What stands in the way of an undo, as far as it is known before the open attempts have ended, and
+ * the step; UNDO_NEVER comes before UNDO_BY_HAND. */
+enum rv_verdict undo_hindered(struct draft *d, enum undo_hindrance *ret_how, uint32_t *ret_step);
 /* The compensation of `number` has ended well. */
 enum rv_verdict undo_ended(struct draft *d, uint32_t number);
 /* The revoked attempt of `step` is over: its effect is known as far as it will be. */
@@ -114,22 +119,27 @@ enum rv_verdict undo_learn(struct draft *d, uint32_t number);
 enum rv_verdict undo_ask_anew(struct draft *d);
 
 /* fail.c: an error that no catch took. `raiser` is the step that raised it, NULL for the workflow
- * itself. */
+ * itself; `run` is the row of the inline steps that ran until then, NULL: there is none. */
 enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t undoes,
-                          struct rv_step *raiser, const struct rv_flow_stop *stop);
+                          struct rv_step *raiser, struct rv_step *run,
+                          const struct rv_flow_stop *stop);
 void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
                struct rv_str message);
 
 /* decide.c: everything of the task that is due runs. */
 enum rv_verdict wake_all(struct draft *d);
 
-/* operate.c, resubmit.c: the operator's commands (RULES 6, 7). */
+/* operate.c, resubmit.c, settle.c: the operator's commands (RULES 6, 7). */
 enum rv_verdict refuse(struct draft *d, struct rv_str message);
 enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure);
 /* Who and why stays with the row: an error of that type and title. None: there is no room. */
 struct rv_str error_of_operator(struct draft *d, const char *type, const char *title);
 enum rv_verdict operate_resubmit(struct draft *d);
-enum rv_verdict operate_skip(struct draft *d);
+enum rv_verdict operate_settle(struct draft *d);
+/* Scopes whose time was over while the task was parked have it again. */
+enum rv_verdict time_again(struct draft *d, struct rv_step *step);
+/* A parked task goes on, in the direction in which it was parked. */
+void task_go_on(struct draft *d);
 enum rv_verdict operate_retry(struct draft *d);
 enum rv_verdict operate_suspend(struct draft *d);
 enum rv_verdict operate_resume(struct draft *d);

@@ -1,4 +1,4 @@
-/* What an operator does about one step: resubmit it as it was or with another input, or skip it.
+/* What an operator does about one step: resubmit it as it was or with another input.
  *
  * Another input is another request: it gets a step of its own, and so another key. What the old
  * request may have done is settled first (RULES 6): it did nothing, or the operator says so, or it
@@ -11,7 +11,7 @@
 
 /* Scopes whose time was over while the task was parked have it again: the operator's word is above
  * a DSL timeout that has passed. */
-static enum rv_verdict time_again(struct draft *d, struct rv_step *step)
+enum rv_verdict time_again(struct draft *d, struct rv_step *step)
 {
     struct rv_flow_env env;
     struct rv_flow_stop stop;
@@ -22,8 +22,45 @@ static enum rv_verdict time_again(struct draft *d, struct rv_step *step)
     return RV_DECIDED;
 }
 
+static enum rv_verdict replacement_new(struct draft *d, const struct rv_step *old,
+                                       struct rv_step **ret_step)
+{
+    struct rv_step *step;
+    RV_TRY(draft_step_new(d, &step));
+    step->kind = RV_KIND_CALL;
+    step->direction = old->direction;
+    step->undoes = old->undoes;
+    step->replaces = old->number;
+    step->node = old->node;
+    step->visit = old->visit;
+    step->reference = old->reference;
+    step->iteration = old->iteration;
+    step->agent = old->agent;
+    step->frames = old->frames;
+    step->data = old->data;
+    step->input = d->command->u.operate.input.at != NULL ? d->command->u.operate.input : old->input;
+    *ret_step = step;
+    return RV_DECIDED;
+}
+
+/* Undone by hand: the same key would find the request done before, and undone. */
+static enum rv_verdict step_anew(struct draft *d, struct rv_step *old)
+{
+    struct rv_step *step;
+    RV_TRY(replacement_new(d, old, &step));
+    rv_step_move(&old->state, RV_STEP_CANCELLED);
+    old->ended_at = d->command->now;
+    draft_open_remove(d, old->number);
+    RV_TRY(time_again(d, step));
+    ladder_repeat(step, d->command->now);
+    draft_open_add(d, step->number);
+    return RV_DECIDED;
+}
+
 static enum rv_verdict step_again(struct draft *d, struct rv_step *step)
 {
+    if (step->undone)
+        return step_anew(d, step);
     step->failure_count = step->round = 0;
     step->deaths = 0;
     step->ended_at = 0;
@@ -33,7 +70,7 @@ static enum rv_verdict step_again(struct draft *d, struct rv_step *step)
 }
 
 /* A parked task goes on, in the direction in which it was parked. */
-static void task_go_on(struct draft *d)
+void task_go_on(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     bool undoing = task->direction == RV_UNDO;
@@ -73,7 +110,7 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
     enum rv_undo_way way = rv_definition_undo_way(d->view->definition, old->node);
     bool undoable = old->direction == RV_FORWARD &&
                     (way == RV_UNDO_STEPS || way == RV_UNDO_NOTHING);
-    if (old->effect == RV_EFFECT_NONE)
+    if (old->effect == RV_EFFECT_NONE || old->undone)
         return RV_DECIDED;
     if (command->u.operate.undo_first && !undoable)
         return refuse(d, RV_STR("the step does not declare how it is undone: look what was done, "
@@ -81,34 +118,13 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
     if (command->u.operate.undo_first)
         return RV_DECIDED;
     if (old->effect == RV_EFFECT_DONE)
-        return refuse(d, RV_STR("a late reply says that the old request was done: skip the step "
-                                "with that output, or resubmit with undo-first"));
+        return refuse(d, RV_STR("a late reply says that the old request was done: settle the step "
+                                "as done with that output, or resubmit with undo-first"));
     if (command->u.operate.assume_not_done)
         return RV_DECIDED;
     return refuse(d, RV_STR("nobody knows what the old request did, and another input would be "
                             "another request: look at the service and the late replies, then "
-                            "resubmit with assume-not-done or with undo-first"));
-}
-
-static enum rv_verdict replacement_new(struct draft *d, const struct rv_step *old,
-                                       struct rv_step **ret_step)
-{
-    struct rv_step *step;
-    RV_TRY(draft_step_new(d, &step));
-    step->kind = RV_KIND_CALL;
-    step->direction = old->direction;
-    step->undoes = old->undoes;
-    step->replaces = old->number;
-    step->node = old->node;
-    step->visit = old->visit;
-    step->reference = old->reference;
-    step->iteration = old->iteration;
-    step->agent = old->agent;
-    step->frames = old->frames;
-    step->data = old->data;
-    step->input = d->command->u.operate.input;
-    *ret_step = step;
-    return RV_DECIDED;
+                            "resubmit with assume-not-done or, if it can be undone, undo-first"));
 }
 
 static enum rv_verdict resubmit_edited(struct draft *d)
@@ -128,7 +144,7 @@ static enum rv_verdict resubmit_edited(struct draft *d)
         old->effect = RV_EFFECT_NONE;
     rv_step_move(&old->state, RV_STEP_CANCELLED);
     draft_open_remove(d, old->number);
-    bool undo = d->command->u.operate.undo_first && old->effect != RV_EFFECT_NONE;
+    bool undo = d->command->u.operate.undo_first && old->effect != RV_EFFECT_NONE && !old->undone;
     if (!undo) {
         task_go_on(d);
         RV_TRY(time_again(d, step));
@@ -178,9 +194,15 @@ static enum rv_verdict resubmit_hopeless(struct draft *d)
 {
     const struct rv_task *task = &d->plan->task;
     bool undoing = task->direction == RV_UNDO;
-    if (task->open_count == 0 && !undoing)
+    bool failed = task->open_count == 0 && !undoing;
+    for (uint32_t i = 0; i < task->open_count && !undoing; i++) {
+        const struct rv_step *step;
+        RV_TRY(draft_look(d, task->open[i], &step));
+        failed = failed || (step->kind != RV_KIND_CALL && step->state == RV_STEP_ERROR);
+    }
+    if (failed)
         return refuse(d, RV_STR("the error came from the workflow itself, and the same input and "
-                                "definition would raise it again: undo or cancel the task"));
+                                "definition would raise it again"));
     if (task->open_count != 0 || task->undo_head == 0)
         return RV_DECIDED;
     const struct rv_step *head;
@@ -188,9 +210,9 @@ static enum rv_verdict resubmit_hopeless(struct draft *d)
     enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
     if (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT)
         return refuse(d, rv_arena_printf(d->arena,
-                                         "step %.*s cannot be undone by Reeve, and a "
+                                         "step %u, %.*s, cannot be undone by Reeve, and a "
                                          "resubmission would stop at it again",
-                                         RV_STR_FMT(head->reference)));
+                                         head->number, RV_STR_FMT(head->reference)));
     return RV_DECIDED;
 }
 
@@ -205,73 +227,14 @@ enum rv_verdict operate_resubmit(struct draft *d)
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     task_go_on(d);
-    for (uint32_t i = 0; i < task->open_count; i++) {
+    uint32_t open[RV_OPEN_STEPS_MAX];
+    uint32_t count = task->open_count;
+    memcpy(open, task->open, sizeof open);
+    for (uint32_t i = 0; i < count; i++) {
         struct rv_step *step;
-        RV_TRY(draft_step(d, task->open[i], &step));
+        RV_TRY(draft_step(d, open[i], &step));
         if (step->state == RV_STEP_ERROR)
             RV_TRY(step_again(d, step));
     }
     return undo_next(d);
-}
-
-/* ---- skip ---- */
-
-/* Whether the step stands where it can be passed over. */
-static enum rv_verdict skip_check(struct draft *d, const struct rv_step *step)
-{
-    if (step->kind != RV_KIND_CALL)
-        return refuse(d, RV_STR("only a step for which an agent is asked can be skipped"));
-    if (rv_attempt_state_live(step->attempt_state))
-        return refuse(d, rv_arena_printf(d->arena,
-                                         "instance %.*s may be at work on attempt %u of the step: "
-                                         "suspend the task, and skip the step when it has ended",
-                                         RV_STR_FMT(step->instance), step->attempt));
-    return RV_DECIDED;
-}
-
-/* As if its agent had said so. Undo knows better than that it was `processed`: what its attempts
- * may have done stays on record, and is undone by its key. */
-static enum rv_verdict skip_step(struct draft *d, struct rv_step *step)
-{
-    struct rv_flow_env env;
-    struct rv_flow_stop stop;
-    RV_TRY(time_again(d, step));
-    if (d->command->u.operate.done)
-        step->effect = RV_EFFECT_DONE;
-    step->output = d->command->u.operate.output;
-    draft_error(step, error_of_operator(d, "skipped", "An operator skipped the step"));
-    if (step->error.at == NULL)
-        return RV_NO_ROOM;
-    step->ended_at = d->command->now;
-    step->wake_at = 0;
-    rv_step_move(&step->state, RV_STEP_SKIPPED);
-    draft_open_remove(d, step->number);
-    if (step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE)
-        undo_chain(d, step);
-    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
-    RV_TRY(advance_error(rv_flow_complete(&env, step->frames, step->data, step->output, &stop)));
-    return advance(d, step->direction, step->undoes, step, &stop);
-}
-
-enum rv_verdict operate_skip(struct draft *d)
-{
-    struct rv_task *task = &d->plan->task;
-    const struct rv_step *seen;
-    struct rv_step *step;
-    if (!rv_task_state_open(task->state))
-        return refuse_state(d, "led past a step", "it has ended");
-    if (!draft_open_has(d, d->command->step))
-        return refuse(d, RV_STR("the task does not stand at this step: `reeve show` says where it "
-                                "stands"));
-    RV_TRY(draft_look(d, d->command->step, &seen));
-    RV_TRY(skip_check(d, seen));
-    if (d->plan->err != RV_OK)
-        return RV_DECIDED;
-    RV_TRY(draft_step(d, d->command->step, &step));
-    if (task->state == RV_TASK_ERROR)
-        task_go_on(d);
-    else if (task->state == RV_TASK_PENDING)
-        draft_task_move(d, RV_TASK_PROCESSING);
-    d->plan->close_alerts = true;
-    return skip_step(d, step);
 }

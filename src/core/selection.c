@@ -81,8 +81,9 @@ void rv_selection_write(struct rv_buf *buf, const struct rv_selection *selection
     word_write(buf, "held", &selection->held);
     if (selection->begun.at != 0) {
         text_write(buf, "command", rv_str_of(rv_bulk_verb_text(selection->verb)));
-        rv_buf_printf(buf, ",\"abandon\":%s,\"rate\":%u,\"paused\":%s,\"endedAt\":%lld",
-                      selection->abandon ? "true" : "false", selection->rate,
+        rv_buf_printf(buf,
+                      ",\"abandon\":%s,\"rate\":%u,\"lateSeen\":%u,\"paused\":%s,\"endedAt\":%lld",
+                      selection->abandon ? "true" : "false", selection->rate, selection->late_seen,
                       selection->paused ? "true" : "false", (long long)selection->ended_at);
     }
     rv_buf_add_char(buf, '}');
@@ -126,7 +127,7 @@ static bool word_read(const struct rv_json *object, const char *name, struct rv_
 
 static bool bulk_read(const struct rv_json *value, struct rv_selection *selection)
 {
-    int64_t rate;
+    int64_t rate, seen = 0;
     struct rv_str verb = rv_json_str(rv_json_get(value, RV_STR("command")));
     if (selection->begun.at == 0)
         return true;
@@ -135,7 +136,12 @@ static bool bulk_read(const struct rv_json *value, struct rv_selection *selectio
         !truth_read(value, "abandon", &selection->abandon) ||
         !truth_read(value, "paused", &selection->paused))
         return false;
+    /* Those begun before there was one have none. */
+    if (rv_json_get(value, RV_STR("lateSeen")) != NULL &&
+        !number_read(value, "lateSeen", UINT32_MAX, &seen))
+        return false;
     selection->rate = (uint32_t)rate;
+    selection->late_seen = (uint32_t)seen;
     return rv_bulk_verb_parse(verb, &selection->verb);
 }
 

@@ -48,6 +48,7 @@ struct rv_selection {
     enum rv_command_kind verb;
     bool abandon;
     uint32_t rate;
+    uint32_t late_seen; /* of each task: one that has more late replies is refused */
     bool paused;
     struct rv_word held; /* who paused it, or let it go on, last */
     int64_t ended_at;

@@ -104,28 +104,30 @@ static bool may_have_effect(const struct rv_step *step)
     return step->effect == RV_EFFECT_DONE || step->effect == RV_EFFECT_UNKNOWN;
 }
 
-static void step_leave(struct draft *d, struct rv_step *step)
+static enum rv_verdict step_leave(struct draft *d, struct rv_step *step)
 {
+    RV_TRY(undo_chain_unfinished(d, step));
     if (rv_step_may_move(step->state, RV_STEP_CANCELLED))
         rv_step_move(&step->state, RV_STEP_CANCELLED);
     step->ended_at = d->command->now;
     step->wake_at = 0;
     draft_open_remove(d, step->number);
-    if (step->direction == RV_FORWARD && step->kind == RV_KIND_CALL && may_have_effect(step) &&
-        !step->chained)
+    bool effect = step->direction == RV_FORWARD && step->kind == RV_KIND_CALL &&
+                  may_have_effect(step);
+    if (effect && step->undone)
+        d->plan->task.cancelling = false; /* it had an effect, which somebody has undone */
+    else if (effect && !step->chained)
         undo_chain(d, step);
+    return RV_DECIDED;
 }
 
 static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
 {
     struct rv_step *step;
     RV_TRY(draft_step(d, number, &step));
-    RV_TRY(undo_chain_unfinished(d, step));
     bool live = step->state == RV_STEP_PROCESSING && step->attempt_state == RV_ATTEMPT_OPEN;
-    if (!live) {
-        step_leave(d, step);
-        return RV_DECIDED;
-    }
+    if (!live)
+        return step_leave(d, step);
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_REVOKED);
     step->wake_at = step->complete_by;
     return RV_DECIDED;
@@ -162,11 +164,79 @@ enum rv_verdict undo_begin(struct draft *d)
     return RV_DECIDED;
 }
 
+/* The undo came when the point of no return had perhaps been passed. Nothing was compensated yet:
+ * the task is parked where it stood, on its way forward. */
+static void undo_taken_back(struct draft *d, struct rv_step *step)
+{
+    struct rv_task *task = &d->plan->task;
+    rv_step_move(&step->state, RV_STEP_ERROR);
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    task->cancelling = false;
+    task->error = step->error;
+    fail_park(d, RV_FORWARD, step->number, RV_ALERT_FAILED,
+              rv_arena_printf(d->arena,
+                              "%.*s, the point of no return, may have been carried out when the "
+                              "undo came: the undo is taken back",
+                              RV_STR_FMT(step->reference)));
+}
+
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect)
 {
+    bool pivot = rv_definition_undo_way(d->view->definition, step->node) == RV_UNDO_PIVOT;
     attempt_effect(step, effect);
-    step_leave(d, step);
+    if (pivot && step->effect != RV_EFFECT_NONE) {
+        undo_taken_back(d, step);
+        return RV_DECIDED;
+    }
+    RV_TRY(step_leave(d, step));
     return undo_next(d);
+}
+
+static void hindered_by(const struct draft *d, const struct rv_step *step, enum undo_hindrance *how,
+                        uint32_t *number)
+{
+    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, step->node);
+    enum undo_hindrance by = way == RV_UNDO_PIVOT        ? UNDO_NEVER
+                             : way == RV_UNDO_UNDECLARED ? UNDO_BY_HAND
+                                                         : UNDO_FREE;
+    bool counts = step->kind == RV_KIND_CALL && step->direction == RV_FORWARD &&
+                  may_have_effect(step) && !step->undone && !step->chained;
+    if (!counts || by <= *how)
+        return;
+    *how = by;
+    *number = step->number;
+}
+
+/* A step at which control stands, and those that its frames keep. */
+static enum rv_verdict hindered_at(struct draft *d, uint32_t number, enum undo_hindrance *how,
+                                   uint32_t *ret_step)
+{
+    const struct rv_step *step, *other;
+    struct rv_flow_env env;
+    uint32_t *kept;
+    uint32_t count;
+    RV_TRY(draft_look(d, number, &step));
+    hindered_by(d, step, how, ret_step);
+    if (step->frames.at == NULL || step->direction != RV_FORWARD)
+        return RV_DECIDED;
+    RV_TRY(advance_env(d, RV_FORWARD, 0, &env));
+    RV_TRY(advance_error(rv_flow_unfinished(&env, step->frames, &kept, &count)));
+    for (uint32_t i = 0; i < count; i++) {
+        RV_TRY(draft_look(d, kept[i], &other));
+        hindered_by(d, other, how, ret_step);
+    }
+    return RV_DECIDED;
+}
+
+enum rv_verdict undo_hindered(struct draft *d, enum undo_hindrance *ret_how, uint32_t *ret_step)
+{
+    const struct rv_task *task = &d->plan->task;
+    *ret_how = task->pivot != 0 ? UNDO_NEVER : task->undo_blocker != 0 ? UNDO_BY_HAND : UNDO_FREE;
+    *ret_step = task->pivot != 0 ? task->pivot : task->undo_blocker;
+    for (uint32_t i = 0; i < task->open_count; i++)
+        RV_TRY(hindered_at(d, task->open[i], ret_how, ret_step));
+    return task->redo != 0 ? hindered_at(d, task->redo, ret_how, ret_step) : RV_DECIDED;
 }
 
 static void undo_pop(struct draft *d, struct rv_step *step)
@@ -217,7 +287,7 @@ enum rv_verdict undo_next(struct draft *d)
         if (!head->chained || head->undone || head->direction != RV_FORWARD)
             return RV_UNREADABLE;
         enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
-        if (way == RV_UNDO_STEPS && d->command->now < task->quiet_at)
+        if (way != RV_UNDO_NOTHING && d->command->now < task->quiet_at)
             return RV_DECIDED;
         RV_TRY(draft_step(d, head->number, &step));
         switch (way) {

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "core/agent_limit.h"
 #include "core/api_key.h"
+#include "core/cure.h"
 #include "core/decide.h"
 #include "core/rows.h"
 #include "core/selection.h"
@@ -30,7 +31,7 @@ enum rv_call_kind {
     RV_CALL_POLL,       /* u.poll: may be parked */
     RV_CALL_REPLIES,    /* u.replies */
     RV_CALL_LEASES,     /* u.leases */
-    RV_CALL_OPERATE,    /* u.operate: resubmit, undo, cancel, skip, suspend, resume */
+    RV_CALL_OPERATE,    /* u.operate: resubmit, undo, cancel, settle, suspend, resume */
     RV_CALL_ACK,        /* u.ack */
     RV_CALL_RAISE,      /* u.raise: an alert of no task */
     RV_CALL_SHOW,       /* u.show: a task; may be parked until it changes */
@@ -166,20 +167,21 @@ struct rv_call_leases {
 };
 
 struct rv_call_operate {
-    enum rv_command_kind verb; /* RV_COMMAND_RESUBMIT, _UNDO, _CANCEL, _SKIP, _RETRY, _SUSPEND,
+    enum rv_command_kind verb; /* RV_COMMAND_RESUBMIT, _UNDO, _CANCEL, _SETTLE, _RETRY, _SUSPEND,
                                   * _RESUME */
     struct rv_task_id task;
     struct rv_str by;
     struct rv_str reason;
-    bool abandon;         /* CANCEL: what was done stays done */
-    uint32_t step;        /* SKIP; RESUBMIT with input: 0: the only one in error */
-    struct rv_str input;  /* RESUBMIT: another one; absent: the same */
-    bool assume_not_done; /* RESUBMIT with input */
-    bool undo_first;      /* RESUBMIT with input */
-    struct rv_str output; /* SKIP */
-    bool done;            /* SKIP: it has had its effect */
-    uint32_t late_seen;   /* SKIP, RESUBMIT with input: so many late replies of the task's ledger
-                           * were looked at; where there are more it is refused */
+    bool abandon;            /* CANCEL: what was done stays done */
+    bool by_hand;            /* UNDO, CANCEL: what does not declare its undo is undone by hand */
+    uint32_t step;           /* SETTLE; RESUBMIT with input: 0: the only one in error */
+    struct rv_str input;     /* RESUBMIT: another one; absent: the same */
+    bool assume_not_done;    /* RESUBMIT with input */
+    bool undo_first;         /* RESUBMIT with input */
+    enum rv_finding finding; /* SETTLE */
+    struct rv_str output;    /* SETTLE; absent: none was given */
+    uint32_t late_seen;      /* SETTLE, RESUBMIT, UNDO: so many late replies of the task's ledger
+                              * were looked at; where there are more it is refused */
     const struct rv_task *after; /* out */
 };
 
@@ -278,6 +280,8 @@ struct rv_call_explain {
     size_t attempts_count;
     struct rv_alert *alerts; /* open */
     size_t alerts_count;
+    struct rv_cure *cures; /* of a task in error */
+    size_t cures_count;
 };
 
 /* What is not set stays as it is. */
@@ -379,6 +383,7 @@ struct rv_call_bulk {
     enum rv_command_kind verb; /* BEGIN: one of those that rv_bulk_verb_text knows */
     bool abandon;              /* ... CANCEL */
     uint32_t rate;             /* ... tasks a second */
+    uint32_t late_seen;        /* ... late replies of each task that may be passed over */
     struct rv_word word;       /* but for `at` */
     struct rv_selection row;   /* out: as it is now */
 };

@@ -185,6 +185,15 @@ static enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *
     return err;
 }
 
+static enum rv_err explain_cures(struct rv_scheduler *s, struct rv_call_explain *out,
+                                 struct rv_arena *arena, const struct workflow_entry *entry)
+{
+    out->cures = RV_NEW_ARRAY(arena, struct rv_cure, RV_CURES_MAX);
+    if (out->cures == NULL)
+        return RV_ERR_MEMORY;
+    return cures_find(s, arena, out->found, entry, NULL, out->cures, &out->cures_count);
+}
+
 enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_explain *out = &p->call->u.explain;
@@ -202,6 +211,8 @@ enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
         err = explain_steps(s, out, arena, entry);
     if (err == RV_OK)
         err = explain_past(s, out, arena);
+    if (err == RV_OK)
+        err = explain_cures(s, out, arena, entry);
     explain_task(s, out);
     return err;
 }

@@ -4,14 +4,15 @@
 #include "base/limits.h"
 #include "base/time.h"
 
-/* Who passes over what a step's agent may have said, or asks for something else, has seen what the
- * ledger has of the task (RULES 3). */
-static enum rv_err late_unseen(struct rv_scheduler *s, struct rv_call *call, bool *ret_unseen)
+/* An operator who settles, resubmits or undoes has seen the late replies of the task (RULES 3).
+ * *ret_message: why not, absent when they were seen. */
+static enum rv_err late_unseen(struct rv_scheduler *s, const struct rv_call_operate *operate,
+                               struct rv_str *ret_message)
 {
-    const struct rv_call_operate *operate = &call->u.operate;
-    bool edits = operate->verb == RV_COMMAND_RESUBMIT && operate->input.at != NULL;
-    *ret_unseen = false;
-    if ((operate->verb != RV_COMMAND_SKIP && !edits) || operate->late_seen >= RV_PAGE_ROWS_MAX)
+    bool asks = operate->verb == RV_COMMAND_SETTLE || operate->verb == RV_COMMAND_RESUBMIT ||
+                operate->verb == RV_COMMAND_UNDO;
+    *ret_message = RV_STR_NONE;
+    if (!asks || operate->late_seen >= RV_PAGE_ROWS_MAX)
         return RV_OK;
     size_t limit = (size_t)operate->late_seen + 1, count = 0;
     struct rv_late_reply *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_late_reply, limit);
@@ -19,15 +20,12 @@ static enum rv_err late_unseen(struct rv_scheduler *s, struct rv_call *call, boo
         return RV_ERR_MEMORY;
     enum rv_err err = s->store->ops->list_late_replies(
         s->store, s->batch.arena, (struct rv_step_id){operate->task, 0}, 0, limit, rows, &count);
-    *ret_unseen = err == RV_OK && count > operate->late_seen;
-    if (!*ret_unseen)
-        return err;
-    call->err = RV_ERR_REFUSED;
-    call->message = RV_STR(
-        "the task has late replies that were not looked at: see them (reeve show "
-        "TASK --all, GET /v1/tasks/{task}/late-replies), then say how many you have "
-        "seen (--late-seen N, \"lateSeen\": N)");
-    return RV_OK;
+    if (err == RV_OK && count > operate->late_seen)
+        *ret_message = RV_STR(
+            "the task has late replies that were not looked at: see them (reeve show "
+            "TASK --all, GET /v1/tasks/{task}/late-replies), then say how many you have "
+            "seen (--late-seen N, \"lateSeen\": N)");
+    return err;
 }
 
 static struct rv_command command_of(const struct rv_call_operate *operate, uint64_t seed)
@@ -39,8 +37,9 @@ static struct rv_command command_of(const struct rv_call_operate *operate, uint6
     command.u.operate.input = operate->input;
     command.u.operate.assume_not_done = operate->assume_not_done;
     command.u.operate.undo_first = operate->undo_first;
+    command.u.operate.by_hand = operate->by_hand;
+    command.u.operate.finding = operate->finding;
     command.u.operate.output = operate->output;
-    command.u.operate.done = operate->done;
     return command;
 }
 
@@ -48,8 +47,15 @@ enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *o
                          uint64_t seed, struct work *work, struct rv_plan **ret_plan)
 {
     struct rv_command command = command_of(operate, seed);
-    *ret_plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
-    return *ret_plan != NULL ? work_decide(s, work, &command, *ret_plan) : RV_ERR_MEMORY;
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
+    *ret_plan = plan;
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = late_unseen(s, operate, &plan->message);
+    if (err != RV_OK)
+        return err;
+    plan->err = RV_ERR_REFUSED;
+    return plan->message.at == NULL ? work_decide(s, work, &command, plan) : RV_OK;
 }
 
 enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
@@ -70,17 +76,15 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         return RV_OK;
     }
     p->works[0] = work;
-    bool unseen = false;
-    err = late_unseen(s, call, &unseen);
-    if (err != RV_OK || unseen)
-        return err;
     struct rv_plan *plan;
     err = operate_work(s, operate, call->seed, work, &plan);
     if (err != RV_OK)
         return err;
     call->err = plan->err;
     call->message = rv_arena_str(&call->arena, plan->message);
-    return RV_OK;
+    bool parked = work->task->state == RV_TASK_ERROR;
+    return call->err == RV_ERR_REFUSED && parked ? cures_add(s, &call->arena, work, &call->message)
+                                                 : RV_OK;
 }
 
 void operate_act(struct rv_scheduler *s, struct pending *p)

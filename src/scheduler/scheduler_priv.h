@@ -464,6 +464,14 @@ RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
 void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
+/* cures.c: what leads a task in error on, by its rows as `work` has them (NULL: as stored). */
+RV_CHECK enum rv_err cures_find(struct rv_scheduler *s, struct rv_arena *arena,
+                                const struct rv_task *task, const struct workflow_entry *entry,
+                                const struct work *work,
+                                struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count);
+/* Adds them to a refusal. */
+RV_CHECK enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena,
+                               const struct work *work, struct rv_str *message);
 enum rv_err query_no_task(struct pending *p);
 /* The ages that are asked for become bounds of the filter. */
 void filter_age(const struct rv_scheduler *s, struct rv_call_list *list);

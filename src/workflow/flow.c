@@ -534,6 +534,7 @@ enum rv_err rv_flow_go_on(struct rv_flow_env *env, struct rv_str frames,
         return flow_run(&flow, err);
     switch (stand) {
     case RV_STAND_CALL:
+    case RV_STAND_FAILED:
         err = RV_ERR_CORRUPT;
         break;
     case RV_STAND_WAIT:
@@ -574,6 +575,22 @@ enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str frames, stru
         flow.next = RV_NEXT_FINISH;
         err = take_payload(&flow, output, "The agent's output is over a limit");
     }
+    return flow_run(&flow, err);
+}
+
+enum rv_err rv_flow_settle(struct rv_flow_env *env, struct rv_str frames, struct rv_str output,
+                           struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    enum rv_stand stand;
+    flow_init(&flow, env, ret_stop);
+    enum rv_err err = rv_frames_read(&flow, frames, &stand);
+    if (err == RV_OK && stand != RV_STAND_FAILED)
+        err = RV_ERR_CORRUPT;
+    if (err == RV_OK)
+        err = take_payload(&flow, output, "The output is over a limit");
+    if (err == RV_OK)
+        err = flow.node == 0 ? done(&flow) : follow(&flow, &rv_flow_node(&flow, flow.node)->then);
     return flow_run(&flow, err);
 }
 

@@ -47,7 +47,8 @@ struct rv_flow_stop {
     struct rv_str iteration;  /* path of loop indexes, "" outside of loops */
     uint32_t visit;           /* CALL: from 1; a new visit is a new step */
     uint32_t reopen;          /* CALL: the uncompleted step whose identity this is; 0: new */
-    struct rv_str frames;     /* CALL, WAIT, BUDGET: to record and hand back */
+    struct rv_str frames;     /* to record and hand back; RAISED: to rv_flow_settle alone, perhaps
+                               * absent */
     struct rv_str data;       /* CALL: the DSL task's transformed input; to record and hand back */
     struct rv_str agent;      /* CALL */
     struct rv_str input;      /* CALL: what the agent gets: `with`, evaluated; {} when absent */
@@ -81,6 +82,10 @@ RV_CHECK enum rv_err rv_flow_go_on(struct rv_flow_env *env, struct rv_str frames
 RV_CHECK enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str frames,
                                       struct rv_str data, struct rv_str output,
                                       struct rv_flow_stop *ret_stop);
+/* The node that raised an error has this output all the same, as an operator says: neither its
+ * `output.as` nor its `export.as` is computed. */
+RV_CHECK enum rv_err rv_flow_settle(struct rv_flow_env *env, struct rv_str frames,
+                                    struct rv_str output, struct rv_flow_stop *ret_stop);
 /* The call at which it stopped raises `error` (an object; type, status, title and instance are
  * filled in where absent). `number` is the step's, so that a DSL retry can reopen it. */
 RV_CHECK enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_t number,

@@ -43,7 +43,8 @@ enum rv_stand {
     RV_STAND_CALL,  /* at a call, its reply is awaited */
     RV_STAND_WAIT,  /* at a wait */
     RV_STAND_RETRY, /* at a try, before its body begins again */
-    RV_STAND_ENTER  /* before a node, out of budget */
+    RV_STAND_ENTER, /* before a node, out of budget */
+    RV_STAND_FAILED /* at a node that raised an error which nobody took */
 };
 
 enum rv_next { RV_NEXT_ENTER, RV_NEXT_FINISH, RV_NEXT_LEAVE, RV_NEXT_RAISE, RV_NEXT_STOP };
@@ -74,6 +75,7 @@ struct rv_flow {
     struct rv_pairs abandoned; /* left for good */
     struct rv_payload error;   /* on its way up */
     uint32_t error_node;       /* where it came from */
+    struct rv_record *raised;  /* what was open when it was raised */
     bool fatal;                /* no catch takes it */
     bool timed_out;            /* it is that of a scope whose time is over */
     struct rv_pairs pending;   /* uncompleted steps of what the error has left so far */

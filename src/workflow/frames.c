@@ -15,7 +15,9 @@
 enum { FRAMES_DEPTH_MAX = RV_JSON_DEPTH_MAX + 4, CHAIN_MAX = RV_SCOPE_DEPTH_MAX + 2 };
 
 static const char *const stand_texts[] = {
-    [RV_STAND_CALL] = "c", [RV_STAND_WAIT] = "w", [RV_STAND_RETRY] = "r", [RV_STAND_ENTER] = "e"};
+    [RV_STAND_CALL] = "c",  [RV_STAND_WAIT] = "w",   [RV_STAND_RETRY] = "r",
+    [RV_STAND_ENTER] = "e", [RV_STAND_FAILED] = "f",
+};
 
 /* What of a record is looked at later, given the node next inside of it (0: none is open). */
 static bool needs_input(const struct rv_flow *flow, const struct rv_record *record, uint32_t inner)
@@ -274,14 +276,16 @@ static enum rv_err open_chain(struct rv_flow *flow, enum rv_stand stand)
 static enum rv_err read_stand(struct rv_flow *flow, const struct rv_json *frames,
                               enum rv_stand *ret_stand)
 {
-    int64_t number;
+    int64_t number = 0;
     const struct rv_json *node = rv_json_get(frames, RV_STR("n"));
     const struct rv_json *mode = rv_json_get(frames, RV_STR("m"));
-    if (node == NULL || !read_int(node, flow->definition->count, &number))
+    struct rv_str text = mode != NULL ? rv_json_str(mode) : RV_STR("c");
+    bool failed = rv_str_is(text, "f"); /* perhaps the workflow itself, node 0 */
+    if (node == NULL || !rv_json_int(node, &number) || number < (failed ? 0 : 1) ||
+        number > flow->definition->count)
         return RV_ERR_CORRUPT;
     flow->node = (uint32_t)number;
     enum rv_node_kind kind = rv_flow_node(flow, flow->node)->kind;
-    struct rv_str text = mode != NULL ? rv_json_str(mode) : RV_STR("c");
     const struct rv_json *value = rv_json_get(frames, RV_STR("p"));
     if (value != NULL)
         flow->value = (struct rv_payload){.tree = *value, .has_tree = true};
@@ -298,6 +302,9 @@ static enum rv_err read_stand(struct rv_flow *flow, const struct rv_json *frames
     } else if (rv_str_is(text, "e")) {
         *ret_stand = RV_STAND_ENTER;
         good = value != NULL;
+    } else if (failed) {
+        *ret_stand = RV_STAND_FAILED;
+        good = value == NULL;
     }
     return good ? RV_OK : RV_ERR_CORRUPT;
 }

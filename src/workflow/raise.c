@@ -63,6 +63,7 @@ static enum rv_err raise(struct rv_flow *flow, uint32_t node, const struct probl
         return err;
     flow->error = rv_payload_of(text);
     flow->error_node = node;
+    flow->raised = flow->top;
     flow->timed_out = false;
     flow->next = RV_NEXT_RAISE;
     flow->raw_output = flow->output = (struct rv_payload){0};
@@ -327,6 +328,29 @@ static enum rv_err offer(struct rv_flow *flow, bool *ret_taken)
     return *ret_taken ? begin_catch(flow) : RV_OK;
 }
 
+/* Where control stands at the node that raised, so that an operator can say what its output is.
+ * What was under way around it is left for good: no scope keeps it. None where the frames would be
+ * over their limit. */
+static enum rv_err failed_frames(struct rv_flow *flow)
+{
+    struct rv_record *at = flow->raised;
+    while (at != NULL && at->node != flow->error_node)
+        at = at->outer;
+    flow->top = at != NULL ? at : flow->raised;
+    if (flow->top == NULL)
+        return RV_OK;
+    flow->node = flow->top->node;
+    if (!rv_payload_given(&flow->top->raw))
+        flow->top->raw = rv_payload_of(RV_STR("null"));
+    if (!rv_payload_given(&flow->top->input))
+        flow->top->input = flow->top->raw;
+    enum rv_err err = rv_frames_write(flow, RV_STAND_FAILED, NULL, &flow->stop->frames);
+    if (flow->text.failed != RV_ERR_LIMIT)
+        return err;
+    flow->stop->frames = RV_STR_NONE;
+    return RV_OK;
+}
+
 static enum rv_err raise_out(struct rv_flow *flow)
 {
     /* Whatever a stop that did not come about has left behind goes. */
@@ -340,7 +364,9 @@ static enum rv_err raise_out(struct rv_flow *flow)
     };
     flow->next = RV_NEXT_STOP;
     enum rv_err err = rv_flow_keep(flow, &flow->abandoned, &flow->pending);
-    return err == RV_OK ? rv_flow_payload_text(flow, &flow->error, &flow->stop->error) : err;
+    if (err == RV_OK)
+        err = rv_flow_payload_text(flow, &flow->error, &flow->stop->error);
+    return err == RV_OK ? failed_frames(flow) : err;
 }
 
 enum rv_err rv_flow_carry(struct rv_flow *flow)

@@ -273,7 +273,11 @@ bare=${bare%%$'\n'*}
 run cancel "$bare" --abandon
 gives "cancel --abandon without its reason" 2 '--reason TEXT is missing'
 run undo "$bare" --reason 'a test'
-gives "an undo that cannot begin says so" 0 "$bare error*It has stopped*why: reeve show $bare"
+gives "an undo that cannot get through is refused, with what leads on" 4 "reeve undo $bare --by-hand"
+run undo "$bare" --by-hand --reason 'a test'
+gives "undo --by-hand stops where it needs hands" 0 "$bare error*It has stopped*why: reeve show $bare"
+run show "$bare"
+gives "show names the settlement" 0 "reeve settle $bare 1 --undone"
 run show "$bare"
 gives "show: what is left when an undo is parked" 0 "reeve cancel $bare --abandon --reason TEXT"
 run cancel "$bare" --abandon --reason 'done by hand'

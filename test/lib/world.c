@@ -467,6 +467,7 @@ enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_
     call->u.operate.verb = verb;
     call->u.operate.task = task;
     call->u.operate.by = RV_STR("operator");
+    call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
     assert_true(world_run(w, call));
     return call->err;
 }

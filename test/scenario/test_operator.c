@@ -1,5 +1,5 @@
-/* What an operator may do beside resubmitting, undoing and cancelling: suspend and resume, skip a
- * step, resubmit with another input (RULES 6, 7). */
+/* What an operator may do beside resubmitting, undoing and cancelling: suspend and resume, settle
+ * a step, resubmit with another input (RULES 6, 7). */
 #include "../lib/world.h"
 #include "base/time.h"
 #include "order.h"
@@ -78,13 +78,13 @@ static struct rv_call *asked(struct world *w, enum rv_command_kind verb, struct 
     return call;
 }
 
-static enum rv_err skip_with(struct world *w, struct rv_task_id task, uint32_t step,
-                             const char *output, bool done, uint32_t late_seen)
+static enum rv_err settle_with(struct world *w, struct rv_task_id task, uint32_t step,
+                               enum rv_finding finding, const char *output, uint32_t late_seen)
 {
-    struct rv_call *call = asked(w, RV_COMMAND_SKIP, task);
+    struct rv_call *call = asked(w, RV_COMMAND_SETTLE, task);
     call->u.operate.step = step;
+    call->u.operate.finding = finding;
     call->u.operate.output = rv_str_of(output);
-    call->u.operate.done = done;
     call->u.operate.late_seen = late_seen;
     assert_true(world_run(w, call));
     return call->err;
@@ -93,7 +93,7 @@ static enum rv_err skip_with(struct world *w, struct rv_task_id task, uint32_t s
 static enum rv_err pass_over(struct world *w, struct rv_task_id task, uint32_t step,
                              const char *output)
 {
-    return skip_with(w, task, step, output, false, 0);
+    return settle_with(w, task, step, RV_FINDING_DONE, output, 0);
 }
 
 enum word { NOTHING_SAID, NOT_DONE, UNDO_FIRST };
@@ -244,7 +244,7 @@ static void an_undo_waits_for_the_resume(void **state)
 
 /* ---- skip ---- */
 
-static void a_skipped_step_has_the_given_output(void **state)
+static void a_settled_step_has_the_given_output(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
@@ -260,7 +260,7 @@ static void a_skipped_step_has_the_given_output(void **state)
     assert_int_equal(world_task(w, task)->undo_head, 2);
 }
 
-static void a_parked_step_is_skipped_and_its_effect_undone_by_its_key(void **state)
+static void a_parked_step_is_settled_and_its_effect_undone(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
@@ -272,7 +272,7 @@ static void a_parked_step_is_skipped_and_its_effect_undone_by_its_key(void **sta
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     struct rv_request undo = world_take(w, "one", "i1");
-    assert_non_null(strstr(undo.input.at, "\"outcome\":\"unknown\""));
+    assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
     assert_int_equal(world_done(w, undo, "{}"), 200);
     assert_state(w, task, "compensated");
     assert_true(world_step(w, task, 1)->undone);
@@ -284,14 +284,14 @@ static void a_step_done_by_hand_is_undone_as_completed(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    assert_int_equal(skip_with(w, task, 1, "7", true, 0), RV_OK);
+    assert_int_equal(settle_with(w, task, 1, RV_FINDING_DONE, "7", 0), RV_OK);
     assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     struct rv_request undo = world_take(w, "one", "i1");
     assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
 }
 
-static void a_step_at_work_is_not_skipped(void **state)
+static void a_step_at_work_is_not_settled(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
@@ -305,7 +305,7 @@ static void a_step_at_work_is_not_skipped(void **state)
     assert_int_equal(pass_over(w, task, 2, "7"), RV_ERR_REFUSED);
 }
 
-static void a_wait_is_not_skipped(void **state)
+static void a_wait_is_not_settled(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "waiting", "{}");
@@ -314,7 +314,7 @@ static void a_wait_is_not_skipped(void **state)
 
 /* What the agent said too late is looked at before its step is passed over; what it says later is
  * kept and changes nothing. */
-static void the_ledger_is_seen_before_a_skip(void **state)
+static void the_ledger_is_seen_before_a_settlement(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
@@ -324,7 +324,7 @@ static void the_ledger_is_seen_before_a_skip(void **state)
     assert_int_equal(world_done(w, request, "{\"late\":1}"), 410);
     assert_int_equal(pass_over(w, task, 1, "7"), RV_ERR_REFUSED);
     assert_state(w, task, "error");
-    assert_int_equal(skip_with(w, task, 1, "{\"late\":1}", false, 1), RV_OK);
+    assert_int_equal(settle_with(w, task, 1, RV_FINDING_DONE, "{\"late\":1}", 1), RV_OK);
     assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
     assert_int_equal(world_done(w, request, "{\"later\":1}"), 410);
     assert_step_text(w, task, 1, "{\"late\":1}");
@@ -332,7 +332,7 @@ static void the_ledger_is_seen_before_a_skip(void **state)
 }
 
 /* A compensation that cannot be done is passed over: somebody undid it by hand. */
-static void a_compensation_is_skipped(void **state)
+static void a_compensation_is_settled(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
@@ -590,7 +590,7 @@ static void a_step_cut_short_by_a_scope_is_resubmitted(void **state)
     assert_state(w, task, "processed");
 }
 
-static void a_skip_and_another_input_have_time_again_too(void **state)
+static void a_settlement_and_another_input_have_time_again_too(void **state)
 {
     struct world *w = *state;
     for (int edit = 0; edit < 2; edit++) {
@@ -725,13 +725,13 @@ int main(void)
         SCENARIO(open_attempts_expire_while_suspended),
         SCENARIO(timers_that_fall_due_run_at_resume),
         SCENARIO(an_undo_waits_for_the_resume),
-        SCENARIO(a_skipped_step_has_the_given_output),
-        SCENARIO(a_parked_step_is_skipped_and_its_effect_undone_by_its_key),
+        SCENARIO(a_settled_step_has_the_given_output),
+        SCENARIO(a_parked_step_is_settled_and_its_effect_undone),
         SCENARIO(a_step_done_by_hand_is_undone_as_completed),
-        SCENARIO(a_step_at_work_is_not_skipped),
-        SCENARIO(a_wait_is_not_skipped),
-        SCENARIO(the_ledger_is_seen_before_a_skip),
-        SCENARIO(a_compensation_is_skipped),
+        SCENARIO(a_step_at_work_is_not_settled),
+        SCENARIO(a_wait_is_not_settled),
+        SCENARIO(the_ledger_is_seen_before_a_settlement),
+        SCENARIO(a_compensation_is_settled),
         SCENARIO(another_input_has_another_key),
         SCENARIO(an_unknown_outcome_refuses_another_input),
         SCENARIO(a_wrong_assumption_is_undone_all_the_same),
@@ -744,7 +744,7 @@ int main(void)
         SCENARIO(what_cannot_be_undone_is_not_undone_first),
         SCENARIO(a_resubmission_does_not_meet_the_passed_deadline),
         SCENARIO(a_step_cut_short_by_a_scope_is_resubmitted),
-        SCENARIO(a_skip_and_another_input_have_time_again_too),
+        SCENARIO(a_settlement_and_another_input_have_time_again_too),
         SCENARIO(it_is_explained_why_no_agent_takes_a_step),
         SCENARIO(it_is_explained_that_an_operator_holds_the_agent_back),
         SCENARIO(it_is_explained_what_has_failed),

@@ -736,7 +736,13 @@ static void abandon_is_the_way_out_of_everything(void **state)
     for (int i = 0; i < 3; i++)
         expect_one(w, "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
-    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_OK);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_ERR_REFUSED);
+    struct rv_call *by_hand = world_call(w, RV_CALL_OPERATE);
+    by_hand->u.operate.verb = RV_COMMAND_CANCEL;
+    by_hand->u.operate.task = stuck;
+    by_hand->u.operate.by_hand = true;
+    assert_true(world_run(w, by_hand));
+    assert_int_equal(by_hand->err, RV_OK);
     assert_state(w, stuck, "error");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, stuck), RV_ERR_REFUSED);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);

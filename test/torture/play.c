@@ -364,14 +364,14 @@ static bool operates(struct play *p, const struct order *order)
         [ORDER_RESUBMIT] = RV_COMMAND_RESUBMIT, [ORDER_UNDO] = RV_COMMAND_UNDO,
         [ORDER_CANCEL] = RV_COMMAND_CANCEL,     [ORDER_ABANDON] = RV_COMMAND_CANCEL,
         [ORDER_SUSPEND] = RV_COMMAND_SUSPEND,   [ORDER_RESUME] = RV_COMMAND_RESUME,
-        [ORDER_SKIP] = RV_COMMAND_SKIP,
+        [ORDER_SETTLE] = RV_COMMAND_SETTLE,
     };
     if (p->tasks[order->task - 1].value == 0)
         return false;
-    const struct rv_task *skipped = NULL; /* looked at first: a call that is made is given */
-    if (order->kind == ORDER_SKIP) {
-        skipped = play_task(p, order->task - 1);
-        if (skipped == NULL)
+    const struct rv_task *settled = NULL; /* looked at first: a call that is made is given */
+    if (order->kind == ORDER_SETTLE) {
+        settled = play_task(p, order->task - 1);
+        if (settled == NULL)
             return false;
     }
     struct rv_call *call = world_call(&p->w, RV_CALL_OPERATE);
@@ -380,10 +380,10 @@ static bool operates(struct play *p, const struct order *order)
     call->u.operate.by = RV_STR("operator");
     call->u.operate.reason = RV_STR("because");
     call->u.operate.abandon = order->kind == ORDER_ABANDON;
-    if (skipped != NULL) {
-        call->u.operate.step = skipped->open_count > 0 ? skipped->open[0] : 1;
-        call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
-        call->u.operate.output = RV_STR("{\"skipped\":true}");
+    call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
+    if (settled != NULL) {
+        call->u.operate.step = settled->open_count > 0 ? settled->open[0] : 1;
+        call->u.operate.output = RV_STR("{\"settled\":true}");
     }
     bool answered = world_run(&p->w, call);
     EXPECT(answered, "an order was parked");
@@ -434,7 +434,7 @@ static bool order_carry_out(struct play *p, const struct order *order)
     case ORDER_ABANDON:
     case ORDER_SUSPEND:
     case ORDER_RESUME:
-    case ORDER_SKIP:
+    case ORDER_SETTLE:
         return operates(p, order);
     case ORDER_ACK:
         return acknowledges(p);

@@ -40,7 +40,7 @@ enum order_kind {
     ORDER_ABANDON,
     ORDER_SUSPEND,
     ORDER_RESUME,
-    ORDER_SKIP,    /* the step at which the task stands */
+    ORDER_SETTLE,  /* the step at which the task stands */
     ORDER_ACK,     /* every open alert */
     ORDER_RESTART, /* kill -9 and a start 100 ms later */
     ORDER_DRAIN,   /* a clean stop and a start */

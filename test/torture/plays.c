@@ -144,12 +144,12 @@ static const struct script abandoned = {
     .orders = {{ORDER_ABANDON, 1, "/charge"}},
 };
 
-static const struct script suspended_and_skipped = {
+static const struct script suspended_and_settled = {
     .workflows = {ORDER, STUCK},
     .tasks = {{"order", NULL, "processed"}, {"stuck", NULL, "processed"}},
     .rules = {{"reserve", 1, 1, DEED_SILENT, 1}, {"second", 2, 1, DEED_FAIL, 0}},
     .orders = {{ORDER_SUSPEND, 1, "/reserve"},
-               {ORDER_SKIP, 2, "error"},
+               {ORDER_SETTLE, 2, "error"},
                {ORDER_ABSENT, 0, NULL},
                {ORDER_RESUME, 1, NULL}},
 };
@@ -262,7 +262,7 @@ const struct scenario scenarios_plays[] = {
     PLAY_ALL(stuck_and_resubmitted),
     PLAY_ALL(cancelled),
     PLAY(abandoned),
-    PLAY_ALL(suspended_and_skipped),
+    PLAY_ALL(suspended_and_settled),
     PLAY(undone_by_operator),
     PLAY_ALL(restarted),
     PLAY(stopped_cleanly),

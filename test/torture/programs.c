@@ -140,8 +140,8 @@ static const struct page pages[] = {
      "{\"steps\":[{\"step\":\"" TASK "-1\",\"reference\":\"/do/0/reserve\",\"state\":"
      "\"processing\",\"agent\":\"inventory\",\"attempt\":1,\"input\":{\"sku\":\"a\"}}]}"},
     {"/v1/tasks/" TASK "/late-replies", "{\"lateReplies\":[]}"},
-    {"/v1/tasks/" TASK "/skip", "{\"task\":\"" TASK "\",\"state\":\"processing\","
-                                "\"suspendedAt\":\"2026-11-21T01:30:00.000Z\"}"},
+    {"/v1/tasks/" TASK "/settle", "{\"task\":\"" TASK "\",\"state\":\"processing\","
+                                  "\"suspendedAt\":\"2026-11-21T01:30:00.000Z\"}"},
     {"/v1/tasks/" TASK "/cancel", "{\"task\":\"" TASK "\",\"state\":\"cancelled\"}"},
     {"/v1/tasks/" TASK,
      "{\"task\":\"" TASK "\",\"workflow\":\"shop/order:1.0.0\",\"state\":\"processing\","
@@ -329,7 +329,7 @@ static void run_commands_of_a_task(struct torture *t)
         {{"submit", "shop/order", "--input", "{\"sku\":\"a\"}", "--key", "k", NULL}},
         {{"show", TASK, "--json", NULL}},
         {{"cancel", TASK, "--reason", "because", NULL}},
-        {{"skip", TASK, "1", "--output", "{}", "--late-seen", "0", NULL}},
+        {{"settle", TASK, "1", "--done", "--late-seen", "0", NULL}},
     };
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
         command_run(t, &commands[i], 0);

@@ -228,12 +228,16 @@ static void all_commands(struct ground *g, const struct rv_task *task, const str
     }
     for (int kind = RV_COMMAND_RESUBMIT; kind <= RV_COMMAND_PARK; kind++) {
         struct rv_command c = {.kind = (enum rv_command_kind)kind};
-        if (kind == RV_COMMAND_SKIP) {
+        if (kind == RV_COMMAND_SETTLE) {
             c.step = number;
-            c.u.operate.output = RV_STR("{\"given\":true}");
-            check(g, task, step, under, count, c);
-            c.u.operate.done = true;
+            for (int said = 0; said < 6; said++) {
+                c.u.operate.finding = (enum rv_finding)(said % 3);
+                c.u.operate.output = said < 3 ? RV_STR_NONE : RV_STR("{\"given\":true}");
+                check(g, task, step, under, count, c);
+            }
         }
+        check(g, task, step, under, count, c);
+        c.u.operate.by_hand = true;
         check(g, task, step, under, count, c);
     }
     for (int word = 0; word < 3; word++) {

@@ -1,0 +1,151 @@
+/* A cure is found by deciding its command on the rows as they stand, and throwing the plan away:
+ * what a message names is accepted, because the same function says so. Only parked tasks are asked
+ * about, so it need not be fast. */
+#include "core/cure.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *text, *command, *effect;
+} cures[] = {
+#define RV_CURE(name, text, command, effect) {text, command, effect},
+#include "core/tbl/cure.def"
+#undef RV_CURE
+};
+
+const char *rv_cure_text(enum rv_cure_kind kind)
+{
+    return (unsigned)kind < RV_CURE_KIND_COUNT ? cures[kind].text : "?";
+}
+
+const char *rv_cure_effect(enum rv_cure_kind kind)
+{
+    return (unsigned)kind < RV_CURE_KIND_COUNT ? cures[kind].effect : "?";
+}
+
+struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
+                           char text[static RV_CURE_LINE_BYTES])
+{
+    char id[RV_ID_TEXT_BYTES], step[16] = "";
+    const char *command = cures[cure->kind].command;
+    const char *rest = strstr(command, "TASK") + strlen("TASK");
+    int verb = (int)(rest - command) - (int)strlen("TASK");
+    rv_task_text(task, id);
+    if (cure->step != 0) {
+        snprintf(step, sizeof step, " %u", cure->step);
+        rest += strlen(" STEP");
+    }
+    int len = snprintf(text, RV_CURE_LINE_BYTES, "reeve %.*s%s%s%s", verb, command, id, step, rest);
+    rv_assert(len > 0 && len < RV_CURE_LINE_BYTES);
+    return (struct rv_str){text, (size_t)len};
+}
+
+struct rv_command rv_cure_command(const struct rv_cure *cure)
+{
+    struct rv_command command = {.kind = RV_COMMAND_SETTLE, .step = cure->step};
+    switch (cure->kind) {
+    case RV_CURE_RESUBMIT:
+        command.kind = RV_COMMAND_RESUBMIT;
+        break;
+    case RV_CURE_PAST:
+        command.u.operate.finding = RV_FINDING_DONE;
+        command.u.operate.output = RV_STR("null");
+        break;
+    case RV_CURE_UNDONE:
+        command.u.operate.finding = RV_FINDING_UNDONE;
+        break;
+    case RV_CURE_NOTHING:
+        command.u.operate.finding = RV_FINDING_NOTHING;
+        break;
+    case RV_CURE_UNDO_BY_HAND:
+        command.u.operate.by_hand = true;
+        command.kind = RV_COMMAND_UNDO;
+        break;
+    case RV_CURE_UNDO:
+        command.kind = RV_COMMAND_UNDO;
+        break;
+    case RV_CURE_ABANDON:
+        command.kind = RV_COMMAND_CANCEL;
+        command.u.operate.abandon = true;
+        break;
+    case RV_CURE_KIND_COUNT:
+        rv_assert(false);
+    }
+    return command;
+}
+
+static bool of_step(enum rv_cure_kind kind)
+{
+    return kind == RV_CURE_PAST || kind == RV_CURE_UNDONE || kind == RV_CURE_NOTHING;
+}
+
+/* The steps that may be settled: where the task stands, and the one that is being undone. */
+static size_t steps_of(const struct rv_view *view, uint32_t numbers[static RV_OPEN_STEPS_MAX + 1])
+{
+    const struct rv_task *task = view->task;
+    size_t count = 0;
+    uint32_t undone = task->direction == RV_UNDO && task->open_count == 0 ? task->undo_head : 0;
+    for (uint32_t i = 0; i < task->open_count; i++)
+        numbers[count++] = task->open[i];
+    for (size_t i = 0; i < view->steps_count; i++)
+        if (task->open_count > 0 && view->steps[i]->number == task->open[0])
+            undone = view->steps[i]->undoes;
+    if (undone != 0)
+        numbers[count++] = undone;
+    return count;
+}
+
+struct search {
+    const struct rv_view *view;
+    int64_t now;
+    struct rv_arena *arena;
+    struct rv_plan *plan;
+    struct rv_cure *found;
+    size_t count;
+    bool undo; /* the task can be undone without anybody's hands */
+};
+
+static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint32_t step)
+{
+    struct rv_cure cure = {kind, step};
+    struct rv_command command = rv_cure_command(&cure);
+    command.now = command.arrived_at = search->now;
+    enum rv_verdict verdict = rv_decide(search->view, &command, search->arena, search->plan);
+    if (verdict == RV_NEED_STEP || verdict == RV_NO_ROOM)
+        return verdict;
+    if (verdict != RV_DECIDED || search->plan->err != RV_OK)
+        return RV_DECIDED;
+    search->undo = search->undo || kind == RV_CURE_UNDO;
+    if (kind != RV_CURE_UNDO_BY_HAND || !search->undo)
+        search->found[search->count++] = cure;
+    return RV_DECIDED;
+}
+
+enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_arena *arena,
+                         struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count,
+                         uint32_t *ret_wanted)
+{
+    uint32_t numbers[RV_OPEN_STEPS_MAX + 1];
+    *ret_count = 0;
+    if (view->task->state != RV_TASK_ERROR)
+        return RV_DECIDED;
+    size_t steps = steps_of(view, numbers);
+    struct search search = {.view = view,
+                            .now = now,
+                            .arena = arena,
+                            .plan = RV_ROOM(arena, struct rv_plan, 1),
+                            .found = ret_cures};
+    enum rv_verdict verdict = search.plan != NULL ? RV_DECIDED : RV_NO_ROOM;
+    for (int kind = 0; verdict == RV_DECIDED && kind < RV_CURE_KIND_COUNT; kind++) {
+        size_t times = of_step((enum rv_cure_kind)kind) ? steps : 1;
+        for (size_t i = 0; verdict == RV_DECIDED && i < times; i++)
+            verdict = offer(&search, (enum rv_cure_kind)kind,
+                            of_step((enum rv_cure_kind)kind) ? numbers[i] : 0);
+    }
+    *ret_count = search.count;
+    if (verdict == RV_NEED_STEP)
+        *ret_wanted = search.plan->wanted;
+    return verdict;
+}

@@ -1,0 +1,40 @@
+/* cure.h - the commands that lead a task on from where it is parked. */
+#ifndef RV_CORE_CURE_H
+#define RV_CORE_CURE_H
+
+#include "core/decide.h"
+
+/* Alerts, explanations and refusals of commands name no others: a cure is named exactly when
+ * rv_decide takes its command on the same rows. */
+enum rv_cure_kind {
+#define RV_CURE(name, text, command, effect) RV_CURE_##name,
+#include "core/tbl/cure.def"
+#undef RV_CURE
+    RV_CURE_KIND_COUNT
+};
+
+struct rv_cure {
+    enum rv_cure_kind kind;
+    uint32_t step; /* 0: the task as a whole */
+};
+
+/* One of the task's for each kind, and those of a step for each at which it stands, and for the one
+ * that is being undone. */
+enum { RV_CURE_LINE_BYTES = 96 };
+enum { RV_CURES_MAX = RV_CURE_KIND_COUNT + 3 * (RV_OPEN_STEPS_MAX + 1) };
+
+const char *rv_cure_text(enum rv_cure_kind kind);
+const char *rv_cure_effect(enum rv_cure_kind kind);
+/* "reeve settle 06DWX3T9H2K4Q 3 --undone". */
+struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
+                           char text[static RV_CURE_LINE_BYTES]);
+/* The command that a person gives, but for who, when and why. */
+struct rv_command rv_cure_command(const struct rv_cure *cure);
+
+/* What leads the task of the view on; of one that is not in error, nothing. DECIDED: `ret_cures`
+ * and *ret_count are filled; NEED_STEP: load the step *ret_wanted and ask again; NO_ROOM. */
+enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_arena *arena,
+                         struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count,
+                         uint32_t *ret_wanted);
+
+#endif

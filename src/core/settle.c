@@ -1,0 +1,229 @@
+/* What a person found out about a step, outside of Reeve, and how the task goes on with it.
+ *
+ * DONE, or any finding with an output: control continues behind the step with that output. UNDONE
+ * and NOTHING of a forward step without an output leave the task parked: nothing of the step is
+ * left, an undo passes it, and a resubmission sends it again. Of a step that is being undone they
+ * end its undo. */
+#include "core/plan_priv.h"
+
+#include "base/time.h"
+
+/* What of the step is on record, for whoever reads the row. */
+static enum rv_verdict finding_note(struct draft *d, struct rv_step *step)
+{
+    static const char *const titles[] = {
+        [RV_FINDING_DONE] = "An operator found out that the step is done",
+        [RV_FINDING_UNDONE] = "An operator found out that the step is undone",
+        [RV_FINDING_NOTHING] = "An operator found out that the step did nothing",
+    };
+    draft_error(step, error_of_operator(d, "settled", titles[d->command->u.operate.finding]));
+    return step->error.at != NULL ? RV_DECIDED : RV_NO_ROOM;
+}
+
+static void finding_take(const struct draft *d, struct rv_step *step)
+{
+    switch (d->command->u.operate.finding) {
+    case RV_FINDING_DONE:
+        step->effect = RV_EFFECT_DONE;
+        step->undone = false;
+        break;
+    case RV_FINDING_UNDONE:
+        step->effect = RV_EFFECT_DONE;
+        step->undone = true;
+        break;
+    case RV_FINDING_NOTHING:
+        step->effect = RV_EFFECT_NONE;
+        step->undone = false;
+        break;
+    }
+}
+
+/* ---- the task goes on behind the step ---- */
+
+static enum rv_verdict settle_call(struct draft *d, struct rv_step *step,
+                                   struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow_env env;
+    RV_TRY(time_again(d, step));
+    finding_take(d, step);
+    if (step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE && !step->undone)
+        undo_chain(d, step);
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    return advance_error(rv_flow_complete(&env, step->frames, step->data, step->output, ret_stop));
+}
+
+static enum rv_verdict settle_inline(struct draft *d, const struct rv_step *step,
+                                     struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow_env env;
+    RV_TRY(advance_env(d, step->direction, step->undoes, &env));
+    return advance_error(rv_flow_settle(&env, step->frames, step->output, ret_stop));
+}
+
+static enum rv_verdict settle_past(struct draft *d, uint32_t number)
+{
+    struct rv_task *task = &d->plan->task;
+    struct rv_step *step;
+    struct rv_flow_stop stop;
+    RV_TRY(draft_step(d, number, &step));
+    if (task->state == RV_TASK_ERROR)
+        task_go_on(d);
+    else if (task->state == RV_TASK_PENDING)
+        draft_task_move(d, RV_TASK_PROCESSING);
+    d->plan->close_alerts = true;
+    step->output = d->command->u.operate.output;
+    if (step->output.at == NULL)
+        step->output = RV_STR("null");
+    RV_TRY(finding_note(d, step));
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    rv_step_move(&step->state, RV_STEP_SKIPPED);
+    draft_open_remove(d, number);
+    if (step->kind == RV_KIND_CALL)
+        RV_TRY(settle_call(d, step, &stop));
+    else
+        RV_TRY(settle_inline(d, step, &stop));
+    return advance(d, step->direction, step->undoes, step, &stop);
+}
+
+/* ---- the task stays where it is, or its undo goes on ---- */
+
+/* Parked on its way forward: it may be resubmitted or, now perhaps, undone. */
+static enum rv_verdict settle_parked(struct draft *d, uint32_t number)
+{
+    struct rv_step *step;
+    RV_TRY(draft_step(d, number, &step));
+    if (step->state != RV_STEP_ERROR) /* its task was parked for another cause */
+        rv_step_move(&step->state, RV_STEP_ERROR);
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    finding_take(d, step);
+    return finding_note(d, step);
+}
+
+/* The rest of its compensation is not needed. */
+static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
+{
+    struct rv_task *task = &d->plan->task;
+    struct rv_step *step, *other;
+    uint32_t open[RV_OPEN_STEPS_MAX];
+    uint32_t count = task->open_count;
+    memcpy(open, task->open, sizeof open);
+    for (uint32_t i = 0; i < count; i++) {
+        RV_TRY(draft_step(d, open[i], &other));
+        rv_step_move(&other->state, RV_STEP_CANCELLED);
+        other->ended_at = d->command->now;
+        other->wake_at = 0;
+        draft_open_remove(d, other->number);
+    }
+    RV_TRY(draft_step(d, number, &step));
+    if (task->undo_head == number)
+        task->undo_head = step->undo_prev;
+    step->undone = true;
+    if (step->effect != RV_EFFECT_NONE)
+        task->cancelling = false; /* there was something that may have had an effect */
+    RV_TRY(finding_note(d, step));
+    if (task->state == RV_TASK_ERROR)
+        task_go_on(d);
+    return undo_next(d);
+}
+
+/* ---- what may be said of which step ---- */
+
+/* That nothing is left of a step can be known when every attempt that ended unheard is over. */
+static enum rv_verdict refuse_unquiet(struct draft *d)
+{
+    char at[RV_INSTANT_TEXT_BYTES];
+    if (d->command->now >= d->plan->task.quiet_at)
+        return RV_DECIDED;
+    rv_instant_text(d->plan->task.quiet_at, at);
+    return refuse(d, rv_arena_printf(d->arena,
+                                     "an attempt that ended unheard may be at work until %s: look "
+                                     "again, and settle the step then",
+                                     at));
+}
+
+static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
+{
+    const struct rv_task *task = &d->plan->task;
+    enum rv_finding finding = d->command->u.operate.finding;
+    bool past = finding == RV_FINDING_DONE || d->command->u.operate.output.at != NULL;
+    if (rv_attempt_state_live(step->attempt_state))
+        return refuse(d, rv_arena_printf(d->arena,
+                                         "instance %.*s may be at work on attempt %u of the step: "
+                                         "suspend the task, and settle the step when it has ended",
+                                         RV_STR_FMT(step->instance), step->attempt));
+    if (step->kind != RV_KIND_CALL && step->state != RV_STEP_ERROR)
+        return refuse(d, RV_STR("the step has not failed, and no agent is asked for it"));
+    if (step->kind != RV_KIND_CALL && finding != RV_FINDING_DONE)
+        return refuse(d, RV_STR("the step does nothing outside: settle it as done, with the "
+                                "output with which the task goes on"));
+    if (past && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
+        RV_TRY(refuse_unquiet(d));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
+    if (past)
+        return settle_past(d, step->number);
+    if (step->direction == RV_UNDO)
+        return refuse(d, rv_arena_printf(d->arena,
+                                         "the step is a part of the undo of step %u: settle this "
+                                         "part as done, or step %u as a whole",
+                                         step->undoes, step->undoes));
+    if (task->state != RV_TASK_ERROR)
+        return refuse(d, RV_STR("the step waits to be handed out: with an output the task goes on "
+                                "behind it"));
+    if (step->effect == RV_EFFECT_NONE)
+        return refuse(d, RV_STR("nothing of the step is known to have happened"));
+    if (step->undone && finding == RV_FINDING_UNDONE)
+        return refuse(d, RV_STR("the step is settled as undone"));
+    RV_TRY(refuse_unquiet(d));
+    return d->plan->err == RV_OK ? settle_parked(d, step->number) : RV_DECIDED;
+}
+
+/* A step whose undo is under way or next: the head of the chain, when nothing is open, or the one
+ * that the open step undoes. */
+static enum rv_verdict undone_now(struct draft *d, uint32_t number, bool *ret_is)
+{
+    const struct rv_task *task = &d->plan->task;
+    bool under_way = task->direction == RV_UNDO &&
+                     (task->state == RV_TASK_ERROR || task->state == RV_TASK_COMPENSATING);
+    *ret_is = under_way && task->open_count == 0 && number != 0 && task->undo_head == number;
+    for (uint32_t i = 0; under_way && i < task->open_count; i++) {
+        const struct rv_step *step;
+        RV_TRY(draft_look(d, task->open[i], &step));
+        *ret_is = *ret_is || step->undoes == number;
+        if (rv_attempt_state_live(step->attempt_state) && step->undoes == number)
+            return refuse(d,
+                          rv_arena_printf(d->arena,
+                                          "instance %.*s may be at work on attempt %u of step "
+                                          "%u, which undoes it: suspend the task, and settle "
+                                          "the step when it has ended",
+                                          RV_STR_FMT(step->instance), step->attempt, step->number));
+    }
+    return RV_DECIDED;
+}
+
+enum rv_verdict operate_settle(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    uint32_t number = d->command->step;
+    const struct rv_step *step;
+    bool is;
+    if (!rv_task_state_open(task->state))
+        return refuse_state(d, "settled", "it has ended");
+    if (draft_open_has(d, number)) {
+        RV_TRY(draft_look(d, number, &step));
+        return settle_open(d, step);
+    }
+    RV_TRY(undone_now(d, number, &is));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
+    if (!is)
+        return refuse(d, RV_STR("the task does not stand at this step: `reeve show` says where it "
+                                "stands"));
+    if (d->command->u.operate.finding == RV_FINDING_DONE)
+        return refuse(d, RV_STR("the step is being undone: settle it as undone when it is, or as "
+                                "nothing that happened"));
+    RV_TRY(refuse_unquiet(d));
+    return d->plan->err == RV_OK ? settle_undo(d, number) : RV_DECIDED;
+}

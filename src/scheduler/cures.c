@@ -1,0 +1,64 @@
+/* The commands that lead a parked task on: they stand in explanations, and in refusals. */
+#include "scheduler/scheduler_priv.h"
+
+enum { STEPS_MAX = RV_OPEN_STEPS_MAX + RV_PLAN_STEPS_MAX };
+
+/* As the batch has it so far, else as it is stored. */
+static enum rv_err step_find(struct rv_scheduler *s, struct rv_arena *arena,
+                             const struct rv_task *task, const struct work *work, uint32_t number,
+                             const struct rv_step **ret_row)
+{
+    struct rv_step_id id = {task->id, number};
+    *ret_row = work != NULL ? work_step(work, number) : NULL;
+    if (*ret_row != NULL)
+        return RV_OK;
+    return s->store->ops->load_steps(s->store, arena, &id, 1, ret_row);
+}
+
+enum rv_err cures_find(struct rv_scheduler *s, struct rv_arena *arena, const struct rv_task *task,
+                       const struct workflow_entry *entry, const struct work *work,
+                       struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count)
+{
+    const struct rv_step *rows[STEPS_MAX];
+    struct rv_view view = {
+        .task = task, .steps = rows, .definition = entry != NULL ? entry->definition : NULL};
+    enum rv_verdict verdict = RV_DECIDED;
+    enum rv_err err = RV_OK;
+    uint32_t wanted = 0;
+    *ret_count = 0;
+    for (uint32_t i = 0; err == RV_OK && i < task->open_count; i++) {
+        err = step_find(s, arena, task, work, task->open[i], &rows[view.steps_count]);
+        view.steps_count += err == RV_OK && rows[view.steps_count] != NULL;
+    }
+    while (err == RV_OK) {
+        verdict = rv_cures(&view, s->batch.now, arena, ret_cures, ret_count, &wanted);
+        if (verdict != RV_NEED_STEP || view.steps_count == STEPS_MAX)
+            break;
+        err = step_find(s, arena, task, work, wanted, &rows[view.steps_count]);
+        if (err == RV_OK && rows[view.steps_count] == NULL)
+            break; /* a row that others name is missing */
+        view.steps_count++;
+    }
+    if (err == RV_OK && verdict == RV_NO_ROOM)
+        return RV_ERR_MEMORY;
+    return err;
+}
+
+enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena, const struct work *work,
+                      struct rv_str *message)
+{
+    struct rv_cure cures[RV_CURES_MAX];
+    struct rv_str text = *message;
+    size_t count = 0;
+    enum rv_err err = cures_find(s, arena, work->task, work->workflow, work, cures, &count);
+    for (size_t i = 0; err == RV_OK && text.at != NULL && i < count; i++) {
+        char line[RV_CURE_LINE_BYTES];
+        rv_cure_line(work->id, &cures[i], line);
+        text = rv_arena_printf(arena, "%.*s%s `%s`", RV_STR_FMT(text),
+                               i == 0 ? "; what leads on from here:" : ",", line);
+    }
+    if (err == RV_OK && text.at == NULL)
+        return RV_ERR_MEMORY;
+    *message = text;
+    return err;
+}

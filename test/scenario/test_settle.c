@@ -1,0 +1,362 @@
+/* No parked task is a dead end: from each state a command leads on that is not abandonment, it is
+ * named, and it is accepted (RULES 6, 14). */
+#include "../lib/world.h"
+#include "base/time.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define PARKS "completeBy: PT10S, failures: {threshold: 1, rounds: 0, then: error}"
+#define UNDO(agent)                                                                                \
+    "compensate: [{undo: {call: " agent ", with: {key: '${ $undo.idempotencyKey }'}}}]"
+
+/* `a` declares its undo, `b` does not. */
+static const char *const undeclared = DOCUMENT(
+    "undeclared") "do:\n"
+                  "  - a: {call: one, metadata: {reeve: {" PARKS
+                  ", " UNDO("one") "}}}\n"
+                                   "  - b: {call: two, metadata: {reeve: {" PARKS "}}}\n"
+                                   "  - c: {call: three, metadata: {reeve: {" PARKS "}}}\n";
+
+/* The compensation's expression fails, or it raises. */
+static const char *const failing =
+    DOCUMENT("failing") "do:\n"
+                        "  - a: {call: one, metadata: {reeve: {" PARKS
+                        ", " UNDO("one") "}}}\n"
+                                         "  - b:\n"
+                                         "      call: two\n"
+                                         "      metadata: {reeve: {" PARKS
+                                         ", compensate: [{tell: {call: two}}, {bad: {set: '${ "
+                                         "error(\"no\") }'}}]}}\n"
+                                         "  - c: {call: three, metadata: {reeve: {" PARKS "}}}\n";
+
+static const char *const raising = DOCUMENT(
+    "raising") "do:\n"
+               "  - a: {call: one, metadata: {reeve: {" PARKS ", " UNDO(
+                   "one") "}}}\n"
+                          "  - p: {call: two, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
+                          "  - bad: {set: {n: '${ .n.x }'}}\n"
+                          "  - c: {call: three, with: {got: '${ . }'}, metadata: {reeve: {" PARKS
+                          "}}}\n";
+
+static const char *const ending = DOCUMENT("ending") "do:\n"
+                                                     "  - p: {call: one, metadata: {reeve: {" PARKS
+                                                     ", pivot: true}}}\n"
+                                                     "output: {as: '${ error(\"no\") }'}\n";
+
+static const char *const timed =
+    DOCUMENT("timed") "do:\n"
+                      "  - p: {call: one, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
+                      "  - slow: {do: [{pause: {wait: PT1H}}], timeout: {after: PT5S}}\n"
+                      "  - c: {call: two, with: {got: '${ . }'}, metadata: {reeve: {" PARKS "}}}\n";
+
+static const char *const pivot = DOCUMENT(
+    "pivot") "do:\n"
+             "  - a: {call: one, metadata: {reeve: {" PARKS
+             ", " UNDO("one") "}}}\n"
+                              "  - p: {call: two, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
+                              "  - c: {call: three, metadata: {reeve: {" PARKS "}}}\n";
+
+static int open_world(void **state)
+{
+    static struct world w;
+    const char *const all[] = {undeclared, failing, raising, ending, timed, pivot};
+    world_open(&w);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        world_publish(&w, all[i]);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+/* The command as given, with the message of its refusal. */
+static struct rv_call *give(struct world *w, struct rv_task_id task, struct rv_command command)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = command.kind;
+    call->u.operate.task = task;
+    call->u.operate.by = RV_STR("ann");
+    call->u.operate.reason = RV_STR("test");
+    call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
+    call->u.operate.step = command.step;
+    call->u.operate.finding = command.u.operate.finding;
+    call->u.operate.output = command.u.operate.output;
+    call->u.operate.by_hand = command.u.operate.by_hand;
+    call->u.operate.abandon = command.u.operate.abandon;
+    assert_true(world_run(w, call));
+    return call;
+}
+
+static struct rv_call *settle(struct world *w, struct rv_task_id task, uint32_t step,
+                              enum rv_finding finding, const char *output)
+{
+    struct rv_command command = {.kind = RV_COMMAND_SETTLE, .step = step};
+    command.u.operate.finding = finding;
+    command.u.operate.output = rv_str_of(output);
+    return give(w, task, command);
+}
+
+static struct rv_call *undo(struct world *w, struct rv_task_id task, bool by_hand)
+{
+    struct rv_command command = {.kind = RV_COMMAND_UNDO};
+    command.u.operate.by_hand = by_hand;
+    return give(w, task, command);
+}
+
+/* "resubmit settle-done:3 undo ..." */
+static void assert_cures(struct world *w, struct rv_task_id task, const char *expected)
+{
+    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
+    char named[256];
+    size_t len = 0;
+    call->u.explain.task = task;
+    assert_true(world_run(w, call));
+    for (size_t i = 0; i < call->u.explain.cures_count; i++) {
+        const struct rv_cure *cure = &call->u.explain.cures[i];
+        int written = snprintf(named + len, sizeof named - len,
+                               cure->step != 0 ? "%s%s:%u" : "%s%s", i > 0 ? " " : "",
+                               rv_cure_text(cure->kind), cure->step);
+        len += (size_t)written;
+    }
+    assert_string_equal(named, expected);
+}
+
+static void done(struct world *w, const char *agent)
+{
+    assert_int_equal(world_done(w, world_take(w, agent, "i1"), "{\"n\":1}"), 200);
+}
+
+static void assert_refused(const struct rv_call *call, const char *part)
+{
+    assert_int_equal(call->err, RV_ERR_REFUSED);
+    assert_non_null(memmem(call->message.at, call->message.len, part, strlen(part)));
+}
+
+static void an_undo_across_a_step_undone_by_hand(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "undeclared", "{}");
+    done(w, "one");
+    done(w, "two");
+    world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
+    assert_cures(w, task, "resubmit settle-done:3 undo-by-hand abandon");
+    assert_refused(undo(w, task, false), "step 2, /do/1/b");
+    assert_state(w, task, "error");
+    assert_int_equal(undo(w, task, true)->err, RV_OK);
+    assert_state(w, task, "error");
+    assert_cures(w, task, "settle-undone:2 settle-nothing-happened:2 abandon");
+    assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}), "2 --undone`");
+    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    done(w, "one");
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 2)->undone);
+}
+
+static void a_task_that_has_ended_is_undone_by_hand_too(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "undeclared", "{}");
+    done(w, "one");
+    done(w, "two");
+    done(w, "three");
+    assert_state(w, task, "processed");
+    assert_refused(undo(w, task, false), "step 2");
+    assert_state(w, task, "processed");
+    assert_int_equal(undo(w, task, true)->err, RV_OK);
+    assert_int_equal(settle(w, task, 3, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_cures(w, task, "settle-undone:2 settle-nothing-happened:2 abandon");
+    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    done(w, "one");
+    assert_state(w, task, "compensated");
+}
+
+/* A step that failed with an unknown effect stands in the way of the undo until somebody looks. */
+static void a_parked_step_is_found_to_have_done_nothing(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    done(w, "one");
+    world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_cures(w, task,
+                 "resubmit settle-done:2 settle-undone:2 settle-nothing-happened:2 abandon");
+    assert_refused(undo(w, task, true), "may have been carried out");
+    assert_state(w, task, "error");
+    assert_int_equal(settle(w, task, 2, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_state(w, task, "error");
+    assert_cures(w, task, "resubmit settle-done:2 undo abandon");
+    assert_int_equal(undo(w, task, false)->err, RV_OK);
+    done(w, "one");
+    assert_state(w, task, "compensated");
+}
+
+/* What was undone by hand is sent again under another key: under the old one it counts as done. */
+static void what_was_undone_by_hand_is_resubmitted_with_another_key(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{\"a\":1}");
+    done(w, "one");
+    struct rv_request first = world_take(w, "two", "i1");
+    world_fail(w, first, false, RV_EFFECT_UNKNOWN);
+    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    struct rv_request second = world_take(w, "two", "i1");
+    assert_int_equal(second.step.number, 3);
+    assert_string_equal(second.input.at, first.input.at);
+    assert_int_equal(world_done(w, second, "{}"), 200);
+    done(w, "three");
+    assert_state(w, task, "processed");
+}
+
+/* The undo came when the point of no return was at work: once it is known to be passed, the task
+ * stands where it stood. */
+static void an_undo_that_met_the_pivot_is_taken_back(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    done(w, "one");
+    struct rv_request request = world_take(w, "two", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_done(w, request, "{\"sent\":1}"), 410);
+    assert_state(w, task, "error");
+    assert_int_equal(world_task(w, task)->direction, RV_FORWARD);
+    assert_false(world_task(w, task)->cancelling);
+    assert_cures(w, task,
+                 "resubmit settle-done:2 settle-undone:2 settle-nothing-happened:2 abandon");
+    assert_int_equal(settle(w, task, 2, RV_FINDING_DONE, "{\"sent\":1}")->err, RV_OK);
+    done(w, "three");
+    assert_state(w, task, "processed");
+}
+
+static void a_revoked_pivot_that_did_nothing_is_undone(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    done(w, "one");
+    struct rv_request request = world_take(w, "two", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    world_fail(w, request, false, RV_EFFECT_NONE);
+    done(w, "one");
+    assert_state(w, task, "compensated");
+}
+
+static void park_failing_undo(struct world *w, struct rv_task_id *ret_task)
+{
+    *ret_task = world_submit(w, "failing", "{}");
+    done(w, "one");
+    done(w, "two");
+    world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, *ret_task), RV_OK);
+    done(w, "two");
+    assert_state(w, *ret_task, "error");
+}
+
+static void a_compensation_whose_expression_fails_is_done_by_hand(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    park_failing_undo(w, &task);
+    assert_cures(w, task, "resubmit settle-undone:2 settle-nothing-happened:2 abandon");
+    assert_refused(settle(w, task, 2, RV_FINDING_DONE, NULL), "is being undone");
+    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    done(w, "one");
+    assert_state(w, task, "compensated");
+}
+
+static void a_compensation_whose_call_fails_is_done_by_hand(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "failing", "{}");
+    done(w, "one");
+    done(w, "two");
+    world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    struct rv_request part = world_take(w, "two", "i1");
+    assert_refused(settle(w, task, 2, RV_FINDING_UNDONE, NULL), "may be at work");
+    world_fail(w, part, false, RV_EFFECT_UNKNOWN);
+    char cures[128];
+    snprintf(cures, sizeof cures, "resubmit settle-done:%u settle-undone:2 %s abandon",
+             part.step.number, "settle-nothing-happened:2");
+    assert_cures(w, task, cures);
+    assert_refused(settle(w, task, part.step.number, RV_FINDING_UNDONE, NULL), "step 2 as a whole");
+    assert_int_equal(settle(w, task, 2, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_step(w, task, part.step.number, "cancelled");
+    done(w, "one");
+    assert_state(w, task, "compensated");
+}
+
+static void an_inline_step_that_fails_after_the_pivot_is_settled(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "raising", "{}");
+    done(w, "one");
+    done(w, "two");
+    assert_state(w, task, "error");
+    assert_cures(w, task, "settle-done:3 abandon");
+    assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}),
+                   "3 --done --output JSON`");
+    assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "does nothing outside");
+    world_restart(w, 100);
+    assert_int_equal(settle(w, task, 3, RV_FINDING_DONE, "{\"n\":7}")->err, RV_OK);
+    struct rv_request request = world_take(w, "three", "i1");
+    assert_string_equal(request.input.at, "{\"got\":{\"n\":7}}");
+    assert_int_equal(world_done(w, request, "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_step(w, task, 3, "skipped");
+}
+
+static void a_workflow_whose_output_fails_is_settled(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "ending", "{}");
+    done(w, "one");
+    assert_state(w, task, "error");
+    assert_cures(w, task, "settle-done:2 abandon");
+    assert_int_equal(settle(w, task, 2, RV_FINDING_DONE, "{\"by\":\"hand\"}")->err, RV_OK);
+    assert_state(w, task, "processed");
+    assert_memory_equal(world_task(w, task)->output.at, "{\"by\":\"hand\"}", 13);
+}
+
+static void a_wait_that_ran_out_of_time_after_the_pivot_is_settled(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "timed", "{}");
+    done(w, "one");
+    world_pass(w, 5000);
+    assert_state(w, task, "error");
+    const struct rv_task *row = world_task(w, task);
+    assert_int_equal(row->open_count, 1);
+    assert_int_equal(settle(w, task, row->open[0], RV_FINDING_DONE, "5")->err, RV_OK);
+    assert_string_equal(world_take(w, "two", "i1").input.at, "{\"got\":5}");
+}
+
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENARIO(an_undo_across_a_step_undone_by_hand),
+        SCENARIO(a_task_that_has_ended_is_undone_by_hand_too),
+        SCENARIO(a_parked_step_is_found_to_have_done_nothing),
+        SCENARIO(what_was_undone_by_hand_is_resubmitted_with_another_key),
+        SCENARIO(an_undo_that_met_the_pivot_is_taken_back),
+        SCENARIO(a_revoked_pivot_that_did_nothing_is_undone),
+        SCENARIO(a_compensation_whose_expression_fails_is_done_by_hand),
+        SCENARIO(a_compensation_whose_call_fails_is_done_by_hand),
+        SCENARIO(an_inline_step_that_fails_after_the_pivot_is_settled),
+        SCENARIO(a_workflow_whose_output_fails_is_settled),
+        SCENARIO(a_wait_that_ran_out_of_time_after_the_pivot_is_settled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
