@@ -27,7 +27,8 @@ void check_role(const struct transition *t);
 void check_operator(const struct transition *t);
 /* One step was undone, to be tried with another input, and the task goes forward again. */
 bool check_redone(const struct transition *t);
-/* Its undo met the point of no return at work, and is taken back. */
+/* Its undo met the point of no return at work, and is taken back; what leads on from there may be
+ * in the same commit. */
 bool check_taken_back(const struct transition *t);
 /* An operator's word about the step stands in its row. */
 bool check_settled(const struct rv_step *step);

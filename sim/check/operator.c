@@ -82,7 +82,7 @@ static void settled(const struct transition *t, const struct step_past *past,
     bool passed = step->state == RV_STEP_SKIPPED && past->row.state != RV_STEP_SKIPPED;
     if ((step->undone && !past->row.undone) || (passed && step->direction == RV_UNDO))
         operator_settled(t->w, id, false);
-    else if (passed && step->effect != RV_EFFECT_NONE)
+    else if (passed && step->effect != RV_EFFECT_NONE && !step->undone)
         operator_settled(t->w, id, true);
 }
 

@@ -15,7 +15,8 @@ static enum rv_undo_way way_of(const struct transition *t, const struct rv_step 
 /* I-12: once a task is being undone no forward step begins, opens again or completes. */
 static void check_no_way_forward(const struct transition *t)
 {
-    if (t->past->row.direction != RV_UNDO || t->past->row.revision == 0 || check_redone(t))
+    if (t->past->row.direction != RV_UNDO || t->past->row.revision == 0 || check_redone(t) ||
+        check_taken_back(t))
         return;
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct rv_step *step = &t->steps[i];
@@ -57,7 +58,10 @@ static void check_order(const struct transition *t, const struct rv_step *step)
 {
     const struct rv_step *undone = &t->steps[step->undoes - 1];
     const struct step_past *past = history_step(t->past, step->undoes);
-    if (!forward_call(undone) || undone->effect == RV_EFFECT_NONE || (past && past->row.undone))
+    bool again = check_settled(undone) && undone->state == RV_STEP_SKIPPED && past != NULL &&
+                 past->row.state != RV_STEP_SKIPPED; /* undone by hand, and done by hand since */
+    bool needless = past != NULL && past->row.undone && !again;
+    if (!forward_call(undone) || undone->effect == RV_EFFECT_NONE || needless)
         world_violate(t->w, "I-13", "step %u is compensated without need", undone->number);
     if (past == NULL || past->row.state != RV_STEP_PROCESSED)
         return;
@@ -125,8 +129,9 @@ static bool was_replaced(const struct transition *t, uint32_t number)
 }
 
 /* I-16: a compensated task has undone every step that may have had an effect; a cancelled one had
- * none, if it was not given up on purpose; a processed one was never compensated in any part, but
- * for what was tried with another input afterwards. */
+ * none, or none but what an operator had undone before, if it was not given up on purpose; a
+ * processed one was never compensated in any part, but for what was tried with another input
+ * afterwards. */
 static void check_ends(const struct transition *t)
 {
     enum rv_task_state state = t->task->state;
@@ -139,7 +144,7 @@ static void check_ends(const struct transition *t)
             world_violate(t->w, "I-16", "the task is compensated, but step %u is not undone",
                           step->number);
         if (state == RV_TASK_CANCELLED && effect && !history_abandons(t->task) &&
-            !was_replaced(t, step->number))
+            !was_replaced(t, step->number) && !(step->undone && check_settled(step)))
             world_violate(t->w, "I-16", "the task is cancelled, but step %u may have had an effect",
                           step->number);
         if (state == RV_TASK_PROCESSED && step->direction == RV_UNDO &&

@@ -81,7 +81,8 @@ static void operate(struct world *w, const struct act *act)
     net_ask(w, PEER_SCRIPT, 0, 0, act->verb, "POST", rv_str_of(target),
             act->verb == VERB_ABANDON
                 ? RV_STR("{\"by\":\"sim\",\"reason\":\"a test\",\"abandon\":true}")
-                : RV_STR("{\"by\":\"sim\"}"),
+            : act->verb == VERB_RESUBMIT ? RV_STR("{\"by\":\"sim\",\"lateSeen\":1000}")
+                                         : RV_STR("{\"by\":\"sim\"}"),
             ANSWER_WITHIN_MS);
 }
 

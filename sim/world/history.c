@@ -314,22 +314,14 @@ bool history_abandons(const struct rv_task *task)
            memmem(task->error.at, task->error.len, "abandoned", strlen("abandoned")) != NULL;
 }
 
-static void alert_take(struct task_past *past, const struct rv_alert *alert)
-{
-    static const char taken_back[] = "the undo is taken back";
-    past->unreadable |= alert->kind == RV_ALERT_UNREADABLE;
-    past->taken_back |= alert->message.at != NULL &&
-                        memmem(alert->message.at, alert->message.len, taken_back,
-                               sizeof taken_back - 1) != NULL;
-}
-
 static void transition_take(struct transition *t)
 {
     struct task_past *past = t->past;
     bool was_open = past->row.revision != 0 && rv_task_state_open(past->row.state);
     past->commits++;
+    past->taken_back |= check_taken_back(t);
     for (size_t i = 0; i < t->change->alerts_count; i++)
-        alert_take(past, &t->change->alerts[i]);
+        past->unreadable |= t->change->alerts[i].kind == RV_ALERT_UNREADABLE;
     for (size_t i = 0; i < t->steps_count; i++)
         step_control(t, t->steps[i].number);
     for (size_t i = 0; i < t->change->steps_count; i++)

@@ -112,11 +112,8 @@ static enum rv_verdict step_leave(struct draft *d, struct rv_step *step)
     step->ended_at = d->command->now;
     step->wake_at = 0;
     draft_open_remove(d, step->number);
-    bool effect = step->direction == RV_FORWARD && step->kind == RV_KIND_CALL &&
-                  may_have_effect(step);
-    if (effect && step->undone)
-        d->plan->task.cancelling = false; /* it had an effect, which somebody has undone */
-    else if (effect && !step->chained)
+    if (step->direction == RV_FORWARD && step->kind == RV_KIND_CALL && may_have_effect(step) &&
+        !step->undone && !step->chained)
         undo_chain(d, step);
     return RV_DECIDED;
 }
@@ -173,6 +170,9 @@ static void undo_taken_back(struct draft *d, struct rv_step *step)
     step->ended_at = d->command->now;
     step->wake_at = 0;
     task->cancelling = false;
+    if (step->error.at == NULL) /* its attempt did not fail */
+        draft_error(step, RV_STR("{\"type\":\"taken-back\",\"status\":409,\"title\":"
+                                 "\"The undo came when the point of no return was passed\"}"));
     task->error = step->error;
     fail_park(d, RV_FORWARD, step->number, RV_ALERT_FAILED,
               rv_arena_printf(d->arena,
