@@ -2,6 +2,7 @@
 #ifndef RV_SIM_CHECK_H
 #define RV_SIM_CHECK_H
 
+#include "core/decide.h"
 #include "sim/world/history.h"
 #include "sim/cast/ledger.h"
 
@@ -30,8 +31,9 @@ bool check_redone(const struct transition *t);
 /* Its undo met the point of no return at work, and is taken back; what leads on from there may be
  * in the same commit. */
 bool check_taken_back(const struct transition *t);
-/* An operator's word about the step stands in its row. */
+/* An operator's word about the step stands in its row: any, or this one. */
 bool check_settled(const struct rv_step *step);
+bool check_found(const struct rv_step *step, enum rv_finding finding);
 /* A call of the step's compensation is done. */
 bool check_compensated(const struct transition *t, uint32_t number);
 void check_limits(const struct transition *t);

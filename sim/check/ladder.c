@@ -48,7 +48,9 @@ static void check_count(const struct fall *fall, enum rv_attempt_state how)
     bool nobodys = how == RV_ATTEMPT_PARKED || how == RV_ATTEMPT_UNDELIVERED ||
                    (how == RV_ATTEMPT_FAILED && fall->said != NULL && fall->said->circuit_open);
     bool permanent = how == RV_ATTEMPT_FAILED && fall->said != NULL && !fall->said->transient;
-    bool raised = fall->step->state == RV_STEP_ERROR && !check_settled(fall->step);
+    bool raised = fall->step->state == RV_STEP_ERROR &&
+                  !check_found(fall->step, RV_FINDING_UNDONE) &&
+                  !check_found(fall->step, RV_FINDING_NOTHING);
     if (nobodys && (raised || !fall->same))
         wrong(fall, "what is nobody's failure was counted");
     else if (permanent && !nobodys && !fall->same && fall->counted)

@@ -52,6 +52,18 @@ bool check_settled(const struct rv_step *step)
            memmem(step->error.at, step->error.len, "\"settled\"", strlen("\"settled\"")) != NULL;
 }
 
+bool check_found(const struct rv_step *step, enum rv_finding finding)
+{
+    static const char *const titles[] = {
+        [RV_FINDING_DONE] = "the step is done\"",
+        [RV_FINDING_UNDONE] = "the step is undone\"",
+        [RV_FINDING_NOTHING] = "the step did nothing\"",
+    };
+    const char *title = titles[finding];
+    return check_settled(step) &&
+           memmem(step->error.at, step->error.len, title, strlen(title)) != NULL;
+}
+
 /* O-02: a step is passed over by one who knew of its late replies, while nobody is at work on it;
  * its output is the given one, for good. */
 static void check_passed(const struct transition *t, const struct step_past *past,
@@ -134,7 +146,7 @@ static void check_cures(const struct transition *t)
     size_t count = 0;
     uint32_t wanted;
     bool leads_on = false;
-    if (t->task->state != RV_TASK_ERROR || fault_happened(t->w, FAULT_UNREADABLE))
+    if (t->task->state != RV_TASK_ERROR)
         return;
     const struct rv_step **rows = RV_NEW_ARRAY(arena, const struct rv_step *, t->steps_count + 1);
     rv_assert(rows != NULL);

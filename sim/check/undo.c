@@ -58,7 +58,8 @@ static void check_order(const struct transition *t, const struct rv_step *step)
 {
     const struct rv_step *undone = &t->steps[step->undoes - 1];
     const struct step_past *past = history_step(t->past, step->undoes);
-    bool again = check_settled(undone) && undone->state == RV_STEP_SKIPPED && past != NULL &&
+    bool again = check_found(undone, RV_FINDING_DONE) && undone->state == RV_STEP_SKIPPED &&
+                 past != NULL &&
                  past->row.state != RV_STEP_SKIPPED; /* undone by hand, and done by hand since */
     bool needless = past != NULL && past->row.undone && !again;
     if (!forward_call(undone) || undone->effect == RV_EFFECT_NONE || needless)
@@ -113,7 +114,8 @@ static void check_undone(const struct transition *t, const struct rv_step *forwa
     const struct step_past *past = history_step(t->past, forward->number);
     if (!forward->undone || (past != NULL && past->row.undone))
         return;
-    if (way_of(t, forward) == RV_UNDO_NOTHING || check_settled(forward))
+    if (way_of(t, forward) == RV_UNDO_NOTHING || check_found(forward, RV_FINDING_UNDONE) ||
+        check_found(forward, RV_FINDING_NOTHING))
         return;
     if (!check_compensated(t, forward->number))
         world_violate(t->w, "I-16", "step %u counts as undone, but its compensation is not done",
@@ -144,7 +146,8 @@ static void check_ends(const struct transition *t)
             world_violate(t->w, "I-16", "the task is compensated, but step %u is not undone",
                           step->number);
         if (state == RV_TASK_CANCELLED && effect && !history_abandons(t->task) &&
-            !was_replaced(t, step->number) && !(step->undone && check_settled(step)))
+            !was_replaced(t, step->number) &&
+            !(step->undone && check_found(step, RV_FINDING_UNDONE)))
             world_violate(t->w, "I-16", "the task is cancelled, but step %u may have had an effect",
                           step->number);
         if (state == RV_TASK_PROCESSED && step->direction == RV_UNDO &&

@@ -174,7 +174,7 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
                                 "behind it"));
     if (step->effect == RV_EFFECT_NONE)
         return refuse(d, RV_STR("nothing of the step is known to have happened"));
-    if (step->undone && finding == RV_FINDING_UNDONE)
+    if (step->undone) /* nor as nothing that happened: its key would be used again */
         return refuse(d, RV_STR("the step is settled as undone"));
     RV_TRY(refuse_unquiet(d));
     return d->plan->err == RV_OK ? settle_parked(d, step->number) : RV_DECIDED;

@@ -209,6 +209,7 @@ static void what_was_undone_by_hand_is_resubmitted_with_another_key(void **state
     struct rv_request first = world_take(w, "two", "i1");
     world_fail(w, first, false, RV_EFFECT_UNKNOWN);
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "is settled as undone");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     struct rv_request second = world_take(w, "two", "i1");
     assert_int_equal(second.step.number, 3);
@@ -232,6 +233,7 @@ static void an_undo_that_met_the_pivot_is_taken_back(void **state)
     assert_state(w, task, "error");
     assert_int_equal(world_task(w, task)->direction, RV_FORWARD);
     assert_false(world_task(w, task)->cancelling);
+    assert_non_null(world_step(w, task, 2)->error.at);
     assert_cures(w, task,
                  "resubmit settle-done:2 settle-undone:2 settle-nothing-happened:2 abandon");
     assert_int_equal(settle(w, task, 2, RV_FINDING_DONE, "{\"sent\":1}")->err, RV_OK);
