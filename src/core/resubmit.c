@@ -140,7 +140,7 @@ static enum rv_verdict resubmit_edited(struct draft *d)
     RV_TRY(draft_step(d, seen->number, &old));
     RV_TRY(replacement_new(d, old, &step));
     /* The operator's word counts, until a late `done` says otherwise. */
-    if (d->command->u.operate.assume_not_done)
+    if (d->command->u.operate.assume_not_done && !old->undone)
         old->effect = RV_EFFECT_NONE;
     rv_step_move(&old->state, RV_STEP_CANCELLED);
     draft_open_remove(d, old->number);
