@@ -23,13 +23,13 @@ static const struct {
     const char *route;
     const char *body;
 } verbs[VERBS] = {
-    {"resubmit", "resubmit", "{\"by\":\"sim\",\"lateSeen\":1000}"},
-    {"undo", "undo", "{\"by\":\"sim\",\"lateSeen\":1000}"},
-    {"cancel", "cancel", "{\"by\":\"sim\"}"},
-    {"undo", "undo", "{\"by\":\"sim\",\"lateSeen\":1000,\"byHand\":true}"},
-    {"abandon", "cancel", "{\"by\":\"sim\",\"abandon\":true,\"reason\":\"no time\"}"},
-    {"suspend", "suspend", "{\"by\":\"sim\"}"},
-    {"resume", "resume", "{\"by\":\"sim\"}"},
+    {"resubmit", "resubmit", "{\"lateSeen\":1000}"},
+    {"undo", "undo", "{\"lateSeen\":1000}"},
+    {"cancel", "cancel", "{}"},
+    {"undo", "undo", "{\"lateSeen\":1000,\"byHand\":true}"},
+    {"abandon", "cancel", "{\"abandon\":true}"},
+    {"suspend", "suspend", "{}"},
+    {"resume", "resume", "{}"},
     {"settle", "settle", NULL}, /* of those below */
     {"edit", "resubmit", NULL},
     {"explain", "explain", NULL},
@@ -47,14 +47,25 @@ void operator_new(struct world *w)
         world_at(w, w->now + 1000, EVENT_OPERATOR, 0, 0);
 }
 
-static void command_with(struct world *w, struct rv_task_id task, uint32_t verb, const char *body)
+struct rv_str operator_body(struct world *w, const char *verb, const char *more,
+                            char body[static OPERATOR_BODY_BYTES])
 {
+    uint32_t number = ++w->commands;
+    bool alone = strcmp(more, "{}") == 0;
+    snprintf(body, OPERATOR_BODY_BYTES, "{\"by\":\"" OPERATOR_NAME "%u\",\"reason\":\"%s %u\"%s%s",
+             number, verb, number, alone ? "" : ",", more + 1);
+    return rv_str_of(body);
+}
+
+static void command_with(struct world *w, struct rv_task_id task, uint32_t verb, const char *more)
+{
+    char body[OPERATOR_BODY_BYTES];
     char id[RV_ID_TEXT_BYTES], target[TARGET_BYTES];
     snprintf(target, sizeof target, "/v1/tasks/%s/%s", rv_task_text(task, id).at,
              verbs[verb].route);
     world_say(w, "operator", "%s %s", verbs[verb].name, id);
-    net_ask(w, PEER_OPERATOR, 0, 0, verb, "POST", rv_str_of(target), rv_str_of(body),
-            ANSWER_WITHIN_MS);
+    net_ask(w, PEER_OPERATOR, 0, 0, verb, "POST", rv_str_of(target),
+            operator_body(w, verbs[verb].route, more, body), ANSWER_WITHIN_MS);
 }
 
 static void command(struct world *w, struct rv_task_id task, uint32_t verb)
@@ -176,13 +187,13 @@ void operator_beside(struct world *w, struct rv_task_id task, int64_t at)
     for (uint64_t i = 0; i < count; i++) {
         uint32_t verb = (uint32_t)fault_roll(w, ABANDON);
         int64_t when = at - 1 + (int64_t)fault_roll(w, 3);
-        char id[RV_ID_TEXT_BYTES], target[TARGET_BYTES];
+        char id[RV_ID_TEXT_BYTES], target[TARGET_BYTES], body[OPERATOR_BODY_BYTES];
         snprintf(target, sizeof target, "/v1/tasks/%s/%s", rv_task_text(task, id).at,
                  verbs[verb].route);
         world_say(w, "operator", "%s %s, to arrive in %lld ms", verbs[verb].name, id,
                   (long long)(when - w->now));
-        net_ask_at(w, PEER_OPERATOR, verb, "POST", rv_str_of(target), rv_str_of(verbs[verb].body),
-                   when);
+        net_ask_at(w, PEER_OPERATOR, verb, "POST", rv_str_of(target),
+                   operator_body(w, verbs[verb].route, verbs[verb].body, body), when);
     }
 }
 
@@ -217,6 +228,8 @@ void operator_answered(struct world *w, struct exchange *x)
     world_say(w, "operator", "%s %.*s: %d", verbs[x->tag].name, RV_STR_FMT(id), x->status);
     enum rv_err err = rv_task_parse(id, &task);
     rv_assert(err == RV_OK);
+    if (x->tag != EXPLAIN && (x->status == 200 || x->status == 409))
+        check_commanded(w, task, x->body, x->status == 200);
     if (x->status == 200 && x->tag == EXPLAIN)
         heed(w, task, x->answer);
     else if (x->status == 200)

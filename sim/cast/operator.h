@@ -14,7 +14,15 @@
 #define OPERATOR_EDITS "{\"edited\":true}"
 #define OPERATOR_SETTLES_SEEING "{\"settled\":\"seeing\"}"
 
+/* His name is this and the number of the command in its world, his reason its verb and number. */
+#define OPERATOR_NAME "op-"
+enum { OPERATOR_BODY_BYTES = 256 };
+
 struct world;
+
+/* The body of a command: `more`, a JSON object without by and reason, with them in front. */
+struct rv_str operator_body(struct world *w, const char *verb, const char *more,
+                            char body[static OPERATOR_BODY_BYTES]);
 
 void operator_new(struct world *w);
 /* Something will happen to the task at that instant: perhaps several commands just then. */

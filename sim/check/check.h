@@ -26,6 +26,13 @@ void check_secrets(const struct transition *t);
 void check_messages(const struct transition *t);
 void check_role(const struct transition *t);
 void check_operator(const struct transition *t);
+void check_history(const struct transition *t);
+/* An operator's command was answered: accepted, or refused. */
+void check_commanded(struct world *w, struct rv_task_id task, struct rv_str body, bool accepted);
+/* The network delivers it once more. */
+void check_command_repeated(struct world *w, struct rv_str body);
+/* The task's history in the store is all that was committed of it. */
+void check_history_there(struct world *w, struct rv_store *store, const struct task_past *past);
 /* One step was undone, to be tried with another input, and the task goes forward again. */
 bool check_redone(const struct transition *t);
 /* Its undo met the point of no return at work, and is taken back; what leads on from there may be

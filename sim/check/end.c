@@ -115,8 +115,9 @@ static size_t rows_of(struct world *w, struct rv_store *store, struct rv_task_id
         struct rv_alert alert;
         struct rv_message message;
         struct rv_delivery delivery;
+        struct rv_history_row command;
     } row;
-    size_t counts[6] = {0};
+    size_t counts[7] = {0};
     enum rv_err errs[] = {
         ops->list_steps(store, arena, id, 0, 1, &row.step, &counts[0]),
         ops->list_attempts(store, arena, all, 0, 0, 1, &row.attempt, &counts[1]),
@@ -124,6 +125,7 @@ static size_t rows_of(struct world *w, struct rv_store *store, struct rv_task_id
         ops->list_alerts(store, arena, id, false, 0, 1, &row.alert, &counts[3]),
         ops->list_messages(store, arena, id, 0, 1, &row.message, &counts[4]),
         ops->list_deliveries(store, arena, id, RV_STR_NONE, none, 1, &row.delivery, &counts[5]),
+        ops->list_history(store, arena, id, 0, 1, &row.command, &counts[6]),
     };
     size_t rows = 0;
     for (size_t i = 0; i < sizeof errs / sizeof errs[0]; i++)

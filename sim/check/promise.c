@@ -182,5 +182,6 @@ void check_all_there(struct world *w, struct rv_store *store)
             return;
         }
         check_steps_there(w, store, h->all[i]);
+        check_history_there(w, store, h->all[i]);
     }
 }

@@ -21,6 +21,7 @@ void check_transition(const struct transition *t)
     check_secrets(t);
     check_messages(t);
     check_operator(t);
+    check_history(t);
 }
 
 /* I-03, I-04: a task's history has no gaps: each commit starts from what the last one left and

@@ -195,6 +195,13 @@ static enum rv_err op_find_alert(struct rv_store *store, struct rv_arena *arena,
     ACROSS(store, BOUNDARY_LIST, find_alert, arena, source, ret_alert, ret_found);
 }
 
+static enum rv_err op_list_history(struct rv_store *store, struct rv_arena *arena,
+                                   struct rv_task_id task, uint32_t before, size_t limit,
+                                   struct rv_history_row *ret_rows, size_t *ret_count)
+{
+    ACROSS(store, BOUNDARY_LIST, list_history, arena, task, before, limit, ret_rows, ret_count);
+}
+
 static enum rv_err op_list_messages(struct rv_store *store, struct rv_arena *arena,
                                     struct rv_task_id task, uint32_t after, size_t limit,
                                     struct rv_message *ret_messages, size_t *ret_count)
@@ -247,6 +254,7 @@ static const struct rv_store_ops ops = {
     .list_late_replies = op_list_late,
     .list_alerts = op_list_alerts,
     .find_alert = op_find_alert,
+    .list_history = op_list_history,
     .list_messages = op_list_messages,
     .list_deliveries = op_list_deliveries,
     .list_workflows = op_list_workflows,

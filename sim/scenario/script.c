@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "client/submit.h"
+#include "sim/cast/operator.h"
 #include "sim/check/check.h"
 #include "sim/cast/hook.h"
 #include "sim/cast/workload.h"
@@ -74,16 +75,15 @@ static void submit(struct world *w, const struct act *act)
 static void operate(struct world *w, const struct act *act)
 {
     const char *path = act->verb == VERB_RESUBMIT ? "resubmit" : "cancel";
-    char id[RV_ID_TEXT_BYTES], target[64];
+    const char *more = act->verb == VERB_RESUBMIT  ? "{\"lateSeen\":1000}"
+                       : act->verb == VERB_ABANDON ? "{\"abandon\":true}"
+                                                   : "{}";
+    char id[RV_ID_TEXT_BYTES], target[64], body[OPERATOR_BODY_BYTES];
     rv_task_text(w->script->tasks[act->task], id);
     snprintf(target, sizeof target, "/v1/tasks/%s/%s", id, path);
     world_say(w, "operator", "%s %s", verb_texts[act->verb], id);
     net_ask(w, PEER_SCRIPT, 0, 0, act->verb, "POST", rv_str_of(target),
-            act->verb == VERB_ABANDON
-                ? RV_STR("{\"by\":\"sim\",\"reason\":\"a test\",\"abandon\":true}")
-            : act->verb == VERB_RESUBMIT ? RV_STR("{\"by\":\"sim\",\"lateSeen\":1000}")
-                                         : RV_STR("{\"by\":\"sim\"}"),
-            ANSWER_WITHIN_MS);
+            operator_body(w, path, more, body), ANSWER_WITHIN_MS);
 }
 
 void script_turn(struct world *w)
@@ -157,6 +157,8 @@ static void operated(struct world *w, const struct act *act, const struct exchan
     if (x->status != 200 && !again)
         world_violate(w, "W-02", "an operator's command got %d: %.*s", x->status,
                       RV_STR_FMT(x->answer));
+    if (x->status == 200 || x->status == 409)
+        check_commanded(w, id, x->body, x->status == 200);
     if (x->status == 200)
         check_operated(w, rv_str_of(verb_texts[act->verb]), id);
 }

@@ -98,6 +98,13 @@ static uint64_t with_message(uint64_t sum, const struct rv_message *m)
     return with_str(with_int(sum, m->at), m->body);
 }
 
+static uint64_t with_command(uint64_t sum, const struct rv_history_row *h)
+{
+    sum = with(with(with(sum, h->number), h->verb), h->step);
+    sum = with_str(with_str(with_int(sum, h->at), h->options), h->by);
+    return with_int(with_str(sum, h->reason), h->selection.value);
+}
+
 static uint64_t with_delivery(uint64_t sum, const struct rv_delivery *d)
 {
     sum = with(with(with(with(sum, d->next), d->last), d->failures), d->parked);
@@ -200,6 +207,25 @@ static uint64_t with_messages(uint64_t sum, struct world *w, struct rv_store *st
     return readable(w, err) && count == 1 ? with_delivery(sum, &delivery) : sum;
 }
 
+static uint64_t with_history(uint64_t sum, struct world *w, struct rv_store *store,
+                             struct rv_task_id task)
+{
+    struct rv_history_row rows[RV_PAGE_ROWS_MAX];
+    size_t count = RV_PAGE_ROWS_MAX;
+    uint32_t before = 0;
+    while (count == RV_PAGE_ROWS_MAX) {
+        enum rv_err err = store->ops->list_history(store, &w->history->scratch, task, before,
+                                                   RV_PAGE_ROWS_MAX, rows, &count);
+        if (!readable(w, err))
+            return sum;
+        for (size_t i = 0; i < count; i++) {
+            sum = with_command(sum, &rows[i]);
+            before = rows[i].number;
+        }
+    }
+    return sum;
+}
+
 uint64_t rows_all(struct world *w, struct rv_store *store)
 {
     struct rv_task rows[RV_PAGE_ROWS_MAX];
@@ -219,6 +245,7 @@ uint64_t rows_all(struct world *w, struct rv_store *store)
             sum = with_attempts(sum, w, store, rows[i].id);
             sum = with_ledgers(sum, w, store, rows[i].id);
             sum = with_messages(sum, w, store, rows[i].id);
+            sum = with_history(sum, w, store, rows[i].id);
         }
         filter.before = next.value != 0 || count == 0 ? next : rows[count - 1].id;
     }

@@ -492,6 +492,14 @@ static enum rv_err tap_op_find_alert(struct rv_store *store, struct rv_arena *ar
     return inner_of(store)->ops->find_alert(inner_of(store), arena, source, ret_alert, ret_found);
 }
 
+static enum rv_err tap_op_list_history(struct rv_store *store, struct rv_arena *arena,
+                                       struct rv_task_id task, uint32_t before, size_t limit,
+                                       struct rv_history_row *ret_rows, size_t *ret_count)
+{
+    return inner_of(store)->ops->list_history(inner_of(store), arena, task, before, limit, ret_rows,
+                                              ret_count);
+}
+
 static enum rv_err tap_op_list_messages(struct rv_store *store, struct rv_arena *arena,
                                         struct rv_task_id task, uint32_t after, size_t limit,
                                         struct rv_message *ret_messages, size_t *ret_count)
@@ -547,6 +555,7 @@ static const struct rv_store_ops ops = {
     .list_late_replies = tap_op_list_late,
     .list_alerts = tap_op_list_alerts,
     .find_alert = tap_op_find_alert,
+    .list_history = tap_op_list_history,
     .list_messages = tap_op_list_messages,
     .list_deliveries = tap_op_list_deliveries,
     .list_workflows = tap_op_list_workflows,

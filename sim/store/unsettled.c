@@ -100,6 +100,13 @@ static struct rv_change change_keep(struct unsettled *u, const struct rv_change 
     for (size_t i = 0; i < of->messages_count; i++)
         keep(u, &messages[i].body);
     change.messages = messages;
+    struct rv_history_row *history = rows_keep(u, of->history, of->history_count, sizeof *history);
+    for (size_t i = 0; i < of->history_count; i++) {
+        keep(u, &history[i].options);
+        keep(u, &history[i].by);
+        keep(u, &history[i].reason);
+    }
+    change.history = history;
     change.delivery = NULL;
     change.key = NULL;
     return change;

@@ -48,6 +48,7 @@ void history_new(struct world *w)
     rv_map_init(&w->history->by_id);
     rv_map_init(&w->history->tokens);
     rv_map_init(&w->history->told);
+    rv_map_init(&w->history->commands);
     rv_arena_init(&w->history->scratch, 0);
 }
 
@@ -64,6 +65,7 @@ void history_free(struct world *w)
     rv_map_done(&h->by_id);
     rv_map_done(&h->tokens);
     rv_map_done(&h->told);
+    rv_map_done(&h->commands);
     rv_arena_done(&h->scratch);
     free(h);
 }
@@ -320,6 +322,7 @@ static void transition_take(struct transition *t)
     bool was_open = past->row.revision != 0 && rv_task_state_open(past->row.state);
     past->commits++;
     past->taken_back |= check_taken_back(t);
+    past->commands += (uint32_t)t->change->history_count;
     for (size_t i = 0; i < t->change->alerts_count; i++)
         past->unreadable |= t->change->alerts[i].kind == RV_ALERT_UNREADABLE;
     for (size_t i = 0; i < t->steps_count; i++)

@@ -61,7 +61,8 @@ struct task_past {
     struct step_past *steps; /* owned; steps[number] */
     uint32_t room;
     uint32_t commits;
-    int64_t quiet_at; /* when the leases of forward attempts that ended unheard are over */
+    uint32_t commands; /* lines of its history */
+    int64_t quiet_at;  /* when the leases of forward attempts that ended unheard are over */
     const struct rv_definition *definition; /* the workload's */
     bool unreadable;                        /* it was parked since it could not be read */
     bool has_hook;                          /* its submitter has a webhook */
@@ -83,8 +84,10 @@ struct history {
     struct task_past **all; /* owned */
     size_t count;
     size_t room;
-    struct rv_map tokens; /* token -> (task index << 32 | step) */
-    struct rv_map told;   /* (token, step) -> struct told *, on the world's arena */
+    struct rv_map tokens;   /* token -> (task index << 32 | step) */
+    struct rv_map told;     /* (token, step) -> struct told *, on the world's arena */
+    struct rv_map commands; /* (task, number of the operator's command) -> its lines; (0, number)
+                             * -> its copies on the network */
     struct rv_arena scratch;
     int64_t held_at;         /* virtual time of it */
     int64_t changed_at;      /* ... of the last, once healthy, that was another's; 0: none was */

@@ -7,6 +7,7 @@
 #include "sim/cast/agent.h"
 #include "sim/cast/author.h"
 #include "sim/cast/client.h"
+#include "sim/check/check.h"
 #include "sim/scenario/crossing.h"
 #include "sim/world/fault.h"
 #include "sim/world/history.h"
@@ -120,6 +121,8 @@ static void request_repeat(struct world *w, const struct exchange *x, bool left)
     ghost->waits = false;
     ghost->left = left;
     plan(w, ghost, EVENT_ARRIVE);
+    if (x->peer == PEER_OPERATOR || x->peer == PEER_SCRIPT)
+        check_command_repeated(w, x->body);
     ghost->peer = PEER_NOBODY;
 }
 

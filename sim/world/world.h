@@ -121,6 +121,7 @@ struct world {
     struct shell *shells;
     struct client *clients;
     struct operator_ *operator_;
+    uint32_t commands; /* that operators have given */
     struct net *net;
     struct partitions *partitions;
     struct rewind *rewind; /* NULL: the store loses nothing */

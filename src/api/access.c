@@ -122,7 +122,10 @@ static const struct rv_poll *poll_of(const struct rv_call *call)
 
 bool rv_access_call(struct rv_parser *parser, const struct rv_caller *caller, struct rv_call *call)
 {
-    if (!caller->known || caller->role != RV_ROLE_AGENT)
+    if (!caller->known)
+        return true;
+    call->by = caller->name.at != NULL ? caller->name : caller->id;
+    if (caller->role != RV_ROLE_AGENT)
         return true;
     call->agent_only = caller->agent;
     const struct rv_poll *poll = poll_of(call);

@@ -45,6 +45,7 @@ void rv_render_stream(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_show(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_steps(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_attempts(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_history(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_late(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_tasks(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call);

@@ -53,6 +53,8 @@ bool rv_parse_attempts(struct rv_parser *parser, const struct rv_request_line *r
                        struct rv_call *call);
 bool rv_parse_late(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call);
+bool rv_parse_history(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call);
 bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call);
 bool rv_parse_alerts(struct rv_parser *parser, const struct rv_request_line *request,

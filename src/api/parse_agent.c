@@ -11,8 +11,8 @@ static const char *const next_names[] = {"agent", "instance", "boot", "max",
                                          "poll",  "confirm",  NULL};
 static const char *const replies_names[] = {"replies", "next", NULL};
 static const char *const reply_names[] = {"step", "token", "output", "error", NULL};
-static const char *const limit_names[] = {"concurrent", "perSecond", "by", NULL};
-static const char *const pause_names[] = {"by", NULL};
+static const char *const limit_names[] = {"concurrent", "perSecond", "by", "reason", NULL};
+static const char *const pause_names[] = {"by", "reason", NULL};
 static const char *const leases_names[] = {"leases", NULL};
 static const char *const lease_names[] = {"step", "token", NULL};
 static const char *const error_names[] = {"type",   "status", "title",        "detail", "transient",
@@ -282,6 +282,7 @@ bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *requ
     if (!rv_args_only(parser, request, no_query) || !agent_name(parser, limit->row.agent) ||
         !rv_body_read(parser, request->body, false, limit_names, &body) ||
         !rv_body_by(parser, &body, &limit->row.by) ||
+        !rv_body_text(parser, &body, "reason", RV_REASON_BYTES_MAX, &limit->reason) ||
         !limit_read(parser, &body, "concurrent", RV_AGENT_CONCURRENT_MAX, &limit->sets_concurrent,
                     &limit->row.concurrent) ||
         !limit_read(parser, &body, "perSecond", RV_BUCKET_RATE_MAX, &limit->sets_rate,
@@ -302,7 +303,8 @@ static bool pause_read(struct rv_parser *parser, const struct rv_request_line *r
     limit->row.paused = paused;
     return rv_args_only(parser, request, no_query) && agent_name(parser, limit->row.agent) &&
            rv_body_read(parser, request->body, true, pause_names, &body) &&
-           rv_body_by(parser, &body, &limit->row.by);
+           rv_body_by(parser, &body, &limit->row.by) &&
+           rv_body_text(parser, &body, "reason", RV_REASON_BYTES_MAX, &limit->reason);
 }
 
 bool rv_parse_pause(struct rv_parser *parser, const struct rv_request_line *request,

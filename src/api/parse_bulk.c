@@ -4,7 +4,7 @@
 #include "api/parse.h"
 #include "base/limits.h"
 
-enum { REASON_BYTES_MAX = 1000, RATE_DEFAULT = 10 };
+enum { RATE_DEFAULT = 10 };
 
 static const char *const no_query[] = {NULL};
 static const char *const select_names[] = {"by", "reason", NULL};
@@ -27,7 +27,7 @@ static bool word_read(struct rv_parser *parser, const struct rv_body *body, stru
     bool known = caller != NULL && caller->known;
     word->role = known ? rv_str_of(rv_role_text(caller->role)) : RV_STR("local");
     return rv_body_by(parser, body, &word->by) &&
-           rv_body_text(parser, body, "reason", REASON_BYTES_MAX, &word->reason);
+           rv_body_text(parser, body, "reason", RV_REASON_BYTES_MAX, &word->reason);
 }
 
 /* The query as it was given, for those who look later. */

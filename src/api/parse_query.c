@@ -18,8 +18,6 @@ static const char *const finding_texts[] = {[RV_FINDING_DONE] = "done",
                                             NULL};
 static const char *const ack_names[] = {"by", NULL};
 
-enum { REASON_BYTES_MAX = 1000 };
-
 static bool task_read(struct rv_parser *parser, struct rv_str text, struct rv_task_id *ret)
 {
     if (rv_task_parse(text, ret) == RV_OK)
@@ -47,7 +45,7 @@ static bool operate_read(struct rv_parser *parser, const struct rv_request_line 
            task_read(parser, request->params[0], &operate->task) &&
            rv_body_read(parser, request->body, true, names, ret_body) &&
            rv_body_by(parser, ret_body, &operate->by) &&
-           rv_body_text(parser, ret_body, "reason", REASON_BYTES_MAX, &operate->reason);
+           rv_body_text(parser, ret_body, "reason", RV_REASON_BYTES_MAX, &operate->reason);
 }
 
 static bool seen_read(struct rv_parser *parser, const struct rv_body *body,
@@ -331,6 +329,16 @@ bool rv_parse_late(struct rv_parser *parser, const struct rv_request_line *reque
     static const char *const names[] = {"limit", NULL};
     return page_read(parser, request, names, &call->u.list) &&
            task_read(parser, request->params[0], &call->u.list.task);
+}
+
+bool rv_parse_history(struct rv_parser *parser, const struct rv_request_line *request,
+                      struct rv_call *call)
+{
+    static const char *const names[] = {"after", "limit", NULL};
+    struct rv_call_list *list = &call->u.list;
+    return page_read(parser, request, names, list) &&
+           task_read(parser, request->params[0], &list->task) &&
+           rv_arg_int(parser, request, "after", 1, UINT32_MAX, &list->before);
 }
 
 static bool state_read(struct rv_parser *parser, const struct rv_request_line *request,

@@ -208,6 +208,33 @@ void rv_render_late(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(buf, '}');
 }
 
+void rv_render_history(struct rv_answer *answer, const struct rv_call *call)
+{
+    struct rv_buf *buf = &answer->body;
+    const struct rv_call_list *list = &call->u.list;
+    rv_put_open(buf, '{');
+    rv_put_open_in(buf, "history", '[');
+    for (size_t i = 0; i < list->count; i++) {
+        const struct rv_history_row *row = &list->history[i];
+        rv_put_open(buf, '{');
+        rv_put_int(buf, "number", row->number);
+        rv_put_text(buf, "command", rv_str_of(rv_operator_verb_text(row->verb)));
+        if (row->step != 0)
+            rv_put_step(buf, "step", (struct rv_step_id){row->task, row->step});
+        rv_put_instant_if(buf, "at", row->at);
+        rv_put_text_if(buf, "options", row->options);
+        rv_put_text_if(buf, "by", row->by);
+        rv_put_text_if(buf, "reason", row->reason);
+        if (row->selection.value != 0)
+            rv_put_task(buf, "selection", row->selection);
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, ']');
+    if (list->count == list->limit)
+        rv_put_int(buf, "next", list->history[list->count - 1].number);
+    rv_buf_add_char(buf, '}');
+}
+
 void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
 {
     rv_put_open(buf, '{');

@@ -43,6 +43,7 @@ static const struct rv_route routes[] = {
     ROUTE(GET,  "/v1/tasks/{task}/steps",       TASKS,              STEPS,     steps,     steps),
     ROUTE(GET,  "/v1/tasks/{task}/attempts",    TASKS,              ATTEMPTS,  attempts,  attempts),
     ROUTE(GET,  "/v1/tasks/{task}/late-replies", TASKS,             LATE,      late,      late),
+    ROUTE(GET,  "/v1/tasks/{task}/history",     TASKS,              HISTORY,   history,   history),
     ROUTE(GET,  "/v1/tasks/{task}/messages",    TASKS,              MESSAGES,  messages,  messages),
     ROUTE_STREAM(GET, "/v1/tasks/{task}/stream", TASKS,             MESSAGES,  stream,    stream),
     ROUTE(GET,  "/v1/tasks/{task}/explain",     TASKS,              EXPLAIN,   explain,   explain),

@@ -15,6 +15,7 @@ enum {
     RV_POLL_ANSWER_BYTES_MAX = 4 * 1024 * 1024,  /* its inputs; one more than fits still goes */
     RV_POLLS_PARKED_MAX = 20000,                 /* parked polls of all agents */
     RV_PAGE_ROWS_MAX = 100,                      /* rows of one page of a query */
+    RV_REASON_BYTES_MAX = 1000,                  /* of an operator's command */
     RV_NAME_BYTES_MAX = 128,                     /* agent, instance, workflow, poll id, tag */
     RV_TAGS_MAX = 16,                            /* of one task */
     RV_TAG_NAME_BYTES_MAX = 64,
@@ -33,6 +34,7 @@ enum {
     RV_MESSAGE_PAYLOAD_BYTES_MAX = 16 * 1024, /* of an output or error in a message */
     RV_STREAM_MESSAGES_MAX = 16,              /* that wait in memory for the reader of one stream */
     RV_LATE_REPLIES_MAX = 8,                  /* of one attempt that are kept, the same one once */
+    RV_HISTORY_MAX = 1000,       /* operators' commands of one task that are kept: the first */
     RV_METRICS_AGENTS_MAX = 100, /* agents that have numbers of their own in /metrics */
     RV_API_KEYS_MAX = 1000,      /* that are not revoked */
     RV_AGENT_LIMITS_MAX = 1000,  /* agents that have limits or are paused */

@@ -217,6 +217,11 @@ static int limit_change(struct cli *cli, bool limits)
         rv_json_write_string(&body, rv_str_of(by));
     else
         rv_buf_lit(&body, "null");
+    const char *reason = cli_value(cli, CLI_OPTION_REASON);
+    if (reason != NULL) {
+        rv_buf_lit(&body, ",\"reason\":");
+        rv_json_write_string(&body, rv_str_of(reason));
+    }
     int code = limits ? limits_write(cli, &body) : CLI_DONE;
     rv_buf_add_char(&body, '}');
     if (code == CLI_DONE)

@@ -186,6 +186,30 @@ static void late_add(const struct rv_json *late, void *user)
     rv_buf_done(&buf);
 }
 
+static struct rv_str command_text(struct rv_arena *arena, const struct rv_json *row)
+{
+    struct rv_str options = cli_str(row, "options");
+    struct rv_str command = cli_str(row, "command");
+    return options.len == 0
+               ? command
+               : rv_arena_printf(arena, "%.*s, %.*s", RV_STR_FMT(command), RV_STR_FMT(options));
+}
+
+static void history_add(const struct rv_json *row, struct shown *shown)
+{
+    struct rv_arena *arena = &shown->cli->arena;
+    struct cli_table *table = &shown->table;
+    struct rv_str selection = cli_str(row, "selection");
+    cli_table_add_number(table, cli_int(row, "number"));
+    cli_table_add(table, cli_text_distance(arena, cli_instant(row, "at"), shown->cli->now),
+                  CLI_PLAIN);
+    cli_table_add(table, cli_text_clean(arena, cli_str(row, "by")), CLI_BOLD);
+    cli_table_add(table, command_text(arena, row), CLI_PLAIN);
+    cli_table_add(table, cli_str(row, "step"), CLI_PLAIN);
+    cli_table_add(table, selection, CLI_PLAIN);
+    cli_table_add(table, cli_text_clean(arena, cli_str(row, "reason")), CLI_PLAIN);
+}
+
 static void alert_add(const struct rv_json *alert, void *user)
 {
     struct shown *shown = user;
@@ -289,6 +313,39 @@ int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
     return CLI_DONE;
 }
 
+static int history_pages(struct cli *cli, struct rv_str task)
+{
+    struct cli_list list = {.items = "history"};
+    struct rv_str next;
+    cli_path_begin(&list.path, "/v1/tasks");
+    cli_path_segment(&list.path, task);
+    rv_buf_lit(&list.path.buf, "/history");
+    return cli_list_read(cli, &list, NULL, RV_HISTORY_MAX, &next);
+}
+
+/* The newest page, its newest line last. */
+static int history_show(struct cli *cli, struct rv_str task)
+{
+    static const char *const heads[] = {">#",   "WHEN",      "WHO", "COMMAND",
+                                        "STEP", "SELECTION", "WHY", NULL};
+    struct shown shown = {.cli = cli};
+    struct cli_answer answer;
+    size_t count = 0;
+    if (cli_has(cli, CLI_OPTION_JSON))
+        return history_pages(cli, task);
+    int code = cli_get(cli, cli_task_path(cli, task, "/history"), &answer);
+    if (code != CLI_DONE)
+        return code;
+    const struct rv_json *items = cli_items(&answer.json, "history", &count);
+    cli_table_init(&shown.table, &cli->arena, heads);
+    for (size_t i = count; i > 0; i--)
+        history_add(&items[i - 1], &shown);
+    table_print(&shown, "History");
+    if (rv_json_get(&answer.json, RV_STR("next")) != NULL)
+        printf("There are earlier commands: reeve show %.*s --all --json\n", RV_STR_FMT(task));
+    return CLI_DONE;
+}
+
 /* What an operator can do about it from here. */
 static int cure_print(struct cli *cli, const struct rv_json *task, struct rv_str id)
 {
@@ -307,7 +364,8 @@ static int cure_print(struct cli *cli, const struct rv_json *task, struct rv_str
     return CLI_DONE;
 }
 
-/* With --json: the task; with --all also a line each for steps (by pages), alerts, late replies. */
+/* With --json: the task; with --all also a line each for steps (by pages), alerts, late replies
+ * and the history. */
 int cli_show(struct cli *cli)
 {
     struct rv_str id = rv_str_of(cli->words.args[0]);
@@ -331,6 +389,8 @@ int cli_show(struct cli *cli)
         code = alerts_show(cli, id);
     if (code == CLI_DONE)
         code = cli_late_show(cli, id, &late);
+    if (code == CLI_DONE)
+        code = history_show(cli, id);
     if (code == CLI_DONE && !json)
         code = cure_print(cli, &answer.json, id);
     return code;

@@ -250,6 +250,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     plan->steps_count = plan->attempts_count = plan->late_count = plan->alerts_count = 0;
     plan->messages = NULL;
     plan->messages_count = 0;
+    plan->history = NULL;
     plan->status = 200;
     plan->err = RV_OK;
     plan->message = RV_STR_NONE;
@@ -262,6 +263,8 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     enum rv_verdict verdict = decide(&d);
     if (verdict == RV_DECIDED)
         verdict = undo_ask_anew(&d);
+    if (verdict == RV_DECIDED && plan->err == RV_OK)
+        history_note(&d);
     if (verdict == RV_DECIDED && (arena->refused != RV_OK || d.starved))
         verdict = RV_NO_ROOM;
     if (verdict == RV_DECIDED && d.outgrown)
@@ -270,7 +273,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
         plan->alerts_count = 0; /* a task that has ended calls for nobody */
         plan->task.suspended_at = 0;
     }
-    if (verdict == RV_DECIDED && plan->changed)
+    if (verdict == RV_DECIDED && (plan->changed || plan->history != NULL))
         plan->task.revision++;
     return verdict;
 }

@@ -87,7 +87,8 @@ struct rv_command {
         } park;
         struct {
             struct rv_str by, reason;
-            bool abandon;         /* CANCEL: what was done stays done */
+            struct rv_task_id selection; /* of the bulk command; none: for this task alone */
+            bool abandon;                /* CANCEL: what was done stays done */
             struct rv_str input;  /* RESUBMIT: another one than the step had; absent: the same */
             bool assume_not_done; /* RESUBMIT: the operator knows what the ledger does not */
             bool undo_first;      /* RESUBMIT: what the old request did is undone before */
@@ -133,7 +134,8 @@ enum {
  * rv_decide sets all that counts: a plan needs no value before. */
 struct rv_plan {
     struct rv_task task;
-    bool changed; /* the task row (and its revision) changes; false: nothing is written at all */
+    /* The task row (and its revision) changes; false: nothing is written but `history`. */
+    bool changed;
     struct rv_planned_step *steps; /* on the arena */
     size_t steps_count;
     size_t steps_room;
@@ -145,6 +147,9 @@ struct rv_plan {
     size_t alerts_count;
     struct rv_message *messages; /* to the submitter, in their order; NULL: there are none */
     size_t messages_count;
+    /* The line of an operator's command that is accepted, also where it finds done what it asks
+     * for; its number is given by the scheduler. Written with the next revision. NULL: none. */
+    const struct rv_history_row *history;
     bool close_alerts;
     int status;            /* REPLY, RENEW: 200, 409 or 410 */
     enum rv_err err;       /* operator's commands: REFUSED with the message */

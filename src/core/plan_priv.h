@@ -126,6 +126,10 @@ enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t
 void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
                struct rv_str message);
 
+/* history.c: the command is accepted; who gave it, when and why goes into the plan. Nothing for a
+ * command that is no operator's. */
+void history_note(struct draft *d);
+
 /* decide.c: everything of the task that is due runs. */
 enum rv_verdict wake_all(struct draft *d);
 

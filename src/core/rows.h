@@ -165,6 +165,20 @@ struct rv_message {
     struct rv_str body; /* JSON, as it is sent */
 };
 
+/* A command of an operator that was accepted: a line of its task's history. It is written with what
+ * the command changes, and never changed. */
+struct rv_history_row {
+    struct rv_task_id task;
+    uint32_t number; /* from 1 in its task, without gaps; the first RV_HISTORY_MAX are kept */
+    enum rv_operator_verb verb;
+    uint32_t step; /* number; 0: the command names none */
+    int64_t at;
+    struct rv_str options; /* words with a space between; absent: none */
+    struct rv_str by;      /* with the name of the API key; absent: unknown */
+    struct rv_str reason;
+    struct rv_task_id selection; /* of the bulk command; none: a command for this task alone */
+};
+
 /* How far a task's messages have come on their way to its webhook; or an alert on its way to the
  * operators', which is the first and last message of its own. */
 struct rv_delivery {

@@ -101,6 +101,12 @@ static const char *const message_kind_texts[] = {
 #undef RV_MESSAGE_KIND
 };
 
+static const char *const operator_verb_texts[] = {
+#define RV_OPERATOR_VERB(name, text) text,
+#include "core/tbl/operator_verb.def"
+#undef RV_OPERATOR_VERB
+};
+
 const char *rv_task_state_text(enum rv_task_state state)
 {
     return TEXT_OF(task_state_texts, state);
@@ -144,6 +150,11 @@ const char *rv_late_reason_text(enum rv_late_reason reason)
 const char *rv_message_kind_text(enum rv_message_kind kind)
 {
     return TEXT_OF(message_kind_texts, kind);
+}
+
+const char *rv_operator_verb_text(enum rv_operator_verb verb)
+{
+    return TEXT_OF(operator_verb_texts, verb);
 }
 
 const char *rv_direction_text(enum rv_direction direction)

@@ -63,6 +63,13 @@ enum rv_message_kind {
     RV_MESSAGE_KIND_COUNT
 };
 
+enum rv_operator_verb {
+#define RV_OPERATOR_VERB(name, text) RV_OPERATOR_##name,
+#include "core/tbl/operator_verb.def"
+#undef RV_OPERATOR_VERB
+    RV_OPERATOR_VERB_COUNT
+};
+
 enum rv_direction { RV_FORWARD, RV_UNDO };
 
 /* The text of each, as in API, CLI, logs and docs; "?" outside the table. */
@@ -75,6 +82,7 @@ const char *rv_step_kind_text(enum rv_step_kind kind);
 const char *rv_effect_text(enum rv_effect effect);
 const char *rv_late_reason_text(enum rv_late_reason reason);
 const char *rv_message_kind_text(enum rv_message_kind kind);
+const char *rv_operator_verb_text(enum rv_operator_verb verb);
 const char *rv_direction_text(enum rv_direction direction);
 
 /* True when `text` is a task state's text. */

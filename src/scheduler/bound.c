@@ -29,6 +29,7 @@ static size_t call_commands(const struct rv_call *call)
     case RV_CALL_STEPS:
     case RV_CALL_ATTEMPTS:
     case RV_CALL_LATE:
+    case RV_CALL_HISTORY:
     case RV_CALL_TASKS:
     case RV_CALL_ALERTS:
     case RV_CALL_WORKFLOWS:

@@ -332,6 +332,7 @@ static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bul
                                       .task = work->id,
                                       .by = bulk->row.begun.by,
                                       .reason = bulk->row.begun.reason,
+                                      .selection = bulk->row.id,
                                       .abandon = bulk->row.abandon,
                                       .late_seen = bulk->row.late_seen};
     return operate_work(s, &operate, rv_prng_next(&s->prng), work, ret_plan);

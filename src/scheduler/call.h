@@ -38,6 +38,7 @@ enum rv_call_kind {
     RV_CALL_STEPS,      /* u.list */
     RV_CALL_ATTEMPTS,   /* u.list */
     RV_CALL_LATE,       /* u.list */
+    RV_CALL_HISTORY,    /* u.list */
     RV_CALL_TASKS,      /* u.list */
     RV_CALL_ALERTS,     /* u.list */
     RV_CALL_WORKFLOWS,  /* u.list */
@@ -172,7 +173,8 @@ struct rv_call_operate {
     struct rv_task_id task;
     struct rv_str by;
     struct rv_str reason;
-    bool abandon;            /* CANCEL: what was done stays done */
+    struct rv_task_id selection; /* of the bulk command; none: for this task alone */
+    bool abandon;                /* CANCEL: what was done stays done */
     bool by_hand;            /* UNDO, CANCEL: what does not declare its undo is undone by hand */
     uint32_t step;           /* SETTLE; RESUBMIT with input: 0: the only one in error */
     struct rv_str input;     /* RESUBMIT: another one; absent: the same */
@@ -195,11 +197,11 @@ struct rv_call_show {
 
 /* One page of whatever kind the call is. */
 struct rv_call_list {
-    struct rv_task_id task;       /* STEPS, ATTEMPTS, LATE; ALERTS: none for all */
+    struct rv_task_id task;       /* STEPS, ATTEMPTS, LATE, HISTORY; ALERTS: none for all */
     uint32_t step;                /* ATTEMPTS: 0 for all; else of that step */
     uint32_t after_step;          /* STEPS: after this number; ATTEMPTS: after this step ... */
     uint32_t after;               /* ... and this attempt */
-    int64_t before;               /* ALERTS */
+    int64_t before;               /* ALERTS, HISTORY */
     size_t skip;                  /* WORKFLOWS */
     bool open_only;               /* ALERTS */
     struct rv_str key;            /* TASKS: present: only the task of this key */
@@ -215,6 +217,7 @@ struct rv_call_list {
     size_t steps_count;          /* out: ATTEMPTS: rows in `steps`; for STEPS, `count` */
     struct rv_attempt *attempts; /* ATTEMPTS: the newest of each step stands in `steps` */
     struct rv_late_reply *late_replies;
+    struct rv_history_row *history;
     struct rv_alert *alerts;
     struct rv_workflow_row *workflows;
 };
@@ -289,6 +292,7 @@ struct rv_call_limit {
     bool sets_concurrent; /* in */
     bool sets_rate;
     bool sets_paused;
+    struct rv_str reason;
     struct rv_agent_limit row;   /* in: but for `at` */
     struct rv_agent_limit after; /* out: all of it */
 };
@@ -430,6 +434,7 @@ struct rv_call {
     int64_t behind;  /* the mailbox's: no call behind this one arrived before */
     /* The only agent whose steps the caller may answer; absent: any. */
     struct rv_str agent_only;
+    struct rv_str by; /* the name of the caller's API key; absent: there is none */
     struct rv_arena arena;
     void (*finish)(struct rv_call *call); /* called on the scheduler's thread */
     void *owner;                          /* the maker's */

@@ -38,6 +38,8 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         .close_alerts = work->close_alerts,
         .messages = work->messages,
         .messages_count = work->messages_count,
+        .history = work->history,
+        .history_count = work->history_count,
     };
     return delivery_of(s, work, &change->delivery);
 }

@@ -407,6 +407,8 @@ void retry_act(struct rv_scheduler *s, struct pending *p)
                               ? s->batch.taskless
                               : s->batch.deliveries[p->delivery - 1].outcome;
     if (outcome == RV_OK) {
+        if (p->call->err == RV_OK)
+            log_command(s, p->call);
         finish(s, p, p->call->err, p->call->message);
         return;
     }

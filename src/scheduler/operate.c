@@ -33,6 +33,7 @@ static struct rv_command command_of(const struct rv_call_operate *operate, uint6
     struct rv_command command = {.kind = operate->verb, .seed = seed, .step = operate->step};
     command.u.operate.by = operate->by;
     command.u.operate.reason = operate->reason;
+    command.u.operate.selection = operate->selection;
     command.u.operate.abandon = operate->abandon;
     command.u.operate.input = operate->input;
     command.u.operate.assume_not_done = operate->assume_not_done;
@@ -169,6 +170,8 @@ void taskless_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
     if (s->batch.taskless == RV_OK) {
+        if (p->call->err == RV_OK)
+            log_command(s, p->call);
         finish(s, p, p->call->err, p->call->message);
         return;
     }

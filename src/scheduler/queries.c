@@ -181,6 +181,16 @@ static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
+static enum rv_err query_history(struct rv_scheduler *s, struct rv_call_list *list,
+                                 struct rv_arena *arena)
+{
+    list->history = RV_ROOM(arena, struct rv_history_row, list->limit);
+    if (list->history == NULL)
+        return RV_ERR_MEMORY;
+    return s->store->ops->list_history(s->store, arena, list->task, (uint32_t)list->before,
+                                       list->limit, list->history, &list->count);
+}
+
 static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
@@ -195,6 +205,8 @@ static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
         return query_steps(s, list, arena, list->after_step, list->limit);
     if (p->call->kind == RV_CALL_ATTEMPTS)
         return query_attempts(s, p);
+    if (p->call->kind == RV_CALL_HISTORY)
+        return query_history(s, list, arena);
     list->late_replies = RV_ROOM(arena, struct rv_late_reply, list->limit);
     if (list->late_replies == NULL)
         return RV_ERR_MEMORY;
@@ -253,7 +265,8 @@ static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
     struct rv_call_list *list = &p->call->u.list;
     enum rv_call_kind kind = p->call->kind;
     bool page = kind == RV_CALL_TASKS || kind == RV_CALL_STEPS || kind == RV_CALL_ATTEMPTS ||
-                kind == RV_CALL_LATE || kind == RV_CALL_ALERTS || kind == RV_CALL_WORKFLOWS;
+                kind == RV_CALL_LATE || kind == RV_CALL_HISTORY || kind == RV_CALL_ALERTS ||
+                kind == RV_CALL_WORKFLOWS;
     if (page && (list->limit == 0 || list->limit > RV_PAGE_ROWS_MAX))
         list->limit = RV_PAGE_ROWS_MAX;
     if (kind == RV_CALL_SHOW)

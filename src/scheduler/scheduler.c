@@ -271,6 +271,7 @@ static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_STEPS:
     case RV_CALL_ATTEMPTS:
     case RV_CALL_LATE:
+    case RV_CALL_HISTORY:
     case RV_CALL_TASKS:
     case RV_CALL_ALERTS:
     case RV_CALL_WORKFLOWS:
@@ -439,6 +440,7 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_STEPS:
     case RV_CALL_ATTEMPTS:
     case RV_CALL_LATE:
+    case RV_CALL_HISTORY:
     case RV_CALL_TASKS:
     case RV_CALL_ALERTS:
     case RV_CALL_WORKFLOWS:

@@ -68,6 +68,9 @@ struct work {
     struct rv_message *messages;
     size_t messages_count;
     size_t messages_room;
+    struct rv_history_row *history; /* numbered */
+    size_t history_count;
+    size_t history_room;
     struct rv_str destination; /* of the webhook of a task that begins */
     int64_t epoch;
     const struct rv_key_row *key;
@@ -340,6 +343,11 @@ int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at);
 void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
                struct rv_str fields);
 void log_alert(struct rv_scheduler *s, const struct rv_alert *alert);
+/* A command for which its task's history has no room. */
+void log_operated(struct rv_scheduler *s, const struct rv_history_row *row);
+/* A command of an operator that is no task's, written and about to be answered: who gave it, and
+ * why. Other calls are passed over: those of bulk commands are logged where they are written. */
+void log_command(struct rv_scheduler *s, const struct rv_call *call);
 
 /* scheduler.c: when what could not be done now is done again. */
 int64_t again_at(const struct rv_scheduler *s);

@@ -264,6 +264,30 @@ static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
     return RV_OK;
 }
 
+/* What is beyond the bound is in the log alone. */
+static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
+                                 const struct rv_history_row *row)
+{
+    struct rv_history_row last = {.number = 0};
+    size_t count = 1;
+    enum rv_err err = RV_OK;
+    if (work->history_count > 0)
+        last = work->history[work->history_count - 1];
+    else
+        err = s->store->ops->list_history(s->store, s->batch.arena, work->id, 0, 1, &last, &count);
+    if (err != RV_OK)
+        return err;
+    if (last.number >= RV_HISTORY_MAX) {
+        log_operated(s, row);
+        return RV_OK;
+    }
+    if (!GROW(s->batch.arena, work->history, work->history_count, work->history_room))
+        return RV_ERR_MEMORY;
+    work->history[work->history_count] = *row;
+    work->history[work->history_count++].number = last.number + 1;
+    return RV_OK;
+}
+
 /* The plan becomes the state of the task in this batch. */
 static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const struct rv_plan *plan)
 {
@@ -304,6 +328,9 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
             return RV_ERR_MEMORY;
         work->messages[work->messages_count++] = plan->messages[i];
     }
+    err = plan->history != NULL ? adopt_history(s, work, plan->history) : RV_OK;
+    if (err != RV_OK)
+        return err;
     work->task = task;
     work->changed = true;
     const struct rv_step *last = work_step(work, task->last_number);
@@ -386,7 +413,7 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
             return err;
         switch (rv_decide(&view, command, s->batch.arena, ret_plan)) {
         case RV_DECIDED:
-            if (!ret_plan->changed)
+            if (!ret_plan->changed && ret_plan->history == NULL)
                 return RV_OK;
             err = work_adopt(s, work, ret_plan);
             if (err == RV_OK)

@@ -239,10 +239,34 @@ static enum rv_err messages_check(struct check *check, struct subject *subject)
     return err;
 }
 
+static enum rv_err history_check(struct check *check, struct subject *subject)
+{
+    struct rv_history_row page[RV_PAGE_ROWS_MAX];
+    uint32_t before = 0;
+    size_t count = RV_PAGE_ROWS_MAX;
+    enum rv_err err = RV_OK;
+    while (err == RV_OK && count == RV_PAGE_ROWS_MAX) {
+        struct rv_arena_mark mark = rv_arena_mark(&check->arena);
+        err = check->store->ops->list_history(check->store, &check->arena, subject->task->id,
+                                              before, RV_PAGE_ROWS_MAX, page, &count);
+        for (size_t i = 0; err == RV_OK && i < count; i++) {
+            if (page[i].verb >= RV_OPERATOR_VERB_COUNT)
+                rule_find(check, subject, "a line of a history holds what it can");
+            if (before != 0 && page[i].number + 1 != before)
+                rule_find(check, subject, "a task's history has no gaps");
+            before = page[i].number;
+        }
+        rv_arena_release(&check->arena, mark);
+    }
+    if (err == RV_OK && before > 1)
+        rule_find(check, subject, "a task's history has its first line");
+    return err;
+}
+
 static enum rv_err task_check(struct check *check, const struct rv_task *task)
 {
     static enum rv_err (*const parts[])(struct check *, struct subject *) = {
-        steps_check, attempts_check, alerts_check, messages_check};
+        steps_check, attempts_check, alerts_check, messages_check, history_check};
     struct subject subject = {.task = task};
     enum rv_err err = RV_OK;
     check->to->tasks++;

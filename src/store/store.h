@@ -58,6 +58,8 @@ struct rv_change {
     bool close_alerts;
     const struct rv_message *messages; /* all inserts */
     size_t messages_count;
+    const struct rv_history_row *history; /* all inserts */
+    size_t history_count;
     /* With messages, NULL: they go to no webhook. Inserted as it is when the task has none; else
      * `last` moves on, and `since` and `due_at` are taken over if nothing was waiting. */
     const struct rv_delivery *delivery;
@@ -285,6 +287,10 @@ struct rv_store_ops {
     enum rv_err (*list_messages)(struct rv_store *store, struct rv_arena *arena,
                                  struct rv_task_id task, uint32_t after, size_t limit,
                                  struct rv_message *ret_messages, size_t *ret_count);
+    /* Of one task, newest first, below the number `before` (0: from the newest). */
+    enum rv_err (*list_history)(struct rv_store *store, struct rv_arena *arena,
+                                struct rv_task_id task, uint32_t before, size_t limit,
+                                struct rv_history_row *ret_rows, size_t *ret_count);
     /* Those in which a message waits and which are not parked, by destination and task, after the
      * place `after_destination`, `after` (absent: from the first). Or `task` alone: whatever stands
      * in its. */

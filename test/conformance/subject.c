@@ -547,6 +547,7 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
     for (size_t i = 0; i < count; i++)
         dump_late_reply(out, &late[i]);
     dump_messages(out, s, task->id);
+    dump_history(out, s, task->id);
 }
 
 static void dump_tasks(struct rv_buf *out, struct subject *s)

@@ -70,6 +70,8 @@ struct rv_alert random_alert(struct subject *subject, struct rv_prng *prng, int6
                              int64_t task);
 struct rv_message random_message(struct subject *subject, struct rv_prng *prng, int64_t task,
                                  uint32_t number);
+struct rv_history_row random_command(struct subject *subject, struct rv_prng *prng, int64_t task,
+                                     uint32_t number);
 struct rv_str random_str(struct subject *subject, struct rv_prng *prng);
 
 /* An insert of a plain task with its first step; on the subject's arena. */
@@ -100,6 +102,8 @@ void dump_workflow(struct rv_buf *out, const struct rv_workflow_row *workflow);
 void dump_record(struct rv_buf *out, const struct rv_record *record);
 void dump_message(struct rv_buf *out, const struct rv_message *message);
 void dump_delivery(struct rv_buf *out, const struct rv_delivery *delivery);
+void dump_command(struct rv_buf *out, const struct rv_history_row *command);
+void dump_history(struct rv_buf *out, struct subject *subject, struct rv_task_id task);
 /* Of one task, with its delivery. */
 void dump_messages(struct rv_buf *out, struct subject *subject, struct rv_task_id task);
 /* A field of a row. */

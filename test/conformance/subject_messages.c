@@ -41,6 +41,52 @@ void dump_delivery(struct rv_buf *out, const struct rv_delivery *delivery)
     rv_buf_add_char(out, '\n');
 }
 
+struct rv_history_row random_command(struct subject *subject, struct rv_prng *prng, int64_t task,
+                                     uint32_t number)
+{
+    return (struct rv_history_row){
+        .task = {task},
+        .number = number,
+        .verb = (enum rv_operator_verb)rv_prng_below(prng, RV_OPERATOR_VERB_COUNT),
+        .step = (uint32_t)rv_prng_next(prng),
+        .at = (int64_t)(rv_prng_next(prng) >> 1) + 1,
+        .options = random_str(subject, prng),
+        .by = random_str(subject, prng),
+        .reason = random_str(subject, prng),
+        .selection = {(int64_t)(rv_prng_next(prng) >> 1)},
+    };
+}
+
+void dump_command(struct rv_buf *out, const struct rv_history_row *command)
+{
+    rv_buf_printf(out, "command %" PRId64, command->task.value);
+    PUT_INT(command, number);
+    PUT_INT(command, verb);
+    PUT_INT(command, step);
+    PUT_INT(command, at);
+    PUT_STR(command, options);
+    PUT_STR(command, by);
+    PUT_STR(command, reason);
+    PUT_INT(command, selection.value);
+    rv_buf_add_char(out, '\n');
+}
+
+/* The newest first. */
+void dump_history(struct rv_buf *out, struct subject *s, struct rv_task_id task)
+{
+    enum { SOME = 10 };
+    struct rv_history_row rows[SOME];
+    uint32_t before = 0;
+    size_t count;
+    do {
+        assert_int_equal(
+            s->ops->list_history(s->store, &s->arena, task, before, SOME, rows, &count), RV_OK);
+        for (size_t i = 0; i < count; i++)
+            dump_command(out, &rows[i]);
+        before = count > 0 ? rows[count - 1].number : 0;
+    } while (count == SOME);
+}
+
 void dump_messages(struct rv_buf *out, struct subject *s, struct rv_task_id task)
 {
     enum { SOME = 10 };

@@ -69,6 +69,9 @@ static void put(struct subject *s, int64_t id, enum rv_task_state state, int64_t
     change.alerts_to = state == RV_TASK_CANCELLED ? &to : NULL; /* its alert is on its way */
     change.messages = messages;
     change.messages_count = 2;
+    struct rv_history_row command = random_command(s, &prng, id, 1);
+    change.history = &command;
+    change.history_count = 1;
     change.delivery = &delivery;
     subject_commit_all(s, &change, 1);
 }
@@ -120,6 +123,10 @@ static void what_is_old_goes_with_all_that_hangs_on_it(void **state)
     struct rv_step_id of = {{MADE_AT(11)}, 0};
     size_t count = 1;
     assert_int_equal(s->ops->list_messages(s->store, &s->arena, of.task, 0, 1, &message, &count),
+                     RV_OK);
+    assert_int_equal(count, 0);
+    struct rv_history_row command;
+    assert_int_equal(s->ops->list_history(s->store, &s->arena, of.task, 0, 1, &command, &count),
                      RV_OK);
     assert_int_equal(count, 0);
     assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, of, 0, 1, &late, &count),

@@ -254,6 +254,13 @@ static enum rv_err faults_find_alert(struct rv_store *store, struct rv_arena *ar
     PASS(store, find_alert, arena, source, ret_alert, ret_found);
 }
 
+static enum rv_err faults_list_history(struct rv_store *store, struct rv_arena *arena,
+                                       struct rv_task_id task, uint32_t before, size_t limit,
+                                       struct rv_history_row *ret_rows, size_t *ret_count)
+{
+    PASS(store, list_history, arena, task, before, limit, ret_rows, ret_count);
+}
+
 static enum rv_err faults_list_messages(struct rv_store *store, struct rv_arena *arena,
                                         struct rv_task_id task, uint32_t after, size_t limit,
                                         struct rv_message *ret_messages, size_t *ret_count)
@@ -305,6 +312,7 @@ static const struct rv_store_ops operations = {
     .list_late_replies = faults_list_late_replies,
     .list_alerts = faults_list_alerts,
     .find_alert = faults_find_alert,
+    .list_history = faults_list_history,
     .list_messages = faults_list_messages,
     .list_deliveries = faults_list_deliveries,
     .list_workflows = faults_list_workflows,

@@ -92,6 +92,10 @@ static void says_limit(struct torture *t, const struct rv_agent_limit *limit)
 static void says_key(struct torture *t, const struct rv_call *call)
 {
     const struct rv_api_key *key = &call->u.key.row;
+    if (call->kind == RV_CALL_KEYS) {
+        says_str(t, "after", call->u.keys.after);
+        return;
+    }
     if (call->kind == RV_CALL_KEY_REVOKE)
         says_str(t, "id", key->id);
     else
@@ -206,14 +210,13 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_STEPS:
     case RV_CALL_ATTEMPTS:
     case RV_CALL_LATE:
+    case RV_CALL_HISTORY:
     case RV_CALL_TASKS:
     case RV_CALL_ALERTS:
     case RV_CALL_WORKFLOWS:
         says_list(t, &call->u.list);
         return;
     case RV_CALL_KEYS:
-        says_str(t, "after", call->u.keys.after);
-        return;
     case RV_CALL_KEY_ADD:
     case RV_CALL_KEY_REVOKE:
         says_key(t, call);
@@ -319,6 +322,7 @@ static void run_questions(struct torture *t)
         {"GET", "/v1/tasks/" TASK "/steps?after=3&limit=5", NULL},
         {"GET", "/v1/tasks/" TASK "/attempts", NULL},
         {"GET", "/v1/tasks/" TASK "/late-replies", NULL},
+        {"GET", "/v1/tasks/" TASK "/history?after=3&limit=5", NULL},
         {"GET", "/v1/tasks/" TASK "/messages?after=3&limit=5&wait=PT1S", NULL},
         {"GET", "/v1/tasks/" TASK "/stream?after=3", NULL},
         {"GET", "/v1/alerts?limit=7", NULL},
@@ -524,6 +528,7 @@ static void answers_fill(struct rv_arena *arena, struct rv_call *call)
     list->steps = RV_NEW_ARRAY(arena, struct rv_step, ROWS);
     list->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, ROWS);
     list->late_replies = RV_NEW_ARRAY(arena, struct rv_late_reply, ROWS);
+    list->history = RV_NEW_ARRAY(arena, struct rv_history_row, ROWS);
     list->alerts = RV_NEW_ARRAY(arena, struct rv_alert, ROWS);
     list->workflows = RV_NEW_ARRAY(arena, struct rv_workflow_row, ROWS);
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -545,6 +550,11 @@ static void answers_fill(struct rv_arena *arena, struct rv_call *call)
                                                 .error = RV_STR("{\"type\":\"x\"}")};
         list->late_replies[i] = (struct rv_late_reply){.step = {task_id, i + 1},
                                                        .output = RV_STR("{\"c\":3}")};
+        list->history[i] = (struct rv_history_row){.task = task_id,
+                                                   .number = i + 1,
+                                                   .step = i + 1,
+                                                   .by = RV_STR("ann"),
+                                                   .reason = RV_STR("the part is broken")};
         list->alerts[i] = (struct rv_alert){
             .id = i + 1, .task = task_id, .message = RV_STR("a \"message\"\n")};
         list->workflows[i] = workflow;
@@ -585,6 +595,7 @@ static void run_answers(struct torture *t)
         {"steps", rv_render_steps, RV_CALL_STEPS},
         {"attempts", rv_render_attempts, RV_CALL_ATTEMPTS},
         {"late", rv_render_late, RV_CALL_LATE},
+        {"history", rv_render_history, RV_CALL_HISTORY},
         {"alerts", rv_render_alerts, RV_CALL_ALERTS},
         {"workflows", rv_render_workflows, RV_CALL_WORKFLOWS},
         {"workflow", rv_render_workflow, RV_CALL_WORKFLOWS},

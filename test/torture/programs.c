@@ -140,6 +140,9 @@ static const struct page pages[] = {
      "{\"steps\":[{\"step\":\"" TASK "-1\",\"reference\":\"/do/0/reserve\",\"state\":"
      "\"processing\",\"agent\":\"inventory\",\"attempt\":1,\"input\":{\"sku\":\"a\"}}]}"},
     {"/v1/tasks/" TASK "/late-replies", "{\"lateReplies\":[]}"},
+    {"/v1/tasks/" TASK "/history",
+     "{\"history\":[{\"number\":1,\"command\":\"cancel\",\"options\":\"by-hand\",\"by\":\"ann\","
+     "\"reason\":\"it is late\",\"at\":\"2026-11-21T01:30:00.000Z\"}]}"},
     {"/v1/tasks/" TASK "/settle", "{\"task\":\"" TASK "\",\"state\":\"processing\","
                                   "\"suspendedAt\":\"2026-11-21T01:30:00.000Z\"}"},
     {"/v1/tasks/" TASK "/cancel", "{\"task\":\"" TASK "\",\"state\":\"cancelled\"}"},

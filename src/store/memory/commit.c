@@ -73,6 +73,7 @@ void memory_node_free(struct node *node)
     sorted_free(&node->attempts);
     sorted_free(&node->late);
     sorted_free(&node->messages);
+    sorted_free(&node->history);
     sorted_free(&node->delivery);
     free(node->row);
     free(node);
@@ -130,7 +131,7 @@ static void node_undo(struct rv_store_memory_data *data, struct node *node)
 {
     node_unlink(data, node);
     rv_assert(node->steps.count == 0 && node->attempts.count == 0 && node->late.count == 0);
-    rv_assert(node->messages.count == 0 && node->delivery.count == 0);
+    rv_assert(node->messages.count == 0 && node->delivery.count == 0 && node->history.count == 0);
     memory_node_free(node);
 }
 
@@ -357,6 +358,9 @@ static enum rv_err ledgers_put(struct commit *commit, struct node *node,
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
         err = row_put(commit, &node->messages, change->messages[i].number, 0, &shape_message,
                       &change->messages[i], true);
+    for (size_t i = 0; err == RV_OK && i < change->history_count; i++)
+        err = row_put(commit, &node->history, change->history[i].number, 0, &shape_history,
+                      &change->history[i], true);
     return err;
 }
 
@@ -607,7 +611,8 @@ static enum rv_err sweep_tasks(struct commit *commit, struct rv_sweep *sweep)
             i++;
             continue;
         }
-        rows += node->steps.count + node->attempts.count + node->late.count + node->messages.count;
+        rows += node->steps.count + node->attempts.count + node->late.count + node->messages.count +
+                node->history.count;
         sweep->tasks_gone++;
         enum rv_err err = sweep_node(commit, node);
         if (err != RV_OK)

@@ -295,6 +295,7 @@ static const struct rv_store_ops operations = {
     .list_late_replies = memory_list_late_replies,
     .list_alerts = memory_list_alerts,
     .find_alert = memory_find_alert,
+    .list_history = memory_list_history,
     .list_messages = memory_list_messages,
     .list_deliveries = memory_list_deliveries,
     .list_workflows = memory_list_workflows,

@@ -24,7 +24,7 @@ struct shape {
 };
 
 extern const struct shape shape_task, shape_step, shape_attempt, shape_late_reply, shape_alert,
-    shape_message, shape_delivery, shape_workflow, shape_record, shape_key;
+    shape_message, shape_history, shape_delivery, shape_workflow, shape_record, shape_key;
 
 /* A copy in one block, to be freed with free; NULL: no memory. */
 void *shape_copy(const struct shape *shape, const void *row);
@@ -86,6 +86,7 @@ struct node {
     struct sorted attempts; /* by step, number */
     struct sorted late;     /* by arrival in the ledger */
     struct sorted messages; /* by number */
+    struct sorted history;  /* by number */
     struct sorted delivery; /* at most one row */
     bool queued;            /* stands in data.open, open or not */
 };
@@ -257,6 +258,9 @@ enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                struct rv_alert *ret_alerts, size_t *ret_count);
 enum rv_err memory_find_alert(struct rv_store *base, struct rv_arena *arena, struct rv_str source,
                               struct rv_alert *ret_alert, bool *ret_found);
+enum rv_err memory_list_history(struct rv_store *base, struct rv_arena *arena,
+                                struct rv_task_id task, uint32_t before, size_t limit,
+                                struct rv_history_row *ret_rows, size_t *ret_count);
 enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_task_id task, uint32_t after, size_t limit,
                                  struct rv_message *ret_messages, size_t *ret_count);

@@ -351,6 +351,25 @@ enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
                      limit, ret_messages, ret_count);
 }
 
+enum rv_err memory_list_history(struct rv_store *base, struct rv_arena *arena,
+                                struct rv_task_id task, uint32_t before, size_t limit,
+                                struct rv_history_row *ret_rows, size_t *ret_count)
+{
+    const struct sorted none = {.at = NULL};
+    const struct node *node = memory_node_find(data_of(base), task);
+    const struct sorted *history = node != NULL ? &node->history : &none;
+    size_t i = before != 0 ? sorted_place(history, before, INT64_MIN) : history->count;
+    size_t count = 0;
+    for (; i > 0 && count < limit; i--, count++) {
+        enum rv_err err = shape_read(&shape_history, arena, history->at[i - 1].row,
+                                     &ret_rows[count]);
+        if (err != RV_OK)
+            return err;
+    }
+    *ret_count = count;
+    return RV_OK;
+}
+
 static int place_cmp(struct rv_str destination, struct rv_task_id task, struct rv_str other,
                      struct rv_task_id other_task)
 {

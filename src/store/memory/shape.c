@@ -32,6 +32,9 @@ static const size_t alert_texts[] = {AT(acked_by), AT(message), AT(source)};
 #define ROW rv_message
 static const size_t message_texts[] = {AT(body)};
 #undef ROW
+#define ROW rv_history_row
+static const size_t history_texts[] = {AT(options), AT(by), AT(reason)};
+#undef ROW
 #define ROW rv_delivery
 static const size_t delivery_texts[] = {AT(destination), AT(url)};
 #undef ROW
@@ -51,6 +54,7 @@ const struct shape shape_attempt = SHAPE(rv_attempt, attempt_texts);
 const struct shape shape_late_reply = SHAPE(rv_late_reply, late_texts);
 const struct shape shape_alert = SHAPE(rv_alert, alert_texts);
 const struct shape shape_message = SHAPE(rv_message, message_texts);
+const struct shape shape_history = SHAPE(rv_history_row, history_texts);
 const struct shape shape_delivery = SHAPE(rv_delivery, delivery_texts);
 const struct shape shape_workflow = SHAPE(rv_workflow_row, workflow_texts);
 const struct shape shape_record = SHAPE(rv_record, record_texts);

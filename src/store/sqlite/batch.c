@@ -393,6 +393,8 @@ static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *
         err = alert_write(commit, &change->alerts[i], change->alerts_to);
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
         err = row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_table_message, &change->messages[i], 0);
+    for (size_t i = 0; err == RV_OK && i < change->history_count; i++)
+        err = row_write(commit, RV_SQL_HISTORY_INSERT, &rv_table_history, &change->history[i], 0);
     if (err == RV_OK && change->delivery != NULL)
         err = row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, change->delivery, 0);
     return err;

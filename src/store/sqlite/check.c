@@ -93,6 +93,7 @@ static const char *const statements[] = {
     ORPHANS(late_reply),
     ORPHANS(alert) " AND source IS NULL",
     ORPHANS(message),
+    ORPHANS(history),
     ORPHANS(delivery) " AND NOT alert",
     "SELECT task, 'an alert is on its way to the operators'' webhook that is not there' "
     "FROM delivery WHERE alert AND task NOT IN (SELECT id FROM alert)",

@@ -188,6 +188,20 @@ static const struct rv_column message_columns[] = {
 };
 #undef ROW
 
+#define ROW rv_history_row
+static const struct rv_column history_columns[] = {
+    INT64(task.value, "task"),
+    UINT32(number),
+    ENUM(verb, "verb", operator_verb),
+    UINT32(step),
+    INSTANT(at),
+    STR(options, "options"),
+    STR(by, "given_by"),
+    STR(reason, "reason"),
+    INT64(selection.value, "selection"),
+};
+#undef ROW
+
 #define ROW rv_delivery
 static const struct rv_column delivery_columns[] = {
     INT64(task.value, "task"),
@@ -226,6 +240,7 @@ const struct rv_table rv_table_attempt = {"attempt", COLUMNS(attempt_columns), 3
 const struct rv_table rv_table_late_reply = {"late_reply", COLUMNS(late_columns), 0, 0, 0};
 const struct rv_table rv_table_alert = {"alert", COLUMNS(alert_columns), 1, 0, 0};
 const struct rv_table rv_table_message = {"message", COLUMNS(message_columns), 2, 0, 0};
+const struct rv_table rv_table_history = {"history", COLUMNS(history_columns), 2, 0, 0};
 const struct rv_table rv_table_delivery = {"delivery", COLUMNS(delivery_columns), 1, 0, 0};
 const struct rv_table rv_table_workflow = {"workflow", COLUMNS(workflow_columns), 1, 0, 0};
 const struct rv_table rv_table_record = {"record", COLUMNS(record_columns), 2, 0, 0};

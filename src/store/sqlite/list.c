@@ -474,6 +474,22 @@ enum rv_err rv_sqlite_list_messages(struct rv_store *base, struct rv_arena *aren
                      sizeof *ret_messages, ret_count);
 }
 
+enum rv_err rv_sqlite_list_history(struct rv_store *base, struct rv_arena *arena,
+                                   struct rv_task_id task, uint32_t before, size_t limit,
+                                   struct rv_history_row *ret_rows, size_t *ret_count)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    sqlite3_stmt *statement = NULL;
+    enum rv_err err = rv_sqlite_statement(store, RV_SQL_HISTORY_LIST, &statement);
+    if (err != RV_OK)
+        return err;
+    sqlite3_bind_int64(statement, 1, task.value);
+    sqlite3_bind_int64(statement, 2, before != 0 ? before : INT64_MAX);
+    sqlite3_bind_int64(statement, 3, (int64_t)limit);
+    return rows_take(store, statement, &rv_table_history, arena, limit, ret_rows, sizeof *ret_rows,
+                     ret_count);
+}
+
 enum rv_err rv_sqlite_list_deliveries(struct rv_store *base, struct rv_arena *arena,
                                       struct rv_task_id task, struct rv_str after_destination,
                                       struct rv_task_id after, size_t limit,

@@ -381,9 +381,25 @@ static const char *const version_15[] = {
     NULL,
 };
 
+/* Version 16: commands of operators, by task. */
+static const char *const version_16[] = {
+    "CREATE TABLE history("
+    " task INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " verb TEXT NOT NULL CHECK {verb operator_verb},"
+    " step INTEGER NOT NULL,"
+    " at INTEGER,"
+    " options TEXT,"
+    " given_by TEXT,"
+    " reason TEXT,"
+    " selection INTEGER NOT NULL,"
+    " PRIMARY KEY (task, number)) WITHOUT ROWID",
+    NULL,
+};
+
 static const char *const *const versions[] = {
-    version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7, version_8,
-    version_9, version_10, version_11, version_12, version_13, version_14, version_15};
+    version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7,  version_8,
+    version_9, version_10, version_11, version_12, version_13, version_14, version_15, version_16};
 
 int rv_sqlite_version_newest(void)
 {

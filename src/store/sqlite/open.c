@@ -446,6 +446,7 @@ static const struct rv_store_ops operations = {
     .list_late_replies = rv_sqlite_list_late_replies,
     .list_alerts = rv_sqlite_list_alerts,
     .find_alert = rv_sqlite_find_alert,
+    .list_history = rv_sqlite_list_history,
     .list_messages = rv_sqlite_list_messages,
     .list_deliveries = rv_sqlite_list_deliveries,
     .list_workflows = rv_sqlite_list_workflows,

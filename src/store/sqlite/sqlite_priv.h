@@ -72,7 +72,7 @@ struct rv_texts {
 
 extern const struct rv_texts rv_texts_task_state, rv_texts_step_state, rv_texts_attempt_state,
     rv_texts_step_kind, rv_texts_effect, rv_texts_late_reason, rv_texts_alert_kind,
-    rv_texts_direction, rv_texts_message_kind;
+    rv_texts_direction, rv_texts_message_kind, rv_texts_operator_verb;
 
 /* Writes SQL with {column task_state}, {column effect}, ... replaced by a term that says "the
  * column holds one of their texts"; `open`: the open states of tasks, `rare`: those with few. */
@@ -112,7 +112,8 @@ struct rv_table {
 };
 
 extern const struct rv_table rv_table_task, rv_table_step, rv_table_attempt, rv_table_late_reply,
-    rv_table_alert, rv_table_message, rv_table_delivery, rv_table_workflow, rv_table_record;
+    rv_table_alert, rv_table_message, rv_table_history, rv_table_delivery, rv_table_workflow,
+    rv_table_record;
 
 /* What a parameter holds from the row before: SQLite keeps it, and most of a row is as in the one
  * before, so that alone what differs is bound. */
@@ -180,6 +181,8 @@ enum rv_sqlite_sql {
     RV_SQL_ALERT_CLOSE_UNDELIVERABLE,
     RV_SQL_MESSAGE_INSERT,
     RV_SQL_MESSAGE_LIST,
+    RV_SQL_HISTORY_INSERT,
+    RV_SQL_HISTORY_LIST,
     RV_SQL_DELIVERY_GROW,
     RV_SQL_DELIVERY_UPDATE,
     RV_SQL_DELIVERY_AGAIN,
@@ -196,6 +199,7 @@ enum rv_sqlite_sql {
     RV_SQL_SWEEP_TASKLESS_NOTICES,
     RV_SQL_SWEEP_TASKLESS,
     RV_SQL_SWEEP_MESSAGES,
+    RV_SQL_SWEEP_HISTORY,
     RV_SQL_SWEEP_DELIVERY,
     RV_SQL_SWEEP_TAGS,
     RV_SQL_SWEEP_ERROR_TYPES,
@@ -346,6 +350,9 @@ enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
 enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                   struct rv_task_id task, bool open_only, int64_t before,
                                   size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
+enum rv_err rv_sqlite_list_history(struct rv_store *base, struct rv_arena *arena,
+                                   struct rv_task_id task, uint32_t before, size_t limit,
+                                   struct rv_history_row *ret_rows, size_t *ret_count);
 enum rv_err rv_sqlite_list_messages(struct rv_store *base, struct rv_arena *arena,
                                     struct rv_task_id task, uint32_t after, size_t limit,
                                     struct rv_message *ret_messages, size_t *ret_count);

@@ -32,6 +32,7 @@ struct sql {
     "SELECT id FROM alert INDEXED BY alert_task WHERE task = 0 AND "                               \
     "(acked_at <= ?1 OR closed_at <= ?1) ORDER BY id LIMIT ?2"
 #define MESSAGE &rv_table_message
+#define HISTORY &rv_table_history
 #define DELIVERY &rv_table_delivery
 #define WORKFLOW &rv_table_workflow
 #define RECORD &rv_table_record
@@ -96,6 +97,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
         {PLAIN, NULL,
          "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL "
          "AND kind = 'undeliverable'"},
+    [RV_SQL_HISTORY_INSERT] = {INSERT, HISTORY, NULL},
+    [RV_SQL_HISTORY_LIST] = {SELECT, HISTORY,
+                             "WHERE task = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3"},
     [RV_SQL_MESSAGE_INSERT] = {INSERT, MESSAGE, NULL},
     [RV_SQL_MESSAGE_LIST] = {SELECT, MESSAGE,
                              "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
@@ -137,6 +141,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_SWEEP_TASKLESS_NOTICES] = {PLAIN, NULL,
                                        "DELETE FROM delivery WHERE task IN (" TASKLESS_OVER ")"},
     [RV_SQL_SWEEP_TASKLESS] = {PLAIN, NULL, "DELETE FROM alert WHERE id IN (" TASKLESS_OVER ")"},
+    [RV_SQL_SWEEP_HISTORY] = {PLAIN, NULL, "DELETE FROM history WHERE task = ?1"},
     [RV_SQL_SWEEP_MESSAGES] = {PLAIN, NULL, "DELETE FROM message WHERE task = ?1"},
     [RV_SQL_SWEEP_DELIVERY] = {PLAIN, NULL, "DELETE FROM delivery WHERE task = ?1"},
     [RV_SQL_SWEEP_TAGS] = {PLAIN, NULL, "DELETE FROM tag WHERE task = ?1"},

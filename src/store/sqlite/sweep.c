@@ -48,11 +48,11 @@ static enum rv_err rows_delete(struct rv_sqlite *store, enum rv_sqlite_sql sql, 
 
 static enum rv_err task_delete(struct rv_sqlite *store, int64_t task, size_t *rows)
 {
-    static const enum rv_sqlite_sql parts[] = {RV_SQL_SWEEP_STEPS,       RV_SQL_SWEEP_ATTEMPTS,
-                                               RV_SQL_SWEEP_LATE,        RV_SQL_SWEEP_NOTICES,
-                                               RV_SQL_SWEEP_ALERTS,      RV_SQL_SWEEP_MESSAGES,
-                                               RV_SQL_SWEEP_DELIVERY,    RV_SQL_SWEEP_TAGS,
-                                               RV_SQL_SWEEP_ERROR_TYPES, RV_SQL_SWEEP_TASK};
+    static const enum rv_sqlite_sql parts[] = {
+        RV_SQL_SWEEP_STEPS,    RV_SQL_SWEEP_ATTEMPTS, RV_SQL_SWEEP_LATE,
+        RV_SQL_SWEEP_NOTICES,  RV_SQL_SWEEP_ALERTS,   RV_SQL_SWEEP_MESSAGES,
+        RV_SQL_SWEEP_DELIVERY, RV_SQL_SWEEP_TAGS,     RV_SQL_SWEEP_ERROR_TYPES,
+        RV_SQL_SWEEP_HISTORY,  RV_SQL_SWEEP_TASK};
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < sizeof parts / sizeof parts[0]; i++)
         err = rows_delete(store, parts[i], task, rows);

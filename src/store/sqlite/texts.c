@@ -46,6 +46,11 @@ static const struct rv_str message_kinds[] = {
 #include "core/tbl/message_kind.def"
 #undef RV_MESSAGE_KIND
 };
+static const struct rv_str operator_verbs[] = {
+#define RV_OPERATOR_VERB(name, text) {text, sizeof(text) - 1},
+#include "core/tbl/operator_verb.def"
+#undef RV_OPERATOR_VERB
+};
 static const struct rv_str directions[] = {{"forward", 7}, {"undo", 4}};
 
 const struct rv_texts rv_texts_task_state = {"task_state", TEXTS(task_states)};
@@ -56,6 +61,7 @@ const struct rv_texts rv_texts_effect = {"effect", TEXTS(effects)};
 const struct rv_texts rv_texts_late_reason = {"late_reason", TEXTS(late_reasons)};
 const struct rv_texts rv_texts_alert_kind = {"alert_kind", TEXTS(alert_kinds)};
 const struct rv_texts rv_texts_message_kind = {"message_kind", TEXTS(message_kinds)};
+const struct rv_texts rv_texts_operator_verb = {"operator_verb", TEXTS(operator_verbs)};
 const struct rv_texts rv_texts_direction = {"direction", TEXTS(directions)};
 
 /* Which of the texts belong to a list by that name. */
@@ -74,10 +80,11 @@ static bool text_listed(struct rv_str name, const struct rv_texts *texts, size_t
  * statement, which halves the rate of the whole store. */
 static void list_write(struct rv_buf *sql, struct rv_str column, struct rv_str name)
 {
-    static const struct rv_texts *const all[] = {
-        &rv_texts_task_state, &rv_texts_step_state, &rv_texts_attempt_state,
-        &rv_texts_step_kind,  &rv_texts_effect,     &rv_texts_late_reason,
-        &rv_texts_alert_kind, &rv_texts_direction,  &rv_texts_message_kind};
+    static const struct rv_texts *const all[] = {&rv_texts_task_state,    &rv_texts_step_state,
+                                                 &rv_texts_attempt_state, &rv_texts_step_kind,
+                                                 &rv_texts_effect,        &rv_texts_late_reason,
+                                                 &rv_texts_alert_kind,    &rv_texts_direction,
+                                                 &rv_texts_message_kind,  &rv_texts_operator_verb};
     size_t written = 0;
     for (size_t t = 0; t < sizeof all / sizeof all[0]; t++) {
         for (size_t i = 0; i < all[t]->count; i++) {
