@@ -185,7 +185,8 @@ static void wake_tell(struct rv_scheduler *s, const struct rv_step *step,
         command->u.wake.excused = true;
         command->u.wake.spread_ms = step->lease_ms;
     }
-    if (step->deadline != 0 && step->deadline <= s->batch.now)
+    /* A step that has ended, and was loaded for a late reply, has no timeout any more. */
+    if (rv_step_state_open(step->state) && step->deadline != 0 && step->deadline <= s->batch.now)
         command->u.wake.absent_from = absence_uncounted(s, step->deadline);
     const struct agent_kind *kind = step->state == RV_STEP_PENDING && step->agent.at != NULL
                                         ? agents_kind_find(&s->agents, step->agent)
