@@ -9,7 +9,6 @@ enum {
     RV_JSON_DEPTH_MAX = 64,                      /* nesting of any JSON or YAML */
     RV_BATCH_COMMANDS_MAX = 1000,                /* commands decided in one transaction */
     RV_BATCH_BYTES_MAX = 4 * 1024 * 1024,        /* of the large calls decided in one */
-    RV_BATCH_HANDED_BYTES_MAX = 8 * 1024 * 1024, /* of the requests handed out in one */
     RV_CALL_ITEMS_MAX = 1000,                    /* tasks, replies or leases in one call */
     RV_POLL_REQUESTS_MAX = 256,                  /* requests in one answer to a poll */
     RV_POLL_ANSWER_BYTES_MAX = 4 * 1024 * 1024,  /* its inputs; one more than fits still goes */

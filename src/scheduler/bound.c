@@ -4,8 +4,11 @@
 
 #include "base/limits.h"
 
-/* Calls with more commands or bytes are large; of these a batch decides no more after so long. */
-enum { SMALL_COMMANDS_MAX = 16, SMALL_BYTES_MAX = 64 * 1024, LARGE_MS_MAX = 20 };
+/* Calls with more commands, or more than this part of a batch's bytes, are large; of these a batch
+ * decides no more after so long. */
+enum { SMALL_COMMANDS_MAX = 16, SMALL_BYTES_PART = 64, LARGE_MS_MAX = 20 };
+/* The inputs of the requests that it hands out are bounded by so many times those bytes. */
+enum { HANDED_PARTS = 2 };
 
 static size_t call_commands(const struct rv_call *call)
 {
@@ -58,7 +61,15 @@ bool batch_has_room(const struct rv_scheduler *s, const struct pending *p)
         return true; /* at least one item of them goes on in each batch */
     bool late = s->batch.begun_us != 0 &&
                 counts_clock(s) - s->batch.begun_us > LARGE_MS_MAX * INT64_C(1000);
-    return !late && s->batch.large_bytes < RV_BATCH_BYTES_MAX;
+    return !late && s->batch.large_bytes < s->options.batch_bytes_max;
+}
+
+/* The rest is handed out in the batch after this one. */
+bool batch_handed_enough(struct rv_scheduler *s)
+{
+    bool enough = s->batch.handed_bytes >= HANDED_PARTS * s->options.batch_bytes_max;
+    s->more_due = s->more_due || enough;
+    return enough;
 }
 
 void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes)
@@ -73,13 +84,15 @@ void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes)
  * of calls that stay. */
 size_t batch_bound(struct rv_scheduler *s)
 {
+    size_t bytes_max = s->options.batch_bytes_max;
     size_t commands = 0, bytes = 0, calls = 0;
     struct pending *next;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
         next = p->next;
         size_t its = call_commands(p->call);
-        p->large = its > SMALL_COMMANDS_MAX || p->call->arena.bytes_taken > SMALL_BYTES_MAX;
-        if (p->large && (commands >= RV_BATCH_COMMANDS_MAX || bytes >= RV_BATCH_BYTES_MAX)) {
+        p->large = its > SMALL_COMMANDS_MAX ||
+                   p->call->arena.bytes_taken > bytes_max / SMALL_BYTES_PART;
+        if (p->large && (commands >= RV_BATCH_COMMANDS_MAX || bytes >= bytes_max)) {
             pending_unlink(&s->batch.calls, p);
             pending_append(&s->carried, p);
             continue;

@@ -138,14 +138,6 @@ static enum rv_err line_join(struct rv_scheduler *s, const struct agent_kind *ki
     return RV_OK;
 }
 
-/* The rest is handed out in the batch after this one. */
-static bool handed_enough(struct rv_scheduler *s)
-{
-    bool enough = s->batch.handed_bytes >= RV_BATCH_HANDED_BYTES_MAX;
-    s->more_due = s->more_due || enough;
-    return enough;
-}
-
 /* Hands steps to the poll as long as it has room and comes before all others. */
 static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p, int64_t place)
 {
@@ -153,7 +145,7 @@ static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p, int64_t
     int64_t place_in_line;
     const struct rv_heap_entry *first = rv_heap_first(&s->agents.seekers);
     int64_t next = first != NULL ? first->at : INT64_MAX;
-    while (poll_room(p) > 0 && p->kind->ready.count > 0 && !handed_enough(s)) {
+    while (poll_room(p) > 0 && p->kind->ready.count > 0 && !batch_handed_enough(s)) {
         int64_t rank = rank_of(s, p, place);
         if (rank > next)
             return rv_heap_push(&s->agents.seekers, rank, (uint64_t)(uintptr_t)p, (uint64_t)place);
@@ -173,15 +165,15 @@ static enum rv_err match_kind(struct rv_scheduler *s, struct agent_kind *kind)
     struct line line = {.asking = kind->asking, .parked = kind->parked.first};
     enum rv_err err = RV_OK;
     s->agents.seekers.count = 0;
-    while (err == RV_OK && kind->ready.count > 0 && !kind->limit.holds && !handed_enough(s)) {
+    while (err == RV_OK && kind->ready.count > 0 && !kind->limit.holds && !batch_handed_enough(s)) {
         struct rv_heap_entry entry;
         if ((line.asking == NULL && line.parked == NULL) || !limit_lets(s, kind))
             return RV_OK;
         err = line_join(s, kind, &line);
         if (err != RV_OK || s->agents.seekers.count == 0)
             return err;
-        while (err == RV_OK && kind->ready.count > 0 && !kind->limit.holds && !handed_enough(s) &&
-               rv_heap_pop(&s->agents.seekers, &entry))
+        while (err == RV_OK && kind->ready.count > 0 && !kind->limit.holds &&
+               !batch_handed_enough(s) && rv_heap_pop(&s->agents.seekers, &entry))
             err = match_poll(s, (struct pending *)(uintptr_t)entry.value, (int64_t)entry.detail);
     }
     return err;
@@ -198,6 +190,19 @@ static void asking_sort(struct rv_scheduler *s)
     }
 }
 
+/* The batch has handed out as much as it may: the next one begins with the kinds after that one. */
+static void kinds_turn(struct agents *agents, struct agent_kind *last)
+{
+    if (last == NULL || last->next == NULL)
+        return;
+    struct agent_kind *end = last->next;
+    while (end->next != NULL)
+        end = end->next;
+    end->next = agents->kinds;
+    agents->kinds = last->next;
+    last->next = NULL;
+}
+
 enum rv_err polls_match(struct rv_scheduler *s)
 {
     enum rv_err err = limits_load(s);
@@ -211,7 +216,12 @@ enum rv_err polls_match(struct rv_scheduler *s)
         kind->asking = NULL;
     }
     asking_sort(s);
-    for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL; kind = kind->next)
+    struct agent_kind *last = NULL;
+    for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL && last == NULL;
+         kind = kind->next) {
         err = match_kind(s, kind);
+        last = batch_handed_enough(s) ? kind : NULL;
+    }
+    kinds_turn(&s->agents, last);
     return err;
 }

@@ -41,6 +41,8 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
         s->options.role_lease_ms = ROLE_LEASE_MS_DEFAULT;
     if (s->options.polls_parked_max == 0)
         s->options.polls_parked_max = RV_POLLS_PARKED_MAX;
+    if (s->options.batch_bytes_max == 0)
+        s->options.batch_bytes_max = RV_BATCH_BYTES_MAX;
     if (s->options.findings_max == 0 || s->options.findings_max > RV_FINDINGS_MAX)
         s->options.findings_max = RV_FINDINGS_MAX;
     s->store = options->store;

@@ -63,6 +63,7 @@ struct rv_scheduler_options {
     int64_t scan_interval_ms; /* of the repair scan; 0: 1,000 */
     int64_t role_lease_ms;    /* of the supervisor's role; 0: 5,000 */
     size_t polls_parked_max;  /* 0: RV_POLLS_PARKED_MAX */
+    size_t batch_bytes_max;   /* of the large calls that one batch decides; 0: RV_BATCH_BYTES_MAX */
     size_t findings_max;      /* due tasks decided in one batch; 0, and at most, RV_FINDINGS_MAX */
     size_t scan_rows_max;     /* of a piece of the scan; 0, and at most, RV_SCAN_ROWS_MAX */
     int64_t retain_ms;        /* finished tasks are kept for so long; 0: for ever */

@@ -358,6 +358,8 @@ size_t batch_bound(struct rv_scheduler *s);
 /* May another item of the call be decided in this batch? Then what it takes is told. */
 bool batch_has_room(const struct rv_scheduler *s, const struct pending *p);
 void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes);
+/* Has the batch handed out as many bytes as it may? */
+bool batch_handed_enough(struct rv_scheduler *s);
 
 /* retention.c */
 /* Gives the batch a piece of the retention rule when one is due. */

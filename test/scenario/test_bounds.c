@@ -294,6 +294,45 @@ static void large_calls_take_turns(void **state)
     }
 }
 
+static struct rv_call *poll_call(struct world *w, const char *agent, const char *poll)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){.agent = rv_str_of(agent),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("boot-1"),
+                                    .poll = rv_str_of(poll),
+                                    .max = RV_POLL_REQUESTS_MAX};
+    return call;
+}
+
+/* What the agents of one name are handed out in megabytes does not keep others from their work. */
+static void kinds_of_agents_take_turns(void **state)
+{
+    struct world *w = *state;
+    enum { TASKS = 20, TEXT_BYTES = RV_PAYLOAD_BYTES_MAX - 100 };
+    static const char *const polls[] = {"p0", "p1", "p2", "p3", "p4", "p5"};
+    char *input = malloc(RV_PAYLOAD_BYTES_MAX);
+    assert_non_null(input);
+    snprintf(input, RV_PAYLOAD_BYTES_MAX, "{\"text\":\"%*s\"}", TEXT_BYTES, "");
+    world_publish(w, DOCUMENT("modest") "do: [{a: {call: modest, with: {n: 1}}}]\n");
+    world_publish(w, DOCUMENT("greedy") "do: [{a: {call: greedy, with: {text: '${ .text }'}}}]\n");
+    (void)world_submit(w, "modest", "{}");
+    for (int i = 0; i < TASKS; i++)
+        (void)world_submit(w, "greedy", input);
+    free(input);
+    uint32_t modest = 0;
+    for (size_t batch = 0; batch < 2; batch++) {
+        struct rv_call *calls[] = {poll_call(w, "greedy", polls[3 * batch]),
+                                   poll_call(w, "greedy", polls[3 * batch + 1]),
+                                   poll_call(w, "modest", polls[3 * batch + 2])};
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 3, w->mono), RV_OK);
+        assert_true(world_finished(calls[0]) && world_finished(calls[1]));
+        assert_true(world_finished(calls[2]));
+        modest += calls[2]->u.poll.requests_count;
+    }
+    assert_int_equal(modest, 1);
+}
+
 /* Replies beyond the bound of a batch are decided before their attempts expire. */
 static void replies_that_wait_their_turn_are_in_time(void **state)
 {
@@ -370,6 +409,7 @@ int main(void)
         SCENARIO(an_answer_without_room_is_refused_alone),
         SCENARIO(two_thousand_timers_of_one_instant_all_come),
         SCENARIO(large_calls_take_turns),
+        SCENARIO(kinds_of_agents_take_turns),
         SCENARIO(replies_that_wait_their_turn_are_in_time),
         SCENARIO(more_steps_than_one_load_takes_are_all_decided),
         SCENARIO(heavy_tasks_take_turns),
