@@ -211,9 +211,12 @@ void workload_submission(struct world *w, struct rv_buf *body, uint32_t number)
     x ^= x >> 29;
     rv_buf_printf(body,
                   "{\"workflow\":\"sim/w%u\",\"priority\":%u,\"input\":{\"number\":%u,\"roll\":%u,"
-                  "\"secret\":\"" SIM_CANARY "\"}",
+                  "\"secret\":\"" SIM_CANARY "\"",
                   (unsigned)(x % w->workload->count), (unsigned)(x >> 8) % 10, number,
                   (unsigned)(x >> 16) % 10);
+    if (w->knobs.payload > 0)
+        rv_buf_printf(body, ",\"text\":\"%*s\"", (int)((x >> 24) % w->knobs.payload), "");
+    rv_buf_lit(body, "}");
     struct rv_str reply_to = hook_reply_to(w, number);
     if (reply_to.at != NULL)
         rv_buf_printf(body, ",\"replyTo\":%.*s", RV_STR_FMT(reply_to));

@@ -79,6 +79,8 @@ void check_lists(struct world *w);
 
 /* check_load.c: after each batch. */
 void check_load(struct world *w, const struct server *s);
+/* Of the changes that were committed together at `now`. */
+void check_batch_bytes(struct world *w, const struct rv_batch *batch, int64_t now);
 /* check_idle.c: what was written in the time in which nothing happened, since `before`, but that
  * something `waits` for a dead target. */
 void check_idle(struct world *w, const struct bounds *before, bool waits);

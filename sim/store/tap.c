@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/slew.h"
+#include "sim/check/check.h"
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/fiber.h"
@@ -222,6 +223,7 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
             history_committed(w, tap->inner, &batch->changes[i], &by);
     w->committing = NULL;
     limiter_committed(w, batch, tap->decided_at);
+    check_batch_bytes(w, batch, tap->decided_at);
     storage_looked(w);
     return RV_OK;
 }

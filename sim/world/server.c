@@ -291,7 +291,11 @@ static void batch_run(void *self)
         memcpy(calls, s->queue, count * sizeof(struct rv_call *));
         memmove(s->queue, s->queue + count, s->queue_count * sizeof(struct rv_call *));
     }
+    uint64_t behind = 0;
+    for (const struct served *other = s->out; other != NULL; other = other->next)
+        behind++;
     for (size_t i = 0; i < count; i++) {
+        ((struct served *)calls[i])->behind = behind;
         ((struct served *)calls[i])->taken = true;
         ((struct served *)calls[i])->taken_in = s->went_well;
         said_taken(s, (struct served *)calls[i]);
@@ -456,6 +460,7 @@ void server_start(struct server *s)
         .role_lease_ms = w->knobs.role_ms,
         .retain_ms = w->knobs.retain_ms,
         .polls_parked_max = w->knobs.parked_max,
+        .batch_bytes_max = w->knobs.batch_bytes,
         .findings_max = w->knobs.findings_max,
         .scan_rows_max = w->knobs.scan_rows,
         .mono = {.now = mono_now, .self = w},

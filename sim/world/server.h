@@ -24,6 +24,7 @@ struct served {
     uint64_t taken_in;  /* ... after so many that went well */
     struct exchange *x; /* NULL: one of the server's own, or its peer was forgotten */
     const struct rv_route *route;
+    uint64_t behind;     /* calls that the server had then */
     struct served *next; /* among all that are out */
     struct served *prev;
 };
