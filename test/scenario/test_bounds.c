@@ -320,7 +320,7 @@ static void kinds_of_agents_take_turns(void **state)
     for (int i = 0; i < TASKS; i++)
         (void)world_submit(w, "greedy", input);
     free(input);
-    uint32_t modest = 0;
+    size_t modest = 0;
     for (size_t batch = 0; batch < 2; batch++) {
         struct rv_call *calls[] = {poll_call(w, "greedy", polls[3 * batch]),
                                    poll_call(w, "greedy", polls[3 * batch + 1]),
