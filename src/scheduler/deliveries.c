@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum { WALK_ROWS = 256, PICKS_MAX = 256 };
+/* A message that is tried for a day fails at least that often: once in an hour. */
+enum { FAILURES_OF_A_DAY = 24 };
 
 void deliveries_init(struct rv_scheduler *s)
 {
@@ -56,13 +58,19 @@ static void place_clear(struct deliveries *d)
     d->after = (struct rv_task_id){0};
 }
 
-/* While the server was not there nobody could have taken a message: its day grows by that
- * (RULES 9), also if its row is read long after the start. */
+/* While the server was absent nobody could have taken a message: its day grows by that (RULES 9),
+ * also if its row is read long after the start. Of an absence before this one, which a process that
+ * soon ended did not write into the row, nothing is known: a message that has not failed often has
+ * a whole day from the start. */
 static void absence_excuse(const struct rv_scheduler *s, struct rv_delivery *row)
 {
     int64_t gone_at = s->enlistment.last_alive_at;
     bool untouched = s->deliveries.first || row->due_at < s->first_now;
-    if (untouched && row->since != 0 && row->since <= gone_at && s->first_now > gone_at)
+    if (!untouched || row->since == 0)
+        return;
+    if (row->failures < FAILURES_OF_A_DAY && row->since < s->first_now)
+        row->since = s->first_now;
+    else if (row->since <= gone_at && s->first_now > gone_at)
         row->since += s->first_now - gone_at;
 }
 
