@@ -3,7 +3,8 @@
  * H-01: each command that an operator is told to be accepted has one line, with his name and his
  * reason (and at most one more for each copy that the network makes), and one that is refused has
  * none; lines are numbered without gaps, written with the
- * commit at whose time they stand, and there after a restart.
+ * commit at whose time they stand, and there after a restart. (Of a task that retention may delete
+ * no more is recorded: a command may be accepted in the commit that deletes it.)
  *
  * The name is op-N, N being the number of the command in its world, and the reason its verb and N:
  * a line that mixes two commands is seen. */
@@ -97,7 +98,8 @@ void check_commanded(struct world *w, struct rv_task_id task, struct rv_str body
 {
     uint32_t number = number_in(body);
     const struct task_past *past = history_task(w, task);
-    if (past == NULL || history_lacks(w, task) || past->commands >= RV_HISTORY_MAX)
+    if (past == NULL || history_lacks(w, task) || past->commands >= RV_HISTORY_MAX ||
+        history_may_be_gone(w, &past->row))
         return;
     bool there = count_of(w, task, number) > 0;
     bool repeated = count_of(w, copies, number) > 0;
