@@ -137,7 +137,8 @@ static void check_expiry(const struct transition *t, const struct step_past *pas
 
 /* P-09: the server's own absence is nobody's failure: what expired while it did not look burns no
  * failure count. A renewal that came before the absence may have been decided with the expiry: then
- * the attempt ended where its new lease ended. */
+ * the attempt ended where its new lease ended. So may an undo, which is taken back where the point of
+ * no return was perhaps passed: the step is in error, and no failure was counted. */
 static void check_absence(const struct transition *t, const struct step_past *past,
                           const struct rv_step *step)
 {
@@ -148,8 +149,9 @@ static void check_absence(const struct transition *t, const struct step_past *pa
     if (step->attempt == past->row.attempt && step->lease_until > until)
         until = step->lease_until;
     int64_t at = rv_time_earlier(until, past->row.complete_by);
+    bool pivot = rv_definition_undo_way(t->past->definition, step->node) == RV_UNDO_PIVOT;
     bool counted = step->failure_count > past->row.failure_count || step->round > past->row.round ||
-                   step->state == RV_STEP_ERROR;
+                   (step->state == RV_STEP_ERROR && !pivot);
     if (counted && database_was_alone(t->w, at))
         world_violate(t->w, "P-09",
                       "step %u: attempt %u ended at %lld, in the server's absence, and was "

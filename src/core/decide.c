@@ -143,11 +143,12 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     struct rv_step *step;
     RV_TRY(draft_look(d, number, &seen));
     bool live = rv_attempt_state_live(seen->attempt_state);
-    /* Whether its end is anybody's failure, only the supervisor knows (WAKE). */
-    if (!rv_step_state_open(seen->state) || (live && d->command->kind != RV_COMMAND_WAKE))
-        return RV_DECIDED;
     bool revoked = seen->attempt_state == RV_ATTEMPT_REVOKED;
     bool deadline = seen->deadline != 0 && now >= seen->deadline && !revoked;
+    /* Whether its end is anybody's failure, only the supervisor knows (WAKE). */
+    bool supervised = live || deadline;
+    if (!rv_step_state_open(seen->state) || (supervised && d->command->kind != RV_COMMAND_WAKE))
+        return RV_DECIDED;
     bool due = seen->wake_at != 0 && now >= seen->wake_at;
     if (d->plan->task.suspended_at != 0) {
         due = due && live; /* it expires as ever; all else runs at resume */
@@ -156,7 +157,7 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     if (!deadline && !due)
         return RV_DECIDED;
     RV_TRY(draft_step(d, number, &step));
-    if (deadline && d->command->kind == RV_COMMAND_WAKE && d->command->u.wake.absent_from != 0) {
+    if (deadline && d->command->u.wake.absent_from != 0) {
         RV_TRY(deadline_postpone(d, step));
         if (step->wake_at == 0 || now < step->wake_at)
             return RV_DECIDED;
