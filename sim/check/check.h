@@ -38,6 +38,8 @@ bool check_redone(const struct transition *t);
 /* Its undo met the point of no return at work, and is taken back; what leads on from there may be
  * in the same commit. */
 bool check_taken_back(const struct transition *t);
+/* The undo came in this very commit, and is taken back. */
+bool check_taken_at_once(const struct transition *t);
 /* An operator's word about the step stands in its row: any, or this one. */
 bool check_settled(const struct rv_step *step);
 bool check_found(const struct rv_step *step, enum rv_finding finding);

@@ -4,6 +4,8 @@
 #include "sim/world/fault.h"
 #include "sim/world/world.h"
 
+#include <string.h>
+
 void check_transition(const struct transition *t)
 {
     check_state(t);
@@ -69,6 +71,17 @@ bool check_taken_back(const struct transition *t)
         if (past != NULL && rv_attempt_state_live(past->row.attempt_state) &&
             step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE &&
             rv_definition_undo_way(t->past->definition, step->node) == RV_UNDO_PIVOT)
+            return true;
+    }
+    return false;
+}
+
+bool check_taken_at_once(const struct transition *t)
+{
+    static const char words[] = "the undo is taken back";
+    for (size_t i = 0; i < t->change->alerts_count; i++) {
+        struct rv_str message = t->change->alerts[i].message;
+        if (message.at != NULL && memmem(message.at, message.len, words, strlen(words)) != NULL)
             return true;
     }
     return false;

@@ -297,7 +297,7 @@ static void step_take(struct transition *t, const struct rv_step *step)
     }
     if (new_token || step->state != past->row.state)
         past->overdue = past->waits = (struct reading){0};
-    past->assumed |= past->row.effect > step->effect;
+    past->assumed |= past->row.effect > step->effect || check_found(step, RV_FINDING_NOTHING);
     struct record record = record_of(step);
     if (step->undoes != 0 && (past->row.number == 0 || past->record.request != record.request))
         past->knew = record_known(&t->steps[step->undoes - 1]);
@@ -321,7 +321,7 @@ static void transition_take(struct transition *t)
     struct task_past *past = t->past;
     bool was_open = past->row.revision != 0 && rv_task_state_open(past->row.state);
     past->commits++;
-    past->taken_back |= check_taken_back(t);
+    past->taken_back |= check_taken_back(t) || check_taken_at_once(t);
     past->commands += (uint32_t)t->change->history_count;
     for (size_t i = 0; i < t->change->alerts_count; i++)
         past->unreadable |= t->change->alerts[i].kind == RV_ALERT_UNREADABLE;

@@ -158,6 +158,9 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     if (step->kind != RV_KIND_CALL && finding != RV_FINDING_DONE)
         return refuse(d, RV_STR("the step does nothing outside: settle it as done, with the "
                                 "output with which the task goes on"));
+    if (finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE && !step->undone)
+        return refuse(d, RV_STR("a late reply says that the request was done: settle the step as "
+                                "done with that output, or as undone when it is"));
     if (past && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
         RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
