@@ -171,8 +171,8 @@ static void check_timeout_absence(const struct transition *t, const struct step_
                        : past->row.state == RV_STEP_PENDING;
     if (step->kind == RV_KIND_CALL && open && expired && step->state == RV_STEP_ERROR &&
         step->failure_count == past->row.failure_count && past->row.deadline != 0 &&
-        t->now >= past->row.deadline && t->past->row.suspended_at == 0 &&
-        database_was_alone(t->w, past->row.deadline))
+        t->now >= past->row.deadline && t->past->row.suspended_at == 0 && !check_taken_back(t) &&
+        !check_taken_at_once(t) && database_was_alone(t->w, past->row.deadline))
         world_violate(t->w, "P-09",
                       "step %u: a timeout that was over at %lld, in the server's absence, has "
                       "fired at %lld",

@@ -31,7 +31,9 @@ static void check_suspended(const struct transition *t, const struct step_past *
     /* One that was parked besides goes on when it is resubmitted: with that its timers are due. */
     bool parked = t->past->row.state == RV_TASK_ERROR || t->task->state == RV_TASK_ERROR;
     bool goes_on = !still && !parked && rv_task_state_open(t->task->state);
-    if (goes_on && waited && step->state == RV_STEP_PROCESSING && step->wake_at <= t->now)
+    /* Whether a timeout that is over fires, the next wake decides: it knows of absences. */
+    bool over = step->deadline != 0 && step->deadline <= t->now;
+    if (goes_on && waited && !over && step->state == RV_STEP_PROCESSING && step->wake_at <= t->now)
         world_violate(t->w, "O-01", "timer %u was due at the resume of its task and does not run",
                       step->number);
 }
@@ -111,7 +113,8 @@ static void check_edited(const struct transition *t, const struct step_past *pas
     bool waits = t->task->redo == step->number;
     bool assumed = rv_str_is(step->input, OPERATOR_EDITS_ASSUMING);
     bool needs = past == NULL && was != NULL && was->row.effect != RV_EFFECT_NONE &&
-                 (!assumed || was->row.effect == RV_EFFECT_DONE);
+                 ((!assumed && !check_found(old, RV_FINDING_NOTHING)) ||
+                  was->row.effect == RV_EFFECT_DONE);
     if (needs && !waits && step->state != RV_STEP_CANCELLED && !old->undone)
         world_violate(t->w, "O-03",
                       "step %u goes out with another input, and what step %u did "
