@@ -137,8 +137,8 @@ static void check_expiry(const struct transition *t, const struct step_past *pas
 
 /* P-09: the server's own absence is nobody's failure: what expired while it did not look burns no
  * failure count. A renewal that came before the absence may have been decided with the expiry: then
- * the attempt ended where its new lease ended. So may an undo, which is taken back where the point of
- * no return was perhaps passed: the step is in error, and no failure was counted. */
+ * the attempt ended where its new lease ended. So may an undo, which is taken back where the point
+ * of no return was perhaps passed: the step is in error, and no failure was counted. */
 static void check_absence(const struct transition *t, const struct step_past *past,
                           const struct rv_step *step)
 {
