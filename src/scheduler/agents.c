@@ -366,12 +366,25 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
     return RV_OK;
 }
 
-int64_t ready_rank(const struct rv_task *task, const struct rv_step *step)
+struct ready_place ready_place(const struct rv_task *task, const struct rv_step *step)
 {
     int64_t since = step->waits_since != 0 ? step->waits_since : step->ready_at;
     int64_t worth_ms = (int64_t)task->priority * PRIORITY_WORTH_MS;
     /* A damaged row may hold any instant. */
-    return since < INT64_MIN + worth_ms ? INT64_MIN : since - worth_ms;
+    int64_t rank = since < INT64_MIN + worth_ms ? INT64_MIN : since - worth_ms;
+    return (struct ready_place){rank, since};
+}
+
+static enum rv_err queue(struct agent_kind *kind, uint64_t task, uint32_t number,
+                         struct ready_place place)
+{
+    enum rv_err err = rv_map_put(&kind->queued, task, number, queued_mark(place, false));
+    if (err != RV_OK)
+        return err;
+    err = rv_heap_push(&kind->ready, place.rank, task, number);
+    if (err != RV_OK)
+        rv_map_remove(&kind->queued, task, number);
+    return err;
 }
 
 enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
@@ -381,36 +394,30 @@ enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
     uint64_t id = (uint64_t)task->id.value;
     if (kind == NULL)
         return RV_ERR_MEMORY;
-    if (rv_map_find(&kind->queued, id, step->number) != NULL)
-        return RV_OK;
-    enum rv_err err = rv_map_put(&kind->queued, id, step->number, 0);
-    if (err != RV_OK)
-        return err;
-    err = rv_heap_push(&kind->ready, ready_rank(task, step), id, step->number);
-    if (err != RV_OK)
-        rv_map_remove(&kind->queued, id, step->number);
-    return err;
+    const uint64_t *queued = rv_map_find(&kind->queued, id, step->number);
+    bool stays = queued != NULL && (!step->insist || (*queued & QUEUED_BEHIND) == 0);
+    return stays ? RV_OK : queue(kind, id, step->number, ready_place(task, step));
 }
 
-bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step, int64_t *ret_rank)
+bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
+                       struct ready_place *ret_place)
 {
     struct rv_heap_entry entry;
     if (!rv_heap_pop(&kind->ready, &entry))
         return false;
+    const uint64_t *queued = rv_map_find(&kind->queued, entry.value, entry.detail);
+    int64_t since = queued != NULL ? queued_since(*queued) : 0;
     rv_map_remove(&kind->queued, entry.value, entry.detail);
     *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
-    *ret_rank = entry.at;
+    *ret_place = (struct ready_place){entry.at, since};
     return true;
 }
 
-void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, int64_t rank)
+void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, struct ready_place place)
 {
     uint64_t id = (uint64_t)step.task.value;
     if (rv_map_find(&kind->queued, id, step.number) != NULL)
         return;
     /* Without memory the hint is gone; the repair scan finds the step again. */
-    if (rv_map_put(&kind->queued, id, step.number, 0) != RV_OK)
-        return;
-    if (rv_heap_push(&kind->ready, rank, id, step.number) != RV_OK)
-        rv_map_remove(&kind->queued, id, step.number);
+    (void)queue(kind, id, step.number, place);
 }

@@ -125,7 +125,7 @@ enum limit_hold { LIMIT_NONE, LIMIT_PAUSED, LIMIT_CONCURRENT, LIMIT_RATE };
 
 struct agent_kind {
     char *name;                       /* owned, terminated */
-    struct rv_heap ready;             /* (ready_rank, task, step number) */
+    struct rv_heap ready;             /* (rank of its place, task, step number) */
     struct rv_map queued;             /* (task, number) in the heap, or waiting for a circuit */
     struct agent_instance *instances; /* owned */
     struct circuit *circuits;         /* owned */
@@ -182,16 +182,36 @@ RV_CHECK enum rv_err agents_see(struct agents *agents, const struct rv_task *tas
  * else waits for what becomes of its attempt. */
 void agents_see_parked(struct agents *agents, const struct rv_task *task,
                        const struct rv_step *step);
-/* A hint that the step is ready; a second one is nothing. */
-RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
-                                  const struct rv_step *step);
 /* A step's place in line: its age, less a bonus for its task's priority. It keeps the place until
  * it is tried. */
-int64_t ready_rank(const struct rv_task *task, const struct rv_step *step);
-/* The next hint of the kind and its rank; the caller verifies it against the row. */
-bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step, int64_t *ret_rank);
+struct ready_place {
+    int64_t rank;
+    int64_t since; /* it has waited since then */
+};
+
+struct ready_place ready_place(const struct rv_task *task, const struct rv_step *step);
+
+/* What `queued` has of a step: since when it waits, and whether it waits behind a circuit. */
+enum { QUEUED_BEHIND = 1 };
+static inline uint64_t queued_mark(struct ready_place place, bool behind)
+{
+    return (uint64_t)place.since << 1 | (behind ? QUEUED_BEHIND : 0);
+}
+
+static inline int64_t queued_since(uint64_t mark)
+{
+    return (int64_t)(mark >> 1);
+}
+
+/* A hint that the step is ready; a second one is nothing, unless an operator insists on a step that
+ * waits behind a circuit. */
+RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
+                                  const struct rv_step *step);
+/* The next hint of the kind and its place; the caller verifies it against the row. */
+bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
+                       struct ready_place *ret_place);
 /* Puts a hint back, to its place, that could not be used. */
-void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, int64_t rank);
+void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, struct ready_place place);
 
 /* The delivery of that poll, or NULL. */
 struct delivery *delivery_find(const struct agent_instance *instance, struct rv_str poll);
@@ -222,6 +242,12 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
 /* A circuit whose instant has passed releases one of its steps as a probe. A probe that nobody
  * holds, or that has outlived its complete-by, does not keep the others waiting. */
 void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t now);
+/* The open circuits of the kind at `now`, one after the other: the one after `circuit` (NULL: the
+ * first), or NULL. */
+struct circuit *circuit_next_open(const struct agent_kind *kind, const struct circuit *circuit,
+                                  int64_t now);
+/* A hint of the first step in the circuit's line; number 0: none waits there. */
+struct rv_step_id circuit_first(const struct circuit *circuit);
 /* The step is no probe any more. */
 void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id);
 /* Forgets circuits that nobody has waited for since `before`. */

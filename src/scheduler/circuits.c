@@ -36,14 +36,20 @@ static struct circuit *circuit_open(struct agent_kind *kind, struct rv_str targe
     return circuit;
 }
 
+/* One that has left meanwhile, because an operator insisted, is not released. */
 static void circuit_release_one(struct agent_kind *kind, struct circuit *circuit)
 {
     struct rv_heap_entry entry;
-    if (!rv_heap_pop(&circuit->waiting, &entry))
+    while (rv_heap_pop(&circuit->waiting, &entry)) {
+        struct rv_step_id id = {{(int64_t)entry.value}, (uint32_t)entry.detail};
+        const uint64_t *queued = rv_map_find(&kind->queued, entry.value, entry.detail);
+        if (queued == NULL || (*queued & QUEUED_BEHIND) == 0)
+            continue;
+        struct ready_place place = {entry.at, queued_since(*queued)};
+        rv_map_remove(&kind->queued, entry.value, entry.detail);
+        agents_ready_back(kind, id, place);
         return;
-    struct rv_step_id id = {{(int64_t)entry.value}, (uint32_t)entry.detail};
-    rv_map_remove(&kind->queued, entry.value, entry.detail);
-    agents_ready_back(kind, id, entry.at);
+    }
 }
 
 static void circuit_close(struct agent_kind *kind, struct circuit *circuit)
@@ -65,9 +71,10 @@ static bool circuit_keep(struct agent_kind *kind, struct circuit *circuit,
                          const struct rv_task *task, const struct rv_step *step)
 {
     uint64_t id = (uint64_t)task->id.value;
-    if (rv_map_put(&kind->queued, id, step->number, 0) != RV_OK)
+    struct ready_place place = ready_place(task, step);
+    if (rv_map_put(&kind->queued, id, step->number, queued_mark(place, true)) != RV_OK)
         return false;
-    if (rv_heap_push(&circuit->waiting, ready_rank(task, step), id, step->number) == RV_OK)
+    if (rv_heap_push(&circuit->waiting, place.rank, id, step->number) == RV_OK)
         return true;
     rv_map_remove(&kind->queued, id, step->number);
     return false;
@@ -99,13 +106,16 @@ bool circuit_lets(struct agent_kind *kind, const struct rv_task *task, const str
     return circuit == NULL || circuit_gate(kind, circuit, task, step, now);
 }
 
+static bool is_open(const struct circuit *circuit, int64_t now)
+{
+    return circuit->until > now || circuit->probe.number != 0 || circuit->waiting.count > 0;
+}
+
 const struct circuit *circuit_of(const struct agent_kind *kind, const struct rv_step *step,
                                  int64_t now)
 {
     const struct circuit *circuit = circuit_for(kind, step);
-    bool shut = circuit != NULL &&
-                (circuit->until > now || circuit->probe.number != 0 || circuit->waiting.count > 0);
-    return shut ? circuit : NULL;
+    return circuit != NULL && is_open(circuit, now) ? circuit : NULL;
 }
 
 static bool is_probe(const struct circuit *circuit, const struct rv_task *task,
@@ -160,6 +170,22 @@ void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t
         if (c->until <= now && c->probe.number == 0 && c->waiting.count > 0)
             circuit_release_one(kind, c);
     }
+}
+
+struct circuit *circuit_next_open(const struct agent_kind *kind, const struct circuit *circuit,
+                                  int64_t now)
+{
+    struct circuit *next = circuit != NULL ? circuit->next : kind->circuits;
+    while (next != NULL && !is_open(next, now))
+        next = next->next;
+    return next;
+}
+
+struct rv_step_id circuit_first(const struct circuit *circuit)
+{
+    const struct rv_heap_entry *first = rv_heap_first(&circuit->waiting);
+    return first != NULL ? (struct rv_step_id){{(int64_t)first->value}, (uint32_t)first->detail}
+                         : (struct rv_step_id){.number = 0};
 }
 
 void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id)

@@ -378,7 +378,7 @@ static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pen
 static void match_back(const struct pending *p, const struct matched *m)
 {
     struct rv_step_id id = {m->work->id, m->step};
-    agents_ready_back(p->kind, id, ready_rank(m->work->task, work_step(m->work, m->step)));
+    agents_ready_back(p->kind, id, ready_place(m->work->task, work_step(m->work, m->step)));
 }
 
 void poll_unadmit(struct pending *p)

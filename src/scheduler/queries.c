@@ -153,7 +153,7 @@ static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
         row->waiting = k->queued.count;
         const struct rv_heap_entry *first = rv_heap_first(&k->ready);
         const uint64_t *since = first ? rv_map_find(&k->queued, first->value, first->detail) : NULL;
-        row->waiting_since = since ? (int64_t)*since : 0;
+        row->waiting_since = since ? queued_since(*since) : 0;
         row->open_attempts = k->held_count;
         row->limit = (struct rv_agent_limit){
             .agent = row->agent,

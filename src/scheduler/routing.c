@@ -142,7 +142,7 @@ static enum rv_err line_join(struct rv_scheduler *s, const struct agent_kind *ki
 static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p, int64_t place)
 {
     struct rv_step_id id;
-    int64_t place_in_line;
+    struct ready_place place_in_line;
     const struct rv_heap_entry *first = rv_heap_first(&s->agents.seekers);
     int64_t next = first != NULL ? first->at : INT64_MAX;
     while (poll_room(p) > 0 && p->kind->ready.count > 0 && !batch_handed_enough(s)) {

@@ -74,6 +74,20 @@ static void a_circuit_stops_the_steps_of_its_own_target(void **state)
     assert_int_equal(world_step(w, b, 1)->failure_count, 0);
 }
 
+/* What `reeve agents` shows of a step that no agent takes. */
+static void the_oldest_wait_is_shown(void **state)
+{
+    struct world *w = *state;
+    int64_t then = w->now;
+    (void)world_submit(w, "order", "{}");
+    world_pass(w, 700);
+    (void)world_submit(w, "order", "{}");
+    assert_int_equal(kind_row(w).waiting, 2);
+    assert_int_equal(kind_row(w).waiting_since, then);
+    assert_int_equal(handed_out(w), 2);
+    assert_int_equal(kind_row(w).waiting_since, 0);
+}
+
 /* Both came back from the same target: the later instant counts, and only one of them asks. */
 static void a_target_is_asked_by_one_probe(void **state)
 {
@@ -172,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_circuit_stops_the_steps_of_its_own_target),
         SCENARIO(a_target_is_asked_by_one_probe),
+        SCENARIO(the_oldest_wait_is_shown),
         SCENARIO(a_probe_that_finds_it_open_opens_it_anew),
         SCENARIO(a_circuit_is_known_again_after_a_restart),
         SCENARIO(a_circuit_that_nobody_waits_for_is_forgotten),

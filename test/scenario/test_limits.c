@@ -328,8 +328,9 @@ static void nothing_starves(void **state)
             continue;
         }
         struct rv_step_id id;
-        int64_t rank;
-        assert_true(agents_ready_take(kind, &id, &rank));
+        struct ready_place place;
+        assert_true(agents_ready_take(kind, &id, &place));
+        assert_int_equal(place.since, ready_at[id.task.value]);
         taken[id.task.value] = true;
         out++;
         while (oldest <= arrived && taken[oldest])
