@@ -6,6 +6,7 @@
 #include "json/json.h"
 #include "sim/cast/client.h"
 #include "sim/cast/ledger.h"
+#include "sim/cast/workload.h"
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/world.h"
@@ -15,7 +16,21 @@
 #include <string.h>
 
 enum { ANSWER_WITHIN_MS = 10000, LOOKS_EVERY_MS = 1000, BURST_MAX = 4 };
-enum { RESUBMIT, UNDO, CANCEL, BY_HAND, ABANDON, SUSPEND, RESUME, SETTLE, EDIT, EXPLAIN, VERBS };
+enum {
+    RESUBMIT,
+    UNDO,
+    CANCEL,
+    BY_HAND,
+    ABANDON,
+    SUSPEND,
+    RESUME,
+    SETTLE,
+    EDIT,
+    EXPLAIN,
+    RETRY,
+    CLOSE,
+    VERBS
+};
 enum { TARGET_BYTES = 64, BODY_BYTES = 160 };
 
 static const struct {
@@ -33,6 +48,8 @@ static const struct {
     {"settle", "settle", NULL}, /* of those below */
     {"edit", "resubmit", NULL},
     {"explain", "explain", NULL},
+    {"retry", "retry", "{}"},
+    {"close-circuit", "close-circuit", "{}"},
 };
 
 static const char *const findings[] = {"done", "undone", "nothing-happened"};
@@ -140,6 +157,36 @@ static void heed(struct world *w, struct rv_task_id task, struct rv_str answer)
     }
 }
 
+/* Has the target of an open circuit tried; often there is none. */
+static void close_circuit(struct world *w)
+{
+    char target[TARGET_BYTES], body[OPERATOR_BODY_BYTES];
+    const char *agent = workload_agent((uint32_t)fault_roll(w, w->knobs.kinds));
+    snprintf(target, sizeof target, "/v1/agents/%s/close-circuit", agent);
+    world_say(w, "operator", "close-circuit %s", agent);
+    net_ask(w, PEER_OPERATOR, 0, 0, CLOSE, "POST", rv_str_of(target),
+            operator_body(w, verbs[RETRY].name, verbs[CLOSE].body, body), ANSWER_WITHIN_MS);
+}
+
+/* His answer names the step that is tried; the line is in its task's history. */
+static void circuit_closed(struct world *w, struct exchange *x)
+{
+    struct rv_arena *arena = &w->history->scratch;
+    struct rv_json told;
+    struct rv_task_id task;
+    rv_arena_reset(arena);
+    world_say(w, "operator", "close-circuit: %d %.*s", x->status, RV_STR_FMT(x->answer));
+    if (x->status == 409 || x->status == 503)
+        return;
+    if (x->status != 200 ||
+        rv_json_parse(arena, x->answer, RV_JSON_DEPTH_MAX, &told, NULL) != RV_OK)
+        world_violate(w, "W-02", "an operator's command got %d: %.*s", x->status,
+                      RV_STR_FMT(x->answer));
+    struct rv_str id = rv_json_str(rv_json_get(&told, RV_STR("task")));
+    if (id.at != NULL && rv_task_parse(id, &task) == RV_OK)
+        check_commanded(w, task, x->body, true);
+}
+
 void operator_settled(struct world *w, struct rv_step_id step, bool done)
 {
     char text[RV_STEP_TEXT_BYTES];
@@ -218,10 +265,20 @@ void operator_turn(struct world *w)
     if (fault_strikes(w, FAULT_ABANDON, ACTOR_OPERATOR))
         command(w, any, ABANDON);
     operator_steps(w, any);
+    if (!fault_strikes(w, FAULT_INSIST, ACTOR_OPERATOR))
+        return;
+    if (fault_roll(w, 2) == 0)
+        command(w, any, RETRY);
+    else
+        close_circuit(w);
 }
 
 void operator_answered(struct world *w, struct exchange *x)
 {
+    if (x->tag == CLOSE) {
+        circuit_closed(w, x);
+        return;
+    }
     struct rv_str id = {x->target.at + sizeof "/v1/tasks/" - 1, RV_ID_TEXT_BYTES - 1};
     struct rv_task_id task;
     bool misread = x->status == 500 && fault_happened(w, FAULT_UNREADABLE);

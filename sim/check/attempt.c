@@ -76,12 +76,14 @@ static void check_attempt_whole(const struct transition *t, const struct rv_step
 }
 
 /* I-09: a repeated attempt waits for its instant; but when the time that the DSL's own timeout
- * gives a step is over, what was planned for it is too, and a DSL retry may begin it anew. */
+ * gives a step is over, what was planned for it is too, and a DSL retry may begin it anew. What an
+ * operator wants tried now may leave with his word. */
 static void check_not_early(const struct transition *t, const struct step_past *past,
                             const struct rv_step *step)
 {
     bool over = past->row.deadline != 0 && t->now >= past->row.deadline;
-    if (past->row.state == RV_STEP_PENDING && t->now < past->row.ready_at && !over)
+    bool early = past->row.state == RV_STEP_PENDING && t->now < past->row.ready_at;
+    if (early && !over && !check_wanted_now(t, step))
         world_violate(t->w, "I-09", "step %u: attempt %u %lld ms before its time", step->number,
                       step->attempt, (long long)(past->row.ready_at - t->now));
 }

@@ -89,8 +89,8 @@ static void check_overdue(struct world *w, struct step_past *step)
 }
 
 /* I-23: a step that is ready is handed out while an agent of its kind is free and asks, within the
- * same bound, unless its task is suspended, or a limit or an open circuit may hold it back. (How
- * much a poison task delays others is not measured.) */
+ * same bound, unless its task is suspended, or a limit or an open circuit may hold it back; but
+ * no circuit where an operator insists. (How much a poison task delays others is not measured.) */
 static void check_offered(struct world *w, const struct task_past *task, struct step_past *step,
                           const struct takers *takers)
 {
@@ -98,7 +98,8 @@ static void check_offered(struct world *w, const struct task_past *task, struct 
     bool ready = row->kind == RV_KIND_CALL && row->state == RV_STEP_PENDING &&
                  task->row.suspended_at == 0 && row->ready_at < w->bounds.seen_at &&
                  is_free(takers, step->agent) && !limiter_limits(w, step->agent);
-    if (lasts(w, ready && !check_circuit_holds(w, step->agent), &step->waits))
+    bool held_back = !row->insist && check_circuit_holds(w, step->agent);
+    if (lasts(w, ready && !held_back, &step->waits))
         world_violate(w, "I-23", "step %u is ready since %lld ms, and an agent waits for work",
                       row->number, (long long)(w->bounds.seen_at - row->ready_at));
 }

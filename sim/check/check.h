@@ -43,6 +43,8 @@ bool check_taken_at_once(const struct transition *t);
 /* An operator's word about the step stands in its row: any, or this one. */
 bool check_settled(const struct rv_step *step);
 bool check_found(const struct rv_step *step, enum rv_finding finding);
+/* Whether an operator wants the step tried now, by his word of this commit. */
+bool check_wanted_now(const struct transition *t, const struct rv_step *step);
 /* A call of the step's compensation is done. */
 bool check_compensated(const struct transition *t, uint32_t number);
 void check_limits(const struct transition *t);

@@ -64,12 +64,12 @@ static void check_count(const struct fall *fall, enum rv_attempt_state how)
 }
 
 /* I-09: below the threshold it waits for its delay, which doubles up to the cool-down; at the
- * threshold it cools down. */
+ * threshold it cools down. But an operator may want it tried now in the very commit. */
 static void check_wait(const struct fall *fall)
 {
     const struct rv_policy *policy = fall->policy;
     if (!fall->counted || fall->same || fall->step->state != RV_STEP_PENDING ||
-        fall->step->attempt != fall->past->row.attempt)
+        fall->step->attempt != fall->past->row.attempt || check_wanted_now(fall->t, fall->step))
         return;
     int64_t wait_ms = policy->delay_ms;
     for (uint32_t i = 1; i < fall->step->failure_count && wait_ms < policy->cooldown_ms; i++)

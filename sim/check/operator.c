@@ -139,6 +139,32 @@ static void check_time(const struct transition *t, const struct step_past *past,
                       step->number, (long long)(t->now - step->deadline));
 }
 
+bool check_wanted_now(const struct transition *t, const struct rv_step *step)
+{
+    for (size_t i = 0; i < t->change->history_count; i++) {
+        const struct rv_history_row *row = &t->change->history[i];
+        if (row->verb == RV_OPERATOR_RETRY && (row->step == 0 || row->step == step->number))
+            return true;
+    }
+    return false;
+}
+
+/* O-06: what an operator wants tried now is ready in the commit of his word, and is handed out
+ * whatever circuit is open (I-23). */
+static void check_insisted(const struct transition *t, const struct step_past *past,
+                           const struct rv_step *step)
+{
+    bool meant = false; /* a step that waits for the undo of another one is not open */
+    for (uint32_t i = 0; i < t->task->open_count; i++)
+        meant = meant || (t->task->open[i] == step->number && check_wanted_now(t, step));
+    bool waits = past != NULL && past->row.state == RV_STEP_PENDING &&
+                 step->state == RV_STEP_PENDING && step->kind == RV_KIND_CALL &&
+                 !handed_out(past, step) && rv_task_state_open(t->task->state) &&
+                 t->task->state != RV_TASK_ERROR;
+    if (meant && waits && (!step->insist || step->ready_at > t->now))
+        world_violate(t->w, "O-06", "step %u is to be tried now, and waits", step->number);
+}
+
 /* O-05: from a parked task a command leads on that is not abandonment, and every command that is
  * named is taken. Not where the rows cannot be read: they have to be restored first. */
 static void check_cures(const struct transition *t)
@@ -186,5 +212,6 @@ void check_operator(const struct transition *t)
         settled(t, past, &t->steps[i]);
         check_edited(t, past, &t->steps[i]);
         check_time(t, past, &t->steps[i]);
+        check_insisted(t, past, &t->steps[i]);
     }
 }

@@ -54,6 +54,7 @@ void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_explain(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_limit(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_circuit(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_select(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_bulk(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_selection(struct rv_answer *answer, const struct rv_call *call);

@@ -73,6 +73,8 @@ bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *requ
                     struct rv_call *call);
 bool rv_parse_pause(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call);
+bool rv_parse_close_circuit(struct rv_parser *parser, const struct rv_request_line *request,
+                            struct rv_call *call);
 bool rv_parse_unpause(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call);
 /* The filters of tasks alone, without a page. */

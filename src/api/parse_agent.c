@@ -13,6 +13,7 @@ static const char *const replies_names[] = {"replies", "next", NULL};
 static const char *const reply_names[] = {"step", "token", "output", "error", NULL};
 static const char *const limit_names[] = {"concurrent", "perSecond", "by", "reason", NULL};
 static const char *const pause_names[] = {"by", "reason", NULL};
+static const char *const circuit_names[] = {"target", "by", "reason", NULL};
 static const char *const leases_names[] = {"leases", NULL};
 static const char *const lease_names[] = {"step", "token", NULL};
 static const char *const error_names[] = {"type",   "status", "title",        "detail", "transient",
@@ -317,4 +318,18 @@ bool rv_parse_unpause(struct rv_parser *parser, const struct rv_request_line *re
                       struct rv_call *call)
 {
     return pause_read(parser, request, false, call);
+}
+
+bool rv_parse_close_circuit(struct rv_parser *parser, const struct rv_request_line *request,
+                            struct rv_call *call)
+{
+    struct rv_call_operate *operate = &call->u.operate;
+    struct rv_body body;
+    operate->verb = RV_COMMAND_RETRY;
+    operate->agent = request->params[0];
+    return rv_args_only(parser, request, no_query) && agent_name(parser, operate->agent) &&
+           rv_body_read(parser, request->body, true, circuit_names, &body) &&
+           rv_body_text(parser, &body, "target", RV_KEY_BYTES_MAX, &operate->target) &&
+           rv_body_by(parser, &body, &operate->by) &&
+           rv_body_text(parser, &body, "reason", RV_REASON_BYTES_MAX, &operate->reason);
 }

@@ -151,6 +151,20 @@ void rv_render_limit(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(&answer->body, '}');
 }
 
+void rv_render_circuit(struct rv_answer *answer, const struct rv_call *call)
+{
+    const struct rv_call_operate *operate = &call->u.operate;
+    rv_put_open(&answer->body, '{');
+    rv_put_text(&answer->body, "agent", operate->agent);
+    if (operate->target.len > 0)
+        rv_put_text(&answer->body, "target", operate->target);
+    if (operate->step != 0) {
+        rv_put_task(&answer->body, "task", operate->task);
+        rv_put_step(&answer->body, "step", (struct rv_step_id){operate->task, operate->step});
+    }
+    rv_buf_add_char(&answer->body, '}');
+}
+
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;

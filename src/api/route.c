@@ -72,6 +72,7 @@ static const struct rv_route routes[] = {
     ROUTE(POST, "/v1/agents/{agent}/limit",     OPERATOR,           LIMIT,     limit,     limit),
     ROUTE(POST, "/v1/agents/{agent}/pause",     OPERATOR,           LIMIT,     pause,     limit),
     ROUTE(POST, "/v1/agents/{agent}/resume",    OPERATOR,           LIMIT,     unpause,   limit),
+    ROUTE(POST, "/v1/agents/{agent}/close-circuit", OPERATOR,      OPERATE, close_circuit, circuit),
     ROUTE(GET,  "/v1/keys",                     ADMIN,              KEYS,      keys,      keys),
     ROUTE(POST, "/v1/keys",                     ADMIN,              KEY_ADD,   key_add,   key_add),
     ROUTE(DELETE, "/v1/keys/{key}",             ADMIN,    KEY_REVOKE, key_revoke, key_revoke),

@@ -182,18 +182,46 @@ static int name_doubt(struct cli *cli, struct rv_str name)
                     near ? "\"?)" : "");
 }
 
-static int limit_say(struct cli *cli, struct rv_buf *body)
+static int agent_ask(struct cli *cli, const struct rv_buf *body, struct cli_answer *ret_answer)
 {
-    struct rv_str agent = rv_str_of(cli->words.args[1]);
     struct cli_path path;
-    struct cli_answer answer;
     cli_path_begin(&path, "/v1/agents");
-    cli_path_segment(&path, agent);
+    cli_path_segment(&path, rv_str_of(cli->words.args[1]));
     cli_path_segment(&path, rv_str_of(cli->words.args[0]));
     struct cli_call call = {.path = cli_path_end(&path, &cli->arena), .body = rv_buf_str(body)};
-    int code = body->failed == RV_OK && call.path.at != NULL
-                   ? cli_ask(cli, &call, &answer)
-                   : cli_tell(cli, CLI_USAGE, "an argument is too long");
+    return body->failed == RV_OK && call.path.at != NULL
+               ? cli_ask(cli, &call, ret_answer)
+               : cli_tell(cli, CLI_USAGE, "an argument is too long");
+}
+
+/* Which step tries the target. */
+static int circuit_say(struct cli *cli, const struct rv_buf *body)
+{
+    struct cli_answer answer;
+    int code = agent_ask(cli, body, &answer);
+    if (code != CLI_DONE)
+        return code;
+    if (cli_has(cli, CLI_OPTION_JSON)) {
+        cli_json_print(answer.text);
+        return CLI_DONE;
+    }
+    struct rv_str target = cli_text_clean(&cli->arena, cli_str(&answer.json, "target"));
+    struct rv_str step = cli_text_clean(&cli->arena, cli_str(&answer.json, "step"));
+    const char *agent = cli->words.args[1];
+    printf("%s%s%.*s: ", agent, target.len > 0 ? ", " : "", RV_STR_FMT(target));
+    if (step.len > 0)
+        printf("step %.*s is tried now; the circuit closes when the target answers\n",
+               RV_STR_FMT(step));
+    else
+        printf("no step waits for it; the next one is tried at once\n");
+    return CLI_DONE;
+}
+
+static int limit_say(struct cli *cli, const struct rv_buf *body)
+{
+    struct rv_str agent = rv_str_of(cli->words.args[1]);
+    struct cli_answer answer;
+    int code = agent_ask(cli, body, &answer);
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON)) {
@@ -206,8 +234,18 @@ static int limit_say(struct cli *cli, struct rv_buf *body)
     return name_doubt(cli, agent);
 }
 
-static int limit_change(struct cli *cli, bool limits)
+static void text_write(struct rv_buf *body, const char *name, const char *text)
 {
+    if (text == NULL)
+        return;
+    rv_buf_printf(body, ",\"%s\":", name);
+    rv_json_write_string(body, rv_str_of(text));
+}
+
+/* "limit", "pause", "resume" or "close-circuit". */
+static int agent_command(struct cli *cli)
+{
+    const char *verb = cli->words.args[0];
     const char *by = cli_value(cli, CLI_OPTION_BY);
     by = by != NULL ? by : getenv("USER");
     struct rv_buf body;
@@ -217,15 +255,12 @@ static int limit_change(struct cli *cli, bool limits)
         rv_json_write_string(&body, rv_str_of(by));
     else
         rv_buf_lit(&body, "null");
-    const char *reason = cli_value(cli, CLI_OPTION_REASON);
-    if (reason != NULL) {
-        rv_buf_lit(&body, ",\"reason\":");
-        rv_json_write_string(&body, rv_str_of(reason));
-    }
-    int code = limits ? limits_write(cli, &body) : CLI_DONE;
+    text_write(&body, "reason", cli_value(cli, CLI_OPTION_REASON));
+    text_write(&body, "target", cli_value(cli, CLI_OPTION_TARGET));
+    int code = strcmp(verb, "limit") == 0 ? limits_write(cli, &body) : CLI_DONE;
     rv_buf_add_char(&body, '}');
     if (code == CLI_DONE)
-        code = limit_say(cli, &body);
+        code = strcmp(verb, "close-circuit") == 0 ? circuit_say(cli, &body) : limit_say(cli, &body);
     rv_buf_done(&body);
     return code;
 }
@@ -235,16 +270,20 @@ int cli_agents(struct cli *cli)
     char **args = cli->words.args;
     bool options = cli_has(cli, CLI_OPTION_CONCURRENT) || cli_has(cli, CLI_OPTION_RATE);
     bool limit = cli->words.args_count > 0 && strcmp(args[0], "limit") == 0;
+    bool circuit = cli->words.args_count > 0 && strcmp(args[0], "close-circuit") == 0;
     if (options && !limit)
         return cli_tell(cli, CLI_USAGE, "--concurrent and --rate are for \"limit AGENT\"");
+    if (cli_has(cli, CLI_OPTION_TARGET) && !circuit)
+        return cli_tell(cli, CLI_USAGE, "--target is for \"close-circuit AGENT\"");
     if (cli->words.args_count == 0)
         return agents_list(cli);
-    if (!limit && strcmp(args[0], "pause") != 0 && strcmp(args[0], "resume") != 0)
+    if (!limit && !circuit && strcmp(args[0], "pause") != 0 && strcmp(args[0], "resume") != 0)
         return cli_tell(cli, CLI_USAGE,
                         "\"%s\" is no word for agents; there are: reeve agents limit AGENT, reeve "
-                        "agents pause AGENT, reeve agents resume AGENT",
+                        "agents pause AGENT, reeve agents resume AGENT, reeve agents close-circuit "
+                        "AGENT",
                         args[0]);
     if (cli->words.args_count == 1)
         return cli_tell(cli, CLI_USAGE, "which agent? usage: reeve agents %s AGENT", args[0]);
-    return limit_change(cli, limit);
+    return agent_command(cli);
 }

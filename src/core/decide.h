@@ -94,6 +94,7 @@ struct rv_command {
             bool undo_first;      /* RESUBMIT: what the old request did is undone before */
             bool by_hand;         /* UNDO, CANCEL: where a step does not declare its undo, the task
                                    * parks there until somebody has undone it by hand */
+            bool close_circuit;   /* RETRY: for the sake of the circuit for which the step waits */
             enum rv_finding finding; /* SETTLE */
             struct rv_str output;    /* SETTLE: the task goes on with it; absent: of a step that is
                                       * done null, else the task does not go on behind the step */

@@ -49,6 +49,7 @@ static struct rv_str options_of(struct draft *d)
     struct words words = {.len = 0};
     if (command->kind == RV_COMMAND_SETTLE)
         word_add(&words, true, findings[command->u.operate.finding]);
+    word_add(&words, command->u.operate.close_circuit, "close-circuit");
     word_add(&words, command->u.operate.abandon, "abandon");
     word_add(&words, command->u.operate.by_hand, "by-hand");
     word_add(&words, command->u.operate.input.at != NULL, "input");

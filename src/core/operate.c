@@ -195,7 +195,8 @@ enum rv_verdict operate_retry(struct draft *d)
         const struct rv_step *seen;
         struct rv_step *step;
         RV_TRY(draft_look(d, task->open[i], &seen));
-        if (seen->kind != RV_KIND_CALL || seen->state != RV_STEP_PENDING)
+        bool meant = d->command->step == 0 || d->command->step == seen->number;
+        if (!meant || seen->kind != RV_KIND_CALL || seen->state != RV_STEP_PENDING)
             continue;
         RV_TRY(draft_step(d, task->open[i], &step));
         step_insist(d, step);

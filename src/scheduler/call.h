@@ -175,7 +175,12 @@ struct rv_call_operate {
     struct rv_str reason;
     struct rv_task_id selection; /* of the bulk command; none: for this task alone */
     bool abandon;                /* CANCEL: what was done stays done */
-    bool by_hand;            /* UNDO, CANCEL: what does not declare its undo is undone by hand */
+    bool by_hand; /* UNDO, CANCEL: what does not declare its undo is undone by hand */
+    /* RETRY: present: close-circuit. The scheduler chooses task and step, one that waits for an
+     * open circuit of this agent (out: step 0: none waits), and says its target ("": the whole
+     * agent). Absent target: the circuit of the whole agent, else the only one. */
+    struct rv_str agent;
+    struct rv_str target;
     uint32_t step;           /* SETTLE; RESUBMIT with input: 0: the only one in error */
     struct rv_str input;     /* RESUBMIT: another one; absent: the same */
     bool assume_not_done;    /* RESUBMIT with input */

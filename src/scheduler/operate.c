@@ -41,6 +41,7 @@ static struct rv_command command_of(const struct rv_call_operate *operate, uint6
     command.u.operate.by_hand = operate->by_hand;
     command.u.operate.finding = operate->finding;
     command.u.operate.output = operate->output;
+    command.u.operate.close_circuit = operate->agent.at != NULL;
     return command;
 }
 
@@ -63,11 +64,14 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
     struct rv_call_operate *operate = &call->u.operate;
+    struct work *work;
+    enum rv_err err = operate->agent.at != NULL ? probe_choose(s, call) : RV_OK;
+    if (err != RV_OK || call->err != RV_OK || (operate->agent.at != NULL && operate->step == 0))
+        return err;
     p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, 1);
     if (p->works == NULL)
         return RV_ERR_MEMORY;
-    struct work *work;
-    enum rv_err err = work_get(s, operate->task, &work);
+    err = work_get(s, operate->task, &work);
     if (err != RV_OK)
         return err;
     if (work->task == NULL) {
@@ -83,6 +87,10 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     call->err = plan->err;
     call->message = rv_arena_str(&call->arena, plan->message);
+    if (call->err == RV_ERR_REFUSED && operate->agent.at != NULL) {
+        call->err = RV_ERR_BUSY; /* another call of this batch has changed what was chosen */
+        call->message = RV_STR("the step that waited has just moved: send the request again");
+    }
     bool parked = work->task->state == RV_TASK_ERROR;
     return call->err == RV_ERR_REFUSED && parked ? cures_add(s, &call->arena, work, &call->message)
                                                  : RV_OK;

@@ -129,7 +129,7 @@ static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t
     if (call->kind == RV_CALL_LEASES)
         for (size_t i = 0; i < call->u.leases.count && count < room; i++)
             ids[count++] = call->u.leases.items[i].step;
-    if (call->kind == RV_CALL_OPERATE && count < room)
+    if (call->kind == RV_CALL_OPERATE && call->u.operate.agent.at == NULL && count < room)
         ids[count++] = (struct rv_step_id){call->u.operate.task, 0};
     return count;
 }

@@ -468,6 +468,8 @@ RV_CHECK enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p);
 /* The operator's word about the task of the work, which is there. */
 RV_CHECK enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *operate,
                                   uint64_t seed, struct work *work, struct rv_plan **ret_plan);
+/* probe.c: chooses task and step of a close-circuit. */
+RV_CHECK enum rv_err probe_choose(struct rv_scheduler *s, struct rv_call *call);
 void operate_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
 /* A publication, an acknowledgement, an alert from outside or a change of a key. */

@@ -57,14 +57,25 @@ static struct rv_task_id submit(struct world *w, uint8_t priority)
 }
 
 /* Not tried: the agent leaves the target alone. */
-static void parks(struct world *w, struct rv_request request, int64_t ms)
+static void parks_at(struct world *w, struct rv_request request, struct rv_str target, int64_t ms)
 {
     struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
                             .transient = true,
                             .circuit_open = true,
-                            .target = RV_STR("shop:80"),
+                            .target = target,
                             .retry_after_ms = ms};
     assert_int_equal(world_reply(w, request, open), 200);
+}
+
+static void parks(struct world *w, struct rv_request request, int64_t ms)
+{
+    parks_at(w, request, RV_STR("shop:80"), ms);
+}
+
+/* ... all of its targets. */
+static void whole(struct world *w, struct rv_request request, int64_t ms)
+{
+    parks_at(w, request, RV_STR_NONE, ms);
 }
 
 /* Tried: it failed, and the circuit is open. */
@@ -225,6 +236,106 @@ static void retry_goes_through_an_open_circuit(void **state)
     assert_int_equal(world_take(w, "inventory", "i1").step.task.value, other.value);
 }
 
+/* It waits in the circuit's line, where no agent has refused it. */
+static void retry_takes_a_step_out_of_the_circuits_line(void **state)
+{
+    struct world *w = *state;
+    (void)submit(w, 5);
+    struct rv_request first = world_take(w, "inventory", "i1");
+    whole(w, first, 60000);
+    struct rv_task_id behind = submit(w, 5);
+    struct rv_task_id third = submit(w, 5);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 0);
+    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, third), RV_OK);
+    struct rv_call *poll = world_poll(w, "inventory", "i1", 8);
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    assert_int_equal(poll->u.poll.requests[0].step.task.value, third.value);
+    assert_true(poll->u.poll.requests[0].insist);
+    assert_int_equal(world_done(w, poll->u.poll.requests[0], "1"), 200);
+    assert_int_equal(world_take(w, "inventory", "i1").step.task.value, behind.value);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 0);
+}
+
+/* ---- an operator closes a circuit ---- */
+
+static struct rv_call *close_circuit(struct world *w, const char *target)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = RV_COMMAND_RETRY;
+    call->u.operate.agent = RV_STR("inventory");
+    call->u.operate.target = rv_str_of(target);
+    call->u.operate.by = RV_STR("me");
+    assert_true(world_run(w, call));
+    return call;
+}
+
+static void a_closed_circuit_is_tried_by_who_waits_longest(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id oldest = submit(w, 5);
+    world_pass(w, 10);
+    (void)submit(w, 5);
+    struct rv_request first = world_take(w, "inventory", "i1");
+    parks(w, world_take(w, "inventory", "i1"), 60000);
+    parks(w, first, 60000);
+    struct rv_call *call = close_circuit(w, NULL);
+    assert_int_equal(call->err, RV_OK);
+    assert_true(rv_str_is(call->u.operate.target, "shop:80"));
+    assert_int_equal(call->u.operate.task.value, oldest.value);
+    assert_int_equal(call->u.operate.step, 1);
+    struct rv_call *poll = world_poll(w, "inventory", "i1", 8);
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    assert_int_equal(poll->u.poll.requests[0].step.task.value, oldest.value);
+    assert_true(poll->u.poll.requests[0].insist);
+    struct rv_call *history = world_call(w, RV_CALL_HISTORY);
+    history->u.list.task = oldest;
+    history->u.list.limit = 10;
+    assert_true(world_run(w, history));
+    assert_int_equal(history->u.list.count, 1);
+    assert_true(rv_str_is(history->u.list.history[0].options, "close-circuit"));
+    assert_int_equal(world_done(w, poll->u.poll.requests[0], "1"), 200);
+    assert_int_equal(close_circuit(w, NULL)->err, RV_ERR_REFUSED);
+}
+
+static void a_circuit_that_is_closed_is_named(void **state)
+{
+    struct world *w = *state;
+    (void)submit(w, 5);
+    (void)submit(w, 5);
+    assert_int_equal(close_circuit(w, NULL)->err, RV_ERR_REFUSED);
+    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_request second = world_take(w, "inventory", "i1");
+    parks(w, first, 60000);
+    assert_int_equal(close_circuit(w, "shop:81")->err, RV_ERR_REFUSED);
+    parks_at(w, second, RV_STR("bank:80"), 60000);
+    struct rv_call *call = close_circuit(w, NULL);
+    assert_int_equal(call->err, RV_ERR_REFUSED);
+    assert_non_null(memmem(call->message.at, call->message.len, "shop:80", 7));
+    assert_non_null(memmem(call->message.at, call->message.len, "bank:80", 7));
+    call = close_circuit(w, "bank:80");
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(call->u.operate.task.value, second.step.task.value);
+    struct rv_request probe = world_take(w, "inventory", "i1");
+    assert_int_equal(probe.step.task.value, second.step.task.value);
+    /* It failed: the circuit stays open, and may be tried again. */
+    parks_at(w, probe, RV_STR("bank:80"), 60000);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 0);
+    assert_int_equal(close_circuit(w, "bank:80")->err, RV_OK);
+    assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 1);
+}
+
+static void a_circuit_that_nobody_waits_for_is_over(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = submit(w, 5);
+    parks(w, world_take(w, "inventory", "i1"), 60000);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    struct rv_call *call = close_circuit(w, "shop:80");
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(call->u.operate.step, 0);
+    assert_int_equal(close_circuit(w, "shop:80")->err, RV_ERR_REFUSED);
+}
+
 /* ---- what each attempt has done ---- */
 
 static void each_attempt_has_its_own_error_and_effect(void **state)
@@ -358,6 +469,10 @@ int main(void)
         SCENARIO(a_remote_word_has_a_bound),
         SCENARIO(a_circuit_has_a_bound),
         SCENARIO(retry_goes_through_an_open_circuit),
+        SCENARIO(retry_takes_a_step_out_of_the_circuits_line),
+        SCENARIO(a_closed_circuit_is_tried_by_who_waits_longest),
+        SCENARIO(a_circuit_that_is_closed_is_named),
+        SCENARIO(a_circuit_that_nobody_waits_for_is_over),
         SCENARIO(each_attempt_has_its_own_error_and_effect),
         SCENARIO(a_parked_step_keeps_its_place_in_line),
         SCENARIO(a_refused_batch_keeps_the_line),
