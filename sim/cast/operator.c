@@ -32,6 +32,8 @@ enum {
     VERBS
 };
 enum { TARGET_BYTES = 64, BODY_BYTES = 160 };
+/* The tag of an exchange: the verb, and above it what it is to be compared with. */
+enum { VERB_BITS = 8, VERB_MASK = (1 << VERB_BITS) - 1 };
 
 static const struct {
     const char *name;
@@ -119,42 +121,50 @@ static void command_step(struct world *w, struct task_past *past, uint32_t verb)
     command_with(w, past->row.id, verb, body);
 }
 
-/* Asks what leads a parked task on; the answer is heeded. */
-static void command_explain(struct world *w, struct rv_task_id task)
+/* Asks what leads a parked task on; the answer is heeded. The tag has how many late replies the
+ * task had by then. */
+static void command_explain(struct world *w, struct task_past *past)
 {
     char id[RV_ID_TEXT_BYTES], target[TARGET_BYTES];
-    snprintf(target, sizeof target, "/v1/tasks/%s/explain", rv_task_text(task, id).at);
-    net_ask(w, PEER_OPERATOR, 0, 0, EXPLAIN, "GET", rv_str_of(target), RV_STR(""),
-            ANSWER_WITHIN_MS);
+    snprintf(target, sizeof target, "/v1/tasks/%s/explain", rv_task_text(past->row.id, id).at);
+    net_ask(w, PEER_OPERATOR, 0, 0, EXPLAIN | check_late_count(past) << VERB_BITS, "GET",
+            rv_str_of(target), RV_STR(""), ANSWER_WITHIN_MS);
 }
 
-/* Gives the command of one of the cures that are named, but for abandonment. */
-static void heed(struct world *w, struct rv_task_id task, struct rv_str answer)
+/* Gives the command of one of the cures that are named, word for word, but for abandonment. */
+static void heed(struct world *w, struct rv_task_id task, const struct exchange *x)
 {
-    char body[BODY_BYTES];
+    char body[OPERATOR_BODY_BYTES], more[BODY_BYTES];
     struct rv_json told;
     struct rv_arena *arena = &w->history->scratch;
-    int64_t step = 0;
+    int64_t step = 0, seen = 0;
     rv_arena_reset(arena);
-    enum rv_err err = rv_json_parse(arena, answer, RV_JSON_DEPTH_MAX, &told, NULL);
+    enum rv_err err = rv_json_parse(arena, x->answer, RV_JSON_DEPTH_MAX, &told, NULL);
     const struct rv_json *cures = err == RV_OK ? rv_json_get(&told, RV_STR("cures")) : NULL;
     if (cures == NULL || cures->len == 0)
         return;
     const struct rv_json *cure = &cures->u.items[fault_roll(w, cures->len)];
     struct rv_str name = rv_json_str(rv_json_get(cure, RV_STR("cure")));
+    if (rv_str_is(name, "abandon"))
+        return;
+    (void)rv_json_int(rv_json_get(cure, RV_STR("lateSeen")), &seen);
+    check_seen(w, task, x->tag >> VERB_BITS, seen);
     if (rv_json_int(rv_json_get(cure, RV_STR("step")), &step)) {
         struct rv_str finding = {name.at + strlen("settle-"), name.len - strlen("settle-")};
-        snprintf(body, sizeof body, "{\"step\":%lld,\"finding\":\"%.*s\",\"lateSeen\":1000%s}",
-                 (long long)step, RV_STR_FMT(finding),
+        snprintf(more, sizeof more, ",\"step\":%lld,\"finding\":\"%.*s\"%s", (long long)step,
+                 RV_STR_FMT(finding),
                  rv_str_is(finding, "done") ? ",\"output\":" OPERATOR_SETTLES_SEEING : "");
-        command_with(w, task, SETTLE, body);
-    } else if (rv_str_is(name, "resubmit")) {
-        command(w, task, RESUBMIT);
-    } else if (rv_str_is(name, "undo")) {
-        command(w, task, UNDO);
-    } else if (rv_str_is(name, "undo-by-hand")) {
-        command(w, task, BY_HAND);
+    } else {
+        snprintf(more, sizeof more, "%s",
+                 rv_str_is(name, "undo-by-hand") ? ",\"byHand\":true" : "");
     }
+    snprintf(body, sizeof body, "{\"lateSeen\":%lld%s}", (long long)seen, more);
+    command_with(w, task,
+                 step != 0                         ? SETTLE
+                 : rv_str_is(name, "resubmit")     ? RESUBMIT
+                 : rv_str_is(name, "undo-by-hand") ? BY_HAND
+                                                   : UNDO,
+                 body);
 }
 
 /* Has the target of an open circuit tried; often there is none. */
@@ -209,7 +219,7 @@ static void operator_steps(struct world *w, struct rv_task_id any)
         if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
             command_step(w, w->history->all[i], SETTLE);
         if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
-            command_explain(w, w->history->all[i]->row.id);
+            command_explain(w, w->history->all[i]);
         if (fault_strikes(w, FAULT_EDIT, ACTOR_OPERATOR))
             command_step(w, w->history->all[i], EDIT);
     }
@@ -275,22 +285,23 @@ void operator_turn(struct world *w)
 
 void operator_answered(struct world *w, struct exchange *x)
 {
-    if (x->tag == CLOSE) {
+    if ((x->tag & VERB_MASK) == CLOSE) {
         circuit_closed(w, x);
         return;
     }
     struct rv_str id = {x->target.at + sizeof "/v1/tasks/" - 1, RV_ID_TEXT_BYTES - 1};
     struct rv_task_id task;
+    uint32_t verb = x->tag & VERB_MASK;
     bool misread = x->status == 500 && fault_happened(w, FAULT_UNREADABLE);
-    world_say(w, "operator", "%s %.*s: %d", verbs[x->tag].name, RV_STR_FMT(id), x->status);
+    world_say(w, "operator", "%s %.*s: %d", verbs[verb].name, RV_STR_FMT(id), x->status);
     enum rv_err err = rv_task_parse(id, &task);
     rv_assert(err == RV_OK);
-    if (x->tag != EXPLAIN && (x->status == 200 || x->status == 409))
+    if (verb != EXPLAIN && (x->status == 200 || x->status == 409))
         check_commanded(w, task, x->body, x->status == 200);
-    if (x->status == 200 && x->tag == EXPLAIN)
-        heed(w, task, x->answer);
+    if (x->status == 200 && verb == EXPLAIN)
+        heed(w, task, x);
     else if (x->status == 200)
-        check_operated(w, rv_str_of(verbs[x->tag].name), task);
+        check_operated(w, rv_str_of(verbs[verb].name), task);
     else if (x->status == 404 && history_over(w, task))
         return; /* the retention rule has deleted it */
     else if (x->status == 404 && database_shared(w))
@@ -302,5 +313,5 @@ void operator_answered(struct world *w, struct exchange *x)
 
 void operator_lost(struct world *w, struct exchange *x)
 {
-    world_say(w, "operator", "no answer to %s", verbs[x->tag].name);
+    world_say(w, "operator", "no answer to %s", verbs[x->tag & VERB_MASK].name);
 }

@@ -43,6 +43,11 @@ bool check_taken_at_once(const struct transition *t);
 /* An operator's word about the step stands in its row: any, or this one. */
 bool check_settled(const struct rv_step *step);
 bool check_found(const struct rv_step *step, enum rv_finding finding);
+/* How many late replies the task has. */
+uint32_t check_late_count(struct task_past *past);
+/* A cure that was named says that so many of them were seen; there were `before` when it was asked
+ * for. */
+void check_seen(struct world *w, struct rv_task_id task, uint32_t before, int64_t seen);
 /* Whether an operator wants the step tried now, by his word of this commit. */
 bool check_wanted_now(const struct transition *t, const struct rv_step *step);
 /* A call of the step's compensation is done. */

@@ -1,6 +1,7 @@
 #include "sim/check/check.h"
 
 #include "base/assert.h"
+#include "base/limits.h"
 #include "core/cure.h"
 #include "sim/cast/operator.h"
 #include "sim/world/fault.h"
@@ -38,9 +39,10 @@ static void check_suspended(const struct transition *t, const struct step_past *
                       step->number);
 }
 
+/* With what the replies of this batch add, which are decided before commands. */
 static uint32_t ledger_before(const struct transition *t)
 {
-    uint32_t late = 0;
+    uint32_t late = (uint32_t)t->change->late_replies_count;
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct step_past *past = history_step(t->past, t->steps[i].number);
         late += past != NULL ? past->late : 0;
@@ -198,6 +200,26 @@ static void check_cures(const struct transition *t)
     }
     if (!leads_on)
         world_violate(t->w, "O-05", "nothing but abandonment is named for a parked task");
+}
+
+uint32_t check_late_count(struct task_past *past)
+{
+    uint32_t late = 0;
+    const struct step_past *step;
+    for (uint32_t n = 1; n < past->room; n++)
+        late += (step = history_step(past, n)) != NULL ? step->late : 0;
+    return late;
+}
+
+void check_seen(struct world *w, struct rv_task_id task, uint32_t before, int64_t seen)
+{
+    struct task_past *past = history_task(w, task);
+    if (past == NULL || history_lacks(w, task))
+        return;
+    uint32_t most = before < RV_PAGE_ROWS_MAX ? before : RV_PAGE_ROWS_MAX;
+    if (seen < (int64_t)most || seen > (int64_t)check_late_count(past))
+        world_violate(w, "O-05", "a cure says that %lld late replies were seen, of %u to %u",
+                      (long long)seen, before, check_late_count(past));
 }
 
 void check_operator(const struct transition *t)

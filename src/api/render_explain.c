@@ -63,6 +63,8 @@ static void cure_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_put_text(buf, "cure", rv_str_of(rv_cure_text(cure->kind)));
     if (cure->step != 0)
         rv_put_int(buf, "step", cure->step);
+    if (cure->late_seen != 0)
+        rv_put_int(buf, "lateSeen", cure->late_seen);
     rv_put_text(buf, "command", rv_cure_line(task, cure, line));
     rv_put_text(buf, "effect", rv_str_of(rv_cure_effect(cure->kind)));
     rv_buf_add_char(buf, '}');

@@ -25,6 +25,11 @@ const char *rv_cure_effect(enum rv_cure_kind kind)
     return (unsigned)kind < RV_CURE_KIND_COUNT ? cures[kind].effect : "?";
 }
 
+bool rv_cure_needs_ledger(enum rv_cure_kind kind)
+{
+    return kind != RV_CURE_ABANDON;
+}
+
 struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
                            char text[static RV_CURE_LINE_BYTES])
 {
@@ -38,6 +43,9 @@ struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
         rest += strlen(" STEP");
     }
     int len = snprintf(text, RV_CURE_LINE_BYTES, "reeve %.*s%s%s%s", verb, command, id, step, rest);
+    if (cure->late_seen != 0)
+        len += snprintf(text + len, RV_CURE_LINE_BYTES - (size_t)len, " --late-seen %u",
+                        cure->late_seen);
     rv_assert(len > 0 && len < RV_CURE_LINE_BYTES);
     return (struct rv_str){text, (size_t)len};
 }
@@ -109,7 +117,7 @@ struct search {
 
 static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint32_t step)
 {
-    struct rv_cure cure = {kind, step};
+    struct rv_cure cure = {.kind = kind, .step = step};
     struct rv_command command = rv_cure_command(&cure);
     command.now = command.arrived_at = search->now;
     enum rv_verdict verdict = rv_decide(search->view, &command, search->arena, search->plan);

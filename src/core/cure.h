@@ -15,7 +15,9 @@ enum rv_cure_kind {
 
 struct rv_cure {
     enum rv_cure_kind kind;
-    uint32_t step; /* 0: the task as a whole */
+    uint32_t step;      /* 0: the task as a whole */
+    uint32_t late_seen; /* replies in the task's ledger, which the command says were seen; set by
+                         * those who have the ledger, where rv_cure_needs_ledger */
 };
 
 /* One of the task's for each kind, and those of a step for each at which it stands, and for the one
@@ -25,7 +27,9 @@ enum { RV_CURES_MAX = RV_CURE_KIND_COUNT + 3 * (RV_OPEN_STEPS_MAX + 1) };
 
 const char *rv_cure_text(enum rv_cure_kind kind);
 const char *rv_cure_effect(enum rv_cure_kind kind);
-/* "reeve settle 06DWX3T9H2K4Q 3 --undone". */
+/* Whether the command is refused until the late replies of the task were seen (RULES 3). */
+bool rv_cure_needs_ledger(enum rv_cure_kind kind);
+/* "reeve settle 06DWX3T9H2K4Q 3 --undone --late-seen 2". */
 struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
                            char text[static RV_CURE_LINE_BYTES]);
 /* The command that a person gives, but for who, when and why. */

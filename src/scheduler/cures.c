@@ -1,6 +1,8 @@
 /* The commands that lead a parked task on: they stand in explanations, and in refusals. */
 #include "scheduler/scheduler_priv.h"
 
+#include "base/limits.h"
+
 enum { STEPS_MAX = RV_OPEN_STEPS_MAX + RV_PLAN_STEPS_MAX };
 
 /* As the batch has it so far, else as it is stored. */
@@ -13,6 +15,33 @@ static enum rv_err step_find(struct rv_scheduler *s, struct rv_arena *arena,
     if (*ret_row != NULL)
         return RV_OK;
     return s->store->ops->load_steps(s->store, arena, &id, 1, ret_row);
+}
+
+enum rv_err ledger_count(struct rv_scheduler *s, struct rv_task_id task, const struct work *work,
+                         size_t limit, uint32_t *ret_count)
+{
+    struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
+    struct rv_late_reply *rows = RV_ROOM(s->batch.arena, struct rv_late_reply, limit);
+    size_t count = 0;
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->list_late_replies(
+        s->store, s->batch.arena, (struct rv_step_id){task, 0}, 0, limit, rows, &count);
+    rv_arena_release(s->batch.arena, mark);
+    *ret_count = (uint32_t)(count + (work != NULL ? work->late_count : 0));
+    return err;
+}
+
+/* What is named is accepted, so it says how many late replies there are. */
+static enum rv_err ledger_add(struct rv_scheduler *s, const struct rv_task *task,
+                              const struct work *work, struct rv_cure *cures, size_t count)
+{
+    uint32_t late = 0;
+    enum rv_err err = count > 0 ? ledger_count(s, task->id, work, RV_PAGE_ROWS_MAX, &late) : RV_OK;
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        if (rv_cure_needs_ledger(cures[i].kind))
+            cures[i].late_seen = late;
+    return err;
 }
 
 enum rv_err cures_find(struct rv_scheduler *s, struct rv_arena *arena, const struct rv_task *task,
@@ -41,7 +70,7 @@ enum rv_err cures_find(struct rv_scheduler *s, struct rv_arena *arena, const str
     }
     if (err == RV_OK && verdict == RV_NO_ROOM)
         return RV_ERR_MEMORY;
-    return err;
+    return err == RV_OK ? ledger_add(s, task, work, ret_cures, *ret_count) : err;
 }
 
 enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena, const struct work *work,

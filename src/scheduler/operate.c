@@ -7,24 +7,19 @@
 /* An operator who settles, resubmits or undoes has seen the late replies of the task (RULES 3).
  * *ret_message: why not, absent when they were seen. */
 static enum rv_err late_unseen(struct rv_scheduler *s, const struct rv_call_operate *operate,
-                               struct rv_str *ret_message)
+                               const struct work *work, struct rv_str *ret_message)
 {
     bool asks = operate->verb == RV_COMMAND_SETTLE || operate->verb == RV_COMMAND_RESUBMIT ||
                 operate->verb == RV_COMMAND_UNDO;
+    uint32_t count = 0;
     *ret_message = RV_STR_NONE;
     if (!asks || operate->late_seen >= RV_PAGE_ROWS_MAX)
         return RV_OK;
-    size_t limit = (size_t)operate->late_seen + 1, count = 0;
-    struct rv_late_reply *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_late_reply, limit);
-    if (rows == NULL)
-        return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_late_replies(
-        s->store, s->batch.arena, (struct rv_step_id){operate->task, 0}, 0, limit, rows, &count);
+    enum rv_err err = ledger_count(s, work->id, work, (size_t)operate->late_seen + 1, &count);
     if (err == RV_OK && count > operate->late_seen)
-        *ret_message = RV_STR(
-            "the task has late replies that were not looked at: see them (reeve show "
-            "TASK --all, GET /v1/tasks/{task}/late-replies), then say how many you have "
-            "seen (--late-seen N, \"lateSeen\": N)");
+        *ret_message = RV_STR("the task has late replies that were not seen: read them (reeve show "
+                              "TASK --all, GET /v1/tasks/{task}/late-replies), then say how many "
+                              "you have seen (--late-seen N, \"lateSeen\": N)");
     return err;
 }
 
@@ -53,7 +48,7 @@ enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *o
     *ret_plan = plan;
     if (plan == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = late_unseen(s, operate, &plan->message);
+    enum rv_err err = late_unseen(s, operate, work, &plan->message);
     if (err != RV_OK)
         return err;
     plan->err = RV_ERR_REFUSED;

@@ -132,6 +132,30 @@ static void assert_cures(struct world *w, struct rv_task_id task, const char *ex
     assert_string_equal(named, expected);
 }
 
+/* Each cure says how many late replies there are, and is accepted with that number alone. */
+static void assert_late_seen(struct world *w, struct rv_task_id task, uint32_t late)
+{
+    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
+    char line[RV_CURE_LINE_BYTES], wanted[32];
+    call->u.explain.task = task;
+    assert_true(world_run(w, call));
+    snprintf(wanted, sizeof wanted, " --late-seen %u", late);
+    for (size_t i = 0; i < call->u.explain.cures_count; i++) {
+        const struct rv_cure *cure = &call->u.explain.cures[i];
+        bool asks = cure->kind != RV_CURE_ABANDON;
+        assert_int_equal(cure->late_seen, asks ? late : 0);
+        (void)rv_cure_line(task, cure, line);
+        assert_int_equal(strstr(line, wanted) != NULL, asks);
+    }
+    struct rv_call *refused = world_call(w, RV_CALL_OPERATE);
+    refused->u.operate.verb = RV_COMMAND_RESUBMIT;
+    refused->u.operate.task = task;
+    refused->u.operate.late_seen = late - 1;
+    assert_true(world_run(w, refused));
+    assert_int_equal(refused->err, RV_ERR_REFUSED);
+    assert_non_null(memmem(refused->message.at, refused->message.len, wanted, strlen(wanted)));
+}
+
 static void done(struct world *w, const char *agent)
 {
     assert_int_equal(world_done(w, world_take(w, agent, "i1"), "{\"n\":1}"), 200);
@@ -236,10 +260,40 @@ static void an_undo_that_met_the_pivot_is_taken_back(void **state)
     assert_non_null(world_step(w, task, 2)->error.at);
     /* Its late reply said that it was done. */
     assert_cures(w, task, "resubmit settle-done:2 settle-undone:2 abandon");
+    assert_late_seen(w, task, 1);
     assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "done");
     assert_int_equal(settle(w, task, 2, RV_FINDING_DONE, "{\"sent\":1}")->err, RV_OK);
     done(w, "three");
     assert_state(w, task, "processed");
+}
+
+/* A reply comes too late in the very batch of the command: nobody has seen it. */
+static void a_late_reply_of_the_same_batch_was_not_seen(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    done(w, "one");
+    struct rv_request request = world_take(w, "two", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_fail(w, request, false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "error");
+    uint32_t late = (uint32_t)world_count_late(w, task);
+    struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item item = {
+        .step = request.step,
+        .token = request.token,
+        .reply = {.output = RV_STR("{\"sent\":1}"), .effect = RV_EFFECT_DONE}};
+    reply->u.replies.items = &item;
+    reply->u.replies.count = 1;
+    struct rv_call *operate = world_call(w, RV_CALL_OPERATE);
+    operate->u.operate.verb = RV_COMMAND_RESUBMIT;
+    operate->u.operate.task = task;
+    operate->u.operate.late_seen = late;
+    struct rv_call *calls[] = {reply, operate};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
+    assert_int_equal(item.status, 410);
+    assert_int_equal(world_count_late(w, task), late + 1);
+    assert_refused(operate, "late replies that were not seen");
 }
 
 static void a_revoked_pivot_that_did_nothing_is_undone(void **state)
@@ -354,6 +408,7 @@ int main(void)
         SCENARIO(a_parked_step_is_found_to_have_done_nothing),
         SCENARIO(what_was_undone_by_hand_is_resubmitted_with_another_key),
         SCENARIO(an_undo_that_met_the_pivot_is_taken_back),
+        SCENARIO(a_late_reply_of_the_same_batch_was_not_seen),
         SCENARIO(a_revoked_pivot_that_did_nothing_is_undone),
         SCENARIO(a_compensation_whose_expression_fails_is_done_by_hand),
         SCENARIO(a_compensation_whose_call_fails_is_done_by_hand),
