@@ -64,17 +64,30 @@ static void parked_leave(struct rv_scheduler *s, const struct pending *p)
     }
 }
 
+/* Whether a reply or a renewal that the life before has sent is not decided yet: it may be in time,
+ * and until then its attempt is open. */
+static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending *p)
+{
+    for (const struct held *h = p->instance->held; h != NULL; h = h->next)
+        if (h->boot != p->boot && h->left_in == s->batch.turn)
+            return true;
+    return false;
+}
+
 /* A new boot id: the process that held these attempts is no more. Each attempt is asked for the
  * boot that took it, since a batch that noted the new one may have been refused. */
-static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p)
+static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *ret_waits)
 {
     struct agent_instance *instance = p->instance;
     p->boot = rv_hash(s->agents.hash_key, p->poll->boot);
+    *ret_waits = false;
     if (boot_is_gone(instance, p->boot, rv_hash(s->agents.hash_key, p->poll->poll)))
         return RV_OK;
+    *ret_waits = boot_is_undecided(s, p);
+    if (*ret_waits)
+        return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
-        bool answered = h->left_in == s->batch.turn; /* which is decided first */
-        if (h->boot == p->boot || answered)
+        if (h->boot == p->boot)
             continue;
         enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN);
         if (err != RV_OK)
@@ -271,7 +284,10 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
         return RV_OK;
     p->ended = false;
     poll_confirm(p);
-    enum rv_err err = poll_boot(s, p);
+    bool waits;
+    enum rv_err err = poll_boot(s, p, &waits);
+    if (err != RV_OK || waits)
+        return err;
     bool newest = p->boot ==
                   p->instance->boot; /* else it comes late, from a process that is gone */
     if (err == RV_OK && newest && !poll_is_overtaken(p->instance, p->name))

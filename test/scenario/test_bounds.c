@@ -363,6 +363,39 @@ static void replies_that_wait_their_turn_are_in_time(void **state)
     assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
 }
 
+/* A reply of the life before waits its turn: until it is decided its attempt is open, and the new
+ * life gets nothing. */
+static void a_new_life_waits_for_the_replies_of_the_one_before(void **state)
+{
+    struct world *w = *state;
+    enum { CALLS = 3, ITEMS = 1000 };
+    struct rv_call *calls[CALLS + 2];
+    struct rv_task_id first = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    (void)world_submit(w, "order", "{}");
+    for (int i = 0; i <= CALLS; i++) {
+        calls[i] = world_call(w, RV_CALL_REPLIES);
+        struct rv_call_replies *replies = &calls[i]->u.replies;
+        replies->count = i < CALLS ? ITEMS : 17;
+        replies->items = RV_NEW_ARRAY(&calls[i]->arena, struct rv_reply_item, replies->count);
+        for (size_t n = 0; n < replies->count; n++)
+            replies->items[n] = (struct rv_reply_item){.reply.output = RV_STR("{}")};
+        calls[i]->mono_at = w->mono;
+    }
+    calls[CALLS]->u.replies.items[0].step = request.step;
+    calls[CALLS]->u.replies.items[0].token = request.token;
+    calls[CALLS + 1] = poll_call(w, "inventory", "p1");
+    calls[CALLS + 1]->u.poll.boot = RV_STR("another life");
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, CALLS + 2, w->mono), RV_OK);
+    assert_false(world_finished(calls[CALLS]));
+    assert_false(world_finished(calls[CALLS + 1]));
+    world_settle(w);
+    assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
+    assert_int_equal(world_step(w, first, request.step.number)->state, RV_STEP_PROCESSED);
+    assert_true(world_finished(calls[CALLS + 1]));
+    assert_int_equal(calls[CALLS + 1]->u.poll.requests_count, 1);
+}
+
 static struct rv_call *replies_of(struct world *w, struct rv_task_id task, size_t count)
 {
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
@@ -411,6 +444,7 @@ int main(void)
         SCENARIO(large_calls_take_turns),
         SCENARIO(kinds_of_agents_take_turns),
         SCENARIO(replies_that_wait_their_turn_are_in_time),
+        SCENARIO(a_new_life_waits_for_the_replies_of_the_one_before),
         SCENARIO(more_steps_than_one_load_takes_are_all_decided),
         SCENARIO(heavy_tasks_take_turns),
         SCENARIO(heavy_replies_take_turns),
