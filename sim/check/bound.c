@@ -51,8 +51,9 @@ static bool is_free(const struct takers *takers, uint64_t kind)
     return false;
 }
 
-/* Whether it lasts longer than the bound: a lease of the supervisor's role, two scans, and the
- * batches that all open tasks may take before it. */
+/* Whether it lasts longer than the bound: a lease of the supervisor's role, two scans, the batches
+ * that all open tasks may take before it and, where every call is large, those of the calls that
+ * the server has: a poll, a reply or a renewal waits its turn behind them (decision 020). */
 static bool lasts(struct world *w, bool is_so, struct reading *since)
 {
     const struct bounds *b = &w->bounds;
@@ -69,7 +70,7 @@ static bool lasts(struct world *w, bool is_so, struct reading *since)
     if (from.batches < b->led) /* the lease of the role is in the time, not in the batches */
         from.batches = b->led;
     uint64_t open = (uint64_t)w->history->open;
-    uint64_t batches = BATCHES_SLACK + open / k->scan_rows + 2 * open / k->findings_max;
+    uint64_t batches = BATCHES_SLACK + open / k->scan_rows + 2 * open / k->findings_max + b->behind;
     int64_t ms = (int64_t)k->role_ms + 2 * (int64_t)k->scan_ms + SLACK_MS;
     return b->attended.batches - from.batches > batches && b->attended.ms - from.ms > ms;
 }
@@ -136,6 +137,14 @@ static bool is_attended(struct world *w, const struct server *s)
     return true;
 }
 
+static uint64_t calls_of(const struct server *s)
+{
+    uint64_t count = 0;
+    for (const struct served *served = s->out; served != NULL; served = served->next)
+        count++;
+    return count;
+}
+
 void bound_batch(struct world *w, const struct server *s, bool good)
 {
     struct bounds *b = &w->bounds;
@@ -155,5 +164,6 @@ void bound_batch(struct world *w, const struct server *s, bool good)
     if (w->now - b->looked_at < LOOK_MS)
         return;
     b->looked_at = w->now;
+    b->behind = check_all_large(w) ? calls_of(s) : 0;
     look(w, s);
 }

@@ -86,7 +86,9 @@ void check_no_secret(struct world *w, struct rv_str text, const char *where);
 /* Asks for the lists in which no secret may stand. */
 void check_lists(struct world *w);
 
-/* check_load.c: after each batch. */
+/* check_load.c: every call is a large one, and takes turns with the others. */
+bool check_all_large(const struct world *w);
+/* After each batch. */
 void check_load(struct world *w, const struct server *s);
 /* Of the changes that were committed together at `now`. */
 void check_batch_bytes(struct world *w, const struct rv_batch *batch, int64_t now);

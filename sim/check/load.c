@@ -25,6 +25,11 @@ static void take(struct taken *taken, size_t bytes)
     taken->largest = bytes > taken->largest ? bytes : taken->largest;
 }
 
+bool check_all_large(const struct world *w)
+{
+    return w->knobs.batch_bytes <= BATCH_BYTES_FEW;
+}
+
 /* I-34: of large calls a commit takes tasks with so many bytes of input as its setting says, and
  * hands out requests with twice as many; one more than fits still goes. The worlds with a low
  * setting are looked at, in which every call is large. */
@@ -32,7 +37,7 @@ void check_batch_bytes(struct world *w, const struct rv_batch *batch, int64_t no
 {
     size_t most = w->knobs.batch_bytes;
     struct taken tasks = {0}, requests = {0};
-    if (w->scenario != NULL || most > BATCH_BYTES_FEW)
+    if (w->scenario != NULL || !check_all_large(w))
         return;
     for (size_t i = 0; i < batch->changes_count; i++) {
         const struct rv_change *change = &batch->changes[i];
@@ -57,7 +62,7 @@ void check_load(struct world *w, const struct server *s)
     if (w->scenario != NULL || k->parked_max > PARKED_FEW)
         return;
     uint64_t batches = CARRIED_MAX + (uint64_t)w->history->open / k->scan_rows;
-    bool turns = k->batch_bytes <= BATCH_BYTES_FEW;
+    bool turns = check_all_large(w);
     uint32_t kept = 0;
     for (const struct served *served = s->out; served != NULL; served = served->next)
         kept += served->taken &&
