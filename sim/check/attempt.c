@@ -162,8 +162,9 @@ static void check_absence(const struct transition *t, const struct step_past *pa
 }
 
 /* P-09: nor does a timeout of the DSL fire that was over while the server did not look. (A step
- * that was never handed out is in error only by a timeout. A timeout counts no failure: where one
- * was counted, the attempt ended before, and the step failed by its ladder.) */
+ * that was never handed out is in error only by a timeout, or at an operator's word. A timeout
+ * counts no failure: where one was counted, the attempt ended before, and the step failed by its
+ * ladder.) */
 static void check_timeout_absence(const struct transition *t, const struct step_past *past,
                                   const struct rv_step *step)
 {
@@ -171,7 +172,9 @@ static void check_timeout_absence(const struct transition *t, const struct step_
     bool expired = past->row.attempt_state == RV_ATTEMPT_OPEN
                        ? check_state_now(t, past, step) == RV_ATTEMPT_EXPIRED
                        : past->row.state == RV_STEP_PENDING;
-    if (step->kind == RV_KIND_CALL && open && expired && step->state == RV_STEP_ERROR &&
+    bool by_hand = check_found_now(t, step, RV_FINDING_UNDONE) ||
+                   check_found_now(t, step, RV_FINDING_NOTHING);
+    if (step->kind == RV_KIND_CALL && open && expired && !by_hand && step->state == RV_STEP_ERROR &&
         step->failure_count == past->row.failure_count && past->row.deadline != 0 &&
         t->now >= past->row.deadline && t->past->row.suspended_at == 0 && !check_taken_back(t) &&
         !check_taken_at_once(t) && database_was_alone(t->w, past->row.deadline))

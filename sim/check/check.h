@@ -43,6 +43,9 @@ bool check_taken_at_once(const struct transition *t);
 /* An operator's word about the step stands in its row: any, or this one. */
 bool check_settled(const struct rv_step *step);
 bool check_found(const struct rv_step *step, enum rv_finding finding);
+/* The same, or he said so in this commit and something else since. */
+bool check_found_now(const struct transition *t, const struct rv_step *step,
+                     enum rv_finding finding);
 /* How many late replies the task has. */
 uint32_t check_late_count(struct task_past *past);
 /* A cure that was named says that so many of them were seen; there were `before` when it was asked

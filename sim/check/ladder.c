@@ -49,8 +49,9 @@ static void check_count(const struct fall *fall, enum rv_attempt_state how)
                    (how == RV_ATTEMPT_FAILED && fall->said != NULL && fall->said->circuit_open);
     bool permanent = how == RV_ATTEMPT_FAILED && fall->said != NULL && !fall->said->transient;
     bool raised = fall->step->state == RV_STEP_ERROR &&
-                  !check_found(fall->step, RV_FINDING_UNDONE) &&
-                  !check_found(fall->step, RV_FINDING_NOTHING) && !check_taken_at_once(fall->t);
+                  !check_found_now(fall->t, fall->step, RV_FINDING_UNDONE) &&
+                  !check_found_now(fall->t, fall->step, RV_FINDING_NOTHING) &&
+                  !check_taken_at_once(fall->t);
     if (nobodys && (raised || !fall->same))
         wrong(fall, "what is nobody's failure was counted");
     else if (permanent && !nobodys && !fall->same && fall->counted)

@@ -68,6 +68,24 @@ bool check_found(const struct rv_step *step, enum rv_finding finding)
            memmem(step->error.at, step->error.len, title, strlen(title)) != NULL;
 }
 
+bool check_found_now(const struct transition *t, const struct rv_step *step,
+                     enum rv_finding finding)
+{
+    static const char *const words[] = {[RV_FINDING_DONE] = "done",
+                                        [RV_FINDING_UNDONE] = "undone",
+                                        [RV_FINDING_NOTHING] = "nothing-happened"};
+    const char *word = words[finding];
+    size_t len = strlen(word);
+    for (size_t i = 0; i < t->change->history_count; i++) {
+        const struct rv_history_row *row = &t->change->history[i];
+        bool first = row->options.len >= len && memcmp(row->options.at, word, len) == 0 &&
+                     (row->options.len == len || row->options.at[len] == ' ');
+        if (row->verb == RV_OPERATOR_SETTLE && row->step == step->number && first)
+            return true;
+    }
+    return check_found(step, finding);
+}
+
 /* O-02: a step is passed over by one who knew of its late replies, while nobody is at work on it;
  * its output is the given one, for good. */
 static void check_passed(const struct transition *t, const struct step_past *past,
@@ -115,7 +133,7 @@ static void check_edited(const struct transition *t, const struct step_past *pas
     bool waits = t->task->redo == step->number;
     bool assumed = rv_str_is(step->input, OPERATOR_EDITS_ASSUMING);
     bool needs = past == NULL && was != NULL && was->row.effect != RV_EFFECT_NONE &&
-                 ((!assumed && !check_found(old, RV_FINDING_NOTHING)) ||
+                 ((!assumed && !check_found_now(t, old, RV_FINDING_NOTHING)) ||
                   was->row.effect == RV_EFFECT_DONE);
     if (needs && !waits && step->state != RV_STEP_CANCELLED && !old->undone)
         world_violate(t->w, "O-03",
@@ -130,12 +148,16 @@ static void check_edited(const struct transition *t, const struct step_past *pas
                       old->number);
 }
 
-/* O-04: who resubmits a step gives it time. */
+/* O-04: who resubmits a step gives it time, also one that has not failed and waits in a task that
+ * was parked for another cause. */
 static void check_time(const struct transition *t, const struct step_past *past,
                        const struct rv_step *step)
 {
-    bool again = past != NULL && past->row.state == RV_STEP_ERROR &&
-                 step->state == RV_STEP_PENDING && t->past->row.state == RV_TASK_ERROR;
+    bool goes_on = t->task->state == RV_TASK_PROCESSING || t->task->state == RV_TASK_COMPENSATING;
+    bool live = step->state == RV_STEP_PROCESSING &&
+                step->attempt_state != RV_ATTEMPT_REVOKED; /* it was not undone since */
+    bool again = past != NULL && t->past->row.state == RV_TASK_ERROR && goes_on &&
+                 (step->state == RV_STEP_PENDING || live);
     if (again && step->deadline != 0 && step->deadline <= t->now)
         world_violate(t->w, "O-04", "step %u is resubmitted, and its time was over %lld ms ago",
                       step->number, (long long)(t->now - step->deadline));

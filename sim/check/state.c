@@ -167,7 +167,7 @@ static void check_step_edges(const struct transition *t, const struct step_past 
         world_violate(t->w, "I-04", "step %u went from %s to %s", step->number,
                       rv_step_state_text(from), rv_step_state_text(step->state));
     if (past->row.effect > step->effect && !check_assumed(t, step) &&
-        !check_found(step, RV_FINDING_NOTHING))
+        !check_found_now(t, step, RV_FINDING_NOTHING))
         world_violate(t->w, "I-04", "step %u forgot its effect: from %s to %s", step->number,
                       rv_effect_text(past->row.effect), rv_effect_text(step->effect));
 }

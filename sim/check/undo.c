@@ -58,7 +58,7 @@ static void check_order(const struct transition *t, const struct rv_step *step)
 {
     const struct rv_step *undone = &t->steps[step->undoes - 1];
     const struct step_past *past = history_step(t->past, step->undoes);
-    bool again = check_found(undone, RV_FINDING_DONE) && undone->state == RV_STEP_SKIPPED &&
+    bool again = check_found_now(t, undone, RV_FINDING_DONE) && undone->state == RV_STEP_SKIPPED &&
                  past != NULL &&
                  past->row.state != RV_STEP_SKIPPED; /* undone by hand, and done by hand since */
     bool needless = past != NULL && past->row.undone && !again;
@@ -114,8 +114,8 @@ static void check_undone(const struct transition *t, const struct rv_step *forwa
     const struct step_past *past = history_step(t->past, forward->number);
     if (!forward->undone || (past != NULL && past->row.undone))
         return;
-    if (way_of(t, forward) == RV_UNDO_NOTHING || check_found(forward, RV_FINDING_UNDONE) ||
-        check_found(forward, RV_FINDING_NOTHING))
+    if (way_of(t, forward) == RV_UNDO_NOTHING || check_found_now(t, forward, RV_FINDING_UNDONE) ||
+        check_found_now(t, forward, RV_FINDING_NOTHING))
         return;
     if (!check_compensated(t, forward->number))
         world_violate(t->w, "I-16", "step %u counts as undone, but its compensation is not done",

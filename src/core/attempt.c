@@ -156,9 +156,11 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
     bool waits = draft_open_has(d, step->number);
     /* Resubmitted with another input because somebody took it for not done. */
     bool replaced = step->state == RV_STEP_CANCELLED;
-    if (d->view->definition != NULL && step->direction == RV_FORWARD && left && !waits &&
-        !step->chained && (d->plan->task.direction == RV_UNDO || replaced) &&
-        rv_task_state_open(d->plan->task.state))
+    /* A processed task may be undone later. */
+    enum rv_task_state state = d->plan->task.state;
+    bool may_be_undone = rv_task_state_open(state) || state == RV_TASK_PROCESSED;
+    if (step->direction == RV_FORWARD && left && !waits && !step->chained && may_be_undone &&
+        (d->plan->task.direction == RV_UNDO || replaced))
         undo_chain(d, step);
     return RV_DECIDED;
 }

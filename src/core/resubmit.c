@@ -8,6 +8,7 @@
 #include "core/plan_priv.h"
 
 #include "base/limits.h"
+#include "base/time.h"
 
 /* Scopes whose time was over while the task was parked have it again: the operator's word is above
  * a DSL timeout that has passed. */
@@ -19,6 +20,8 @@ enum rv_verdict time_again(struct draft *d, struct rv_step *step)
     RV_TRY(advance_error(rv_flow_renew(&env, step->frames, &stop)));
     step->frames = stop.frames;
     step->deadline = stop.deadline;
+    if (step->kind != RV_KIND_CALL)
+        step->wake_at = rv_time_earlier(step->ready_at, step->deadline);
     return RV_DECIDED;
 }
 
@@ -235,6 +238,8 @@ enum rv_verdict operate_resubmit(struct draft *d)
         RV_TRY(draft_step(d, open[i], &step));
         if (step->state == RV_STEP_ERROR)
             RV_TRY(step_again(d, step));
+        else if (step->deadline != 0 && step->deadline <= d->command->now)
+            RV_TRY(time_again(d, step)); /* the task was parked for another cause */
     }
     return undo_next(d);
 }

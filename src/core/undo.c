@@ -16,6 +16,13 @@
 /* One decision pops at most so many steps that need no compensation; the rest is due at once. */
 enum { UNDO_POPS_MAX = 32 };
 
+/* Where the definition cannot be read, a step counts as one that a person undoes, until it can. */
+static enum rv_undo_way way_known(const struct draft *d, const struct rv_step *step)
+{
+    const struct rv_definition *definition = d->view->definition;
+    return definition != NULL ? rv_definition_undo_way(definition, step->node) : RV_UNDO_UNDECLARED;
+}
+
 void undo_chain(struct draft *d, struct rv_step *step)
 {
     struct rv_task *task = &d->plan->task;
@@ -23,7 +30,7 @@ void undo_chain(struct draft *d, struct rv_step *step)
     step->chained = true;
     step->undo_prev = task->undo_head;
     task->undo_head = step->number;
-    switch (rv_definition_undo_way(d->view->definition, step->node)) {
+    switch (way_known(d, step)) {
     case RV_UNDO_UNDECLARED:
         if (task->undo_blocker == 0)
             task->undo_blocker = step->number;
@@ -193,13 +200,16 @@ enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effec
     return undo_next(d);
 }
 
+static enum undo_hindrance hindrance_of(const struct draft *d, const struct rv_step *step)
+{
+    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, step->node);
+    return way == RV_UNDO_PIVOT ? UNDO_NEVER : way == RV_UNDO_UNDECLARED ? UNDO_BY_HAND : UNDO_FREE;
+}
+
 static void hindered_by(const struct draft *d, const struct rv_step *step, enum undo_hindrance *how,
                         uint32_t *number)
 {
-    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, step->node);
-    enum undo_hindrance by = way == RV_UNDO_PIVOT        ? UNDO_NEVER
-                             : way == RV_UNDO_UNDECLARED ? UNDO_BY_HAND
-                                                         : UNDO_FREE;
+    enum undo_hindrance by = hindrance_of(d, step);
     bool counts = step->kind == RV_KIND_CALL && step->direction == RV_FORWARD &&
                   may_have_effect(step) && !step->undone && !step->chained;
     if (!counts || by <= *how)
@@ -229,11 +239,27 @@ static enum rv_verdict hindered_at(struct draft *d, uint32_t number, enum undo_h
     return RV_DECIDED;
 }
 
+/* A step may have been put on the chain while the definition could not be read. */
+static enum rv_verdict hindered_on_chain(struct draft *d, uint32_t number, enum undo_hindrance *how,
+                                         uint32_t *ret_step)
+{
+    const struct rv_step *step;
+    RV_TRY(draft_look(d, number, &step));
+    enum undo_hindrance by = hindrance_of(d, step);
+    if (by == UNDO_FREE)
+        return RV_DECIDED;
+    *how = by;
+    *ret_step = number;
+    return RV_DECIDED;
+}
+
 enum rv_verdict undo_hindered(struct draft *d, enum undo_hindrance *ret_how, uint32_t *ret_step)
 {
     const struct rv_task *task = &d->plan->task;
-    *ret_how = task->pivot != 0 ? UNDO_NEVER : task->undo_blocker != 0 ? UNDO_BY_HAND : UNDO_FREE;
-    *ret_step = task->pivot != 0 ? task->pivot : task->undo_blocker;
+    *ret_how = task->pivot != 0 ? UNDO_NEVER : UNDO_FREE;
+    *ret_step = task->pivot;
+    if (task->pivot == 0 && task->undo_blocker != 0)
+        RV_TRY(hindered_on_chain(d, task->undo_blocker, ret_how, ret_step));
     for (uint32_t i = 0; i < task->open_count; i++)
         RV_TRY(hindered_at(d, task->open[i], ret_how, ret_step));
     return task->redo != 0 ? hindered_at(d, task->redo, ret_how, ret_step) : RV_DECIDED;
@@ -352,7 +378,8 @@ static enum rv_verdict step_ask_anew(struct draft *d, struct rv_step *step)
 enum rv_verdict undo_ask_anew(struct draft *d)
 {
     const struct rv_task *task = &d->plan->task;
-    if (task->state != RV_TASK_COMPENSATING || d->view->definition == NULL || !d->plan->changed)
+    bool looks = d->plan->changed || d->command->kind == RV_COMMAND_WAKE;
+    if (task->state != RV_TASK_COMPENSATING || d->view->definition == NULL || !looks)
         return RV_DECIDED;
     uint32_t open[RV_OPEN_STEPS_MAX];
     uint32_t count = task->open_count;

@@ -137,8 +137,11 @@ static int64_t step_wake_at(const struct rv_task *task, const struct rv_step *st
         return at;
     if (step->attempt_state != RV_ATTEMPT_REVOKED)
         at = rv_time_earlier(at, step->deadline);
-    if (step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING && step->ready_at > now)
+    bool pending = step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING;
+    if (pending && step->ready_at > now)
         at = rv_time_earlier(at, step->ready_at);
+    if (pending && step->stale)
+        at = rv_time_earlier(at, now);
     return at;
 }
 
@@ -163,7 +166,7 @@ struct rv_str rv_attempt_error(const struct rv_step *step)
 
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now)
 {
-    bool held_back = task->suspended_at != 0;
+    bool held_back = task->suspended_at != 0 || step->stale;
     return step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING && step->ready_at <= now &&
            task->redo != step->number && !held_back;
 }

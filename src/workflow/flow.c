@@ -699,8 +699,15 @@ enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32
     return err;
 }
 
-static void record_renew(const struct rv_flow *flow, struct rv_record *record)
+struct shift {
+    int64_t from; /* deadlines later than that */
+    int64_t by_ms;
+};
+
+static void record_renew(const struct rv_flow *flow, struct rv_record *record,
+                         const struct shift *shift)
 {
+    (void)shift;
     int64_t now = flow->env->now;
     const struct rv_node *node = rv_flow_node(flow, record->node);
     if (record->deadline != 0 && record->deadline <= now)
@@ -712,38 +719,33 @@ static void record_renew(const struct rv_flow *flow, struct rv_record *record)
     record->attempt_deadline = limited ? rv_time_add(now, retry->attempt_ms) : 0;
 }
 
-enum rv_err rv_flow_renew(struct rv_flow_env *env, struct rv_str frames,
-                          struct rv_flow_stop *ret_stop)
+static int64_t postponed(int64_t deadline, const struct shift *shift)
 {
-    struct rv_flow flow;
-    flow_init(&flow, env, ret_stop);
-    enum rv_err err = read_call(&flow, frames);
-    for (struct rv_record *r = flow.top; err == RV_OK && r != NULL; r = r->outer)
-        record_renew(&flow, r);
-    if (err == RV_OK)
-        err = rv_frames_write(&flow, RV_STAND_CALL, NULL, &ret_stop->frames);
-    if (err == RV_OK)
-        ret_stop->deadline = earliest_deadline(&flow);
-    rv_buf_done(&flow.text);
-    return err;
+    return deadline > shift->from ? rv_time_add(deadline, shift->by_ms) : deadline;
 }
 
-static int64_t postponed(int64_t deadline, int64_t from, int64_t by_ms)
+static void record_postpone(const struct rv_flow *flow, struct rv_record *record,
+                            const struct shift *shift)
 {
-    return deadline > from ? rv_time_add(deadline, by_ms) : deadline;
+    (void)flow;
+    record->deadline = postponed(record->deadline, shift);
+    record->attempt_deadline = postponed(record->attempt_deadline, shift);
 }
 
-enum rv_err rv_flow_postpone(struct rv_flow_env *env, struct rv_str frames, int64_t from,
-                             int64_t by_ms, struct rv_flow_stop *ret_stop)
+typedef void record_change_fn(const struct rv_flow *flow, struct rv_record *record,
+                              const struct shift *shift);
+
+/* Control stays where it is; the deadlines of all scopes around it change. */
+static enum rv_err deadlines_change(struct rv_flow_env *env, struct rv_str frames,
+                                    record_change_fn *change, const struct shift *shift,
+                                    struct rv_flow_stop *ret_stop)
 {
     struct rv_flow flow;
     enum rv_stand stand = RV_STAND_CALL;
     flow_init(&flow, env, ret_stop);
     enum rv_err err = rv_frames_read(&flow, frames, &stand);
-    for (struct rv_record *r = flow.top; err == RV_OK && r != NULL; r = r->outer) {
-        r->deadline = postponed(r->deadline, from, by_ms);
-        r->attempt_deadline = postponed(r->attempt_deadline, from, by_ms);
-    }
+    for (struct rv_record *r = flow.top; err == RV_OK && r != NULL; r = r->outer)
+        change(&flow, r, shift);
     const struct rv_payload *value = rv_payload_given(&flow.value) ? &flow.value : NULL;
     if (err == RV_OK)
         err = rv_frames_write(&flow, stand, value, &ret_stop->frames);
@@ -751,6 +753,19 @@ enum rv_err rv_flow_postpone(struct rv_flow_env *env, struct rv_str frames, int6
         ret_stop->deadline = earliest_deadline(&flow);
     rv_buf_done(&flow.text);
     return err;
+}
+
+enum rv_err rv_flow_renew(struct rv_flow_env *env, struct rv_str frames,
+                          struct rv_flow_stop *ret_stop)
+{
+    return deadlines_change(env, frames, record_renew, NULL, ret_stop);
+}
+
+enum rv_err rv_flow_postpone(struct rv_flow_env *env, struct rv_str frames, int64_t from,
+                             int64_t by_ms, struct rv_flow_stop *ret_stop)
+{
+    struct shift shift = {.from = from, .by_ms = by_ms};
+    return deadlines_change(env, frames, record_postpone, &shift, ret_stop);
 }
 
 enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,

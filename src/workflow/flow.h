@@ -100,7 +100,7 @@ RV_CHECK enum rv_err rv_flow_ask_anew(struct rv_flow_env *env, struct rv_str fra
  * deadline has passed; a catch outside of that scope may take it. `number` as above, 0: a WAIT. */
 RV_CHECK enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
                                     struct rv_flow_stop *ret_stop);
-/* The call at which it stopped is asked for again: scopes around it whose time is over have their
+/* It goes on where it stopped at an operator's word: scopes around it whose time is over have their
  * whole time again. *ret_stop has nothing but `frames` and `deadline`. */
 RV_CHECK enum rv_err rv_flow_renew(struct rv_flow_env *env, struct rv_str frames,
                                    struct rv_flow_stop *ret_stop);

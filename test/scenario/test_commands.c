@@ -50,12 +50,30 @@ static const char *const remembers =
                           "  - a: {call: one, export: {as: '{seen: .n}'}}\n"
                           "  - b: {call: two, with: {context: '${ $context.seen }'}}\n";
 
+static const char *const alone =
+    DOCUMENT("alone") "do:\n"
+                      "  - a:\n"
+                      "      call: one\n"
+                      "      metadata: {reeve: {completeBy: PT10S,"
+                      " failures: {threshold: 1, rounds: 0, then: error},\n"
+                      "        compensate: [{undoA: {call: one,"
+                      " with: {undo: '${ $undo.outcome }'}}}]}}\n";
+
+static const char *const hurried =
+    DOCUMENT("hurried") "timeout: {after: PT20S}\n"
+                        "do:\n"
+                        "  - a: {call: one, metadata: {reeve: {compensate: none}}}\n"
+                        "  - pause: {wait: PT15S}\n"
+                        "  - b: {call: two, metadata: {reeve: {compensate: none}}}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
     faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
     world_open_faulty(&w, &faults);
     world_publish(&w, ORDER);
+    world_publish(&w, alone);
+    world_publish(&w, hurried);
     world_publish(&w, fragile);
     world_publish(&w, chain);
     world_publish(&w, patient);
@@ -383,6 +401,85 @@ static void what_a_revoked_attempt_of_such_a_task_says_is_kept(void **state)
     assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
 }
 
+static enum rv_err edit(struct world *w, struct rv_task_id task, const char *input)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_RESUBMIT, .task = task};
+    call->u.operate.input = rv_str_of(input);
+    call->u.operate.assume_not_done = true;
+    assert_true(world_run(w, call));
+    return call->err;
+}
+
+/* Both requests, the newest first; the first one's effect is known by its late reply alone. */
+static void assert_both_undone(struct world *w, struct rv_task_id task)
+{
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    for (int i = 0; i < 2; i++) {
+        struct rv_request undo = world_take(w, "one", "i1");
+        assert_string_equal(undo.input.at, "{\"undo\":\"completed\"}");
+        assert_int_equal(world_done(w, undo, "{}"), 200);
+    }
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 1)->undone);
+    assert_true(world_step(w, task, 2)->undone);
+}
+
+/* An operator took the first request for not done. Its `done` comes when the task has ended. */
+static void a_late_done_after_the_end_is_undone_with_the_rest(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "alone", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(edit(w, task, "{\"n\":2}"), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
+    assert_both_undone(w, task);
+}
+
+/* Or while its definition cannot be read. */
+static void a_late_done_of_such_a_task_is_undone_with_the_rest(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *unreadable = publication(w, "aa");
+    assert_true(world_run(w, unreadable));
+    struct rv_task_id task = world_submit(w, "alone", "{}");
+    int64_t workflow = world_task(w, task)->workflow;
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(edit(w, task, "{\"n\":2}"), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    spoil_definition(w, task, unreadable->u.publish.row.id);
+    assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
+    spoil_definition(w, task, workflow); /* it is mended */
+    assert_both_undone(w, task);
+}
+
+/* A timeout that was over while the task was parked does not fire when it goes on, at a call as at
+ * a wait. */
+static void a_mended_task_has_its_time_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *unreadable = publication(w, "aa");
+    assert_true(world_run(w, unreadable));
+    struct rv_task_id task = world_submit(w, "hurried", "{}");
+    int64_t workflow = world_task(w, task)->workflow;
+    for (int at_pause = 0; at_pause < 2; at_pause++) {
+        spoil_definition(w, task, unreadable->u.publish.row.id);
+        world_restart(w, 100);
+        world_pass(w, 2 * 60 * 1000);
+        assert_state(w, task, "error");
+        spoil_definition(w, task, workflow);
+        assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+        if (at_pause == 0)
+            assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    }
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
 /* It is at work on it all the time: where its task goes on again, that counts for the limit of its
  * kind from the batch on in which it does. */
 static void an_attempt_of_a_mended_task_counts_at_once(void **state)
@@ -650,6 +747,9 @@ int main(void)
         SCENARIO(a_task_whose_definition_cannot_be_read_is_parked),
         SCENARIO(a_result_that_cannot_be_taken_is_kept),
         SCENARIO(what_a_revoked_attempt_of_such_a_task_says_is_kept),
+        SCENARIO(a_late_done_after_the_end_is_undone_with_the_rest),
+        SCENARIO(a_late_done_of_such_a_task_is_undone_with_the_rest),
+        SCENARIO(a_mended_task_has_its_time_again),
         SCENARIO(an_attempt_of_a_mended_task_counts_at_once),
         SCENARIO(the_ledger_keeps_what_is_said_once),
         SCENARIO(the_ledger_keeps_what_a_call_says_twice_once),

@@ -237,6 +237,24 @@ static void an_undo_waits_until_nothing_can_be_at_work(void **state)
     assert_int_equal(wake_at(&rows), NOW + 700);
 }
 
+/* A late reply told more than its request says: it asks anew before it is handed out. */
+static void what_was_told_too_little_is_not_handed_out(void **state)
+{
+    (void)state;
+    struct rows rows = rows_good();
+    rows.task.state = RV_TASK_COMPENSATING;
+    rows.task.direction = RV_UNDO;
+    rows.out.state = RV_STEP_PENDING;
+    rows.out.direction = RV_UNDO;
+    rows.out.attempt_state = RV_ATTEMPT_FAILED;
+    rows.out.wake_at = rows.out.ready_at = 0;
+    assert_true(rv_step_ready(&rows.task, &rows.out, NOW));
+    assert_int_equal(wake_at(&rows), 0);
+    rows.out.stale = true;
+    assert_false(rv_step_ready(&rows.task, &rows.out, NOW));
+    assert_int_equal(wake_at(&rows), NOW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_parked_or_ended_task_waits_for_its_operator),
         cmocka_unit_test(an_undo_between_two_steps_is_due_at_once),
         cmocka_unit_test(an_undo_waits_until_nothing_can_be_at_work),
+        cmocka_unit_test(what_was_told_too_little_is_not_handed_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
