@@ -149,22 +149,27 @@ static void heed(struct world *w, struct rv_task_id task, const struct exchange 
         return;
     (void)rv_json_int(rv_json_get(cure, RV_STR("lateSeen")), &seen);
     check_seen(w, task, x->tag >> VERB_BITS, seen);
-    if (rv_json_int(rv_json_get(cure, RV_STR("step")), &step)) {
-        struct rv_str finding = {name.at + strlen("settle-"), name.len - strlen("settle-")};
-        snprintf(more, sizeof more, ",\"step\":%lld,\"finding\":\"%.*s\"%s", (long long)step,
-                 RV_STR_FMT(finding),
-                 rv_str_is(finding, "done") ? ",\"output\":" OPERATOR_SETTLES_SEEING : "");
-    } else {
-        snprintf(more, sizeof more, "%s",
-                 rv_str_is(name, "undo-by-hand") ? ",\"byHand\":true" : "");
+    (void)rv_json_int(rv_json_get(cure, RV_STR("step")), &step);
+    uint32_t verb = UNDO;
+    more[0] = '\0';
+    if (step != 0 || rv_str_is(name, "settle-task")) {
+        struct rv_str finding = step != 0 ? (struct rv_str){name.at + strlen("settle-"),
+                                                            name.len - strlen("settle-")}
+                                          : RV_STR("done");
+        int len = snprintf(more, sizeof more, ",\"finding\":\"%.*s\"%s", RV_STR_FMT(finding),
+                           rv_str_is(finding, "done") ? ",\"output\":" OPERATOR_SETTLES_SEEING
+                                                      : "");
+        if (step != 0)
+            snprintf(more + len, sizeof more - (size_t)len, ",\"step\":%lld", (long long)step);
+        verb = SETTLE;
+    } else if (rv_str_is(name, "resubmit")) {
+        verb = RESUBMIT;
+    } else if (rv_str_is(name, "undo-by-hand")) {
+        snprintf(more, sizeof more, ",\"byHand\":true");
+        verb = BY_HAND;
     }
     snprintf(body, sizeof body, "{\"lateSeen\":%lld%s}", (long long)seen, more);
-    command_with(w, task,
-                 step != 0                         ? SETTLE
-                 : rv_str_is(name, "resubmit")     ? RESUBMIT
-                 : rv_str_is(name, "undo-by-hand") ? BY_HAND
-                                                   : UNDO,
-                 body);
+    command_with(w, task, verb, body);
 }
 
 /* Has the target of an open circuit tried; often there is none. */

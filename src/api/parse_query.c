@@ -116,15 +116,10 @@ bool rv_parse_settle(struct rv_parser *parser, const struct rv_request_line *req
 {
     struct rv_call_operate *operate = &call->u.operate;
     struct rv_body body;
-    if (!operate_read(parser, request, RV_COMMAND_SETTLE, settle_names, call, &body) ||
-        !step_read(parser, &body, operate) ||
-        !rv_body_payload(parser, &body, "output", &operate->output) ||
-        !finding_read(parser, &body, &operate->finding))
-        return false;
-    if (operate->step == 0)
-        return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"step\" is missing: the number of the step that was looked after");
-    return true;
+    return operate_read(parser, request, RV_COMMAND_SETTLE, settle_names, call, &body) &&
+           step_read(parser, &body, operate) &&
+           rv_body_payload(parser, &body, "output", &operate->output) &&
+           finding_read(parser, &body, &operate->finding);
 }
 
 bool rv_parse_undo(struct rv_parser *parser, const struct rv_request_line *request,

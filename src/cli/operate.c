@@ -168,13 +168,16 @@ int cli_resubmit(struct cli *cli)
 
 int cli_settle(struct cli *cli)
 {
-    struct cli_about about = {.step = rv_str_of(cli->words.args[1])};
+    bool named = cli->words.args_count > 1;
+    struct cli_about about = {.step = named ? rv_str_of(cli->words.args[1]) : RV_STR_NONE};
     bool done = cli_has(cli, CLI_OPTION_DONE);
     bool undone = cli_has(cli, CLI_OPTION_UNDONE);
     bool nothing = cli_has(cli, CLI_OPTION_NOTHING_HAPPENED);
     if (done + undone + nothing != 1)
         return cli_tell(cli, CLI_USAGE,
                         "what did you find out? Give one of --done, --undone, --nothing-happened");
+    if (!named && !done)
+        return cli_tell(cli, CLI_USAGE, "which step? usage: reeve settle TASK STEP");
     about.finding = done ? "done" : undone ? "undone" : "nothing-happened";
     return operate_seeing(cli, "settle", &about);
 }

@@ -58,6 +58,7 @@ struct rv_command rv_cure_command(const struct rv_cure *cure)
         command.kind = RV_COMMAND_RESUBMIT;
         break;
     case RV_CURE_PAST:
+    case RV_CURE_END:
         command.u.operate.finding = RV_FINDING_DONE;
         command.u.operate.output = RV_STR("null");
         break;

@@ -206,6 +206,29 @@ static enum rv_verdict undone_now(struct draft *d, uint32_t number, bool *ret_is
     return RV_DECIDED;
 }
 
+/* ---- the task as a whole ---- */
+
+/* It may not be on record at which node the workflow stopped: the frames were over their limit, or
+ * an older version did not write them. Nothing can continue behind it then: what was left of the
+ * task is done by hand, and the task ends. */
+static enum rv_verdict settle_task(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    if (task->state != RV_TASK_ERROR || task->direction == RV_UNDO || task->open_count != 0)
+        return refuse(d, RV_STR("name the step: without one only a task in error is settled whose "
+                                "step is not on record"));
+    if (d->command->u.operate.finding != RV_FINDING_DONE)
+        return refuse(d, RV_STR("as a whole a task is settled as done alone; what it did is undone "
+                                "by `reeve undo`"));
+    task_go_on(d);
+    task->output = d->command->u.operate.output;
+    if (task->output.at == NULL)
+        task->output = RV_STR("null");
+    task->ended_at = d->command->now;
+    draft_task_move(d, RV_TASK_PROCESSED);
+    return RV_DECIDED;
+}
+
 enum rv_verdict operate_settle(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
@@ -214,6 +237,8 @@ enum rv_verdict operate_settle(struct draft *d)
     bool is;
     if (!rv_task_state_open(task->state))
         return refuse_state(d, "settled", "it has ended");
+    if (number == 0)
+        return settle_task(d);
     if (draft_open_has(d, number)) {
         RV_TRY(draft_look(d, number, &step));
         return settle_open(d, step);

@@ -50,6 +50,17 @@ static const char *const ending = DOCUMENT("ending") "do:\n"
                                                      ", pivot: true}}}\n"
                                                      "output: {as: '${ error(\"no\") }'}\n";
 
+/* Each scope keeps its input, and with that of the step that raises they are over what frames may
+ * be. */
+#define TRY(step) "{try: [" step "], catch: {errors: {with: {status: 1}}}}"
+#define FAILS "{bad: {set: '${ error(\"no\") }'}}"
+static const char *const large = DOCUMENT(
+    "large") "do:\n"
+             "  - p: {call: one, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
+             "  - t: " TRY("{t: " TRY("{t: " TRY("{t: " TRY("{t: " TRY(
+                 FAILS) "}") "}") "}") "}") "\n"
+                                            "  - c: {call: two, metadata: {reeve: {" PARKS "}}}\n";
+
 static const char *const timed =
     DOCUMENT("timed") "do:\n"
                       "  - p: {call: one, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
@@ -66,7 +77,7 @@ static const char *const pivot = DOCUMENT(
 static int open_world(void **state)
 {
     static struct world w;
-    const char *const all[] = {undeclared, failing, raising, ending, timed, pivot};
+    const char *const all[] = {undeclared, failing, raising, ending, timed, pivot, large};
     world_open(&w);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         world_publish(&w, all[i]);
@@ -398,6 +409,34 @@ static void a_wait_that_ran_out_of_time_after_the_pivot_is_settled(void **state)
     assert_string_equal(world_take(w, "two", "i1").input.at, "{\"got\":5}");
 }
 
+/* A task that an older version parked at such a step has no frames either (test/e2e/upgrade). */
+static void a_step_that_is_not_on_record_is_settled_with_its_task(void **state)
+{
+    enum { BYTES = RV_PAYLOAD_BYTES_MAX - 1000 };
+    static char output[BYTES + 3];
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "large", "{}");
+    memset(output, 'x', BYTES + 2);
+    output[0] = output[BYTES + 1] = '"';
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), output), 200);
+    assert_state(w, task, "error");
+    assert_int_equal(world_task(w, task)->open_count, 0);
+    assert_cures(w, task, "settle-task abandon");
+    struct rv_call *refused = give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT});
+    assert_refused(refused, " --done --output JSON`");
+    assert_refused(settle(w, task, 0, RV_FINDING_UNDONE, NULL), "reeve undo");
+    assert_refused(settle(w, task, 1, RV_FINDING_DONE, NULL), "does not stand at this step");
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(settle(w, task, 0, RV_FINDING_DONE, "{\"by\":\"hand\"}")->err, RV_OK);
+    assert_state(w, task, "processed");
+    assert_memory_equal(world_task(w, task)->output.at, "{\"by\":\"hand\"}", 13);
+    assert_null(world_task(w, task)->error.at);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "has ended");
+    task = world_submit(w, "pivot", "{}");
+    assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "name the step");
+}
+
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
 
 int main(void)
@@ -414,6 +453,7 @@ int main(void)
         SCENARIO(a_compensation_whose_call_fails_is_done_by_hand),
         SCENARIO(an_inline_step_that_fails_after_the_pivot_is_settled),
         SCENARIO(a_workflow_whose_output_fails_is_settled),
+        SCENARIO(a_step_that_is_not_on_record_is_settled_with_its_task),
         SCENARIO(a_wait_that_ran_out_of_time_after_the_pivot_is_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
