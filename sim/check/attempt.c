@@ -151,9 +151,8 @@ static void check_absence(const struct transition *t, const struct step_past *pa
     if (step->attempt == past->row.attempt && step->lease_until > until)
         until = step->lease_until;
     int64_t at = rv_time_earlier(until, past->row.complete_by);
-    bool pivot = rv_definition_undo_way(t->past->definition, step->node) == RV_UNDO_PIVOT;
     bool counted = step->failure_count > past->row.failure_count || step->round > past->row.round ||
-                   (step->state == RV_STEP_ERROR && !pivot);
+                   (step->state == RV_STEP_ERROR && !check_taken_back_at(t, step));
     if (counted && database_was_alone(t->w, at))
         world_violate(t->w, "P-09",
                       "step %u: attempt %u ended at %lld, in the server's absence, and was "
@@ -176,8 +175,8 @@ static void check_timeout_absence(const struct transition *t, const struct step_
                    check_found_now(t, step, RV_FINDING_NOTHING);
     if (step->kind == RV_KIND_CALL && open && expired && !by_hand && step->state == RV_STEP_ERROR &&
         step->failure_count == past->row.failure_count && past->row.deadline != 0 &&
-        t->now >= past->row.deadline && t->past->row.suspended_at == 0 && !check_taken_back(t) &&
-        !check_taken_at_once(t) && database_was_alone(t->w, past->row.deadline))
+        t->now >= past->row.deadline && t->past->row.suspended_at == 0 &&
+        !check_taken_back_at(t, step) && database_was_alone(t->w, past->row.deadline))
         world_violate(t->w, "P-09",
                       "step %u: a timeout that was over at %lld, in the server's absence, has "
                       "fired at %lld",

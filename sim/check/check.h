@@ -38,8 +38,9 @@ bool check_redone(const struct transition *t);
 /* Its undo met the point of no return at work, and is taken back; what leads on from there may be
  * in the same commit. */
 bool check_taken_back(const struct transition *t);
-/* The undo came in this very commit, and is taken back. */
-bool check_taken_at_once(const struct transition *t);
+/* The same at this step, where the undo began before this commit or in it: the step is in error,
+ * and no failure was counted. */
+bool check_taken_back_at(const struct transition *t, const struct rv_step *step);
 /* An operator's word about the step stands in its row: any, or this one. */
 bool check_settled(const struct rv_step *step);
 bool check_found(const struct rv_step *step, enum rv_finding finding);

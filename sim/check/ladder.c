@@ -48,10 +48,10 @@ static void check_count(const struct fall *fall, enum rv_attempt_state how)
     bool nobodys = how == RV_ATTEMPT_PARKED || how == RV_ATTEMPT_UNDELIVERED ||
                    (how == RV_ATTEMPT_FAILED && fall->said != NULL && fall->said->circuit_open);
     bool permanent = how == RV_ATTEMPT_FAILED && fall->said != NULL && !fall->said->transient;
+    bool taken_back = check_taken_back_at(fall->t, fall->step);
     bool raised = fall->step->state == RV_STEP_ERROR &&
                   !check_found_now(fall->t, fall->step, RV_FINDING_UNDONE) &&
-                  !check_found_now(fall->t, fall->step, RV_FINDING_NOTHING) &&
-                  !check_taken_at_once(fall->t);
+                  !check_found_now(fall->t, fall->step, RV_FINDING_NOTHING) && !taken_back;
     if (nobodys && (raised || !fall->same))
         wrong(fall, "what is nobody's failure was counted");
     else if (permanent && !nobodys && !fall->same && fall->counted)
@@ -60,7 +60,7 @@ static void check_count(const struct fall *fall, enum rv_attempt_state how)
         wrong(fall, "it raises before its ladder is exhausted");
     else if (!permanent && !nobodys && !fall->next.exhausted && !fall->same && !fall->counted)
         wrong(fall, "a failure was counted wrongly");
-    else if (how == RV_ATTEMPT_LOST && !fall->next.exhausted && fall->same)
+    else if (how == RV_ATTEMPT_LOST && !taken_back && !fall->next.exhausted && fall->same)
         wrong(fall, "a failure was not counted");
 }
 

@@ -61,30 +61,39 @@ static void check_task_edges(const struct transition *t)
                       rv_task_state_text(to));
 }
 
+static bool is_pivot(const struct transition *t, const struct rv_step *step)
+{
+    return step->direction == RV_FORWARD &&
+           rv_definition_undo_way(t->past->definition, step->node) == RV_UNDO_PIVOT;
+}
+
+/* Was at work, and was perhaps carried out, while the undo of an earlier commit waited for it. */
+static bool undo_met(const struct transition *t, const struct rv_step *step)
+{
+    const struct step_past *past = history_step(t->past, step->number);
+    return t->past->row.direction == RV_UNDO && t->task->direction == RV_FORWARD && past != NULL &&
+           rv_attempt_state_live(past->row.attempt_state) && step->effect != RV_EFFECT_NONE &&
+           is_pivot(t, step);
+}
+
 bool check_taken_back(const struct transition *t)
 {
-    if (t->past->row.direction != RV_UNDO || t->task->direction != RV_FORWARD)
-        return false;
-    for (size_t i = 0; i < t->steps_count; i++) {
-        const struct rv_step *step = &t->steps[i];
-        const struct step_past *past = history_step(t->past, step->number);
-        if (past != NULL && rv_attempt_state_live(past->row.attempt_state) &&
-            step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE &&
-            rv_definition_undo_way(t->past->definition, step->node) == RV_UNDO_PIVOT)
+    for (size_t i = 0; i < t->steps_count; i++)
+        if (undo_met(t, &t->steps[i]))
             return true;
-    }
     return false;
 }
 
-bool check_taken_at_once(const struct transition *t)
+bool check_taken_back_at(const struct transition *t, const struct rv_step *step)
 {
     static const char words[] = "the undo is taken back";
+    bool told = false;
     for (size_t i = 0; i < t->change->alerts_count; i++) {
-        struct rv_str message = t->change->alerts[i].message;
-        if (message.at != NULL && memmem(message.at, message.len, words, strlen(words)) != NULL)
-            return true;
+        const struct rv_alert *alert = &t->change->alerts[i];
+        told = told || (alert->step == step->number && alert->message.at != NULL &&
+                        memmem(alert->message.at, alert->message.len, words, strlen(words)));
     }
-    return false;
+    return undo_met(t, step) || (told && is_pivot(t, step));
 }
 
 /* I-12: the direction of a task turns to undo once and never back; but for an undo that met the

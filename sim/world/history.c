@@ -321,7 +321,8 @@ static void transition_take(struct transition *t)
     struct task_past *past = t->past;
     bool was_open = past->row.revision != 0 && rv_task_state_open(past->row.state);
     past->commits++;
-    past->taken_back |= check_taken_back(t) || check_taken_at_once(t);
+    for (size_t i = 0; i < t->steps_count; i++)
+        past->taken_back |= check_taken_back_at(t, &t->steps[i]);
     past->commands += (uint32_t)t->change->history_count;
     for (size_t i = 0; i < t->change->alerts_count; i++)
         past->unreadable |= t->change->alerts[i].kind == RV_ALERT_UNREADABLE;

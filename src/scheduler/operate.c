@@ -82,8 +82,9 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     call->err = plan->err;
     call->message = rv_arena_str(&call->arena, plan->message);
-    if (call->err == RV_ERR_REFUSED && operate->agent.at != NULL) {
-        call->err = RV_ERR_BUSY; /* another call of this batch has changed what was chosen */
+    bool moved = call->err == RV_ERR_REFUSED || call->err == RV_ERR_CORRUPT;
+    if (moved && operate->agent.at != NULL) {
+        call->err = RV_ERR_BUSY; /* another call has changed what was chosen, or it is unreadable */
         call->message = RV_STR("the step that waited has just moved: send the request again");
     }
     bool parked = work->task->state == RV_TASK_ERROR;
