@@ -133,6 +133,29 @@ static size_t rows_of(struct world *w, struct rv_store *store, struct rv_task_id
     return rows;
 }
 
+/* A round of the retention rule, the lease of a supervisor that has died, and their pauses. */
+enum { KEPT_MS_MAX = 5000 };
+
+/* I-35: what ended so long ago that each round since should have taken it is not there any more,
+ * unless a message of it waits, or the rule waited for an operator. */
+static void check_not_kept(struct world *w, struct rv_store *store, const struct rv_task *task)
+{
+    struct rv_delivery rows[2];
+    struct rv_task_id none = {0};
+    size_t count = 0;
+    int64_t kept_ms = (int64_t)w->knobs.retain_ms + (int64_t)w->knobs.role_ms + KEPT_MS_MAX;
+    int64_t by = w->database->committed_at - kept_ms;
+    bool quiet = w->now - w->healed_at > kept_ms && database_held_until(w) < by;
+    if (!quiet || rv_task_state_open(task->state) || task->ended_at > by)
+        return;
+    enum rv_err err = store->ops->list_deliveries(store, &w->history->scratch, task->id,
+                                                  RV_STR_NONE, none, 1, rows, &count);
+    bool waits = err != RV_OK || (count > 0 && rows[0].next <= rows[0].last);
+    if (!waits)
+        world_violate(w, "I-35", "a task that ended at %lld is kept at %lld",
+                      (long long)task->ended_at, (long long)w->database->committed_at);
+}
+
 /* I-33: of a task that the retention rule has deleted nothing is left. */
 static void check_gone(struct world *w)
 {
@@ -149,6 +172,8 @@ static void check_gone(struct world *w)
             world_violate(w, "I-33", "a task was deleted, and rows of it are left");
             return;
         }
+        if (err == RV_OK && task != NULL)
+            check_not_kept(w, store, task);
     }
     w->concerned = (struct rv_task_id){0};
 }

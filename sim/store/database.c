@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 enum { SWING_MS = 20000, NO_DRIFT = 10000 }; /* of the clock, back and forth */
+enum { HOLD_MS_MIN = 3600 * 1000, HOLD_MS_MAX = RV_DAY_MS };
 enum { WALL_START_MS = 1000000000, CLOCK_JUMP_MS = 3600 * 1000 };
 
 /* A triangle is as good as a sine, and needs no library's rounding. */
@@ -144,9 +145,30 @@ static void comes_again(struct database *d, int64_t from)
             d->absences[i].until = from;
 }
 
-void database_found(struct world *w, int64_t alive_at, int64_t now)
+/* Decision 019: after an absence of an hour the retention rule waits as long, a day at most. */
+static void holds_begin(struct server *s, int64_t now)
 {
+    struct database *d = s->world->database;
+    int64_t gone = s->found_alive_at != 0 ? now - s->found_alive_at : 0;
+    int64_t waited = s->holds_until < now ? s->holds_until : now;
+    d->held_until = waited > d->held_until ? waited : d->held_until;
+    s->holds_until = gone < HOLD_MS_MIN ? 0 : now + (gone < HOLD_MS_MAX ? gone : HOLD_MS_MAX);
+}
+
+int64_t database_held_until(const struct world *w)
+{
+    int64_t until = w->database->held_until;
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        until = w->servers[i].holds_until > until ? w->servers[i].holds_until : until;
+    return until;
+}
+
+void database_found(struct server *s, int64_t now)
+{
+    struct world *w = s->world;
     struct database *d = w->database;
+    int64_t alive_at = s->found_alive_at;
+    holds_begin(s, now);
     if (w->knobs.servers > 1 && d->looked_at != 0)
         return; /* others look, too */
     comes_again(d, now);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct server;
 struct world;
 
 enum { ABSENCES_KEPT = 4096 };
@@ -28,6 +29,7 @@ struct database {
     struct absence_seen *absences; /* owned */
     size_t absences_count;
     int64_t committed_at; /* the store's clock in the newest transaction */
+    int64_t held_until;   /* servers that are gone had to delete nothing before (decision 019) */
     int64_t down_until;   /* virtual time: nobody answers */
     int64_t read_only_until;
     uint64_t connections; /* all that were open before this number changed are broken */
@@ -45,8 +47,10 @@ bool database_clock_good(const struct world *w);
 /* A server looks at the store's clock, which shows `now`; `slack_ms`: so much later than the last
  * look is no absence yet. */
 void database_look(struct world *w, int64_t now, int64_t slack_ms);
-/* A server has started, finds the store last used at `alive_at`, and reads its clock first. */
-void database_found(struct world *w, int64_t alive_at, int64_t now);
+/* A server has started, has found when the store was last used, and reads its clock first. */
+void database_found(struct server *s, int64_t now);
+/* ... and when all that wait for their operator before they delete anything have done so. */
+int64_t database_held_until(const struct world *w);
 /* True when the instant (wall clock) passed while no server looked. */
 bool database_was_alone(const struct world *w, int64_t at);
 /* The store past all faults, for those who check. */

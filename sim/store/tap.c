@@ -164,7 +164,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
         world_violate(w, "I-17", "the store's clock went back from %lld to %lld",
                       (long long)w->database->committed_at, (long long)tap->now);
     if (tap->server->looks_first)
-        database_found(w, tap->server->found_alive_at, tap->now);
+        database_found(tap->server, tap->now);
     tap->server->looks_first = false;
     database_look(w, tap->now, w->knobs.scan_ms + 501);
     return RV_OK;
@@ -173,7 +173,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
 static enum rv_err commit_below(struct tap *tap, struct rv_batch *batch)
 {
     if (batch->sweep != NULL)
-        history_swept(tap->world, batch->sweep, tap->decided_at);
+        history_swept(tap->server, batch->sweep, tap->decided_at);
     enum rv_err err = tap->inner->ops->commit(tap->inner, batch);
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT ||
         (err != RV_OK && storage_dead(tap->world)))

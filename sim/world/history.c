@@ -89,9 +89,13 @@ bool history_over(struct world *w, struct rv_task_id id)
 }
 
 /* I-01: nothing is deleted before its time. */
-void history_swept(struct world *w, const struct rv_sweep *sweep, int64_t now)
+void history_swept(struct server *s, const struct rv_sweep *sweep, int64_t now)
 {
+    struct world *w = s->world;
     struct history *h = w->history;
+    if (now < s->holds_until)
+        world_violate(w, "I-01", "at %lld the rule is to wait until %lld", (long long)now,
+                      (long long)s->holds_until);
     if (w->knobs.retain_ms == 0 || sweep->ended_by > now - (int64_t)w->knobs.retain_ms)
         world_violate(w, "I-01", "at %lld what ended by %lld is to be deleted", (long long)now,
                       (long long)sweep->ended_by);

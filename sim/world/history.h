@@ -145,7 +145,7 @@ bool history_may_be_gone(struct world *w, const struct rv_task *task);
 /* The same of what is known of that task; false: nothing is. */
 bool history_over(struct world *w, struct rv_task_id id);
 /* The tap's: a batch with that piece of the rule is sent to the store. */
-void history_swept(struct world *w, const struct rv_sweep *sweep, int64_t now);
+void history_swept(struct server *s, const struct rv_sweep *sweep, int64_t now);
 struct step_past *history_step(struct task_past *task, uint32_t number); /* NULL: none */
 /* NULL: nothing. */
 const struct told *history_told(struct world *w, struct rv_step_id step, uint64_t token);

@@ -106,6 +106,7 @@ struct world {
     bool over;   /* it ends: nothing is looked at any more */
     bool healed; /* the second phase: no new faults, progress is owed */
     int64_t healed_at;
+    int64_t worked_us; /* all servers */
     struct rv_heap events;
     uint64_t events_done;
     uint64_t commits;

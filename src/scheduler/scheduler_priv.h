@@ -142,6 +142,9 @@ struct others {
 /* Where the retention rule stands (retention.c). */
 struct retention {
     struct rv_sweep sweep; /* of the newest batch that had one; the places where it goes on */
+    bool walking;          /* a round is under way */
+    int64_t round_at;      /* it began */
+    int64_t piece_us;      /* when the newest piece of it had ended, by now_us */
     int64_t next_at;
     size_t tasks_gone; /* in the round that is under way */
     size_t keys_gone;

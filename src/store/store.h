@@ -119,26 +119,39 @@ struct rv_delivery_change {
     enum rv_err outcome; /* set by commit: OK, CONFLICT (also when it is gone), DEPOSED */
 };
 
-/* A piece of the retention rule. Tasks are looked at by ascending id; one that has ended at
- * `ended_by` or before, and of whose messages none waits for its delivery, is deleted with all that
- * hangs on it. Its key stays, and is deleted in a walk of its own, once that over the tasks has
- * ended, by the ids of tasks: when the task is not there any more and was made at `keys_by` or
- * before. With the first piece go alerts of no task that were acknowledged at `ended_by` or before.
- * Looked at after all else of the batch, so that what the batch has opened again stays. */
+/* A piece of the retention rule, which walks over the tasks and over the keys in turn. Tasks are
+ * looked at by ascending id; one that has ended at `ended_by` or before, and of whose messages none
+ * waits for its delivery, is deleted with all that hangs on it. Its key stays, and is deleted by
+ * the id of the task: when the task is not there any more and was made at `keys_by` or before. The
+ * walk over the keys follows that over the tasks and never passes it. With the first piece go
+ * alerts of no task that were acknowledged at `ended_by` or before. Looked at after all else of the
+ * batch, so that what the batch has opened again stays. */
 struct rv_sweep {
     int64_t ended_by;
     int64_t keys_by;
-    size_t rows_max; /* that are looked at or deleted; the rows of a task go together */
-    int64_t epoch;   /* guards all of it as that of a change does */
-    /* Set by commit to where the next piece goes on. Both none: from the beginning, since both
-     * walks have ended. */
+    size_t
+        rows_max; /* of each walk, that are looked at or deleted; the rows of a task go together */
+    int64_t us_max; /* of both walks, by now_us; each takes one step however long that is */
+    int64_t (*now_us)(void *self); /* NULL: not measured */
+    void *self;
+    int64_t epoch; /* guards all of it as that of a change does */
+    /* Where the next piece goes on, set by commit. All none: from the beginning. */
     struct rv_task_id tasks_after;
     struct rv_task_id keys_after;
+    bool tasks_over;
+    bool keys_over;
+    int64_t took_us;   /* set by commit; 0: not measured */
     size_t tasks_gone; /* set by commit */
     size_t keys_gone;
     size_t alerts_gone;  /* of no task */
     enum rv_err outcome; /* set by commit: OK or DEPOSED */
 };
+
+static inline bool rv_sweep_begins(const struct rv_sweep *sweep)
+{
+    return sweep->tasks_after.value == 0 && sweep->keys_after.value == 0 && !sweep->tasks_over &&
+           !sweep->keys_over;
+}
 
 struct rv_batch {
     struct rv_change *changes;

@@ -1,5 +1,6 @@
-/* The cycle alone: three-step tasks through the scheduler on SQLite, in one process, without HTTP.
- * */
+/* The cycle alone: three-step tasks through the scheduler on SQLite, in one process, without HTTP;
+ * then for some seconds in smaller batches beside a backlog of tasks that have ended, in turns
+ * without the retention rule and with it. */
 #include "base/os/clock.h"
 #include "json/json.h"
 #include "scheduler/scheduler.h"
@@ -11,7 +12,27 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TASKS = 100000, BATCH = 250, IN_FLIGHT = 2000, POLL_MAX = 256 };
+enum {
+    LANES = 4,
+    TIMED_MAX = 1000000,
+    RETAIN_MS = 1000,
+    BACKLOG = 40000,
+    INTAKE_US = 5000000,
+    PAIRS = 3
+};
+
+/* What goes through the scheduler, and how much of it at once. */
+struct load {
+    size_t tasks;      /* 0: by the time */
+    int64_t us_max;    /* 0: by the tasks */
+    size_t batch;      /* tasks of a submission */
+    size_t calls;      /* submissions of a batch */
+    size_t in_flight;  /* tasks */
+    uint32_t poll_max; /* requests */
+};
+
+static const char path[] = "bench-scheduler.db";
+static int64_t lasted_us[TIMED_MAX]; /* submissions */
 
 static const char text[] =
     "document: {dsl: '1.0.3', namespace: bench, name: three, version: '1.0.0'}\n"
@@ -30,6 +51,18 @@ static int64_t wall(void *self)
 {
     (void)self;
     return rv_clock_wall_ms();
+}
+
+static int64_t mono_now(void *self)
+{
+    (void)self;
+    return rv_clock_mono_ms();
+}
+
+static int64_t mono_now_us(void *self)
+{
+    (void)self;
+    return rv_clock_mono_us();
 }
 
 static void finished(struct rv_call *call)
@@ -83,23 +116,23 @@ static void publish(void)
     call_free(call);
 }
 
-static struct rv_call *submission(void)
+static struct rv_call *submission(size_t count)
 {
     struct rv_call *call = call_new(RV_CALL_SUBMIT);
-    struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, BATCH);
-    for (int i = 0; i < BATCH; i++)
+    struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, count);
+    for (size_t i = 0; i < count; i++)
         items[i] = (struct rv_submission){
             .space = RV_STR("bench"),
             .name = RV_STR("three"),
             .input = RV_STR("{\"orderId\":17,\"sku\":\"A-1\",\"quantity\":2}"),
             .priority = 5};
     call->u.submit.items = items;
-    call->u.submit.count = BATCH;
+    call->u.submit.count = count;
     return call;
 }
 
 /* Replies to what the call before has brought, and asks for the next. */
-static struct rv_call *replies(const struct rv_call *before, size_t *ret_count)
+static struct rv_call *replies(const struct rv_call *before, uint32_t max, size_t *ret_count)
 {
     struct rv_call *call = call_new(RV_CALL_REPLIES);
     struct rv_call_replies *r = &call->u.replies;
@@ -114,7 +147,7 @@ static struct rv_call *replies(const struct rv_call *before, size_t *ret_count)
     r->next = (struct rv_poll){.agent = RV_STR("bench"),
                                .instance = RV_STR("i"),
                                .boot = RV_STR("b"),
-                               .max = POLL_MAX,
+                               .max = max,
                                .confirms = true};
     r->next.poll = rv_arena_printf(&call->arena, "p%llu", (unsigned long long)serial);
     if (before != NULL) {
@@ -126,58 +159,219 @@ static struct rv_call *replies(const struct rv_call *before, size_t *ret_count)
     return call;
 }
 
-int main(void)
+static struct rv_store *store_open(bool anew)
 {
-    static const char path[] = "bench-scheduler.db";
     struct rv_store *store;
     struct rv_store_sqlite_fault fault;
-    unlink(path);
     struct rv_store_sqlite_options file = {.path = path, .clock = {wall, NULL}};
+    if (anew)
+        unlink(path);
     if (rv_store_sqlite_open(&file, &store, &fault) != RV_OK) {
         fprintf(stderr, "%s\n", fault.message);
-        return 1;
+        exit(1);
     }
-    struct rv_scheduler_options options = {
-        .store = store, .boot = RV_STR("bench"), .pid = 1, .seed = 9};
-    if (rv_scheduler_open(&options, &scheduler) != RV_OK)
-        return 1;
-    run(NULL, 0);
-    publish();
-    size_t submitted = 0, steps = 0, batches = 0;
-    struct rv_call *lanes[4] = {NULL};
-    int64_t begin = rv_clock_mono_us();
-    while (steps < 3 * (size_t)TASKS) {
-        struct rv_call *calls[16];
-        struct rv_call *done[16];
-        size_t n = 0, old = 0;
-        while (n < 4 && submitted < TASKS && submitted - steps / 3 < IN_FLIGHT) {
-            calls[n++] = submission();
-            submitted += BATCH;
-        }
-        size_t submissions = n;
-        for (size_t lane = 0; lane < 4; lane++) {
-            size_t count;
-            if (lanes[lane] != NULL)
-                done[old++] = lanes[lane];
-            lanes[lane] = replies(lanes[lane], &count);
-            calls[n++] = lanes[lane];
-            steps += count;
-        }
+    return store;
+}
+
+struct figures {
+    size_t submitted;
+    size_t batches;
+    size_t timed; /* submissions, in lasted_us */
+    int64_t took_us;
+};
+
+/* What is under way: a large call may wait for a later batch than the next one. */
+struct flight {
+    struct rv_call *submissions[LANES];
+    int64_t since_us[LANES];
+    struct rv_call *lanes[LANES];  /* replies and the next poll */
+    struct rv_call *before[LANES]; /* whose requests they answer */
+};
+
+static bool over(const struct rv_call *call)
+{
+    return call != NULL && call->owner != NULL;
+}
+
+/* The next calls, where one is over. */
+static size_t calls_next(struct flight *flight, const struct load *load, struct figures *f,
+                         size_t *steps, struct rv_call **calls)
+{
+    size_t n = 0;
+    for (size_t slot = 0; slot < load->calls; slot++) {
+        bool more = load->tasks == 0 || f->submitted < load->tasks;
+        bool full = f->submitted - *steps / 3 >= load->in_flight;
+        if (flight->submissions[slot] != NULL || !more || full)
+            continue;
+        calls[n++] = flight->submissions[slot] = submission(load->batch);
+        flight->since_us[slot] = rv_clock_mono_us();
+        f->submitted += load->batch;
+    }
+    for (size_t lane = 0; lane < LANES; lane++) {
+        size_t count;
+        if (flight->lanes[lane] != NULL && !over(flight->lanes[lane]))
+            continue;
+        if (flight->before[lane] != NULL)
+            call_free(flight->before[lane]);
+        flight->before[lane] = flight->lanes[lane];
+        calls[n++] = flight->lanes[lane] = replies(flight->before[lane], load->poll_max, &count);
+        *steps += count;
+    }
+    return n;
+}
+
+static void submissions_take(struct flight *flight, struct figures *f)
+{
+    for (size_t slot = 0; slot < LANES; slot++) {
+        if (!over(flight->submissions[slot]))
+            continue;
+        if (f->timed < TIMED_MAX)
+            lasted_us[f->timed++] = rv_clock_mono_us() - flight->since_us[slot];
+        call_free(flight->submissions[slot]);
+        flight->submissions[slot] = NULL;
+    }
+}
+
+static void flight_end(struct flight *flight, struct figures *f)
+{
+    for (bool open = true; open;) {
+        open = false;
+        run(NULL, 0);
+        submissions_take(flight, f);
+        for (size_t lane = 0; lane < LANES; lane++)
+            open = open || flight->submissions[lane] != NULL || !over(flight->lanes[lane]);
+    }
+    for (size_t lane = 0; lane < LANES; lane++) {
+        call_free(flight->lanes[lane]);
+        if (flight->before[lane] != NULL)
+            call_free(flight->before[lane]);
+    }
+}
+
+static struct figures pass(const struct load *load)
+{
+    struct figures f = {0};
+    struct flight flight = {0};
+    int64_t from = rv_clock_mono_us();
+    for (size_t steps = 0; load->us_max > 0 ? f.took_us < load->us_max : steps < 3 * load->tasks;) {
+        struct rv_call *calls[2 * LANES];
+        size_t n = calls_next(&flight, load, &f, &steps, calls);
         run(calls, n);
-        batches++;
-        for (size_t i = 0; i < submissions; i++)
-            call_free(calls[i]);
-        for (size_t i = 0; i < old; i++)
-            call_free(done[i]);
+        f.took_us = rv_clock_mono_us() - from;
+        f.batches++;
+        submissions_take(&flight, &f);
     }
-    double took = (double)(rv_clock_mono_us() - begin) / 1e6;
-    printf("scheduler.rate %.0f tasks/s\n", TASKS / took);
-    printf("scheduler.batch %.2f ms\n", took * 1e3 / (double)batches);
-    for (size_t lane = 0; lane < 4; lane++)
-        call_free(lanes[lane]);
+    flight_end(&flight, &f);
+    return f;
+}
+
+static size_t tasks_left(struct rv_store *store)
+{
+    struct rv_arena arena;
+    struct rv_task_filter filter = {.before = {0}};
+    size_t left = 0;
+    rv_arena_init(&arena, 0);
+    for (bool more = true; more;) {
+        struct rv_task rows[RV_PAGE_ROWS_MAX];
+        struct rv_task_id next;
+        size_t got;
+        rv_arena_reset(&arena);
+        if (store->ops->list_tasks(store, &arena, &filter, RV_PAGE_ROWS_MAX, rows, &got, &next) !=
+            RV_OK)
+            abort();
+        left += got;
+        filter.before = got > 0 ? rows[got - 1].id : next;
+        more = got == RV_PAGE_ROWS_MAX || next.value != 0;
+    }
+    rv_arena_done(&arena);
+    return left;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int by_ratio(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void end(struct rv_store *store)
+{
     rv_scheduler_close(scheduler);
     store->ops->close(store);
     unlink(path);
     unlink("bench-scheduler.db.lock");
+}
+
+static struct rv_scheduler *serve(struct rv_store *store, int64_t retain_ms)
+{
+    struct rv_scheduler *s;
+    struct rv_scheduler_options options = {.store = store,
+                                           .boot = RV_STR("bench"),
+                                           .pid = 1,
+                                           .seed = 9,
+                                           .mono = {.now = mono_now, .now_us = mono_now_us},
+                                           .retain_ms = retain_ms};
+    if (rv_scheduler_open(&options, &s) != RV_OK)
+        exit(1);
+    return s;
+}
+
+/* Intake as fast as possible beside a backlog of tasks that have ended. How many the rule has
+ * deleted is counted by what is there at the end. Gives the p99 of submissions. */
+static double intake(int64_t retain_ms)
+{
+    const struct load backlog = {
+        .tasks = BACKLOG, .batch = 250, .calls = 4, .in_flight = 2000, .poll_max = 256};
+    const struct load load = {
+        .us_max = INTAKE_US, .batch = 16, .calls = 1, .in_flight = 200, .poll_max = 16};
+    struct rv_store *store = store_open(true);
+    scheduler = serve(store, 0);
+    run(NULL, 0);
+    publish();
+    pass(&backlog);
+    rv_scheduler_close(scheduler);
+    store->ops->close(store);
+    store = store_open(false);
+    scheduler = serve(store, retain_ms);
+    struct figures f = pass(&load);
+    double seconds = (double)f.took_us / 1e6;
+    size_t left = tasks_left(store);
+    const char *name = retain_ms != 0 ? "retention" : "no_retention";
+    qsort(lasted_us, f.timed, sizeof lasted_us[0], by_time);
+    double p99 = (double)lasted_us[f.timed * 99 / 100] / 1e3;
+    printf("scheduler.%s.intake %.0f tasks/s\n", name, (double)f.submitted / seconds);
+    printf("scheduler.%s.deleted %.0f tasks/s\n", name,
+           (double)(BACKLOG + f.submitted - left) / seconds);
+    printf("scheduler.%s.submit_p50 %.2f ms\n", name, (double)lasted_us[f.timed / 2] / 1e3);
+    printf("scheduler.%s.submit_p99 %.2f ms\n", name, p99);
+    end(store);
+    return p99;
+}
+
+int main(void)
+{
+    const struct load load = {
+        .tasks = 100000, .batch = 250, .calls = 4, .in_flight = 2000, .poll_max = 256};
+    struct rv_store *store = store_open(true);
+    scheduler = serve(store, 0);
+    run(NULL, 0);
+    publish();
+    struct figures f = pass(&load);
+    double took = (double)f.took_us / 1e6;
+    printf("scheduler.rate %.0f tasks/s\n", (double)load.tasks / took);
+    printf("scheduler.batch %.2f ms\n", took * 1e3 / (double)f.batches);
+    end(store);
+    double ratio[PAIRS];
+    for (size_t i = 0; i < PAIRS; i++) {
+        double without = intake(0);
+        ratio[i] = intake(RETAIN_MS) / without;
+    }
+    qsort(ratio, PAIRS, sizeof ratio[0], by_ratio);
+    printf("scheduler.retention.p99_ratio %.2f\n", ratio[PAIRS / 2]);
     return 0;
 }

@@ -30,13 +30,22 @@ static size_t sweep_all(struct subject *s, struct rv_sweep *sweep, size_t *ret_t
         assert_int_equal(sweep->outcome, RV_OK);
         *ret_tasks += sweep->tasks_gone;
         assert_true(++pieces < 1000);
-    } while (sweep->tasks_after.value != 0 || sweep->keys_after.value != 0);
+    } while (!sweep->tasks_over || !sweep->keys_over);
     return pieces;
 }
 
 static struct rv_sweep sweep_of(int64_t keys_by)
 {
     return (struct rv_sweep){.ended_by = BY, .keys_by = keys_by, .rows_max = MANY_ROWS};
+}
+
+/* A clock that goes on by that much whenever somebody looks. */
+enum { LOOK_US = 100 };
+
+static int64_t looked_at_us(void *self)
+{
+    int64_t *us = self;
+    return *us += LOOK_US;
 }
 
 /* A task with steps, attempts, late replies, an alert, messages that have arrived, and a key. */
@@ -140,6 +149,38 @@ static void what_is_old_goes_with_all_that_hangs_on_it(void **state)
     assert_non_null(load(s, MADE_AT(12)));
 }
 
+/* Neighbours may be deleted by the range of their ids, and alerts have ids between them. */
+static void an_alert_on_its_way_stays_where_the_tasks_around_it_go(void **state)
+{
+    struct subject *s = *state;
+    enum { TASKS = 8 };
+    struct rv_prng prng;
+    rv_prng_init(&prng, 3);
+    struct rv_alert alerts[TASKS];
+    struct rv_delivery to = {.destination = RV_STR("pager"), .url = RV_STR("pager/call")};
+    struct rv_task task = plain_task(MADE_AT(1), 1);
+    struct rv_change change = {
+        .task = &task, .alerts = alerts, .alerts_count = TASKS, .alerts_to = &to};
+    task.state = RV_TASK_ERROR;
+    for (int64_t i = 0; i < TASKS; i++)
+        alerts[i] = random_alert(s, &prng, MADE_AT(20) + (i << 21), MADE_AT(1));
+    subject_commit_all(s, &change, 1);
+    for (int64_t i = 0; i < TASKS; i++)
+        put(s, MADE_AT(20) + (i << 21) - 100, RV_TASK_PROCESSED, OLD);
+    struct rv_sweep sweep = sweep_of(0);
+    size_t tasks = 0;
+    sweep_all(s, &sweep, &tasks);
+    assert_int_equal(tasks, TASKS);
+    struct rv_delivery rows[TASKS + 1];
+    size_t count = 0;
+    assert_int_equal(s->ops->list_deliveries(s->store, &s->arena, NONE, RV_STR_NONE, NONE,
+                                             TASKS + 1, rows, &count),
+                     RV_OK);
+    assert_int_equal(count, TASKS);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(rows[i].task.value, alerts[i].id);
+}
+
 static void a_key_outlives_its_task_and_goes_in_the_end(void **state)
 {
     struct subject *s = *state;
@@ -183,6 +224,7 @@ static void a_task_stays_until_its_messages_have_arrived(void **state)
     assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
     struct rv_delivery_change arrived = {.row = delivery, .next_before = 1};
     arrived.row.next = 2;
+    sweep = sweep_of(0);
     struct rv_batch batch = {
         .deliveries = &arrived, .deliveries_count = 1, .sweep = &sweep, .number = ++s->number};
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
@@ -208,13 +250,66 @@ static void pieces_are_small_and_come_to_an_end(void **state)
         assert_true(sweep.keys_gone <= LOOKS);
         tasks += sweep.tasks_gone;
         pieces++;
-    } while (sweep.tasks_after.value != 0 || sweep.keys_after.value != 0);
+    } while (!sweep.tasks_over || !sweep.keys_over);
     assert_int_equal(tasks, TASKS / 4 * 3);
     assert_true(pieces > TASKS / 4 * 3);
     for (int64_t i = 0; i < TASKS; i++) {
         assert_int_equal(load(s, MADE_AT(10) + i) != NULL, i % 4 == 3);
         assert_int_equal(key_there(s, MADE_AT(10) + i), i % 4 == 3);
     }
+}
+
+/* The walk over the tasks may never end where as many end as are deleted: the keys have their turn
+ * with each piece. */
+static void keys_go_in_turn_with_tasks(void **state)
+{
+    struct subject *s = *state;
+    enum { KEYS = 20, TASKS = 40, LOOKS = 7 };
+    size_t tasks = 0, keys = 0, pieces = 0;
+    for (int64_t i = 0; i < KEYS; i++)
+        put(s, MADE_AT(10) + i, RV_TASK_PROCESSED, OLD);
+    struct rv_sweep sweep = sweep_of(0);
+    sweep_all(s, &sweep, &tasks);
+    assert_int_equal(tasks, KEYS);
+    for (int64_t i = 0; i < TASKS; i++)
+        put(s, MADE_AT(20) + i, RV_TASK_PROCESSED, OLD);
+    sweep = sweep_of(15);
+    sweep.rows_max = LOOKS;
+    for (tasks = 0; keys < KEYS; pieces++) {
+        assert_int_equal(sweep_with(s, &sweep, NULL, 0), RV_OK);
+        assert_true(sweep.keys_gone <= LOOKS);
+        keys += sweep.keys_gone;
+        tasks += sweep.tasks_gone;
+    }
+    assert_int_equal(pieces, KEYS / LOOKS + 1);
+    assert_false(sweep.tasks_over);
+    assert_true(tasks >= pieces);
+}
+
+/* What a piece costs is measured, whatever rows it may have. */
+static void pieces_end_when_their_time_is_over(void **state)
+{
+    struct subject *s = *state;
+    enum { TASKS = 60 };
+    for (int64_t i = 0; i < TASKS; i++)
+        put(s, MADE_AT(10) + i, RV_TASK_PROCESSED, OLD);
+    int64_t us = 0;
+    size_t tasks = 0;
+    struct rv_sweep sweep = sweep_of(NOW);
+    sweep.now_us = looked_at_us;
+    sweep.self = &us;
+    sweep.us_max = 1; /* and even so something goes */
+    for (size_t i = 1; i <= 3; i++) {
+        assert_int_equal(sweep_with(s, &sweep, NULL, 0), RV_OK);
+        assert_int_equal(sweep.tasks_gone, 1);
+        assert_true(sweep.took_us >= LOOK_US);
+    }
+    sweep.us_max = 1 << 20;
+    size_t pieces = sweep_all(s, &sweep, &tasks);
+    assert_int_equal(pieces, 1);
+    assert_int_equal(tasks, TASKS - 3);
+    for (int64_t i = 0; i < TASKS; i++)
+        assert_false(key_there(s, MADE_AT(10) + i));
 }
 
 static void what_the_batch_opens_again_stays(void **state)
@@ -241,6 +336,7 @@ static void what_the_batch_opens_again_stays(void **state)
     task.state = RV_TASK_PROCESSED;
     task.ended_at = OLD;
     subject_commit_all(s, &born, 1);
+    sweep = sweep_of(0);
     assert_int_equal(sweep_with(s, &sweep, NULL, 0), RV_OK);
     assert_int_equal(sweep.tasks_gone, 1);
     undone.id.value = MADE_AT(11);
@@ -357,9 +453,12 @@ int main(void)
 {
     static const struct suite_case cases[] = {
         SUITE_CASE(what_is_old_goes_with_all_that_hangs_on_it),
+        SUITE_CASE(an_alert_on_its_way_stays_where_the_tasks_around_it_go),
         SUITE_CASE(a_key_outlives_its_task_and_goes_in_the_end),
         SUITE_CASE(a_task_stays_until_its_messages_have_arrived),
         SUITE_CASE(pieces_are_small_and_come_to_an_end),
+        SUITE_CASE(keys_go_in_turn_with_tasks),
+        SUITE_CASE(pieces_end_when_their_time_is_over),
         SUITE_CASE(what_the_batch_opens_again_stays),
         SUITE_CASE(alerts_of_no_task_go_when_somebody_has_seen_them),
         SUITE_CASE(a_batch_that_fails_deletes_nothing),

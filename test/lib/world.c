@@ -81,6 +81,7 @@ static enum rv_err begin_once(struct world *w)
         .log = {log_write, w},
         .outlet = w->ground.outlet,
         .alert_url = w->ground.alert_url,
+        .retain_ms = w->ground.retain_ms,
     };
     product(w, true);
     enum rv_err err = store_open(w);

@@ -23,6 +23,7 @@ struct world_ground {
     int64_t now;                       /* what the wall clock shows at first; 0: anything */
     struct rv_scheduler_outlet outlet; /* where messages leave; send NULL: nowhere */
     struct rv_str alert_url;           /* where alerts go; absent: nowhere */
+    int64_t retain_ms;                 /* finished tasks are kept for so long; 0: for ever */
     bool may_break; /* the store may end the process: nothing runs any more then */
 };
 

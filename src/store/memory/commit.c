@@ -592,20 +592,25 @@ static enum rv_err sweep_node(struct commit *commit, struct node *node)
     return RV_OK;
 }
 
-static enum rv_err sweep_tasks(struct commit *commit, struct rv_sweep *sweep)
+/* Each walk has a part of the time, the first the greater one. */
+static bool sweep_late(const struct rv_sweep *sweep, int64_t from, int64_t us_max)
+{
+    return sweep->now_us != NULL && sweep->now_us(sweep->self) - from >= us_max;
+}
+
+static enum rv_err sweep_tasks(struct commit *commit, struct rv_sweep *sweep, int64_t from)
 {
     struct sorted *tasks = &commit->data->tasks;
     size_t rows = 0;
     size_t i = sorted_place(tasks, sweep->tasks_after.value + 1, 0);
-    sweep->tasks_after.value = 0;
-    while (i < tasks->count) {
+    int64_t us_max = sweep->us_max - (sweep->keys_over ? 0 : sweep->us_max / 4);
+    while (i < tasks->count && !sweep->tasks_over) {
         struct node *node = tasks->at[i].row;
-        if (rv_id_made_at(node->row->id) > sweep->ended_by)
+        sweep->tasks_over = rv_id_made_at(node->row->id) > sweep->ended_by;
+        if (sweep->tasks_over ||
+            (rows > 0 && (rows >= sweep->rows_max || sweep_late(sweep, from, us_max))))
             return RV_OK;
-        if (rows >= sweep->rows_max) {
-            sweep->tasks_after.value = node->row->id.value - 1;
-            return RV_OK;
-        }
+        sweep->tasks_after = node->row->id;
         rows++;
         if (!sweep_takes(sweep, node)) {
             i++;
@@ -618,6 +623,7 @@ static enum rv_err sweep_tasks(struct commit *commit, struct rv_sweep *sweep)
         if (err != RV_OK)
             return err;
     }
+    sweep->tasks_over = true;
     return RV_OK;
 }
 
@@ -637,19 +643,18 @@ static struct key_node *key_after(const struct rv_store_memory_data *data, int64
     return least;
 }
 
-static enum rv_err sweep_keys(struct commit *commit, struct rv_sweep *sweep)
+static enum rv_err sweep_keys(struct commit *commit, struct rv_sweep *sweep, int64_t from)
 {
-    int64_t after = sweep->keys_after.value;
-    sweep->keys_after.value = 0;
-    for (size_t rows = 0;; rows++) {
-        struct key_node *key = key_after(commit->data, after);
-        if (key == NULL || rv_id_made_at(key->row->task) > sweep->keys_by)
+    for (size_t rows = 0; !sweep->keys_over; rows++) {
+        struct key_node *key = key_after(commit->data, sweep->keys_after.value);
+        sweep->keys_over = key == NULL || rv_id_made_at(key->row->task) > sweep->keys_by;
+        if (sweep->keys_over)
             return RV_OK;
-        if (rows >= sweep->rows_max) {
-            sweep->keys_after.value = after;
+        bool passes = !sweep->tasks_over && key->row->task.value > sweep->tasks_after.value;
+        bool full = rows > 0 && (rows >= sweep->rows_max || sweep_late(sweep, from, sweep->us_max));
+        if (passes || full)
             return RV_OK;
-        }
-        after = key->row->task.value;
+        sweep->keys_after = key->row->task;
         if (memory_node_find(commit->data, key->row->task) != NULL)
             continue;
         struct undo *undo = log_next(commit);
@@ -660,6 +665,7 @@ static enum rv_err sweep_keys(struct commit *commit, struct rv_sweep *sweep)
         commit->count++;
         sweep->keys_gone++;
     }
+    return RV_OK;
 }
 
 static bool taskless_over(const struct rv_alert *alert, int64_t by)
@@ -689,13 +695,18 @@ static enum rv_err sweep_run(struct commit *commit, struct rv_sweep *sweep)
     bool deposed = sweep->epoch != 0 && !supervises(commit->store, sweep->epoch);
     sweep->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
     sweep->tasks_gone = sweep->keys_gone = sweep->alerts_gone = 0;
+    sweep->took_us = 0;
     if (deposed)
         return RV_OK;
-    bool first = sweep->tasks_after.value == 0 && sweep->keys_after.value == 0;
-    enum rv_err err = first ? sweep_alerts(commit, sweep) : RV_OK;
-    if (err == RV_OK && sweep->keys_after.value == 0)
-        err = sweep_tasks(commit, sweep);
-    return err == RV_OK && sweep->tasks_after.value == 0 ? sweep_keys(commit, sweep) : err;
+    int64_t from = sweep->now_us != NULL ? sweep->now_us(sweep->self) : 0;
+    enum rv_err err = rv_sweep_begins(sweep) ? sweep_alerts(commit, sweep) : RV_OK;
+    if (err == RV_OK)
+        err = sweep_tasks(commit, sweep, from);
+    if (err == RV_OK)
+        err = sweep_keys(commit, sweep, from);
+    if (sweep->now_us != NULL)
+        sweep->took_us = sweep->now_us(sweep->self) - from;
+    return err;
 }
 
 static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)

@@ -560,6 +560,7 @@ static enum rv_err sweep_write(struct commit *commit, struct rv_sweep *sweep)
         return RV_OK;
     sweep->outcome = RV_OK;
     sweep->tasks_gone = sweep->keys_gone = sweep->alerts_gone = 0;
+    sweep->took_us = 0;
     enum rv_err err = guard_epoch(commit, sweep->epoch, &sweep->outcome);
     if (err == RV_OK && sweep->outcome == RV_OK)
         err = rv_sqlite_sweep(commit->store, sweep);
