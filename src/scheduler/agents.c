@@ -102,6 +102,7 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
     kind = calloc(1, sizeof *kind);
     if (kind == NULL)
         return NULL;
+    kind->agents = agents;
     kind->name = text_new(name);
     rv_heap_init(&kind->ready);
     rv_map_init(&kind->queued);
@@ -113,6 +114,34 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
     kind->next = agents->kinds;
     agents->kinds = kind;
     return kind;
+}
+
+void kind_stir(struct agent_kind *kind)
+{
+    struct agents *agents = kind->agents;
+    if (kind->stirs)
+        return;
+    kind->stirs = true;
+    kind->stirs_next = NULL;
+    if (agents->stirring_last != NULL)
+        agents->stirring_last->stirs_next = kind;
+    else
+        agents->stirring = kind;
+    agents->stirring_last = kind;
+}
+
+void kinds_settle(struct agents *agents)
+{
+    struct agent_kind *kind = agents->stirring, *next;
+    agents->stirring = agents->stirring_last = NULL;
+    for (; kind != NULL; kind = next) {
+        bool waits = kind->ready.count > 0 && kind->parked.first != NULL;
+        next = kind->stirs_next;
+        kind->stirs = false;
+        kind->asking = NULL;
+        if (waits || kind->circuits != NULL || kind->limit.holds)
+            kind_stir(kind);
+    }
 }
 
 struct agent_instance *agents_instance_find(const struct agents *agents,
@@ -187,7 +216,7 @@ void agents_forget(struct agents *agents, int64_t now)
         instances_forget(agents, kind, now - keep_ms);
         circuits_forget(kind, now - keep_ms);
         if (kind->instances != NULL || kind->circuits != NULL || kind->queued.count > 0 ||
-            kind_is_limited(kind)) {
+            kind_is_limited(kind) || kind->stirs) {
             at = &kind->next;
             continue;
         }
@@ -384,6 +413,8 @@ static enum rv_err queue(struct agent_kind *kind, uint64_t task, uint32_t number
     err = rv_heap_push(&kind->ready, place.rank, task, number);
     if (err != RV_OK)
         rv_map_remove(&kind->queued, task, number);
+    else
+        kind_stir(kind);
     return err;
 }
 

@@ -124,6 +124,7 @@ struct kind_limit {
 enum limit_hold { LIMIT_NONE, LIMIT_PAUSED, LIMIT_CONCURRENT, LIMIT_RATE };
 
 struct agent_kind {
+    struct agents *agents;            /* borrowed: lives longer */
     char *name;                       /* owned, terminated */
     struct rv_heap ready;             /* (rank of its place, task, step number) */
     struct rv_map queued;             /* (task, number) in the heap, or waiting for a circuit */
@@ -134,12 +135,19 @@ struct agent_kind {
     struct pending *asking;     /* borrowed: the calls of this batch that ask, in order */
     struct pending_list parked; /* polls, owned by the scheduler's parking */
     size_t parked_count;
+    bool stirs; /* in the list of those that a batch looks at */
+    struct agent_kind *stirs_next;
     struct agent_kind *next;
 };
 
 struct agents {
     struct rv_hash_key hash_key;
     struct agent_kind *kinds; /* owned */
+    /* Where something may have to be matched, by turns. All others have no ready step for a parked
+     * poll, no circuit, and nothing that a limit counts or holds in this batch (kinds_settle). */
+    struct agent_kind *stirring;
+    struct agent_kind *stirring_last;
+    size_t concurrents; /* kinds whose open attempts are limited */
     struct rv_map kinds_by_hash;
     struct rv_map instances; /* (kind, hash of the name) -> struct agent_instance * */
     struct agent_instance *news;
@@ -171,6 +179,11 @@ void agents_forget(struct agents *agents, int64_t now);
 struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str name);
 struct agent_instance *agents_instance_find(const struct agents *agents,
                                             const struct agent_kind *kind, struct rv_str name);
+/* The kind is looked at in this batch, or the next one: a step is ready, a poll asks, a circuit has
+ * opened, a limit counts. */
+void kind_stir(struct agent_kind *kind);
+/* After the commit: what no batch needs to look at leaves the list. */
+void kinds_settle(struct agents *agents);
 /* There may be something for the polls of the instance that are parked. */
 void agents_news(struct agents *agents, struct agent_instance *instance);
 

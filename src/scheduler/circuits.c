@@ -33,6 +33,7 @@ static struct circuit *circuit_open(struct agent_kind *kind, struct rv_str targe
     circuit->target = name;
     circuit->next = kind->circuits;
     kind->circuits = circuit;
+    kind_stir(kind);
     return circuit;
 }
 

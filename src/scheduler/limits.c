@@ -34,6 +34,8 @@ static void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *ro
     free(limit->by);
     limit->by = text_new(row->by); /* without memory it is not told */
     limit->at = row->at;
+    kind->agents->concurrents -= limit->concurrent != 0;
+    kind->agents->concurrents += row->concurrent != 0;
     limit->concurrent = row->concurrent;
     limit->paused = row->paused;
     rv_bucket_set(&limit->bucket, row->per_second, now);
@@ -83,19 +85,20 @@ static void unknown_count(struct rv_scheduler *s, const struct work *work)
         bool out = row->kind == RV_KIND_CALL && rv_attempt_state_live(row->attempt_state) &&
                    held_find(&s->agents, (struct rv_step_id){work->id, row->number}) == NULL;
         struct agent_kind *kind = out ? agents_kind_find(&s->agents, row->agent) : NULL;
-        if (kind != NULL)
+        if (kind != NULL) {
             kind->limit.given++;
+            kind_stir(kind);
+        }
     }
 }
 
 void limits_begin(struct rv_scheduler *s)
 {
-    bool any = false;
-    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
-        any = any || kind->limit.concurrent != 0;
+    for (struct agent_kind *kind = s->agents.stirring; kind != NULL; kind = kind->stirs_next) {
         kind->limit.given = 0;
         kind->limit.holds = false;
     }
+    bool any = s->agents.concurrents > 0;
     for (const struct work *w = s->batch.works; any && w != NULL; w = w->next)
         unknown_count(s, w);
 }
@@ -103,7 +106,7 @@ void limits_begin(struct rv_scheduler *s)
 void limits_again(struct rv_scheduler *s)
 {
     s->agents.limits_wake_at = INT64_MAX;
-    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+    for (struct agent_kind *kind = s->agents.stirring; kind != NULL; kind = kind->stirs_next) {
         int64_t until;
         kind->limit.given = 0; /* they are held now, or were not handed out */
         if (!kind->limit.holds)

@@ -567,6 +567,7 @@ void polls_act_parked(struct rv_scheduler *s)
         instance = next;
     }
     limits_again(s);
+    kinds_settle(&s->agents);
 }
 
 void polls_unmatch_parked(struct rv_scheduler *s)

@@ -187,20 +187,19 @@ static void asking_sort(struct rv_scheduler *s)
             continue;
         p->asking_next = p->kind->asking;
         p->kind->asking = p;
+        kind_stir(p->kind);
     }
 }
 
 /* The batch has handed out as much as it may: the next one begins with the kinds after that one. */
 static void kinds_turn(struct agents *agents, struct agent_kind *last)
 {
-    if (last == NULL || last->next == NULL)
+    if (last == NULL || last->stirs_next == NULL)
         return;
-    struct agent_kind *end = last->next;
-    while (end->next != NULL)
-        end = end->next;
-    end->next = agents->kinds;
-    agents->kinds = last->next;
-    last->next = NULL;
+    agents->stirring_last->stirs_next = agents->stirring;
+    agents->stirring = last->stirs_next;
+    agents->stirring_last = last;
+    last->stirs_next = NULL;
 }
 
 enum rv_err polls_match(struct rv_scheduler *s)
@@ -211,14 +210,14 @@ enum rv_err polls_match(struct rv_scheduler *s)
     limits_begin(s);
     if (s->agents.recovering || s->draining)
         return RV_OK;
-    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+    for (struct agent_kind *kind = s->agents.stirring; kind != NULL; kind = kind->stirs_next) {
         circuits_tick(&s->agents, kind, s->batch.now);
         kind->asking = NULL;
     }
     asking_sort(s);
     struct agent_kind *last = NULL;
-    for (struct agent_kind *kind = s->agents.kinds; err == RV_OK && kind != NULL && last == NULL;
-         kind = kind->next) {
+    for (struct agent_kind *kind = s->agents.stirring; err == RV_OK && kind != NULL && last == NULL;
+         kind = kind->stirs_next) {
         err = match_kind(s, kind);
         last = batch_handed_enough(s) ? kind : NULL;
     }

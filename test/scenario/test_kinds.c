@@ -1,0 +1,130 @@
+/* What many kinds of agents cost a batch: it looks at those where something has changed. */
+#include "../lib/world.h"
+#include "order.h"
+#include "scheduler/scheduler_priv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { KINDS = 60, NAME_MAX_BYTES = 16, TEXT_MAX_BYTES = 256, WAIT_MS = 20000 };
+
+static const char *name_of(char *name, int i)
+{
+    snprintf(name, NAME_MAX_BYTES, "kind%d", i);
+    return name;
+}
+
+static int open_world(void **state)
+{
+    static struct world w;
+    world_open(&w);
+    for (int i = 0; i < KINDS; i++) {
+        char name[NAME_MAX_BYTES], yaml[TEXT_MAX_BYTES];
+        name_of(name, i);
+        snprintf(yaml, sizeof yaml,
+                 "document: {dsl: '1.0.3', namespace: shop, name: %s, version: '1.0.0'}\n"
+                 "do:\n"
+                 "  - ask: {call: %s}\n",
+                 name, name);
+        world_publish(&w, yaml);
+    }
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+/* Kinds that the next batch looks at. */
+static size_t looked_at(const struct world *w)
+{
+    size_t count = 0;
+    for (const struct agent_kind *k = w->scheduler->agents.stirring; k != NULL; k = k->stirs_next)
+        count++;
+    return count;
+}
+
+static struct rv_call *poll_waits(struct world *w, const char *agent)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){.agent = rv_str_of(agent),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("boot-1"),
+                                    .poll = RV_STR("p1"),
+                                    .max = 1,
+                                    .wait_ms = WAIT_MS};
+    assert_false(world_run(w, call));
+    return call;
+}
+
+static void steps_that_no_agent_asks_for_cost_a_batch_nothing(void **state)
+{
+    struct world *w = *state;
+    char name[NAME_MAX_BYTES];
+    for (int i = 0; i < KINDS; i++) {
+        (void)world_submit(w, name_of(name, i), "{}");
+        assert_true(looked_at(w) <= 1);
+    }
+    for (int i = 0; i < KINDS; i++)
+        (void)world_take(w, name_of(name, i), "i1");
+    assert_true(looked_at(w) <= 1);
+}
+
+static void polls_that_wait_cost_a_batch_nothing(void **state)
+{
+    struct world *w = *state;
+    char name[NAME_MAX_BYTES];
+    struct rv_call *polls[KINDS];
+    for (int i = 0; i < KINDS; i++) {
+        polls[i] = poll_waits(w, name_of(name, i));
+        assert_true(looked_at(w) <= 1);
+    }
+    for (int i = 0; i < KINDS; i++) {
+        (void)world_submit(w, name_of(name, i), "{}");
+        assert_true(world_finished(polls[i]));
+        assert_int_equal(polls[i]->u.poll.requests_count, 1);
+        assert_true(looked_at(w) <= 1);
+    }
+}
+
+/* A kind whose limit holds something back is looked at until it does no more. */
+static void a_limit_that_holds_is_looked_at_until_it_lets(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *pause = world_call(w, RV_CALL_LIMIT);
+    pause->u.limit = (struct rv_call_limit){.sets_paused = true,
+                                            .row = {.agent = RV_STR("kind7"), .paused = true}};
+    assert_true(world_run(w, pause));
+    struct rv_call *poll = poll_waits(w, "kind7");
+    (void)world_submit(w, "kind7", "{}");
+    assert_false(world_finished(poll));
+    assert_int_equal(looked_at(w), 1);
+    struct rv_call *again = world_call(w, RV_CALL_LIMIT);
+    again->u.limit = (struct rv_call_limit){.sets_paused = true, .row.agent = RV_STR("kind7")};
+    assert_true(world_run(w, again));
+    world_pass(w, 1);
+    assert_true(world_finished(poll));
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    world_pass(w, 1);
+    assert_true(looked_at(w) <= 1);
+}
+
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENARIO(steps_that_no_agent_asks_for_cost_a_batch_nothing),
+        SCENARIO(polls_that_wait_cost_a_batch_nothing),
+        SCENARIO(a_limit_that_holds_is_looked_at_until_it_lets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
