@@ -48,8 +48,7 @@ struct held {
     int64_t complete_by;
     bool revoked;
     bool cancel_told;
-    uint64_t left_in;          /* the newest batch that left a reply or renewal of it undecided */
-    struct delivery *delivery; /* borrowed from the instance */
+    struct delivery *delivery;       /* borrowed from the instance */
     struct agent_instance *instance; /* borrowed */
     struct held *next;               /* in the instance's list */
     struct held *prev;

@@ -94,7 +94,7 @@ size_t batch_bound(struct rv_scheduler *s)
                    p->call->arena.bytes_taken > bytes_max / SMALL_BYTES_PART;
         if (p->large && (commands >= RV_BATCH_COMMANDS_MAX || bytes >= bytes_max)) {
             pending_unlink(&s->batch.calls, p);
-            pending_append(&s->carried, p);
+            pending_append(&s->batch.behind, p);
             continue;
         }
         commands += p->large ? its : 0;

@@ -215,7 +215,8 @@ void call_left(struct rv_scheduler *s, uint64_t serial)
         return;
     }
     if (s->batch.by_serial.count == 0 &&
-        (serials_enter(s, &s->carried) != RV_OK || serials_enter(s, &s->batch.calls) != RV_OK))
+        (serials_enter(s, &s->carried) != RV_OK || serials_enter(s, &s->batch.behind) != RV_OK ||
+         serials_enter(s, &s->batch.calls) != RV_OK))
         return;
     found = rv_map_find(&s->batch.by_serial, serial, 0);
     if (found != NULL)

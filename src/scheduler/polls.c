@@ -69,7 +69,7 @@ static void parked_leave(struct rv_scheduler *s, const struct pending *p)
 static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending *p)
 {
     for (const struct held *h = p->instance->held; h != NULL; h = h->next)
-        if (h->boot != p->boot && h->left_in == s->batch.turn)
+        if (h->boot != p->boot && is_left(s, h->token, h->step.number))
             return true;
     return false;
 }

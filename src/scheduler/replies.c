@@ -123,10 +123,14 @@ static void left_note(struct rv_scheduler *s, const struct rv_call *call, struct
     struct held *held = held_find(&s->agents, id);
     if (held != NULL && held->token == token) {
         held->delivery->confirmed = true;
-        held->left_in = s->batch.turn;
     }
+    const uint64_t *left = rv_map_find(&s->batch.left, token, id.number);
+    bool older = left == NULL || (uint64_t)call->mono_at < *left;
     if (call->mono_at < s->batch.heard_until)
         s->batch.heard_until = call->mono_at;
+    /* Without memory for it no end is known. */
+    if (older && rv_map_put(&s->batch.left, token, id.number, (uint64_t)call->mono_at) != RV_OK)
+        s->batch.heard_until = INT64_MIN / 2;
 }
 
 static void calls_left_note(struct rv_scheduler *s, const struct pending_list *list)
@@ -146,10 +150,30 @@ static void calls_left_note(struct rv_scheduler *s, const struct pending_list *l
     }
 }
 
+void replies_behind_note(struct rv_scheduler *s)
+{
+    calls_left_note(s, &s->batch.behind);
+}
+
 void replies_left_note(struct rv_scheduler *s)
 {
     calls_left_note(s, &s->batch.calls);
     calls_left_note(s, &s->carried);
+    calls_left_note(s, &s->batch.behind);
+}
+
+/* Whether something that came before, about the same attempt, waits for a later batch: a small call
+ * comes before large ones, but a reply that is late is not refused before one that was in time. */
+static bool waits_for_older(const struct rv_scheduler *s, const struct rv_call *call,
+                            const struct rv_reply_item *item)
+{
+    const uint64_t *left = rv_map_find(&s->batch.left, item->token, item->step.number);
+    return left != NULL && *left < (uint64_t)call->mono_at;
+}
+
+bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step)
+{
+    return s->batch.left.count > 0 && rv_map_find(&s->batch.left, token, step) != NULL;
 }
 
 enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
@@ -161,8 +185,13 @@ enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < replies->count; i++) {
         const struct rv_reply_item *item = &replies->items[i];
-        if (item->status != 0 || s->batch.heavy >= HEAVY_MAX || !batch_has_room(s, p))
+        if (item->status != 0)
             continue;
+        if (s->batch.heavy >= HEAVY_MAX || !batch_has_room(s, p) ||
+            waits_for_older(s, p->call, item)) {
+            left_note(s, p->call, item->step, item->token);
+            continue;
+        }
         batch_spends(s, p, item->reply.output.len + item->reply.error.len);
         err = reply_decide(s, p, i);
     }

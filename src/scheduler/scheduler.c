@@ -59,6 +59,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_map_init(&s->parked_polls);
     rv_map_init(&s->batch.works_by_id);
     rv_map_init(&s->batch.by_serial);
+    rv_map_init(&s->batch.left);
     enum rv_err err = alerts_init(s);
     if (err == RV_OK)
         err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
@@ -101,6 +102,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
     rv_map_done(&s->parked_polls);
     rv_map_done(&s->batch.works_by_id);
     rv_map_done(&s->batch.by_serial);
+    rv_map_done(&s->batch.left);
     rv_arena_done(&s->arena);
     free(s);
 }
@@ -168,10 +170,8 @@ static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
     for (size_t i = 0; i < work->steps_count; i++) {
         const struct rv_step *step = work->steps[i].row;
         bool its = rv_attempt_state_live(step->attempt_state);
-        const struct held *held =
-            its ? held_find(&s->agents, (struct rv_step_id){work->id, step->number}) : NULL;
         live = live || its;
-        due = due || (held != NULL && held->left_in == s->batch.turn) ||
+        due = due || (its && is_left(s, step->token, step->number)) ||
               (step->wake_at <= s->batch.now && step->wake_at > s->batch.ends_until) ||
               (step->deadline <= s->batch.now && step->deadline > s->batch.ends_until);
     }
@@ -295,6 +295,7 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
                                 size_t due_count)
 {
     enum rv_err err = RV_OK;
+    replies_behind_note(s);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->call->kind == RV_CALL_REPLIES)
             err = decide_call(s, p);
@@ -578,6 +579,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
         rv_map_clear(&s->batch.works_by_id);
     if (s->batch.by_serial.count > 0)
         rv_map_clear(&s->batch.by_serial);
+    if (s->batch.left.count > 0)
+        rv_map_clear(&s->batch.left);
     s->batch.calls = s->carried;
     s->carried = (struct pending_list){NULL, NULL};
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
@@ -687,12 +690,25 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     return err;
 }
 
-enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,
-                                   int64_t mono_now)
+/* What is tried again and what waits its turn go into the next batch as they came. */
+static void behind_carry(struct rv_scheduler *s)
 {
-    int64_t begun_us = counts_clock(s);
-    batch_begin(s, calls, count, mono_now);
-    s->batch.begun_us = begun_us;
+    struct pending_list again = s->carried, *behind = &s->batch.behind;
+    s->carried = (struct pending_list){NULL, NULL};
+    while (again.first != NULL || behind->first != NULL) {
+        bool first = behind->first == NULL ||
+                     (again.first != NULL &&
+                      again.first->call->mono_at <= behind->first->call->mono_at);
+        struct pending_list *from = first ? &again : behind;
+        struct pending *p = from->first;
+        pending_unlink(from, p);
+        pending_append(&s->carried, p);
+    }
+}
+
+static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
+{
+    int64_t begun_us = s->batch.begun_us;
     enum rv_err err = batch_open(s);
     if (err == RV_OK) {
         absence_note(s);
@@ -713,6 +729,17 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
                  (s->batch.lost && s->lost);
     s->lost = s->batch.lost;
     return err == RV_OK && s->full ? RV_ERR_FULL : err;
+}
+
+enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,
+                                   int64_t mono_now)
+{
+    int64_t begun_us = counts_clock(s);
+    batch_begin(s, calls, count, mono_now);
+    s->batch.begun_us = begun_us;
+    enum rv_err err = batch_cycle(s, count);
+    behind_carry(s);
+    return err;
 }
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)

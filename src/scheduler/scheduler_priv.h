@@ -184,7 +184,9 @@ struct batch {
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
     struct pending_list calls;
-    struct rv_map by_serial;      /* calls of the batch, once one of them may have left */
+    struct pending_list behind; /* large calls whose turn is a later batch's */
+    struct rv_map left;         /* (token, step number): when a reply or renewal came that waits */
+    struct rv_map by_serial;    /* calls of the batch, once one of them may have left */
     const struct rv_task_id *due; /* taken from the supervisor's heap */
     size_t due_count;
     struct rv_workflow_row *publishes;
@@ -461,6 +463,10 @@ RV_CHECK enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p);
 void submit_act(struct rv_scheduler *s, struct pending *p);
 /* What earlier batches have said of items of replies or renewals: perhaps the store has lost it. */
 void replies_forget(struct rv_call *call);
+/* Before the decisions: notes those of large calls whose turn is a later batch's. */
+void replies_behind_note(struct rv_scheduler *s);
+/* Whether one about that attempt waits. */
+bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step);
 /* After the decisions on calls: notes the replies and renewals that wait for the next batch. */
 void replies_left_note(struct rv_scheduler *s);
 RV_CHECK enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p);

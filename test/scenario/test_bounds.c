@@ -363,6 +363,38 @@ static void replies_that_wait_their_turn_are_in_time(void **state)
     assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
 }
 
+/* The same reply once more, late and in a small call, which does not wait its turn: both are answered
+ * by what the first has said. */
+static void a_late_copy_does_not_pass_the_reply_that_was_in_time(void **state)
+{
+    struct world *w = *state;
+    enum { CALLS = 3, ITEMS = 1000 };
+    struct rv_call *calls[CALLS + 2];
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    int64_t left = request.complete_by - w->now;
+    for (int i = 0; i <= CALLS + 1; i++) {
+        calls[i] = world_call(w, RV_CALL_REPLIES);
+        struct rv_call_replies *replies = &calls[i]->u.replies;
+        replies->count = i < CALLS ? ITEMS : i == CALLS ? 17 : 1;
+        replies->items = RV_NEW_ARRAY(&calls[i]->arena, struct rv_reply_item, replies->count);
+        for (size_t n = 0; n < replies->count; n++)
+            replies->items[n] = (struct rv_reply_item){.reply.output = RV_STR("{}")};
+        calls[i]->mono_at = w->mono + left + (i <= CALLS ? -1 : 1);
+    }
+    for (int i = CALLS; i <= CALLS + 1; i++) {
+        calls[i]->u.replies.items[0].step = request.step;
+        calls[i]->u.replies.items[0].token = request.token;
+    }
+    w->now += left + 1000;
+    w->mono += left + 1000;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, CALLS + 2, w->mono), RV_OK);
+    world_settle(w);
+    assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
+    assert_int_equal(calls[CALLS + 1]->u.replies.items[0].status, 200);
+    assert_int_equal(world_count_late(w, task), 0);
+}
+
 /* A reply of the life before waits its turn: until it is decided its attempt is open, and the new
  * life gets nothing. */
 static void a_new_life_waits_for_the_replies_of_the_one_before(void **state)
@@ -444,6 +476,7 @@ int main(void)
         SCENARIO(large_calls_take_turns),
         SCENARIO(kinds_of_agents_take_turns),
         SCENARIO(replies_that_wait_their_turn_are_in_time),
+        SCENARIO(a_late_copy_does_not_pass_the_reply_that_was_in_time),
         SCENARIO(a_new_life_waits_for_the_replies_of_the_one_before),
         SCENARIO(more_steps_than_one_load_takes_are_all_decided),
         SCENARIO(heavy_tasks_take_turns),
