@@ -38,9 +38,11 @@ void check_circuits(const struct transition *t)
         if (past != NULL)
             check_untried(t, past, step);
         uint64_t agent = history_hash(step->agent);
-        if (step->attempt_state == RV_ATTEMPT_PARKED && step->state == RV_STEP_PENDING)
+        bool parked = step->attempt_state == RV_ATTEMPT_PARKED;
+        bool failed = step->attempt_state == RV_ATTEMPT_FAILED && step->target.at != NULL;
+        if (parked && step->state == RV_STEP_PENDING)
             said_shut(t->w, agent, step->ready_at);
-        else if (step->attempt_state == RV_ATTEMPT_FAILED && step->target.at != NULL)
+        else if (parked || failed) /* its row does not say for how long */
             said_shut(t->w, agent, step->attempt_ended_at + pause_ms_max());
     }
 }

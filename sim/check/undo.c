@@ -163,7 +163,7 @@ static void check_ends(const struct transition *t)
 }
 
 /* L-06: what has passed its point of no return is never undone; but one step of it may be, to be
- * tried with another input. */
+ * tried with another input, or when an operator says that he has undone it. */
 static void check_pivot(const struct transition *t)
 {
     bool was = t->past->row.direction == RV_UNDO && t->past->row.redo == 0;
@@ -176,7 +176,8 @@ static void check_pivot(const struct transition *t)
         bool live = past != NULL && rv_attempt_state_live(past->row.attempt_state);
         if (past != NULL && !live && past->row.effect != RV_EFFECT_NONE &&
             t->steps[i].effect != RV_EFFECT_NONE && !past->row.undone &&
-            forward_call(&t->steps[i]) && way_of(t, &t->steps[i]) == RV_UNDO_PIVOT)
+            !check_found_now(t, &t->steps[i], RV_FINDING_UNDONE) && forward_call(&t->steps[i]) &&
+            way_of(t, &t->steps[i]) == RV_UNDO_PIVOT)
             world_violate(t->w, "L-06", "a task is undone, and may have passed its pivot, step %u",
                           t->steps[i].number);
     }
