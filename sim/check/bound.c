@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "sim/check/bound.h"
+#include "sim/check/line.h"
 #include "sim/world/server.h"
 #include "sim/world/world.h"
 
@@ -152,6 +153,7 @@ void bound_batch(struct world *w, const struct server *s, bool good)
     if (!is_attended(w, s))
         return;
     if (!good) {
+        line_batch(w, false);
         b->seen_at = 0;
         return;
     }
@@ -161,6 +163,7 @@ void bound_batch(struct world *w, const struct server *s, bool good)
     b->attended.batches++;
     b->seen_at = s->store_now;
     b->heard_at = s->store_now - (s->begun_at - s->heard_until);
+    line_batch(w, true);
     if (w->now - b->looked_at < LOOK_MS)
         return;
     b->looked_at = w->now;

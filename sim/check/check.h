@@ -57,6 +57,9 @@ bool check_wanted_now(const struct transition *t, const struct rv_step *step);
 /* A call of the step's compensation is done. */
 bool check_compensated(const struct transition *t, uint32_t number);
 void check_limits(const struct transition *t);
+void check_in_line(const struct transition *t);
+/* Since when the step of that row stands in line for an agent. */
+int64_t check_line_since(const struct step_past *past, const struct rv_step *step);
 /* How the attempt that was the newest before this commit stands after it. */
 enum rv_attempt_state check_state_now(const struct transition *t, const struct step_past *past,
                                       const struct rv_step *step);

@@ -18,6 +18,7 @@ void check_transition(const struct transition *t)
     check_delivery(t);
     check_role(t);
     check_limits(t);
+    check_in_line(t);
     check_undo(t);
     check_record(t);
     check_secrets(t);

@@ -306,6 +306,7 @@ static void step_take(struct transition *t, const struct rv_step *step)
     if (step->undoes != 0 && (past->row.number == 0 || past->record.request != record.request))
         past->knew = record_known(&t->steps[step->undoes - 1]);
     past->record = record;
+    past->line_since = check_line_since(past, step);
     past->row = without_texts(step);
     past->input_hash = history_hash(step->input);
     past->output_hash = history_hash(step->output);

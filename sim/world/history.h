@@ -51,6 +51,8 @@ struct step_past {
     uint64_t agent;        /* hash of its kind */
     struct reading overdue; /* when it was first seen to be; likewise to be ready beside an agent */
     struct reading waits;   /* that is free (check_bound.c) */
+    int64_t line_since;     /* from when on it stands in line for an agent; in which batch it was */
+    uint64_t lined;         /* first seen to, 0: it does not (check/line.c) */
     bool poison_told;
     bool undo_begun;
     bool assumed; /* an operator said that it had done nothing, and may be wrong */

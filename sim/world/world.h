@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "sim/cast/author.h"
 #include "sim/check/bound.h"
+#include "sim/check/line.h"
 #include "sim/world/fault.h"
 #include "sim/world/knobs.h"
 #include "sim/cast/limiter.h"
@@ -129,6 +130,7 @@ struct world {
     struct author author;
     struct limiter limiter;
     struct bounds bounds;
+    struct lineup lineup;
     struct ledger *ledger;
     struct history *history;
     struct said *said;

@@ -60,11 +60,24 @@ static void given_note(const struct rv_scheduler *s, struct pending *p)
     limit_take(s, p->kind);
 }
 
-static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct rv_step_id id)
+/* Its place in the line may be that of an earlier wait, which has ended without an attempt: then it
+ * goes to where it stands now. */
+static bool place_is_old(struct agent_kind *kind, struct rv_step_id id, const struct work *work,
+                         struct ready_place place)
+{
+    struct ready_place now = ready_place(work->task, work_step(work, id.number));
+    if (now.rank <= place.rank)
+        return false;
+    agents_ready_back(kind, id, now);
+    return true;
+}
+
+static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct rv_step_id id,
+                             struct ready_place place)
 {
     struct work *work;
     enum rv_err err = ready_verify(s, p->kind, id, &work);
-    if (err != RV_OK || work == NULL)
+    if (err != RV_OK || work == NULL || place_is_old(p->kind, id, work, place))
         return err;
     if (!circuit_lets(p->kind, work->task, work_step(work, id.number), s->batch.now))
         return RV_OK;
@@ -151,7 +164,7 @@ static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p, int64_t
             return rv_heap_push(&s->agents.seekers, rank, (uint64_t)(uintptr_t)p, (uint64_t)place);
         if (!limit_lets(s, p->kind) || !agents_ready_take(p->kind, &id, &place_in_line))
             return RV_OK;
-        enum rv_err err = match_one(s, p, id);
+        enum rv_err err = match_one(s, p, id, place_in_line);
         if (err != RV_OK) {
             agents_ready_back(p->kind, id, place_in_line);
             return err;

@@ -363,8 +363,8 @@ static void replies_that_wait_their_turn_are_in_time(void **state)
     assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
 }
 
-/* The same reply once more, late and in a small call, which does not wait its turn: both are answered
- * by what the first has said. */
+/* The same reply once more, late and in a small call, which does not wait its turn: both are
+ * answered by what the first has said. */
 static void a_late_copy_does_not_pass_the_reply_that_was_in_time(void **state)
 {
     struct world *w = *state;

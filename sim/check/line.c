@@ -1,0 +1,111 @@
+/* I-36: steps of a kind are handed out in their order. What stands in line, ready, and was tried by
+ * nobody keeps its place there, also where it was handed out in vain: nothing younger of the same
+ * or a lower priority leaves before it.
+ *
+ * Since when a step stands in line is counted here, not read from its row. A server alone on its
+ * store is looked at, batch by batch: what has stood there through some batches of which nothing
+ * was refused is in the ready queue. What a circuit has ever held back is left out: whether it may
+ * go is for the agents to say. */
+#include "sim/check/line.h"
+
+#include "sim/cast/said.h"
+#include "sim/check/check.h"
+#include "sim/world/fault.h"
+#include "sim/world/world.h"
+
+enum { BATCHES_SLACK = 4 };
+
+/* In so many batches whatever is ready has come into the ready queue: a batch takes up only so many
+ * due tasks. */
+static uint64_t batches_before(const struct world *w)
+{
+    return BATCHES_SLACK + 2 * (uint64_t)w->history->open / w->knobs.findings_max;
+}
+
+static bool is_looked_at(const struct world *w)
+{
+    return w->scenario == NULL && w->knobs.servers == 1 && !fault_happened(w, FAULT_FAILOVER);
+}
+
+int64_t check_line_since(const struct step_past *past, const struct rv_step *step)
+{
+    bool untried = step->attempt_state == RV_ATTEMPT_PARKED ||
+                   step->attempt_state == RV_ATTEMPT_UNDELIVERED;
+    bool handed_out = past->row.attempt != step->attempt || past->row.state == RV_STEP_PROCESSING;
+    /* A timeout of the DSL may have ended it, and a retry begun it anew. */
+    bool waited = past->row.state == RV_STEP_PENDING && !handed_out &&
+                  past->row.deadline == step->deadline;
+    bool stays = step->state != RV_STEP_PENDING || waited || (handed_out && untried);
+    /* 0: one that waits for another's undo does not stand there yet. */
+    return past->line_since != 0 && stays ? past->line_since : step->waits_since;
+}
+
+void check_in_line(const struct transition *t)
+{
+    struct lineup *line = &t->w->lineup;
+    for (size_t i = 0; i < t->change->steps_count; i++) {
+        const struct rv_step *step = t->change->steps[i];
+        const struct step_past *past = history_step(t->past, step->number);
+        bool begins = past != NULL && past->row.state == RV_STEP_PENDING &&
+                      step->attempt_state == RV_ATTEMPT_OPEN && step->token != past->row.token;
+        if (begins && line->count < LINE_BEGUN_MAX)
+            line->begun[line->count++] = (struct begun){history_hash(step->agent), past->line_since,
+                                                        t->past->row.priority};
+    }
+}
+
+static bool stands_in_line(const struct world *w, const struct task_past *task,
+                           const struct step_past *step)
+{
+    const struct rv_step *row = &step->row;
+    int64_t now = w->bounds.seen_at;
+    return !task->unreadable && task->row.state != RV_TASK_ERROR && task->row.suspended_at == 0 &&
+           row->kind == RV_KIND_CALL && row->state == RV_STEP_PENDING && row->ready_at < now &&
+           (row->deadline == 0 || row->deadline > now);
+}
+
+static void check_passed_by(struct world *w, const struct task_past *task,
+                            const struct step_past *step)
+{
+    for (size_t i = 0; i < w->lineup.count; i++) {
+        const struct begun *b = &w->lineup.begun[i];
+        if (b->agent == step->agent && b->since > step->line_since &&
+            b->priority <= task->row.priority)
+            world_violate(
+                w, "I-36",
+                "step %u (its row: %lld) stands in line since %lld, and one of priority %u "
+                "that came %lld ms later is handed out before it",
+                step->row.number, (long long)step->row.waits_since, (long long)step->line_since,
+                b->priority, (long long)(b->since - step->line_since));
+    }
+}
+
+void line_batch(struct world *w, bool good)
+{
+    const struct bounds *b = &w->bounds;
+    if (!good)
+        w->lineup.bad_at = w->now;
+    /* What was due in a batch that the store refused is offered again within a scan. */
+    good = good && (w->lineup.bad_at == 0 || w->now - w->lineup.bad_at > w->knobs.scan_ms);
+    for (size_t i = 0; good && is_looked_at(w) && i < w->history->count; i++) {
+        struct task_past *task = w->history->all[i];
+        for (uint32_t n = 0; n < task->row.open_count; n++) {
+            struct step_past *step = history_step(task, task->row.open[n]);
+            if (step == NULL || !stands_in_line(w, task, step)) {
+                if (step != NULL)
+                    step->lined = 0;
+                continue;
+            }
+            if (step->lined == 0)
+                step->lined = b->attended.batches;
+            uint64_t from = step->lined > b->started.batches ? step->lined : b->started.batches;
+            w->concerned = task->row.id;
+            if (b->attended.batches - from > batches_before(w) &&
+                said_shut_until(w, step->agent) < 0)
+                check_passed_by(w, task, step);
+        }
+    }
+    w->lineup.count = 0;
+    if (w->violated == NULL)
+        w->concerned = (struct rv_task_id){0};
+}
