@@ -50,6 +50,8 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
         w->alerts++;
     if (strcmp(event, "history-lost") == 0)
         w->histories_lost++;
+    if (strcmp(event, "command") == 0)
+        w->commands_logged++;
 }
 
 static void product(struct world *w, bool inside)

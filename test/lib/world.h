@@ -42,6 +42,7 @@ struct world {
     int restarts;
     int alerts;         /* log lines of alerts */
     int histories_lost; /* log lines that say so */
+    int commands_logged;
     int batches_failed;
     bool broke;               /* its store has ended the process */
     struct rv_call *out[256]; /* calls not yet freed */

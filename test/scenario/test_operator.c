@@ -715,11 +715,41 @@ static void it_is_explained_what_has_failed(void **state)
     assert_int_equal(told->until, w->now + 5000);
 }
 
+/* ---- the history's bound ---- */
+
+/* The first 1,000 commands are kept, in the batch that reaches the bound too; a later one is carried
+ * out, and is in the log. */
+static void the_history_keeps_the_first_commands(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "waiting", "{}");
+    for (int i = 0; i < RV_HISTORY_MAX - 1; i++)
+        assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(w->commands_logged, 0);
+    struct rv_call *calls[] = {asked(w, RV_COMMAND_SUSPEND, task),
+                               asked(w, RV_COMMAND_RESUME, task)};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
+    assert_int_equal(calls[1]->err, RV_OK);
+    assert_int_equal(w->commands_logged, 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_int_equal(w->commands_logged, 2);
+    assert_state(w, task, "cancelled");
+    struct rv_call *history = world_call(w, RV_CALL_HISTORY);
+    history->u.list.task = task;
+    history->u.list.limit = RV_PAGE_ROWS_MAX;
+    assert_true(world_run(w, history));
+    assert_int_equal(history->u.list.count, RV_PAGE_ROWS_MAX);
+    assert_int_equal(history->u.list.history[0].number, RV_HISTORY_MAX);
+    assert_int_equal(history->u.list.history[0].verb, RV_OPERATOR_SUSPEND);
+    assert_true(rv_str_is(history->u.list.history[0].by, "ann"));
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_suspended_task_hands_nothing_out),
+        SCENARIO(the_history_keeps_the_first_commands),
         SCENARIO(a_resume_wakes_the_polls_that_wait),
         SCENARIO(open_attempts_finish_while_suspended),
         SCENARIO(open_attempts_expire_while_suspended),
