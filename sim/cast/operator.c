@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_WITHIN_MS = 10000, LOOKS_EVERY_MS = 1000, BURST_MAX = 4 };
+enum { ANSWER_WITHIN_MS = 10000, LOOKS_EVERY_MS = 1000, BURST_MAX = 4, BULK_RATE_MAX = 8 };
 enum {
     RESUBMIT,
     UNDO,
@@ -29,6 +29,8 @@ enum {
     EXPLAIN,
     RETRY,
     CLOSE,
+    SELECT,
+    BULK,
     VERBS
 };
 enum { TARGET_BYTES = 64, BODY_BYTES = 160 };
@@ -52,9 +54,15 @@ static const struct {
     {"explain", "explain", NULL},
     {"retry", "retry", "{}"},
     {"close-circuit", "close-circuit", "{}"},
+    {"select", "selections", "{}"},
+    {"bulk", "bulk", NULL},
 };
 
 static const char *const findings[] = {"done", "undone", "nothing-happened"};
+
+/* What bulk commands are given, and for which tasks. */
+static const uint32_t bulk_verbs[] = {RESUBMIT, UNDO, CANCEL, SUSPEND, RESUME};
+static const char *const bulk_states[] = {"error", "processing", "pending", "compensating"};
 
 static const char *const edits[] = {"\"input\":" OPERATOR_EDITS,
                                     "\"input\":" OPERATOR_EDITS ",\"undoFirst\":true",
@@ -202,6 +210,48 @@ static void circuit_closed(struct world *w, struct exchange *x)
         check_commanded(w, task, x->body, true);
 }
 
+/* One command for all tasks in some state; which, the tag says until they are selected. */
+static void select_tasks(struct world *w)
+{
+    char target[TARGET_BYTES], body[OPERATOR_BODY_BYTES];
+    uint32_t verb = bulk_verbs[fault_roll(w, sizeof bulk_verbs / sizeof *bulk_verbs)];
+    snprintf(target, sizeof target, "/v1/selections?state=%s",
+             bulk_states[fault_roll(w, sizeof bulk_states / sizeof *bulk_states)]);
+    world_say(w, "operator", "select %s for %s", target, verbs[verb].name);
+    net_ask(w, PEER_OPERATOR, 0, 0, SELECT | verb << VERB_BITS, "POST", rv_str_of(target),
+            operator_body(w, verbs[SELECT].name, verbs[SELECT].body, body), ANSWER_WITHIN_MS);
+}
+
+/* Its lines in the tasks' histories have his name and reason, each once (H-01). */
+static void bulk(struct world *w, struct rv_str selection, uint32_t verb)
+{
+    char target[TARGET_BYTES], more[BODY_BYTES], body[OPERATOR_BODY_BYTES];
+    snprintf(target, sizeof target, "/v1/selections/%.*s/bulk", RV_STR_FMT(selection));
+    snprintf(more, sizeof more, "{\"command\":\"%s\",\"rate\":%llu,\"lateSeen\":1000}",
+             verbs[verb].name, (unsigned long long)(1 + fault_roll(w, BULK_RATE_MAX)));
+    net_ask(w, PEER_OPERATOR, 0, 0, BULK, "POST", rv_str_of(target),
+            operator_body(w, verbs[verb].name, more, body), ANSWER_WITHIN_MS);
+}
+
+static void selected(struct world *w, struct exchange *x)
+{
+    struct rv_arena *arena = &w->history->scratch;
+    struct rv_json told;
+    uint32_t verb = x->tag & VERB_MASK;
+    world_say(w, "operator", "%s: %d %.*s", verbs[verb].name, x->status, RV_STR_FMT(x->answer));
+    bool gone = x->status == 404 &&
+                (verb == SELECT || database_shared(w) || w->knobs.retain_ms != 0);
+    if (x->status == 409 || x->status == 503 || gone)
+        return;
+    rv_arena_reset(arena);
+    if ((x->status != 200 && x->status != 201) ||
+        rv_json_parse(arena, x->answer, RV_JSON_DEPTH_MAX, &told, NULL) != RV_OK)
+        world_violate(w, "W-02", "an operator's command got %d: %.*s", x->status,
+                      RV_STR_FMT(x->answer));
+    if (verb == SELECT)
+        bulk(w, rv_json_str(rv_json_get(&told, RV_STR("selection"))), x->tag >> VERB_BITS);
+}
+
 void operator_settled(struct world *w, struct rv_step_id step, bool done)
 {
     char text[RV_STEP_TEXT_BYTES];
@@ -280,6 +330,8 @@ void operator_turn(struct world *w)
     if (fault_strikes(w, FAULT_ABANDON, ACTOR_OPERATOR))
         command(w, any, ABANDON);
     operator_steps(w, any);
+    if (fault_strikes(w, FAULT_BULK, ACTOR_OPERATOR))
+        select_tasks(w);
     if (!fault_strikes(w, FAULT_INSIST, ACTOR_OPERATOR))
         return;
     if (fault_roll(w, 2) == 0)
@@ -292,6 +344,10 @@ void operator_answered(struct world *w, struct exchange *x)
 {
     if ((x->tag & VERB_MASK) == CLOSE) {
         circuit_closed(w, x);
+        return;
+    }
+    if ((x->tag & VERB_MASK) == SELECT || (x->tag & VERB_MASK) == BULK) {
+        selected(w, x);
         return;
     }
     struct rv_str id = {x->target.at + sizeof "/v1/tasks/" - 1, RV_ID_TEXT_BYTES - 1};

@@ -717,8 +717,8 @@ static void it_is_explained_what_has_failed(void **state)
 
 /* ---- the history's bound ---- */
 
-/* The first 1,000 commands are kept, in the batch that reaches the bound too; a later one is carried
- * out, and is in the log. */
+/* The first 1,000 commands are kept, in the batch that reaches the bound too; a later one is
+ * carried out, and is in the log. */
 static void the_history_keeps_the_first_commands(void **state)
 {
     struct world *w = *state;

@@ -1,5 +1,5 @@
-/* The line of an operator's command: who, when and why, for a command that is accepted and no other,
- * and never half of it. */
+/* The line of an operator's command: who, when and why, for a command that is accepted and no
+ * other, and never half of it. */
 #include "core/decide.h"
 #include "flow_kit.h"
 
