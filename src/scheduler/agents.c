@@ -17,6 +17,7 @@ void agents_init(struct agents *agents, struct rv_hash_key key)
     rv_map_init(&agents->kinds_by_hash);
     rv_map_init(&agents->instances);
     rv_map_init(&agents->held);
+    rv_map_init(&agents->deliveries);
     rv_heap_init(&agents->seekers);
 }
 
@@ -31,18 +32,31 @@ static char *text_new(struct rv_str text)
     return copy;
 }
 
+static void delivery_free(struct delivery *delivery)
+{
+    free(delivery->poll);
+    free(delivery);
+}
+
+static void mate_unlink(struct held *held)
+{
+    if (held->mate_prev != NULL)
+        held->mate_prev->mate_next = held->mate_next;
+    else
+        held->delivery->held = held->mate_next;
+    if (held->mate_next != NULL)
+        held->mate_next->mate_prev = held->mate_prev;
+}
+
 static void instance_free(struct agent_instance *instance)
 {
     while (instance->held != NULL) {
-        struct held *next = instance->held->next;
-        free(instance->held);
-        instance->held = next;
-    }
-    while (instance->deliveries != NULL) {
-        struct delivery *next = instance->deliveries->next;
-        free(instance->deliveries->poll);
-        free(instance->deliveries);
-        instance->deliveries = next;
+        struct held *held = instance->held;
+        instance->held = held->next;
+        mate_unlink(held);
+        if (held->delivery->held == NULL)
+            delivery_free(held->delivery);
+        free(held);
     }
     free(instance->name);
     free(instance);
@@ -84,6 +98,7 @@ void agents_done(struct agents *agents)
     rv_map_done(&agents->kinds_by_hash);
     rv_map_done(&agents->instances);
     rv_map_done(&agents->held);
+    rv_map_done(&agents->deliveries);
     rv_heap_done(&agents->seekers);
 }
 
@@ -228,13 +243,29 @@ void agents_forget(struct agents *agents, int64_t now)
 
 struct delivery *delivery_find(const struct agent_instance *instance, struct rv_str poll)
 {
-    for (struct delivery *d = instance->deliveries; d != NULL; d = d->next)
-        if (rv_str_is(poll, d->poll))
-            return d;
-    return NULL;
+    const struct agents *agents = instance->kind->agents;
+    const uint64_t *found = rv_map_find(&agents->deliveries, (uint64_t)(uintptr_t)instance,
+                                        rv_hash(agents->hash_key, poll));
+    struct delivery *delivery = found ? (struct delivery *)(uintptr_t)*found : NULL;
+    return delivery && rv_str_is(poll, delivery->poll) ? delivery : NULL;
 }
 
-struct delivery *delivery_get(struct agent_instance *instance, struct rv_str poll, int64_t now)
+void delivery_confirm(struct delivery *delivery)
+{
+    if (delivery->confirmed)
+        return;
+    delivery->confirmed = true;
+    if (delivery->prev != NULL)
+        delivery->prev->next = delivery->next;
+    else
+        delivery->instance->unconfirmed = delivery->next;
+    if (delivery->next != NULL)
+        delivery->next->prev = delivery->prev;
+}
+
+/* Found or made: the caller gives it what it took, or drops it. */
+static struct delivery *delivery_get(struct agents *agents, struct agent_instance *instance,
+                                     struct rv_str poll, int64_t now)
 {
     struct delivery *delivery = delivery_find(instance, poll);
     if (delivery != NULL)
@@ -243,24 +274,40 @@ struct delivery *delivery_get(struct agent_instance *instance, struct rv_str pol
     if (delivery == NULL)
         return NULL;
     delivery->poll = text_new(poll);
+    delivery->hash = rv_hash(agents->hash_key, poll);
+    delivery->instance = instance;
     delivery->answered_at = now;
-    if (delivery->poll == NULL) {
-        free(delivery);
+    if (delivery->poll == NULL ||
+        rv_map_put(&agents->deliveries, (uint64_t)(uintptr_t)instance, delivery->hash,
+                   (uint64_t)(uintptr_t)delivery) != RV_OK) {
+        delivery_free(delivery);
         return NULL;
     }
-    delivery->next = instance->deliveries;
-    instance->deliveries = delivery;
+    delivery->next = instance->unconfirmed;
+    if (instance->unconfirmed != NULL)
+        instance->unconfirmed->prev = delivery;
+    instance->unconfirmed = delivery;
     return delivery;
 }
 
-static void delivery_drop(struct agent_instance *instance, struct delivery *gone)
+static void delivery_drop(struct agents *agents, struct delivery *gone)
 {
-    struct delivery **at = &instance->deliveries;
-    while (*at != gone)
-        at = &(*at)->next;
-    *at = gone->next;
-    free(gone->poll);
-    free(gone);
+    uint64_t key = (uint64_t)(uintptr_t)gone->instance;
+    const uint64_t *found = rv_map_find(&agents->deliveries, key, gone->hash);
+    if (found != NULL && *found == (uint64_t)(uintptr_t)gone)
+        rv_map_remove(&agents->deliveries, key, gone->hash);
+    delivery_confirm(gone);
+    delivery_free(gone);
+}
+
+void instance_boots(struct agent_instance *instance, uint64_t boot)
+{
+    if (instance->boot == boot)
+        return;
+    instance->boot = boot;
+    instance->held_before = 0;
+    for (const struct held *h = instance->held; h != NULL; h = h->next)
+        instance->held_before += h->boot != boot;
 }
 
 struct held *held_find(const struct agents *agents, struct rv_step_id step)
@@ -281,10 +328,12 @@ void held_remove(struct agents *agents, struct held *held)
         held->next->prev = held->prev;
     instance->held_count--;
     instance->kind->held_count--;
+    instance->held_before -= held->boot != instance->boot;
     if (held->revoked && !held->cancel_told)
         instance->cancels--;
-    if (--held->delivery->held_count == 0)
-        delivery_drop(instance, held->delivery);
+    mate_unlink(held);
+    if (held->delivery->held == NULL)
+        delivery_drop(agents, held->delivery);
     free(held);
 }
 
@@ -296,15 +345,15 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
         return RV_ERR_MEMORY;
     uint64_t boot = rv_hash(agents->hash_key, step->boot);
     if (instance->boot == 0)
-        instance->boot = boot;
+        instance_boots(instance, boot);
     struct held *held = calloc(1, sizeof *held);
-    struct delivery *delivery = delivery_get(instance, step->poll, now);
+    struct delivery *delivery = delivery_get(agents, instance, step->poll, now);
     if (held == NULL || delivery == NULL ||
         rv_map_put(&agents->held, (uint64_t)id.task.value, id.number, (uint64_t)(uintptr_t)held) !=
             RV_OK) {
         free(held);
-        if (delivery != NULL && delivery->held_count == 0)
-            delivery_drop(instance, delivery);
+        if (delivery != NULL && delivery->held == NULL)
+            delivery_drop(agents, delivery);
         return RV_ERR_MEMORY;
     }
     *held = (struct held){.step = id,
@@ -313,16 +362,19 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
                           .boot = boot,
                           .delivery = delivery,
                           .instance = instance,
-                          .next = instance->held};
+                          .next = instance->held,
+                          .mate_next = delivery->held};
     if (instance->held != NULL)
         instance->held->prev = held;
-    instance->held = held;
+    if (delivery->held != NULL)
+        delivery->held->mate_prev = held;
+    instance->held = delivery->held = held;
+    instance->held_before += boot != instance->boot;
     instance->held_count++;
     kind->held_count++;
-    delivery->held_count++;
     agents_news(agents, instance);
     if (!ours)
-        delivery->confirmed = true;
+        delivery_confirm(delivery);
     return RV_OK;
 }
 

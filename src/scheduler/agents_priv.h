@@ -35,8 +35,11 @@ struct delivery {
     int64_t answered_at;
     uint32_t answers; /* that carried requests: a repeated poll has several */
     bool confirmed;
-    uint32_t held_count;
-    struct delivery *next;
+    uint64_t hash;                   /* of the poll */
+    struct agent_instance *instance; /* borrowed */
+    struct held *held;               /* what it took, by `mate_next`; never none */
+    struct delivery *next;           /* in the instance's list of those that are not confirmed */
+    struct delivery *prev;
 };
 
 /* An attempt that an instance holds. */
@@ -52,6 +55,8 @@ struct held {
     struct agent_instance *instance; /* borrowed */
     struct held *next;               /* in the instance's list */
     struct held *prev;
+    struct held *mate_next; /* in the delivery's list */
+    struct held *mate_prev;
 };
 
 /* A boot id of an instance that another one has followed. A poll of it that was under way for long
@@ -86,7 +91,8 @@ struct agent_instance {
     bool news;        /* in the list of those whose parked polls are looked at after the commit */
     struct agent_instance *news_next;
     struct held *held;
-    struct delivery *deliveries; /* owned */
+    uint32_t held_before;         /* attempts that another boot id has taken than the last one */
+    struct delivery *unconfirmed; /* owned by what they took */
     struct agent_instance *next;
 };
 
@@ -150,10 +156,11 @@ struct agents {
     struct rv_map kinds_by_hash;
     struct rv_map instances; /* (kind, hash of the name) -> struct agent_instance * */
     struct agent_instance *news;
-    struct rv_map held;     /* (task, number) -> struct held * */
-    struct rv_heap seekers; /* (rank, poll, place): those that are compared (routing.c) */
-    int64_t limits_next_at; /* when the records of limits are read again */
-    int64_t limits_wake_at; /* when a bucket has the token that a poll waits for */
+    struct rv_map held;       /* (task, number) -> struct held * */
+    struct rv_map deliveries; /* (instance, hash of the poll) -> struct delivery * */
+    struct rv_heap seekers;   /* (rank, poll, place): those that are compared (routing.c) */
+    int64_t limits_next_at;   /* when the records of limits are read again */
+    int64_t limits_wake_at;   /* when a bucket has the token that a poll waits for */
     size_t instances_count;
     int64_t forgot_at; /* when those that are gone were looked for last */
     bool recovering;   /* the walk over the open rows after a start is under way */
@@ -227,7 +234,10 @@ void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, struct r
 
 /* The delivery of that poll, or NULL. */
 struct delivery *delivery_find(const struct agent_instance *instance, struct rv_str poll);
-struct delivery *delivery_get(struct agent_instance *instance, struct rv_str poll, int64_t now);
+/* The instance has the answer. */
+void delivery_confirm(struct delivery *delivery);
+/* The boot id that polled last is that one. */
+void instance_boots(struct agent_instance *instance, uint64_t boot);
 void held_remove(struct agents *agents, struct held *held);
 struct held *held_find(const struct agents *agents, struct rv_step_id step);
 

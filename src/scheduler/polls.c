@@ -83,6 +83,8 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *re
     *ret_waits = false;
     if (boot_is_gone(instance, p->boot, rv_hash(s->agents.hash_key, p->poll->poll)))
         return RV_OK;
+    if (p->boot == instance->boot && instance->held_before == 0)
+        return RV_OK;
     *ret_waits = boot_is_undecided(s, p);
     if (*ret_waits)
         return RV_OK;
@@ -99,7 +101,7 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *re
         boot_leave(instance);
         parked_leave(s, p);
     }
-    instance->boot = p->boot;
+    instance_boots(instance, p->boot);
     return RV_OK;
 }
 
@@ -154,9 +156,12 @@ static struct pending *parked_copy(const struct rv_scheduler *s, const struct pe
  * has told what it had from here. What it does not repeat now was not lost (decision 006). */
 static void poll_elsewhere(struct pending *p, uint64_t poll)
 {
-    for (struct delivery *d = p->instance->deliveries; d != NULL; d = d->next)
+    struct delivery *next;
+    for (struct delivery *d = p->instance->unconfirmed; d != NULL; d = next) {
+        next = d->next;
         if (!rv_str_is(p->poll->poll, d->poll))
-            d->confirmed = true;
+            delivery_confirm(d);
+    }
     poll_note(p->instance, poll, true);
 }
 
@@ -184,7 +189,7 @@ static void poll_confirm(const struct pending *p)
     for (size_t i = 0; i < p->poll->confirm_count; i++) {
         struct delivery *delivery = delivery_find(p->instance, p->poll->confirm[i]);
         if (delivery != NULL)
-            delivery->confirmed = true;
+            delivery_confirm(delivery);
     }
 }
 
@@ -195,15 +200,15 @@ static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
     if (!p->poll->confirms)
         return RV_OK;
     int64_t grace = instance->overlaps ? LOST_GRACE_MS : 0;
-    for (struct held *h = instance->held; h != NULL; h = h->next) {
-        struct delivery *delivery = h->delivery;
-        if (delivery->confirmed || rv_str_is(p->poll->poll, delivery->poll) ||
-            delivery->answered_at + grace > s->batch.now)
+    for (const struct delivery *d = instance->unconfirmed; d != NULL; d = d->next) {
+        if (rv_str_is(p->poll->poll, d->poll) || d->answered_at + grace > s->batch.now)
             continue;
-        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN);
-        if (err != RV_OK)
-            return err;
-        p->ended = true;
+        for (struct held *h = d->held; h != NULL; h = h->mate_next) {
+            enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN);
+            if (err != RV_OK)
+                return err;
+            p->ended = true;
+        }
     }
     return RV_OK;
 }
@@ -231,10 +236,10 @@ static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
     struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
     if (delivery == NULL)
         return RV_OK;
-    for (struct held *h = p->instance->held; h != NULL; h = h->next) {
+    for (const struct held *h = delivery->held; h != NULL; h = h->mate_next) {
         struct work *work;
-        if (h->delivery != delivery || p->matched_count == RV_POLL_REQUESTS_MAX)
-            continue;
+        if (p->matched_count == RV_POLL_REQUESTS_MAX)
+            break;
         enum rv_err err = work_get(s, h->step.task, &work);
         if (err == RV_OK && work->task != NULL)
             err = work_step_load(s, work, h->step.number);
@@ -367,9 +372,9 @@ static bool was_given(const struct pending *p)
 {
     if (p->instance->held_count == 0 || p->poll->requests_count > 0)
         return false;
-    struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
-    for (struct held *h = delivery ? p->instance->held : NULL; h != NULL; h = h->next)
-        if (h->delivery == delivery && !h->revoked && h->boot == p->boot)
+    const struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
+    for (const struct held *h = delivery ? delivery->held : NULL; h != NULL; h = h->mate_next)
+        if (!h->revoked && h->boot == p->boot)
             return true;
     return false;
 }

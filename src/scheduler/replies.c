@@ -38,7 +38,7 @@ static void delivery_shown(struct rv_scheduler *s, struct rv_step_id id, uint64_
 {
     struct held *held = held_find(&s->agents, id);
     if (held != NULL && held->token == token)
-        held->delivery->confirmed = true;
+        delivery_confirm(held->delivery);
 }
 
 /* A failure that was tried tells by its `target` that the circuit stays open. */
@@ -121,9 +121,8 @@ static void left_note(struct rv_scheduler *s, const struct rv_call *call, struct
                       uint64_t token)
 {
     struct held *held = held_find(&s->agents, id);
-    if (held != NULL && held->token == token) {
-        held->delivery->confirmed = true;
-    }
+    if (held != NULL && held->token == token)
+        delivery_confirm(held->delivery);
     const uint64_t *left = rv_map_find(&s->batch.left, token, id.number);
     bool older = left == NULL || (uint64_t)call->mono_at < *left;
     if (call->mono_at < s->batch.heard_until)

@@ -117,6 +117,58 @@ static void a_limit_that_holds_is_looked_at_until_it_lets(void **state)
     assert_true(looked_at(w) <= 1);
 }
 
+static struct rv_call *confirming(struct world *w, const char *boot, int number)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    struct rv_str *before = RV_NEW(&call->arena, struct rv_str);
+    *before = rv_arena_printf(&call->arena, "p%d", number - 1);
+    call->u.poll = (struct rv_poll){.agent = RV_STR("kind3"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = rv_str_of(boot),
+                                    .max = 1,
+                                    .confirms = true,
+                                    .confirm = before,
+                                    .confirm_count = number > 0};
+    call->u.poll.poll = rv_arena_printf(&call->arena, "p%d", number);
+    assert_true(world_run(w, call));
+    return call;
+}
+
+static const struct agent_instance *instance_of(const struct world *w)
+{
+    const struct agents *agents = &w->scheduler->agents;
+    const struct agent_kind *kind = agents_kind_find(agents, RV_STR("kind3"));
+    return agents_instance_find(agents, kind, RV_STR("i1"));
+}
+
+static size_t unconfirmed(const struct agent_instance *instance)
+{
+    size_t count = 0;
+    for (const struct delivery *d = instance->unconfirmed; d != NULL; d = d->next)
+        count++;
+    return count;
+}
+
+/* A poll looks at what it has not confirmed, and at what another boot id has taken. */
+static void confirmed_attempts_cost_a_poll_nothing(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < KINDS; i++) {
+        (void)world_submit(w, "kind3", "{}");
+        assert_int_equal(confirming(w, "boot-1", i)->u.poll.requests_count, 1);
+        assert_int_equal(instance_of(w)->held_count, i + 1);
+        assert_int_equal(unconfirmed(instance_of(w)), 1);
+        assert_int_equal(instance_of(w)->held_before, 0);
+    }
+    /* The newest answer was lost; then the process that holds all others is gone. */
+    struct rv_call *poll = confirming(w, "boot-1", KINDS - 1);
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    (void)confirming(w, "boot-2", KINDS + 1);
+    assert_int_equal(instance_of(w)->held_before, 0);
+    assert_true(instance_of(w)->held_count <= 1);
+    assert_true(unconfirmed(instance_of(w)) <= 1);
+}
+
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
 int main(void)
@@ -124,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENARIO(steps_that_no_agent_asks_for_cost_a_batch_nothing),
         SCENARIO(polls_that_wait_cost_a_batch_nothing),
+        SCENARIO(confirmed_attempts_cost_a_poll_nothing),
         SCENARIO(a_limit_that_holds_is_looked_at_until_it_lets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
