@@ -94,15 +94,15 @@ bool said_was_tried(const struct world *w, uint64_t token)
     return rv_map_find(&w->said->tried, token, 0) != NULL;
 }
 
-void said_shut(struct world *w, uint64_t agent, int64_t until)
+void said_shut(struct world *w, uint64_t agent, uint64_t target, int64_t until)
 {
-    if (until > noted(&w->said->shut, agent, 0))
-        note(&w->said->shut, agent, 0, until);
+    if (until > noted(&w->said->shut, agent, target))
+        note(&w->said->shut, agent, target, until);
 }
 
-int64_t said_shut_until(const struct world *w, uint64_t agent)
+int64_t said_shut_until(const struct world *w, uint64_t agent, uint64_t target)
 {
-    return noted(&w->said->shut, agent, 0);
+    return noted(&w->said->shut, agent, target);
 }
 
 bool said_done(const struct world *w, struct rv_task_id task, uint32_t step)

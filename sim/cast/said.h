@@ -21,7 +21,7 @@ struct said {
     struct rv_map newest; /* (agent and instance, server): when the newest poll there was sent */
     struct rv_map left;   /* token: an answer with the attempt has left a server */
     struct rv_map tried;  /* token: its agent has begun to work on it */
-    struct rv_map shut;   /* agent: until when a circuit of it is open, as the rows say */
+    struct rv_map shut;   /* (agent, target): until when that circuit is open, as the rows say */
 };
 
 void said_new(struct world *w);
@@ -34,11 +34,13 @@ void said_taken(const struct server *s, const struct served *served);
 void said_left(struct world *w, const struct rv_poll *poll);
 
 void said_tried(struct world *w, struct rv_str token);
-/* Until when a circuit of the agent is open; what ends earlier than known changes nothing. */
-void said_shut(struct world *w, uint64_t agent, int64_t until);
+/* Until when the circuit of the agent's target is open; what ends earlier than known changes
+ * nothing. Both are hashes; the target of the circuit of the whole agent is that of "". */
+void said_shut(struct world *w, uint64_t agent, uint64_t target, int64_t until);
 
 bool said_was_tried(const struct world *w, uint64_t token);
-int64_t said_shut_until(const struct world *w, uint64_t agent);
+/* -1: it was never open. */
+int64_t said_shut_until(const struct world *w, uint64_t agent, uint64_t target);
 bool said_done(const struct world *w, struct rv_task_id task, uint32_t step);
 bool said_has_left(const struct world *w, uint64_t token);
 /* When the agent confirmed the poll for the last time, to whichever server; -1: not at all, or the

@@ -100,7 +100,7 @@ static void check_offered(struct world *w, const struct task_past *task, struct 
     bool ready = row->kind == RV_KIND_CALL && row->state == RV_STEP_PENDING &&
                  task->row.suspended_at == 0 && row->ready_at < w->bounds.seen_at &&
                  is_free(takers, step->agent) && !limiter_limits(w, step->agent);
-    bool held_back = !row->insist && check_circuit_holds(w, step->agent);
+    bool held_back = !row->insist && check_circuit_holds(w, step);
     if (lasts(w, ready && !held_back, &step->waits))
         world_violate(w, "I-23", "step %u is ready since %lld ms, and an agent waits for work",
                       row->number, (long long)(w->bounds.seen_at - row->ready_at));

@@ -38,12 +38,13 @@ void check_circuits(const struct transition *t)
         if (past != NULL)
             check_untried(t, past, step);
         uint64_t agent = history_hash(step->agent);
+        uint64_t target = history_hash(step->target);
         bool parked = step->attempt_state == RV_ATTEMPT_PARKED;
         bool failed = step->attempt_state == RV_ATTEMPT_FAILED && step->target.at != NULL;
         if (parked && step->state == RV_STEP_PENDING)
-            said_shut(t->w, agent, step->ready_at);
+            said_shut(t->w, agent, target, step->ready_at);
         else if (parked || failed) /* its row does not say for how long */
-            said_shut(t->w, agent, step->attempt_ended_at + pause_ms_max());
+            said_shut(t->w, agent, target, step->attempt_ended_at + pause_ms_max());
     }
 }
 
@@ -63,11 +64,25 @@ static bool probe_is_out(const struct world *w, uint64_t agent)
     return false;
 }
 
-bool check_circuit_holds(const struct world *w, uint64_t agent)
+/* Until when a circuit may hold the step back: its target's, or that of the whole agent; -1:
+ * neither was ever open. */
+static int64_t shut_until(const struct world *w, const struct step_past *step)
 {
-    if (w->knobs.circuit == 0)
+    int64_t whole = said_shut_until(w, step->agent, history_hash(RV_STR("")));
+    int64_t its = step->target != 0 ? said_shut_until(w, step->agent, step->target) : -1;
+    return its > whole ? its : whole;
+}
+
+bool check_circuit_known(const struct world *w, const struct step_past *step)
+{
+    return shut_until(w, step) >= 0;
+}
+
+bool check_circuit_holds(const struct world *w, const struct step_past *step)
+{
+    if (w->knobs.circuit == 0 || !check_circuit_known(w, step))
         return false;
-    return said_shut_until(w, agent) >= w->bounds.seen_at || probe_is_out(w, agent);
+    return shut_until(w, step) >= w->bounds.seen_at || probe_is_out(w, step->agent);
 }
 
 /* P-02: what nobody has tried for long calls for an operator. */

@@ -8,7 +8,6 @@
  * go is for the agents to say. */
 #include "sim/check/line.h"
 
-#include "sim/cast/said.h"
 #include "sim/check/check.h"
 #include "sim/world/fault.h"
 #include "sim/world/world.h"
@@ -100,8 +99,7 @@ void line_batch(struct world *w, bool good)
                 step->lined = b->attended.batches;
             uint64_t from = step->lined > b->started.batches ? step->lined : b->started.batches;
             w->concerned = task->row.id;
-            if (b->attended.batches - from > batches_before(w) &&
-                said_shut_until(w, step->agent) < 0)
+            if (b->attended.batches - from > batches_before(w) && !check_circuit_known(w, step))
                 check_passed_by(w, task, step);
         }
     }

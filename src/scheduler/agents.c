@@ -478,7 +478,9 @@ enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
     if (kind == NULL)
         return RV_ERR_MEMORY;
     const uint64_t *queued = rv_map_find(&kind->queued, id, step->number);
-    bool stays = queued != NULL && (!step->insist || (*queued & QUEUED_BEHIND) == 0);
+    bool behind = queued != NULL && (*queued & QUEUED_BEHIND) != 0;
+    /* Its target may be another one by now, or none: another server has tried it. */
+    bool stays = queued != NULL && (!behind || (!step->insist && circuit_waits(kind, step)));
     return stays ? RV_OK : queue(kind, id, step->number, ready_place(task, step));
 }
 

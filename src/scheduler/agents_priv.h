@@ -248,6 +248,8 @@ bool kind_is_limited(const struct agent_kind *kind);
  * attempt's end, the operator's word. */
 enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t *ret_until);
 
+/* Whether there is a circuit with which the step would wait. */
+bool circuit_waits(const struct agent_kind *kind, const struct rv_step *step);
 /* May the step be handed out, as far as circuits go? False: it waits with the circuit. True may
  * make it the probe. */
 bool circuit_lets(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,

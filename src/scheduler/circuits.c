@@ -100,6 +100,11 @@ static struct circuit *circuit_for(const struct agent_kind *kind, const struct r
     return circuit_find(kind, step->target);
 }
 
+bool circuit_waits(const struct agent_kind *kind, const struct rv_step *step)
+{
+    return circuit_for(kind, step) != NULL;
+}
+
 bool circuit_lets(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                   int64_t now)
 {
