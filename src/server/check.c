@@ -15,7 +15,7 @@
     "a server parks the task with an alert as soon as it looks at it; mend the rows by hand, or "  \
     "restore a backup"
 #define CURE_STRAY "delete these rows by hand, or restore the task from a backup"
-#define CURE_WORKFLOW "publish the same definition again"
+#define CURE_WORKFLOW "restore this row of the table workflow from a backup"
 
 struct check {
     struct rv_store *store;
