@@ -12,46 +12,14 @@ enum { HANDED_PARTS = 2 };
 
 static size_t call_commands(const struct rv_call *call)
 {
-    switch (call->kind) {
-    case RV_CALL_SUBMIT:
+    if (call->kind == RV_CALL_SUBMIT)
         return call->u.submit.count;
-    case RV_CALL_REPLIES:
+    if (call->kind == RV_CALL_REPLIES)
         return call->u.replies.count;
-    case RV_CALL_LEASES:
+    if (call->kind == RV_CALL_LEASES)
         return call->u.leases.count;
-    case RV_CALL_DELIVERED:
+    if (call->kind == RV_CALL_DELIVERED)
         return call->u.delivered.count;
-    case RV_CALL_MESSAGES:
-    case RV_CALL_RETRY:
-    case RV_CALL_PUBLISH:
-    case RV_CALL_POLL:
-    case RV_CALL_OPERATE:
-    case RV_CALL_ACK:
-    case RV_CALL_RAISE:
-    case RV_CALL_SHOW:
-    case RV_CALL_STEPS:
-    case RV_CALL_ATTEMPTS:
-    case RV_CALL_LATE:
-    case RV_CALL_HISTORY:
-    case RV_CALL_TASKS:
-    case RV_CALL_ALERTS:
-    case RV_CALL_WORKFLOWS:
-    case RV_CALL_AGENTS:
-    case RV_CALL_LIMIT:
-    case RV_CALL_KEYS:
-    case RV_CALL_METRICS:
-    case RV_CALL_KEY_ADD:
-    case RV_CALL_KEY_REVOKE:
-    case RV_CALL_EXPLAIN:
-    case RV_CALL_SELECT:
-    case RV_CALL_BULK:
-    case RV_CALL_SELECTIONS:
-    case RV_CALL_OUTCOMES:
-    case RV_CALL_BACKUP:
-    case RV_CALL_GONE:
-    case RV_CALL_UNDELIVERED:
-        break;
-    }
     return 1;
 }
 

@@ -333,34 +333,42 @@ static void kinds_of_agents_take_turns(void **state)
     assert_int_equal(modest, 1);
 }
 
+enum { TURN_CALLS = 3, TURN_ITEMS = 1000 };
+
+/* Calls with so many replies to nothing that those after them wait for their turn; the first reply
+ * of the last large one is to the request. */
+static void turns_fill(struct world *w, struct rv_call **calls, struct rv_request request,
+                       int64_t mono_at)
+{
+    for (int i = 0; i <= TURN_CALLS; i++) {
+        calls[i] = world_call(w, RV_CALL_REPLIES);
+        struct rv_call_replies *replies = &calls[i]->u.replies;
+        replies->count = i < TURN_CALLS ? TURN_ITEMS : 17;
+        replies->items = RV_NEW_ARRAY(&calls[i]->arena, struct rv_reply_item, replies->count);
+        for (size_t n = 0; n < replies->count; n++)
+            replies->items[n] = (struct rv_reply_item){.reply.output = RV_STR("{}")};
+        calls[i]->mono_at = mono_at;
+    }
+    calls[TURN_CALLS]->u.replies.items[0].step = request.step;
+    calls[TURN_CALLS]->u.replies.items[0].token = request.token;
+}
+
 /* Replies beyond the bound of a batch are decided before their attempts expire. */
 static void replies_that_wait_their_turn_are_in_time(void **state)
 {
     struct world *w = *state;
-    enum { CALLS = 3, ITEMS = 1000 };
-    struct rv_call *calls[CALLS + 1];
+    struct rv_call *calls[TURN_CALLS + 1];
     (void)world_submit(w, "order", "{}");
     struct rv_request request = world_take(w, "inventory", "i1");
-    for (int i = 0; i <= CALLS; i++) {
-        calls[i] = world_call(w, RV_CALL_REPLIES);
-        struct rv_call_replies *replies = &calls[i]->u.replies;
-        replies->count = i < CALLS ? ITEMS : 17;
-        replies->items = RV_NEW_ARRAY(&calls[i]->arena, struct rv_reply_item, replies->count);
-        for (size_t n = 0; n < replies->count; n++)
-            replies->items[n] = (struct rv_reply_item){.reply.output = RV_STR("{}")};
-    }
-    calls[CALLS]->u.replies.items[0].step = request.step;
-    calls[CALLS]->u.replies.items[0].token = request.token;
     int64_t left = request.complete_by - w->now;
-    for (int i = 0; i <= CALLS; i++)
-        calls[i]->mono_at = w->mono + left - 1;
+    turns_fill(w, calls, request, w->mono + left - 1);
     w->now += left + 1000;
     w->mono += left + 1000;
-    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, CALLS + 1, w->mono), RV_OK);
-    assert_false(world_finished(calls[CALLS]));
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, TURN_CALLS + 1, w->mono), RV_OK);
+    assert_false(world_finished(calls[TURN_CALLS]));
     world_settle(w);
-    assert_true(world_finished(calls[CALLS]));
-    assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
+    assert_true(world_finished(calls[TURN_CALLS]));
+    assert_int_equal(calls[TURN_CALLS]->u.replies.items[0].status, 200);
 }
 
 /* The same reply once more, late and in a small call, which does not wait its turn: both are
@@ -368,30 +376,23 @@ static void replies_that_wait_their_turn_are_in_time(void **state)
 static void a_late_copy_does_not_pass_the_reply_that_was_in_time(void **state)
 {
     struct world *w = *state;
-    enum { CALLS = 3, ITEMS = 1000 };
-    struct rv_call *calls[CALLS + 2];
+    struct rv_call *calls[TURN_CALLS + 2];
     struct rv_task_id task = world_submit(w, "order", "{}");
     struct rv_request request = world_take(w, "inventory", "i1");
     int64_t left = request.complete_by - w->now;
-    for (int i = 0; i <= CALLS + 1; i++) {
-        calls[i] = world_call(w, RV_CALL_REPLIES);
-        struct rv_call_replies *replies = &calls[i]->u.replies;
-        replies->count = i < CALLS ? ITEMS : i == CALLS ? 17 : 1;
-        replies->items = RV_NEW_ARRAY(&calls[i]->arena, struct rv_reply_item, replies->count);
-        for (size_t n = 0; n < replies->count; n++)
-            replies->items[n] = (struct rv_reply_item){.reply.output = RV_STR("{}")};
-        calls[i]->mono_at = w->mono + left + (i <= CALLS ? -1 : 1);
-    }
-    for (int i = CALLS; i <= CALLS + 1; i++) {
-        calls[i]->u.replies.items[0].step = request.step;
-        calls[i]->u.replies.items[0].token = request.token;
-    }
+    turns_fill(w, calls, request, w->mono + left - 1);
+    struct rv_reply_item copy = {
+        .step = request.step, .token = request.token, .reply.output = RV_STR("{}")};
+    struct rv_call *small = calls[TURN_CALLS + 1] = world_call(w, RV_CALL_REPLIES);
+    small->u.replies.items = &copy;
+    small->u.replies.count = 1;
+    small->mono_at = w->mono + left + 1;
     w->now += left + 1000;
     w->mono += left + 1000;
-    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, CALLS + 2, w->mono), RV_OK);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, TURN_CALLS + 2, w->mono), RV_OK);
     world_settle(w);
-    assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
-    assert_int_equal(calls[CALLS + 1]->u.replies.items[0].status, 200);
+    assert_int_equal(calls[TURN_CALLS]->u.replies.items[0].status, 200);
+    assert_int_equal(copy.status, 200);
     assert_int_equal(world_count_late(w, task), 0);
 }
 
@@ -400,32 +401,21 @@ static void a_late_copy_does_not_pass_the_reply_that_was_in_time(void **state)
 static void a_new_life_waits_for_the_replies_of_the_one_before(void **state)
 {
     struct world *w = *state;
-    enum { CALLS = 3, ITEMS = 1000 };
-    struct rv_call *calls[CALLS + 2];
+    struct rv_call *calls[TURN_CALLS + 2];
     struct rv_task_id first = world_submit(w, "order", "{}");
     struct rv_request request = world_take(w, "inventory", "i1");
     (void)world_submit(w, "order", "{}");
-    for (int i = 0; i <= CALLS; i++) {
-        calls[i] = world_call(w, RV_CALL_REPLIES);
-        struct rv_call_replies *replies = &calls[i]->u.replies;
-        replies->count = i < CALLS ? ITEMS : 17;
-        replies->items = RV_NEW_ARRAY(&calls[i]->arena, struct rv_reply_item, replies->count);
-        for (size_t n = 0; n < replies->count; n++)
-            replies->items[n] = (struct rv_reply_item){.reply.output = RV_STR("{}")};
-        calls[i]->mono_at = w->mono;
-    }
-    calls[CALLS]->u.replies.items[0].step = request.step;
-    calls[CALLS]->u.replies.items[0].token = request.token;
-    calls[CALLS + 1] = poll_call(w, "inventory", "p1");
-    calls[CALLS + 1]->u.poll.boot = RV_STR("another life");
-    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, CALLS + 2, w->mono), RV_OK);
-    assert_false(world_finished(calls[CALLS]));
-    assert_false(world_finished(calls[CALLS + 1]));
+    turns_fill(w, calls, request, w->mono);
+    struct rv_call *poll = calls[TURN_CALLS + 1] = poll_call(w, "inventory", "p1");
+    poll->u.poll.boot = RV_STR("another life");
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, TURN_CALLS + 2, w->mono), RV_OK);
+    assert_false(world_finished(calls[TURN_CALLS]));
+    assert_false(world_finished(poll));
     world_settle(w);
-    assert_int_equal(calls[CALLS]->u.replies.items[0].status, 200);
+    assert_int_equal(calls[TURN_CALLS]->u.replies.items[0].status, 200);
     assert_int_equal(world_step(w, first, request.step.number)->state, RV_STEP_PROCESSED);
-    assert_true(world_finished(calls[CALLS + 1]));
-    assert_int_equal(calls[CALLS + 1]->u.poll.requests_count, 1);
+    assert_true(world_finished(poll));
+    assert_int_equal(poll->u.poll.requests_count, 1);
 }
 
 static struct rv_call *replies_of(struct world *w, struct rv_task_id task, size_t count)
