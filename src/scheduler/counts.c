@@ -100,7 +100,7 @@ static void agent_count(const struct agent_kind *kind, int64_t now, struct rv_ag
 {
     const struct rv_heap_entry *first = rv_heap_first(&kind->ready);
     const uint64_t *since = first ? rv_map_find(&kind->queued, first->value, first->detail) : NULL;
-    int64_t age = since != NULL ? now - (int64_t)*since : 0;
+    int64_t age = since != NULL ? now - queued_since(*since) : 0;
     row->waiting += kind->queued.count;
     row->oldest_ms = age > row->oldest_ms ? age : row->oldest_ms;
     row->polls_parked += kind->parked_count;
