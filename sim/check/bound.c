@@ -53,8 +53,9 @@ static bool is_free(const struct takers *takers, uint64_t kind)
 }
 
 /* Whether it lasts longer than the bound: a lease of the supervisor's role, two scans, the batches
- * that all open tasks may take before it and, where every call is large, those of the calls that
- * the server has: a poll, a reply or a renewal waits its turn behind them (decision 020). */
+ * that all open tasks may take before it and, where a batch takes few bytes, one for each call that
+ * the server has and each open task: a large reply waits for its turn, and a batch hands out little
+ * more than one request (decision 020). */
 static bool lasts(struct world *w, bool is_so, struct reading *since)
 {
     const struct bounds *b = &w->bounds;
@@ -167,6 +168,6 @@ void bound_batch(struct world *w, const struct server *s, bool good)
     if (w->now - b->looked_at < LOOK_MS)
         return;
     b->looked_at = w->now;
-    b->behind = check_all_large(w) ? calls_of(s) : 0;
+    b->behind = check_few_bytes(w) ? calls_of(s) + w->history->open : 0;
     look(w, s);
 }

@@ -20,11 +20,11 @@ struct bounds {
     uint64_t led;           /* batches, when the newest process took the supervisor's role */
     int64_t seen_at;        /* the store's clock in the newest batch; 0: it did not go well */
     int64_t heard_at;       /* ... and what it showed when the oldest call that stayed arrived */
-    uint64_t behind;        /* calls that take turns before what is owed, one in a batch at least */
-    uint64_t supervisor;    /* of several servers: whose batches they were */
-    int64_t looked_at;      /* virtual time: all open steps were looked at */
-    uint64_t claims;        /* of the supervisor's role, committed */
-    uint64_t writes;        /* other commits that wrote */
+    uint64_t behind; /* calls and requests that take turns before what is owed, one in a batch */
+    uint64_t supervisor; /* of several servers: whose batches they were */
+    int64_t looked_at;   /* virtual time: all open steps were looked at */
+    uint64_t claims;     /* of the supervisor's role, committed */
+    uint64_t writes;     /* other commits that wrote */
 };
 
 /* A server has started, or has to learn anew what the store has, or what it has done was in vain:

@@ -93,8 +93,8 @@ void check_no_secret(struct world *w, struct rv_str text, const char *where);
 /* Asks for the lists in which no secret may stand. */
 void check_lists(struct world *w);
 
-/* check_load.c: every call is a large one, and takes turns with the others. */
-bool check_all_large(const struct world *w);
+/* check_load.c: a batch takes few bytes: calls of some size take turns, and so do requests. */
+bool check_few_bytes(const struct world *w);
 /* After each batch. */
 void check_load(struct world *w, const struct server *s);
 /* Of the changes that were committed together at `now`. */

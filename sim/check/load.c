@@ -11,7 +11,7 @@
 
 /* A call that is carried is tried so often, or waits for the walk after a start, or its turn after
  * the large ones before it, of which each batch takes one at least. */
-enum { CARRIED_MAX = 12, PARKED_FEW = 100, BATCH_BYTES_FEW = 4096 };
+enum { CARRIED_MAX = 12, PARKED_FEW = 100, BATCH_BYTES_FEW = 4096, SMALL_BYTES = 1024 };
 
 /* Bytes of which a batch takes as many as it may, and then nothing more. */
 struct taken {
@@ -25,23 +25,24 @@ static void take(struct taken *taken, size_t bytes)
     taken->largest = bytes > taken->largest ? bytes : taken->largest;
 }
 
-bool check_all_large(const struct world *w)
+bool check_few_bytes(const struct world *w)
 {
     return w->knobs.batch_bytes <= BATCH_BYTES_FEW;
 }
 
 /* I-34: of large calls a commit takes tasks with so many bytes of input as its setting says, and
  * hands out requests with twice as many; one more than fits still goes. The worlds with a low
- * setting are looked at, in which every call is large. */
+ * setting are checked, in which every call with a payload of some size is large. */
 void check_batch_bytes(struct world *w, const struct rv_batch *batch, int64_t now)
 {
     size_t most = w->knobs.batch_bytes;
     struct taken tasks = {0}, requests = {0};
-    if (w->scenario != NULL || !check_all_large(w))
+    if (w->scenario != NULL || !check_few_bytes(w))
         return;
     for (size_t i = 0; i < batch->changes_count; i++) {
         const struct rv_change *change = &batch->changes[i];
-        if (change->outcome == RV_OK && change->revision_before == 0)
+        if (change->outcome == RV_OK && change->revision_before == 0 &&
+            change->task->input.len > SMALL_BYTES)
             take(&tasks, change->task->input.len);
         for (size_t n = 0; change->outcome == RV_OK && n < change->steps_count; n++) {
             const struct rv_step *step = change->steps[n];
@@ -62,7 +63,7 @@ void check_load(struct world *w, const struct server *s)
     if (w->scenario != NULL || k->parked_max > PARKED_FEW)
         return;
     uint64_t batches = CARRIED_MAX + (uint64_t)w->history->open / k->scan_rows;
-    bool turns = check_all_large(w);
+    bool turns = check_few_bytes(w);
     uint32_t kept = 0;
     for (const struct served *served = s->out; served != NULL; served = served->next)
         kept += served->taken &&

@@ -4,9 +4,9 @@
 
 #include "base/limits.h"
 
-/* Calls with more commands, or more than this part of a batch's bytes, are large; of these a batch
- * decides no more after so long. */
-enum { SMALL_COMMANDS_MAX = 16, SMALL_BYTES_PART = 64, LARGE_MS_MAX = 20 };
+/* Calls with more commands, or more than this part of a batch's bytes, are large, but none of so
+ * few bytes; of these a batch decides no more after so long. */
+enum { SMALL_COMMANDS_MAX = 16, SMALL_BYTES_PART = 64, SMALL_BYTES = 1024, LARGE_MS_MAX = 20 };
 /* The inputs of the requests that it hands out are bounded by so many times those bytes. */
 enum { HANDED_PARTS = 2 };
 
@@ -53,13 +53,13 @@ void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes)
 size_t batch_bound(struct rv_scheduler *s)
 {
     size_t bytes_max = s->options.batch_bytes_max;
+    size_t part = bytes_max / SMALL_BYTES_PART, small = part > SMALL_BYTES ? part : SMALL_BYTES;
     size_t commands = 0, bytes = 0, calls = 0;
     struct pending *next;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
         next = p->next;
         size_t its = call_commands(p->call);
-        p->large = its > SMALL_COMMANDS_MAX ||
-                   p->call->arena.bytes_taken > bytes_max / SMALL_BYTES_PART;
+        p->large = its > SMALL_COMMANDS_MAX || p->call->arena.bytes_taken > small;
         if (p->large && (commands >= RV_BATCH_COMMANDS_MAX || bytes >= bytes_max)) {
             pending_unlink(&s->batch.calls, p);
             pending_append(&s->batch.behind, p);
