@@ -352,7 +352,7 @@ static void every_filter_goes_by_an_index(void **state)
         {RV_SQL_WALK_AGENT, "SEARCH step USING INDEX step_agent (agent=? AND task<?)\n"
                             "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
         {RV_SQL_SWEEP_ERROR_TYPES,
-         "SEARCH error_type USING COVERING INDEX error_type_task (task=?)\n"},
+         "SEARCH error_type USING COVERING INDEX error_type_task (task>? AND task<?)\n"},
         {RV_SQL_TASK_AGENT,
          "SEARCH step USING INDEX sqlite_autoindex_step_1 (task=? AND number=?)\n"},
         {RV_SQL_TASK_LOOK, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
