@@ -357,7 +357,7 @@ static void every_filter_goes_by_an_index(void **state)
          "SEARCH step USING INDEX sqlite_autoindex_step_1 (task=? AND number=?)\n"},
         {RV_SQL_TASK_LOOK, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
         {RV_SQL_KEY_LOAD, "SEARCH submission_key USING PRIMARY KEY (key=?)\n"},
-        {RV_SQL_SWEEP_TAGS, "SEARCH tag USING COVERING INDEX tag_task (task=?)\n"},
+        {RV_SQL_SWEEP_TAGS, "SEARCH tag USING COVERING INDEX tag_task (task>? AND task<?)\n"},
     };
     struct subject *s = *state;
     struct rv_buf plan;
