@@ -134,10 +134,9 @@ bool said_knows(const struct world *w)
     return w->committing != NULL;
 }
 
-const struct rv_reply_item *said_reply(const struct world *w, const struct rv_step_id *step,
-                                       uint64_t token, int64_t *ret_age_ms)
+const struct rv_reply_item *said_in_hand(const struct server *s, const struct rv_step_id *step,
+                                         uint64_t token, int64_t *ret_age_ms)
 {
-    const struct server *s = w->committing;
     const struct rv_reply_item *found = NULL;
     for (const struct served *served = s ? s->out : NULL; served != NULL; served = served->next) {
         const struct rv_call *call = &served->call;
@@ -154,6 +153,12 @@ const struct rv_reply_item *said_reply(const struct world *w, const struct rv_st
         }
     }
     return found;
+}
+
+const struct rv_reply_item *said_reply(const struct world *w, const struct rv_step_id *step,
+                                       uint64_t token, int64_t *ret_age_ms)
+{
+    return said_in_hand(w->committing, step, token, ret_age_ms);
 }
 
 bool said_renewal(const struct world *w, const struct rv_step_id *step, uint64_t token,

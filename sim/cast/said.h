@@ -54,6 +54,9 @@ bool said_knows(const struct world *w);
  * reply (NULL: none), and whether a lease is to be renewed. */
 const struct rv_reply_item *said_reply(const struct world *w, const struct rv_step_id *step,
                                        uint64_t token, int64_t *ret_age_ms);
+/* The first such reply that the server has in hand, be it in a batch or beside the batches. */
+const struct rv_reply_item *said_in_hand(const struct server *s, const struct rv_step_id *step,
+                                         uint64_t token, int64_t *ret_age_ms);
 bool said_renewal(const struct world *w, const struct rv_step_id *step, uint64_t token,
                   int64_t *ret_age_ms);
 /* Whether a reply or a renewal has arrived at the server that commits, and is not in hand yet. */

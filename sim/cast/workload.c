@@ -41,6 +41,19 @@ void workload_step_end(struct world *w, struct rv_buf *out, size_t from,
     rv_buf_lit(out, "\"set\":{\"without\":true}");
 }
 
+bool workload_is_heavy(const struct world *w, struct rv_str name)
+{
+    for (uint32_t i = 0; i < w->workload->count; i++) {
+        const struct workload_workflow *workflow = &w->workload->workflows[i];
+        for (uint32_t n = 0; rv_str_eq(workflow->name, name) && n < workflow->versions_count; n++) {
+            struct rv_str source = workflow->versions[n].source;
+            if (memmem(source.at, source.len, SIM_HEAVY, sizeof SIM_HEAVY - 1) != NULL)
+                return true;
+        }
+    }
+    return false;
+}
+
 static struct rv_str source_draw(struct world *w, struct workload_workflow *workflow,
                                  struct rv_str version)
 {

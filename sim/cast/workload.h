@@ -17,9 +17,9 @@ struct workload_version {
     struct rv_str source;
     const struct rv_definition *definition;
     struct rv_json document; /* the source's */
-    uint64_t hash;      /* of the hash under which the store has it; 0: not seen yet */
-    uint32_t published; /* which publication of all it was; 0: nobody has seen it */
-    int64_t acked_at;   /* virtual time; 0: the author was not told yet that it is published */
+    uint64_t hash;           /* of the hash under which the store has it; 0: not seen yet */
+    uint32_t published;      /* which publication of all it was; 0: nobody has seen it */
+    int64_t acked_at;        /* virtual time; 0: the author was not told yet that it is published */
 };
 
 struct workload_workflow {
@@ -60,6 +60,10 @@ void workload_check_newest(struct world *w, const struct rv_workflow_row *row, i
 #define SIM_CANARY "5ecret-of-the-order"
 /* One submission's body without its key and closing brace. */
 void workload_submission(struct world *w, struct rv_buf *body, uint32_t number);
+/* Whether some version of it has expressions that take long. */
+bool workload_is_heavy(const struct world *w, struct rv_str name);
+/* What these begin with. */
+#define SIM_HEAVY "[range("
 /* The name of an agent kind. */
 const char *workload_agent(uint32_t kind);
 

@@ -24,6 +24,19 @@ static uint32_t roll(struct draft *d, uint32_t bound)
     return (uint32_t)world_roll(d->w, STREAM_WORKLOAD, bound);
 }
 
+/* Where expressions take long: what comes before the value, whose turns are so many. It changes
+ * nothing of the value. */
+static void write_heavy(struct draft *d)
+{
+    enum { HEAVY_PER_1000 = 300, NUMBERS_MAX = 20000, TURNS_MAX = 4 };
+    uint32_t turns = TURNS_MAX * d->w->knobs.turn_fuel;
+    uint32_t most = turns < NUMBERS_MAX ? turns : NUMBERS_MAX;
+    if (d->w->knobs.heavy == 0 || !world_chance(d->w, STREAM_HEAVY, HEAVY_PER_1000))
+        return;
+    rv_buf_printf(d->out, SIM_HEAVY "%u)] as $heavy | ",
+                  1 + (uint32_t)world_roll(d->w, STREAM_HEAVY, most));
+}
+
 static void write_ms(struct draft *d, const char *name, uint32_t ms)
 {
     rv_buf_printf(d->out, "\"%s\":\"PT%u.%03uS\"", name, ms / 1000, ms % 1000);
@@ -94,10 +107,9 @@ static void write_timeout(struct draft *d)
 static void write_plain_call(struct draft *d)
 {
     d->calls++;
-    rv_buf_printf(d->out,
-                  "\"call\":\"%s\",\"with\":{\"roll\":\"${ $workflow.input.roll }\"},"
-                  "\"metadata\":{\"reeve\":{",
-                  any_agent(d));
+    rv_buf_printf(d->out, "\"call\":\"%s\",\"with\":{\"roll\":\"${ ", any_agent(d));
+    write_heavy(d);
+    rv_buf_lit(d->out, "$workflow.input.roll }\"},\"metadata\":{\"reeve\":{");
     write_policy(d, false);
     write_compensate(d);
     rv_buf_lit(d->out, "}}");
@@ -153,8 +165,9 @@ static void write_try(struct draft *d)
 static void write_switch(struct draft *d, uint32_t later)
 {
     static const char *const ways[] = {"continue", "exit", "end"};
-    rv_buf_printf(d->out, "\"switch\":[{\"a\":{\"when\":\"$workflow.input.roll < %u\",\"then\":",
-                  roll(d, 10));
+    rv_buf_lit(d->out, "\"switch\":[{\"a\":{\"when\":\"");
+    write_heavy(d);
+    rv_buf_printf(d->out, "$workflow.input.roll < %u\",\"then\":", roll(d, 10));
     if (later != 0)
         rv_buf_printf(d->out, "\"s%u\"}}", later);
     else
@@ -169,7 +182,9 @@ static void write_task(struct draft *d, uint32_t later)
     if (kind < 55) {
         write_call(d);
     } else if (kind < 63) {
-        rv_buf_lit(d->out, "\"set\":{\"seen\":\"${ $workflow.input.roll }\"}");
+        rv_buf_lit(d->out, "\"set\":{\"seen\":\"${ ");
+        write_heavy(d);
+        rv_buf_lit(d->out, "$workflow.input.roll }\"}");
     } else if (kind < 71) {
         rv_buf_printf(d->out, "\"wait\":{\"milliseconds\":%u}", 1 + roll(d, 1500));
     } else if (kind < 79) {

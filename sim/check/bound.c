@@ -15,6 +15,9 @@
 #include "sim/world/world.h"
 
 enum { LOOK_MS = 200, SLACK_MS = 1000, BATCHES_SLACK = 4, TAKERS_MAX = 16 };
+/* Where turns are smaller than a seed draws them, or expressions take long in small turns, the
+ * decisions of all open tasks take more batches. */
+enum { TURN_SMALL = 500, DECISION_FUEL = 10000, HEAVY_TURNS = 60 };
 
 /* Kinds of agents of which a poll waits at the server: somebody is free. */
 struct takers {
@@ -73,6 +76,10 @@ static bool lasts(struct world *w, bool is_so, struct reading *since)
         from.batches = b->led;
     uint64_t open = (uint64_t)w->history->open;
     uint64_t batches = BATCHES_SLACK + open / k->scan_rows + 2 * open / k->findings_max + b->behind;
+    if (k->turn_fuel < TURN_SMALL)
+        batches += open * (DECISION_FUEL / k->turn_fuel);
+    if (k->heavy && k->turn_fuel < DECISION_FUEL)
+        batches += open * HEAVY_TURNS;
     int64_t ms = (int64_t)k->role_ms + 2 * (int64_t)k->scan_ms + SLACK_MS;
     return b->attended.batches - from.batches > batches && b->attended.ms - from.ms > ms;
 }
@@ -93,7 +100,7 @@ static void check_overdue(struct world *w, struct step_past *step)
 
 /* I-23: a step that is ready is handed out while an agent of its kind is free and asks, within the
  * same bound, unless its task is suspended, or a limit or an open circuit may hold it back; but
- * no circuit where an operator insists. (How much a poison task delays others is not measured.) */
+ * no circuit where an operator insists. (What long decisions of others may delay is I-37.) */
 static void check_offered(struct world *w, const struct task_past *task, struct step_past *step,
                           const struct takers *takers)
 {

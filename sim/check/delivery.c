@@ -24,12 +24,16 @@ static bool gets_new(const struct server *s, const struct rv_poll *poll)
     return false;
 }
 
-/* what an agent got before it was started again is over before it gets anything new. */
-static void check_boot(const struct server *s, const struct step_past *step,
+/* A-01: what an agent got before it was started again is over before it gets anything new, or its
+ * reply is being decided (decision 024): that takes as long as its expressions. */
+static void check_boot(const struct server *s, struct rv_task_id task, const struct step_past *step,
                        const struct rv_poll *poll)
 {
     struct world *w = s->world;
-    if (step->boot != history_hash(poll->boot) && gets_new(s, poll))
+    struct rv_step_id id = {task, step->row.number};
+    int64_t age_ms;
+    if (step->boot != history_hash(poll->boot) && gets_new(s, poll) &&
+        said_in_hand(s, &id, step->row.token, &age_ms) == NULL)
         world_violate(w, "A-01",
                       "%.*s, started again, gets work while attempt %u of step %u, of "
                       "its life before, is open",
@@ -81,7 +85,7 @@ void check_answered(const struct server *s, const struct rv_poll *poll, bool sup
                 !rv_attempt_state_live(step->row.attempt_state))
                 continue;
             w->concerned = task->row.id;
-            check_boot(s, step, poll);
+            check_boot(s, task->row.id, step, poll);
             if (!superseded)
                 check_repeat(w, step, poll);
         }

@@ -79,7 +79,8 @@ static void check_wait(const struct fall *fall)
         wait_ms = policy->cooldown_ms;
     if (fall->step->round > fall->past->row.round)
         wait_ms = policy->cooldown_ms;
-    if (fall->step->ready_at < fall->t->now + wait_ms)
+    /* From the decision on, which may be older than its commit. */
+    if (fall->step->ready_at < fall->step->attempt_ended_at + wait_ms)
         world_violate(fall->t->w, "I-09", "step %u waits %lld ms after failure %u/%u, not %lld",
                       fall->step->number, (long long)(fall->step->ready_at - fall->t->now),
                       fall->step->failure_count, fall->step->round, (long long)wait_ms);

@@ -1,6 +1,7 @@
 /* I-31: what a server keeps of its callers is bounded, whatever is offered: it parks so many calls
- * as its setting says, refuses the others (503), and carries none from batch to batch for long. So
- * its memory is bounded too, since each call has an arena with a cap.
+ * as its setting says, lets as many wait for decisions that take long, refuses the others (503),
+ * and carries none from batch to batch for long. So its memory is bounded too, since each call has
+ * an arena with a cap.
  *
  * The worlds with few places to park are looked at. Arenas over their cap and the size of answers
  * are the torture's and test_bounds'; the mailbox is the server's room. */
@@ -57,6 +58,18 @@ void check_batch_bytes(struct world *w, const struct rv_batch *batch, int64_t no
                       tasks.bytes, requests.bytes, most, 2 * most);
 }
 
+/* Some of its decisions are not made. */
+static bool is_undecided(const struct rv_call *call)
+{
+    for (size_t i = 0; call->kind == RV_CALL_REPLIES && i < call->u.replies.count; i++)
+        if (call->u.replies.items[i].status == 0)
+            return true;
+    for (size_t i = 0; call->kind == RV_CALL_SUBMIT && i < call->u.submit.count; i++)
+        if (call->u.submit.items[i].err == RV_OK && call->u.submit.items[i].task.value == 0)
+            return true;
+    return call->kind == RV_CALL_OPERATE;
+}
+
 void check_load(struct world *w, const struct server *s)
 {
     const struct knobs *k = &w->knobs;
@@ -64,11 +77,14 @@ void check_load(struct world *w, const struct server *s)
         return;
     uint64_t batches = CARRIED_MAX + (uint64_t)w->history->open / k->scan_rows;
     bool turns = check_few_bytes(w);
-    uint32_t kept = 0;
+    uint32_t parked = 0, waiting = 0;
     for (const struct served *served = s->out; served != NULL; served = served->next)
-        kept += served->taken &&
-                s->went_well - served->taken_in > batches + (turns ? served->behind : 0);
-    if (kept > k->parked_max)
-        world_violate(w, "I-31", "%s keeps %u calls, and has room for %u", s->name, kept,
-                      k->parked_max);
+        if (served->taken &&
+            s->went_well - served->taken_in > batches + (turns ? served->behind : 0))
+            ++*(is_undecided(&served->call) ? &waiting : &parked);
+    if (parked > k->parked_max || waiting > k->parked_max)
+        world_violate(w, "I-31",
+                      "%s keeps %u calls, and %u whose decisions take long; it has room "
+                      "for %u of each",
+                      s->name, parked, waiting, k->parked_max);
 }

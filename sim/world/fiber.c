@@ -1,104 +1,17 @@
-/* A stack is made ready once, with makecontext; from then on one goes over with _longjmp, which
- * asks nothing of the system. A fiber that has returned waits in fiber_body for its next call, and
- * one that is freed for the next world: its stack stays warm. */
-
-/* The C library would take a jump to another stack for a mistake. */
-#undef _FORTIFY_SOURCE
-
+/* One that is freed waits for the next world: its stack stays warm. */
 #include "sim/world/fiber.h"
 
 #include "base/assert.h"
+#include "base/os/fiber.h"
 
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <ucontext.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#else
-/* Nobody needs to know which stack it is. */
-static void __sanitizer_start_switch_fiber(void **fake_stack, const void *bottom, size_t bytes)
-{
-    (void)fake_stack;
-    (void)bottom;
-    (void)bytes;
-}
-static void __sanitizer_finish_switch_fiber(void *fake_stack, const void **bottom, size_t *bytes)
-{
-    (void)fake_stack;
-    (void)bottom;
-    (void)bytes;
-}
-#endif
-
-enum { STACK_BYTES = 4 * 1024 * 1024 };
 
 struct fiber {
-    jmp_buf here;
-    jmp_buf caller;
-    void *stack; /* owned */
-    void (*call)(void *self);
-    void *self;
-    bool running;
-    bool paused;
-    void *fake_stack; /* the sanitizer's */
-    const void *caller_stack;
-    size_t caller_bytes;
-    struct fiber *next; /* among those that are free */
+    struct rv_fiber *fiber; /* owned */
+    struct fiber *next;     /* among those that are free */
 };
 
 static struct fiber *free_ones; /* owned */
-
-/* Back to the caller, until somebody enters again. */
-static void leave(struct fiber *fiber)
-{
-    __sanitizer_start_switch_fiber(&fiber->fake_stack, fiber->caller_stack, fiber->caller_bytes);
-    if (_setjmp(fiber->here) == 0)
-        _longjmp(fiber->caller, 1);
-    __sanitizer_finish_switch_fiber(fiber->fake_stack, &fiber->caller_stack, &fiber->caller_bytes);
-}
-
-static void fiber_body(unsigned high, unsigned low)
-{
-    struct fiber *fiber = (struct fiber *)((uintptr_t)high << 32 | (uintptr_t)low);
-    __sanitizer_finish_switch_fiber(NULL, &fiber->caller_stack, &fiber->caller_bytes);
-    for (;;) {
-        leave(fiber);
-        fiber->call(fiber->self);
-        fiber->running = false;
-    }
-}
-
-/* Comes back when the fiber leaves. */
-static void enter(struct fiber *fiber)
-{
-    void *fake_stack;
-    __sanitizer_start_switch_fiber(&fake_stack, fiber->stack, STACK_BYTES);
-    if (_setjmp(fiber->caller) == 0)
-        _longjmp(fiber->here, 1);
-    __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
-}
-
-/* The first time, up to where fiber_body waits. */
-static void make_ready(struct fiber *fiber)
-{
-    ucontext_t first;
-    int failed = getcontext(&first);
-    rv_assert(failed == 0);
-    first.uc_stack.ss_sp = fiber->stack;
-    first.uc_stack.ss_size = STACK_BYTES;
-    first.uc_link = NULL;
-    uintptr_t bits = (uintptr_t)fiber;
-    makecontext(&first, (void (*)(void))fiber_body, 2, (unsigned)(bits >> 32), (unsigned)bits);
-    void *fake_stack;
-    __sanitizer_start_switch_fiber(&fake_stack, fiber->stack, STACK_BYTES);
-    if (_setjmp(fiber->caller) == 0)
-        setcontext(&first);
-    __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
-}
 
 struct fiber *fiber_new(void)
 {
@@ -109,10 +22,8 @@ struct fiber *fiber_new(void)
     }
     fiber = calloc(1, sizeof *fiber);
     rv_assert(fiber != NULL);
-    fiber->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    rv_assert(fiber->stack != MAP_FAILED);
-    make_ready(fiber);
+    fiber->fiber = rv_fibers.open();
+    rv_assert(fiber->fiber != NULL);
     return fiber;
 }
 
@@ -120,43 +31,32 @@ void fiber_free(struct fiber *fiber)
 {
     if (fiber == NULL)
         return;
-    rv_assert(!fiber->running);
+    rv_assert(!rv_fiber_inside(fiber->fiber) && !rv_fiber_paused(fiber->fiber));
     fiber->next = free_ones;
     free_ones = fiber;
 }
 
 bool fiber_run(struct fiber *fiber, void (*call)(void *self), void *self)
 {
-    rv_assert(!fiber->running);
-    fiber->call = call;
-    fiber->self = self;
-    fiber->running = true;
-    fiber->paused = false;
-    enter(fiber);
-    return !fiber->running;
+    return rv_fibers.run(fiber->fiber, call, self);
 }
 
 bool fiber_go_on(struct fiber *fiber)
 {
-    rv_assert(fiber->running && fiber->paused);
-    fiber->paused = false;
-    enter(fiber);
-    return !fiber->running;
+    return rv_fibers.go_on(fiber->fiber);
 }
 
 void fiber_pause(struct fiber *fiber)
 {
-    rv_assert(fiber->running && !fiber->paused);
-    fiber->paused = true;
-    leave(fiber);
+    rv_fibers.pause(fiber->fiber);
 }
 
 bool fiber_inside(const struct fiber *fiber)
 {
-    return fiber != NULL && fiber->running && !fiber->paused;
+    return fiber != NULL && rv_fiber_inside(fiber->fiber);
 }
 
 bool fiber_paused(const struct fiber *fiber)
 {
-    return fiber->running && fiber->paused;
+    return rv_fiber_paused(fiber->fiber);
 }

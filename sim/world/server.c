@@ -5,6 +5,7 @@
 
 #include "api/parse.h"
 #include "base/assert.h"
+#include "base/os/fiber.h"
 #include "sim/check/check.h"
 #include "sim/scenario/crossing.h"
 #include "sim/store/database.h"
@@ -317,6 +318,7 @@ static void batch_run(void *self)
     s->went_well += err == RV_OK;
     bound_batch(w, s, err == RV_OK);
     check_load(w, s);
+    check_fair(w, s);
     if (s->stopping) {
         server_end(s, "has stopped", true);
         return;
@@ -473,8 +475,11 @@ void server_start(struct server *s)
         .scan_rows_max = w->knobs.scan_rows,
         .mono = {.now = mono_now, .now_us = w->knobs.look_us != 0 ? mono_now_us : NULL, .self = w},
         .log = {log_write, s},
+        .fibers = &rv_fibers,
+        .turn_fuel = w->knobs.turn_fuel,
         .outlet = hook_outlet(s),
     };
+    s->fuel_beside = 0;
     enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
     if (w->crossings == NULL) /* else the start itself may be crashed at */
         storage_check_start(w, err);

@@ -61,8 +61,9 @@ struct server {
     int64_t begun_at;    /* ... and when it read the store's clock */
     bool looks_first;    /* it has not read it since its start, when the store was last alive at: */
     int64_t found_alive_at;
-    int64_t store_now;   /* ... and what that showed */
-    int64_t holds_until; /* it deletes nothing before (decision 019) */
+    int64_t store_now;    /* ... and what that showed */
+    int64_t holds_until;  /* it deletes nothing before (decision 019) */
+    uint64_t fuel_beside; /* granted to long decisions by its process, until the last batch */
 };
 
 /* What the call asks for as a poll; NULL: nothing. */

@@ -111,6 +111,24 @@ static void batches_put(struct rv_buf *buf, const struct rv_counts *counts)
     histogram(buf, "reeve_commit_seconds", "The commit of a batch.", &counts->commit);
 }
 
+static void decisions_put(struct rv_buf *buf, const struct rv_counts *counts)
+{
+    const char *name = "reeve_long_decisions_seconds_total";
+    plain(buf, "reeve_long_decisions_total", "counter",
+          "Decisions whose expressions took longer than their turn in a batch.",
+          counts->long_decisions);
+    plain(buf, "reeve_long_decisions_open", "gauge", "Those that are not made yet.",
+          counts->long_decisions_open);
+    head(buf, name, "counter", "The time that they had beside the batches.");
+    rv_buf_printf(buf, "%s ", name);
+    seconds_add(buf, counts->long_decisions_us);
+    rv_buf_add_char(buf, '\n');
+    name = "reeve_expression_fuel_total";
+    head(buf, name, "counter", "Work of expressions, in units of about 10 ns.");
+    labelled(buf, name, "where", "batch", counts->fuel_in_batches);
+    labelled(buf, name, "where", "beside", counts->fuel_beside);
+}
+
 /* Quotes, backslashes and line ends of a label's value are escaped. */
 static void name_add(struct rv_buf *buf, struct rv_str name)
 {
@@ -216,6 +234,7 @@ void rv_render_metrics(struct rv_answer *answer, const struct rv_call *call)
     tasks_put(buf, metrics->counts);
     attempts_put(buf, metrics->counts);
     batches_put(buf, metrics->counts);
+    decisions_put(buf, metrics->counts);
     agents_put(buf, metrics);
     if (answer->counts != NULL)
         api_put(buf, answer->counts);

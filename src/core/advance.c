@@ -9,6 +9,8 @@ enum rv_verdict advance_error(enum rv_err err)
 {
     if (err == RV_OK)
         return RV_DECIDED;
+    if (err == RV_ERR_BUSY)
+        return RV_GIVEN_UP;
     return err == RV_ERR_MEMORY ? RV_NO_ROOM : RV_UNREADABLE;
 }
 
@@ -32,6 +34,7 @@ enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32
         .context = task->context,
         .fuel = RV_FUEL_PER_COMMAND,
         .inline_steps = RV_INLINE_STEPS_PER_COMMAND,
+        .pace = d->command->pace,
     };
     if (direction == RV_UNDO) {
         const struct rv_step *forward;

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/limits.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "core/rows.h"
 #include "workflow/definition.h"
@@ -50,11 +51,12 @@ enum rv_finding {
 
 struct rv_command {
     enum rv_command_kind kind;
-    uint64_t seed;      /* for jitter and tokens */
-    int64_t now;        /* the store's clock in this batch */
-    int64_t arrived_at; /* on the store's clock, at most now */
-    uint32_t step;      /* number of the step meant; 0: the task as a whole */
-    uint64_t token;     /* REPLY, RENEW, END: of the attempt meant */
+    uint64_t seed;        /* for jitter and tokens */
+    int64_t now;          /* the store's clock in this batch */
+    int64_t arrived_at;   /* on the store's clock, at most now */
+    uint32_t step;        /* number of the step meant; 0: the task as a whole */
+    uint64_t token;       /* REPLY, RENEW, END: of the attempt meant */
+    struct rv_pace *pace; /* who may interrupt the decision; NULL: nobody */
     union {
         struct {
             struct rv_task_id task;
@@ -165,6 +167,7 @@ enum rv_verdict {
     RV_NEED_STEP,    /* load the step `plan->wanted`, and more, into the view and ask again */
     RV_NEED_ATTEMPT, /* load the ended attempt of command->step with its token and ask again */
     RV_NEED_LATE,    /* load what the ledger has of its attempt `plan->wanted` and ask again */
+    RV_GIVEN_UP,     /* by command->pace: there is no decision */
     RV_NO_ROOM,      /* the arena says no: nothing may be written, try again */
     RV_UNREADABLE    /* rows and definition do not fit together, or the task has outgrown what one
                        * decision may take: park it */

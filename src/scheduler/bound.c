@@ -61,6 +61,7 @@ size_t batch_bound(struct rv_scheduler *s)
         size_t its = call_commands(p->call);
         p->large = its > SMALL_COMMANDS_MAX || p->call->arena.bytes_taken > small;
         if (p->large && (commands >= RV_BATCH_COMMANDS_MAX || bytes >= bytes_max)) {
+            p->bounded = true;
             pending_unlink(&s->batch.calls, p);
             pending_append(&s->batch.behind, p);
             continue;

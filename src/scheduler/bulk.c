@@ -325,7 +325,13 @@ static enum rv_err outcome_put(struct rv_scheduler *s, const struct bulk *bulk, 
     return RV_OK;
 }
 
-static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bulk,
+/* One task of one bulk command. */
+static struct asker asker_of(const struct bulk *bulk, size_t place)
+{
+    return (struct asker){.a = (uint64_t)bulk->row.id.value, .b = place};
+}
+
+static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bulk, size_t place,
                                   struct work *work, struct rv_plan **ret_plan)
 {
     struct rv_call_operate operate = {.verb = bulk->row.verb,
@@ -335,10 +341,12 @@ static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bul
                                       .selection = bulk->row.id,
                                       .abandon = bulk->row.abandon,
                                       .late_seen = bulk->row.late_seen};
-    return operate_work(s, &operate, rv_prng_next(&s->prng), work, ret_plan);
+    struct asker asker = asker_of(bulk, place);
+    return operate_work(s, &operate, rv_prng_next(&s->prng), work, &asker, ret_plan);
 }
 
-/* *ret_given false: another bulk command comes first to the task in this batch. */
+/* *ret_given false: another bulk command comes first to the task in this batch, or it becomes an
+ * evaluation. */
 static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t place,
                                bool *ret_given)
 {
@@ -358,8 +366,9 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t
         message = RV_STR("the state store refused the task's change: see its alert");
     } else {
         struct rv_plan *plan;
-        err = command_decide(s, bulk, work, &plan);
-        if (err != RV_OK)
+        err = command_decide(s, bulk, place, work, &plan);
+        *ret_given = !work->waits;
+        if (err != RV_OK || work->waits)
             return err;
         if (plan->err != RV_OK)
             item.outcome = RV_BULK_REFUSED;
@@ -415,14 +424,20 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
         bool given;
         if (bulk->marks[i] == MARK_OVER)
             continue;
-        if (s->bulks.items_count == COMMANDS_MAX || s->batch.heavy >= HEAVY_MAX) {
+        if (s->bulks.items_count == COMMANDS_MAX) {
             s->more_due = true;
             break;
         }
+        struct asker asker = asker_of(bulk, i);
+        const struct evaluation *evaluation = evaluation_find(s, &asker);
+        if (evaluation != NULL && !evaluation_over(evaluation))
+            continue;
+        if (evaluations_full(s))
+            break;
         if (!rv_bucket_take(&bulk->bucket, s->batch.now))
             break;
         err = item_decide(s, bulk, i, &given);
-        if (err == RV_OK && !given)
+        if (err == RV_OK && !given && evaluation_find(s, &asker) == NULL)
             s->more_due = true;
     }
     return err;

@@ -79,6 +79,11 @@ void counts_replies(struct rv_scheduler *s, const struct rv_call_replies *replie
     }
 }
 
+const struct rv_counts *rv_scheduler_counts(const struct rv_scheduler *s)
+{
+    return &s->counts;
+}
+
 int64_t counts_clock(const struct rv_scheduler *s)
 {
     return s->options.mono.now_us ? s->options.mono.now_us(s->options.mono.self) : 0;

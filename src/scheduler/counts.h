@@ -25,6 +25,11 @@ struct rv_counts {
     uint64_t batches_refused;          /* by the store, for now */
     uint64_t calls;                    /* in all batches */
     int64_t open_tasks;                /* as far as this instance has heard */
+    uint64_t long_decisions;           /* that went on beside the batches */
+    uint64_t long_decisions_us;        /* the time that they had there */
+    uint64_t long_decisions_open;      /* now */
+    uint64_t fuel_in_batches;          /* of expressions, in units of about 10 ns */
+    uint64_t fuel_beside;              /* the same, of long decisions */
     struct rv_histogram hand_out_wait; /* from when a step was ready to its attempt */
     struct rv_histogram attempt;
     struct rv_histogram batch;

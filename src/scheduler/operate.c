@@ -41,18 +41,20 @@ static struct rv_command command_of(const struct rv_call_operate *operate, uint6
 }
 
 enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *operate,
-                         uint64_t seed, struct work *work, struct rv_plan **ret_plan)
+                         uint64_t seed, struct work *work, const struct asker *asker,
+                         struct rv_plan **ret_plan)
 {
     struct rv_command command = command_of(operate, seed);
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     *ret_plan = plan;
     if (plan == NULL)
         return RV_ERR_MEMORY;
+    work->waits = false;
     enum rv_err err = late_unseen(s, operate, work, &plan->message);
     if (err != RV_OK)
         return err;
     plan->err = RV_ERR_REFUSED;
-    return plan->message.at == NULL ? work_decide(s, work, &command, plan) : RV_OK;
+    return plan->message.at == NULL ? work_decide(s, work, &command, asker, plan) : RV_OK;
 }
 
 enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
@@ -60,6 +62,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     struct rv_call *call = p->call;
     struct rv_call_operate *operate = &call->u.operate;
     struct work *work;
+    p->waits = false;
     enum rv_err err = operate->agent.at != NULL ? probe_choose(s, call) : RV_OK;
     if (err != RV_OK || call->err != RV_OK || (operate->agent.at != NULL && operate->step == 0))
         return err;
@@ -77,8 +80,10 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     }
     p->works[0] = work;
     struct rv_plan *plan;
-    err = operate_work(s, operate, call->seed, work, &plan);
-    if (err != RV_OK)
+    struct asker asker = {p, call->serial, 0};
+    err = operate_work(s, operate, call->seed, work, &asker, &plan);
+    p->waits = work->waits;
+    if (err != RV_OK || work->waits)
         return err;
     call->err = plan->err;
     call->message = rv_arena_str(&call->arena, plan->message);
@@ -96,6 +101,13 @@ void operate_act(struct rv_scheduler *s, struct pending *p)
 {
     struct work *work = p->works ? p->works[0] : NULL;
     pending_unlink(&s->batch.calls, p);
+    if (p->waits) {
+        if (s->draining)
+            finish(s, p, RV_ERR_BUSY, STOPPING);
+        else
+            evaluations_hold(s, p);
+        return;
+    }
     if (work != NULL && work_again(work)) {
         p->call->err = RV_OK;
         if (!carry_again(s, p))

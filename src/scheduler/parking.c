@@ -19,6 +19,29 @@ void pending_append(struct pending_list *list, struct pending *pending)
     list->last = pending;
 }
 
+static bool came_before(const struct rv_call *call, const struct rv_call *other)
+{
+    return call->mono_at != other->mono_at ? call->mono_at < other->mono_at
+                                           : call->serial < other->serial;
+}
+
+void pending_insert(struct pending_list *list, struct pending *pending)
+{
+    struct pending *after = list->first;
+    while (after != NULL && !came_before(pending->call, after->call))
+        after = after->next;
+    pending->next = after;
+    pending->prev = after != NULL ? after->prev : list->last;
+    if (pending->prev != NULL)
+        pending->prev->next = pending;
+    else
+        list->first = pending;
+    if (after != NULL)
+        after->prev = pending;
+    else
+        list->last = pending;
+}
+
 void pending_unlink(struct pending_list *list, struct pending *pending)
 {
     if (pending->prev != NULL)
@@ -158,6 +181,7 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
 {
     struct rv_call *call = p->call;
     unpark(s, p);
+    evaluations_drop_of(s, p);
     if (err != RV_OK || call->err == RV_OK) {
         call->err = err;
         if (message.at != NULL)
@@ -216,7 +240,8 @@ void call_left(struct rv_scheduler *s, uint64_t serial)
     }
     if (s->batch.by_serial.count == 0 &&
         (serials_enter(s, &s->carried) != RV_OK || serials_enter(s, &s->batch.behind) != RV_OK ||
-         serials_enter(s, &s->batch.calls) != RV_OK))
+         serials_enter(s, &s->batch.calls) != RV_OK ||
+         serials_enter(s, &s->evaluations.calls) != RV_OK))
         return;
     found = rv_map_find(&s->batch.by_serial, serial, 0);
     if (found != NULL)

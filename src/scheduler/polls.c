@@ -12,6 +12,8 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
 {
     struct work *work;
     struct rv_step_id id = held->step;
+    if (evaluations_reply(s, id))
+        return RV_OK; /* its reply came before */
     enum rv_err err = work_get(s, id.task, &work);
     if (err != RV_OK || work->task == NULL)
         return err;
@@ -25,7 +27,8 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
     command.u.end.how = how;
     command.u.end.effect = effect;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
-    return plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
+    /* To its end: the instance gets nothing else before this is known. */
+    return plan ? work_decide(s, work, &command, NULL, plan) : RV_ERR_MEMORY;
 }
 
 /* Is this a late poll of a process that is gone? */
@@ -65,11 +68,12 @@ static void parked_leave(struct rv_scheduler *s, const struct pending *p)
 }
 
 /* Whether a reply or a renewal that the life before has sent is not decided yet: it may be in time,
- * and until then its attempt is open. */
+ * and until then its attempt is open. What takes long to decide is not waited for. */
 static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending *p)
 {
     for (const struct held *h = p->instance->held; h != NULL; h = h->next)
-        if (h->boot != p->boot && is_left(s, h->token, h->step.number))
+        if (h->boot != p->boot && is_left(s, h->token, h->step.number) &&
+            !evaluations_reply(s, h->step))
             return true;
     return false;
 }

@@ -91,8 +91,13 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
-    err = work_decide(s, work, &command, plan);
-    if (err != RV_OK)
+    struct asker asker = {p, p->call->serial, i + 1};
+    if (evaluations_reply(s, item->step) && evaluation_find(s, &asker) == NULL) {
+        p->awaits = item->step.task; /* the one that came before is decided first */
+        return RV_OK;
+    }
+    err = work_decide(s, work, &command, &asker, plan);
+    if (err != RV_OK || work->waits)
         return err;
     if (plan->err != RV_OK) {
         /* The task cannot take it now; the agent repeats until its complete-by. */
@@ -159,6 +164,7 @@ void replies_left_note(struct rv_scheduler *s)
     calls_left_note(s, &s->batch.calls);
     calls_left_note(s, &s->carried);
     calls_left_note(s, &s->batch.behind);
+    calls_left_note(s, &s->evaluations.calls);
 }
 
 /* Whether something that came before, about the same attempt, waits for a later batch: a small call
@@ -181,14 +187,16 @@ enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
     p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, replies->count + 1);
     if (p->works == NULL)
         return RV_ERR_MEMORY;
+    p->awaits.value = 0;
     enum rv_err err = RV_OK;
+    p->bounded = false;
     for (size_t i = 0; err == RV_OK && i < replies->count; i++) {
         const struct rv_reply_item *item = &replies->items[i];
         if (item->status != 0)
             continue;
-        if (s->batch.heavy >= HEAVY_MAX || !batch_has_room(s, p) ||
-            waits_for_older(s, p->call, item)) {
+        if (!batch_has_room(s, p) || waits_for_older(s, p->call, item)) {
             left_note(s, p->call, item->step, item->token);
+            p->bounded = true;
             continue;
         }
         batch_spends(s, p, item->reply.output.len + item->reply.error.len);
@@ -208,7 +216,7 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
             if (!work_again(p->works[i]))
                 p->call->err = RV_ERR_BUSY; /* the store does not take it: perhaps later */
         }
-        left = left || replies->items[i].status == 0; /* by a heavy batch, too */
+        left = left || replies->items[i].status == 0;
     }
     bool poll_waits = false;
     if (p->poll != NULL && p->call->err == RV_OK && (again || left))
@@ -221,7 +229,11 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
     if (p->call->err == RV_OK && again) {
         if (!carry_again(s, p))
             finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
-    } else if ((p->call->err == RV_OK && left) || poll_waits) {
+    } else if (p->call->err == RV_OK && left && s->draining && !p->bounded) {
+        finish(s, p, RV_ERR_BUSY, STOPPING);
+    } else if (p->call->err == RV_OK && left) {
+        evaluations_hold(s, p);
+    } else if (poll_waits) {
         pending_append(&s->carried, p);
     } else {
         counts_replies(s, replies);
@@ -242,6 +254,11 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);
+    if (evaluations_reply(s, item->step)) { /* it has replied: its lease does not end meanwhile */
+        p->works[i] = work;
+        item->status = 200;
+        return RV_OK;
+    }
     struct rv_command command = {.kind = RV_COMMAND_RENEW,
                                  .seed = p->call->seed,
                                  .arrived_at = arrived_at(s, p->call),
@@ -250,7 +267,7 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
-    err = work_decide(s, work, &command, plan);
+    err = work_decide(s, work, &command, NULL, plan);
     if (err != RV_OK)
         return err;
     p->works[i] = work;

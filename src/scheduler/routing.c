@@ -44,7 +44,7 @@ static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind 
         return RV_OK;
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
-    err = plan ? work_decide(s, work, &command, plan) : RV_ERR_MEMORY;
+    err = plan ? work_decide(s, work, &command, NULL, plan) : RV_ERR_MEMORY;
     if (err == RV_OK && plan->changed)
         work->epoch = s->supervisor.epoch;
     return err;
@@ -90,7 +90,7 @@ static enum rv_err match_one(struct rv_scheduler *s, struct pending *p, struct r
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
-    err = work_decide(s, work, &command, plan);
+    err = work_decide(s, work, &command, NULL, plan);
     if (err == RV_OK && plan->changed) {
         work_step_of(work, id.number)->assigned = true;
         given_note(s, p);

@@ -49,6 +49,8 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_prng_init(&s->prng, options->seed);
     rv_arena_init(&s->arena, 0);
     workflow_cache_init(&s->workflows);
+    accounts_init(&s->accounts);
+    evaluations_init(&s->evaluations);
     supervisor_init(s);
     others_init(&s->others);
     agents_init(&s->agents, options->hash_key);
@@ -78,10 +80,11 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
 void rv_scheduler_close(struct rv_scheduler *s)
 {
     parked_finish_all(s);
+    evaluations_forget(s);
     while (s->carried.first != NULL) {
         struct pending *p = s->carried.first;
         pending_unlink(&s->carried, p);
-        finish(s, p, RV_ERR_BUSY, RV_STR("the server is stopping: send the request again"));
+        finish(s, p, RV_ERR_BUSY, STOPPING);
     }
     finished_flush(s);
     /* After a commit of unknown outcome: nobody is answered. */
@@ -90,6 +93,8 @@ void rv_scheduler_close(struct rv_scheduler *s)
         pending_unlink(&s->batch.calls, p);
         free(p);
     }
+    evaluations_done(s);
+    accounts_done(&s->accounts);
     workflow_cache_done(&s->workflows);
     rv_supervisor_done(&s->supervisor);
     others_done(&s->others);
@@ -116,6 +121,7 @@ void rv_scheduler_drain(struct rv_scheduler *s)
 {
     s->draining = true;
     parked_finish_all(s);
+    evaluations_forget(s);
     finished_flush(s);
 }
 
@@ -164,40 +170,6 @@ static void ends_know(struct rv_scheduler *s)
     s->batch.ends_until = age > 0 ? s->batch.now - age : s->batch.now;
 }
 
-static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
-{
-    bool live = false, due = false;
-    for (size_t i = 0; i < work->steps_count; i++) {
-        const struct rv_step *step = work->steps[i].row;
-        bool its = rv_attempt_state_live(step->attempt_state);
-        live = live || its;
-        due = due || (its && is_left(s, step->token, step->number)) ||
-              (step->wake_at <= s->batch.now && step->wake_at > s->batch.ends_until) ||
-              (step->deadline <= s->batch.now && step->deadline > s->batch.ends_until);
-    }
-    return live && due;
-}
-
-/* What only the caches know of the instant that has passed. */
-static void wake_tell(struct rv_scheduler *s, const struct rv_step *step,
-                      struct rv_command *command)
-{
-    if (rv_attempt_state_live(step->attempt_state) && step->wake_at <= s->batch.now &&
-        absence_covers(s, step->wake_at)) {
-        command->u.wake.excused = true;
-        command->u.wake.spread_ms = step->lease_ms;
-    }
-    /* A step that has ended, and was loaded for a late reply, has no timeout any more. */
-    if (rv_step_state_open(step->state) && step->deadline != 0 && step->deadline <= s->batch.now)
-        command->u.wake.absent_from = absence_uncounted(s, step->deadline);
-    const struct agent_kind *kind = step->state == RV_STEP_PENDING && step->agent.at != NULL
-                                        ? agents_kind_find(&s->agents, step->agent)
-                                        : NULL;
-    const struct circuit *circuit = kind != NULL ? circuit_of(kind, step, s->batch.now) : NULL;
-    if (circuit != NULL)
-        command->u.wake.circuit = rv_str_of(circuit->target);
-}
-
 static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
 {
     struct work *work;
@@ -209,28 +181,28 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
             work_offer(s, work);
         return RV_OK;
     }
-    if (s->batch.heavy >= HEAVY_MAX) {
-        s->more_due = true;
-        return rv_supervisor_note(&s->supervisor, id, s->batch.now);
-    }
-    work->waits_to_end = end_unknown(s, work);
-    if (work->waits_to_end)
-        return RV_OK;
+    if (evaluations_of(s, id))
+        return RV_OK; /* looked at again with what comes of them */
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
-    for (size_t i = 0; i < work->steps_count; i++)
-        wake_tell(s, work->steps[i].row, &command);
+    bool known = wake_know(s, work, &command);
+    if (evaluations_full(s) && work->workflow != NULL && account_in_debt(s, work->workflow->row.id))
+        work->look_at = evaluations_rest(s);
+    if (!known || work->look_at != 0)
+        return RV_OK;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
-    err = work_decide(s, work, &command, plan);
-    if (err == RV_OK && plan->changed)
+    struct asker asker = {NULL, ASKER_WAKE, (uint64_t)id.value};
+    err = work_decide(s, work, &command, &asker, plan);
+    if (err != RV_OK || work->waits)
+        return err;
+    if (plan->changed)
         work->epoch = s->supervisor.epoch;
-    if (err == RV_OK)
-        work_offer(s, work);
-    return err;
+    work_offer(s, work);
+    return RV_OK;
 }
 
-static enum rv_err decide_call(struct rv_scheduler *s, struct pending *p)
+enum rv_err call_decide(struct rv_scheduler *s, struct pending *p)
 {
     switch (p->call->kind) {
     case RV_CALL_REPLIES:
@@ -298,20 +270,24 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
     replies_behind_note(s);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->call->kind == RV_CALL_REPLIES)
-            err = decide_call(s, p);
+            err = call_decide(s, p);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->call->kind != RV_CALL_REPLIES)
-            err = decide_call(s, p);
+            err = call_decide(s, p);
     ends_know(s);
     for (size_t i = 0; err == RV_OK && i < due_count; i++)
         err = decide_due(s, due[i]);
     if (err == RV_OK)
         err = bulks_decide(s);
+    if (err == RV_OK)
+        err = evaluations_decide(s);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->poll != NULL)
             err = poll_admit(s, p);
     if (err == RV_OK)
         err = polls_match(s);
+    if (err == RV_OK)
+        err = evaluations_load(s);
     return err;
 }
 
@@ -322,9 +298,7 @@ int64_t again_at(const struct rv_scheduler *s)
     return s->batch.now + s->options.scan_interval_ms / REFUSED_REST_PART;
 }
 
-/* The task is looked at again at `at`. Without memory to note that, nothing is noted of it at all,
- * and the repair scan finds it. */
-static void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
+void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
 {
     enum rv_err err = rv_supervisor_note(&s->supervisor, id, at);
     if (err == RV_OK)
@@ -384,6 +358,10 @@ static void remember(struct rv_scheduler *s, struct work *work)
     } else if (!readable && rv_task_state_open(work->task->state) &&
                work->task->state != RV_TASK_ERROR)
         wake_at = s->batch.now; /* to be parked */
+    if (evaluations_of(s, work->id))
+        wake_at = 0; /* with what comes of them it is remembered again */
+    if (work->look_at != 0)
+        wake_at = work->look_at;
     /* What is due is the supervisor's; should it die, this server looks as often as a scan does. */
     if (s->enlistment.shared && s->supervisor.epoch == 0 && wake_at != 0 && wake_at <= s->batch.now)
         wake_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
@@ -554,6 +532,7 @@ static struct pending *pending_new(struct rv_call *call)
 static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t count,
                         int64_t mono_now)
 {
+    evaluations_release(s);
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
     s->batch.turn++;
@@ -569,7 +548,6 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.forgot = false;
     s->batch.sweep = NULL;
     s->batch.refused = s->batch.taskless = RV_OK;
-    s->batch.heavy = 0;
     s->batch.large_begun = false;
     s->batch.large_bytes = s->batch.handed_bytes = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
@@ -658,6 +636,12 @@ static void history_forget(struct rv_scheduler *s)
     log_event(s, RV_LOG_ERROR, "history-lost",
               rv_arena_printf(s->batch.arena, "{\"batch\":%lld}", (long long)s->batch_number));
     parked_finish_all(s);
+    evaluations_forget(s);
+    while (s->carried.first != NULL) {
+        struct pending *p = s->carried.first;
+        pending_unlink(&s->carried, p);
+        pending_append(&s->batch.calls, p);
+    }
     agents_done(&s->agents);
     agents_init(&s->agents, s->options.hash_key);
     rv_supervisor_done(&s->supervisor);
@@ -728,6 +712,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     s->refused = err != RV_OK || s->full || rv_err_family(s->batch.refused) == RV_FAMILY_RETRY ||
                  (s->batch.lost && s->lost);
     s->lost = s->batch.lost;
+    evaluations_run(s, counts_clock(s) - begun_us);
     return err == RV_OK && s->full ? RV_ERR_FULL : err;
 }
 
@@ -758,6 +743,8 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
     int64_t wait = at - s->batch.now - gone;
     if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
         wait = CLOCK_STANDS_MS;
+    int64_t evaluations = evaluations_wait_ms(s, mono_now);
+    wait = evaluations < wait ? evaluations : wait;
     /* What the store has just refused, or lost twice, it would refuse again: not at once, and not
      * for ever. */
     if (s->refused)

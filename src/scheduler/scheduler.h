@@ -3,6 +3,7 @@
 #define RV_SCHEDULER_SCHEDULER_H
 
 #include "base/err.h"
+#include "base/fiber.h"
 #include "base/hash.h"
 #include "base/log_level.h"
 #include "base/str.h"
@@ -75,6 +76,8 @@ struct rv_scheduler_options {
     struct rv_scheduler_outlet outlet; /* send NULL: this server has no webhooks */
     struct rv_str alert_url;           /* borrowed: the webhook that alerts go to; absent: none */
     struct rv_scheduler_spans spans;   /* take NULL: nobody watches */
+    const struct rv_fiber_ops *fibers; /* for evaluations; NULL: each runs to its end in one turn */
+    int64_t turn_fuel; /* of evaluations after a batch; 0: as much as takes about 1 ms */
 };
 
 /* Takes its place in the store. Errors of the store pass through, and those of the outlet about
@@ -99,6 +102,8 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *scheduler, int64_t mon
 /* From now on nothing is parked, and parked calls are answered at once: before a clean stop. */
 void rv_scheduler_drain(struct rv_scheduler *scheduler);
 
+/* What it has done so far; the metrics show it. */
+const struct rv_counts *rv_scheduler_counts(const struct rv_scheduler *scheduler);
 /* What the log line at start says. */
 const struct rv_enlistment *rv_scheduler_enlistment(const struct rv_scheduler *scheduler);
 

@@ -12,6 +12,7 @@
 #include "core/selection.h"
 #include "notify/book.h"
 #include "scheduler/agents_priv.h"
+#include "scheduler/evaluations_priv.h"
 #include "scheduler/scheduler.h"
 #include "supervisor/supervisor.h"
 
@@ -21,6 +22,7 @@ struct workflow_entry {
     const struct rv_definition *definition; /* NULL: cannot be read any more */
     struct rv_arena arena;
     uint64_t used_in; /* batch that used it last */
+    size_t pins;      /* evaluations that run on it */
 };
 
 /* Compiled workflows by id. */
@@ -84,6 +86,8 @@ struct work {
     uint32_t said_step; /* 0: not loaded */
     uint32_t said_attempt;
     enum rv_err outcome;
+    bool waits;      /* the newest command on it has become an evaluation */
+    int64_t look_at; /* it is due, and there is no room for it before that; 0: there is */
     struct work *next;
 };
 
@@ -114,12 +118,18 @@ struct pending {
     bool ended;                   /* attempts ended by what it tells */
     bool heard;                   /* a copy of a poll whose answer its instance has */
     bool large;                   /* may wait for the next batch */
+    bool bounded;                 /* some of it does */
     bool left;                    /* its caller has left: it takes nothing and does not wait */
     bool waits_turn;              /* another change of records comes first, or it is not whole */
     size_t delivery;              /* RETRY: its number among the batch's, from 1; 0: none */
     size_t ack;                   /* ACK: the same among the acks */
     size_t raise;                 /* RAISE: the same among the raises */
     bool unanswerable;            /* the poll: no memory for what it was given */
+    size_t evaluations;           /* of its decisions */
+    size_t evaluating;            /* of these, under way */
+    bool waits;                   /* OPERATE: its decision is among these */
+    struct rv_task_id awaits;     /* REPLIES: an evaluation of another's; none: none */
+    bool aside;                   /* among those that wait for evaluations */
     unsigned tries;               /* batches in which a decision of it did not pass */
     struct pending *asking_next;  /* the next call of this batch that asks for the kind */
     struct pending *asked_before; /* the instance's poll before this one, in the same batch */
@@ -130,6 +140,8 @@ struct pending {
 };
 
 void pending_append(struct pending_list *list, struct pending *pending);
+/* Before all that came later. */
+void pending_insert(struct pending_list *list, struct pending *pending);
 void pending_unlink(struct pending_list *list, struct pending *pending);
 
 /* What is known of the tasks that several servers move on one store (scan.c). */
@@ -219,12 +231,7 @@ struct batch {
     bool large_begun;       /* an item of a large call was decided */
     size_t large_bytes;     /* of such items */
     size_t handed_bytes;    /* inputs of the requests handed out */
-    unsigned heavy;         /* decisions that used up their budget of inline steps */
 };
-
-/* A batch decides no more after so many heavy decisions (about 1 ms each): the others' turn comes.
- * */
-enum { HEAVY_MAX = 4 };
 
 /* A time in which the server was not there: what should have ended in it is nobody's failure. */
 struct absence {
@@ -270,6 +277,8 @@ struct rv_scheduler {
     size_t absences_count;
     struct workflow_cache workflows;
     struct rv_supervisor supervisor;
+    struct accounts accounts;
+    struct evaluations evaluations;
     struct others others;
     struct retention retention;
     struct bulks bulks;
@@ -298,7 +307,7 @@ bool work_again(const struct work *work);
 /* The task's work in this batch, loaded when it is new; ->task NULL when there is none. */
 RV_CHECK enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work);
 /* The task's work if the batch has one. */
-struct work *work_find(struct rv_scheduler *s, struct rv_task_id id);
+struct work *work_find(const struct rv_scheduler *s, struct rv_task_id id);
 /* A work for a task that begins. */
 RV_CHECK enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
                               struct workflow_entry *workflow, struct work **ret_work);
@@ -310,9 +319,19 @@ struct work_step *work_step_of(const struct work *work, uint32_t number);
 /* Notes the rule that the rows of the work break, if they do. */
 RV_CHECK enum rv_err work_check(struct rv_scheduler *s, struct work *work);
 /* Decides the command on the work and takes the plan over. The plan's answer fields are in
- * *ret_plan. */
+ * *ret_plan. With an asker the decision may take longer than its turn: work->waits says that
+ * nothing is decided yet, and the same asker asks again in a later batch. */
 RV_CHECK enum rv_err work_decide(struct rv_scheduler *s, struct work *work,
-                                 struct rv_command *command, struct rv_plan *ret_plan);
+                                 struct rv_command *command, const struct asker *asker,
+                                 struct rv_plan *ret_plan);
+/* For evaluations: a work of no batch. Its task and open steps, if it is there; rows that a
+ * decision has asked for; what it sees. */
+RV_CHECK enum rv_err work_read(struct rv_scheduler *s, struct work *work);
+RV_CHECK enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
+                                    const struct rv_command *command, enum rv_verdict verdict,
+                                    const struct rv_plan *plan);
+RV_CHECK enum rv_err work_view(struct rv_scheduler *s, const struct work *work, uint32_t step,
+                               uint64_t token, struct rv_view *ret_view);
 /* Steps of the work that wait for an agent go into the ready queues. */
 void work_offer(struct rv_scheduler *s, struct work *work);
 /* Loads in one go the tasks (and steps) that the batch will ask for. */
@@ -354,8 +373,19 @@ void log_operated(struct rv_scheduler *s, const struct rv_history_row *row);
  * why. Other calls are passed over: those of bulk commands are logged where they are written. */
 void log_command(struct rv_scheduler *s, const struct rv_call *call);
 
-/* scheduler.c: when what could not be done now is done again. */
+/* scheduler.c */
+/* What the call asks for, before the commit. */
+RV_CHECK enum rv_err call_decide(struct rv_scheduler *s, struct pending *p);
+/* When what could not be done now is done again. */
 int64_t again_at(const struct rv_scheduler *s);
+/* The task is looked at again at `at`. Without memory to note that, nothing is noted of it at all,
+ * and the repair scan finds it. */
+void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at);
+
+/* wake.c */
+/* For a WAKE of the work: what only the caches know of what is due. False: whether all of it is due
+ * is not known yet, since replies may have come before. */
+bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *command);
 
 /* bound.c */
 /* Carries what is too much for this batch; gives the number of calls that stay. */
@@ -476,7 +506,8 @@ void leases_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p);
 /* The operator's word about the task of the work, which is there. */
 RV_CHECK enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *operate,
-                                  uint64_t seed, struct work *work, struct rv_plan **ret_plan);
+                                  uint64_t seed, struct work *work, const struct asker *asker,
+                                  struct rv_plan **ret_plan);
 /* probe.c: chooses task and step of a close-circuit. */
 RV_CHECK enum rv_err probe_choose(struct rv_scheduler *s, struct rv_call *call);
 void operate_act(struct rv_scheduler *s, struct pending *p);
@@ -598,6 +629,7 @@ void poll_unpark(struct rv_scheduler *s, struct pending *p);
 /* The call is decided again in the next batch, since a decision of it did not pass; false: that was
  * tried often enough. */
 bool carry_again(struct rv_scheduler *s, struct pending *p);
+#define STOPPING RV_STR("the server is stopping: send the request again")
 #define NOT_TAKEN                                                                                  \
     RV_STR("the state store did not take it, in several tries, and nothing of it was written: "    \
            "send it again")

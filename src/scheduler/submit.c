@@ -15,10 +15,24 @@ static bool item_over(const struct rv_submission *item)
     return item->err != RV_OK || item->task.value != 0;
 }
 
+/* Its decision is under way beside the batches. */
+static bool item_waits(const struct rv_scheduler *s, const struct pending *p, size_t i)
+{
+    struct asker asker = {.a = p->call->serial, .b = i + 1};
+    const struct evaluation *evaluation = p->evaluating > 0 ? evaluation_find(s, &asker) : NULL;
+    return evaluation != NULL && !evaluation_over(evaluation);
+}
+
+static bool key_wanted(const struct rv_scheduler *s, const struct pending *p, size_t i)
+{
+    return p->call->u.submit.items[i].key.at != NULL && !item_waits(s, p, i);
+}
+
 /* The keys of the call, looked up in one go. */
-static enum rv_err keys_find(struct rv_scheduler *s, const struct rv_call_submit *submit,
+static enum rv_err keys_find(struct rv_scheduler *s, const struct pending *p,
                              struct rv_key_row **ret_rows)
 {
+    const struct rv_call_submit *submit = &p->call->u.submit;
     struct rv_str *keys = RV_NEW_ARRAY(s->batch.arena, struct rv_str, submit->count);
     struct rv_key_row *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_key_row, submit->count);
     if (keys == NULL || rows == NULL)
@@ -26,7 +40,7 @@ static enum rv_err keys_find(struct rv_scheduler *s, const struct rv_call_submit
     const struct rv_key_row none = {.key = RV_STR_NONE};
     size_t count = 0;
     for (size_t i = 0; i < submit->count; i++)
-        if (submit->items[i].key.at != NULL)
+        if (key_wanted(s, p, i))
             keys[count++] = submit->items[i].key;
     *ret_rows = rows;
     if (count == 0)
@@ -34,7 +48,7 @@ static enum rv_err keys_find(struct rv_scheduler *s, const struct rv_call_submit
     enum rv_err err = s->store->ops->find_keys(s->store, s->batch.arena, keys, count, rows);
     /* Spread to the items' places, from the back so that nothing is overwritten unread. */
     for (size_t i = submit->count; err == RV_OK && i > 0; i--)
-        rows[i - 1] = submit->items[i - 1].key.at ? rows[--count] : none;
+        rows[i - 1] = key_wanted(s, p, i - 1) ? rows[--count] : none;
     return err;
 }
 
@@ -84,16 +98,21 @@ static enum rv_err item_destination(struct rv_scheduler *s, struct rv_call *call
     return ret_destination->at != NULL ? RV_OK : RV_ERR_MEMORY;
 }
 
-static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
-                              struct rv_submission *item, struct workflow_entry *workflow,
-                              struct work **ret_work)
+static enum rv_err item_begin(struct rv_scheduler *s, struct pending *p, size_t i,
+                              struct workflow_entry *workflow, struct work **ret_work)
 {
     struct rv_arena *arena = s->batch.arena;
+    struct rv_call *call = p->call;
+    struct rv_submission *item = &call->u.submit.items[i];
+    struct asker asker = {p, call->serial, i + 1};
+    const struct evaluation *evaluation = evaluation_find(s, &asker);
     struct rv_str destination;
     enum rv_err err = item_destination(s, call, item, &destination);
     if (err != RV_OK || item->err != RV_OK)
         return err;
-    err = work_new(s, rv_id_make(&s->ids, s->batch.now), workflow, ret_work);
+    struct rv_task_id id = evaluation != NULL ? evaluation_task(evaluation)
+                                              : rv_id_make(&s->ids, s->batch.now);
+    err = work_new(s, id, workflow, ret_work);
     if (err != RV_OK)
         return err;
     struct work *work = *ret_work;
@@ -122,8 +141,8 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct rv_call *call,
     struct rv_plan *plan = RV_ROOM(arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
-    err = work_decide(s, work, &command, plan);
-    if (err != RV_OK)
+    err = work_decide(s, work, &command, &asker, plan);
+    if (err != RV_OK || work->waits)
         return err;
     if (plan->err != RV_OK) {
         refuse(item, RV_ERR_CORRUPT,
@@ -159,7 +178,7 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
                            item->version.at ? ":" : "", RV_STR_FMT(item->version)));
         return RV_OK;
     }
-    return item_begin(s, p->call, item, workflow, &p->works[i]);
+    return item_begin(s, p, i, workflow, &p->works[i]);
 }
 
 /* The store has lost some of what it had: perhaps the task that an earlier batch wrote for the
@@ -180,14 +199,19 @@ enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
     if (p->works == NULL)
         return RV_ERR_MEMORY;
     struct rv_key_row *rows;
-    enum rv_err err = keys_find(s, submit, &rows);
+    enum rv_err err = keys_find(s, p, &rows);
     for (size_t i = 0; s->batch.forgot && err == RV_OK && i < submit->count; i++)
         if (submit->items[i].task.value != 0)
             err = item_look_again(s, &submit->items[i]);
+    p->bounded = false;
     for (size_t i = 0; err == RV_OK && i < submit->count; i++) {
         const struct rv_submission *item = &submit->items[i];
-        if (item_over(item) || s->batch.heavy >= HEAVY_MAX || !batch_has_room(s, p))
+        if (item_over(item) || item_waits(s, p, i))
             continue;
+        if (!batch_has_room(s, p)) {
+            p->bounded = true;
+            break;
+        }
         batch_spends(s, p, item->input.len + item->tags.len);
         err = item_decide(s, p, i, &rows[i]);
     }
@@ -223,19 +247,19 @@ static bool submit_goes_on(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
     bool again = items_settle(p);
-    bool left = false; /* by a heavy batch, too */
+    bool left = false;
     for (size_t i = 0; i < submit->count; i++)
         left = left || !item_over(&submit->items[i]);
     pending_unlink(&s->batch.calls, p);
     if (again && carry_again(s, p))
         return true;
-    if (!again && left) {
-        pending_append(&s->carried, p);
+    if (!again && left && (p->bounded || !s->draining)) {
+        evaluations_hold(s, p);
         return true;
     }
     for (size_t i = 0; i < submit->count; i++)
         if (!item_over(&submit->items[i]))
-            refuse(&submit->items[i], RV_ERR_BUSY, NOT_TAKEN);
+            refuse(&submit->items[i], RV_ERR_BUSY, again ? NOT_TAKEN : STOPPING);
     return false;
 }
 

@@ -23,7 +23,7 @@ static bool grow(struct rv_arena *arena, void **items, size_t count, size_t *roo
 #define GROW(arena, array, count, room)                                                            \
     grow((arena), (void **)&(array), (count), &(room), sizeof *(array))
 
-struct work *work_find(struct rv_scheduler *s, struct rv_task_id id)
+struct work *work_find(const struct rv_scheduler *s, struct rv_task_id id)
 {
     const uint64_t *found = rv_map_find(&s->batch.works_by_id, (uint64_t)id.value, 0);
     return found ? (struct work *)(uintptr_t)*found : NULL;
@@ -135,8 +135,8 @@ static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, con
     return err;
 }
 
-static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint32_t step,
-                           uint64_t token, struct rv_view *ret_view)
+enum rv_err work_view(struct rv_scheduler *s, const struct work *work, uint32_t step,
+                      uint64_t token, struct rv_view *ret_view)
 {
     const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
                                                 work->steps_count + 1);
@@ -163,7 +163,7 @@ static enum rv_err view_of(struct rv_scheduler *s, const struct work *work, uint
 enum rv_err work_check(struct rv_scheduler *s, struct work *work)
 {
     struct rv_view view;
-    enum rv_err err = view_of(s, work, 0, 0, &view);
+    enum rv_err err = work_view(s, work, 0, 0, &view);
     if (err != RV_OK || work->task == NULL || work->broken != NULL)
         return err;
     work->broken = rv_view_broken(work->task, view.steps, view.steps_count);
@@ -283,8 +283,10 @@ static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
     }
     if (!GROW(s->batch.arena, work->history, work->history_count, work->history_room))
         return RV_ERR_MEMORY;
-    work->history[work->history_count] = *row;
-    work->history[work->history_count++].number = last.number + 1;
+    struct rv_history_row *line = &work->history[work->history_count++];
+    *line = *row;
+    line->number = last.number + 1;
+    line->at = s->batch.now; /* the decision may be older */
     return RV_OK;
 }
 
@@ -297,6 +299,8 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
         return RV_ERR_MEMORY;
     *task = plan->task;
     task->revision = work->revision_before + 1; /* however many commands the batch decides */
+    if (task->ended_at != 0 && (work->task == NULL || work->task->ended_at == 0))
+        task->ended_at = s->batch.now; /* from then on it is kept; the decision may be older */
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < plan->steps_count; i++)
         err = adopt_step(s, work, &plan->steps[i]);
@@ -333,9 +337,6 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
         return err;
     work->task = task;
     work->changed = true;
-    const struct rv_step *last = work_step(work, task->last_number);
-    if (last != NULL && last->kind == RV_KIND_INLINE && last->state == RV_STEP_PROCESSING)
-        s->batch.heavy++;
     return RV_OK;
 }
 
@@ -391,7 +392,7 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
                                        "more than one decision may change");
     struct rv_view view;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
-    enum rv_err err = plan ? view_of(s, work, 0, 0, &view) : RV_ERR_MEMORY;
+    enum rv_err err = plan ? work_view(s, work, 0, 0, &view) : RV_ERR_MEMORY;
     if (err != RV_OK)
         return err;
     enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
@@ -400,56 +401,149 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
     return plan->changed ? work_adopt(s, work, plan) : RV_OK;
 }
 
+enum rv_err work_read(struct rv_scheduler *s, struct work *work)
+{
+    const struct rv_task *task;
+    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, &work->id, 1, &task);
+    if (err == RV_OK)
+        err = work_attach(s, work, task);
+    for (uint32_t i = 0; err == RV_OK && task != NULL && i < task->open_count; i++) {
+        err = work_step_load(s, work, task->open[i]);
+        err = err == RV_ERR_NOT_FOUND ? RV_OK : err;
+    }
+    return err == RV_OK ? work_check(s, work) : err;
+}
+
+enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
+                           const struct rv_command *command, enum rv_verdict verdict,
+                           const struct rv_plan *plan)
+{
+    switch (verdict) {
+    case RV_NEED_STEP:
+        return work_steps_load(s, work, plan);
+    case RV_NEED_ATTEMPT:
+        return work_attempt_seek(s, work, command);
+    case RV_NEED_LATE:
+        return work_late_load(s, work, command->step, plan->wanted);
+    case RV_DECIDED:
+    case RV_GIVEN_UP:
+    case RV_UNREADABLE:
+        break;
+    case RV_NO_ROOM:
+        return RV_ERR_MEMORY;
+    }
+    return RV_ERR_NOT_FOUND;
+}
+
+/* The turn of a decision is over. */
+static bool turn_over(void *self)
+{
+    (void)self;
+    return false;
+}
+
+/* The decision goes on beside the batches. */
+static enum rv_err work_wait(struct rv_scheduler *s, struct work *work,
+                             const struct rv_command *command, const struct asker *asker,
+                             int64_t used)
+{
+    work->waits = true;
+    return s->draining ? RV_OK : evaluation_new(s, asker, work, command, used);
+}
+
+/* The decision on the rows of this batch; what it uses counts. Without an asker it runs to its
+ * end. */
+static enum rv_verdict work_turn(struct rv_scheduler *s, const struct work *work,
+                                 const struct rv_view *view, struct rv_command *command,
+                                 const struct asker *asker, struct rv_plan *plan, int64_t *ret_used)
+{
+    int64_t allowance = asker != NULL ? accounts_allowance(s, work->workflow->row.id) : INT64_MAX;
+    struct rv_pace pace = {.left = allowance, .pause = turn_over};
+    command->pace = &pace;
+    enum rv_verdict verdict = rv_decide(view, command, s->batch.arena, plan);
+    command->pace = NULL;
+    *ret_used = allowance - pace.left;
+    if (work->workflow != NULL)
+        accounts_decided(s, work->workflow->row.id, work->id, *ret_used);
+    return verdict;
+}
+
+/* A row that others name is missing, or none fit. `again`: what a reply says is kept all the same,
+ * if its attempt can be read. */
+static enum rv_err work_unreadable(struct rv_scheduler *s, struct work *work,
+                                   const struct rv_command *command, struct rv_plan *plan,
+                                   bool *ret_again)
+{
+    bool readable = work->workflow != NULL && work->workflow->definition != NULL;
+    enum rv_err err = work->task ? work_park(s, work, command->seed) : RV_OK;
+    *ret_again = err == RV_OK && command->kind == RV_COMMAND_REPLY && readable;
+    if (*ret_again)
+        work->workflow = NULL;
+    plan->err = RV_ERR_CORRUPT;
+    plan->status = 0;
+    plan->message = RV_STR("the task's rows or its definition cannot be read: see its "
+                           "alerts, and mend what they name");
+    return err;
+}
+
+/* What is known of the decision already. *ret_known: the verdict is there. */
+static enum rv_err work_evaluated(struct rv_scheduler *s, struct work *work,
+                                  const struct asker *asker, struct rv_plan *plan, bool *ret_known,
+                                  enum rv_verdict *ret_verdict)
+{
+    struct evaluation *evaluation = evaluation_find(s, asker);
+    *ret_known = false;
+    if (evaluation != NULL && evaluation_over(evaluation)) {
+        enum rv_err err = evaluation_take(s, evaluation, work, ret_known, ret_verdict, plan);
+        work->waits = !*ret_known;
+        return err;
+    }
+    work->waits = evaluation != NULL;
+    return RV_OK;
+}
+
 enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
-                        struct rv_plan *ret_plan)
+                        const struct asker *asker, struct rv_plan *ret_plan)
 {
     command->now = s->batch.now;
     if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
         command->arrived_at = s->batch.now;
-    for (;;) {
+    if (work->workflow == NULL || work->workflow->definition == NULL || work->broken != NULL)
+        asker = NULL; /* nothing of it can be evaluated */
+    bool known = false;
+    enum rv_verdict verdict = RV_DECIDED;
+    work->waits = false;
+    enum rv_err err = asker != NULL ? work_evaluated(s, work, asker, ret_plan, &known, &verdict)
+                                    : RV_OK;
+    while (err == RV_OK && !work->waits) {
         struct rv_view view;
-        enum rv_err err = view_of(s, work, command->step, command->token, &view);
+        int64_t used = 0;
+        err = work_view(s, work, command->step, command->token, &view);
         if (err != RV_OK)
             return err;
-        switch (rv_decide(&view, command, s->batch.arena, ret_plan)) {
-        case RV_DECIDED:
+        if (!known)
+            verdict = work_turn(s, work, &view, command, work->workflow ? asker : NULL, ret_plan,
+                                &used);
+        known = false;
+        if (verdict == RV_GIVEN_UP)
+            return work_wait(s, work, command, asker, used);
+        if (verdict == RV_DECIDED) {
             if (!ret_plan->changed && ret_plan->history == NULL)
                 return RV_OK;
             err = work_adopt(s, work, ret_plan);
             if (err == RV_OK)
                 work_offer(s, work);
             return err;
-        case RV_NEED_STEP:
-            err = work_steps_load(s, work, ret_plan);
-            break;
-        case RV_NEED_ATTEMPT:
-            err = work_attempt_seek(s, work, command);
-            break;
-        case RV_NEED_LATE:
-            err = work_late_load(s, work, command->step, ret_plan->wanted);
-            break;
-        case RV_NO_ROOM:
-            return RV_ERR_MEMORY;
-        case RV_UNREADABLE:
-            err = RV_ERR_NOT_FOUND;
-            break;
         }
-        if (err == RV_ERR_NOT_FOUND) { /* a row that others name is missing, or none fit */
-            err = work->task ? work_park(s, work, command->seed) : RV_OK;
-            /* What a reply says is kept all the same, if its attempt can be read. */
-            if (err == RV_OK && command->kind == RV_COMMAND_REPLY && view.definition != NULL) {
-                work->workflow = NULL;
-                continue;
-            }
-            ret_plan->err = RV_ERR_CORRUPT;
-            ret_plan->status = 0;
-            ret_plan->message = RV_STR("the task's rows or its definition cannot be read: see its "
-                                       "alerts, and mend what they name");
-            return err;
+        err = work_load_more(s, work, command, verdict, ret_plan);
+        if (err == RV_ERR_NOT_FOUND) {
+            bool again;
+            err = work_unreadable(s, work, command, ret_plan, &again);
+            if (!again)
+                return err;
         }
-        if (err != RV_OK)
-            return err;
     }
+    return err;
 }
 
 void work_offer(struct rv_scheduler *s, struct work *work)

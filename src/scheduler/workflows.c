@@ -117,10 +117,10 @@ void workflow_cache_trim(struct rv_scheduler *s)
             if (!map->slots[i].used)
                 continue;
             struct workflow_entry *entry = (struct workflow_entry *)(uintptr_t)map->slots[i].value;
-            if (oldest == NULL || entry->used_in < oldest->used_in)
+            if (entry->pins == 0 && (oldest == NULL || entry->used_in < oldest->used_in))
                 oldest = entry;
         }
-        rv_assert(oldest != NULL);
+        rv_assert(oldest != NULL); /* there are fewer places for evaluations than that */
         rv_map_remove(map, (uint64_t)oldest->row.id, 0);
         entry_free(oldest);
     }

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/clock.h"
+#include "base/os/fiber.h"
 #include "base/os/log.h"
 #include "base/os/mailbox.h"
 #include "base/os/random.h"
@@ -260,6 +261,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .pid = getpid(),
         .mono = {.now = mono_now, .now_us = mono_now_us},
         .log = {.write = scheduler_log},
+        .fibers = &rv_fibers,
         .copies = {.open = copy_open, .self = server},
         .outlet = rv_webhook_outlet(&server->webhook),
         .spans = {.take = server->spans != NULL ? rv_export_take : NULL, .self = server->spans},

@@ -4,8 +4,24 @@
 #include "workflow/flow_priv.h"
 #include "workflow/uri_priv.h"
 
+/* Bytes of JSON that are read or written for a unit of fuel. */
+enum { BYTES_PER_FUEL = 2 };
+
 /* Temporary values above this are given back at once; the result is kept as bytes. */
 enum { TEMPORARY_BYTES_MAX = 16 * 1024, OBJECT_MEMBERS_MAX = 8 };
+
+enum rv_err rv_flow_spend(struct rv_flow *flow, size_t units)
+{
+    return rv_pace_spend(flow->env->pace, (int64_t)units) ? RV_OK : RV_ERR_BUSY;
+}
+
+enum rv_err rv_flow_tree(struct rv_flow *flow, struct rv_payload *payload, struct rv_json *ret_tree)
+{
+    enum rv_err err = RV_OK;
+    if (!payload->has_tree)
+        err = rv_flow_spend(flow, payload->text.len / BYTES_PER_FUEL);
+    return err == RV_OK ? rv_payload_tree(payload, flow->arena, ret_tree) : err;
+}
 
 /* An object under construction. */
 struct object {
@@ -59,9 +75,9 @@ static enum rv_err build_task(struct rv_flow *flow, struct rv_json *ret_value)
     struct rv_json input;
     struct rv_json output;
     struct rv_json started;
-    enum rv_err err = rv_payload_tree(&record->raw, flow->arena, &input);
+    enum rv_err err = rv_flow_tree(flow, &record->raw, &input);
     if (err == RV_OK)
-        err = rv_payload_tree(&flow->raw_output, flow->arena, &output);
+        err = rv_flow_tree(flow, &flow->raw_output, &output);
     if (err == RV_OK)
         err = build_instant(flow, record->started_at, &started);
     if (err != RV_OK)
@@ -82,7 +98,7 @@ static enum rv_err build_workflow(struct rv_flow *flow, struct rv_json *ret_valu
     if (!flow->has_workflow) {
         struct rv_json input;
         struct rv_json started;
-        enum rv_err err = rv_payload_tree(&flow->workflow_input, flow->arena, &input);
+        enum rv_err err = rv_flow_tree(flow, &flow->workflow_input, &input);
         if (err == RV_OK)
             err = build_instant(flow, flow->env->started_at, &started);
         if (err != RV_OK)
@@ -120,11 +136,11 @@ static enum rv_err build_variable(struct rv_flow *flow, enum rv_variable variabl
 {
     switch (variable) {
     case RV_VAR_CONTEXT:
-        return rv_payload_tree(&flow->context, flow->arena, ret_value);
+        return rv_flow_tree(flow, &flow->context, ret_value);
     case RV_VAR_INPUT:
-        return rv_payload_tree(&flow->top->input, flow->arena, ret_value);
+        return rv_flow_tree(flow, &flow->top->input, ret_value);
     case RV_VAR_OUTPUT:
-        return rv_payload_tree(&flow->output, flow->arena, ret_value);
+        return rv_flow_tree(flow, &flow->output, ret_value);
     case RV_VAR_TASK:
         return build_task(flow, ret_value);
     case RV_VAR_WORKFLOW:
@@ -132,7 +148,7 @@ static enum rv_err build_variable(struct rv_flow *flow, enum rv_variable variabl
     case RV_VAR_RUNTIME:
         return build_runtime(flow, ret_value);
     case RV_VAR_UNDO:
-        return rv_payload_tree(&flow->undo, flow->arena, ret_value);
+        return rv_flow_tree(flow, &flow->undo, ret_value);
     case RV_VAR_COUNT:
         break;
     }
@@ -144,8 +160,7 @@ static enum rv_err build_error(struct rv_flow *flow, uint32_t node, struct rv_js
     struct rv_record *record = flow->top;
     while (record != NULL && record->node != node)
         record = record->outer;
-    return record != NULL ? rv_payload_tree(&record->error, flow->arena, ret_value)
-                          : RV_ERR_CORRUPT;
+    return record != NULL ? rv_flow_tree(flow, &record->error, ret_value) : RV_ERR_CORRUPT;
 }
 
 enum { VALUES_MAX = RV_VAR_COUNT + 8 };
@@ -178,6 +193,44 @@ static enum rv_err raise_expression(struct rv_flow *flow, const struct rv_expres
                                   "The expression failed", detail);
 }
 
+/* The pace of a flow inside one expression. */
+struct expression_pace {
+    struct rv_pace *pace;
+    struct rv_expr_budget *budget;
+    int64_t counted; /* of the fuel used, what the pace knows of */
+};
+
+static bool expression_pause(void *context, int64_t fuel_used)
+{
+    struct expression_pace *own = context;
+    bool go = rv_pace_spend(own->pace, fuel_used - own->counted);
+    own->counted = fuel_used;
+    own->budget->slice = own->pace->left > 0 ? own->pace->left : 1;
+    return go;
+}
+
+/* The evaluation itself, interrupted where the pace says so. */
+static enum rv_err expr_run(struct rv_flow *flow, const struct rv_expression *expression,
+                            const struct rv_json *dot, const struct rv_json *values,
+                            struct rv_json *ret_value, struct rv_expr_fault *ret_fault,
+                            int64_t *ret_used)
+{
+    struct rv_pace *pace = flow->env->pace;
+    struct rv_expr_budget budget = {.fuel = RV_FUEL_PER_EXPRESSION};
+    struct expression_pace own = {pace, &budget, 0};
+    if (pace != NULL) {
+        budget.slice = pace->left > 0 ? pace->left : 1;
+        budget.pause = expression_pause;
+        budget.context = &own;
+    }
+    enum rv_err err = rv_expr_eval(expression->expr, dot, values, &budget, flow->arena, ret_value,
+                                   ret_fault);
+    *ret_used = RV_FUEL_PER_EXPRESSION - budget.fuel;
+    if (err == RV_ERR_BUSY || !rv_pace_spend(pace, *ret_used - own.counted))
+        return RV_ERR_BUSY;
+    return err;
+}
+
 /* Evaluates under the memory cap of one expression. INVALID with the message: it failed, and its
  * memory is given back; LIMIT, MEMORY: the arena itself is full. */
 static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *expression,
@@ -191,18 +244,18 @@ static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *ex
     bool own = bytes_max == 0 || own_max < bytes_max;
     if (own)
         arena->bytes_max = own_max;
-    struct rv_expr_budget budget = {.fuel = RV_FUEL_PER_EXPRESSION};
     struct rv_expr_fault fault = {0};
-    enum rv_err err = rv_expr_eval(expression->expr, dot, values, &budget, arena, ret_value,
-                                   &fault);
-    flow->env->fuel -= RV_FUEL_PER_EXPRESSION - budget.fuel;
+    int64_t used;
+    enum rv_err err = expr_run(flow, expression, dot, values, ret_value, &fault, &used);
+    flow->env->fuel -= used;
     arena->bytes_max = bytes_max;
-    if (err == RV_OK)
-        return RV_OK;
+    if (err == RV_OK || err == RV_ERR_BUSY)
+        return err;
     /* Only its own cap is the expression's fault. */
     if (err == RV_ERR_MEMORY || (arena->refused == RV_ERR_LIMIT && !own))
         return rv_flow_full(flow);
-    const char *otherwise = budget.fuel <= 0 ? "it ran too long" : "it needed too much memory";
+    const char *otherwise = used >= RV_FUEL_PER_EXPRESSION ? "it ran too long"
+                                                           : "it needed too much memory";
     rv_buf_reset(&flow->text);
     rv_buf_add_str(&flow->text, fault.message.at != NULL ? fault.message : rv_str_of(otherwise));
     rv_arena_release(arena, mark);
@@ -215,7 +268,7 @@ static enum rv_err evaluate(struct rv_flow *flow, const struct rv_expression *ex
     struct rv_json input;
     struct rv_json values[VALUES_MAX];
     struct rv_str message = RV_STR_NONE;
-    enum rv_err err = rv_payload_tree(dot, flow->arena, &input);
+    enum rv_err err = rv_flow_tree(flow, dot, &input);
     if (err == RV_OK && expression->expr == NULL) {
         *ret_value = input;
         return RV_OK;
@@ -240,7 +293,7 @@ static enum rv_err fill(struct rv_flow *flow, const struct rv_template *template
         return evaluate(flow, template->expression, dot, ret_value);
     case RV_TEMPLATE_URI: {
         struct rv_json input;
-        err = rv_payload_tree(dot, flow->arena, &input);
+        err = rv_flow_tree(flow, dot, &input);
         return err == RV_OK ? rv_uri_fill(flow, rv_json_str(&template->constant), &input, ret_value)
                             : err;
     }
@@ -304,6 +357,9 @@ static enum rv_err settle(struct rv_flow *flow, const struct rv_json *tree,
                           struct rv_arena_mark mark, struct rv_payload *ret_value)
 {
     struct rv_payload_size size = rv_payload_measure(tree, RV_PAYLOAD_BYTES_MAX);
+    enum rv_err spent = rv_flow_spend(flow, size.bytes / BYTES_PER_FUEL);
+    if (spent != RV_OK)
+        return spent;
     rv_buf_reset(&flow->text);
     if (size.depth <= RV_JSON_DEPTH_MAX && !size.over)
         rv_json_write(&flow->text, tree);
@@ -341,7 +397,7 @@ enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *tem
     }
     /* The caller's own value stays parsed when large temporary values are given back. */
     struct rv_json ignored;
-    enum rv_err err = rv_payload_tree(dot, flow->arena, &ignored);
+    enum rv_err err = rv_flow_tree(flow, dot, &ignored);
     struct rv_arena_mark mark = rv_arena_mark(flow->arena);
     struct rv_json tree;
     if (err == RV_OK)
@@ -353,7 +409,7 @@ enum rv_err rv_flow_test(struct rv_flow *flow, const struct rv_expression *expre
                          struct rv_payload *dot, bool *ret_truth)
 {
     struct rv_json value;
-    enum rv_err err = rv_payload_tree(dot, flow->arena, &value);
+    enum rv_err err = rv_flow_tree(flow, dot, &value);
     struct rv_arena_mark mark = rv_arena_mark(flow->arena);
     if (err == RV_OK)
         err = evaluate(flow, expression, dot, &value);

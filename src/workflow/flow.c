@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 enum { FRAMES_BYTES_MAX = 4 * RV_PAYLOAD_BYTES_MAX };
+/* What a step costs beside its expressions. */
+enum { STEP_FUEL = 100 };
 
 enum rv_err rv_flow_full(const struct rv_flow *flow)
 {
@@ -315,7 +317,9 @@ static enum rv_err enter(struct rv_flow *flow)
         return rv_flow_stop_at(flow, RV_FLOW_BUDGET, RV_STAND_ENTER, &flow->value);
     flow->moved = true;
     env->inline_steps -= env->inline_steps > 0;
-    enum rv_err err = rv_flow_open(flow, flow->node);
+    enum rv_err err = rv_flow_spend(flow, STEP_FUEL);
+    if (err == RV_OK)
+        err = rv_flow_open(flow, flow->node);
     if (err != RV_OK)
         return err;
     struct rv_record *record = flow->top;

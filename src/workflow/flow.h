@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/pace.h"
 #include "base/str.h"
 #include "json/json.h"
 #include "workflow/definition.h"
@@ -30,6 +31,7 @@ struct rv_flow_env {
     struct rv_str undo;           /* $undo while compensating; absent: the variable is null */
     int64_t fuel;                 /* for this command, counted down (limits.h) */
     uint32_t inline_steps;        /* how many steps it may run here, counted down */
+    struct rv_pace *pace;         /* who may interrupt it; NULL: nobody */
 };
 
 enum rv_flow_stop_kind {
@@ -66,7 +68,8 @@ struct rv_flow_stop {
 };
 
 /* All but the last two: OK with *ret_stop filled. CORRUPT: the frames or the payload do not fit the
- * definition (the task is parked). LIMIT or MEMORY: the arena is full; nothing may be recorded. */
+ * definition (the task is parked). LIMIT or MEMORY: the arena is full; nothing may be recorded.
+ * BUSY: it was given up by its pace. */
 
 /* Starts the workflow itself on its raw input. */
 RV_CHECK enum rv_err rv_flow_start(struct rv_flow_env *env, struct rv_str input,

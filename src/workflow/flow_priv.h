@@ -89,6 +89,13 @@ static inline const struct rv_node *rv_flow_node(const struct rv_flow *flow, uin
 {
     return flow->definition->nodes[node];
 }
+/* Work that is about to be done, about 10 ns a unit; what an expression does counts by itself. It
+ * changes nothing of what the flow gives: only how long it runs until others have their turn. BUSY:
+ * given up. */
+RV_CHECK enum rv_err rv_flow_spend(struct rv_flow *flow, size_t units);
+/* The payload as a tree on the arena. */
+RV_CHECK enum rv_err rv_flow_tree(struct rv_flow *flow, struct rv_payload *payload,
+                                  struct rv_json *ret_tree);
 /* The text in the scratch buffer, on the arena. */
 RV_CHECK enum rv_err rv_flow_take_text(struct rv_flow *flow, struct rv_str *ret_text);
 RV_CHECK enum rv_err rv_flow_payload_text(struct rv_flow *flow, const struct rv_payload *payload,

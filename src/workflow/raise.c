@@ -91,7 +91,7 @@ static enum rv_err compute_text(struct rv_flow *flow, const struct rv_template *
     struct rv_json tree;
     enum rv_err err = rv_flow_evaluate(flow, template, &flow->value, &value);
     if (err == RV_OK)
-        err = rv_payload_tree(&value, flow->arena, &tree);
+        err = rv_flow_tree(flow, &value, &tree);
     if (err == RV_OK && tree.type == RV_JSON_STRING)
         *ret_text = rv_json_str(&tree);
     else if (err == RV_OK)
@@ -122,7 +122,7 @@ enum rv_err rv_flow_raise_reply(struct rv_flow *flow, struct rv_str error)
 {
     struct rv_payload payload = rv_payload_of(error);
     struct rv_json tree;
-    enum rv_err err = rv_payload_tree(&payload, flow->arena, &tree);
+    enum rv_err err = rv_flow_tree(flow, &payload, &tree);
     if (err == RV_OK && tree.type != RV_JSON_OBJECT)
         err = RV_ERR_CORRUPT;
     if (err != RV_OK)
@@ -311,7 +311,7 @@ static enum rv_err offer(struct rv_flow *flow, bool *ret_taken)
     const struct rv_catch *caught = rv_flow_node(flow, record->node)->caught;
     struct rv_json error;
     *ret_taken = false;
-    enum rv_err err = rv_payload_tree(&flow->error, flow->arena, &error);
+    enum rv_err err = rv_flow_tree(flow, &flow->error, &error);
     if (err != RV_OK || !filter_matches(caught, &error))
         return err;
     record->error = flow->error;

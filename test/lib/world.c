@@ -1,5 +1,6 @@
 #include "world.h"
 
+#include "base/os/fiber.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "store/memory/memory.h"
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 enum { START_AT = 1000000000, RUN_BATCHES_MAX = 10000, STARTS_MAX = 100, START_AGAIN_MS = 100 };
+enum { CREDITS_MAX = 1000, CREDIT_MS_MAX = 250 };
 
 int64_t world_now(void *self)
 {
@@ -81,6 +83,8 @@ static enum rv_err begin_once(struct world *w)
         .hash_key = {1, 2},
         .mono = {.now = world_mono, .self = w},
         .log = {log_write, w},
+        .fibers = &rv_fibers,
+        .turn_fuel = w->turn_fuel,
         .outlet = w->ground.outlet,
         .alert_url = w->ground.alert_url,
         .retain_ms = w->ground.retain_ms,
@@ -291,6 +295,15 @@ bool world_run(struct world *w, struct rv_call *call)
 {
     world_batch(w, &call, 1);
     world_settle(w);
+    /* An evaluation waits until there is credit for it. */
+    bool decided = call->kind == RV_CALL_SUBMIT || call->kind == RV_CALL_REPLIES ||
+                   call->kind == RV_CALL_OPERATE;
+    for (int i = 0; decided && i < CREDITS_MAX && !w->broke && !world_finished(call); i++) {
+        int64_t wait = rv_scheduler_next_wake(w->scheduler, w->mono);
+        if (wait > CREDIT_MS_MAX)
+            break;
+        world_pass(w, wait);
+    }
     return world_finished(call);
 }
 

@@ -34,6 +34,7 @@ struct world {
     struct rv_store *store;
     struct rv_scheduler *scheduler;
     struct rv_wall_clock clock;
+    int64_t turn_fuel;  /* of evaluations after a batch; 0: the scheduler's */
     int64_t now;        /* what has passed, from what the wall clock showed at first */
     int64_t wall_ahead; /* of that: somebody has set the wall clock */
     int64_t mono;

@@ -1,0 +1,48 @@
+/* What a decision about a task that is due is told: what the rows do not say. */
+#include "scheduler/scheduler_priv.h"
+
+static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
+{
+    bool live = false, due = false;
+    for (size_t i = 0; i < work->steps_count; i++) {
+        const struct rv_step *step = work->steps[i].row;
+        bool its = rv_attempt_state_live(step->attempt_state);
+        live = live || its;
+        due = due || (its && is_left(s, step->token, step->number)) ||
+              (step->wake_at <= s->batch.now && step->wake_at > s->batch.ends_until) ||
+              (step->deadline <= s->batch.now && step->deadline > s->batch.ends_until);
+    }
+    return live && due;
+}
+
+/* What only the caches know of the instant that has passed. */
+static void wake_tell(struct rv_scheduler *s, const struct rv_step *step,
+                      struct rv_command *command)
+{
+    if (rv_attempt_state_live(step->attempt_state) && step->wake_at <= s->batch.now &&
+        absence_covers(s, step->wake_at)) {
+        command->u.wake.excused = true;
+        command->u.wake.spread_ms = step->lease_ms;
+    }
+    /* A step that has ended, and was loaded for a late reply, has no timeout any more. */
+    if (rv_step_state_open(step->state) && step->deadline != 0 && step->deadline <= s->batch.now)
+        command->u.wake.absent_from = absence_uncounted(s, step->deadline);
+    const struct agent_kind *kind = step->state == RV_STEP_PENDING && step->agent.at != NULL
+                                        ? agents_kind_find(&s->agents, step->agent)
+                                        : NULL;
+    const struct circuit *circuit = kind != NULL ? circuit_of(kind, step, s->batch.now) : NULL;
+    if (circuit != NULL)
+        command->u.wake.circuit = rv_str_of(circuit->target);
+}
+
+bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *command)
+{
+    work->waits_to_end = end_unknown(s, work);
+    command->u.wake.excused = false;
+    command->u.wake.spread_ms = 0;
+    command->u.wake.absent_from = 0;
+    command->u.wake.circuit = RV_STR_NONE;
+    for (size_t i = 0; i < work->steps_count; i++)
+        wake_tell(s, work->steps[i].row, command);
+    return !work->waits_to_end;
+}
