@@ -142,17 +142,20 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
 static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t attempt)
 {
     const struct rv_reply *reply = &d->command->u.reply;
-    bool settled = step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED;
+    /* A person found that nothing had happened: control went on with his output, which stays. */
+    bool passed = step->state == RV_STEP_SKIPPED && step->effect == RV_EFFECT_NONE;
+    bool settled = step->state == RV_STEP_PROCESSED || (step->state == RV_STEP_SKIPPED && !passed);
     if (reply->output.at == NULL || settled || step->undone)
         return RV_DECIDED;
     bool news = step->effect != RV_EFFECT_DONE || !rv_str_eq(step->output, reply->output);
     step->effect = RV_EFFECT_DONE;
     if (attempt == step->attempt)
         step->attempt_effect = RV_EFFECT_DONE;
-    step->output = reply->output;
+    if (!passed)
+        step->output = reply->output;
     if (news)
         RV_TRY(undo_learn(d, step->number));
-    bool left = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
+    bool left = passed || step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED;
     bool waits = draft_open_has(d, step->number);
     /* Resubmitted with another input because somebody took it for not done. */
     bool replaced = step->state == RV_STEP_CANCELLED;
@@ -160,7 +163,7 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
     enum rv_task_state state = d->plan->task.state;
     bool may_be_undone = rv_task_state_open(state) || state == RV_TASK_PROCESSED;
     if (step->direction == RV_FORWARD && left && !waits && !step->chained && may_be_undone &&
-        (d->plan->task.direction == RV_UNDO || replaced))
+        (d->plan->task.direction == RV_UNDO || replaced || passed))
         undo_chain(d, step);
     return RV_DECIDED;
 }
@@ -227,7 +230,8 @@ static bool reply_recorded(const struct rv_step *step, const struct rv_reply *re
 {
     if (reply->output.at != NULL)
         return step->state == RV_STEP_PROCESSED && rv_str_eq(step->output, reply->output);
-    return step->attempt_state != RV_ATTEMPT_DONE && rv_str_eq(step->error, reply->error);
+    return step->attempt_state != RV_ATTEMPT_DONE &&
+           rv_str_eq(rv_attempt_error(step), reply->error);
 }
 
 /* Does the token belong to the step's newest attempt? */

@@ -140,6 +140,8 @@ enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure
 struct rv_str error_of_operator(struct draft *d, const char *type, const char *title);
 enum rv_verdict operate_resubmit(struct draft *d);
 enum rv_verdict operate_settle(struct draft *d);
+/* That nothing is left of a step can be known when every attempt that ended unheard is over. */
+enum rv_verdict refuse_unquiet(struct draft *d);
 /* Scopes whose time was over while the task was parked have it again. */
 enum rv_verdict time_again(struct draft *d, struct rv_step *step);
 /* A parked task goes on, in the direction in which it was parked. */

@@ -124,7 +124,7 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
         return refuse(d, RV_STR("a late reply says that the old request was done: settle the step "
                                 "as done with that output, or resubmit with undo-first"));
     if (command->u.operate.assume_not_done)
-        return RV_DECIDED;
+        return refuse_unquiet(d);
     return refuse(d, RV_STR("nobody knows what the old request did, and another input would be "
                             "another request: look at the service and the late replies, then "
                             "resubmit with assume-not-done or, if it can be undone, undo-first"));

@@ -52,10 +52,12 @@ static enum rv_verdict settle_call(struct draft *d, struct rv_step *step,
     return advance_error(rv_flow_complete(&env, step->frames, step->data, step->output, ret_stop));
 }
 
-static enum rv_verdict settle_inline(struct draft *d, const struct rv_step *step,
+static enum rv_verdict settle_inline(struct draft *d, struct rv_step *step,
                                      struct rv_flow_stop *ret_stop)
 {
     struct rv_flow_env env;
+    RV_TRY(time_again(d, step));
+    step->wake_at = 0;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     return advance_error(rv_flow_settle(&env, step->frames, step->output, ret_stop));
 }
@@ -111,6 +113,7 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
     memcpy(open, task->open, sizeof open);
     for (uint32_t i = 0; i < count; i++) {
         RV_TRY(draft_step(d, open[i], &other));
+        d->plan->close_alerts = true; /* that nobody takes it */
         rv_step_move(&other->state, RV_STEP_CANCELLED);
         other->ended_at = d->command->now;
         other->wake_at = 0;
@@ -130,8 +133,7 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
 
 /* ---- what may be said of which step ---- */
 
-/* That nothing is left of a step can be known when every attempt that ended unheard is over. */
-static enum rv_verdict refuse_unquiet(struct draft *d)
+enum rv_verdict refuse_unquiet(struct draft *d)
 {
     char at[RV_INSTANT_TEXT_BYTES];
     if (d->command->now >= d->plan->task.quiet_at)
@@ -139,7 +141,7 @@ static enum rv_verdict refuse_unquiet(struct draft *d)
     rv_instant_text(d->plan->task.quiet_at, at);
     return refuse(d, rv_arena_printf(d->arena,
                                      "an attempt that ended unheard may be at work until %s: look "
-                                     "again, and settle the step then",
+                                     "again, and say what you find then",
                                      at));
 }
 

@@ -439,9 +439,127 @@ static void a_step_that_is_not_on_record_is_settled_with_its_task(void **state)
 
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
 
+/* Control went on behind the step, whose request was done after all. */
+static void a_late_done_of_a_step_that_was_passed_is_undone_with_the_rest(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("passed") "do:\n"
+                                        "  - a: {call: one, metadata: {reeve: {" PARKS
+                                        ", " UNDO("three") "}}}\n"
+                                                           "  - b: {call: two}\n");
+    struct rv_task_id task = world_submit(w, "passed", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(settle(w, task, 1, RV_FINDING_NOTHING, "{\"x\":1}")->err, RV_OK);
+    assert_int_equal(world_done(w, first, "{\"r\":1}"), 410);
+    assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
+    assert_string_equal(world_step(w, task, 1)->output.at, "{\"x\":1}");
+    assert_int_equal(undo(w, task, false)->err, RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 1)->undone);
+}
+
+static struct rv_call *poll_of(struct world *w, const char *boot, const char *poll)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){.agent = RV_STR("one"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = rv_str_of(boot),
+                                    .poll = rv_str_of(poll),
+                                    .max = 4};
+    assert_true(world_run(w, call));
+    return call;
+}
+
+/* Nobody can know that a request did nothing while an attempt of it may be at work. */
+static void nothing_is_assumed_while_an_attempt_may_be_at_work(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "undeclared", "{}");
+    assert_int_equal(poll_of(w, "b1", "p1")->u.poll.requests_count, 1);
+    world_pass(w, 1000);
+    (void)poll_of(w, "b2", "p2");
+    assert_state(w, task, "error");
+    int64_t quiet_ms = world_task(w, task)->quiet_at - w->now;
+    assert_true(quiet_ms > 0);
+    for (int i = 0; i < 2; i++) {
+        struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+        call->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_RESUBMIT,
+                                                   .task = task,
+                                                   .input = RV_STR("{\"n\":2}"),
+                                                   .assume_not_done = true};
+        assert_true(world_run(w, call));
+        assert_int_equal(call->err, i == 0 ? RV_ERR_REFUSED : RV_OK);
+        world_pass(w, quiet_ms);
+    }
+}
+
+static void a_reply_that_comes_again_after_a_finding_is_answered_as_before(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "undeclared", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    assert_int_equal(world_fail(w, first, false, RV_EFFECT_UNKNOWN), 200);
+    assert_int_equal(settle(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_int_equal(world_fail(w, first, false, RV_EFFECT_UNKNOWN), 200);
+    assert_int_equal(world_count_late(w, task), 0);
+}
+
+/* The rest of the scope has its time again, as behind a call. */
+static void an_inline_step_in_a_scope_whose_time_is_over_is_settled(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("scoped") "do:\n"
+                                        "  - p: {call: one, metadata: {reeve: {" PARKS
+                                        ", pivot: true}}}\n"
+                                        "  - t:\n"
+                                        "      timeout: {after: PT5S}\n"
+                                        "      do:\n"
+                                        "        - bad: {set: '${ error(\"no\") }'}\n"
+                                        "        - c: {call: two}\n");
+    struct rv_task_id task = world_submit(w, "scoped", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "error");
+    world_pass(w, 60000);
+    uint32_t number = world_task(w, task)->open[0];
+    assert_int_equal(settle(w, task, number, RV_FINDING_DONE, "{}")->err, RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+}
+
+static void the_alert_of_a_compensation_that_is_not_needed_is_closed(void **state)
+{
+    struct world *w = *state;
+    world_publish(
+        w, DOCUMENT("als") "do:\n"
+                           "  - a: {call: one, metadata: {reeve: {" PARKS
+                           ", " UNDO("one") "}}}\n"
+                                            "  - b: {call: two, metadata: {reeve: {" PARKS
+                                            ", " UNDO("three") "}}}\n"
+                                                               "  - c: {call: four, metadata: "
+                                                               "{reeve: {completeBy: PT10S,"
+                                                               " failures: {threshold: 1, rounds: "
+                                                               "0}, compensate: none}}}\n");
+    struct rv_task_id task = world_submit(w, "als", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    world_fail(w, world_take(w, "four", "i1"), false, RV_EFFECT_NONE);
+    assert_state(w, task, "compensating");
+    world_pass(w, RV_NO_AGENT_ALERT_MS + 1000);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SCENARIO(a_late_done_of_a_step_that_was_passed_is_undone_with_the_rest),
+        SCENARIO(nothing_is_assumed_while_an_attempt_may_be_at_work),
+        SCENARIO(a_reply_that_comes_again_after_a_finding_is_answered_as_before),
+        SCENARIO(an_inline_step_in_a_scope_whose_time_is_over_is_settled),
+        SCENARIO(the_alert_of_a_compensation_that_is_not_needed_is_closed),
         SCENARIO(an_undo_across_a_step_undone_by_hand),
         SCENARIO(a_task_that_has_ended_is_undone_by_hand_too),
         SCENARIO(a_parked_step_is_found_to_have_done_nothing),
