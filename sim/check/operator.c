@@ -197,7 +197,7 @@ static void check_cures(const struct transition *t)
     struct rv_plan plan;
     struct rv_arena *arena = &t->w->history->scratch;
     size_t count = 0;
-    uint32_t wanted;
+    struct rv_cures_want want;
     bool leads_on = false;
     if (t->task->state != RV_TASK_ERROR)
         return;
@@ -209,7 +209,7 @@ static void check_cures(const struct transition *t)
                            .steps = rows,
                            .steps_count = t->steps_count,
                            .definition = t->past->definition};
-    enum rv_verdict verdict = rv_cures(&view, t->now, arena, cures, &count, &wanted);
+    enum rv_verdict verdict = rv_cures(&view, t->now, arena, cures, &count, &want);
     rv_assert(verdict != RV_NO_ROOM);
     for (size_t i = 0; i < count; i++) {
         struct rv_command command = rv_cure_command(&cures[i]);

@@ -121,7 +121,10 @@ static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint
     struct rv_cure cure = {.kind = kind, .step = step};
     struct rv_command command = rv_cure_command(&cure);
     command.now = command.arrived_at = search->now;
+    struct rv_arena_mark mark = rv_arena_mark(search->arena);
     enum rv_verdict verdict = rv_decide(search->view, &command, search->arena, search->plan);
+    if (verdict != RV_NEED_STEP) /* else what it wants stands there */
+        rv_arena_release(search->arena, mark);
     if (verdict == RV_NEED_STEP || verdict == RV_NO_ROOM)
         return verdict;
     if (verdict != RV_DECIDED || search->plan->err != RV_OK)
@@ -134,7 +137,7 @@ static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint
 
 enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_arena *arena,
                          struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count,
-                         uint32_t *ret_wanted)
+                         struct rv_cures_want *ret_want)
 {
     uint32_t numbers[RV_OPEN_STEPS_MAX + 1];
     *ret_count = 0;
@@ -155,6 +158,7 @@ enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_aren
     }
     *ret_count = search.count;
     if (verdict == RV_NEED_STEP)
-        *ret_wanted = search.plan->wanted;
+        *ret_want = (struct rv_cures_want){search.plan->wanted, search.plan->more,
+                                           search.plan->more_count};
     return verdict;
 }

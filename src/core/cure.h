@@ -35,10 +35,18 @@ struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
 /* The command that a person gives, but for who, when and why. */
 struct rv_command rv_cure_command(const struct rv_cure *cure);
 
+/* The number of a step that is to be loaded, and of further ones that will be asked for; on the
+ * arena. */
+struct rv_cures_want {
+    uint32_t number;
+    const uint32_t *more;
+    size_t more_count;
+};
+
 /* What leads the task of the view on; of one that is not in error, nothing. DECIDED: `ret_cures`
- * and *ret_count are filled; NEED_STEP: load the step *ret_wanted and ask again; NO_ROOM. */
+ * and *ret_count are filled; NEED_STEP: load what *ret_want names and ask again; NO_ROOM. */
 enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_arena *arena,
                          struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count,
-                         uint32_t *ret_wanted);
+                         struct rv_cures_want *ret_want);
 
 #endif

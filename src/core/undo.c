@@ -232,6 +232,7 @@ static enum rv_verdict hindered_at(struct draft *d, uint32_t number, enum undo_h
         return RV_DECIDED;
     RV_TRY(advance_env(d, RV_FORWARD, 0, &env));
     RV_TRY(advance_error(rv_flow_unfinished(&env, step->frames, &kept, &count)));
+    RV_TRY(draft_want(d, kept, count));
     for (uint32_t i = 0; i < count; i++) {
         RV_TRY(draft_look(d, kept[i], &other));
         hindered_by(d, other, how, ret_step);

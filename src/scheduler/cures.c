@@ -5,16 +5,23 @@
 
 enum { STEPS_MAX = RV_OPEN_STEPS_MAX + RV_PLAN_STEPS_MAX };
 
-/* As the batch has it so far, else as it is stored. */
-static enum rv_err step_find(struct rv_scheduler *s, struct rv_arena *arena,
-                             const struct rv_task *task, const struct work *work, uint32_t number,
-                             const struct rv_step **ret_row)
+/* As the batch has it so far, else as it is stored. *ret_found: it joins the view, or is there. */
+static enum rv_err step_join(struct rv_scheduler *s, const struct work *work, uint32_t number,
+                             struct rv_view *view, const struct rv_step **rows, bool *ret_found)
 {
-    struct rv_step_id id = {task->id, number};
-    *ret_row = work != NULL ? work_step(work, number) : NULL;
-    if (*ret_row != NULL)
-        return RV_OK;
-    return s->store->ops->load_steps(s->store, arena, &id, 1, ret_row);
+    struct rv_step_id id = {view->task->id, number};
+    const struct rv_step *row = work != NULL ? work_step(work, number) : NULL;
+    *ret_found = true;
+    for (size_t i = 0; i < view->steps_count; i++)
+        if (rows[i]->number == number)
+            return RV_OK;
+    enum rv_err err = RV_OK;
+    if (row == NULL)
+        err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &row);
+    *ret_found = err == RV_OK && row != NULL && view->steps_count < STEPS_MAX;
+    if (*ret_found)
+        rows[view->steps_count++] = row;
+    return err;
 }
 
 enum rv_err ledger_count(struct rv_scheduler *s, struct rv_task_id task, const struct work *work,
@@ -44,30 +51,41 @@ static enum rv_err ledger_add(struct rv_scheduler *s, const struct rv_task *task
     return err;
 }
 
-enum rv_err cures_find(struct rv_scheduler *s, struct rv_arena *arena, const struct rv_task *task,
+/* What the search wants joins the view; false: a row that others name is missing. */
+static enum rv_err want_join(struct rv_scheduler *s, const struct work *work,
+                             const struct rv_cures_want *want, struct rv_view *view,
+                             const struct rv_step **rows, bool *ret_found)
+{
+    bool more;
+    enum rv_err err = step_join(s, work, want->number, view, rows, ret_found);
+    for (size_t i = 0; err == RV_OK && i < want->more_count; i++)
+        err = step_join(s, work, want->more[i], view, rows, &more);
+    return err;
+}
+
+/* Everything that is looked at goes when it was: a task may keep many large steps. */
+enum rv_err cures_find(struct rv_scheduler *s, const struct rv_task *task,
                        const struct workflow_entry *entry, const struct work *work,
                        struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count)
 {
     const struct rv_step *rows[STEPS_MAX];
     struct rv_view view = {
         .task = task, .steps = rows, .definition = entry != NULL ? entry->definition : NULL};
-    enum rv_verdict verdict = RV_DECIDED;
+    struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
+    enum rv_verdict verdict = RV_NEED_STEP;
     enum rv_err err = RV_OK;
-    uint32_t wanted = 0;
+    bool found = true;
     *ret_count = 0;
-    for (uint32_t i = 0; err == RV_OK && i < task->open_count; i++) {
-        err = step_find(s, arena, task, work, task->open[i], &rows[view.steps_count]);
-        view.steps_count += err == RV_OK && rows[view.steps_count] != NULL;
+    for (uint32_t i = 0; err == RV_OK && i < task->open_count; i++)
+        err = step_join(s, work, task->open[i], &view, rows, &found);
+    found = true;
+    while (err == RV_OK && verdict == RV_NEED_STEP && found) {
+        struct rv_cures_want want;
+        verdict = rv_cures(&view, s->batch.now, s->batch.arena, ret_cures, ret_count, &want);
+        if (verdict == RV_NEED_STEP)
+            err = want_join(s, work, &want, &view, rows, &found);
     }
-    while (err == RV_OK) {
-        verdict = rv_cures(&view, s->batch.now, arena, ret_cures, ret_count, &wanted);
-        if (verdict != RV_NEED_STEP || view.steps_count == STEPS_MAX)
-            break;
-        err = step_find(s, arena, task, work, wanted, &rows[view.steps_count]);
-        if (err == RV_OK && rows[view.steps_count] == NULL)
-            break; /* a row that others name is missing */
-        view.steps_count++;
-    }
+    rv_arena_release(s->batch.arena, mark);
     if (err == RV_OK && verdict == RV_NO_ROOM)
         return RV_ERR_MEMORY;
     return err == RV_OK ? ledger_add(s, task, work, ret_cures, *ret_count) : err;
@@ -79,7 +97,7 @@ enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena, const stru
     struct rv_cure cures[RV_CURES_MAX];
     struct rv_str text = *message;
     size_t count = 0;
-    enum rv_err err = cures_find(s, arena, work->task, work->workflow, work, cures, &count);
+    enum rv_err err = cures_find(s, work->task, work->workflow, work, cures, &count);
     for (size_t i = 0; err == RV_OK && text.at != NULL && i < count; i++) {
         char line[RV_CURE_LINE_BYTES];
         rv_cure_line(work->id, &cures[i], line);

@@ -191,7 +191,7 @@ static enum rv_err explain_cures(struct rv_scheduler *s, struct rv_call_explain 
     out->cures = RV_NEW_ARRAY(arena, struct rv_cure, RV_CURES_MAX);
     if (out->cures == NULL)
         return RV_ERR_MEMORY;
-    return cures_find(s, arena, out->found, entry, NULL, out->cures, &out->cures_count);
+    return cures_find(s, out->found, entry, NULL, out->cures, &out->cures_count);
 }
 
 enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)

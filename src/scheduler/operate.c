@@ -93,8 +93,10 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         call->message = RV_STR("the step that waited has just moved: send the request again");
     }
     bool parked = work->task->state == RV_TASK_ERROR;
-    return call->err == RV_ERR_REFUSED && parked ? cures_add(s, &call->arena, work, &call->message)
-                                                 : RV_OK;
+    if (call->err == RV_ERR_REFUSED && parked)
+        err = cures_add(s, &call->arena, work, &call->message);
+    /* The refusal stands without them, and no other call in the batch suffers for it. */
+    return err == RV_ERR_MEMORY || err == RV_ERR_LIMIT ? RV_OK : err;
 }
 
 void operate_act(struct rv_scheduler *s, struct pending *p)

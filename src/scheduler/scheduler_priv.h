@@ -228,7 +228,8 @@ struct batch {
     enum rv_err refused;    /* OK, or with what the store has refused a piece of it for now */
     enum rv_err taskless;   /* OK, or why publishes, acks, raises and records were not written */
     int64_t begun_us;       /* 0: nothing is measured */
-    bool large_begun;       /* an item of a large call was decided */
+    bool large_begun;       /* an item of a large call was decided, */
+    int64_t large_us;       /* for the first time then */
     size_t large_bytes;     /* of such items */
     size_t handed_bytes;    /* inputs of the requests handed out */
 };
@@ -517,9 +518,8 @@ void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
 /* cures.c: what leads a task in error on, by its rows as `work` has them (NULL: as stored). */
-RV_CHECK enum rv_err cures_find(struct rv_scheduler *s, struct rv_arena *arena,
-                                const struct rv_task *task, const struct workflow_entry *entry,
-                                const struct work *work,
+RV_CHECK enum rv_err cures_find(struct rv_scheduler *s, const struct rv_task *task,
+                                const struct workflow_entry *entry, const struct work *work,
                                 struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count);
 /* How many late replies the task has, with those that this batch adds; of the stored ones at most
  * `limit` are counted. */
