@@ -175,6 +175,6 @@ void bound_batch(struct world *w, const struct server *s, bool good)
     if (w->now - b->looked_at < LOOK_MS)
         return;
     b->looked_at = w->now;
-    b->behind = check_few_bytes(w) ? calls_of(s) + w->history->open : 0;
+    b->behind = check_few_bytes(w) ? calls_of(s) + (uint64_t)w->history->open : 0;
     look(w, s);
 }

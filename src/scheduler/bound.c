@@ -27,8 +27,8 @@ bool batch_has_room(const struct rv_scheduler *s, const struct pending *p)
 {
     if (!p->large || !s->batch.large_begun)
         return true; /* at least one item of them goes on in each batch */
-    bool late = s->batch.begun_us != 0 &&
-                counts_clock(s) - s->batch.begun_us > LARGE_MS_MAX * INT64_C(1000);
+    bool late = s->batch.large_us != 0 &&
+                counts_clock(s) - s->batch.large_us > LARGE_MS_MAX * INT64_C(1000);
     return !late && s->batch.large_bytes < s->options.batch_bytes_max;
 }
 
@@ -42,6 +42,8 @@ bool batch_handed_enough(struct rv_scheduler *s)
 
 void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes)
 {
+    if (p->large && !s->batch.large_begun)
+        s->batch.large_us = counts_clock(s); /* what was loaded before is not theirs alone */
     s->batch.large_begun = s->batch.large_begun || p->large;
     s->batch.large_bytes += p->large ? bytes : 0;
 }

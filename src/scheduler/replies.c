@@ -130,8 +130,6 @@ static void left_note(struct rv_scheduler *s, const struct rv_call *call, struct
         delivery_confirm(held->delivery);
     const uint64_t *left = rv_map_find(&s->batch.left, token, id.number);
     bool older = left == NULL || (uint64_t)call->mono_at < *left;
-    if (call->mono_at < s->batch.heard_until)
-        s->batch.heard_until = call->mono_at;
     /* Without memory for it no end is known. */
     if (older && rv_map_put(&s->batch.left, token, id.number, (uint64_t)call->mono_at) != RV_OK)
         s->batch.heard_until = INT64_MIN / 2;

@@ -129,14 +129,17 @@ void rv_scheduler_drain(struct rv_scheduler *s)
 
 static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t room)
 {
+    enum { LARGE_WANTS_MAX = 64 }; /* the rest of it may be a later batch's */
     const struct rv_call *call = p->call;
-    size_t count = 0;
+    size_t count = 0, most = p->large && room > LARGE_WANTS_MAX ? LARGE_WANTS_MAX : room;
     if (call->kind == RV_CALL_REPLIES)
-        for (size_t i = 0; i < call->u.replies.count && count < room; i++)
-            ids[count++] = call->u.replies.items[i].step;
+        for (size_t i = 0; i < call->u.replies.count && count < most; i++)
+            if (call->u.replies.items[i].status == 0)
+                ids[count++] = call->u.replies.items[i].step;
     if (call->kind == RV_CALL_LEASES)
-        for (size_t i = 0; i < call->u.leases.count && count < room; i++)
-            ids[count++] = call->u.leases.items[i].step;
+        for (size_t i = 0; i < call->u.leases.count && count < most; i++)
+            if (call->u.leases.items[i].status == 0)
+                ids[count++] = call->u.leases.items[i].step;
     if (call->kind == RV_CALL_OPERATE && call->u.operate.agent.at == NULL && count < room)
         ids[count++] = (struct rv_step_id){call->u.operate.task, 0};
     return count;
@@ -162,7 +165,8 @@ static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *d
 /* ---- decide ---- */
 
 /* Up to which instant it is known who has answered in time (RULES 3): a reply that came before some
- * end may still be in the mailbox, or on its way there, or be left for the next batch. */
+ * end may still be in the mailbox, or on its way there. What is left for the next batch is known by
+ * its attempt (is_left). */
 static void ends_know(struct rv_scheduler *s)
 {
     replies_left_note(s);
@@ -549,6 +553,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.sweep = NULL;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.large_begun = false;
+    s->batch.large_us = 0;
     s->batch.large_bytes = s->batch.handed_bytes = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
     s->agents.recovering = s->supervisor.scan_first;
