@@ -8,6 +8,7 @@
 static const char *const statements[] = {
     "BEGIN IMMEDIATE",
     "UPDATE step SET wake_at = max(wake_at - ?1, 1), ready_at = max(ready_at - ?1, 1), "
+    "waits_since = max(waits_since - ?1, 1), "
     "deadline = max(deadline - ?1, 1), complete_by = max(complete_by - ?1, 1), "
     "lease_until = max(lease_until - ?1, 1), attempt_at = max(attempt_at - ?1, 1), "
     "created_at = max(created_at - ?1, 1) WHERE ended_at IS NULL",
