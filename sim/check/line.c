@@ -12,7 +12,7 @@
 #include "sim/world/fault.h"
 #include "sim/world/world.h"
 
-enum { BATCHES_SLACK = 4 };
+enum { BATCHES_SLACK = 4, TURN_FUEL_MIN = 10000 };
 
 /* In so many batches whatever is ready has come into the ready queue: a batch takes up only so many
  * due tasks. */
@@ -21,9 +21,11 @@ static uint64_t batches_before(const struct world *w)
     return BATCHES_SLACK + 2 * (uint64_t)w->history->open / w->knobs.findings_max;
 }
 
+/* Where a turn of long decisions is small, a step may be under evaluation while it stands there. */
 static bool is_looked_at(const struct world *w)
 {
-    return w->scenario == NULL && w->knobs.servers == 1 && !fault_happened(w, FAULT_FAILOVER);
+    return w->scenario == NULL && w->knobs.servers == 1 && !fault_happened(w, FAULT_FAILOVER) &&
+           w->knobs.turn_fuel >= TURN_FUEL_MIN;
 }
 
 int64_t check_line_since(const struct step_past *past, const struct rv_step *step)
