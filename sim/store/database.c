@@ -150,8 +150,9 @@ static void holds_begin(struct server *s, int64_t now)
 {
     struct database *d = s->world->database;
     int64_t gone = s->found_alive_at != 0 ? now - s->found_alive_at : 0;
-    int64_t waited = s->holds_until < now ? s->holds_until : now;
-    d->held_until = waited > d->held_until ? waited : d->held_until;
+    /* The store may know of it, also where the process that began it died at once. */
+    if (s->holds_until > d->held_until)
+        d->held_until = s->holds_until;
     s->holds_until = gone < HOLD_MS_MIN ? 0 : now + (gone < HOLD_MS_MAX ? gone : HOLD_MS_MAX);
 }
 

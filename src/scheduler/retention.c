@@ -32,7 +32,45 @@ int64_t retention_round_ms(const struct rv_scheduler *s)
 void retention_hold(struct rv_scheduler *s, int64_t gone_ms)
 {
     if (gone_ms >= GONE_MS_MIN)
-        s->retention.next_at = rv_time_add(s->batch.now, gone_ms < RV_DAY_MS ? gone_ms : RV_DAY_MS);
+        s->retention.held_until = rv_time_add(s->batch.now,
+                                              gone_ms < RV_DAY_MS ? gone_ms : RV_DAY_MS);
+}
+
+/* The record of a wait; it outlives the process. The key has no meaning. */
+#define RECORD_WAIT "retention-wait"
+
+/* A wait that another process has begun. One that a clock far ahead has written ends in a day. */
+static enum rv_err wait_recall(struct rv_scheduler *s)
+{
+    struct retention *retention = &s->retention;
+    struct rv_record row;
+    size_t count;
+    enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena, RV_STR(RECORD_WAIT),
+                                                  RV_STR_NONE, RV_STR_NONE, 1, &row, &count);
+    struct rv_json value;
+    if (err != RV_OK || count == 0)
+        return err;
+    err = rv_json_parse(s->batch.arena, row.value, RV_JSON_DEPTH_MAX, &value, NULL);
+    int64_t until = 0;
+    if (err != RV_OK || !rv_json_int(rv_json_get(&value, RV_STR("until")), &until))
+        return err == RV_ERR_MEMORY ? err : RV_OK; /* not of this server's making */
+    until = rv_time_earlier(until, s->batch.now + RV_DAY_MS);
+    if (until > retention->held_until)
+        retention->held_until = until;
+    retention->held_written = until >= retention->held_until;
+    return RV_OK;
+}
+
+static enum rv_err wait_write(struct rv_scheduler *s)
+{
+    struct rv_buf value;
+    rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
+    rv_buf_printf(&value, "{\"until\":%lld}", (long long)s->retention.held_until);
+    struct rv_record_change made = {.row = {.kind = RV_STR(RECORD_WAIT), .key = RV_STR("until")}};
+    enum rv_err err = record_put(s, made, &value);
+    rv_buf_done(&value);
+    s->batch.wait_told = err == RV_OK;
+    return err;
 }
 
 static bool retains(const struct rv_scheduler *s)
@@ -65,12 +103,30 @@ static void round_begin(struct rv_scheduler *s)
                                          .self = s->options.mono.self};
 }
 
-void retention_plan(struct rv_scheduler *s)
+/* A new holder of the role asks whether the one before was to wait; *ret_waits: so is this one. */
+static enum rv_err wait_plan(struct rv_scheduler *s, bool *ret_waits)
+{
+    struct retention *retention = &s->retention;
+    enum rv_err err = RV_OK;
+    if (retention->recalled != s->supervisor.epoch)
+        err = wait_recall(s);
+    if (err != RV_OK)
+        return err;
+    retention->recalled = s->supervisor.epoch;
+    *ret_waits = s->batch.now < retention->held_until;
+    return *ret_waits && !retention->held_written ? wait_write(s) : RV_OK;
+}
+
+enum rv_err retention_plan(struct rv_scheduler *s)
 {
     struct retention *retention = &s->retention;
     struct rv_sweep *sweep = &retention->sweep;
-    if (!retains(s) || s->batch.now < retention->next_at)
-        return;
+    bool waits;
+    if (!retains(s))
+        return RV_OK;
+    enum rv_err err = wait_plan(s, &waits);
+    if (err != RV_OK || waits || s->batch.now < retention->next_at)
+        return err;
     if (!retention->walking)
         round_begin(s);
     int64_t us = (counts_clock(s) - retention->piece_us) * share_of(s) / 100;
@@ -79,6 +135,7 @@ void retention_plan(struct rv_scheduler *s)
     s->batch.sweep = sweep;
     /* should the store not take it */
     retention->next_at = s->batch.now + retention_round_ms(s);
+    return RV_OK;
 }
 
 static void round_log(struct rv_scheduler *s)
@@ -95,6 +152,7 @@ void retention_act(struct rv_scheduler *s)
 {
     struct retention *retention = &s->retention;
     const struct rv_sweep *sweep = s->batch.sweep;
+    retention->held_written = retention->held_written || s->batch.wait_told;
     if (sweep == NULL)
         return;
     if (!s->batch.swept || sweep->outcome != RV_OK) { /* from the first one again */
@@ -117,5 +175,6 @@ void retention_act(struct rv_scheduler *s)
 
 int64_t retention_next_at(const struct rv_scheduler *s)
 {
-    return retains(s) ? s->retention.next_at : INT64_MAX;
+    int64_t next = s->retention.next_at, held = s->retention.held_until;
+    return !retains(s) ? INT64_MAX : next > held ? next : held;
 }

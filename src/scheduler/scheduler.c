@@ -548,6 +548,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.raises_count = 0;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.unheard = s->batch.clock_told = false;
+    s->batch.wait_told = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.forgot = false;
     s->batch.sweep = NULL;
@@ -612,7 +613,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     if (err == RV_OK)
         err = batch_decide(s, due, due_count);
     if (err == RV_OK)
-        retention_plan(s);
+        err = retention_plan(s);
     return err;
 }
 

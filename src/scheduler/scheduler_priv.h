@@ -158,7 +158,10 @@ struct retention {
     int64_t round_at;      /* it began */
     int64_t piece_us;      /* when the newest piece of it had ended, by now_us */
     int64_t next_at;
-    size_t tasks_gone; /* in the round that is under way */
+    int64_t held_until; /* nothing is deleted before (decision 019), */
+    bool held_written;  /* and the store knows */
+    int64_t recalled;   /* the epoch of the role in which the store was asked */
+    size_t tasks_gone;  /* in the round that is under way */
     size_t keys_gone;
 };
 
@@ -219,6 +222,7 @@ struct batch {
     struct rv_book_pick *picks; /* to be sent once the batch is written */
     struct rv_notice **notices; /* ... as they leave; owned until then */
     size_t picks_count;
+    bool wait_told;         /* the retention rule's wait is among the records */
     bool must_commit;       /* the role was renewed */
     struct rv_sweep *sweep; /* NULL: none in this batch */
     bool swept;             /* its transaction was committed */
@@ -399,11 +403,11 @@ bool batch_handed_enough(struct rv_scheduler *s);
 
 /* retention.c */
 /* Gives the batch a piece of the retention rule when one is due. */
-void retention_plan(struct rv_scheduler *s);
+RV_CHECK enum rv_err retention_plan(struct rv_scheduler *s);
 void retention_act(struct rv_scheduler *s);
 /* At a start, after `gone_ms`: whether so much has passed, or the wall clock was set meanwhile, an
  * operator may have to look at first. What is long enough lets the rule wait as long, a day at
- * most. */
+ * most, also through restarts. */
 void retention_hold(struct rv_scheduler *s, int64_t gone_ms);
 /* How long after a round the next one begins. */
 int64_t retention_round_ms(const struct rv_scheduler *s);

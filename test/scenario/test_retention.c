@@ -109,11 +109,34 @@ static void keys_go_while_tasks_come(void **state)
     world_close(&w);
 }
 
+/* The clock may have been wrong at the first start: the wait for an operator outlives a second one,
+ * and ends. */
+static void a_restart_does_not_end_the_wait(void **state)
+{
+    enum { AWAY_MS = 10 * 3600 * RV_SECOND_MS };
+    struct world w;
+    (void)state;
+    world_open_on(&w, (struct world_ground){.retain_ms = RETAIN_MS});
+    world_publish(&w, eight);
+    struct rv_task_id task = submit(&w, 1, RV_STR_NONE);
+    world_pass(&w, EVERY_MS);
+    world_restart(&w, AWAY_MS);
+    world_pass(&w, AWAY_MS / 2);
+    assert_true(there(&w, task));
+    world_restart(&w, 100);
+    world_pass(&w, AWAY_MS / 2 - 1000);
+    assert_true(there(&w, task));
+    world_pass(&w, 70 * RV_SECOND_MS);
+    assert_false(there(&w, task));
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest scenarios[] = {
         cmocka_unit_test(it_keeps_up_with_what_ends),
         cmocka_unit_test(keys_go_while_tasks_come),
+        cmocka_unit_test(a_restart_does_not_end_the_wait),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }
