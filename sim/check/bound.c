@@ -17,7 +17,7 @@
 enum { LOOK_MS = 200, SLACK_MS = 1000, BATCHES_SLACK = 4, TAKERS_MAX = 16 };
 /* Where turns are smaller than a seed draws them, or expressions take long in small turns, the
  * decisions of all open tasks take more batches. */
-enum { TURN_SMALL = 500, DECISION_FUEL = 10000, HEAVY_TURNS = 60 };
+enum { DECISION_FUEL = 10000, LARGE_FUEL = 100000, HEAVY_TURNS = 60 };
 
 /* Kinds of agents of which a poll waits at the server: somebody is free. */
 struct takers {
@@ -76,8 +76,8 @@ static bool lasts(struct world *w, bool is_so, struct reading *since)
         from.batches = b->led;
     uint64_t open = (uint64_t)w->history->open;
     uint64_t batches = BATCHES_SLACK + open / k->scan_rows + 2 * open / k->findings_max + b->behind;
-    if (k->turn_fuel < TURN_SMALL)
-        batches += open * (DECISION_FUEL / k->turn_fuel);
+    if (k->turn_fuel < DECISION_FUEL) /* a task that keeps hundreds of steps takes as much */
+        batches += open * (LARGE_FUEL / k->turn_fuel);
     if (k->heavy && k->turn_fuel < DECISION_FUEL)
         batches += open * HEAVY_TURNS;
     int64_t ms = (int64_t)k->role_ms + 2 * (int64_t)k->scan_ms + SLACK_MS;

@@ -86,6 +86,18 @@ bool check_found_now(const struct transition *t, const struct rv_step *step,
     return check_found(step, finding);
 }
 
+bool check_assumed_now(const struct transition *t)
+{
+    static const char word[] = "assume-not-done";
+    for (size_t i = 0; i < t->change->history_count; i++) {
+        const struct rv_history_row *row = &t->change->history[i];
+        if (row->verb == RV_OPERATOR_RESUBMIT && row->options.at != NULL &&
+            memmem(row->options.at, row->options.len, word, sizeof word - 1) != NULL)
+            return true;
+    }
+    return false;
+}
+
 /* O-02: a step is passed over by one who knew of its late replies, while nobody is at work on it;
  * its output is the given one, for good. */
 static void check_passed(const struct transition *t, const struct step_past *past,

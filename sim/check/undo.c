@@ -191,10 +191,11 @@ static void check_no_undo(const struct transition *t)
         called |= t->change->alerts[i].kind == RV_ALERT_NO_UNDO;
     for (size_t i = 0; i < t->steps_count; i++) {
         enum rv_undo_way way = way_of(t, &t->steps[i]);
-        needed |= forward_call(&t->steps[i]) && t->steps[i].effect != RV_EFFECT_NONE &&
-                  (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT) &&
-                  (!t->steps[i].undone ||
-                   check_found_now(t, &t->steps[i], RV_FINDING_UNDONE)); /* since */
+        bool settled = check_found_now(t, &t->steps[i], RV_FINDING_UNDONE) ||
+                       check_found_now(t, &t->steps[i], RV_FINDING_NOTHING); /* since */
+        bool there = t->steps[i].effect != RV_EFFECT_NONE && !t->steps[i].undone;
+        needed |= forward_call(&t->steps[i]) && (there || settled) &&
+                  (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT);
     }
     if (called && !needed)
         world_violate(t->w, "L-06", "an operator is called to undo what declares how it is undone");

@@ -301,7 +301,8 @@ static void step_take(struct transition *t, const struct rv_step *step)
     }
     if (new_token || step->state != past->row.state)
         past->overdue = past->waits = (struct reading){0};
-    past->assumed |= past->row.effect > step->effect || check_found(step, RV_FINDING_NOTHING);
+    past->assumed |= past->row.effect > step->effect || check_found(step, RV_FINDING_NOTHING) ||
+                     (step->state == RV_STEP_CANCELLED && check_assumed_now(t));
     struct record record = record_of(step);
     if (step->undoes != 0 && (past->row.number == 0 || past->record.request != record.request))
         past->knew = record_known(&t->steps[step->undoes - 1]);
