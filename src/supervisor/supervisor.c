@@ -124,7 +124,8 @@ size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
         if (wake == NULL)
             continue;
         int64_t wake_at = (int64_t)*wake;
-        if (wake_at <= now) {
+        /* An entry from before the instant came later does not go before others that are older. */
+        if (entry.at >= wake_at) {
             rv_map_remove(&supervisor->wakes, entry.value, 0);
             ret_tasks[count++] = (struct rv_task_id){(int64_t)entry.value};
         } else if (rv_heap_push(&supervisor->heap, wake_at, entry.value, 0) != RV_OK) {

@@ -175,6 +175,24 @@ static void a_task_is_found_at_its_own_instant_and_once(void **state)
 
 /* Each earlier instant is one more entry of the heap: those that do not count any more are swept
  * out, and the ones that do stay. */
+/* Where more is due than a batch takes, whoever was put off does not come before who is older. */
+static void the_oldest_instant_that_counts_comes_first(void **state)
+{
+    struct election *e = *state;
+    struct rv_task_id due;
+    bool claimed = false;
+    assert_int_equal(rv_supervisor_campaign(&e->supervisor, NOW, &claimed), RV_OK);
+    for (int64_t id = 1; id <= 3; id++)
+        assert_int_equal(rv_supervisor_note(&e->supervisor, (struct rv_task_id){id}, NOW + 10 * id),
+                         RV_OK);
+    assert_int_equal(rv_supervisor_note(&e->supervisor, (struct rv_task_id){1}, NOW + 40), RV_OK);
+    for (int64_t i = 0; i < 3; i++) {
+        assert_int_equal(rv_supervisor_due(&e->supervisor, NOW + 100, &due, 1), 1);
+        assert_int_equal(due.value, i == 2 ? 1 : i + 2);
+    }
+    assert_int_equal(rv_supervisor_due(&e->supervisor, NOW + 100, &due, 1), 0);
+}
+
 static void instants_that_do_not_count_are_swept_out(void **state)
 {
     enum { NOTES = 20000, ENTRIES_MAX = 5000 };
@@ -232,6 +250,7 @@ int main(void)
         ELECTION(a_renewal_that_finds_another_holder_ends_the_role),
         ELECTION(a_claim_that_fails_holds_nothing),
         ELECTION(a_task_is_found_at_its_own_instant_and_once),
+        ELECTION(the_oldest_instant_that_counts_comes_first),
         ELECTION(instants_that_do_not_count_are_swept_out),
         ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
     };
