@@ -33,10 +33,12 @@ int64_t check_line_since(const struct step_past *past, const struct rv_step *ste
     bool untried = step->attempt_state == RV_ATTEMPT_PARKED ||
                    step->attempt_state == RV_ATTEMPT_UNDELIVERED;
     bool handed_out = past->row.attempt != step->attempt || past->row.state == RV_STEP_PROCESSING;
+    /* Resubmitted, or failed and repeated, and handed out in the same commit. */
+    bool anew = past->row.attempt != step->attempt && past->row.state != RV_STEP_PENDING;
     /* A timeout of the DSL may have ended it, and a retry begun it anew. */
     bool waited = past->row.state == RV_STEP_PENDING && !handed_out &&
                   past->row.deadline == step->deadline;
-    bool stays = step->state != RV_STEP_PENDING || waited || (handed_out && untried);
+    bool stays = !anew && (step->state != RV_STEP_PENDING || waited || (handed_out && untried));
     /* 0: one that waits for another's undo does not stand there yet. */
     return past->line_since != 0 && stays ? past->line_since : step->waits_since;
 }

@@ -63,6 +63,12 @@ static void reply_bound(const struct rv_scheduler *s, struct rv_reply *reply)
         reply->retry_after_ms = most;
 }
 
+/* A stop has refused an earlier reply of the same attempt. */
+static bool was_refused(const struct rv_scheduler *s, const struct rv_reply_item *item)
+{
+    return rv_map_find(&s->refused_at_stop, item->token, item->step.number) != NULL;
+}
+
 static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_t i)
 {
     struct rv_reply_item *item = &p->call->u.replies.items[i];
@@ -96,7 +102,11 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
         p->awaits = item->step.task; /* the one that came before is decided first */
         return RV_OK;
     }
+    if (s->draining && was_refused(s, item))
+        return RV_OK; /* as the one that came before, which is sent again as well */
     err = work_decide(s, work, &command, &asker, plan);
+    if (err == RV_OK && work->waits && s->draining)
+        err = rv_map_put(&s->refused_at_stop, item->token, item->step.number, 1);
     if (err != RV_OK || work->waits)
         return err;
     if (plan->err != RV_OK) {
@@ -176,7 +186,8 @@ static bool waits_for_older(const struct rv_scheduler *s, const struct rv_call *
 
 bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step)
 {
-    return s->batch.left.count > 0 && rv_map_find(&s->batch.left, token, step) != NULL;
+    return (s->batch.left.count > 0 && rv_map_find(&s->batch.left, token, step) != NULL) ||
+           (s->draining && rv_map_find(&s->refused_at_stop, token, step) != NULL);
 }
 
 enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)

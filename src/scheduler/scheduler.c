@@ -62,6 +62,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_map_init(&s->batch.works_by_id);
     rv_map_init(&s->batch.by_serial);
     rv_map_init(&s->batch.left);
+    rv_map_init(&s->refused_at_stop);
     enum rv_err err = alerts_init(s);
     if (err == RV_OK)
         err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
@@ -108,6 +109,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
     rv_map_done(&s->batch.works_by_id);
     rv_map_done(&s->batch.by_serial);
     rv_map_done(&s->batch.left);
+    rv_map_done(&s->refused_at_stop);
     rv_arena_done(&s->arena);
     free(s);
 }

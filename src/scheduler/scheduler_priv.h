@@ -302,6 +302,7 @@ struct rv_scheduler {
     bool refused;                /* the store refused the last batch */
     bool lost;                   /* the store has nothing of the last batch, as it turned out */
     bool draining;
+    struct rv_map refused_at_stop; /* (token, step): a reply whose decision takes long */
     struct rv_counts counts;
 };
 

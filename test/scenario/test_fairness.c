@@ -353,6 +353,37 @@ static void the_first_reply_counts(void **state)
     world_close(&w);
 }
 
+/* Refused by a stop, the first reply comes again: neither another one nor the end of its lease is
+ * decided before that. */
+static void a_stop_lets_no_other_reply_count(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "sums", "{}");
+    struct rv_request request = world_take(w, "agent", "i1");
+    slice(w, 50);
+    world_settle(w);
+    struct rv_call *first = replies_call(w, request, "{\"n\":9000}");
+    struct rv_call *second = replies_call(w, request, "");
+    struct rv_reply_item *failure = &second->u.replies.items[0];
+    failure->failed = true;
+    failure->reply = (struct rv_reply){.error = RV_STR("{\"type\":\"no\"}"),
+                                       .effect = RV_EFFECT_UNKNOWN};
+    begin(w, first, 2);
+    assert_false(world_finished(first));
+    rv_scheduler_drain(w->scheduler);
+    begin(w, second, 1);
+    assert_true(world_finished(first) && world_finished(second));
+    assert_int_equal(first->err, RV_ERR_BUSY);
+    assert_int_equal(second->err, RV_ERR_BUSY);
+    w->mono += 16 * 1000;
+    w->now += 16 * 1000;
+    begin(w, NULL, 3);
+    assert_int_equal(world_step(w, task, request.step.number)->attempt_state, RV_ATTEMPT_OPEN);
+    slice(w, 0);
+    assert_int_equal(world_done(w, request, "{\"n\":9000}"), 200);
+    assert_state(w, task, "processed");
+}
+
 /* The end of a lease takes long to decide, and the agent answers meanwhile. */
 static void a_reply_goes_before_the_end_of_its_attempt(void **state)
 {
@@ -390,6 +421,7 @@ int main(void)
         SCENARIO(a_crash_evaluates_again),
         SCENARIO(a_reply_that_comes_again_is_answered),
         cmocka_unit_test(the_first_reply_counts),
+        SCENARIO(a_stop_lets_no_other_reply_count),
         SCENARIO(a_reply_goes_before_the_end_of_its_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
