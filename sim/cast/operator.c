@@ -41,21 +41,22 @@ static const struct {
     const char *name;
     const char *route;
     const char *body;
+    bool sees; /* it says how many late replies were seen */
 } verbs[VERBS] = {
-    {"resubmit", "resubmit", "{\"lateSeen\":1000}"},
-    {"undo", "undo", "{\"lateSeen\":1000}"},
-    {"cancel", "cancel", "{}"},
-    {"undo", "undo", "{\"lateSeen\":1000,\"byHand\":true}"},
-    {"abandon", "cancel", "{\"abandon\":true}"},
-    {"suspend", "suspend", "{}"},
-    {"resume", "resume", "{}"},
-    {"settle", "settle", NULL}, /* of those below */
-    {"edit", "resubmit", NULL},
-    {"explain", "explain", NULL},
-    {"retry", "retry", "{}"},
-    {"close-circuit", "close-circuit", "{}"},
-    {"select", "selections", "{}"},
-    {"bulk", "bulk", NULL},
+    {"resubmit", "resubmit", "{}", true},
+    {"undo", "undo", "{}", true},
+    {"cancel", "cancel", "{}", false},
+    {"undo", "undo", "{\"byHand\":true}", true},
+    {"abandon", "cancel", "{\"abandon\":true}", false},
+    {"suspend", "suspend", "{}", false},
+    {"resume", "resume", "{}", false},
+    {"settle", "settle", NULL, true}, /* of those below */
+    {"edit", "resubmit", NULL, true},
+    {"explain", "explain", NULL, false},
+    {"retry", "retry", "{}", false},
+    {"close-circuit", "close-circuit", "{}", false},
+    {"select", "selections", "{}", false},
+    {"bulk", "bulk", NULL, true},
 };
 
 static const char *const findings[] = {"done", "undone", "nothing-happened"};
@@ -84,6 +85,21 @@ struct rv_str operator_body(struct world *w, const char *verb, const char *more,
     return rv_str_of(body);
 }
 
+static uint32_t late_seen(struct world *w, struct rv_task_id task)
+{
+    struct task_past *past = history_task(w, task);
+    uint32_t late = past != NULL ? check_late_count(past) : 0;
+    return late < RV_PAGE_ROWS_MAX ? late : RV_PAGE_ROWS_MAX;
+}
+
+void operator_seeing(struct world *w, struct rv_task_id task, const char *body,
+                     char seeing[static OPERATOR_SEEING_BYTES])
+{
+    bool alone = strcmp(body, "{}") == 0;
+    snprintf(seeing, OPERATOR_SEEING_BYTES, "{\"lateSeen\":%u%s%s", late_seen(w, task),
+             alone ? "" : ",", body + 1);
+}
+
 static void command_with(struct world *w, struct rv_task_id task, uint32_t verb, const char *more)
 {
     char body[OPERATOR_BODY_BYTES];
@@ -97,7 +113,9 @@ static void command_with(struct world *w, struct rv_task_id task, uint32_t verb,
 
 static void command(struct world *w, struct rv_task_id task, uint32_t verb)
 {
-    command_with(w, task, verb, verbs[verb].body);
+    char seeing[OPERATOR_SEEING_BYTES];
+    operator_seeing(w, task, verbs[verb].body, seeing);
+    command_with(w, task, verb, verbs[verb].sees ? seeing : verbs[verb].body);
 }
 
 /* Settles the step at which the task stands or which is being undone, or gives it another input, as
@@ -118,14 +136,15 @@ static void command_step(struct world *w, struct task_past *past, uint32_t verb)
         number = step->row.undoes;
     bool output = finding == 0 || fault_roll(w, 4) == 0;
     if (verb == SETTLE)
-        snprintf(body, sizeof body, "{\"step\":%u,\"finding\":\"%s\",\"lateSeen\":%d%s%s}", number,
-                 findings[finding], seeing ? 1000 : 0, output ? ",\"output\":" : "",
+        snprintf(body, sizeof body, "{\"step\":%u,\"finding\":\"%s\",\"lateSeen\":%u%s%s}", number,
+                 findings[finding], seeing ? late_seen(w, past->row.id) : 0,
+                 output ? ",\"output\":" : "",
                  !output  ? ""
                  : seeing ? OPERATOR_SETTLES_SEEING
                           : OPERATOR_SETTLES_BLINDLY);
     else
-        snprintf(body, sizeof body, "{\"step\":%u,\"lateSeen\":1000,%s}", number,
-                 edits[fault_roll(w, sizeof edits / sizeof *edits)]);
+        snprintf(body, sizeof body, "{\"step\":%u,\"lateSeen\":%u,%s}", number,
+                 late_seen(w, past->row.id), edits[fault_roll(w, sizeof edits / sizeof *edits)]);
     command_with(w, past->row.id, verb, body);
 }
 
@@ -137,6 +156,21 @@ static void command_explain(struct world *w, struct task_past *past)
     snprintf(target, sizeof target, "/v1/tasks/%s/explain", rv_task_text(past->row.id, id).at);
     net_ask(w, PEER_OPERATOR, 0, 0, EXPLAIN | check_late_count(past) << VERB_BITS, "GET",
             rv_str_of(target), RV_STR(""), ANSWER_WITHIN_MS);
+}
+
+/* The command of a cure for the task as a whole. */
+static uint32_t cure_verb(struct rv_str name)
+{
+    static const struct {
+        const char *name;
+        uint32_t verb;
+    } rows[] = {{"resubmit", RESUBMIT}, {"undo-by-hand", BY_HAND}, {"resume", RESUME},
+                {"retry", RETRY},       {"cancel", CANCEL},        {"cancel-by-hand", CANCEL},
+                {"undo", UNDO},         {"settle-task", SETTLE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rv_str_is(name, rows[i].name))
+            return rows[i].verb;
+    return SETTLE;
 }
 
 /* Gives the command of one of the cures that are named, word for word, but for abandonment. */
@@ -156,10 +190,12 @@ static void heed(struct world *w, struct rv_task_id task, const struct exchange 
     if (rv_str_is(name, "abandon"))
         return;
     (void)rv_json_int(rv_json_get(cure, RV_STR("lateSeen")), &seen);
-    check_seen(w, task, x->tag >> VERB_BITS, seen);
+    if (verbs[cure_verb(name)].sees)
+        check_seen(w, task, x->tag >> VERB_BITS, seen);
     (void)rv_json_int(rv_json_get(cure, RV_STR("step")), &step);
-    uint32_t verb = UNDO;
-    more[0] = '\0';
+    uint32_t verb = cure_verb(name);
+    bool by_hand = rv_str_is(name, "undo-by-hand") || rv_str_is(name, "cancel-by-hand");
+    snprintf(more, sizeof more, "%s", by_hand ? ",\"byHand\":true" : "");
     if (step != 0 || rv_str_is(name, "settle-task")) {
         struct rv_str finding = step != 0 ? (struct rv_str){name.at + strlen("settle-"),
                                                             name.len - strlen("settle-")}
@@ -169,14 +205,11 @@ static void heed(struct world *w, struct rv_task_id task, const struct exchange 
                                                       : "");
         if (step != 0)
             snprintf(more + len, sizeof more - (size_t)len, ",\"step\":%lld", (long long)step);
-        verb = SETTLE;
-    } else if (rv_str_is(name, "resubmit")) {
-        verb = RESUBMIT;
-    } else if (rv_str_is(name, "undo-by-hand")) {
-        snprintf(more, sizeof more, ",\"byHand\":true");
-        verb = BY_HAND;
     }
-    snprintf(body, sizeof body, "{\"lateSeen\":%lld%s}", (long long)seen, more);
+    if (verbs[verb].sees)
+        snprintf(body, sizeof body, "{\"lateSeen\":%lld%s}", (long long)seen, more);
+    else
+        snprintf(body, sizeof body, "{%s}", by_hand ? more + 1 : "");
     command_with(w, task, verb, body);
 }
 
@@ -280,6 +313,8 @@ static void operator_steps(struct world *w, struct rv_task_id any)
     }
     if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
         command_step(w, past, SETTLE);
+    if (past != NULL && fault_strikes(w, FAULT_HEED, ACTOR_OPERATOR))
+        command_explain(w, past);
     if (fault_strikes(w, FAULT_SUSPEND, ACTOR_OPERATOR))
         command(w, any, fault_roll(w, 4) == 0 ? RESUME : SUSPEND);
 }
@@ -300,12 +335,16 @@ void operator_beside(struct world *w, struct rv_task_id task, int64_t at)
         uint32_t verb = (uint32_t)fault_roll(w, ABANDON);
         int64_t when = at - 1 + (int64_t)fault_roll(w, 3);
         char id[RV_ID_TEXT_BYTES], target[TARGET_BYTES], body[OPERATOR_BODY_BYTES];
+        char seeing[OPERATOR_SEEING_BYTES];
+        operator_seeing(w, task, verbs[verb].body, seeing);
         snprintf(target, sizeof target, "/v1/tasks/%s/%s", rv_task_text(task, id).at,
                  verbs[verb].route);
         world_say(w, "operator", "%s %s, to arrive in %lld ms", verbs[verb].name, id,
                   (long long)(when - w->now));
-        net_ask_at(w, PEER_OPERATOR, verb, "POST", rv_str_of(target),
-                   operator_body(w, verbs[verb].route, verbs[verb].body, body), when);
+        net_ask_at(
+            w, PEER_OPERATOR, verb, "POST", rv_str_of(target),
+            operator_body(w, verbs[verb].route, verbs[verb].sees ? seeing : verbs[verb].body, body),
+            when);
     }
 }
 

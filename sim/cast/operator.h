@@ -16,13 +16,17 @@
 
 /* His name is this and the number of the command in its world, his reason its verb and number. */
 #define OPERATOR_NAME "op-"
-enum { OPERATOR_BODY_BYTES = 256 };
+enum { OPERATOR_BODY_BYTES = 256, OPERATOR_SEEING_BYTES = 64 };
 
 struct world;
 
 /* The body of a command: `more`, a JSON object without by and reason, with them in front. */
 struct rv_str operator_body(struct world *w, const char *verb, const char *more,
                             char body[static OPERATOR_BODY_BYTES]);
+
+/* `body`, a JSON object, as given by one who has seen the late replies that the task has now. */
+void operator_seeing(struct world *w, struct rv_task_id task, const char *body,
+                     char seeing[static OPERATOR_SEEING_BYTES]);
 
 void operator_new(struct world *w);
 /* Something will happen to the task at that instant: perhaps several commands just then. */

@@ -39,6 +39,16 @@ static void check_suspended(const struct transition *t, const struct step_past *
                       step->number);
 }
 
+/* O-01: what an operator decides about a suspended task leaves its alerts to the resume. */
+static void check_calls(const struct transition *t)
+{
+    const struct rv_task *before = &t->past->row;
+    bool still = before->suspended_at != 0 && before->suspended_at == t->task->suspended_at;
+    bool left = before->state == RV_TASK_ERROR && t->task->state != RV_TASK_ERROR;
+    if (still && left && rv_task_state_open(t->task->state) && t->change->close_alerts)
+        world_violate(t->w, "O-01", "a suspended task goes on, and nothing calls an operator");
+}
+
 /* With what the replies of this batch add, which are decided before commands. */
 static uint32_t ledger_before(const struct transition *t)
 {
@@ -96,6 +106,18 @@ bool check_assumed_now(const struct transition *t)
             return true;
     }
     return false;
+}
+
+/* O-02: that a step did nothing is not taken where its agent said in time that it was done. */
+static void check_nothing(const struct transition *t, const struct step_past *past,
+                          const struct rv_step *step)
+{
+    bool done = past != NULL && past->row.state == RV_STEP_PROCESSED;
+    if (done && past->row.effect == RV_EFFECT_DONE &&
+        check_found_now(t, step, RV_FINDING_NOTHING) &&
+        !check_found(&past->row, RV_FINDING_NOTHING))
+        world_violate(t->w, "O-02", "step %u was done, and is settled as one that did nothing",
+                      step->number);
 }
 
 /* O-02: a step is passed over by one who knew of its late replies, while nobody is at work on it;
@@ -201,8 +223,18 @@ static void check_insisted(const struct transition *t, const struct step_past *p
         world_violate(t->w, "O-06", "step %u is to be tried now, and waits", step->number);
 }
 
-/* O-05: from a parked task a command leads on that is not abandonment, and every command that is
- * named is taken. Not where the rows cannot be read: they have to be restored first. */
+/* A search of each commit would take most of a world's time. */
+enum { CURES_SOUGHT = 8 };
+
+static bool cures_sought(const struct rv_task *task)
+{
+    bool stands = task->state == RV_TASK_ERROR || task->suspended_at != 0;
+    return rv_task_state_open(task->state) && (stands || task->revision % CURES_SOUGHT == 0);
+}
+
+/* O-05: every command that is named for an open task is taken and changes it, a suspended one can
+ * be resumed, and from a parked one a command leads on that is not abandonment. Not where the rows
+ * cannot be read: they have to be restored first. */
 static void check_cures(const struct transition *t)
 {
     struct rv_cure cures[RV_CURES_MAX];
@@ -210,8 +242,9 @@ static void check_cures(const struct transition *t)
     struct rv_arena *arena = &t->w->history->scratch;
     size_t count = 0;
     struct rv_cures_want want;
-    bool leads_on = false;
-    if (t->task->state != RV_TASK_ERROR)
+    bool leads_on = t->task->state != RV_TASK_ERROR;
+    bool resumes = t->task->suspended_at == 0 || t->past->definition == NULL;
+    if (!cures_sought(t->task))
         return;
     const struct rv_step **rows = RV_NEW_ARRAY(arena, const struct rv_step *, t->steps_count + 1);
     rv_assert(rows != NULL);
@@ -227,11 +260,15 @@ static void check_cures(const struct transition *t)
         struct rv_command command = rv_cure_command(&cures[i]);
         command.now = command.arrived_at = t->now;
         verdict = rv_decide(&view, &command, arena, &plan);
-        leads_on = leads_on || cures[i].kind != RV_CURE_ABANDON;
+        resumes = resumes || cures[i].kind == RV_CURE_RESUME;
+        leads_on = leads_on ||
+                   (cures[i].kind != RV_CURE_ABANDON && cures[i].kind != RV_CURE_RESUME);
         if (verdict != RV_DECIDED || plan.err != RV_OK || !plan.changed)
-            world_violate(t->w, "O-05", "%s is named for a parked task and leads nowhere",
-                          rv_cure_text(cures[i].kind));
+            world_violate(t->w, "O-05", "%s is named for a task that is %s and leads nowhere",
+                          rv_cure_text(cures[i].kind), rv_task_state_text(t->task->state));
     }
+    if (!resumes)
+        world_violate(t->w, "O-05", "nothing resumes a suspended task");
     if (!leads_on)
         world_violate(t->w, "O-05", "nothing but abandonment is named for a parked task");
 }
@@ -261,10 +298,12 @@ void check_operator(const struct transition *t)
     check_cures(t);
     if (t->past->row.revision == 0)
         return;
+    check_calls(t);
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct step_past *past = history_step(t->past, t->steps[i].number);
         check_suspended(t, past, &t->steps[i]);
         check_passed(t, past, &t->steps[i]);
+        check_nothing(t, past, &t->steps[i]);
         settled(t, past, &t->steps[i]);
         check_edited(t, past, &t->steps[i]);
         check_time(t, past, &t->steps[i]);

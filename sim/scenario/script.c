@@ -75,7 +75,9 @@ static void submit(struct world *w, const struct act *act)
 static void operate(struct world *w, const struct act *act)
 {
     const char *path = act->verb == VERB_RESUBMIT ? "resubmit" : "cancel";
-    const char *more = act->verb == VERB_RESUBMIT  ? "{\"lateSeen\":1000}"
+    char seeing[OPERATOR_SEEING_BYTES];
+    operator_seeing(w, w->script->tasks[act->task], "{}", seeing);
+    const char *more = act->verb == VERB_RESUBMIT  ? seeing
                        : act->verb == VERB_ABANDON ? "{\"abandon\":true}"
                                                    : "{}";
     char id[RV_ID_TEXT_BYTES], target[64], body[OPERATOR_BODY_BYTES];

@@ -33,6 +33,8 @@ void rv_put_step(struct rv_buf *buf, const char *name, struct rv_step_id id);
 void rv_put_workflow(struct rv_buf *buf, const struct rv_workflow_row *row);
 /* One attempt, one alert: as an item of an array. */
 void rv_put_attempt(struct rv_buf *buf, const struct rv_attempt *attempt);
+/* The member "lateReplies". */
+void rv_put_late_replies(struct rv_buf *buf, const struct rv_late_reply *rows, size_t count);
 void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert);
 /* 16 hex digits. */
 void rv_put_token(struct rv_buf *buf, const char *name, uint64_t token);

@@ -97,6 +97,7 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     for (size_t i = 0; i < told->alerts_count; i++)
         rv_put_alert(buf, &told->alerts[i]);
     rv_buf_add_char(buf, ']');
+    rv_put_late_replies(buf, told->late_replies, told->late_replies_count);
     rv_put_open_in(buf, "cures", '[');
     for (size_t i = 0; i < told->cures_count; i++)
         cure_put(buf, task->id, &told->cures[i]);

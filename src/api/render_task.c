@@ -187,14 +187,11 @@ void rv_render_steps(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(buf, '}');
 }
 
-void rv_render_late(struct rv_answer *answer, const struct rv_call *call)
+void rv_put_late_replies(struct rv_buf *buf, const struct rv_late_reply *rows, size_t count)
 {
-    struct rv_buf *buf = &answer->body;
-    const struct rv_call_list *list = &call->u.list;
-    rv_put_open(buf, '{');
     rv_put_open_in(buf, "lateReplies", '[');
-    for (size_t i = 0; i < list->count; i++) {
-        const struct rv_late_reply *late = &list->late_replies[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct rv_late_reply *late = &rows[i];
         rv_put_open(buf, '{');
         rv_put_step(buf, "step", late->step);
         rv_put_int(buf, "attempt", late->attempt);
@@ -205,6 +202,14 @@ void rv_render_late(struct rv_answer *answer, const struct rv_call *call)
         rv_buf_add_char(buf, '}');
     }
     rv_buf_add_char(buf, ']');
+}
+
+void rv_render_late(struct rv_answer *answer, const struct rv_call *call)
+{
+    struct rv_buf *buf = &answer->body;
+    const struct rv_call_list *list = &call->u.list;
+    rv_put_open(buf, '{');
+    rv_put_late_replies(buf, list->late_replies, list->count);
     rv_buf_add_char(buf, '}');
 }
 
@@ -237,6 +242,7 @@ void rv_render_history(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
 {
+    char cure[RV_ALERT_CURE_BYTES];
     rv_put_open(buf, '{');
     rv_put_task(buf, "alert", (struct rv_task_id){alert->id});
     if (alert->task.value != 0)
@@ -246,7 +252,7 @@ void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
         rv_put_step(buf, "step", (struct rv_step_id){alert->task, alert->step});
     rv_put_text(buf, "kind", rv_str_of(rv_alert_kind_text(alert->kind)));
     rv_put_text_if(buf, "message", alert->message);
-    rv_put_text(buf, "cure", rv_str_of(rv_alert_kind_cure(alert->kind)));
+    rv_put_text(buf, "cure", rv_alert_cure(alert, cure));
     rv_put_instant_if(buf, "raisedAt", alert->raised_at);
     rv_put_instant_if(buf, "acknowledgedAt", alert->acked_at);
     rv_put_text_if(buf, "acknowledgedBy", alert->acked_by);

@@ -82,6 +82,23 @@ static void attempts_print(struct cli *cli, const struct rv_json *told)
     }
 }
 
+/* Those that the commands say were seen. */
+static void late_print(struct cli *cli, const struct rv_json *told)
+{
+    size_t count, late_count;
+    int64_t seen = 0;
+    const struct rv_json *late = cli_items(told, "lateReplies", &late_count);
+    const struct rv_json *cures = cli_items(told, "cures", &count);
+    for (size_t i = 0; i < count; i++)
+        seen = cli_int(&cures[i], "lateSeen") > seen ? cli_int(&cures[i], "lateSeen") : seen;
+    if (seen == 0)
+        return;
+    cli_late_print(cli, late, late_count);
+    if (seen > (int64_t)late_count)
+        printf("%lld later ones: reeve show %.*s\n", (long long)seen - (long long)late_count,
+               RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(told, "task"))));
+}
+
 void cli_cures_print(struct cli *cli, const struct rv_json *told)
 {
     size_t count;
@@ -123,6 +140,7 @@ int cli_explain(struct cli *cli)
         printf("\n");
         cli_alert_print(cli, &alerts[i], "  ");
     }
+    late_print(cli, told);
     cli_cures_print(cli, told);
     return CLI_DONE;
 }

@@ -288,11 +288,19 @@ static int alerts_show(struct cli *cli, struct rv_str task)
     return cli_list_read(cli, &list, NULL, ALERTS_SHOWN, &next);
 }
 
-int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
+void cli_late_print(struct cli *cli, const struct rv_json *items, size_t count)
 {
     static const char *const heads[] = {"STEP",        ">ATTEMPT", "ARRIVED",
                                         "NOT COUNTED", "IT SAID",  NULL};
     struct shown shown = {.cli = cli};
+    cli_table_init(&shown.table, &cli->arena, heads);
+    for (size_t i = 0; i < count; i++)
+        late_add(&items[i], &shown);
+    table_print(&shown, "Late replies");
+}
+
+int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
+{
     struct rv_str path = cli_task_path(cli, task, "/late-replies");
     struct cli_answer answer;
     size_t count = 0;
@@ -306,10 +314,7 @@ int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
         cli_json_print(answer.text);
         return CLI_DONE;
     }
-    cli_table_init(&shown.table, &cli->arena, heads);
-    for (size_t i = 0; i < count; i++)
-        late_add(&items[i], &shown);
-    table_print(&shown, "Late replies");
+    cli_late_print(cli, items, count);
     return CLI_DONE;
 }
 

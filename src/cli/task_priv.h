@@ -13,10 +13,11 @@ struct rv_str cli_step_name(struct rv_arena *arena, const struct rv_json *step);
 struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step, int64_t now);
 /* Some lines: what, where and since when, why, what to do; each after `indent`. */
 void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *indent);
-/* The commands that lead a parked task on, of what `explain` told. */
+/* The commands that lead a task on, of what `explain` told. */
 void cli_cures_print(struct cli *cli, const struct rv_json *told);
 /* "/v1/tasks/<task><rest>" on the arena. */
 struct rv_str cli_task_path(struct cli *cli, struct rv_str task, const char *rest);
+void cli_late_print(struct cli *cli, const struct rv_json *items, size_t count);
 /* The late replies of a task as a table; *ret_count: how many there are (at most a page). */
 int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count);
 /* Follows the task until it rests, with a line for each change of a step and, on a terminal, a

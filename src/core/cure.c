@@ -1,6 +1,6 @@
 /* A cure is found by deciding its command on the rows as they stand, and throwing the plan away:
- * what a message names is accepted, because the same function says so. Only parked tasks are asked
- * about, so it need not be fast. */
+ * what a message names is accepted, because the same function says so. Only tasks that a person
+ * asks about are looked at, so it need not be fast. */
 #include "core/cure.h"
 
 #include "base/assert.h"
@@ -27,7 +27,9 @@ const char *rv_cure_effect(enum rv_cure_kind kind)
 
 bool rv_cure_needs_ledger(enum rv_cure_kind kind)
 {
-    return kind != RV_CURE_ABANDON;
+    struct rv_cure cure = {.kind = kind};
+    enum rv_command_kind verb = rv_cure_command(&cure).kind;
+    return verb == RV_COMMAND_SETTLE || verb == RV_COMMAND_RESUBMIT || verb == RV_COMMAND_UNDO;
 }
 
 struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
@@ -50,10 +52,39 @@ struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
     return (struct rv_str){text, (size_t)len};
 }
 
+struct rv_str rv_alert_cure(const struct rv_alert *alert, char text[static RV_ALERT_CURE_BYTES])
+{
+    static const char *const words[] = {"TASK", "ALERT"};
+    struct rv_task_id ids[] = {alert->task, {alert->id}};
+    const char *from = rv_alert_kind_cure(alert->kind);
+    size_t len = 0;
+    while (*from != '\0') {
+        char id[RV_ID_TEXT_BYTES] = {*from};
+        size_t taken = 1;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            if (strncmp(from, words[i], strlen(words[i])) != 0)
+                continue;
+            rv_task_text(ids[i], id);
+            taken = strlen(words[i]);
+        }
+        rv_assert(len + strlen(id) < RV_ALERT_CURE_BYTES);
+        memcpy(text + len, id, strlen(id));
+        len += strlen(id);
+        from += taken;
+    }
+    return (struct rv_str){text, len};
+}
+
 struct rv_command rv_cure_command(const struct rv_cure *cure)
 {
     struct rv_command command = {.kind = RV_COMMAND_SETTLE, .step = cure->step};
     switch (cure->kind) {
+    case RV_CURE_RESUME:
+        command.kind = RV_COMMAND_RESUME;
+        break;
+    case RV_CURE_RETRY:
+        command.kind = RV_COMMAND_RETRY;
+        break;
     case RV_CURE_RESUBMIT:
         command.kind = RV_COMMAND_RESUBMIT;
         break;
@@ -75,6 +106,13 @@ struct rv_command rv_cure_command(const struct rv_cure *cure)
     case RV_CURE_UNDO:
         command.kind = RV_COMMAND_UNDO;
         break;
+    case RV_CURE_CANCEL_BY_HAND:
+        command.u.operate.by_hand = true;
+        command.kind = RV_COMMAND_CANCEL;
+        break;
+    case RV_CURE_CANCEL:
+        command.kind = RV_COMMAND_CANCEL;
+        break;
     case RV_CURE_ABANDON:
         command.kind = RV_COMMAND_CANCEL;
         command.u.operate.abandon = true;
@@ -88,6 +126,15 @@ struct rv_command rv_cure_command(const struct rv_cure *cure)
 static bool of_step(enum rv_cure_kind kind)
 {
     return kind == RV_CURE_PAST || kind == RV_CURE_UNDONE || kind == RV_CURE_NOTHING;
+}
+
+/* One word for one way: what is parked is undone, what is not is cancelled; it is abandoned only
+ * where it is parked. */
+static bool of_state(enum rv_cure_kind kind, enum rv_task_state state)
+{
+    bool cancel = kind == RV_CURE_CANCEL || kind == RV_CURE_CANCEL_BY_HAND;
+    bool undo = kind == RV_CURE_UNDO || kind == RV_CURE_UNDO_BY_HAND || kind == RV_CURE_ABANDON;
+    return rv_task_state_open(state) && (state == RV_TASK_ERROR ? !cancel : !undo);
 }
 
 /* The steps that may be settled: where the task stands, and the one that is being undone. */
@@ -113,7 +160,7 @@ struct search {
     struct rv_plan *plan;
     struct rv_cure *found;
     size_t count;
-    bool undo; /* the task can be undone without anybody's hands */
+    bool undo; /* the task can be undone or cancelled without anybody's hands */
 };
 
 static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint32_t step)
@@ -127,10 +174,11 @@ static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint
         rv_arena_release(search->arena, mark);
     if (verdict == RV_NEED_STEP || verdict == RV_NO_ROOM)
         return verdict;
-    if (verdict != RV_DECIDED || search->plan->err != RV_OK)
+    if (verdict != RV_DECIDED || search->plan->err != RV_OK || !search->plan->changed)
         return RV_DECIDED;
-    search->undo = search->undo || kind == RV_CURE_UNDO;
-    if (kind != RV_CURE_UNDO_BY_HAND || !search->undo)
+    search->undo = search->undo || kind == RV_CURE_UNDO || kind == RV_CURE_CANCEL;
+    bool by_hand = kind == RV_CURE_UNDO_BY_HAND || kind == RV_CURE_CANCEL_BY_HAND;
+    if (!by_hand || !search->undo)
         search->found[search->count++] = cure;
     return RV_DECIDED;
 }
@@ -141,8 +189,6 @@ enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_aren
 {
     uint32_t numbers[RV_OPEN_STEPS_MAX + 1];
     *ret_count = 0;
-    if (view->task->state != RV_TASK_ERROR)
-        return RV_DECIDED;
     size_t steps = steps_of(view, numbers);
     struct search search = {.view = view,
                             .now = now,
@@ -151,6 +197,8 @@ enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_aren
                             .found = ret_cures};
     enum rv_verdict verdict = search.plan != NULL ? RV_DECIDED : RV_NO_ROOM;
     for (int kind = 0; verdict == RV_DECIDED && kind < RV_CURE_KIND_COUNT; kind++) {
+        if (!of_state((enum rv_cure_kind)kind, view->task->state))
+            continue;
         size_t times = of_step((enum rv_cure_kind)kind) ? steps : 1;
         for (size_t i = 0; verdict == RV_DECIDED && i < times; i++)
             verdict = offer(&search, (enum rv_cure_kind)kind,

@@ -1,4 +1,4 @@
-/* cure.h - the commands that lead a task on from where it is parked. */
+/* cure.h - the commands that lead a task on from where it stands. */
 #ifndef RV_CORE_CURE_H
 #define RV_CORE_CURE_H
 
@@ -22,7 +22,7 @@ struct rv_cure {
 
 /* One of the task's for each kind, and those of a step for each at which it stands, and for the one
  * that is being undone. */
-enum { RV_CURE_LINE_BYTES = 96 };
+enum { RV_CURE_LINE_BYTES = 128, RV_ALERT_CURE_BYTES = 384 };
 enum { RV_CURES_MAX = RV_CURE_KIND_COUNT + 3 * (RV_OPEN_STEPS_MAX + 1) };
 
 const char *rv_cure_text(enum rv_cure_kind kind);
@@ -43,7 +43,10 @@ struct rv_cures_want {
     size_t more_count;
 };
 
-/* What leads the task of the view on; of one that is not in error, nothing. DECIDED: `ret_cures`
+/* What to do about the alert, with its ids in place: what is named is accepted as it is written. */
+struct rv_str rv_alert_cure(const struct rv_alert *alert, char text[static RV_ALERT_CURE_BYTES]);
+
+/* What leads the task of the view on; of one that has ended, nothing. DECIDED: `ret_cures`
  * and *ret_count are filled; NEED_STEP: load what *ret_want names and ask again; NO_ROOM. */
 enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_arena *arena,
                          struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count,

@@ -237,6 +237,16 @@ static enum rv_verdict decide(struct draft *d)
     return RV_UNREADABLE;
 }
 
+/* What an operator decides about a suspended task shows at its resume; until then its alerts stay
+ * open. */
+static bool still_suspended(const struct draft *d)
+{
+    enum rv_command_kind kind = d->command->kind;
+    bool operated = kind == RV_COMMAND_RESUBMIT || kind == RV_COMMAND_UNDO ||
+                    kind == RV_COMMAND_CANCEL || kind == RV_COMMAND_SETTLE;
+    return operated && d->plan->task.suspended_at != 0 && rv_task_state_open(d->plan->task.state);
+}
+
 enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
                           struct rv_arena *arena, struct rv_plan *plan)
 {
@@ -270,6 +280,8 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
         verdict = RV_NO_ROOM;
     if (verdict == RV_DECIDED && d.outgrown)
         verdict = RV_UNREADABLE;
+    if (still_suspended(&d))
+        plan->close_alerts = false;
     if (!rv_task_state_open(plan->task.state)) {
         plan->alerts_count = 0; /* a task that has ended calls for nobody */
         plan->task.suspended_at = 0;

@@ -37,11 +37,12 @@ static enum rv_verdict refuse_hindered(struct draft *d)
                                "can only go forward",
                                number, RV_STR_FMT(step->reference),
                                number == task->pivot ? "was passed" : "may have been carried out"));
-    return refuse(d, rv_arena_printf(
-                         d->arena,
-                         "step %u, %.*s, may have had an effect and does not declare how it is "
-                         "undone: undo it by hand when the undo of the task comes to it (by-hand)",
-                         number, RV_STR_FMT(step->reference)));
+    return refuse(
+        d,
+        rv_arena_printf(d->arena,
+                        "step %u, %.*s, may have had an effect and does not declare how it is "
+                        "undone: undo it by hand when the undo of the task comes to it (--by-hand)",
+                        number, RV_STR_FMT(step->reference)));
 }
 
 /* Under way: the same command once more; where it was one step's alone, it is the task's now. */
@@ -226,15 +227,23 @@ enum rv_verdict operate_resume(struct draft *d)
     struct rv_task *task = &d->plan->task;
     if (task->suspended_at == 0)
         return RV_DECIDED;
+    bool poisoned = false;
+    int64_t now = d->command->now;
     task->suspended_at = 0;
     d->plan->changed = true;
     for (uint32_t i = 0; i < task->open_count; i++) {
         struct rv_step *step;
         RV_TRY(draft_step(d, task->open[i], &step));
+        poisoned = poisoned || step->deaths >= RV_POISON_DEATHS;
         /* It has not waited for an agent meanwhile. */
         bool waits = step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING;
-        if (waits && step->wake_at != 0 && step->ready_at < d->command->now)
-            step->wake_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
+        if (waits && (step->called || step->ready_at < now))
+            step->wake_at = rv_time_add(step->ready_at > now ? step->ready_at : now,
+                                        RV_NO_AGENT_ALERT_MS);
+        step->called = step->called && !waits;
     }
+    /* What called before is over, or calls anew. */
+    if (task->state != RV_TASK_ERROR && !poisoned)
+        d->plan->close_alerts = true;
     return wake_all(d);
 }

@@ -117,17 +117,23 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
         return RV_DECIDED;
     if (command->u.operate.undo_first && !undoable)
         return refuse(d, RV_STR("the step does not declare how it is undone: look what was done, "
-                                "undo it by hand, and resubmit with assume-not-done"));
+                                "undo it by hand, settle it with --undone, then resubmit"));
     if (command->u.operate.undo_first)
         return RV_DECIDED;
     if (old->effect == RV_EFFECT_DONE)
-        return refuse(d, RV_STR("a late reply says that the old request was done: settle the step "
-                                "as done with that output, or resubmit with undo-first"));
+        return refuse(d, rv_arena_printf(d->arena,
+                                         "its agent says that the old request was done: settle the "
+                                         "step with --done and that output, or %s",
+                                         undoable ? "resubmit with --undo-first"
+                                                  : "undo it by hand and settle it with --undone"));
     if (command->u.operate.assume_not_done)
         return refuse_unquiet(d);
-    return refuse(d, RV_STR("nobody knows what the old request did, and another input would be "
-                            "another request: look at the service and the late replies, then "
-                            "resubmit with assume-not-done or, if it can be undone, undo-first"));
+    return refuse(
+        d, rv_arena_printf(d->arena,
+                           "nobody knows what the old request did, and another input would be "
+                           "another request: look at the service and the late replies, then "
+                           "resubmit with --assume-not-done%s",
+                           undoable ? " or --undo-first" : ""));
 }
 
 static enum rv_verdict resubmit_edited(struct draft *d)

@@ -161,8 +161,8 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
         return refuse(d, RV_STR("the step does nothing outside: settle it as done, with the "
                                 "output with which the task goes on"));
     if (finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE && !step->undone)
-        return refuse(d, RV_STR("a late reply says that the request was done: settle the step as "
-                                "done with that output, or as undone when it is"));
+        return refuse(d, RV_STR("its agent says that the request was done: settle the step with "
+                                "--done and that output, or with --undone when it is"));
     if (past && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
         RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
@@ -252,8 +252,12 @@ enum rv_verdict operate_settle(struct draft *d)
         return refuse(d, RV_STR("the task does not stand at this step: `reeve show` says where it "
                                 "stands"));
     if (d->command->u.operate.finding == RV_FINDING_DONE)
-        return refuse(d, RV_STR("the step is being undone: settle it as undone when it is, or as "
-                                "nothing that happened"));
+        return refuse(d, RV_STR("the step is being undone: settle it with --undone when it is"));
+    RV_TRY(draft_look(d, number, &step));
+    if (d->command->u.operate.finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE &&
+        step->state != RV_STEP_SKIPPED) /* else it was an operator's word */
+        return refuse(d, RV_STR("its agent says that the request was done: settle the step with "
+                                "--undone when it is"));
     RV_TRY(refuse_unquiet(d));
     return d->plan->err == RV_OK ? settle_undo(d, number) : RV_DECIDED;
 }

@@ -51,7 +51,7 @@ enum rv_err alert_body(struct rv_scheduler *s, int64_t id, struct rv_str *ret_bo
 {
     struct rv_alert alert;
     struct rv_buf body;
-    char task[RV_ID_TEXT_BYTES], at[RV_INSTANT_TEXT_BYTES];
+    char task[RV_ID_TEXT_BYTES], at[RV_INSTANT_TEXT_BYTES], cure[RV_ALERT_CURE_BYTES];
     enum rv_err err = alert_find(s, id, &alert);
     if (err != RV_OK)
         return err;
@@ -65,7 +65,7 @@ enum rv_err alert_body(struct rv_scheduler *s, int64_t id, struct rv_str *ret_bo
         rv_buf_printf(&body, ",\"step\":\"%s-%u\"", rv_task_text(alert.task, task).at, alert.step);
     member_put(&body, "source", alert.source);
     member_put(&body, "message", alert.message);
-    member_put(&body, "cure", rv_str_of(rv_alert_kind_cure(alert.kind)));
+    member_put(&body, "cure", rv_alert_cure(&alert, cure));
     rv_buf_lit(&body, "}");
     *ret_body = body.failed == RV_OK ? rv_arena_str(s->batch.arena, rv_buf_str(&body))
                                      : RV_STR_NONE;

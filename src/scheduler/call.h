@@ -288,7 +288,9 @@ struct rv_call_explain {
     size_t attempts_count;
     struct rv_alert *alerts; /* open */
     size_t alerts_count;
-    struct rv_cure *cures; /* of a task in error */
+    struct rv_late_reply *late_replies; /* of the task, the oldest 10 */
+    size_t late_replies_count;
+    struct rv_cure *cures; /* of an open task */
     size_t cures_count;
 };
 

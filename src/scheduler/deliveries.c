@@ -369,6 +369,7 @@ enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     struct rv_alert alert;
     struct rv_delivery row;
     int64_t id = p->call->u.retry.alert;
+    char cure[RV_ALERT_CURE_BYTES];
     size_t count = 0;
     p->delivery = 0;
     enum rv_err err = s->store->ops->list_alerts(s->store, s->batch.arena, none, false, id + 1, 1,
@@ -381,8 +382,8 @@ enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     if (alert.kind != RV_ALERT_UNDELIVERABLE)
         return retry_refuse(
             p, RV_ERR_REFUSED,
-            call_printf(p->call, "only an alert `undeliverable` is retried; for this one: %s",
-                        rv_alert_kind_cure(alert.kind)));
+            call_printf(p->call, "only an alert `undeliverable` is retried; for this one: %.*s",
+                        RV_STR_FMT(rv_alert_cure(&alert, cure))));
     if (alert_is_unheard(&alert))
         return alerts_retry(s, p, &alert);
     err = s->store->ops->list_deliveries(s->store, s->batch.arena, alert.task, RV_STR_NONE, none, 1,

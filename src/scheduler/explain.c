@@ -8,8 +8,8 @@
 
 /* An instance that has not polled for so long is not connected: a poll waits at most 50 s. */
 enum { CONNECTED_MS = RV_MINUTE_MS };
-/* The newest ended attempts and open alerts that are told. */
-enum { ATTEMPTS_TOLD = 20, ALERTS_TOLD = 10 };
+/* The newest ended attempts and open alerts, and the oldest late replies, that are told. */
+enum { ATTEMPTS_TOLD = 20, ALERTS_TOLD = 10, LATE_TOLD = 10 };
 
 static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_explained *told)
 {
@@ -185,6 +185,17 @@ static enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *
     return err;
 }
 
+/* The first of those that the commands which are named say were seen. */
+static enum rv_err explain_late(struct rv_scheduler *s, struct rv_call_explain *out,
+                                struct rv_arena *arena)
+{
+    out->late_replies = RV_NEW_ARRAY(arena, struct rv_late_reply, LATE_TOLD);
+    if (out->late_replies == NULL)
+        return RV_ERR_MEMORY;
+    return s->store->ops->list_late_replies(s->store, arena, (struct rv_step_id){out->task, 0}, 0,
+                                            LATE_TOLD, out->late_replies, &out->late_replies_count);
+}
+
 static enum rv_err explain_cures(struct rv_scheduler *s, struct rv_call_explain *out,
                                  struct rv_arena *arena, const struct workflow_entry *entry)
 {
@@ -211,6 +222,8 @@ enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
         err = explain_steps(s, out, arena, entry);
     if (err == RV_OK)
         err = explain_past(s, out, arena);
+    if (err == RV_OK)
+        err = explain_late(s, out, arena);
     if (err == RV_OK)
         err = explain_cures(s, out, arena, entry);
     explain_task(s, out);

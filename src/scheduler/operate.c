@@ -4,23 +4,30 @@
 #include "base/limits.h"
 #include "base/time.h"
 
-/* An operator who settles, resubmits or undoes has seen the late replies of the task (RULES 3).
- * *ret_message: why not, absent when they were seen. */
+/* An operator who settles, resubmits or undoes has seen the late replies of the task (RULES 3), and
+ * says how many: more than there are were not seen either, but in a selection, where the number is
+ * the most of any task. *ret_message: why not, absent when they were seen. */
 static enum rv_err late_unseen(struct rv_scheduler *s, const struct rv_call_operate *operate,
                                const struct work *work, struct rv_str *ret_message)
 {
     bool asks = operate->verb == RV_COMMAND_SETTLE || operate->verb == RV_COMMAND_RESUBMIT ||
                 operate->verb == RV_COMMAND_UNDO;
-    uint32_t count = 0;
+    uint32_t count = 0, seen = operate->late_seen;
+    char id[RV_ID_TEXT_BYTES];
     *ret_message = RV_STR_NONE;
-    if (!asks || operate->late_seen >= RV_PAGE_ROWS_MAX)
+    if (!asks)
         return RV_OK;
-    enum rv_err err = ledger_count(s, work->id, work, (size_t)operate->late_seen + 1, &count);
-    if (err == RV_OK && count > operate->late_seen)
-        *ret_message = RV_STR("the task has late replies that were not seen: read them (reeve show "
-                              "TASK --all, GET /v1/tasks/{task}/late-replies), then say how many "
-                              "you have seen (--late-seen N, \"lateSeen\": N)");
-    return err;
+    enum rv_err err = ledger_count(s, work->id, work, RV_PAGE_ROWS_MAX, &count);
+    bool full = count >= RV_PAGE_ROWS_MAX; /* nobody is asked to have seen more than a page */
+    bool exact = seen == count || (full && seen >= RV_PAGE_ROWS_MAX);
+    if (err != RV_OK || exact || (seen > count && operate->selection.value != 0))
+        return err;
+    *ret_message = rv_arena_printf(
+        s->batch.arena,
+        "the task has %u late replies, not %u: read them (`reeve show %s`), then give "
+        "--late-seen %u",
+        count, seen, rv_task_text(work->id, id).at, full ? RV_PAGE_ROWS_MAX : count);
+    return ret_message->at != NULL ? RV_OK : RV_ERR_MEMORY;
 }
 
 static struct rv_command command_of(const struct rv_call_operate *operate, uint64_t seed)
@@ -92,8 +99,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         call->err = RV_ERR_BUSY; /* another call has changed what was chosen, or it is unreadable */
         call->message = RV_STR("the step that waited has just moved: send the request again");
     }
-    bool parked = work->task->state == RV_TASK_ERROR;
-    if (call->err == RV_ERR_REFUSED && parked)
+    if (call->err == RV_ERR_REFUSED && rv_task_state_open(work->task->state))
         err = cures_add(s, &call->arena, work, &call->message);
     /* The refusal stands without them, and no other call in the batch suffers for it. */
     return err == RV_ERR_MEMORY || err == RV_ERR_LIMIT ? RV_OK : err;

@@ -237,7 +237,22 @@ run explain "$task"
 gives "explain: the agent's instances are counted for a step in error, too" 0 \
     'waits for an operator*agent*shop: 2 connected*declined: no funds'
 run alerts
-gives "alerts" 0 "failed*$task*to do:"
+gives "alerts" 0 "failed*$task*to do:*reeve explain $task"
+run suspend "$task"
+run show "$task"
+gives "show: a suspended task names its resume" 0 "reeve resume $task*reeve settle $task 2 --done --output null"
+run resubmit "$task" --late-seen 99
+gives "--late-seen: more than there are" 4 "0 late replies, not 99*give --late-seen 0"
+run resubmit "$task"
+run alerts
+gives "a suspended task calls until it is resumed" 0 "failed*$task"
+run explain "$task"
+gives "explain: a suspended task that waits" 0 "reeve resume $task"
+run resume "$task"
+run watch "$task"
+gives "resumed, it fails once more" 6 'declined: no funds'
+run alerts
+gives "its alert is there anew" 0 "failed*$task*to do:"
 run alerts --json
 alert=$(jq -r '.alerts[0].alert' <<<"$out")
 run alerts ack "$alert"
@@ -253,7 +268,7 @@ run watch "$task"
 gives "resubmitted in vain" 6 'declined: no funds'
 run show "$task"
 gives "show: attempts that gave no result, and why" 0 \
-    "Attempts that gave no result*$task-2*1*failed*no funds*$task-2*2*failed*no funds"
+    "Attempts that gave no result*$task-2*1*failed*no funds*$task-2*3*failed*no funds"
 run alerts ack
 gives "alerts ack without an id" 2 'reeve alerts ack ALERT'
 run undo "$task" --reason 'by hand'
@@ -279,7 +294,7 @@ gives "undo --by-hand stops where it needs hands" 0 "$bare error*It has stopped*
 run show "$bare"
 gives "show names the settlement" 0 "reeve settle $bare 1 --undone"
 run show "$bare"
-gives "show: what is left when an undo is parked" 0 "reeve cancel $bare --abandon --reason TEXT"
+gives "show: what is left when an undo is parked" 0 "reeve cancel $bare --abandon --reason abandoned"
 run cancel "$bare" --abandon --reason 'done by hand'
 gives "cancel --abandon" 0 "$bare cancelled"
 run show --json "$task"

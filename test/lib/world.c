@@ -479,11 +479,15 @@ size_t world_count_late(struct world *w, struct rv_task_id task)
 
 enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_task_id task)
 {
+    struct rv_call *ledger = world_call(w, RV_CALL_LATE);
+    ledger->u.list.task = task;
+    assert_true(world_run(w, ledger));
+    size_t late = ledger->err == RV_OK ? ledger->u.list.count : 0;
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
     call->u.operate.verb = verb;
     call->u.operate.task = task;
     call->u.operate.by = RV_STR("operator");
-    call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
+    call->u.operate.late_seen = (uint32_t)late;
     assert_true(world_run(w, call));
     return call->err;
 }

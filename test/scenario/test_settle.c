@@ -94,12 +94,13 @@ static int close_world(void **state)
 /* The command as given, with the message of its refusal. */
 static struct rv_call *give(struct world *w, struct rv_task_id task, struct rv_command command)
 {
+    size_t late = world_count_late(w, task);
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
     call->u.operate.verb = command.kind;
     call->u.operate.task = task;
     call->u.operate.by = RV_STR("ann");
     call->u.operate.reason = RV_STR("test");
-    call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
+    call->u.operate.late_seen = (uint32_t)late;
     call->u.operate.step = command.step;
     call->u.operate.finding = command.u.operate.finding;
     call->u.operate.output = command.u.operate.output;
@@ -129,7 +130,7 @@ static struct rv_call *undo(struct world *w, struct rv_task_id task, bool by_han
 static void assert_cures(struct world *w, struct rv_task_id task, const char *expected)
 {
     struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
-    char named[256];
+    char named[256] = "";
     size_t len = 0;
     call->u.explain.task = task;
     assert_true(world_run(w, call));
@@ -153,18 +154,23 @@ static void assert_late_seen(struct world *w, struct rv_task_id task, uint32_t l
     snprintf(wanted, sizeof wanted, " --late-seen %u", late);
     for (size_t i = 0; i < call->u.explain.cures_count; i++) {
         const struct rv_cure *cure = &call->u.explain.cures[i];
-        bool asks = cure->kind != RV_CURE_ABANDON;
+        bool asks = rv_cure_needs_ledger(cure->kind);
         assert_int_equal(cure->late_seen, asks ? late : 0);
         (void)rv_cure_line(task, cure, line);
         assert_int_equal(strstr(line, wanted) != NULL, asks);
     }
-    struct rv_call *refused = world_call(w, RV_CALL_OPERATE);
-    refused->u.operate.verb = RV_COMMAND_RESUBMIT;
-    refused->u.operate.task = task;
-    refused->u.operate.late_seen = late - 1;
-    assert_true(world_run(w, refused));
-    assert_int_equal(refused->err, RV_ERR_REFUSED);
-    assert_non_null(memmem(refused->message.at, refused->message.len, wanted, strlen(wanted)));
+    assert_int_equal(call->u.explain.late_replies_count, late);
+    for (uint32_t seen = 0; seen < late + 2; seen++) {
+        if (seen == late)
+            continue;
+        struct rv_call *refused = world_call(w, RV_CALL_OPERATE);
+        refused->u.operate.verb = RV_COMMAND_RESUBMIT;
+        refused->u.operate.task = task;
+        refused->u.operate.late_seen = seen;
+        assert_true(world_run(w, refused));
+        assert_int_equal(refused->err, RV_ERR_REFUSED);
+        assert_non_null(memmem(refused->message.at, refused->message.len, wanted, strlen(wanted)));
+    }
 }
 
 static void done(struct world *w, const char *agent)
@@ -190,7 +196,7 @@ static void an_undo_across_a_step_undone_by_hand(void **state)
     assert_state(w, task, "error");
     assert_int_equal(undo(w, task, true)->err, RV_OK);
     assert_state(w, task, "error");
-    assert_cures(w, task, "settle-undone:2 settle-nothing-happened:2 abandon");
+    assert_cures(w, task, "settle-undone:2 abandon");
     assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}), "2 --undone`");
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     done(w, "one");
@@ -209,8 +215,9 @@ static void a_task_that_has_ended_is_undone_by_hand_too(void **state)
     assert_refused(undo(w, task, false), "step 2");
     assert_state(w, task, "processed");
     assert_int_equal(undo(w, task, true)->err, RV_OK);
-    assert_int_equal(settle(w, task, 3, RV_FINDING_NOTHING, NULL)->err, RV_OK);
-    assert_cures(w, task, "settle-undone:2 settle-nothing-happened:2 abandon");
+    assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "its agent says");
+    assert_int_equal(settle(w, task, 3, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_cures(w, task, "settle-undone:2 abandon");
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     done(w, "one");
     assert_state(w, task, "compensated");
@@ -304,7 +311,7 @@ static void a_late_reply_of_the_same_batch_was_not_seen(void **state)
     assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
     assert_int_equal(item.status, 410);
     assert_int_equal(world_count_late(w, task), late + 1);
-    assert_refused(operate, "late replies that were not seen");
+    assert_refused(operate, "late replies, not");
 }
 
 static void a_revoked_pivot_that_did_nothing_is_undone(void **state)
@@ -335,7 +342,7 @@ static void a_compensation_whose_expression_fails_is_done_by_hand(void **state)
     struct world *w = *state;
     struct rv_task_id task;
     park_failing_undo(w, &task);
-    assert_cures(w, task, "resubmit settle-undone:2 settle-nothing-happened:2 abandon");
+    assert_cures(w, task, "resubmit settle-undone:2 abandon");
     assert_refused(settle(w, task, 2, RV_FINDING_DONE, NULL), "is being undone");
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     done(w, "one");
@@ -354,11 +361,12 @@ static void a_compensation_whose_call_fails_is_done_by_hand(void **state)
     assert_refused(settle(w, task, 2, RV_FINDING_UNDONE, NULL), "may be at work");
     world_fail(w, part, false, RV_EFFECT_UNKNOWN);
     char cures[128];
-    snprintf(cures, sizeof cures, "resubmit settle-done:%u settle-undone:2 %s abandon",
-             part.step.number, "settle-nothing-happened:2");
+    snprintf(cures, sizeof cures, "resubmit settle-done:%u settle-undone:2 abandon",
+             part.step.number);
     assert_cures(w, task, cures);
     assert_refused(settle(w, task, part.step.number, RV_FINDING_UNDONE, NULL), "step 2 as a whole");
-    assert_int_equal(settle(w, task, 2, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "its agent says");
+    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     assert_step(w, task, part.step.number, "cancelled");
     done(w, "one");
     assert_state(w, task, "compensated");
@@ -373,7 +381,7 @@ static void an_inline_step_that_fails_after_the_pivot_is_settled(void **state)
     assert_state(w, task, "error");
     assert_cures(w, task, "settle-done:3 abandon");
     assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}),
-                   "3 --done --output JSON`");
+                   "3 --done --output null`");
     assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "does nothing outside");
     world_restart(w, 100);
     assert_int_equal(settle(w, task, 3, RV_FINDING_DONE, "{\"n\":7}")->err, RV_OK);
@@ -423,7 +431,7 @@ static void a_step_that_is_not_on_record_is_settled_with_its_task(void **state)
     assert_int_equal(world_task(w, task)->open_count, 0);
     assert_cures(w, task, "settle-task abandon");
     struct rv_call *refused = give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT});
-    assert_refused(refused, " --done --output JSON`");
+    assert_refused(refused, " --done --output null`");
     assert_refused(settle(w, task, 0, RV_FINDING_UNDONE, NULL), "reeve undo");
     assert_refused(settle(w, task, 1, RV_FINDING_DONE, NULL), "does not stand at this step");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
@@ -435,6 +443,72 @@ static void a_step_that_is_not_on_record_is_settled_with_its_task(void **state)
     assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "has ended");
     task = world_submit(w, "pivot", "{}");
     assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "name the step");
+}
+
+/* Every command that is named for a task that waits is accepted as it stands. */
+static void what_is_named_for_a_waiting_task_is_accepted(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    assert_cures(w, task, "retry settle-done:1 cancel");
+    done(w, "one");
+    assert_cures(w, task, "retry settle-done:2 cancel");
+    done(w, "two");
+    world_pass(w, RV_NO_AGENT_ALERT_MS + 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    assert_cures(w, task, "retry settle-done:3");
+    assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_CANCEL}), "3 --done");
+    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_OK);
+    struct rv_request request = world_take(w, "three", "i1");
+    assert_cures(w, task, "");
+    assert_int_equal(world_done(w, request, "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_cures(w, task, "");
+    task = world_submit(w, "undeclared", "{}");
+    done(w, "one");
+    done(w, "two");
+    assert_cures(w, task, "retry settle-done:3 cancel-by-hand");
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_cures(w, task, "resume settle-done:3 cancel-by-hand");
+    assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RETRY}), "reeve resume");
+}
+
+/* Nothing of the task goes on before the resume: until then an operator is called. */
+static void a_suspended_task_keeps_its_alert_until_the_resume(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "undeclared", "{}");
+    done(w, "one");
+    done(w, "two");
+    world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_cures(w, task, "resume resubmit settle-done:3 undo-by-hand abandon");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_state(w, task, "processing");
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_cures(w, task, "resume settle-done:3 cancel-by-hand");
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    done(w, "three");
+    assert_state(w, task, "processed");
+}
+
+/* An alert is pasted as it stands. */
+static void an_alert_has_its_ids(void **state)
+{
+    struct rv_alert alert = {.id = 77, .task = {1234}};
+    char text[RV_ALERT_CURE_BYTES], id[RV_ID_TEXT_BYTES];
+    (void)state;
+    for (int kind = 0; kind < RV_ALERT_KIND_COUNT; kind++) {
+        alert.kind = (enum rv_alert_kind)kind;
+        struct rv_str cure = rv_alert_cure(&alert, text);
+        assert_null(memmem(cure.at, cure.len, "TASK", 4));
+        assert_null(memmem(cure.at, cure.len, "ALERT", 5));
+    }
+    alert.kind = RV_ALERT_UNDELIVERABLE;
+    struct rv_str cure = rv_alert_cure(&alert, text);
+    rv_task_text((struct rv_task_id){77}, id);
+    assert_non_null(memmem(cure.at, cure.len, id, strlen(id)));
 }
 
 #define SCENARIO(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
@@ -560,6 +634,9 @@ int main(void)
         SCENARIO(a_reply_that_comes_again_after_a_finding_is_answered_as_before),
         SCENARIO(an_inline_step_in_a_scope_whose_time_is_over_is_settled),
         SCENARIO(the_alert_of_a_compensation_that_is_not_needed_is_closed),
+        SCENARIO(what_is_named_for_a_waiting_task_is_accepted),
+        SCENARIO(a_suspended_task_keeps_its_alert_until_the_resume),
+        SCENARIO(an_alert_has_its_ids),
         SCENARIO(an_undo_across_a_step_undone_by_hand),
         SCENARIO(a_task_that_has_ended_is_undone_by_hand_too),
         SCENARIO(a_parked_step_is_found_to_have_done_nothing),

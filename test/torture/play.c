@@ -369,6 +369,11 @@ static bool operates(struct play *p, const struct order *order)
     if (p->tasks[order->task - 1].value == 0)
         return false;
     const struct rv_task *settled = NULL; /* looked at first: a call that is made is given */
+    struct rv_call *ledger = world_call(&p->w, RV_CALL_LATE);
+    ledger->u.list.task = p->tasks[order->task - 1];
+    if (!play_asks(p, ledger))
+        return false;
+    size_t late = ledger->u.list.count;
     if (order->kind == ORDER_SETTLE) {
         settled = play_task(p, order->task - 1);
         if (settled == NULL)
@@ -380,7 +385,7 @@ static bool operates(struct play *p, const struct order *order)
     call->u.operate.by = RV_STR("operator");
     call->u.operate.reason = RV_STR("because");
     call->u.operate.abandon = order->kind == ORDER_ABANDON;
-    call->u.operate.late_seen = RV_PAGE_ROWS_MAX;
+    call->u.operate.late_seen = (uint32_t)late;
     if (settled != NULL) {
         call->u.operate.step = settled->open_count > 0 ? settled->open[0] : 1;
         call->u.operate.output = RV_STR("{\"settled\":true}");
