@@ -46,6 +46,26 @@ const struct rv_heap_entry *rv_heap_first(const struct rv_heap *heap)
     return heap->count ? &heap->entries[0] : NULL;
 }
 
+/* What comes next is a child of one that was given already: those are looked through. */
+size_t rv_heap_least(const struct rv_heap *heap, size_t max, struct rv_heap_entry *ret_entries)
+{
+    size_t edge[RV_HEAP_LEAST_MAX + 1] = {0};
+    size_t edge_count = heap->count > 0, count = 0;
+    max = max < RV_HEAP_LEAST_MAX ? max : RV_HEAP_LEAST_MAX;
+    while (count < max && edge_count > 0) {
+        size_t least = 0;
+        for (size_t i = 1; i < edge_count; i++)
+            if (entry_before(&heap->entries[edge[i]], &heap->entries[edge[least]]))
+                least = i;
+        size_t child = 2 * edge[least] + 1;
+        ret_entries[count++] = heap->entries[edge[least]];
+        edge[least] = edge[--edge_count];
+        for (size_t i = child; i < child + 2 && i < heap->count; i++)
+            edge[edge_count++] = i;
+    }
+    return count;
+}
+
 bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry)
 {
     if (heap->count == 0)

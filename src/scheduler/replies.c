@@ -3,6 +3,7 @@
 
 #include "base/time.h"
 
+enum { REPLIES_PIECE = 64 }; /* whose rows are loaded at once, of a large call */
 enum { POSTPONE_MS_MAX_DEFAULT = 60 * RV_MINUTE_MS, CIRCUIT_MS_MAX_DEFAULT = 5 * RV_MINUTE_MS };
 
 static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct work **ret_work)
@@ -190,6 +191,26 @@ bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step)
            (s->draining && rv_map_find(&s->refused_at_stop, token, step) != NULL);
 }
 
+size_t replies_want(const struct pending *p, size_t from, struct rv_step_id *ids, size_t room)
+{
+    const struct rv_call_replies *replies = &p->call->u.replies;
+    size_t count = 0, most = p->large && room > REPLIES_PIECE ? REPLIES_PIECE : room;
+    for (size_t i = from; i < replies->count && count < most; i++)
+        if (replies->items[i].status == 0)
+            ids[count++] = replies->items[i].step;
+    return count;
+}
+
+/* The rows of a large call are loaded in pieces: some of it may be a later batch's. */
+static enum rv_err replies_load(struct rv_scheduler *s, const struct pending *p, size_t from)
+{
+    struct rv_step_id ids[REPLIES_PIECE];
+    struct rv_task_id task = p->call->u.replies.items[from].step.task;
+    if (task.value == 0 || work_find(s, task) != NULL)
+        return RV_OK;
+    return work_prefetch(s, ids, replies_want(p, from, ids, REPLIES_PIECE));
+}
+
 enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_replies *replies = &p->call->u.replies;
@@ -209,7 +230,9 @@ enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
             continue;
         }
         batch_spends(s, p, item->reply.output.len + item->reply.error.len);
-        err = reply_decide(s, p, i);
+        err = replies_load(s, p, i);
+        if (err == RV_OK)
+            err = reply_decide(s, p, i);
     }
     return err;
 }
@@ -282,6 +305,16 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
     p->works[i] = work;
     item->status = plan->status;
     return RV_OK;
+}
+
+size_t leases_want(const struct pending *p, struct rv_step_id *ids, size_t room)
+{
+    const struct rv_call_leases *leases = &p->call->u.leases;
+    size_t count = 0;
+    for (size_t i = 0; i < leases->count && count < room; i++)
+        if (leases->items[i].status == 0)
+            ids[count++] = leases->items[i].step;
+    return count;
 }
 
 enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p)

@@ -50,6 +50,22 @@ static enum rv_err ready_verify(struct rv_scheduler *s, const struct agent_kind 
     return err;
 }
 
+/* The rows of the steps that come next are loaded in one go, as many as there is room for. */
+static enum rv_err ready_load(struct rv_scheduler *s, const struct agent_kind *kind, size_t room)
+{
+    struct rv_heap_entry next[RV_HEAP_LEAST_MAX];
+    struct rv_step_id ids[RV_HEAP_LEAST_MAX];
+    const struct rv_heap_entry *first = rv_heap_first(&kind->ready);
+    struct rv_task_id task = {(int64_t)first->value};
+    /* How many a limit lets through is not known. */
+    if (kind_is_limited(kind) || work_find(s, task) != NULL)
+        return RV_OK;
+    size_t count = rv_heap_least(&kind->ready, room, next);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = (struct rv_step_id){{(int64_t)next[i].value}, (uint32_t)next[i].detail};
+    return work_prefetch(s, ids, count);
+}
+
 static void given_note(const struct rv_scheduler *s, struct pending *p)
 {
     struct agent_instance *instance = p->instance;
@@ -114,6 +130,7 @@ struct line {
     struct pending *asking;
     struct pending *parked;
     int64_t place;
+    size_t room; /* of those that are compared */
 };
 
 static struct pending *line_next(struct line *line)
@@ -139,6 +156,7 @@ static enum rv_err line_join(struct rv_scheduler *s, const struct agent_kind *ki
         int64_t place = line->place++;
         if (poll_room(p) == 0)
             continue;
+        line->room += poll_room(p);
         if (health_class(&p->instance->health, s->batch.now) == 0) {
             well++;
             room += poll_room(p);
@@ -152,7 +170,8 @@ static enum rv_err line_join(struct rv_scheduler *s, const struct agent_kind *ki
 }
 
 /* Hands steps to the poll as long as it has room and comes before all others. */
-static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p, int64_t place)
+static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p, int64_t place,
+                              struct line *line)
 {
     struct rv_step_id id;
     struct ready_place place_in_line;
@@ -162,9 +181,14 @@ static enum rv_err match_poll(struct rv_scheduler *s, struct pending *p, int64_t
         int64_t rank = rank_of(s, p, place);
         if (rank > next)
             return rv_heap_push(&s->agents.seekers, rank, (uint64_t)(uintptr_t)p, (uint64_t)place);
-        if (!limit_lets(s, p->kind) || !agents_ready_take(p->kind, &id, &place_in_line))
+        if (!limit_lets(s, p->kind))
             return RV_OK;
-        enum rv_err err = match_one(s, p, id, place_in_line);
+        enum rv_err err = ready_load(s, p->kind, line->room);
+        if (err != RV_OK || !agents_ready_take(p->kind, &id, &place_in_line))
+            return err;
+        size_t room = poll_room(p);
+        err = match_one(s, p, id, place_in_line);
+        line->room -= room - poll_room(p);
         if (err != RV_OK) {
             agents_ready_back(p->kind, id, place_in_line);
             return err;
@@ -187,7 +211,8 @@ static enum rv_err match_kind(struct rv_scheduler *s, struct agent_kind *kind)
             return err;
         while (err == RV_OK && kind->ready.count > 0 && !kind->limit.holds &&
                !batch_handed_enough(s) && rv_heap_pop(&s->agents.seekers, &entry))
-            err = match_poll(s, (struct pending *)(uintptr_t)entry.value, (int64_t)entry.detail);
+            err = match_poll(s, (struct pending *)(uintptr_t)entry.value, (int64_t)entry.detail,
+                             &line);
     }
     return err;
 }

@@ -131,24 +131,20 @@ void rv_scheduler_drain(struct rv_scheduler *s)
 
 static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t room)
 {
-    enum { LARGE_WANTS_MAX = 64 }; /* the rest of it may be a later batch's */
     const struct rv_call *call = p->call;
-    size_t count = 0, most = p->large && room > LARGE_WANTS_MAX ? LARGE_WANTS_MAX : room;
     if (call->kind == RV_CALL_REPLIES)
-        for (size_t i = 0; i < call->u.replies.count && count < most; i++)
-            if (call->u.replies.items[i].status == 0)
-                ids[count++] = call->u.replies.items[i].step;
+        return replies_want(p, 0, ids, room);
     if (call->kind == RV_CALL_LEASES)
-        for (size_t i = 0; i < call->u.leases.count && count < most; i++)
-            if (call->u.leases.items[i].status == 0)
-                ids[count++] = call->u.leases.items[i].step;
-    if (call->kind == RV_CALL_OPERATE && call->u.operate.agent.at == NULL && count < room)
-        ids[count++] = (struct rv_step_id){call->u.operate.task, 0};
-    return count;
+        return leases_want(p, ids, room);
+    if (call->kind != RV_CALL_OPERATE || call->u.operate.agent.at != NULL || room == 0)
+        return 0;
+    ids[0] = (struct rv_step_id){call->u.operate.task, 0};
+    return 1;
 }
 
-/* Everything that the batch names, in one load; what decisions ask for later comes one by one. Here
- * as below, room for the largest batch is taken and not zeroed: most batches are small. */
+/* Everything that the batch names, in one load, but of large calls the first piece only; what
+ * decisions ask for later comes as they ask. Here as below, room for the largest batch is taken and
+ * not zeroed: most batches are small. */
 static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *due,
                               size_t due_count)
 {

@@ -505,6 +505,10 @@ void replies_behind_note(struct rv_scheduler *s);
 bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step);
 /* After the decisions on calls: notes the replies and renewals that wait for the next batch. */
 void replies_left_note(struct rv_scheduler *s);
+/* What is to be loaded for the items from `from` on that are not decided yet: gives the number of
+ * ids, of a large call those of one piece. */
+size_t replies_want(const struct pending *p, size_t from, struct rv_step_id *ids, size_t room);
+size_t leases_want(const struct pending *p, struct rv_step_id *ids, size_t room);
 RV_CHECK enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p);
 void replies_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p);

@@ -74,12 +74,41 @@ static void pushes_and_pops_in_any_order(void **state)
     rv_heap_done(&heap);
 }
 
+static void the_least_come_in_order_and_stay(void **state)
+{
+    (void)state;
+    struct rv_prng prng;
+    struct rv_heap heap;
+    struct rv_heap_entry least[RV_HEAP_LEAST_MAX];
+    struct rv_heap_entry entry;
+    rv_prng_init(&prng, 7);
+    rv_heap_init(&heap);
+    assert_int_equal(rv_heap_least(&heap, RV_HEAP_LEAST_MAX, least), 0);
+    for (uint64_t i = 0; i < 300; i++)
+        assert_int_equal(rv_heap_push(&heap, (int64_t)rv_prng_below(&prng, 40), i, i + 1), RV_OK);
+    while (heap.count > 0) {
+        size_t max = (size_t)rv_prng_below(&prng, RV_HEAP_LEAST_MAX + 3);
+        size_t most = max < RV_HEAP_LEAST_MAX ? max : RV_HEAP_LEAST_MAX, count = heap.count;
+        size_t got = rv_heap_least(&heap, max, least);
+        assert_int_equal(got, count < most ? count : most);
+        assert_int_equal(heap.count, count);
+        for (size_t i = 0; i < got; i++) {
+            assert_true(rv_heap_pop(&heap, &entry));
+            assert_int_equal(entry.at, least[i].at);
+            assert_int_equal(entry.value, least[i].value);
+            assert_int_equal(entry.detail, least[i].detail);
+        }
+    }
+    rv_heap_done(&heap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_heap_gives_nothing),
         cmocka_unit_test(equal_instants_come_in_order_of_arrival),
         cmocka_unit_test(pushes_and_pops_in_any_order),
+        cmocka_unit_test(the_least_come_in_order_and_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
