@@ -343,9 +343,12 @@ static bool state_read(struct rv_parser *parser, const struct rv_request_line *r
 #define RV_TASK_STATE(name, text, open, moves) text,
 #include "core/tbl/task_state.def"
 #undef RV_TASK_STATE
-        NULL};
+        "suspended", NULL};
     struct rv_str text = rv_arg_get(request, "state");
     if (text.at == NULL)
+        return true;
+    filter->suspended = rv_str_is(text, "suspended");
+    if (filter->suspended)
         return true;
     filter->by_state = true;
     if (rv_task_state_parse(text, &filter->state))

@@ -10,6 +10,8 @@
 
 enum {
     STEPS_SHOWN = 200, /* the newest, without --all */
+    STEPS_READ = 5000, /* of a task with more, those in error are not sought */
+    STANDS_MAX = 32,
     STEPS_MAX = 1000000,
     ALERTS_SHOWN = 100,
     LATE_SHOWN = 100,
@@ -45,8 +47,9 @@ static void instant_print(struct cli *cli, const struct rv_json *task, const cha
         line_print(cli, name, cli_text_instant(&cli->arena, at, cli->now));
 }
 
-/* What the state alone does not say. */
-static struct rv_str state_note(struct cli *cli, const struct rv_json *task)
+/* What the state alone does not say; `told` is its explanation. */
+static struct rv_str state_note(struct cli *cli, const struct rv_json *task,
+                                const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_str(task, "state");
@@ -65,18 +68,19 @@ static struct rv_str state_note(struct cli *cli, const struct rv_json *task)
                                "heard of may be at work",
                                RV_STR_FMT(cli_text_instant(arena, quiet, cli->now)));
     if (cli_bool(task, "cancelling") && ended == 0)
-        return RV_STR("it is being cancelled");
+        return rv_arena_printf(arena, "it is being cancelled: %.*s",
+                               RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
     if (ended != 0)
         return rv_arena_printf(arena, "took %.*s",
                                RV_STR_FMT(cli_text_duration(arena, ended - created)));
     return RV_STR("");
 }
 
-static void task_print(struct cli *cli, const struct rv_json *task)
+static void task_print(struct cli *cli, const struct rv_json *task, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_text_clean(arena, cli_str(task, "state"));
-    struct rv_str note = state_note(cli, task);
+    struct rv_str note = state_note(cli, task, told);
     printf("%s%.*s%s  %s%.*s%s%s%.*s\n", cli_colour_begin(CLI_BOLD, cli->colour),
            RV_STR_FMT(cli_text_clean(arena, cli_str(task, "task"))), cli_colour_end(cli->colour),
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
@@ -103,13 +107,54 @@ struct shown {
     struct cli *cli;
     struct cli_table table;
     size_t count;
-    bool repeated; /* a step has more attempts than the one it shows */
+    bool repeated;              /* a step has more attempts than the one it shows */
+    const struct rv_json *told; /* the explanation of the task; NULL: it has ended */
+    int64_t newest; /* steps behind this one are shown, of the others those that matter */
+    int64_t last;   /* step that was shown */
+    int64_t left_out;
 };
+
+/* Of the steps at which the task stands; NULL: it is none of them. */
+static const struct rv_json *step_told(const struct rv_json *told, int64_t number)
+{
+    size_t count;
+    const struct rv_json *steps = cli_items(told, "steps", &count);
+    for (size_t i = 0; i < count; i++)
+        if (cli_int(&steps[i], "number") == number)
+            return &steps[i];
+    return NULL;
+}
+
+/* The task stands at it, or a command that leads on names it. */
+static bool step_matters(const struct rv_json *told, int64_t number)
+{
+    size_t count;
+    const struct rv_json *cures = cli_items(told, "cures", &count);
+    for (size_t i = 0; i < count; i++)
+        if (cli_int(&cures[i], "step") == number)
+            return true;
+    return step_told(told, number) != NULL;
+}
 
 static void effect_add(struct cli_table *table, struct rv_str effect)
 {
     cli_table_add(table, rv_str_is(effect, "none") ? RV_STR("") : effect,
                   rv_str_is(effect, "unknown") ? CLI_YELLOW : CLI_PLAIN);
+}
+
+/* A line for those between the step and the one shown before. */
+static void gap_add(struct shown *shown, int64_t number)
+{
+    struct cli_table *table = &shown->table;
+    int64_t between = number - shown->last - 1;
+    shown->last = number;
+    shown->left_out += between;
+    for (size_t i = 0; between > 0 && i < table->columns; i++)
+        cli_table_add(
+            table,
+            i == 1 ? rv_arena_printf(&shown->cli->arena, "... %" PRId64 " steps not shown", between)
+                   : RV_STR(""),
+            CLI_DIM);
 }
 
 static void step_add(const struct rv_json *step, void *user)
@@ -118,6 +163,12 @@ static void step_add(const struct rv_json *step, void *user)
     struct rv_arena *arena = &shown->cli->arena;
     struct cli_table *table = &shown->table;
     struct rv_str state = cli_str(step, "state");
+    int64_t number = cli_int(step, "number");
+    bool matters = number > shown->newest || rv_str_is(state, "error") ||
+                   step_matters(shown->told, number);
+    if (!matters || number <= shown->last)
+        return;
+    gap_add(shown, number);
     struct rv_str attempt_state = cli_str(step, "attemptState");
     int64_t attempt = cli_int(step, "attempt");
     int64_t failures = cli_int(step, "failureCount");
@@ -142,7 +193,8 @@ static void step_add(const struct rv_json *step, void *user)
                   CLI_PLAIN);
     effect_add(table, cli_str(step, "effect"));
     cli_table_add(table, ended ? cli_text_duration(arena, ended - begun) : RV_STR(""), CLI_PLAIN);
-    cli_table_add(table, cli_step_why(arena, step, shown->cli->now), CLI_PLAIN);
+    cli_table_add(table, cli_step_why(arena, step, step_told(shown->told, number), shown->cli->now),
+                  CLI_PLAIN);
 }
 
 /* What came of an attempt that gave its step no result. */
@@ -230,26 +282,59 @@ static void table_print(const struct shown *shown, const char *title)
     cli_table_print(&shown->table, stdout, shown->cli->colour, cli_width(shown->cli));
 }
 
-static int steps_show(struct cli *cli, struct rv_str task, int64_t last, bool *ret_repeated)
+static int steps_read(struct shown *shown, struct rv_str task, int64_t after, uint64_t limit)
 {
-    static const char *const heads[] = {">#",       "STEP",   "STATE", "AGENT", "ATTEMPT",
-                                        "FAILURES", "EFFECT", "TOOK",  "WHY",   NULL};
-    struct shown shown = {.cli = cli};
-    struct cli_list list = {.items = "steps", .each = step_add, .user = &shown};
-    struct rv_str next;
-    bool all = cli_has(cli, CLI_OPTION_ALL) || last <= STEPS_SHOWN;
-    int64_t after = all ? 0 : last - STEPS_SHOWN;
-    struct rv_str start = rv_arena_printf(&cli->arena, "%" PRId64, after);
+    struct cli *cli = shown->cli;
+    struct cli_list list = {.items = "steps", .each = step_add, .user = shown};
+    struct rv_str next, start = rv_arena_printf(&cli->arena, "%" PRId64, after);
     cli_path_begin(&list.path, "/v1/tasks");
     cli_path_segment(&list.path, task);
     rv_buf_lit(&list.path.buf, "/steps");
+    return cli_list_read(cli, &list, start.at, limit, &next);
+}
+
+/* Those at which the task stands, among steps too many to read, in their order. */
+static int steps_seek(struct shown *shown, struct rv_str task, int64_t before)
+{
+    int64_t numbers[STANDS_MAX];
+    size_t count, found = 0;
+    const char *const members[] = {"steps", "cures"};
+    for (size_t m = 0; m < 2; m++) {
+        const struct rv_json *items = cli_items(shown->told, members[m], &count);
+        for (size_t i = 0; i < count && found < STANDS_MAX; i++)
+            numbers[found++] = cli_int(&items[i], m == 0 ? "number" : "step");
+    }
+    int code = CLI_DONE;
+    int64_t after = 0;
+    while (code == CLI_DONE && after < before) {
+        int64_t least = before + 1;
+        for (size_t i = 0; i < found; i++)
+            least = numbers[i] > after && numbers[i] < least ? numbers[i] : least;
+        if (least <= before)
+            code = steps_read(shown, task, least - 1, 1);
+        after = least;
+    }
+    return code;
+}
+
+static int steps_show(struct cli *cli, struct rv_str task, int64_t last, const struct rv_json *told,
+                      bool *ret_repeated)
+{
+    static const char *const heads[] = {">#",       "STEP",   "STATE", "AGENT", "ATTEMPT",
+                                        "FAILURES", "EFFECT", "TOOK",  "WHY",   NULL};
+    bool all = cli_has(cli, CLI_OPTION_ALL) || last <= STEPS_SHOWN;
+    struct shown shown = {.cli = cli, .told = told, .newest = all ? 0 : last - STEPS_SHOWN};
+    int64_t after = all || last <= STEPS_READ ? 0 : shown.newest;
     cli_table_init(&shown.table, &cli->arena, heads);
-    int code = cli_list_read(cli, &list, start.at, STEPS_MAX, &next);
+    int code = after > 0 ? steps_seek(&shown, task, after) : CLI_DONE;
+    if (code == CLI_DONE)
+        code = steps_read(&shown, task, after, STEPS_MAX);
     if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
         return code;
     table_print(&shown, "Steps");
-    if (after > 0)
-        printf("%" PRId64 " earlier steps: reeve show %.*s --all\n", after, RV_STR_FMT(task));
+    if (shown.left_out > 0)
+        printf("%" PRId64 " steps are not shown: reeve show %.*s --all\n", shown.left_out,
+               RV_STR_FMT(task));
     *ret_repeated = shown.repeated;
     return CLI_DONE;
 }
@@ -352,21 +437,26 @@ static int history_show(struct cli *cli, struct rv_str task)
 }
 
 /* What an operator can do about it from here. */
-static int cure_print(struct cli *cli, const struct rv_json *task, struct rv_str id)
+static void cures_print(struct cli *cli, const struct rv_json *task, const struct rv_json *told)
 {
     struct rv_str state = cli_str(task, "state");
-    struct cli_answer answer;
-    if (cli_instant(task, "suspendedAt") != 0)
-        printf("\nIt is suspended. Let it go on: reeve resume %.*s\n", RV_STR_FMT(id));
-    if (rv_str_is(state, "error")) {
-        int code = cli_get(cli, cli_task_path(cli, id, "/explain"), &answer);
-        if (code == CLI_DONE)
-            cli_cures_print(cli, &answer.json);
-        return code;
-    }
-    if (cli->terminal && cli_task_code(state) < 0)
-        printf("\nFollow it: reeve watch %.*s\n", RV_STR_FMT(id));
-    return CLI_DONE;
+    size_t alerts;
+    (void)cli_items(told, "alerts", &alerts);
+    bool suspended = cli_instant(task, "suspendedAt") != 0;
+    if (suspended || alerts > 0 || rv_str_is(state, "error"))
+        cli_cures_print(cli, told);
+    else if (cli->terminal && cli_task_code(state) < 0)
+        printf("\nFollow it: reeve watch %s\n", cli->words.args[0]);
+}
+
+/* What is said of an open task comes from its explanation; of one that has ended there is none. */
+static int told_read(struct cli *cli, const struct rv_json *task, struct rv_str id,
+                     struct cli_answer *ret_told)
+{
+    ret_told->json = (struct rv_json){.type = RV_JSON_NULL};
+    if (cli_instant(task, "endedAt") != 0)
+        return CLI_DONE;
+    return cli_get(cli, cli_task_path(cli, id, "/explain"), ret_told);
 }
 
 /* With --json: the task; with --all also a line each for steps (by pages), alerts, late replies
@@ -374,20 +464,22 @@ static int cure_print(struct cli *cli, const struct rv_json *task, struct rv_str
 int cli_show(struct cli *cli)
 {
     struct rv_str id = rv_str_of(cli->words.args[0]);
-    struct cli_answer answer;
+    struct cli_answer answer, told;
     size_t late;
     int code = cli_get(cli, cli_task_path(cli, id, ""), &answer);
+    if (code == CLI_DONE)
+        code = told_read(cli, &answer.json, id, &told);
     if (code != CLI_DONE)
         return code;
     bool json = cli_has(cli, CLI_OPTION_JSON);
     if (json)
         cli_json_print(answer.text);
     else
-        task_print(cli, &answer.json);
+        task_print(cli, &answer.json, &told.json);
     if (json && !cli_has(cli, CLI_OPTION_ALL))
         return CLI_DONE;
     bool repeated = false;
-    code = steps_show(cli, id, cli_int(&answer.json, "steps"), &repeated);
+    code = steps_show(cli, id, cli_int(&answer.json, "steps"), &told.json, &repeated);
     if (code == CLI_DONE && repeated)
         code = attempts_show(cli, id);
     if (code == CLI_DONE)
@@ -397,6 +489,6 @@ int cli_show(struct cli *cli)
     if (code == CLI_DONE)
         code = history_show(cli, id);
     if (code == CLI_DONE && !json)
-        code = cure_print(cli, &answer.json, id);
+        cures_print(cli, &answer.json, &told.json);
     return code;
 }

@@ -51,7 +51,8 @@ static struct rv_str failure_text(struct rv_arena *arena, const struct rv_json *
     return rv_arena_printf(arena, ", after: %.*s", RV_STR_FMT(error));
 }
 
-static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *step, int64_t now)
+static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *step,
+                                 const struct rv_json *told, int64_t now)
 {
     int64_t ready = cli_instant(step, "readyAt");
     struct rv_str failure = failure_text(arena, step);
@@ -59,16 +60,23 @@ static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *s
         return rv_arena_printf(
             arena, "waits, goes on %.*s",
             RV_STR_FMT(cli_text_distance(arena, cli_instant(step, "wakeAt"), now)));
-    if (rv_str_is(cli_str(step, "attemptState"), "circuit-open"))
+    bool circuit = rv_str_is(cli_str(step, "attemptState"), "circuit-open");
+    if (told == NULL && circuit)
         return rv_arena_printf(arena, "circuit open%.*s", RV_STR_FMT(failure));
-    if (ready > now)
+    if (ready > now && !circuit)
         return rv_arena_printf(
             arena, "%s %.*s%.*s",
             cli_int(step, "failureCount") == 0 && cli_int(step, "round") > 0 ? "cools down, again"
                                                                              : "again",
             RV_STR_FMT(cli_text_distance(arena, ready, now)), RV_STR_FMT(failure));
-    return rv_arena_printf(arena, "waits for agent %.*s%.*s", RV_STR_FMT(cli_str(step, "agent")),
-                           RV_STR_FMT(failure));
+    if (told == NULL)
+        return rv_arena_printf(arena, "not handed out yet%.*s", RV_STR_FMT(failure));
+    int64_t until = cli_instant(told, "until");
+    struct rv_str target = cli_str(told, "target");
+    struct rv_str when = until > now ? cli_text_distance(arena, until, now) : RV_STR("");
+    return rv_arena_printf(arena, "%.*s%s%.*s%s%.*s%.*s", RV_STR_FMT(cli_str(told, "why")),
+                           target.len > 0 ? ": " : "", RV_STR_FMT(target), when.len > 0 ? ", " : "",
+                           RV_STR_FMT(when), RV_STR_FMT(failure));
 }
 
 static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json *step, int64_t now)
@@ -78,7 +86,7 @@ static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json
     struct rv_str instance = cli_str(step, "instance");
     struct rv_str at = RV_STR("");
     if (rv_str_is(cli_str(step, "kind"), "wait"))
-        return pending_why(arena, step, now);
+        return pending_why(arena, step, NULL, now);
     if (instance.len > 0)
         at = rv_arena_printf(arena, "at %.*s, ", RV_STR_FMT(instance));
     if (rv_str_is(cli_str(step, "attemptState"), "revoked"))
@@ -89,13 +97,14 @@ static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json
     return rv_arena_printf(arena, "%.*scomplete-by %.*s", RV_STR_FMT(at), RV_STR_FMT(distance));
 }
 
-struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step, int64_t now)
+struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step,
+                           const struct rv_json *told, int64_t now)
 {
     struct rv_str state = cli_str(step, "state");
     if (cli_bool(step, "unreadable"))
         return RV_STR("its row cannot be read");
     if (rv_str_is(state, "pending"))
-        return pending_why(arena, step, now);
+        return pending_why(arena, step, told, now);
     if (rv_str_is(state, "processing"))
         return processing_why(arena, step, now);
     if (rv_str_is(state, "processed"))

@@ -8,9 +8,11 @@
 int cli_task_code(struct rv_str state);
 /* What a step is called; one that undoes says which. */
 struct rv_str cli_step_name(struct rv_arena *arena, const struct rv_json *step);
-/* Why the step is where it is, and until when: "waits for agent inventory", "complete-by in 1.5 s",
- * "again in 2.0 s, after: timeout". */
-struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step, int64_t now);
+/* Why the step is where it is, and until when: "no instance of its agent is connected: inventory",
+ * "complete-by in 1.5 s", "again in 2.0 s, after: timeout". Why it is not handed out stands in
+ * `told` alone, its part of the explanation of its task; NULL: it is not said. */
+struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step,
+                           const struct rv_json *told, int64_t now);
 /* Some lines: what, where and since when, why, what to do; each after `indent`. */
 void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *indent);
 /* The commands that lead a task on, of what `explain` told. */

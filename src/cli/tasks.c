@@ -51,7 +51,10 @@ static void task_add(const struct rv_json *item, void *user)
     int64_t ended = cli_instant(item, "endedAt");
     int64_t now = tasks->cli->now;
     cli_table_add(table, cli_str(item, "task"), CLI_BOLD);
-    cli_table_add(table, state, cli_colour_of_state(state));
+    bool suspended = cli_instant(item, "suspendedAt") != 0;
+    cli_table_add(table,
+                  suspended ? rv_arena_printf(arena, "%.*s, suspended", RV_STR_FMT(state)) : state,
+                  cli_colour_of_state(state));
     cli_table_add(table, cli_str(item, "workflow"), CLI_PLAIN);
     cli_table_add(table, created ? cli_text_distance(arena, created, now) : RV_STR_NONE, CLI_PLAIN);
     cli_table_add(table, ended ? cli_text_duration(arena, ended - created) : RV_STR_NONE,

@@ -78,7 +78,7 @@ static int64_t top_of(struct rv_str reference)
 static struct rv_str step_text(struct watch *watch, const struct rv_json *step)
 {
     struct rv_arena *arena = &watch->cli->arena;
-    struct rv_str why = cli_step_why(arena, step, rv_clock_wall_ms());
+    struct rv_str why = cli_step_why(arena, step, NULL, rv_clock_wall_ms());
     int64_t attempt = cli_int(step, "attempt");
     int64_t begun = cli_instant(step, "createdAt");
     int64_t ended = cli_instant(step, "endedAt");

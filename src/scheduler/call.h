@@ -273,6 +273,7 @@ struct rv_explained {
     uint64_t queued;      /* steps that are ready for its agent */
     uint32_t threshold;   /* of its policy; 0: not known */
     uint32_t rounds;
+    bool pivot;
 };
 
 struct rv_call_explain {

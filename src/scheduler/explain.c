@@ -67,7 +67,7 @@ static void explain_held(const struct rv_scheduler *s, const struct agent_kind *
     if (kind != NULL)
         holder = agents_instance_find(&s->agents, kind, step->instance);
     bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
-    told->reason = revoked ? RV_WAIT_REVOKED : RV_WAIT_HELD;
+    told->reason = !revoked ? RV_WAIT_HELD : told->pivot ? RV_WAIT_PIVOT : RV_WAIT_REVOKED;
     told->until = revoked ? step->complete_by : step->lease_until;
     told->seen_at = holder != NULL ? holder->seen_at : 0;
 }
@@ -104,7 +104,8 @@ static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
     return RV_OK;
 }
 
-static void explain_policy(const struct workflow_entry *entry, struct rv_explained *told)
+/* What the workflow says about the step. */
+static void explain_definition(const struct workflow_entry *entry, struct rv_explained *told)
 {
     const struct rv_step *step = told->step;
     if (entry == NULL || entry->definition == NULL || step->kind != RV_KIND_CALL ||
@@ -113,6 +114,7 @@ static void explain_policy(const struct workflow_entry *entry, struct rv_explain
     const struct rv_policy *policy = rv_definition_policy(entry->definition, step->node);
     told->threshold = policy->threshold;
     told->rounds = policy->rounds;
+    told->pivot = rv_definition_undo_way(entry->definition, step->node) == RV_UNDO_PIVOT;
 }
 
 static enum rv_err explain_steps(struct rv_scheduler *s, struct rv_call_explain *out,
@@ -136,7 +138,7 @@ static enum rv_err explain_steps(struct rv_scheduler *s, struct rv_call_explain 
         there[out->steps_count] = rows[i];
         struct rv_explained *told = &out->steps[out->steps_count++];
         told->step = rows[i];
-        explain_policy(entry, told);
+        explain_definition(entry, told);
         err = explain_step(s, arena, task, told);
     }
     out->next_at = rv_view_wake_at(task, there, out->steps_count, s->batch.now);

@@ -185,6 +185,7 @@ struct rv_enlistment {
 struct rv_task_filter {
     bool by_state;
     enum rv_task_state state;
+    bool suspended;           /* only those that are, in whatever state */
     struct rv_str workflow;   /* "namespace/name" or "namespace/name:version"; absent: any */
     struct rv_task_id before; /* only older ones; none: from the newest */
     struct rv_task_id from;   /* not older than this one; none: to the oldest */

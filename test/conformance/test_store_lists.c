@@ -169,6 +169,7 @@ static void fill_with_tasks(struct subject *s, struct rv_task *tasks)
     for (int i = 0; i < TASKS; i++) {
         tasks[i] = plain_task(TASK_BASE + i * 3, 1);
         tasks[i].state = i < 70 ? (enum rv_task_state)(i % 7) : RV_TASK_PROCESSED;
+        tasks[i].suspended_at = i % 2 == 0 && rv_task_state_open(tasks[i].state) ? 9 : 0;
         tasks[i].workflow = i % 50 == 0 ? 4 : 1 + i % 3;
         changes[i] = (struct rv_change){.task = &tasks[i]};
     }
@@ -190,6 +191,13 @@ static void tasks_are_listed_by_state_and_workflow(void **state)
     static struct rv_task tasks[TASKS];
     static int64_t ids[TASKS];
     fill_with_tasks(s, tasks);
+    size_t count = 0, suspended = 0;
+    for (int i = 0; i < TASKS; i++)
+        suspended += tasks[i].suspended_at != 0;
+    list_all(s, (struct rv_task_filter){.suspended = true}, ids, &count);
+    assert_int_equal(count, suspended);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(tasks[(ids[i] - TASK_BASE) / 3].suspended_at, 9);
     static const char *const filters[] = {NULL, "shop/order", "shop/order:1.0.1", "shop/none",
                                           "shop/orde"};
     for (size_t f = 0; f < 5; f++) {
@@ -197,7 +205,6 @@ static void tasks_are_listed_by_state_and_workflow(void **state)
             struct rv_task_filter filter = {.by_state = by >= 0,
                                             .state = (enum rv_task_state)(by >= 0 ? by : 0),
                                             .workflow = rv_str_of(filters[f])};
-            size_t count = 0;
             list_all(s, filter, ids, &count);
             size_t at = 0;
             for (int i = TASKS - 1; i >= 0; i--) {

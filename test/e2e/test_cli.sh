@@ -186,7 +186,7 @@ verdict $? "the same key is the same task" "$task"
 run submit test/two:1.0.0 --key k1 --input '{}'
 gives "the same key with another input" 4 'key'
 run show "$task"
-gives "show: what it waits for" 0 'first *waits for agent shop'
+gives "show: what it waits for" 0 'first *no instance of its agent is connected'
 run explain "$task"
 gives "explain: whom it waits for" 0 'no instance of its agent is connected*shop: 0 connected'
 run tasks --state pending
@@ -297,6 +297,33 @@ run show "$bare"
 gives "show: what is left when an undo is parked" 0 "reeve cancel $bare --abandon --reason abandoned"
 run cancel "$bare" --abandon --reason 'done by hand'
 gives "cancel --abandon" 0 "$bare cancelled"
+{
+    echo "document: { dsl: '1.0.3', namespace: test, name: long, version: '1.0.0' }"
+    echo 'do:'
+    echo '  - first: { call: shop, with: { do: reserve } }'
+    for number in {2..260}; do
+        echo "  - one$number:"
+        echo '      { call: shop, with: { do: reserve }, metadata: { reeve: { compensate: none } } }'
+    done
+} >long.yaml
+run publish long.yaml
+gives "publish a long workflow" 0 long
+run submit test/long --wait
+gives "submit a long workflow" 0 processed
+long=${out%% *}
+long=${long%%$'\n'*}
+run undo "$long" --by-hand
+run show "$long"
+gives "show: the step at which a task stands is never left out" 0 \
+    "first*... 59 steps not shown*one61*59 steps are not shown*reeve settle $long 1 --undone"
+run tasks --state suspended
+gives "tasks: none is suspended" 0 'No such tasks.'
+run suspend "$long"
+run tasks --state suspended
+gives "tasks: suspended ones are marked and found" 0 "$long*error, suspended*test/long"
+run tasks --state suspendet
+gives "tasks: no such state" 2 'did you mean "suspended"'
+run cancel "$long" --abandon --reason 'done by hand'
 run show --json "$task"
 [ "$(jq -r .state <<<"$out")" = compensated ]
 verdict $? "show --json is the server's JSON" '.state = compensated'

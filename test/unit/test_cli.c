@@ -346,23 +346,23 @@ static void test_why(void **state)
     (void)state;
     const int64_t now = INT64_C(1795254584000); /* 2026-11-21T09:49:44Z */
     struct rv_json step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"attempt\":0}");
-    is(cli_step_why(&arena, &step, now), "waits for agent stock");
+    is(cli_step_why(&arena, &step, NULL, now), "not handed out yet");
     step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"failureCount\":1,"
                 "\"readyAt\":\"2026-11-21T09:49:46Z\",\"error\":{\"type\":"
                 "\"https://a.org/spec/1.0.0/errors/timeout\",\"title\":\"too slow\"}}");
-    is(cli_step_why(&arena, &step, now), "again in 2.0 s, after: timeout: too slow");
+    is(cli_step_why(&arena, &step, NULL, now), "again in 2.0 s, after: timeout: too slow");
     step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"failureCount\":0,\"round\":1,"
                 "\"readyAt\":\"2026-11-21T09:54:44Z\"}");
-    is(cli_step_why(&arena, &step, now), "cools down, again in 5 m 0 s");
+    is(cli_step_why(&arena, &step, NULL, now), "cools down, again in 5 m 0 s");
     step = json("{\"state\":\"processing\",\"attemptState\":\"open\",\"instance\":\"a7\","
                 "\"completeBy\":\"2026-11-21T09:49:45.5Z\"}");
-    is(cli_step_why(&arena, &step, now), "at a7, complete-by in 1.5 s");
+    is(cli_step_why(&arena, &step, NULL, now), "at a7, complete-by in 1.5 s");
     step = json("{\"state\":\"processing\",\"attemptState\":\"revoked\",\"instance\":\"a7\","
                 "\"completeBy\":\"2026-11-21T09:49:45Z\"}");
-    is(cli_step_why(&arena, &step, now),
+    is(cli_step_why(&arena, &step, NULL, now),
        "told to stop, at a7, waited for until complete-by in 1.0 s");
     step = json("{\"state\":\"processed\",\"undone\":true}");
-    is(cli_step_why(&arena, &step, now), "undone");
+    is(cli_step_why(&arena, &step, NULL, now), "undone");
     step = json("{\"reference\":\"/do/0/pay/metadata/reeve/compensate/0/refund\",\"undoes\":2}");
     is(cli_step_name(&arena, &step), "refund (undoes 2)");
     step = json("{\"reference\":\"/do/0/pay\",\"visit\":3,\"undoes\":0}");

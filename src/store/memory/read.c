@@ -172,6 +172,8 @@ static bool task_fits(const struct rv_store_memory_data *data, const struct node
     const struct rv_task *task = node->row;
     if (filter->by_state && task->state != filter->state)
         return false;
+    if (filter->suspended && task->suspended_at == 0)
+        return false;
     if (filter->agent.at != NULL &&
         (!rv_task_state_open(task->state) || !agent_asked(node, filter->agent)))
         return false;

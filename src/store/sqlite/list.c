@@ -85,7 +85,8 @@ static enum rv_err row_fits(const struct walk *walk, int64_t task, bool *ret_fit
     const struct rv_task_filter *filter = walk->filter;
     sqlite3_stmt *statement = NULL;
     bool there = false;
-    *ret_fits = filter->agent.at == NULL && filter->error_type.at == NULL && filter->tag.at == NULL;
+    *ret_fits = filter->agent.at == NULL && filter->error_type.at == NULL &&
+                filter->tag.at == NULL && !filter->suspended;
     if (*ret_fits)
         return RV_OK;
     enum rv_err err = rv_sqlite_statement(walk->store, RV_SQL_TASK_LOOK, &statement);
@@ -94,6 +95,8 @@ static enum rv_err row_fits(const struct walk *walk, int64_t task, bool *ret_fit
     sqlite3_bind_int64(statement, 1, task);
     err = rv_sqlite_next(walk->store, statement, &there);
     *ret_fits = err == RV_OK && there;
+    if (filter->suspended)
+        *ret_fits = *ret_fits && sqlite3_column_int64(statement, 3) != 0;
     if (*ret_fits && filter->tag.at != NULL)
         *ret_fits = rv_tags_have(rv_sqlite_column_str(statement, 1), filter->tag);
     if (*ret_fits && filter->error_type.at != NULL)
@@ -108,7 +111,7 @@ static enum rv_err row_fits(const struct walk *walk, int64_t task, bool *ret_fit
 /* What is not in an index costs a row more, so fewer are looked at. */
 static size_t looks_max(const struct rv_task_filter *filter)
 {
-    bool rows = filter->agent.at != NULL || filter->error_type.at != NULL;
+    bool rows = filter->agent.at != NULL || filter->error_type.at != NULL || filter->suspended;
     return rows ? LOOKS_MAX / 4 : LOOKS_MAX;
 }
 
@@ -280,7 +283,7 @@ static enum rv_err walk_run(struct walk *walk, size_t wanted)
         return walk_agent(walk, wanted);
     else if (filter->by_state && rv_task_state_rare(filter->state))
         way = way_rare(filter->state);
-    else if (filter->by_state && rv_task_state_open(filter->state))
+    else if (filter->suspended || (filter->by_state && rv_task_state_open(filter->state)))
         way.sql = RV_SQL_WALK_OPEN;
     return walk_index(walk, way, looks_max(filter), wanted);
 }

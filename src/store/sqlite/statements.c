@@ -204,7 +204,8 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TAG_INSERT] = {PLAIN, NULL, "INSERT INTO tag(name, value, task) VALUES(?1, ?2, ?3)"},
     [RV_SQL_TASK_AGENT] = {PLAIN, NULL,
                            "SELECT 1 FROM step WHERE task = ?1 AND number = ?2 AND agent = ?3"},
-    [RV_SQL_TASK_LOOK] = {PLAIN, NULL, "SELECT error, tags, open_steps FROM task WHERE id = ?1"},
+    [RV_SQL_TASK_LOOK] = {PLAIN, NULL,
+                          "SELECT error, tags, open_steps, suspended_at FROM task WHERE id = ?1"},
     [RV_SQL_INSTANCE_NEWEST] = {PLAIN, NULL,
                                 "SELECT number, enlistment, (SELECT max(alive_at) FROM instance) "
                                 "FROM instance ORDER BY enlistment DESC LIMIT 1"},
