@@ -197,6 +197,16 @@ static void poll_confirm(const struct pending *p)
     }
 }
 
+void poll_heed(const struct rv_scheduler *s, struct pending *p)
+{
+    const struct agent_kind *kind = p->poll ? agents_kind_find(&s->agents, p->poll->agent) : NULL;
+    if (kind == NULL)
+        return;
+    p->instance = agents_instance_find(&s->agents, kind, p->poll->instance);
+    if (p->instance != NULL)
+        poll_confirm(p);
+}
+
 /* What it does not confirm, though it should: those answers were lost. */
 static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
 {

@@ -509,6 +509,7 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         struct pending *p = s->batch.calls.first;
         pending_unlink(&s->batch.calls, p);
         poll_unmatch(p);
+        poll_heed(s, p);
         finish(s, p, err, why);
     }
     log_event(s, RV_LOG_ERROR, "batch",

@@ -627,6 +627,8 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p);
 void poll_unadmit(struct pending *p);
 /* The batch failed: what was to be handed out is ready again. */
 void poll_unmatch(struct pending *p);
+/* The batch is lost, but not what the poll confirms (p->poll may be NULL). */
+void poll_heed(const struct rv_scheduler *s, struct pending *p);
 void poll_act(struct rv_scheduler *s, struct pending *p);
 void polls_act_parked(struct rv_scheduler *s);
 /* The batch failed: the same for those that are parked. */

@@ -1,4 +1,5 @@
 /* Polls, lost answers, boots, leases: the server's side of the agent protocol. */
+#include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "order.h"
 
@@ -121,6 +122,26 @@ static void a_confirmed_answer_was_not(void **state)
     assert_int_equal(requests(poll_as(w, "i1", "b1", "p3", true, NULL, 0)), 0);
     assert_int_equal(world_step(w, task, 1)->attempt, 1);
     assert_int_equal(world_done(w, first->u.poll.requests[0], "1"), 200);
+}
+
+/* Nor was one whose confirmation came in a batch that the store refused. */
+static void what_a_refused_batch_heard_is_heard(void **state)
+{
+    (void)state;
+    static struct world w;
+    struct store_faults faults = {.fail_with = RV_ERR_BUSY};
+    world_open_faulty(&w, &faults);
+    world_publish(&w, ORDER);
+    struct rv_task_id task = world_submit(&w, "order", "{}");
+    struct rv_call *first = poll_as(&w, "i1", "b1", "p1", true, NULL, 0);
+    faults.fail_at = faults.calls + 1;
+    struct rv_call *refused = poll_as(&w, "i1", "b1", "p2", true, "p1", 0);
+    faults.fail_at = 0;
+    assert_int_equal(refused->err, RV_ERR_BUSY);
+    assert_int_equal(requests(poll_as(&w, "i1", "b1", "p3", true, NULL, 0)), 0);
+    assert_int_equal(world_step(&w, task, 1)->attempt, 1);
+    assert_int_equal(world_done(&w, first->u.poll.requests[0], "1"), 200);
+    world_close(&w);
 }
 
 static void agents_without_confirm_rely_on_complete_by(void **state)
@@ -610,6 +631,7 @@ int main(void)
         SCENARIO(a_repeated_poll_is_not_answered_with_cancels_alone),
         SCENARIO(an_answer_that_is_not_confirmed_was_lost),
         SCENARIO(a_confirmed_answer_was_not),
+        cmocka_unit_test(what_a_refused_batch_heard_is_heard),
         SCENARIO(agents_without_confirm_rely_on_complete_by),
         SCENARIO(a_new_boot_ends_the_old_boots_attempts_at_once),
         SCENARIO(three_dead_instances_raise_poison),
