@@ -23,7 +23,7 @@
 #include <string.h>
 
 enum { PLACES_MAX = 16, TAG_RAW = 100, TAG_LIE, RAW_WITHIN_MS = 5000, TURNS_MAX = 10000 };
-enum { RESTARTS_IN_MS = 100 };
+enum { RESTARTS_IN_MS = 100, WORDS_MAX = 8, WORD_MS_MAX = 20000 };
 
 /* A handler's try. */
 struct job {
@@ -42,6 +42,13 @@ struct job {
     int64_t stop_at;
 };
 
+/* What an attempt did, though nobody heard so: its service remembers it. */
+struct word {
+    int64_t at; /* world time at which it is said; 0: there is none */
+    char step[RV_STEP_TEXT_BYTES];
+    char token[32];
+};
+
 struct agent {
     char name[24];
     const char *kind;
@@ -56,6 +63,7 @@ struct agent {
     struct exchange *lanes[RV_LANE_COUNT];
     struct refused refused; /* replies that a server did not take */
     struct job jobs[PLACES_MAX * 2];
+    struct word words[WORDS_MAX]; /* outlive its process */
 };
 
 static int64_t clock_of(const struct world *w, const struct agent *a)
@@ -230,20 +238,48 @@ static void job_effect(struct world *w, struct agent *a, struct job *job)
 }
 
 /* A reply past libreeve, which would keep silent. */
-static void reply_raw(struct world *w, struct agent *a, const struct job *job, bool good)
+static void reply_raw(struct world *w, struct agent *a, const char *step, const char *token,
+                      bool good)
 {
     struct rv_buf body;
     rv_buf_init(&body, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_printf(&body, "{\"replies\":[{\"step\":\"%s\",\"token\":\"%s\",", job->step, job->token);
+    rv_buf_printf(&body, "{\"replies\":[{\"step\":\"%s\",\"token\":\"%s\",", step, token);
     if (good)
         rv_buf_printf(&body, "\"output\":{\"by\":\"%s\",\"raw\":true}}]}", a->name);
     else
         rv_buf_printf(&body, "\"error\":{\"type\":\"changed-its-mind\",\"status\":500,"
                              "\"transient\":false,\"effect\":\"unknown\"}}]}");
-    world_say(w, a->name, "replies to %s by hand: %s", job->step, good ? "done" : "failed");
+    world_say(w, a->name, "replies to %s by hand: %s", step, good ? "done" : "failed");
     net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, TAG_RAW, "POST",
             RV_STR("/v1/replies"), rv_buf_str(&body), RAW_WITHIN_MS);
     rv_buf_done(&body);
+}
+
+/* It was done, and its agent has not said so. */
+static void word_keep(struct world *w, struct agent *a, const struct job *job)
+{
+    bool did = job->done_effect && deed_has_effect(job->deed) && !job->errand.undo;
+    if (!did || w->healed || w->scenario != NULL ||
+        !fault_strikes(w, FAULT_LATE_WORD, ACTOR_AGENT + (uint32_t)(a - w->agents)))
+        return;
+    struct word *word = &a->words[0];
+    for (uint32_t i = 0; i < WORDS_MAX; i++)
+        if (a->words[i].at < word->at)
+            word = &a->words[i];
+    word->at = w->now + (int64_t)fault_roll(w, WORD_MS_MAX);
+    memcpy(word->step, job->step, sizeof word->step);
+    memcpy(word->token, job->token, sizeof word->token);
+}
+
+static void words_say(struct world *w, struct agent *a)
+{
+    for (uint32_t i = 0; i < WORDS_MAX; i++) {
+        struct word *word = &a->words[i];
+        if (word->at == 0 || word->at > w->now)
+            continue;
+        word->at = 0;
+        reply_raw(w, a, word->step, word->token, true);
+    }
 }
 
 static void agent_lie(struct world *w, struct agent *a, const struct job *job)
@@ -304,13 +340,15 @@ static void job_end(struct world *w, struct agent *a, rv_place place)
     job_report(w, a, place, ended.deed);
     if (w->healed || a->doomed)
         return;
+    if (ended.deed != DEED_DONE || late)
+        word_keep(w, a, &ended);
     if (late && ended.zombie && ended.deed == DEED_DONE)
-        reply_raw(w, a, &ended, true);
+        reply_raw(w, a, ended.step, ended.token, true);
     /* Not after a failure that the runtime may try again: this one is at work no more. */
     bool over = ended.deed == DEED_DONE || ended.deed == DEED_REFUSE ||
                 ended.deed == DEED_BREAK_AFTER;
     if (!late && over && fault_strikes(w, FAULT_TWICE, number))
-        reply_raw(w, a, &ended, ended.deed == DEED_BREAK_AFTER);
+        reply_raw(w, a, ended.step, ended.token, ended.deed == DEED_BREAK_AFTER);
 }
 
 /* An agent that cares stops at once; what it may have done, it says. */
@@ -325,6 +363,7 @@ static void job_stop(struct world *w, struct agent *a, rv_place place)
     if (job->zombie)
         return;
     bool did = job->done_effect && deed_has_effect(job->deed);
+    word_keep(w, a, job);
     job_uncount(w, job);
     job->used = false;
     world_say(w, a->name, "stops working on %s", job->step);
@@ -516,6 +555,7 @@ void agent_trouble(struct world *w, uint32_t agent)
     if (w->healed)
         return;
     world_at(w, w->now + 1000, EVENT_TROUBLE, agent, 0);
+    words_say(w, a);
     if (a->runtime == NULL || a->paused)
         return;
     if (fault_strikes(w, FAULT_AGENT_CRASH, ACTOR_AGENT + agent)) {

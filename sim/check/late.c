@@ -18,9 +18,10 @@ static void check_in_time(const struct transition *t, const struct step_past *pa
         said_reply(t->w, &id, past->row.token, &age_ms) == NULL ||
         t->now - age_ms >= past->row.complete_by)
         return;
-    if (check_state_now(t, past, step) == RV_ATTEMPT_EXPIRED)
-        world_violate(t->w, "L-03", "step %u: attempt %u expired, and its reply was there in time",
-                      step->number, past->row.attempt);
+    enum rv_attempt_state how = check_state_now(t, past, step);
+    if (how == RV_ATTEMPT_EXPIRED || how == RV_ATTEMPT_LOST)
+        world_violate(t->w, "L-03", "step %u: attempt %u %s, and its reply was there in time",
+                      step->number, past->row.attempt, rv_attempt_state_text(how));
     for (size_t i = 0; i < t->change->late_replies_count; i++) {
         const struct rv_late_reply *late = &t->change->late_replies[i];
         if (late->step.number == step->number && late->attempt == past->row.attempt &&
@@ -100,6 +101,41 @@ static void check_carries(const struct transition *t, const struct step_past *pa
                       step->attempt, step->number);
 }
 
+/* The first `done` that this commit has of the step, in the ledger; NULL: none. */
+static const struct rv_late_reply *first_late_done(const struct transition *t, uint32_t step)
+{
+    for (size_t i = 0; i < t->change->late_replies_count; i++)
+        if (t->change->late_replies[i].step.number == step &&
+            t->change->late_replies[i].output.at != NULL)
+            return &t->change->late_replies[i];
+    return NULL;
+}
+
+/* P-02: what a task that has ended took for not done, and what its service says was done all the
+ * same, calls an operator, once; unless the task was given up, or goes on in the very commit. */
+static void check_left(const struct transition *t, const struct step_past *past,
+                       const struct rv_step *step)
+{
+    uint32_t calls = 0;
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        calls += t->change->alerts[i].kind == RV_ALERT_LATE_DONE &&
+                 t->change->alerts[i].step == step->number;
+    enum rv_task_state was = t->past->row.state, is = t->task->state;
+    bool not_done = past->row.effect == RV_EFFECT_NONE || (past->row.effect == RV_EFFECT_UNKNOWN &&
+                                                           check_found(step, RV_FINDING_NOTHING));
+    bool left = first_late_done(t, step->number) != NULL && step->direction == RV_FORWARD &&
+                not_done && !history_abandons(t->task);
+    bool needed = left && was == is && !rv_task_state_open(is);
+    if (needed && calls == 0)
+        world_violate(t->w, "P-02",
+                      "step %u counts as not done in a task that is %s, its service says that it "
+                      "was done, and nobody is called",
+                      step->number, rv_task_state_text(is));
+    if (calls > 1 || (calls == 1 && (!left || rv_task_state_open(is))))
+        world_violate(t->w, "P-02", "an operator is called without need: step %u was done late",
+                      step->number);
+}
+
 void check_late(const struct transition *t)
 {
     for (size_t i = 0; i < t->steps_count; i++) {
@@ -107,6 +143,7 @@ void check_late(const struct transition *t)
         if (past != NULL) {
             check_in_time(t, past, &t->steps[i]);
             check_heard(t, past, &t->steps[i]);
+            check_left(t, past, &t->steps[i]);
         }
         check_done_was_said(t, past, &t->steps[i]);
         check_carries(t, past, &t->steps[i]);

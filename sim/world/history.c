@@ -345,6 +345,9 @@ static void transition_take(struct transition *t)
         step->late_attempt = late->attempt;
     }
     past->abandoned = history_abandons(t->task);
+    past->calls_late = t->change->close_alerts ? 0 : past->calls_late;
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        past->calls_late += t->change->alerts[i].kind == RV_ALERT_LATE_DONE;
     past->has_hook = t->task->reply_url.at != NULL;
     t->w->history->moved = t->task->id;
     past->now = t->now;

@@ -69,6 +69,7 @@ struct task_past {
     bool unreadable;                        /* it was parked since it could not be read */
     bool has_hook;                          /* its submitter has a webhook */
     bool abandoned;                         /* cancelled, its effects are left */
+    uint32_t calls_late;                    /* alerts `late-done` that are open */
     bool taken_back;                        /* an undo of it met the point of no return */
     uint32_t lost_commits;                  /* that the store does not have any more */
     int64_t now;                            /* the store's clock in the newest */

@@ -137,6 +137,36 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
     return ladder_raise(d, step, reply->error);
 }
 
+/* The task has ended, and takes the step for one that did nothing: what it did is left. */
+static bool late_is_left(const struct draft *d, const struct rv_step *step)
+{
+    bool not_done = step->effect == RV_EFFECT_NONE ||
+                    (step->effect != RV_EFFECT_DONE && finding_is_nothing(step));
+    return !rv_task_state_open(d->plan->task.state) && !task_is_abandoned(&d->plan->task) &&
+           step->direction == RV_FORWARD && not_done;
+}
+
+static void late_call(struct draft *d, const struct rv_step *step, uint32_t attempt)
+{
+    enum { OUTPUT_SHOWN = 200 };
+    struct rv_str output = d->command->u.reply.output;
+    const struct rv_task *task = &d->plan->task;
+    bool shown = output.len <= OUTPUT_SHOWN;
+    bool undoable = task->state == RV_TASK_PROCESSED && task->pivot == 0 && task->undo_blocker == 0;
+    char id[RV_ID_TEXT_BYTES];
+    struct rv_str way = undoable
+                            ? rv_arena_printf(d->arena, "; `reeve undo %s` undoes it with the rest",
+                                              rv_task_text(task->id, id).at)
+                            : RV_STR("");
+    draft_alert(d, step->number, RV_ALERT_LATE_DONE,
+                rv_arena_printf(d->arena,
+                                "the task is %s and counts %.*s as not done: attempt %u of step %u "
+                                "was done, its late reply says%s%.*s%.*s",
+                                rv_task_state_text(task->state), RV_STR_FMT(step->reference),
+                                attempt, step->number, shown ? ", with the output " : "",
+                                shown ? (int)output.len : 0, output.at, RV_STR_FMT(way)));
+}
+
 /* What a reply that does not count still tells: a late `done` supplies the output that the
  * compensation of an unknown outcome works with (RULES 6). */
 static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t attempt)
@@ -145,7 +175,14 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
     /* A person found that nothing had happened: control went on with his output, which stays. */
     bool passed = step->state == RV_STEP_SKIPPED && step->effect == RV_EFFECT_NONE;
     bool settled = step->state == RV_STEP_PROCESSED || (step->state == RV_STEP_SKIPPED && !passed);
-    if (reply->output.at == NULL || settled || step->undone)
+    if (reply->output.at == NULL)
+        return RV_DECIDED;
+    bool is_left = late_is_left(d, step);
+    if (is_left)
+        late_call(d, step, attempt);
+    if (is_left && step->undone)
+        step->effect = RV_EFFECT_DONE; /* known from now on: one call is enough */
+    if (settled || step->undone)
         return RV_DECIDED;
     bool news = step->effect != RV_EFFECT_DONE || !rv_str_eq(step->output, reply->output);
     step->effect = RV_EFFECT_DONE;
@@ -163,7 +200,7 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
     enum rv_task_state state = d->plan->task.state;
     bool may_be_undone = rv_task_state_open(state) || state == RV_TASK_PROCESSED;
     if (step->direction == RV_FORWARD && left && !waits && !step->chained && may_be_undone &&
-        (d->plan->task.direction == RV_UNDO || replaced || passed))
+        (d->plan->task.direction == RV_UNDO || replaced || passed || state == RV_TASK_PROCESSED))
         undo_chain(d, step);
     return RV_DECIDED;
 }

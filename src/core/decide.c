@@ -247,6 +247,16 @@ static bool still_suspended(const struct draft *d)
     return operated && d->plan->task.suspended_at != 0 && rv_task_state_open(d->plan->task.state);
 }
 
+/* A task that has ended calls for nobody, but where it has left what it should not. */
+static void alerts_drop(struct rv_plan *plan)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < plan->alerts_count; i++)
+        if (plan->alerts[i].kind == RV_ALERT_LATE_DONE)
+            plan->alerts[kept++] = plan->alerts[i];
+    plan->alerts_count = kept;
+}
+
 enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
                           struct rv_arena *arena, struct rv_plan *plan)
 {
@@ -283,7 +293,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     if (still_suspended(&d))
         plan->close_alerts = false;
     if (!rv_task_state_open(plan->task.state)) {
-        plan->alerts_count = 0; /* a task that has ended calls for nobody */
+        alerts_drop(plan);
         plan->task.suspended_at = 0;
     }
     if (verdict == RV_DECIDED && (plan->changed || plan->history != NULL))

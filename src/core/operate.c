@@ -1,10 +1,15 @@
 /* What an operator may do with a task as a whole: undo it, cancel it, suspend and resume it. */
 #include "core/plan_priv.h"
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "json/json.h"
+
+#include <stdio.h>
+
+#define ERROR_HEAD "{\"type\":\"%s\",\"status\":409,\"title\":\"%s\""
 
 enum rv_verdict refuse(struct draft *d, struct rv_str message)
 {
@@ -77,7 +82,7 @@ struct rv_str error_of_operator(struct draft *d, const char *type, const char *t
 {
     struct rv_buf text;
     rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_printf(&text, "{\"type\":\"%s\",\"status\":409,\"title\":\"%s\"", type, title);
+    rv_buf_printf(&text, ERROR_HEAD, type, title);
     if (d->command->u.operate.by.len > 0) {
         rv_buf_lit(&text, ",\"by\":");
         rv_json_write_string(&text, d->command->u.operate.by);
@@ -93,12 +98,25 @@ struct rv_str error_of_operator(struct draft *d, const char *type, const char *t
     return made;
 }
 
+bool error_is_of_operator(struct rv_str error, const char *type, const char *title)
+{
+    char head[128];
+    int len = snprintf(head, sizeof head, ERROR_HEAD, type, title);
+    rv_assert(len > 0 && (size_t)len < sizeof head);
+    return error.at != NULL && error.len > (size_t)len && memcmp(error.at, head, (size_t)len) == 0;
+}
+
+static const char abandoned[] = "The task was abandoned: what was done stays done";
+
 static struct rv_str error_cancelled(struct draft *d)
 {
     return error_of_operator(d, "cancelled",
-                             d->command->u.operate.abandon
-                                 ? "The task was abandoned: what was done stays done"
-                                 : "The task was cancelled");
+                             d->command->u.operate.abandon ? abandoned : "The task was cancelled");
+}
+
+bool task_is_abandoned(const struct rv_task *task)
+{
+    return error_is_of_operator(task->error, "cancelled", abandoned);
 }
 
 static enum rv_verdict step_abandon(struct draft *d, uint32_t number)

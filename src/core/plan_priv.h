@@ -138,6 +138,12 @@ enum rv_verdict refuse(struct draft *d, struct rv_str message);
 enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure);
 /* Who and why stays with the row: an error of that type and title. None: there is no room. */
 struct rv_str error_of_operator(struct draft *d, const char *type, const char *title);
+/* The same type and title, whoever and why. */
+bool error_is_of_operator(struct rv_str error, const char *type, const char *title);
+/* The task was abandoned: what it did was left on purpose. */
+bool task_is_abandoned(const struct rv_task *task);
+/* The newest word about the step is an operator's, that it did nothing. */
+bool finding_is_nothing(const struct rv_step *step);
 enum rv_verdict operate_resubmit(struct draft *d);
 enum rv_verdict operate_settle(struct draft *d);
 /* That nothing is left of a step can be known when every attempt that ended unheard is over. */

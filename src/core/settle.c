@@ -8,14 +8,20 @@
 
 #include "base/time.h"
 
+static const char *const titles[] = {
+    [RV_FINDING_DONE] = "An operator found out that the step is done",
+    [RV_FINDING_UNDONE] = "An operator found out that the step is undone",
+    [RV_FINDING_NOTHING] = "An operator found out that the step did nothing",
+};
+
+bool finding_is_nothing(const struct rv_step *step)
+{
+    return error_is_of_operator(step->error, "settled", titles[RV_FINDING_NOTHING]);
+}
+
 /* What of the step is on record, for whoever reads the row. */
 static enum rv_verdict finding_note(struct draft *d, struct rv_step *step)
 {
-    static const char *const titles[] = {
-        [RV_FINDING_DONE] = "An operator found out that the step is done",
-        [RV_FINDING_UNDONE] = "An operator found out that the step is undone",
-        [RV_FINDING_NOTHING] = "An operator found out that the step did nothing",
-    };
     draft_error(step, error_of_operator(d, "settled", titles[d->command->u.operate.finding]));
     return step->error.at != NULL ? RV_DECIDED : RV_NO_ROOM;
 }

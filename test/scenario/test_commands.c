@@ -436,7 +436,10 @@ static void a_late_done_after_the_end_is_undone_with_the_rest(void **state)
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_state(w, task, "processed");
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_LATE_DONE), 1);
+    assert_int_equal(world_count_open_alerts(w), 1);
     assert_both_undone(w, task);
+    assert_int_equal(world_count_open_alerts(w), 0);
 }
 
 /* Or while its definition cannot be read. */

@@ -397,9 +397,33 @@ static const char *const version_16[] = {
     NULL,
 };
 
+/* Version 17: one more kind of alerts. */
+static const char *const version_17[] = {
+    "CREATE TABLE alert_17("
+    " id INTEGER PRIMARY KEY,"
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " kind TEXT NOT NULL CHECK {kind alert_kind},"
+    " raised_at INTEGER,"
+    " acked_at INTEGER,"
+    " closed_at INTEGER,"
+    " acked_by TEXT,"
+    " message TEXT,"
+    " source TEXT)",
+    "INSERT INTO alert_17 SELECT id, task, step, kind, raised_at, acked_at, closed_at, acked_by, "
+    "message, source FROM alert",
+    "DROP TABLE alert",
+    "ALTER TABLE alert_17 RENAME TO alert",
+    "CREATE INDEX alert_task ON alert(task, id)",
+    "CREATE INDEX alert_open ON alert(id) WHERE acked_at IS NULL AND closed_at IS NULL",
+    "CREATE INDEX alert_source ON alert(source, id) WHERE source IS NOT NULL",
+    NULL,
+};
+
 static const char *const *const versions[] = {
     version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7,  version_8,
-    version_9, version_10, version_11, version_12, version_13, version_14, version_15, version_16};
+    version_9, version_10, version_11, version_12, version_13, version_14, version_15, version_16,
+    version_17};
 
 int rv_sqlite_version_newest(void)
 {
