@@ -171,12 +171,12 @@ static void check_timeout_absence(const struct transition *t, const struct step_
     bool expired = past->row.attempt_state == RV_ATTEMPT_OPEN
                        ? check_state_now(t, past, step) == RV_ATTEMPT_EXPIRED
                        : past->row.state == RV_STEP_PENDING;
-    bool by_hand = check_found_now(t, step, RV_FINDING_UNDONE) ||
-                   check_found_now(t, step, RV_FINDING_NOTHING);
-    if (step->kind == RV_KIND_CALL && open && expired && !by_hand && step->state == RV_STEP_ERROR &&
+    if (step->kind == RV_KIND_CALL && open && expired && step->state == RV_STEP_ERROR &&
         step->failure_count == past->row.failure_count && past->row.deadline != 0 &&
         t->now >= past->row.deadline && t->past->row.suspended_at == 0 &&
-        !check_taken_back_at(t, step) && database_was_alone(t->w, past->row.deadline))
+        !check_found_now(t, step, RV_FINDING_UNDONE) &&
+        !check_found_now(t, step, RV_FINDING_NOTHING) && !check_taken_back_at(t, step) &&
+        database_was_alone(t->w, past->row.deadline))
         world_violate(t->w, "P-09",
                       "step %u: a timeout that was over at %lld, in the server's absence, has "
                       "fired at %lld",

@@ -65,9 +65,8 @@ static void check_done_was_said(const struct transition *t, const struct step_pa
 {
     bool done = step->kind == RV_KIND_CALL && step->effect == RV_EFFECT_DONE;
     bool was = past != NULL && past->row.effect == RV_EFFECT_DONE;
-    bool by_hand = check_found_now(t, step, RV_FINDING_DONE) ||
-                   check_found_now(t, step, RV_FINDING_UNDONE);
-    if (done && !was && !by_hand && !said_done(t->w, t->task->id, step->number))
+    if (done && !was && !check_found_now(t, step, RV_FINDING_DONE) &&
+        !check_found_now(t, step, RV_FINDING_UNDONE) && !said_done(t->w, t->task->id, step->number))
         world_violate(t->w, "L-06", "step %u counts as done, and no agent has said so",
                       step->number);
 }

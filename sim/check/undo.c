@@ -189,7 +189,7 @@ static void check_no_undo(const struct transition *t)
     bool called = false, needed = false;
     for (size_t i = 0; i < t->change->alerts_count; i++)
         called |= t->change->alerts[i].kind == RV_ALERT_NO_UNDO;
-    for (size_t i = 0; i < t->steps_count; i++) {
+    for (size_t i = 0; called && i < t->steps_count; i++) {
         enum rv_undo_way way = way_of(t, &t->steps[i]);
         bool settled = check_found_now(t, &t->steps[i], RV_FINDING_UNDONE) ||
                        check_found_now(t, &t->steps[i], RV_FINDING_NOTHING); /* since */

@@ -110,13 +110,6 @@ bool history_lacks(struct world *w, struct rv_task_id id)
     return rewind_lost(w, id) || (past != NULL && past->lost_commits > 0);
 }
 
-struct step_past *history_step(struct task_past *task, uint32_t number)
-{
-    if (task == NULL || number == 0 || number >= task->room || task->steps[number].row.number == 0)
-        return NULL;
-    return &task->steps[number];
-}
-
 static uint64_t step_key(struct rv_step_id step)
 {
     return (uint64_t)step.task.value ^ (uint64_t)step.number << 32;
@@ -174,8 +167,13 @@ static bool load_after(struct rv_store *store, struct rv_arena *arena, struct tr
     if (err != RV_OK || task == NULL)
         return storage_found(t->w, err);
     t->task = task;
-    struct rv_step *steps = RV_NEW_ARRAY(arena, struct rv_step, task->last_number + 1);
+    struct rv_step *steps = RV_ROOM(arena, struct rv_step, task->last_number + 1);
     rv_assert(steps != NULL);
+    t->steps = steps;
+    if (t->w->storage == NULL) { /* their texts stay where they are until the next commit */
+        t->steps_count = rv_store_memory_steps(store, task->id, task->last_number + 1, steps);
+        return true;
+    }
     uint32_t after = 0;
     for (;;) {
         size_t count;
@@ -188,7 +186,6 @@ static bool load_after(struct rv_store *store, struct rv_arena *arena, struct tr
             break;
         after = steps[t->steps_count - 1].number;
     }
-    t->steps = steps;
     return true;
 }
 

@@ -10,6 +10,18 @@ static struct rv_planned_step *planned_find(const struct draft *d, uint32_t numb
     return NULL;
 }
 
+/* Where all steps are there, each mostly stands in the place of its number. */
+static const struct rv_step *seen_find(const struct draft *d, uint32_t number)
+{
+    const struct rv_view *view = d->view;
+    if (number != 0 && number <= view->steps_count && view->steps[number - 1]->number == number)
+        return view->steps[number - 1];
+    for (size_t i = 0; i < view->steps_count; i++)
+        if (view->steps[i]->number == number)
+            return view->steps[i];
+    return NULL;
+}
+
 /* A call stands at its own node of the definition, or nothing that is asked of the node is true. */
 static bool step_fits(const struct draft *d, const struct rv_step *step)
 {
@@ -29,11 +41,10 @@ enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_ste
         *ret_step = planned->row;
         return RV_DECIDED;
     }
-    for (size_t i = 0; i < d->view->steps_count; i++) {
-        if (d->view->steps[i]->number == number) {
-            *ret_step = d->view->steps[i];
-            return step_fits(d, *ret_step) ? RV_DECIDED : RV_UNREADABLE;
-        }
+    const struct rv_step *seen = seen_find(d, number);
+    if (seen != NULL) {
+        *ret_step = seen;
+        return step_fits(d, seen) ? RV_DECIDED : RV_UNREADABLE;
     }
     if (number == 0 || number > d->plan->task.last_number)
         return RV_UNREADABLE;
@@ -43,10 +54,7 @@ enum rv_verdict draft_look(struct draft *d, uint32_t number, const struct rv_ste
 
 static bool is_there(const struct draft *d, uint32_t number)
 {
-    for (size_t i = 0; i < d->view->steps_count; i++)
-        if (d->view->steps[i]->number == number)
-            return true;
-    return planned_find(d, number) != NULL;
+    return seen_find(d, number) != NULL || planned_find(d, number) != NULL;
 }
 
 enum rv_verdict draft_want(struct draft *d, const uint32_t *numbers, size_t count)

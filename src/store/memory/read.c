@@ -244,6 +244,16 @@ enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena, str
                      ret_steps, ret_count);
 }
 
+size_t rv_store_memory_steps(struct rv_store *store, struct rv_task_id task, size_t max,
+                             struct rv_step *ret_steps)
+{
+    const struct node *node = memory_node_find(data_of(store), task);
+    size_t count = node == NULL ? 0 : node->steps.count < max ? node->steps.count : max;
+    for (size_t i = 0; i < count; i++)
+        ret_steps[i] = *(const struct rv_step *)node->steps.at[i].row;
+    return count;
+}
+
 enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_step_id step, uint32_t after_step, uint32_t after,
                                  size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count)
