@@ -9,7 +9,9 @@
 #include "sim/check/line.h"
 
 #include "sim/check/check.h"
+#include "sim/store/tap.h"
 #include "sim/world/fault.h"
+#include "sim/world/server.h"
 #include "sim/world/world.h"
 
 enum { BATCHES_SLACK = 4, TURN_FUEL_MIN = 10000 };
@@ -21,11 +23,12 @@ static uint64_t batches_before(const struct world *w)
     return BATCHES_SLACK + 2 * (uint64_t)w->history->open / w->knobs.findings_max;
 }
 
-/* Where a turn of long decisions is small, a step may be under evaluation while it stands there. */
+/* Where a turn of long decisions is small, a step may be under evaluation while it stands there;
+ * and one whose definition the server has read damaged waits to be parked. */
 static bool is_looked_at(const struct world *w)
 {
     return w->scenario == NULL && w->knobs.servers == 1 && !fault_happened(w, FAULT_FAILOVER) &&
-           w->knobs.turn_fuel >= TURN_FUEL_MIN;
+           w->knobs.turn_fuel >= TURN_FUEL_MIN && !tap_misread(&w->servers[0]);
 }
 
 int64_t check_line_since(const struct step_past *past, const struct rv_step *step)
