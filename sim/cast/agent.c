@@ -6,6 +6,7 @@
 
 #include "agent/runtime.h"
 #include "base/assert.h"
+#include "base/hash.h"
 #include "base/limits.h"
 #include "sim/check/check.h"
 #include "sim/scenario/crossing.h"
@@ -54,6 +55,8 @@ struct agent {
     const char *kind;
     struct rv_runtime *runtime; /* owned; NULL: it is down */
     uint32_t life;
+    uint32_t targets;
+    char target[32];
     bool paused;
     bool doomed;        /* has died in the midst of something; the end of its turn buries it */
     int64_t clock_from; /* world time at which its clock showed clock_base */
@@ -85,6 +88,17 @@ static void plan_turn(struct world *w, struct agent *a, int64_t at)
     world_at(w, at, EVENT_AGENT, (uint32_t)(a - w->agents), a->life);
 }
 
+/* Steps go to one of so many services behind the agent. */
+static struct rv_str target_of(void *user, rv_place place)
+{
+    struct agent *a = user;
+    const struct rv_held_attempt *attempt = rv_session_attempt(rv_runtime_session(a->runtime),
+                                                               place);
+    uint64_t hash = rv_hash((struct rv_hash_key){3, 5}, attempt->step);
+    snprintf(a->target, sizeof a->target, "%s-%u", a->kind, (unsigned)(hash % a->targets));
+    return rv_str_of(a->target);
+}
+
 static void agent_start(struct world *w, struct agent *a)
 {
     unsigned stream = stream_of(w, a);
@@ -98,6 +112,8 @@ static void agent_start(struct world *w, struct agent *a)
         .tries_max = 1 + (uint32_t)world_roll(w, stream, 3),
         .retry_base_ms = 1 + (int64_t)world_roll(w, stream, 100),
         .retry_cap_ms = 500,
+        .target = k->targets > 0 ? target_of : NULL,
+        .user = a,
         .circuit_failures = k->circuit,
         .circuit_open_ms = 100 + (int64_t)world_roll(w, stream, 2000),
     };
@@ -105,6 +121,7 @@ static void agent_start(struct world *w, struct agent *a)
         scenario_agent(w, &options);
     a->runtime = rv_runtime_new(&options);
     rv_assert(a->runtime != NULL);
+    a->targets = k->targets;
     a->life++;
     a->paused = false;
     a->clock_from = w->now;

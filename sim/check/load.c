@@ -7,6 +7,7 @@
  * are the torture's and test_bounds'; the mailbox is the server's room. */
 #include "sim/check/check.h"
 
+#include "scheduler/counts.h"
 #include "sim/world/server.h"
 #include "sim/world/world.h"
 
@@ -70,9 +71,22 @@ static bool is_undecided(const struct rv_call *call)
     return call->kind == RV_CALL_OPERATE;
 }
 
+/* I-38: of the targets that agents name as down a server knows so many of each agent, and that of
+ * the whole agent. */
+static void check_targets(struct world *w, const struct server *s)
+{
+    size_t most = (size_t)w->knobs.kinds * (w->knobs.circuits_max + 1);
+    size_t known = rv_scheduler_counts(s->scheduler)->circuits;
+    if (known > most)
+        world_violate(w, "I-38", "%s knows %zu circuits of %u agents, %u of each are allowed",
+                      s->name, known, w->knobs.kinds, w->knobs.circuits_max);
+}
+
 void check_load(struct world *w, const struct server *s)
 {
     const struct knobs *k = &w->knobs;
+    if (w->scenario == NULL)
+        check_targets(w, s);
     if (w->scenario != NULL || k->parked_max > PARKED_FEW)
         return;
     uint64_t batches = CARRIED_MAX + (uint64_t)w->history->open / k->scan_rows;

@@ -473,6 +473,7 @@ void server_start(struct server *s)
         .batch_bytes_max = w->knobs.batch_bytes,
         .findings_max = w->knobs.findings_max,
         .scan_rows_max = w->knobs.scan_rows,
+        .circuits_max = w->knobs.circuits_max,
         .mono = {.now = mono_now, .now_us = w->knobs.look_us != 0 ? mono_now_us : NULL, .self = w},
         .log = {log_write, s},
         .fibers = &rv_fibers,

@@ -165,6 +165,26 @@ void rv_render_circuit(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(&answer->body, '}');
 }
 
+/* The worst by itself, too, where it always was. */
+static void circuits_put(struct rv_buf *buf, const struct rv_agent_kind_row *kind)
+{
+    if (kind->circuits_count == 0)
+        return;
+    rv_put_instant_if(buf, "circuitOpenUntil", kind->circuits[0].until);
+    rv_put_text_if(buf, "circuitTarget", kind->circuits[0].target);
+    rv_put_int(buf, "circuitsOpen", (int64_t)kind->circuits_open);
+    rv_put_open_in(buf, "circuits", '[');
+    for (size_t i = 0; i < kind->circuits_count; i++) {
+        const struct rv_circuit_row *circuit = &kind->circuits[i];
+        rv_put_open(buf, '{');
+        rv_put_text_if(buf, "target", circuit->target);
+        rv_put_instant_if(buf, "openUntil", circuit->until);
+        rv_put_int(buf, "waiting", (int64_t)circuit->waiting);
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, ']');
+}
+
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;
@@ -179,9 +199,7 @@ void rv_render_agents(struct rv_answer *answer, const struct rv_call *call)
         limit_put(buf, &kind->limit);
         rv_put_int(buf, "waiting", (int64_t)kind->waiting);
         rv_put_instant_if(buf, "waitingSince", kind->waiting_since);
-        rv_put_instant_if(buf, "circuitOpenUntil", kind->circuit_until);
-        if (kind->circuit_until != 0)
-            rv_put_text_if(buf, "circuitTarget", kind->circuit_target);
+        circuits_put(buf, kind);
         instances_put(buf, agents, kind->agent);
         rv_buf_add_char(buf, '}');
     }

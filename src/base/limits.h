@@ -3,20 +3,20 @@
 #define RV_BASE_LIMITS_H
 
 enum {
-    RV_PAYLOAD_BYTES_MAX = 1024 * 1024,          /* one input, output, context or error */
-    RV_DEFINITION_BYTES_MAX = 256 * 1024,        /* one workflow as published */
-    RV_BODY_BYTES_MAX = 8 * 1024 * 1024,         /* one HTTP request's body */
-    RV_JSON_DEPTH_MAX = 64,                      /* nesting of any JSON or YAML */
-    RV_BATCH_COMMANDS_MAX = 1000,                /* commands decided in one transaction */
-    RV_BATCH_BYTES_MAX = 4 * 1024 * 1024,        /* of the large calls decided in one */
-    RV_CALL_ITEMS_MAX = 1000,                    /* tasks, replies or leases in one call */
-    RV_POLL_REQUESTS_MAX = 256,                  /* requests in one answer to a poll */
-    RV_POLL_ANSWER_BYTES_MAX = 4 * 1024 * 1024,  /* its inputs; one more than fits still goes */
-    RV_POLLS_PARKED_MAX = 20000,                 /* parked polls of all agents */
-    RV_PAGE_ROWS_MAX = 100,                      /* rows of one page of a query */
-    RV_REASON_BYTES_MAX = 1000,                  /* of an operator's command */
-    RV_NAME_BYTES_MAX = 128,                     /* agent, instance, workflow, poll id, tag */
-    RV_TAGS_MAX = 16,                            /* of one task */
+    RV_PAYLOAD_BYTES_MAX = 1024 * 1024,         /* one input, output, context or error */
+    RV_DEFINITION_BYTES_MAX = 256 * 1024,       /* one workflow as published */
+    RV_BODY_BYTES_MAX = 8 * 1024 * 1024,        /* one HTTP request's body */
+    RV_JSON_DEPTH_MAX = 64,                     /* nesting of any JSON or YAML */
+    RV_BATCH_COMMANDS_MAX = 1000,               /* commands decided in one transaction */
+    RV_BATCH_BYTES_MAX = 4 * 1024 * 1024,       /* of the large calls decided in one */
+    RV_CALL_ITEMS_MAX = 1000,                   /* tasks, replies or leases in one call */
+    RV_POLL_REQUESTS_MAX = 256,                 /* requests in one answer to a poll */
+    RV_POLL_ANSWER_BYTES_MAX = 4 * 1024 * 1024, /* its inputs; one more than fits still goes */
+    RV_POLLS_PARKED_MAX = 20000,                /* parked polls of all agents */
+    RV_PAGE_ROWS_MAX = 100,                     /* rows of one page of a query */
+    RV_REASON_BYTES_MAX = 1000,                 /* of an operator's command */
+    RV_NAME_BYTES_MAX = 128,                    /* agent, instance, workflow, poll id, tag */
+    RV_TAGS_MAX = 16,                           /* of one task */
     RV_TAG_NAME_BYTES_MAX = 64,
     RV_TAG_VALUE_BYTES_MAX = 256,
     RV_KEY_BYTES_MAX = 256,            /* a submitter's key, a correlation id */
@@ -39,6 +39,8 @@ enum {
     RV_API_KEYS_MAX = 1000,      /* that are not revoked */
     RV_AGENT_LIMITS_MAX = 1000,  /* agents that have limits or are paused */
     RV_AGENT_CONCURRENT_MAX = 1000000,
+    RV_AGENT_CIRCUITS_MAX = 1000, /* targets of one agent whose circuits are known */
+    RV_AGENT_CIRCUITS_SHOWN = 5,  /* of them, in a list of agents: the worst */
     RV_SELECTION_TASKS_MAX = 100000,
     RV_SELECTION_SHOWN = 5, /* tasks that who selects is shown */
     RV_SELECTIONS_MAX = 1000,

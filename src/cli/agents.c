@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BODY_BYTES_MAX = 64 * 1024, LIMIT_MAX = 1000000 };
+enum { BODY_BYTES_MAX = 64 * 1024, LIMIT_MAX = 1000000, CIRCUITS_MAX = 3 };
 
 /* ---- the list ---- */
 
@@ -50,6 +50,32 @@ static struct rv_str limits_text(struct cli *cli, const struct rv_json *agent)
     return kept;
 }
 
+/* "a.example:80 open, probe in 5 s" of one; "40 open: a.example:80 (12 wait), b.example:80, ..." */
+static struct rv_str circuits_text(struct cli *cli, const struct rv_json *agent)
+{
+    struct rv_arena *arena = &cli->arena;
+    int64_t until = cli_instant(agent, "circuitOpenUntil");
+    int64_t open = cli_int(agent, "circuitsOpen");
+    size_t count;
+    const struct rv_json *items = cli_items(agent, "circuits", &count);
+    if (until == 0)
+        return RV_STR_NONE;
+    if (open <= 1)
+        return rv_arena_printf(arena, "%.*s open, probe %.*s",
+                               RV_STR_FMT(cli_str(agent, "circuitTarget")),
+                               RV_STR_FMT(cli_text_distance(arena, until, cli->now)));
+    struct rv_str text = rv_arena_printf(arena, "%lld open:", (long long)open);
+    for (size_t i = 0; i < count && i < CIRCUITS_MAX; i++) {
+        struct rv_str target = cli_str(&items[i], "target");
+        int64_t waiting = cli_int(&items[i], "waiting");
+        text = rv_arena_printf(arena, "%.*s%s %.*s", RV_STR_FMT(text), i > 0 ? "," : "",
+                               RV_STR_FMT(target.len ? target : RV_STR("(the whole agent)")));
+        if (waiting > 0)
+            text = rv_arena_printf(arena, "%.*s (%lld wait)", RV_STR_FMT(text), (long long)waiting);
+    }
+    return open > CIRCUITS_MAX ? rv_arena_printf(arena, "%.*s, ...", RV_STR_FMT(text)) : text;
+}
+
 static void agent_add(struct cli *cli, struct cli_table *table, const struct rv_json *agent)
 {
     struct rv_arena *arena = &cli->arena;
@@ -59,7 +85,6 @@ static void agent_add(struct cli *cli, struct cli_table *table, const struct rv_
     size_t count;
     int64_t waiting = cli_int(agent, "waiting");
     int64_t since = cli_instant(agent, "waitingSince");
-    int64_t circuit = cli_instant(agent, "circuitOpenUntil");
     instances_sum(agent, &polling, &open, &seen, &count);
     cli_table_add(table, cli_str(agent, "agent"), CLI_BOLD);
     cli_table_add(table, rv_arena_printf(arena, "%zu", count),
@@ -73,12 +98,7 @@ static void agent_add(struct cli *cli, struct cli_table *table, const struct rv_
                   CLI_PLAIN);
     cli_table_add(table, seen ? cli_text_distance(arena, seen, cli->now) : RV_STR("never"),
                   seen ? CLI_PLAIN : CLI_RED);
-    struct rv_str target = cli_str(agent, "circuitTarget");
-    cli_table_add(table,
-                  circuit ? rv_arena_printf(arena, "%.*s open, probe %.*s", RV_STR_FMT(target),
-                                            RV_STR_FMT(cli_text_distance(arena, circuit, cli->now)))
-                          : RV_STR_NONE,
-                  CLI_YELLOW);
+    cli_table_add(table, circuits_text(cli, agent), CLI_YELLOW);
     cli_table_add(table, limits_text(cli, agent), CLI_YELLOW);
 }
 

@@ -1,6 +1,7 @@
 #include "scheduler/agents_priv.h"
 
 #include "base/assert.h"
+#include "base/limits.h"
 #include "base/time.h"
 #include "core/decide.h"
 
@@ -11,13 +12,18 @@
 enum { FORGET_MS = 10 * RV_MINUTE_MS, FORGET_INTERVAL_MS = RV_MINUTE_MS };
 enum { INSTANCES_MANY = 4096, FORGET_MANY_MS = RV_SECOND_MS };
 
-void agents_init(struct agents *agents, struct rv_hash_key key)
+void agents_init(struct agents *agents, struct rv_hash_key key, size_t circuits_max)
 {
-    *agents = (struct agents){.hash_key = key, .limits_wake_at = INT64_MAX};
+    *agents = (struct agents){.hash_key = key,
+                              .limits_wake_at = INT64_MAX,
+                              .circuits_max = circuits_max != 0 ? circuits_max
+                                                                : RV_AGENT_CIRCUITS_MAX};
     rv_map_init(&agents->kinds_by_hash);
     rv_map_init(&agents->instances);
     rv_map_init(&agents->held);
     rv_map_init(&agents->deliveries);
+    rv_dues_init(&agents->circuits_due);
+    rv_map_init(&agents->probes);
     rv_heap_init(&agents->seekers);
 }
 
@@ -62,11 +68,13 @@ static void instance_free(struct agent_instance *instance)
     free(instance);
 }
 
-static void circuit_free(struct circuit *circuit)
+static void circuits_free(struct circuit_list *list)
 {
-    rv_heap_done(&circuit->waiting);
-    free(circuit->target);
-    free(circuit);
+    while (list->first != NULL) {
+        struct circuit *next = list->first->next;
+        circuit_free(list->first);
+        list->first = next;
+    }
 }
 
 static void kind_free(struct agent_kind *kind)
@@ -76,11 +84,9 @@ static void kind_free(struct agent_kind *kind)
         instance_free(kind->instances);
         kind->instances = next;
     }
-    while (kind->circuits != NULL) {
-        struct circuit *next = kind->circuits->next;
-        circuit_free(kind->circuits);
-        kind->circuits = next;
-    }
+    circuits_free(&kind->circuits);
+    circuits_free(&kind->circuits_idle);
+    rv_map_done(&kind->circuits_by_target);
     rv_heap_done(&kind->ready);
     rv_map_done(&kind->queued);
     free(kind->limit.by);
@@ -99,6 +105,8 @@ void agents_done(struct agents *agents)
     rv_map_done(&agents->instances);
     rv_map_done(&agents->held);
     rv_map_done(&agents->deliveries);
+    rv_dues_done(&agents->circuits_due);
+    rv_map_done(&agents->probes);
     rv_heap_done(&agents->seekers);
 }
 
@@ -121,6 +129,7 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
     kind->name = text_new(name);
     rv_heap_init(&kind->ready);
     rv_map_init(&kind->queued);
+    rv_map_init(&kind->circuits_by_target);
     if (kind->name == NULL || rv_map_put(&agents->kinds_by_hash, rv_hash(agents->hash_key, name), 0,
                                          (uint64_t)(uintptr_t)kind) != RV_OK) {
         kind_free(kind);
@@ -154,7 +163,7 @@ void kinds_settle(struct agents *agents)
         next = kind->stirs_next;
         kind->stirs = false;
         kind->asking = NULL;
-        if (waits || kind->circuits != NULL || kind->limit.holds)
+        if (waits || kind->limit.holds)
             kind_stir(kind);
     }
 }
@@ -230,8 +239,8 @@ void agents_forget(struct agents *agents, int64_t now)
         struct agent_kind *kind = *at;
         instances_forget(agents, kind, now - keep_ms);
         circuits_forget(kind, now - keep_ms);
-        if (kind->instances != NULL || kind->circuits != NULL || kind->queued.count > 0 ||
-            kind_is_limited(kind) || kind->stirs) {
+        if (kind->instances != NULL || kind->circuits_by_target.count > 0 ||
+            kind->queued.count > 0 || kind_is_limited(kind) || kind->stirs) {
             at = &kind->next;
             continue;
         }
@@ -385,7 +394,7 @@ void agents_see_parked(struct agents *agents, const struct rv_task *task,
     struct held *held = held_find(agents, id);
     if (held == NULL)
         return;
-    circuit_unprobe(held->instance->kind, id);
+    circuit_unprobe(agents, id);
     if (rv_attempt_state_live(step->attempt_state) && held->token == step->token)
         held->revision = task->revision;
     else
@@ -441,7 +450,7 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
     circuit_see(kind, task, step, now);
     /* No failure is counted for a parked task: its attempt may never end. */
     if (task->state == RV_TASK_ERROR)
-        circuit_unprobe(kind, id);
+        circuit_unprobe(agents, id);
     if (rv_step_ready(task, step, now))
         return agents_ready(agents, task, step);
     return RV_OK;

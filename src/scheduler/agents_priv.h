@@ -4,6 +4,7 @@
 #define RV_SCHEDULER_AGENTS_PRIV_H
 
 #include "base/bucket.h"
+#include "base/due.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/heap.h"
@@ -102,7 +103,21 @@ struct circuit {
     int64_t until;
     struct rv_step_id probe; /* number 0: none is out */
     struct rv_heap waiting;  /* ready steps that wait for the circuit, ranked as in `ready` */
-    struct circuit *next;
+    struct agent_kind *kind; /* borrowed */
+    uint64_t hash;           /* of the target */
+    bool idle;               /* its instant has passed, and nobody waits: nothing is due */
+    int64_t idle_since;
+    struct rv_due due; /* when it is looked at, unless it is idle */
+    struct circuit *due_next;
+    struct circuit *next; /* in its list of the kind */
+    struct circuit *prev;
+};
+
+/* Circuits of a kind, the oldest first. */
+struct circuit_list {
+    struct circuit *first;
+    struct circuit *last;
+    size_t count;
 };
 
 /* What a reply that counts has told of its target, beside what its step's row says. */
@@ -129,12 +144,14 @@ struct kind_limit {
 enum limit_hold { LIMIT_NONE, LIMIT_PAUSED, LIMIT_CONCURRENT, LIMIT_RATE };
 
 struct agent_kind {
-    struct agents *agents;            /* borrowed: lives longer */
-    char *name;                       /* owned, terminated */
-    struct rv_heap ready;             /* (rank of its place, task, step number) */
-    struct rv_map queued;             /* (task, number) in the heap, or waiting for a circuit */
-    struct agent_instance *instances; /* owned */
-    struct circuit *circuits;         /* owned */
+    struct agents *agents;             /* borrowed: lives longer */
+    char *name;                        /* owned, terminated */
+    struct rv_heap ready;              /* (rank of its place, task, step number) */
+    struct rv_map queued;              /* (task, number) in the heap, or waiting for a circuit */
+    struct agent_instance *instances;  /* owned */
+    struct circuit_list circuits;      /* owned: those that are open */
+    struct circuit_list circuits_idle; /* owned */
+    struct rv_map circuits_by_target;  /* hash -> struct circuit *, of both lists */
     struct kind_limit limit;
     uint32_t held_count;        /* of all instances */
     struct pending *asking;     /* borrowed: the calls of this batch that ask, in order */
@@ -149,18 +166,22 @@ struct agents {
     struct rv_hash_key hash_key;
     struct agent_kind *kinds; /* owned */
     /* Where something may have to be matched, by turns. All others have no ready step for a parked
-     * poll, no circuit, and nothing that a limit counts or holds in this batch (kinds_settle). */
+     * poll, and nothing that a limit counts or holds in this batch (kinds_settle). */
     struct agent_kind *stirring;
     struct agent_kind *stirring_last;
     size_t concurrents; /* kinds whose open attempts are limited */
     struct rv_map kinds_by_hash;
     struct rv_map instances; /* (kind, hash of the name) -> struct agent_instance * */
     struct agent_instance *news;
-    struct rv_map held;       /* (task, number) -> struct held * */
-    struct rv_map deliveries; /* (instance, hash of the poll) -> struct delivery * */
-    struct rv_heap seekers;   /* (rank, poll, place): those that are compared (routing.c) */
-    int64_t limits_next_at;   /* when the records of limits are read again */
-    int64_t limits_wake_at;   /* when a bucket has the token that a poll waits for */
+    struct rv_map held;          /* (task, number) -> struct held * */
+    struct rv_map deliveries;    /* (instance, hash of the poll) -> struct delivery * */
+    struct rv_dues circuits_due; /* circuits of all kinds */
+    struct rv_map probes;        /* (task, number) -> struct circuit * */
+    size_t circuits_max;         /* of one kind, beside that of the whole agent */
+    size_t circuits_count;       /* of all kinds */
+    struct rv_heap seekers;      /* (rank, poll, place): those that are compared (routing.c) */
+    int64_t limits_next_at;      /* when the records of limits are read again */
+    int64_t limits_wake_at;      /* when a bucket has the token that a poll waits for */
     size_t instances_count;
     int64_t forgot_at; /* when those that are gone were looked for last */
     bool recovering;   /* the walk over the open rows after a start is under way */
@@ -171,7 +192,8 @@ enum { PRIORITY_WORTH_MS = 10000 };
 /* An instance with two polls out may have an answer on its way while it sends the next poll. */
 enum { LOST_GRACE_MS = 1000 };
 
-void agents_init(struct agents *agents, struct rv_hash_key key);
+/* `circuits_max`: of one kind; 0: RV_AGENT_CIRCUITS_MAX. */
+void agents_init(struct agents *agents, struct rv_hash_key key, size_t circuits_max);
 void agents_done(struct agents *agents);
 
 /* Found or made; NULL when memory is out. */
@@ -185,8 +207,8 @@ void agents_forget(struct agents *agents, int64_t now);
 struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str name);
 struct agent_instance *agents_instance_find(const struct agents *agents,
                                             const struct agent_kind *kind, struct rv_str name);
-/* The kind is looked at in this batch, or the next one: a step is ready, a poll asks, a circuit has
- * opened, a limit counts. */
+/* The kind is looked at in this batch, or the next one: a step is ready, a poll asks, a limit
+ * counts. */
 void kind_stir(struct agent_kind *kind);
 /* After the commit: what no batch needs to look at leaves the list. */
 void kinds_settle(struct agents *agents);
@@ -264,17 +286,24 @@ void circuit_hear(struct agent_kind *kind, const struct rv_task *task, const str
 void circuit_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                  int64_t now);
 /* A circuit whose instant has passed releases one of its steps as a probe. A probe that nobody
- * holds, or that has outlived its complete-by, does not keep the others waiting. */
-void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t now);
-/* The open circuits of the kind at `now`, one after the other: the one after `circuit` (NULL: the
- * first), or NULL. */
-struct circuit *circuit_next_open(const struct agent_kind *kind, const struct circuit *circuit,
-                                  int64_t now);
+ * holds, or that has outlived its complete-by, does not keep the others waiting. Looks only at
+ * circuits that are due. */
+void circuits_tick(struct agents *agents, int64_t now);
+/* That of the target, open or not, or NULL. */
+struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target);
+bool circuit_is_open(const struct circuit *circuit, int64_t now);
+/* The rest of its time is forgotten: whoever comes next is its probe. */
+void circuit_expire(struct circuit *circuit, int64_t now);
+/* The worst of the open circuits, at most `max`: that of the whole agent, then those for which most
+ * steps wait, then those that stay open longest. Gives their number. */
+size_t circuits_worst(const struct agent_kind *kind, size_t max, const struct circuit **ret_worst);
 /* A hint of the first step in the circuit's line; number 0: none waits there. */
 struct rv_step_id circuit_first(const struct circuit *circuit);
 /* The step is no probe any more. */
-void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id);
+void circuit_unprobe(struct agents *agents, struct rv_step_id id);
 /* Forgets circuits that nobody has waited for since `before`. */
 void circuits_forget(struct agent_kind *kind, int64_t before);
+/* For kind_free: out of no list, no heap. */
+void circuit_free(struct circuit *circuit);
 
 #endif

@@ -235,13 +235,21 @@ struct rv_agent_row {
     bool parked; /* a poll is waiting here */
 };
 
+/* An open circuit. */
+struct rv_circuit_row {
+    struct rv_str target; /* "": the whole agent */
+    int64_t until;        /* not in the future: its probe is out, or goes next */
+    uint64_t waiting;     /* steps that wait behind it */
+};
+
 struct rv_agent_kind_row {
     struct rv_str agent;
     uint64_t waiting;      /* steps ready for it that no instance took */
     int64_t waiting_since; /* of the oldest; 0: none */
     uint32_t instances;
-    int64_t circuit_until; /* its circuit is open until then; 0: closed */
-    struct rv_str circuit_target;
+    uint64_t circuits_open;
+    struct rv_circuit_row circuits[RV_AGENT_CIRCUITS_SHOWN]; /* the worst of them, that one first */
+    size_t circuits_count;
     uint32_t open_attempts;      /* of all its instances */
     struct rv_agent_limit limit; /* at 0: nothing was ever said */
 };

@@ -1,45 +1,134 @@
 /* Circuits: an agent that answers `circuit-open` has stopped asking a target that fails. Steps for
  * that target wait here, in the order of the ready queue, until its instant; then one of them goes
  * out as a probe. The circuit closes when the target has answered; a probe that fails says nothing
- * better of it, and another one goes out. What was not tried counts no failure (RULES 5). */
+ * better of it, and another one goes out. What was not tried counts no failure (RULES 5).
+ *
+ * An agent may name ever new targets, so a batch looks only at circuits that are due, and finds one
+ * by its target or its probe. One whose instant has passed and for which nobody waits is idle: it
+ * is kept for a while, so that what comes next is its probe. A kind has RV_AGENT_CIRCUITS_MAX of
+ * them at most: idle ones make room, and a target for which there is none has no circuit, as if
+ * memory were out: its steps go by the instants that their own replies named. */
 #include "scheduler/agents_priv.h"
 
 #include <stdlib.h>
 
-static struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target)
+/* ---- the lists, and what is found by hash ---- */
+
+static struct circuit_list *list_of(struct circuit *circuit)
 {
-    for (struct circuit *c = kind->circuits; c != NULL; c = c->next)
-        if (rv_str_is(target, c->target))
-            return c;
-    return NULL;
+    return circuit->idle ? &circuit->kind->circuits_idle : &circuit->kind->circuits;
 }
 
-static struct circuit *circuit_open(struct agent_kind *kind, struct rv_str target)
+static void list_add(struct circuit *circuit)
 {
-    struct circuit *circuit = circuit_find(kind, target);
-    if (circuit != NULL)
-        return circuit;
-    circuit = calloc(1, sizeof *circuit);
-    char *name = malloc(target.len + 1);
-    if (circuit == NULL || name == NULL) {
-        free(circuit);
-        free(name);
-        return NULL; /* the step itself still waits for its instant */
+    struct circuit_list *list = list_of(circuit);
+    circuit->next = NULL;
+    circuit->prev = list->last;
+    if (list->last != NULL)
+        list->last->next = circuit;
+    else
+        list->first = circuit;
+    list->last = circuit;
+    list->count++;
+}
+
+static void list_remove(struct circuit *circuit)
+{
+    struct circuit_list *list = list_of(circuit);
+    if (circuit->prev != NULL)
+        circuit->prev->next = circuit->next;
+    else
+        list->first = circuit->next;
+    if (circuit->next != NULL)
+        circuit->next->prev = circuit->prev;
+    else
+        list->last = circuit->prev;
+    list->count--;
+}
+
+/* The next batch looks at it. */
+static void circuit_stir(struct circuit *circuit)
+{
+    rv_due_set(&circuit->kind->agents->circuits_due, &circuit->due, INT64_MIN);
+}
+
+/* Something waits for it again, or it is open again. */
+static void circuit_wake(struct circuit *circuit)
+{
+    if (circuit->idle) {
+        list_remove(circuit);
+        circuit->idle = false;
+        list_add(circuit);
     }
-    if (target.len > 0)
-        memcpy(name, target.at, target.len);
-    name[target.len] = '\0';
-    rv_heap_init(&circuit->waiting);
-    circuit->target = name;
-    circuit->next = kind->circuits;
-    kind->circuits = circuit;
-    kind_stir(kind);
-    return circuit;
+    circuit_stir(circuit);
+}
+
+static void circuit_rest(struct circuit *circuit, int64_t now)
+{
+    list_remove(circuit);
+    circuit->idle = true;
+    circuit->idle_since = now;
+    list_add(circuit);
+    rv_due_clear(&circuit->kind->agents->circuits_due, &circuit->due);
+}
+
+static struct circuit *circuit_of_hash(const struct agent_kind *kind, uint64_t hash)
+{
+    const uint64_t *found = rv_map_find(&kind->circuits_by_target, hash, 0);
+    return found != NULL ? (struct circuit *)(uintptr_t)*found : NULL;
+}
+
+struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target)
+{
+    if (kind->circuits_by_target.count == 0)
+        return NULL;
+    struct circuit *circuit = circuit_of_hash(kind, rv_hash(kind->agents->hash_key, target));
+    return circuit != NULL && rv_str_is(target, circuit->target) ? circuit : NULL;
+}
+
+static struct circuit *circuit_probed_by(const struct agents *agents, struct rv_step_id id)
+{
+    const uint64_t *found = rv_map_find(&agents->probes, (uint64_t)id.task.value, id.number);
+    return found != NULL ? (struct circuit *)(uintptr_t)*found : NULL;
+}
+
+/* ---- a circuit's life ---- */
+
+static void probe_end(struct circuit *circuit)
+{
+    struct rv_step_id id = circuit->probe;
+    if (id.number == 0)
+        return;
+    rv_map_remove(&circuit->kind->agents->probes, (uint64_t)id.task.value, id.number);
+    circuit->probe.number = 0;
+    circuit_stir(circuit);
+}
+
+/* A step is the probe of one circuit at most. Without memory it goes out, and is nobody's probe. */
+static void probe_begin(struct circuit *circuit, struct rv_step_id id)
+{
+    struct agents *agents = circuit->kind->agents;
+    struct circuit *before = circuit_probed_by(agents, id);
+    if (before != NULL)
+        probe_end(before);
+    probe_end(circuit);
+    if (rv_map_put(&agents->probes, (uint64_t)id.task.value, id.number,
+                   (uint64_t)(uintptr_t)circuit) == RV_OK)
+        circuit->probe = id;
+    circuit_wake(circuit);
+}
+
+void circuit_free(struct circuit *circuit)
+{
+    rv_heap_done(&circuit->waiting);
+    free(circuit->target);
+    free(circuit);
 }
 
 /* One that has left meanwhile, because an operator insisted, is not released. */
-static void circuit_release_one(struct agent_kind *kind, struct circuit *circuit)
+static void circuit_release_one(struct circuit *circuit)
 {
+    struct agent_kind *kind = circuit->kind;
     struct rv_heap_entry entry;
     while (rv_heap_pop(&circuit->waiting, &entry)) {
         struct rv_step_id id = {{(int64_t)entry.value}, (uint32_t)entry.detail};
@@ -53,51 +142,116 @@ static void circuit_release_one(struct agent_kind *kind, struct circuit *circuit
     }
 }
 
-static void circuit_close(struct agent_kind *kind, struct circuit *circuit)
+static void circuit_close(struct circuit *circuit)
 {
-    struct circuit **at = &kind->circuits;
-    while (*at != circuit)
-        at = &(*at)->next;
-    *at = circuit->next;
+    struct agent_kind *kind = circuit->kind;
+    probe_end(circuit);
+    rv_due_clear(&kind->agents->circuits_due, &circuit->due);
+    kind->agents->circuits_count--;
+    list_remove(circuit);
+    rv_map_remove(&kind->circuits_by_target, circuit->hash, 0);
     while (circuit->waiting.count > 0)
-        circuit_release_one(kind, circuit);
-    rv_heap_done(&circuit->waiting);
-    free(circuit->target);
-    free(circuit);
+        circuit_release_one(circuit);
+    circuit_free(circuit);
 }
+
+/* That of the whole agent always finds room, and is none of those that make it. */
+static bool room_make(struct agent_kind *kind, struct rv_str target)
+{
+    const struct circuit *whole = circuit_find(kind, RV_STR(""));
+    size_t named = kind->circuits_by_target.count - (whole != NULL);
+    if (target.len == 0 || named < kind->agents->circuits_max)
+        return true;
+    struct circuit *oldest = kind->circuits_idle.first;
+    if (oldest != NULL && oldest == whole)
+        oldest = oldest->next;
+    if (oldest != NULL)
+        circuit_close(oldest);
+    return oldest != NULL;
+}
+
+static struct circuit *circuit_new(struct agent_kind *kind, struct rv_str target, uint64_t hash)
+{
+    struct circuit *circuit = calloc(1, sizeof *circuit);
+    char *name = malloc(target.len + 1);
+    if (circuit == NULL || name == NULL ||
+        rv_map_put(&kind->circuits_by_target, hash, 0, (uint64_t)(uintptr_t)circuit) != RV_OK) {
+        free(circuit);
+        free(name);
+        return NULL;
+    }
+    if (target.len > 0)
+        memcpy(name, target.at, target.len);
+    name[target.len] = '\0';
+    rv_heap_init(&circuit->waiting);
+    circuit->target = name;
+    circuit->hash = hash;
+    circuit->kind = kind;
+    circuit->due.owner = circuit;
+    list_add(circuit);
+    return circuit;
+}
+
+/* Found or made, and open until then at least. Where there is no room, or no memory, the step still
+ * waits for its own instant. */
+static void circuit_open(struct agent_kind *kind, struct rv_str target, int64_t until)
+{
+    struct agents *agents = kind->agents;
+    uint64_t hash = rv_hash(agents->hash_key, target);
+    struct circuit *circuit = circuit_of_hash(kind, hash);
+    if (circuit == NULL && room_make(kind, target) &&
+        rv_dues_reserve(&agents->circuits_due, agents->circuits_count + 1) == RV_OK) {
+        circuit = circuit_new(kind, target, hash);
+        agents->circuits_count += circuit != NULL;
+    }
+    if (circuit == NULL || !rv_str_is(target, circuit->target))
+        return;
+    if (circuit->until < until)
+        circuit->until = until;
+    circuit_wake(circuit);
+}
+
+void circuit_expire(struct circuit *circuit, int64_t now)
+{
+    if (circuit->until <= now)
+        return;
+    circuit->until = now;
+    circuit_wake(circuit);
+}
+
+/* ---- the steps ---- */
 
 /* Keeps the step with the circuit, known as queued; without memory it goes on as if there were
  * none. */
-static bool circuit_keep(struct agent_kind *kind, struct circuit *circuit,
-                         const struct rv_task *task, const struct rv_step *step)
+static bool circuit_keep(struct circuit *circuit, const struct rv_task *task,
+                         const struct rv_step *step)
 {
+    struct rv_map *queued = &circuit->kind->queued;
     uint64_t id = (uint64_t)task->id.value;
     struct ready_place place = ready_place(task, step);
-    if (rv_map_put(&kind->queued, id, step->number, queued_mark(place, true)) != RV_OK)
+    if (rv_map_put(queued, id, step->number, queued_mark(place, true)) != RV_OK)
         return false;
     if (rv_heap_push(&circuit->waiting, place.rank, id, step->number) == RV_OK)
         return true;
-    rv_map_remove(&kind->queued, id, step->number);
+    rv_map_remove(queued, id, step->number);
     return false;
 }
 
-static bool circuit_gate(struct agent_kind *kind, struct circuit *circuit,
-                         const struct rv_task *task, const struct rv_step *step, int64_t now)
+static bool circuit_gate(struct circuit *circuit, const struct rv_task *task,
+                         const struct rv_step *step, int64_t now)
 {
     bool shut = circuit->until > now || circuit->probe.number != 0;
     if (shut && !step->insist)
-        return !circuit_keep(kind, circuit, task, step);
-    circuit->probe = (struct rv_step_id){task->id, step->number};
+        return !circuit_keep(circuit, task, step);
+    probe_begin(circuit, (struct rv_step_id){task->id, step->number});
     return true;
 }
 
 /* The circuit of the whole agent, else that of the step's target; NULL: there is none. */
 static struct circuit *circuit_for(const struct agent_kind *kind, const struct rv_step *step)
 {
-    struct circuit *whole = kind->circuits != NULL ? circuit_find(kind, RV_STR("")) : NULL;
-    if (whole != NULL || kind->circuits == NULL || step->target.at == NULL)
-        return whole;
-    return circuit_find(kind, step->target);
+    struct circuit *whole = circuit_find(kind, RV_STR(""));
+    return whole != NULL || step->target.at == NULL ? whole : circuit_find(kind, step->target);
 }
 
 bool circuit_waits(const struct agent_kind *kind, const struct rv_step *step)
@@ -109,10 +263,10 @@ bool circuit_lets(struct agent_kind *kind, const struct rv_task *task, const str
                   int64_t now)
 {
     struct circuit *circuit = circuit_for(kind, step);
-    return circuit == NULL || circuit_gate(kind, circuit, task, step, now);
+    return circuit == NULL || circuit_gate(circuit, task, step, now);
 }
 
-static bool is_open(const struct circuit *circuit, int64_t now)
+bool circuit_is_open(const struct circuit *circuit, int64_t now)
 {
     return circuit->until > now || circuit->probe.number != 0 || circuit->waiting.count > 0;
 }
@@ -121,71 +275,84 @@ const struct circuit *circuit_of(const struct agent_kind *kind, const struct rv_
                                  int64_t now)
 {
     const struct circuit *circuit = circuit_for(kind, step);
-    return circuit != NULL && is_open(circuit, now) ? circuit : NULL;
-}
-
-static bool is_probe(const struct circuit *circuit, const struct rv_task *task,
-                     const struct rv_step *step)
-{
-    return circuit->probe.number == step->number && circuit->probe.task.value == task->id.value;
+    return circuit != NULL && circuit_is_open(circuit, now) ? circuit : NULL;
 }
 
 void circuit_hear(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                   const struct circuit_word *word)
 {
-    struct circuit *next;
-    for (struct circuit *c = kind->circuits; c != NULL && word->answers; c = next) {
-        next = c->next;
-        if (is_probe(c, task, step))
-            circuit_close(kind, c);
-    }
-    struct circuit *circuit = word->target.at != NULL ? circuit_open(kind, word->target) : NULL;
-    if (circuit != NULL && circuit->until < word->until)
-        circuit->until = word->until;
+    struct rv_step_id id = {task->id, step->number};
+    struct circuit *probed = word->answers ? circuit_probed_by(kind->agents, id) : NULL;
+    if (probed != NULL)
+        circuit_close(probed);
+    if (word->target.at != NULL)
+        circuit_open(kind, word->target, word->until);
 }
 
 void circuit_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step,
                  int64_t now)
 {
-    bool out = rv_attempt_state_live(step->attempt_state);
-    bool answered = step->attempt_state == RV_ATTEMPT_DONE;
-    struct circuit *next;
-    for (struct circuit *c = kind->circuits; c != NULL; c = next) {
-        next = c->next;
-        if (!is_probe(c, task, step) || out)
-            continue;
-        c->probe.number = 0;
-        if (answered)
-            circuit_close(kind, c);
-    }
+    struct rv_step_id id = {task->id, step->number};
+    struct circuit *probed = circuit_probed_by(kind->agents, id);
+    if (probed != NULL && step->attempt_state == RV_ATTEMPT_DONE)
+        circuit_close(probed);
+    else if (probed != NULL && !rv_attempt_state_live(step->attempt_state))
+        probe_end(probed);
     bool parked = step->state == RV_STEP_PENDING && step->attempt_state == RV_ATTEMPT_PARKED;
-    if (!parked || step->target.at == NULL || step->ready_at <= now)
-        return;
-    struct circuit *circuit = circuit_open(kind, step->target);
-    if (circuit != NULL && circuit->until < step->ready_at)
-        circuit->until = step->ready_at;
+    if (parked && step->target.at != NULL && step->ready_at > now)
+        circuit_open(kind, step->target, step->ready_at);
 }
 
-void circuits_tick(const struct agents *agents, struct agent_kind *kind, int64_t now)
+void circuit_unprobe(struct agents *agents, struct rv_step_id id)
 {
-    for (struct circuit *c = kind->circuits; c != NULL; c = c->next) {
-        /* It was not written, another server has recorded its end, or its time is over. */
-        const struct held *held = c->probe.number != 0 ? held_find(agents, c->probe) : NULL;
-        if (held == NULL || held->complete_by <= now)
-            c->probe.number = 0;
-        if (c->until <= now && c->probe.number == 0 && c->waiting.count > 0)
-            circuit_release_one(kind, c);
+    struct circuit *circuit = circuit_probed_by(agents, id);
+    if (circuit != NULL)
+        probe_end(circuit);
+}
+
+/* ---- time ---- */
+
+static void circuit_tick(struct agents *agents, struct circuit *circuit, int64_t now)
+{
+    /* It was not written, another server has recorded its end, or its time is over. */
+    const struct held *held = circuit->probe.number != 0 ? held_find(agents, circuit->probe) : NULL;
+    if (held == NULL || held->complete_by <= now)
+        probe_end(circuit);
+    if (circuit->probe.number != 0) {
+        rv_due_set(&agents->circuits_due, &circuit->due, held->complete_by);
+    } else if (circuit->until > now) {
+        rv_due_set(&agents->circuits_due, &circuit->due, circuit->until);
+    } else if (circuit->waiting.count > 0) {
+        circuit_release_one(circuit);
+        circuit_stir(circuit); /* until one has become the probe */
+    } else {
+        circuit_rest(circuit, now);
     }
 }
 
-struct circuit *circuit_next_open(const struct agent_kind *kind, const struct circuit *circuit,
-                                  int64_t now)
+void circuits_tick(struct agents *agents, int64_t now)
 {
-    struct circuit *next = circuit != NULL ? circuit->next : kind->circuits;
-    while (next != NULL && !is_open(next, now))
-        next = next->next;
-    return next;
+    struct circuit *due = NULL, **end = &due;
+    const struct rv_due *first;
+    while ((first = rv_dues_first(&agents->circuits_due)) != NULL && first->at <= now) {
+        struct circuit *circuit = first->owner;
+        rv_due_clear(&agents->circuits_due, &circuit->due);
+        circuit->due_next = NULL;
+        *end = circuit;
+        end = &circuit->due_next;
+    }
+    for (; due != NULL; due = due->due_next)
+        circuit_tick(agents, due, now);
 }
+
+void circuits_forget(struct agent_kind *kind, int64_t before)
+{
+    struct circuit *oldest;
+    while ((oldest = kind->circuits_idle.first) != NULL && oldest->idle_since <= before)
+        circuit_close(oldest);
+}
+
+/* ---- what an operator is shown ---- */
 
 struct rv_step_id circuit_first(const struct circuit *circuit)
 {
@@ -194,19 +361,25 @@ struct rv_step_id circuit_first(const struct circuit *circuit)
                          : (struct rv_step_id){.number = 0};
 }
 
-void circuit_unprobe(struct agent_kind *kind, struct rv_step_id id)
+static bool is_worse(const struct circuit *a, const struct circuit *b)
 {
-    for (struct circuit *c = kind->circuits; c != NULL; c = c->next)
-        if (c->probe.number == id.number && c->probe.task.value == id.task.value)
-            c->probe.number = 0;
+    if ((a->target[0] == '\0') != (b->target[0] == '\0'))
+        return a->target[0] == '\0';
+    return a->waiting.count != b->waiting.count ? a->waiting.count > b->waiting.count
+                                                : a->until > b->until;
 }
 
-void circuits_forget(struct agent_kind *kind, int64_t before)
+size_t circuits_worst(const struct agent_kind *kind, size_t max, const struct circuit **ret_worst)
 {
-    struct circuit *next;
-    for (struct circuit *c = kind->circuits; c != NULL; c = next) {
-        next = c->next;
-        if (c->until <= before && c->probe.number == 0 && c->waiting.count == 0)
-            circuit_close(kind, c);
+    size_t count = 0;
+    for (const struct circuit *c = kind->circuits.first; c != NULL; c = c->next) {
+        size_t at = count;
+        for (; at > 0 && is_worse(c, ret_worst[at - 1]); at--)
+            if (at < max)
+                ret_worst[at] = ret_worst[at - 1];
+        if (at < max)
+            ret_worst[at] = c;
+        count += count < max;
     }
+    return count;
 }

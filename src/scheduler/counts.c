@@ -91,6 +91,7 @@ int64_t counts_clock(const struct rv_scheduler *s)
 
 void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool refused)
 {
+    s->counts.circuits = s->agents.circuits_count;
     if (calls == 0 && !s->batch.wrote && !refused)
         return; /* it only looked at the clock */
     s->counts.batches++;
@@ -109,8 +110,7 @@ static void agent_count(const struct agent_kind *kind, int64_t now, struct rv_ag
     row->waiting += kind->queued.count;
     row->oldest_ms = age > row->oldest_ms ? age : row->oldest_ms;
     row->polls_parked += kind->parked_count;
-    for (const struct circuit *c = kind->circuits; c != NULL; c = c->next)
-        row->circuits_open++;
+    row->circuits_open += kind->circuits.count;
     for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
         row->instances++;
         row->attempts_open += i->held_count;

@@ -9,6 +9,7 @@
 
 /* Counted as batches are committed: nothing is ever scanned for a number here. */
 struct rv_counts {
+    size_t circuits; /* known now, idle ones included */
     uint64_t submissions_accepted;
     uint64_t submissions_known; /* by their keys */
     uint64_t submissions_refused;

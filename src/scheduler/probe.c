@@ -7,7 +7,7 @@
 #include "base/limits.h"
 
 /* Tasks at steps of the agent that are looked at, beside the first in the circuit's line. */
-enum { TASKS_MAX = 100, NAMED_MAX = 8, LIST_BYTES = 1024 };
+enum { TASKS_MAX = 100, LIST_BYTES = 1024 };
 
 static const char *name_of(const struct circuit *circuit)
 {
@@ -16,15 +16,16 @@ static const char *name_of(const struct circuit *circuit)
 
 /* ---- which circuit ---- */
 
-static struct rv_str open_targets(struct rv_scheduler *s, struct rv_call *call,
-                                  const struct agent_kind *kind)
+static struct rv_str open_targets(struct rv_call *call, const struct agent_kind *kind)
 {
+    const struct circuit *worst[RV_AGENT_CIRCUITS_SHOWN];
+    size_t count = circuits_worst(kind, RV_AGENT_CIRCUITS_SHOWN, worst);
     struct rv_buf text;
-    size_t count = 0;
-    rv_buf_init(&text, LIST_BYTES + NAMED_MAX * RV_KEY_BYTES_MAX);
-    for (const struct circuit *c = circuit_next_open(kind, NULL, s->batch.now);
-         c != NULL && count < NAMED_MAX; c = circuit_next_open(kind, c, s->batch.now))
-        rv_buf_printf(&text, "%s%s", count++ > 0 ? ", " : "", name_of(c));
+    rv_buf_init(&text, LIST_BYTES + RV_AGENT_CIRCUITS_SHOWN * RV_KEY_BYTES_MAX);
+    for (size_t i = 0; i < count; i++)
+        rv_buf_printf(&text, "%s%s", i > 0 ? ", " : "", name_of(worst[i]));
+    if (kind->circuits.count > count)
+        rv_buf_printf(&text, " and %zu more", kind->circuits.count - count);
     struct rv_str made = rv_arena_str(&call->arena, rv_buf_str(&text));
     rv_buf_done(&text);
     return made;
@@ -36,17 +37,14 @@ static struct circuit *circuit_meant(struct rv_scheduler *s, struct rv_call *cal
 {
     const struct rv_call_operate *operate = &call->u.operate;
     bool named = operate->target.at != NULL;
-    struct circuit *only = NULL;
-    size_t count = 0;
-    for (struct circuit *c = kind != NULL ? circuit_next_open(kind, NULL, s->batch.now) : NULL;
-         c != NULL; c = circuit_next_open(kind, c, s->batch.now)) {
-        if (named ? rv_str_is(operate->target, c->target) : c->target[0] == '\0')
-            return c;
-        only = c;
-        count++;
-    }
-    if (!named && count == 1)
-        return only;
+    size_t count = kind != NULL ? kind->circuits.count : 0;
+    struct circuit *meant = NULL;
+    if (count > 0)
+        meant = circuit_find(kind, named ? operate->target : RV_STR(""));
+    if (!named && meant == NULL && count == 1)
+        meant = kind->circuits.first;
+    if (meant != NULL && circuit_is_open(meant, s->batch.now))
+        return meant;
     call->err = RV_ERR_REFUSED;
     if (count == 0)
         call->message = call_printf(call,
@@ -57,7 +55,7 @@ static struct circuit *circuit_meant(struct rv_scheduler *s, struct rv_call *cal
         call->message = call_printf(call, "%s; open are the circuits of: %.*s",
                                     named ? "no circuit of that target is open"
                                           : "which one? name its target (--target, \"target\")",
-                                    RV_STR_FMT(open_targets(s, call, kind)));
+                                    RV_STR_FMT(open_targets(call, kind)));
     return NULL;
 }
 
@@ -137,7 +135,7 @@ enum rv_err probe_choose(struct rv_scheduler *s, struct rv_call *call)
     enum rv_err err = step_choose(s, &choice);
     operate->task = choice.step.task;
     operate->step = choice.step.number;
-    if (err == RV_OK && choice.step.number == 0 && circuit->until > s->batch.now)
-        circuit->until = s->batch.now; /* whoever comes next is its probe */
+    if (err == RV_OK && choice.step.number == 0)
+        circuit_expire(circuit, s->batch.now);
     return err;
 }

@@ -133,6 +133,20 @@ static enum rv_err query_attempts(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
+static void circuits_show(const struct agent_kind *kind, struct rv_arena *arena,
+                          struct rv_agent_kind_row *row)
+{
+    const struct circuit *worst[RV_AGENT_CIRCUITS_SHOWN];
+    row->circuits_open = kind->circuits.count;
+    row->circuits_count = circuits_worst(kind, RV_AGENT_CIRCUITS_SHOWN, worst);
+    for (size_t i = 0; i < row->circuits_count; i++)
+        row->circuits[i] = (struct rv_circuit_row){
+            .target = rv_arena_str(arena, rv_str_of(worst[i]->target)),
+            .until = worst[i]->until,
+            .waiting = worst[i]->waiting.count,
+        };
+}
+
 static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_agents *out = &p->call->u.agents;
@@ -163,10 +177,7 @@ static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
             .by = k->limit.by ? rv_arena_str(arena, rv_str_of(k->limit.by)) : RV_STR_NONE,
             .at = k->limit.at,
         };
-        if (k->circuits != NULL) {
-            row->circuit_until = k->circuits->until;
-            row->circuit_target = rv_arena_str(arena, rv_str_of(k->circuits->target));
-        }
+        circuits_show(k, arena, row);
         for (struct agent_instance *i = k->instances; i != NULL; i = i->next) {
             row->instances++;
             out->instances[out->instances_count++] = (struct rv_agent_row){

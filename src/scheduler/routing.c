@@ -248,10 +248,9 @@ enum rv_err polls_match(struct rv_scheduler *s)
     limits_begin(s);
     if (s->agents.recovering || s->draining)
         return RV_OK;
-    for (struct agent_kind *kind = s->agents.stirring; kind != NULL; kind = kind->stirs_next) {
-        circuits_tick(&s->agents, kind, s->batch.now);
+    circuits_tick(&s->agents, s->batch.now);
+    for (struct agent_kind *kind = s->agents.stirring; kind != NULL; kind = kind->stirs_next)
         kind->asking = NULL;
-    }
     asking_sort(s);
     struct agent_kind *last = NULL;
     for (struct agent_kind *kind = s->agents.stirring; err == RV_OK && kind != NULL && last == NULL;

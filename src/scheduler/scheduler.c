@@ -53,7 +53,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     evaluations_init(&s->evaluations);
     supervisor_init(s);
     others_init(&s->others);
-    agents_init(&s->agents, options->hash_key);
+    agents_init(&s->agents, options->hash_key, options->circuits_max);
     deliveries_init(s);
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
@@ -648,7 +648,7 @@ static void history_forget(struct rv_scheduler *s)
         pending_append(&s->batch.calls, p);
     }
     agents_done(&s->agents);
-    agents_init(&s->agents, s->options.hash_key);
+    agents_init(&s->agents, s->options.hash_key, s->options.circuits_max);
     rv_supervisor_done(&s->supervisor);
     supervisor_init(s);
     others_done(&s->others);

@@ -67,6 +67,7 @@ struct rv_scheduler_options {
     size_t batch_bytes_max;   /* of the large calls that one batch decides; 0: RV_BATCH_BYTES_MAX */
     size_t findings_max;      /* due tasks decided in one batch; 0, and at most, RV_FINDINGS_MAX */
     size_t scan_rows_max;     /* of a piece of the scan; 0, and at most, RV_SCAN_ROWS_MAX */
+    size_t circuits_max;      /* targets of one agent that are known; 0: RV_AGENT_CIRCUITS_MAX */
     int64_t retain_ms;        /* finished tasks are kept for so long; 0: for ever */
     int64_t postpone_ms_max;  /* a remote service postpones a step by so much; 0: 1 h */
     int64_t circuit_ms_max;   /* an agent's word keeps a circuit open so long; 0: 5 min */

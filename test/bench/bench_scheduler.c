@@ -1,6 +1,7 @@
 /* The cycle alone: three-step tasks through the scheduler on SQLite, in one process, without HTTP;
- * then for some seconds in smaller batches beside a backlog of tasks that have ended, in turns
- * without the retention rule and with it. */
+ * the same beside an agent that has named so many targets as down; then for some seconds in smaller
+ * batches beside a backlog of tasks that have ended, in turns without the retention rule and with
+ * it. */
 #include "base/os/clock.h"
 #include "json/json.h"
 #include "scheduler/scheduler.h"
@@ -15,6 +16,8 @@
 enum {
     LANES = 4,
     TIMED_MAX = 1000000,
+    TARGETS = 30000,
+    BESIDE = 20000,
     RETAIN_MS = 1000,
     BACKLOG = 40000,
     INTAKE_US = 5000000,
@@ -321,6 +324,49 @@ static struct rv_scheduler *serve(struct rv_store *store, int64_t retain_ms)
     return s;
 }
 
+/* Each of so many tasks has its first step sent back: its target, a new one, is down. */
+static void targets_fail(size_t count)
+{
+    struct rv_call *before = NULL;
+    for (size_t done = 0; done < count;) {
+        size_t got;
+        struct rv_call *calls[] = {submission(RV_POLL_REQUESTS_MAX),
+                                   replies(before, RV_POLL_REQUESTS_MAX, &got)};
+        for (size_t i = 0; i < got; i++)
+            calls[1]->u.replies.items[i].reply = (struct rv_reply){
+                .error = RV_STR("{\"type\":\"circuit-open\"}"),
+                .transient = true,
+                .circuit_open = true,
+                .target = rv_arena_printf(&calls[1]->arena, "host%zu:80", done + i),
+                .retry_after_ms = 3600000};
+        run(calls, 2);
+        while (!over(calls[0]) || !over(calls[1]))
+            run(NULL, 0);
+        done += got;
+        call_free(calls[0]);
+        if (before != NULL)
+            call_free(before);
+        before = calls[1];
+    }
+    if (before != NULL)
+        call_free(before);
+}
+
+static void beside_targets(size_t targets)
+{
+    const struct load load = {
+        .tasks = BESIDE, .batch = 16, .calls = 4, .in_flight = 2000, .poll_max = 16};
+    struct rv_store *store = store_open(true);
+    scheduler = serve(store, 0);
+    run(NULL, 0);
+    publish();
+    targets_fail(targets);
+    struct figures f = pass(&load);
+    printf("scheduler.targets_%zu.rate %.0f tasks/s\n", targets,
+           (double)load.tasks / ((double)f.took_us / 1e6));
+    end(store);
+}
+
 /* Intake as fast as possible beside a backlog of tasks that have ended. How many the rule has
  * deleted is counted by what is there at the end. Gives the p99 of submissions. */
 static double intake(int64_t retain_ms)
@@ -366,6 +412,8 @@ int main(void)
     printf("scheduler.rate %.0f tasks/s\n", (double)load.tasks / took);
     printf("scheduler.batch %.2f ms\n", took * 1e3 / (double)f.batches);
     end(store);
+    beside_targets(0);
+    beside_targets(TARGETS);
     double ratio[PAIRS];
     for (size_t i = 0; i < PAIRS; i++) {
         double without = intake(0);

@@ -2,7 +2,9 @@
  * (RULES 5). */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
+#include "base/limits.h"
 #include "order.h"
+#include "scheduler/scheduler_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,8 +101,8 @@ static void a_target_is_asked_by_one_probe(void **state)
     open_circuit(w, first, "north", 5000);
     open_circuit(w, second, "north", 8000);
     struct rv_agent_kind_row row = kind_row(w);
-    assert_true(rv_str_is(row.circuit_target, "north"));
-    assert_int_equal(row.circuit_until, w->now + 8000);
+    assert_true(rv_str_is(row.circuits[0].target, "north"));
+    assert_int_equal(row.circuits[0].until, w->now + 8000);
     world_pass(w, 5000);
     assert_int_equal(handed_out(w), 0);
     world_pass(w, 3000);
@@ -109,7 +111,7 @@ static void a_target_is_asked_by_one_probe(void **state)
     assert_int_equal(handed_out(w), 0);
     assert_int_equal(world_done(w, probe->u.poll.requests[0], "1"), 200);
     assert_int_equal(handed_out(w), 1);
-    assert_int_equal(kind_row(w).circuit_until, 0);
+    assert_int_equal(kind_row(w).circuits_open, 0);
 }
 
 static void a_probe_that_finds_it_open_opens_it_anew(void **state)
@@ -127,7 +129,7 @@ static void a_probe_that_finds_it_open_opens_it_anew(void **state)
         assert_int_equal(probe->u.poll.requests_count, 1);
         open_circuit(w, probe->u.poll.requests[0], "north", 5000);
         assert_int_equal(handed_out(w), 0);
-        assert_int_equal(kind_row(w).circuit_until, w->now + 5000);
+        assert_int_equal(kind_row(w).circuits[0].until, w->now + 5000);
     }
     assert_int_equal(world_step(w, a, 1)->failure_count, 0);
     assert_int_equal(world_step(w, a, 1)->round, 0);
@@ -152,7 +154,7 @@ static void a_circuit_that_nobody_waits_for_is_forgotten(void **state)
     open_circuit(w, world_take(w, "inventory", "i1"), NULL, 5000);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_state(w, task, "cancelled");
-    assert_int_not_equal(kind_row(w).circuit_until, 0);
+    assert_int_not_equal(kind_row(w).circuits[0].until, 0);
     world_pass(w, 15 * 60 * 1000);
     struct rv_call *call = world_call(w, RV_CALL_AGENTS);
     assert_true(world_run(w, call));
@@ -180,6 +182,127 @@ static void a_probe_that_did_not_leave_is_sent_again(void **state)
     assert_int_equal(handed_out(w), 1);
 }
 
+/* ---- many targets ---- */
+
+enum { MANY = RV_AGENT_CIRCUITS_MAX + 200, PIECE = 200, OPEN_MS = 60000 };
+
+static const struct agent_kind *kind_of(const struct world *w)
+{
+    return agents_kind_find(&w->scheduler->agents, RV_STR("inventory"));
+}
+
+static struct rv_call *submit_piece(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    call->u.submit.items = RV_NEW_ARRAY(&call->arena, struct rv_submission, PIECE);
+    call->u.submit.count = PIECE;
+    for (size_t i = 0; i < PIECE; i++)
+        call->u.submit.items[i] = (struct rv_submission){
+            .space = RV_STR("shop"), .name = RV_STR("order"), .input = RV_STR("{}"), .priority = 5};
+    assert_true(world_run(w, call));
+    return call;
+}
+
+/* So many tasks, each sent back for a target of its own. */
+static void targets_fail(struct world *w, size_t count)
+{
+    for (size_t done = 0; done < count; done += PIECE) {
+        (void)submit_piece(w);
+        struct rv_call *poll = world_poll(w, "inventory", "i1", PIECE);
+        assert_int_equal(poll->u.poll.requests_count, PIECE);
+        struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+        call->u.replies.items = RV_NEW_ARRAY(&call->arena, struct rv_reply_item, PIECE);
+        call->u.replies.count = PIECE;
+        for (size_t i = 0; i < PIECE; i++)
+            call->u.replies.items[i] = (struct rv_reply_item){
+                .step = poll->u.poll.requests[i].step,
+                .token = poll->u.poll.requests[i].token,
+                .reply = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
+                          .transient = true,
+                          .circuit_open = true,
+                          .target = rv_arena_printf(&call->arena, "order-%zu", done + i),
+                          .retry_after_ms = OPEN_MS}};
+        assert_true(world_run(w, call));
+    }
+}
+
+static size_t all_handed_out(struct world *w)
+{
+    size_t count = 0, got;
+    do {
+        got = world_poll(w, "inventory", "i1", PIECE)->u.poll.requests_count;
+        count += got;
+    } while (got > 0);
+    return count;
+}
+
+/* Circuits that a batch looks at. */
+static size_t due_now(const struct world *w)
+{
+    const struct rv_dues *dues = &w->scheduler->agents.circuits_due;
+    size_t count = 0;
+    for (size_t i = 0; i < dues->count; i++)
+        count += dues->entries[i]->at <= w->now;
+    return count;
+}
+
+static void ever_new_targets_are_known_up_to_a_bound(void **state)
+{
+    struct world *w = *state;
+    targets_fail(w, MANY);
+    assert_int_equal(kind_row(w).circuits_open, RV_AGENT_CIRCUITS_MAX);
+    assert_int_equal(kind_row(w).circuits_count, RV_AGENT_CIRCUITS_SHOWN);
+    assert_int_equal(handed_out(w), 0);
+    /* Its own step waits for a target without a circuit; all of them go out in time. */
+    world_pass(w, OPEN_MS);
+    assert_int_equal(all_handed_out(w), MANY);
+}
+
+/* The circuit of the whole agent is not one of many. */
+static void the_whole_agent_always_has_a_circuit(void **state)
+{
+    struct world *w = *state;
+    targets_fail(w, MANY);
+    (void)world_submit(w, "order", "{}");
+    open_circuit(w, world_take(w, "inventory", "i1"), NULL, 5000);
+    assert_int_equal(kind_row(w).circuits[0].target.len, 0);
+    (void)world_submit(w, "order", "{}");
+    assert_int_equal(handed_out(w), 0);
+    world_pass(w, 5000);
+    assert_int_equal(handed_out(w), 1);
+}
+
+static void circuits_cost_a_batch_nothing(void **state)
+{
+    struct world *w = *state;
+    targets_fail(w, MANY);
+    world_pass(w, 1);
+    assert_int_equal(due_now(w), 0);
+    assert_false(kind_of(w)->stirs);
+}
+
+/* They make room at once when it is wanted, else they go after a while. */
+static void circuits_whose_time_is_over_make_room(void **state)
+{
+    struct world *w = *state;
+    targets_fail(w, MANY);
+    struct rv_call *poll;
+    world_pass(w, OPEN_MS);
+    while ((poll = world_poll(w, "inventory", "i1", 64))->u.poll.requests_count > 0)
+        for (size_t i = 0; i < poll->u.poll.requests_count; i++)
+            assert_int_equal(world_fail(w, poll->u.poll.requests[i], true, RV_EFFECT_NONE), 200);
+    world_pass(w, 1);
+    assert_int_equal(kind_row(w).circuits_open, 0);
+    assert_int_equal(kind_of(w)->circuits_idle.count, RV_AGENT_CIRCUITS_MAX);
+    struct rv_call *next = submit_piece(w);
+    assert_int_equal(next->err, RV_OK);
+    open_circuit(w, world_take(w, "inventory", "i1"), "a new one", OPEN_MS);
+    assert_int_equal(kind_row(w).circuits_open, 1);
+    assert_int_equal(kind_of(w)->circuits_idle.count, RV_AGENT_CIRCUITS_MAX - 1);
+    world_pass(w, 15 * 60 * 1000);
+    assert_int_equal(kind_of(w)->circuits_idle.count, 0);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -191,6 +314,10 @@ int main(void)
         SCENARIO(a_circuit_is_known_again_after_a_restart),
         SCENARIO(a_circuit_that_nobody_waits_for_is_forgotten),
         SCENARIO(a_probe_that_did_not_leave_is_sent_again),
+        SCENARIO(ever_new_targets_are_known_up_to_a_bound),
+        SCENARIO(the_whole_agent_always_has_a_circuit),
+        SCENARIO(circuits_cost_a_batch_nothing),
+        SCENARIO(circuits_whose_time_is_over_make_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

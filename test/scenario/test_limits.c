@@ -313,7 +313,7 @@ static void nothing_starves(void **state)
     static int64_t ready_at[STEPS + 1];
     static bool taken[STEPS + 1];
     rv_prng_init(&dice, seed);
-    agents_init(&agents, (struct rv_hash_key){1, 2});
+    agents_init(&agents, (struct rv_hash_key){1, 2}, 0);
     int64_t now = 1000000, mean = 1 + (int64_t)(rv_prng_next(&dice) % 400);
     uint32_t arrived = 0, oldest = 1, out = 0;
     struct agent_kind *kind = agents_kind(&agents, RV_STR("inventory"));
