@@ -196,10 +196,10 @@ static void heed(struct world *w, struct rv_task_id task, const struct exchange 
     uint32_t verb = cure_verb(name);
     bool by_hand = rv_str_is(name, "undo-by-hand") || rv_str_is(name, "cancel-by-hand");
     snprintf(more, sizeof more, "%s", by_hand ? ",\"byHand\":true" : "");
-    if (step != 0 || rv_str_is(name, "settle-task")) {
-        struct rv_str finding = step != 0 ? (struct rv_str){name.at + strlen("settle-"),
-                                                            name.len - strlen("settle-")}
-                                          : RV_STR("done");
+    if (verb == SETTLE) {
+        struct rv_str finding = {name.at + strlen("settle-"), name.len - strlen("settle-")};
+        if (step == 0)
+            finding = rv_str_is(name, "settle-task") ? RV_STR("done") : RV_STR("undone");
         int len = snprintf(more, sizeof more, ",\"finding\":\"%.*s\"%s", RV_STR_FMT(finding),
                            rv_str_is(finding, "done") ? ",\"output\":" OPERATOR_SETTLES_SEEING
                                                       : "");

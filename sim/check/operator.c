@@ -140,6 +140,24 @@ static void check_passed(const struct transition *t, const struct step_past *pas
                       step->number);
 }
 
+/* O-02: a step counts as undone by hand when somebody says so, of it or of all that its undo comes
+ * to. */
+static void check_by_hand(const struct transition *t, const struct step_past *past,
+                          const struct rv_step *step)
+{
+    bool told = t->past->row.by_hand != 0;
+    bool now = past != NULL && !past->row.undone && step->undone &&
+               check_found(step, RV_FINDING_UNDONE) && !check_found(&past->row, RV_FINDING_UNDONE);
+    for (size_t i = 0; now && i < t->change->history_count; i++) {
+        const struct rv_history_row *row = &t->change->history[i];
+        told = told ||
+               (row->verb == RV_OPERATOR_SETTLE && (row->step == 0 || row->step == step->number));
+    }
+    if (now && !told)
+        world_violate(t->w, "O-02", "step %u counts as undone by hand, and nobody said so",
+                      step->number);
+}
+
 /* What the operator says is true once it is committed: he has hands in the services. */
 static void settled(const struct transition *t, const struct step_past *past,
                     const struct rv_step *step)
@@ -304,6 +322,7 @@ void check_operator(const struct transition *t)
         check_suspended(t, past, &t->steps[i]);
         check_passed(t, past, &t->steps[i]);
         check_nothing(t, past, &t->steps[i]);
+        check_by_hand(t, past, &t->steps[i]);
         settled(t, past, &t->steps[i]);
         check_edited(t, past, &t->steps[i]);
         check_time(t, past, &t->steps[i]);

@@ -30,7 +30,7 @@ uint64_t rows_task(const struct rv_task *t)
     sum = with(with(sum, t->state), t->direction);
     sum = with(with(with(sum, t->cancelling), t->priority), t->locked_by);
     sum = with(with(with(sum, t->fence), t->last_number), t->undo_head);
-    sum = with(with(with(sum, t->undo_blocker), t->pivot), t->open_count);
+    sum = with(with(with(with(sum, t->undo_blocker), t->by_hand), t->pivot), t->open_count);
     for (uint32_t i = 0; i < t->open_count; i++)
         sum = with(sum, t->open[i]);
     sum = with_int(with_int(with_int(sum, t->created_at), t->started_at), t->ended_at);

@@ -176,7 +176,7 @@ int cli_settle(struct cli *cli)
     if (done + undone + nothing != 1)
         return cli_tell(cli, CLI_USAGE,
                         "what did you find out? Give one of --done, --undone, --nothing-happened");
-    if (!named && !done)
+    if (!named && nothing)
         return cli_tell(cli, CLI_USAGE, "which step? usage: reeve settle TASK STEP");
     about.finding = done ? "done" : undone ? "undone" : "nothing-happened";
     return operate_seeing(cli, "settle", &about);

@@ -94,6 +94,7 @@ struct rv_command rv_cure_command(const struct rv_cure *cure)
         command.u.operate.output = RV_STR("null");
         break;
     case RV_CURE_UNDONE:
+    case RV_CURE_ALL_UNDONE:
         command.u.operate.finding = RV_FINDING_UNDONE;
         break;
     case RV_CURE_NOTHING:

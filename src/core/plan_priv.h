@@ -94,6 +94,8 @@ enum rv_verdict advance_error(enum rv_err err);
 
 /* undo.c: revocation, the chain of what may have had an effect, its undoing (RULES 6). */
 void undo_chain(struct draft *d, struct rv_step *step);
+/* The step at the head of the chain leaves it. */
+void undo_unlink(struct draft *d, const struct rv_step *step);
 enum rv_verdict undo_begin(struct draft *d);
 /* Goes on with the undo if nothing stands in its way. */
 enum rv_verdict undo_next(struct draft *d);

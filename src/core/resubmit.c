@@ -174,6 +174,7 @@ enum rv_verdict redo_begin(struct draft *d)
     struct rv_step *step;
     RV_TRY(draft_step(d, task->redo, &step));
     task->redo = 0;
+    task->by_hand = 0;
     task->direction = RV_FORWARD;
     task->error = RV_STR_NONE;
     draft_task_move(d, RV_TASK_PROCESSING);

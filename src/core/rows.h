@@ -31,6 +31,8 @@ struct rv_task {
     uint32_t last_number;        /* of the newest step; 0: none */
     uint32_t undo_head;          /* newest step that may have had an effect and is not undone */
     uint32_t undo_blocker;       /* oldest step on that chain that does not declare its undo */
+    uint32_t by_hand;            /* on that chain: from this step on, those that do not declare
+                                  * their undo were undone by hand; 0: none */
     uint32_t pivot;              /* step that passed the point of no return; 0: none */
     uint32_t last_message;       /* of the newest message to its submitter; 0: none */
     bool reply_stream;           /* messages are kept for whoever reads its stream */

@@ -127,7 +127,7 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
     }
     RV_TRY(draft_step(d, number, &step));
     if (task->undo_head == number)
-        task->undo_head = step->undo_prev;
+        undo_unlink(d, step);
     step->undone = true;
     if (step->effect != RV_EFFECT_NONE)
         task->cancelling = false; /* there was something that may have had an effect */
@@ -237,6 +237,28 @@ static enum rv_verdict settle_task(struct draft *d)
     return RV_DECIDED;
 }
 
+/* The undo stands at a step that does not declare it: that one, and all like it that come after,
+ * are undone by hand; what declares its undo is undone in its place. A step whose `done` arrives
+ * later comes before them, and is not meant. */
+static enum rv_verdict settle_chain(struct draft *d)
+{
+    struct rv_task *task = &d->plan->task;
+    const struct rv_step *head;
+    bool stands = task->state == RV_TASK_ERROR && task->open_count == 0 && task->undo_head != 0;
+    if (stands)
+        RV_TRY(draft_look(d, task->undo_head, &head));
+    if (!stands || rv_definition_undo_way(d->view->definition, head->node) != RV_UNDO_UNDECLARED)
+        return refuse(d,
+                      RV_STR("name the step: without one, steps are settled as undone only where "
+                             "the undo stands at one that does not declare it"));
+    RV_TRY(refuse_unquiet(d));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
+    task->by_hand = task->undo_head;
+    task_go_on(d);
+    return undo_next(d);
+}
+
 enum rv_verdict operate_settle(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
@@ -245,6 +267,9 @@ enum rv_verdict operate_settle(struct draft *d)
     bool is;
     if (!rv_task_state_open(task->state))
         return refuse_state(d, "settled", "it has ended");
+    if (number == 0 && task->direction == RV_UNDO &&
+        d->command->u.operate.finding == RV_FINDING_UNDONE)
+        return settle_chain(d);
     if (number == 0)
         return settle_task(d);
     if (draft_open_has(d, number)) {

@@ -153,6 +153,7 @@ enum rv_verdict undo_begin(struct draft *d)
     uint32_t count = task->open_count;
     memcpy(open, task->open, sizeof open);
     task->direction = RV_UNDO;
+    task->by_hand = 0;
     task->ended_at = 0;
     task->output = RV_STR_NONE;
     d->plan->close_alerts = true;
@@ -266,11 +267,25 @@ enum rv_verdict undo_hindered(struct draft *d, enum undo_hindrance *ret_how, uin
     return task->redo != 0 ? hindered_at(d, task->redo, ret_how, ret_step) : RV_DECIDED;
 }
 
+void undo_unlink(struct draft *d, const struct rv_step *step)
+{
+    struct rv_task *task = &d->plan->task;
+    rv_assert(task->undo_head == step->number);
+    task->undo_head = step->undo_prev;
+    if (task->by_hand == step->number)
+        task->by_hand = step->undo_prev;
+}
+
 static void undo_pop(struct draft *d, struct rv_step *step)
 {
-    d->plan->task.undo_head = step->undo_prev;
+    undo_unlink(d, step);
     d->plan->task.cancelling = false; /* there was something that may have had an effect */
 }
+
+/* The word of an operator about many steps; who and why is in the task's history. */
+#define UNDONE_BY_HAND                                                                             \
+    "{\"type\":\"settled\",\"status\":409,\"title\":\"An operator found out that the step is "     \
+    "undone\"}"
 
 static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
 {
@@ -320,6 +335,12 @@ enum rv_verdict undo_next(struct draft *d)
         switch (way) {
         case RV_UNDO_UNDECLARED:
         case RV_UNDO_PIVOT:
+            if (way == RV_UNDO_UNDECLARED && task->by_hand == step->number) {
+                undo_pop(d, step);
+                step->undone = true;
+                draft_error(step, RV_STR(UNDONE_BY_HAND));
+                continue;
+            }
             undo_stuck(d, step, way);
             return RV_DECIDED;
         case RV_UNDO_NOTHING:

@@ -102,7 +102,8 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
         return "a step waits for another one's undo only while there is one";
     if (task->redo > task->last_number)
         return "the step that waits for an undo is one of the task";
-    if (task->undo_head > task->last_number || task->undo_blocker > task->last_number)
+    if (task->undo_head > task->last_number || task->undo_blocker > task->last_number ||
+        task->by_hand > task->last_number)
         return "the undo chain names steps of the task";
     bool forward = false, undo = false;
     for (uint32_t i = 0; i < task->open_count; i++) {

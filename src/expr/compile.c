@@ -36,9 +36,23 @@ enum rv_err rv_expr_compile(struct rv_arena *arena, struct rv_str text,
         return parse_full(&p), p.err;
     p.lexer.text = kept;
     expr->root = parse_whole(&p);
+    expr->pattern = p.pattern;
     if (p.err == RV_OK)
         *ret_expr = expr;
     return p.err;
+}
+
+bool rv_expr_has_pattern(const struct rv_expr *expr, struct rv_arena *arena,
+                         struct rv_expr_fault *ret_fault)
+{
+    if (expr->pattern == NULL)
+        return false;
+    struct rv_str text = rv_json_str(&expr->pattern->v.kids[0]->v.value);
+    *ret_fault = (struct rv_expr_fault){
+        .offset = expr->pattern->offset,
+        .message = rv_arena_printf(arena, PATTERN_REFUSED, RV_STR_FMT(text), text_pattern(text)),
+        .value = rv_json_null()};
+    return true;
 }
 
 static bool any_several(const struct node *const *nodes, size_t count);

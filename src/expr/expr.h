@@ -31,6 +31,10 @@ RV_CHECK enum rv_err rv_expr_compile(struct rv_arena *arena, struct rv_str text,
                                      const struct rv_str *variables, size_t variables_count,
                                      struct rv_expr **ret_expr, struct rv_expr_fault *ret_fault);
 
+/* Whether test() is given a literal that is a regular expression: evaluated, it raises. */
+bool rv_expr_has_pattern(const struct rv_expr *expr, struct rv_arena *arena,
+                         struct rv_expr_fault *ret_fault);
+
 /* Whether the text says that there may be more than one output, as in `.[]` and `1, 2`; false where
  * that depends on a function defined with `def`. */
 bool rv_expr_gives_several(const struct rv_expr *expr);

@@ -86,6 +86,8 @@ struct function {
 
 struct rv_expr {
     const struct node *root;
+    const struct node
+        *pattern; /* the first test() that is given a regular expression; NULL: none */
 };
 
 /* How a builtin is done: natively as a function of values, as a node of its own, as an expression
@@ -118,5 +120,12 @@ const struct builtin *builtin_at(size_t i);
 #undef SOURCE
 #undef REFUSED
 #undef LATER
+
+/* The first character that means something in a regular expression; 0: it is plain text. */
+char text_pattern(struct rv_str text);
+/* What is wrong with such a test(). */
+#define PATTERN_REFUSED                                                                            \
+    "test(\"%.*s\"): regular expressions are not supported yet; for plain text with \"%c\" use "   \
+    "contains, startswith or endswith"
 
 #endif

@@ -39,7 +39,9 @@ struct parser {
     size_t variables_count;
     bool expanding;        /* inside a builtin's source: */
     uint32_t expanding_at; /* all nodes stand where it is called */
-    enum rv_err err;       /* the first failure, with its fault: */
+    const struct node
+        *pattern;    /* the first test() that is given a regular expression; NULL: none */
+    enum rv_err err; /* the first failure, with its fault: */
     struct rv_expr_fault *fault;
 };
 

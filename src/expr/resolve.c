@@ -414,6 +414,11 @@ static struct node *call_builtin(struct parser *p, const struct builtin *builtin
     node->u.native = builtin->native;
     node->count = builtin->arity;
     node->v.kids = kids;
+    bool pattern = builtin->native == native_test && kids[0]->op == OP_CONST &&
+                   kids[0]->v.value.type == RV_JSON_STRING &&
+                   text_pattern(rv_json_str(&kids[0]->v.value)) != '\0';
+    if (pattern && p->pattern == NULL)
+        p->pattern = node;
     return node_finish(p, node);
 }
 

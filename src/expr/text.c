@@ -427,6 +427,14 @@ bool native_indices(struct ev *ev, const struct rv_json *in, const struct rv_jso
     return value_positions(ev, in, &one, ret);
 }
 
+char text_pattern(struct rv_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.at[i] != '\0' && strchr("\\^$.|?*+()[]{}", text.at[i]))
+            return text.at[i];
+    return '\0';
+}
+
 /* Plain text only: what would be a pattern is refused rather than searched for literally. */
 bool native_test(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
                  struct rv_json *ret)
@@ -437,12 +445,9 @@ bool native_test(struct ev *ev, const struct rv_json *in, const struct rv_json *
         return ev_raise(ev, "%s (%s) cannot be matched, as it is not a string", value_kind(wrong),
                         value_brief(wrong).text);
     }
-    for (uint32_t i = 0; i < args[0].len; i++)
-        if (args[0].u.text[i] != '\0' && strchr("\\^$.|?*+()[]{}", args[0].u.text[i]))
-            return ev_raise(ev,
-                            "test(\"%.*s\"): regular expressions are not supported yet; for plain "
-                            "text with \"%c\" use contains, startswith or endswith",
-                            RV_STR_FMT(value_str(&args[0])), args[0].u.text[i]);
+    char pattern = text_pattern(value_str(&args[0]));
+    if (pattern != '\0')
+        return ev_raise(ev, PATTERN_REFUSED, RV_STR_FMT(value_str(&args[0])), pattern);
     if (!text_find(ev, value_str(in), value_str(&args[0]), 0, &at))
         return false;
     *ret = rv_json_bool(at <= in->len);

@@ -232,6 +232,9 @@ static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint
     enum rv_err err = rv_expr_compile(load->arena, jq, scanned.names, scanned_count(&scanned),
                                       &expr, &fault);
     expression->expr = expr;
+    /* A definition of an earlier build keeps what raises only where it is evaluated. */
+    if (err == RV_OK && !load->published && rv_expr_has_pattern(expr, load->arena, &fault))
+        err = fault.message.at != NULL ? RV_ERR_UNSUPPORTED : rv_load_full(load);
     if (err == RV_ERR_INVALID || err == RV_ERR_UNSUPPORTED)
         return compile_fault(load, text, jq, &scanned, &fault, err);
     return err == RV_OK ? note_several(load, expr) : err;

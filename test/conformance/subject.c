@@ -210,6 +210,7 @@ struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_
         .fence = NUMBER(),
         .last_number = NUMBER(),
         .undo_head = NUMBER(),
+        .by_hand = NUMBER(),
         .undo_blocker = NUMBER(),
         .pivot = NUMBER(),
         .open_count = (uint32_t)rv_prng_below(prng, RV_OPEN_STEPS_MAX + 1),
@@ -372,6 +373,7 @@ void dump_task(struct rv_buf *out, const struct rv_task *task)
     PUT_INT(task, fence);
     PUT_INT(task, last_number);
     PUT_INT(task, undo_head);
+    PUT_INT(task, by_hand);
     PUT_INT(task, undo_blocker);
     PUT_INT(task, pivot);
     PUT_INT(task, last_message);

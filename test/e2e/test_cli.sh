@@ -297,6 +297,13 @@ run show "$bare"
 gives "show: what is left when an undo is parked" 0 "reeve cancel $bare --abandon --reason abandoned"
 run cancel "$bare" --abandon --reason 'done by hand'
 gives "cancel --abandon" 0 "$bare cancelled"
+cat >pattern.yaml <<'END'
+document: { dsl: '1.0.3', namespace: test, name: pattern, version: '1.0.0' }
+do:
+  - first: { set: { known: '${ def f: test("^p$"); .name | f }' } }
+END
+run publish pattern.yaml
+gives "publish: a regular expression is refused" 2 'pattern.yaml:3:*regular expressions are not supported'
 {
     echo "document: { dsl: '1.0.3', namespace: test, name: long, version: '1.0.0' }"
     echo 'do:'

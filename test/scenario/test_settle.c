@@ -196,7 +196,7 @@ static void an_undo_across_a_step_undone_by_hand(void **state)
     assert_state(w, task, "error");
     assert_int_equal(undo(w, task, true)->err, RV_OK);
     assert_state(w, task, "error");
-    assert_cures(w, task, "settle-undone:2 abandon");
+    assert_cures(w, task, "settle-undone:2 settle-all-undone abandon");
     assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}), "2 --undone`");
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     done(w, "one");
@@ -217,7 +217,7 @@ static void a_task_that_has_ended_is_undone_by_hand_too(void **state)
     assert_int_equal(undo(w, task, true)->err, RV_OK);
     assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "its agent says");
     assert_int_equal(settle(w, task, 3, RV_FINDING_UNDONE, NULL)->err, RV_OK);
-    assert_cures(w, task, "settle-undone:2 abandon");
+    assert_cures(w, task, "settle-undone:2 settle-all-undone abandon");
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     done(w, "one");
     assert_state(w, task, "compensated");
@@ -493,6 +493,39 @@ static void a_suspended_task_keeps_its_alert_until_the_resume(void **state)
     assert_state(w, task, "processed");
 }
 
+/* One word for all that a retried `try` and the steps before it did; what declares its undo is
+ * undone in its place, and what is known later is not meant. */
+static void many_steps_are_undone_by_hand_at_once(void **state)
+{
+    enum { STEPS = 70 };
+    struct world *w = *state;
+    char text[8192];
+    int len = snprintf(text, sizeof text, "%s%s", DOCUMENT("many"), "do:\n");
+    for (int i = 0; i < STEPS; i++)
+        len += snprintf(text + len, sizeof text - (size_t)len,
+                        "  - s%d: {call: one, metadata: {reeve: {%s%s}}}\n", i, PARKS,
+                        i == 40 ? ", " UNDO("two") : "");
+    world_publish(w, text);
+    struct rv_task_id task = world_submit(w, "many", "{}");
+    for (int i = 0; i < STEPS; i++)
+        done(w, "one");
+    assert_state(w, task, "processed");
+    assert_refused(settle(w, task, 0, RV_FINDING_UNDONE, NULL), "has ended");
+    assert_int_equal(undo(w, task, true)->err, RV_OK);
+    assert_cures(w, task, "settle-undone:70 settle-all-undone abandon");
+    assert_int_equal(settle(w, task, 0, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    world_pass(w, 10);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_count_open_alerts(w), 0);
+    world_restart(w, 100);
+    done(w, "two");
+    world_pass(w, 10);
+    assert_state(w, task, "compensated");
+    assert_true(world_step(w, task, 1)->undone);
+    assert_non_null(world_step(w, task, 1)->error.at);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_UNDO), 1);
+}
+
 /* An alert is pasted as it stands. */
 static void an_alert_has_its_ids(void **state)
 {
@@ -636,6 +669,7 @@ int main(void)
         SCENARIO(the_alert_of_a_compensation_that_is_not_needed_is_closed),
         SCENARIO(what_is_named_for_a_waiting_task_is_accepted),
         SCENARIO(a_suspended_task_keeps_its_alert_until_the_resume),
+        SCENARIO(many_steps_are_undone_by_hand_at_once),
         SCENARIO(an_alert_has_its_ids),
         SCENARIO(an_undo_across_a_step_undone_by_hand),
         SCENARIO(a_task_that_has_ended_is_undone_by_hand_too),

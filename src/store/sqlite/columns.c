@@ -66,6 +66,7 @@ static const struct rv_column task_columns[] = {
     INSTANT(quiet_at),
     INSTANT(suspended_at),
     UINT32(redo),
+    UINT32(by_hand),
     STR(key, "submission_key"),
     STR(correlation, "correlation_id"),
     STR(tags, "tags"),

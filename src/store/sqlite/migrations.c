@@ -420,10 +420,16 @@ static const char *const version_17[] = {
     NULL,
 };
 
+/* Version 18: how much of an undo a person has done. */
+static const char *const version_18[] = {
+    "ALTER TABLE task ADD COLUMN by_hand INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
 static const char *const *const versions[] = {
-    version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7,  version_8,
-    version_9, version_10, version_11, version_12, version_13, version_14, version_15, version_16,
-    version_17};
+    version_1,  version_2,  version_3,  version_4,  version_5,  version_6,
+    version_7,  version_8,  version_9,  version_10, version_11, version_12,
+    version_13, version_14, version_15, version_16, version_17, version_18};
 
 int rv_sqlite_version_newest(void)
 {
