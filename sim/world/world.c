@@ -354,12 +354,12 @@ void world_run(struct world *w, const struct world_setup *setup)
         phase_liveness(w);
     if (w->violated == NULL)
         phase_quiet(w);
+    if (w->violated == NULL) /* nobody delivers what the cut leaves */
+        check_heard(w);
     if (w->violated == NULL)
         servers_cut(w);
     if (w->violated == NULL && w->knobs.canary)
         ledger_forget(w);
-    if (w->violated == NULL)
-        check_heard(w);
     if (w->violated == NULL)
         check_end(w);
     if (w->violated == NULL) {
