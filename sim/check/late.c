@@ -4,28 +4,38 @@
 #include "sim/cast/said.h"
 #include "sim/world/world.h"
 
+/* The ledger row tells of another reply than the one in hand. */
+static bool of_another(const struct rv_late_reply *late, const struct rv_reply_item *item)
+{
+    const struct rv_str *output = &item->reply.output;
+    return (late->output.at == NULL) != (output->at == NULL) ||
+           (output->at != NULL && history_hash(late->output) != history_hash(*output));
+}
+
 /* L-03: a reply that arrived before complete-by, for an attempt that was live, counts, however late
  * it is decided: it is not refused as late, and its attempt does not expire in the batch that has
  * the reply in hand. One that is in the ledger was late by the store's clock of that time, which
- * may have gone slower since. */
+ * may have gone slower since. An operator who abandons the task ends its attempts at once. */
 static void check_in_time(const struct transition *t, const struct step_past *past,
                           const struct rv_step *step)
 {
     int64_t age_ms;
     struct rv_step_id id = {t->task->id, step->number};
+    const struct rv_reply_item *item = said_reply(t->w, &id, past->row.token, &age_ms);
     if (!rv_attempt_state_live(past->row.attempt_state) ||
-        past->late_attempt == past->row.attempt ||
-        said_reply(t->w, &id, past->row.token, &age_ms) == NULL ||
+        past->late_attempt == past->row.attempt || item == NULL ||
         t->now - age_ms >= past->row.complete_by)
         return;
     enum rv_attempt_state how = check_state_now(t, past, step);
-    if (how == RV_ATTEMPT_EXPIRED || how == RV_ATTEMPT_LOST)
+    bool abandoned = how == RV_ATTEMPT_LOST && t->task->state == RV_TASK_CANCELLED;
+    if (how == RV_ATTEMPT_EXPIRED || (how == RV_ATTEMPT_LOST && !abandoned))
         world_violate(t->w, "L-03", "step %u: attempt %u %s, and its reply was there in time",
                       step->number, past->row.attempt, rv_attempt_state_text(how));
     for (size_t i = 0; i < t->change->late_replies_count; i++) {
         const struct rv_late_reply *late = &t->change->late_replies[i];
         if (late->step.number == step->number && late->attempt == past->row.attempt &&
-            late->reason == RV_LATE_COMPLETE_BY && late->arrived_at != t->now - age_ms)
+            late->reason == RV_LATE_COMPLETE_BY && late->arrived_at != t->now - age_ms &&
+            !of_another(late, item))
             world_violate(t->w, "L-03", "step %u: a reply that arrived in time was refused as late",
                           step->number);
     }
