@@ -217,13 +217,13 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     for (size_t i = 0; i < batch->workflows_count; i++)
         workload_published(w, batch->workflows[i].name, batch->workflows[i].version);
     storage_look(w);
+    check_batch_bytes(w, batch, tap->decided_at);
     w->committing = tap->server->at_work ? tap->server : NULL;
     for (size_t i = 0; i < batch->changes_count; i++)
         if (batch->changes[i].outcome == RV_OK)
             history_committed(w, tap->inner, &batch->changes[i], &by);
     w->committing = NULL;
     limiter_committed(w, batch, tap->decided_at);
-    check_batch_bytes(w, batch, tap->decided_at);
     storage_looked(w);
     return RV_OK;
 }
