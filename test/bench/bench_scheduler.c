@@ -9,6 +9,7 @@
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,7 +35,9 @@ struct load {
     uint32_t poll_max; /* requests */
 };
 
-static const char path[] = "bench-scheduler.db";
+/* In a folder of its own, on a disk: /tmp may be memory. */
+static char folder[] = "/var/tmp/bench-scheduler-XXXXXX";
+static const char path[] = "bench.db";
 static int64_t lasted_us[TIMED_MAX]; /* submissions */
 
 static const char text[] =
@@ -162,13 +165,46 @@ static struct rv_call *replies(const struct rv_call *before, uint32_t max, size_
     return call;
 }
 
+static void files_remove(void)
+{
+    static const char *const names[] = {"bench.db", "bench.db-wal", "bench.db-shm",
+                                        "bench.db-journal", "bench.db.lock"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        unlink(names[i]);
+}
+
+static void folder_remove(void)
+{
+    files_remove();
+    rmdir(folder);
+}
+
+static void interrupted(int signal)
+{
+    folder_remove(); /* calls only what a handler may */
+    _exit(128 + signal);
+}
+
+static void folder_enter(void)
+{
+    if (mkdtemp(folder) == NULL || chdir(folder) != 0) {
+        perror(folder);
+        exit(1);
+    }
+    atexit(folder_remove);
+    const struct sigaction action = {.sa_handler = interrupted};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
 static struct rv_store *store_open(bool anew)
 {
     struct rv_store *store;
     struct rv_store_sqlite_fault fault;
     struct rv_store_sqlite_options file = {.path = path, .clock = {wall, NULL}};
     if (anew)
-        unlink(path);
+        files_remove();
     if (rv_store_sqlite_open(&file, &store, &fault) != RV_OK) {
         fprintf(stderr, "%s\n", fault.message);
         exit(1);
@@ -306,8 +342,7 @@ static void end(struct rv_store *store)
 {
     rv_scheduler_close(scheduler);
     store->ops->close(store);
-    unlink(path);
-    unlink("bench-scheduler.db.lock");
+    files_remove();
 }
 
 static struct rv_scheduler *serve(struct rv_store *store, int64_t retain_ms)
@@ -403,6 +438,7 @@ int main(void)
 {
     const struct load load = {
         .tasks = 100000, .batch = 250, .calls = 4, .in_flight = 2000, .poll_max = 256};
+    folder_enter();
     struct rv_store *store = store_open(true);
     scheduler = serve(store, 0);
     run(NULL, 0);
