@@ -130,8 +130,10 @@ static void check_left(const struct transition *t, const struct step_past *past,
         calls += t->change->alerts[i].kind == RV_ALERT_LATE_DONE &&
                  t->change->alerts[i].step == step->number;
     enum rv_task_state was = t->past->row.state, is = t->task->state;
-    bool not_done = past->row.effect == RV_EFFECT_NONE || (past->row.effect == RV_EFFECT_UNKNOWN &&
-                                                           check_found(step, RV_FINDING_NOTHING));
+    bool not_done = past->row.effect == RV_EFFECT_NONE ||
+                    (past->row.effect == RV_EFFECT_UNKNOWN &&
+                     (check_found(&past->row, RV_FINDING_NOTHING) ||
+                      check_found_now(t, step, RV_FINDING_NOTHING)));
     bool left = first_late_done(t, step->number) != NULL && step->direction == RV_FORWARD &&
                 not_done && !history_abandons(t->task);
     bool needed = left && was == is && !rv_task_state_open(is);
@@ -145,6 +147,21 @@ static void check_left(const struct transition *t, const struct step_past *past,
                       step->number);
 }
 
+/* P-02: nor is it silent while its task goes on: what an operator took for nothing to undo, and its
+ * service says was done, is to be undone again. */
+static void check_put_back(const struct transition *t, const struct step_past *past,
+                           const struct rv_step *step)
+{
+    bool taken = past->row.undone && check_found(&past->row, RV_FINDING_NOTHING);
+    bool goes_on = rv_task_state_open(t->past->row.state) && rv_task_state_open(t->task->state);
+    if (taken && goes_on && first_late_done(t, step->number) != NULL && step->undone &&
+        check_found(step, RV_FINDING_NOTHING))
+        world_violate(t->w, "P-02",
+                      "step %u was done, says its service while its task is undone, and nobody "
+                      "undoes it",
+                      step->number);
+}
+
 void check_late(const struct transition *t)
 {
     for (size_t i = 0; i < t->steps_count; i++) {
@@ -153,6 +170,7 @@ void check_late(const struct transition *t)
             check_in_time(t, past, &t->steps[i]);
             check_heard(t, past, &t->steps[i]);
             check_left(t, past, &t->steps[i]);
+            check_put_back(t, past, &t->steps[i]);
         }
         check_done_was_said(t, past, &t->steps[i]);
         check_carries(t, past, &t->steps[i]);

@@ -92,6 +92,19 @@ static void check_one_by_one(const struct transition *t)
     }
 }
 
+/* An operator's word ended the compensation in the middle; it was wrong, and all was done anew. */
+static bool carried_out_anew(const struct transition *t, const struct rv_step *step)
+{
+    for (size_t i = 0; i < t->steps_count; i++) {
+        const struct rv_step *later = &t->steps[i];
+        bool over = later->state == RV_STEP_PROCESSED || later->state == RV_STEP_SKIPPED;
+        if (later->undoes == step->undoes && later->number > step->number && over &&
+            rv_str_eq(later->reference, step->reference))
+            return true;
+    }
+    return false;
+}
+
 bool check_compensated(const struct transition *t, uint32_t number)
 {
     bool done = false;
@@ -101,7 +114,8 @@ bool check_compensated(const struct transition *t, uint32_t number)
             continue;
         bool over = step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED;
         done = done || (step->kind == RV_KIND_CALL && over);
-        if (rv_step_state_open(step->state) || step->state == RV_STEP_CANCELLED)
+        if (rv_step_state_open(step->state) ||
+            (step->state == RV_STEP_CANCELLED && !carried_out_anew(t, step)))
             return false;
     }
     return done;

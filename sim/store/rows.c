@@ -59,6 +59,7 @@ uint64_t rows_step(const struct rv_step *s)
     sum = with(with(with_int(sum, s->waits_since), s->called), s->insist);
     sum = with(with(with(with(sum, s->attempt), s->attempt_state), s->token), s->fence);
     sum = with(sum, s->attempt_effect);
+    sum = with(sum, s->undo_way);
     if (s->stale) /* the sums of worlds without late replies stay */
         sum = with(sum, s->stale);
     sum = with_int(with_int(with_int(sum, s->attempt_at), s->attempt_ended_at), s->complete_by);

@@ -69,6 +69,7 @@ enum rv_verdict attempt_assign(struct draft *d)
         step->called = false;
     }
     const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
+    step->undo_way = 1 + (uint32_t)rv_definition_undo_way(d->view->definition, step->node);
     step->attempt++;
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_OPEN);
     step->token = rv_prng_next(&d->prng);
@@ -177,11 +178,23 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
     bool settled = step->state == RV_STEP_PROCESSED || (step->state == RV_STEP_SKIPPED && !passed);
     if (reply->output.at == NULL)
         return RV_DECIDED;
+    enum rv_task_state state = d->plan->task.state;
+    /* A processed task may be undone later. */
+    bool may_be_undone = rv_task_state_open(state) || state == RV_TASK_PROCESSED;
     bool is_left = late_is_left(d, step);
     if (is_left)
         late_call(d, step, attempt);
     if (is_left && step->undone)
         step->effect = RV_EFFECT_DONE; /* known from now on: one call is enough */
+    /* Its undo ended by an operator's word, which was wrong: there is something to undo. */
+    bool undone_again = may_be_undone && step->direction == RV_FORWARD && step->undone &&
+                        finding_is_nothing(step);
+    if (undone_again) {
+        step->undone = step->chained = false;
+        step->error = step->attempt_error; /* in the place of the finding */
+        passed = step->state == RV_STEP_SKIPPED;
+        settled = false;
+    }
     if (settled || step->undone)
         return RV_DECIDED;
     bool news = step->effect != RV_EFFECT_DONE || !rv_str_eq(step->output, reply->output);
@@ -196,9 +209,6 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
     bool waits = draft_open_has(d, step->number);
     /* Resubmitted with another input because somebody took it for not done. */
     bool replaced = step->state == RV_STEP_CANCELLED;
-    /* A processed task may be undone later. */
-    enum rv_task_state state = d->plan->task.state;
-    bool may_be_undone = rv_task_state_open(state) || state == RV_TASK_PROCESSED;
     if (step->direction == RV_FORWARD && left && !waits && !step->chained && may_be_undone &&
         (d->plan->task.direction == RV_UNDO || replaced || passed || state == RV_TASK_PROCESSED))
         undo_chain(d, step);

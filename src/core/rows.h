@@ -69,6 +69,8 @@ struct rv_step {
     uint32_t node;     /* in the definition */
     uint32_t visit;
     enum rv_effect effect; /* of all attempts so far */
+    uint32_t undo_way;     /* 1 + enum rv_undo_way, known even where the definition cannot be read;
+                            * 0: not attempted yet, or last by a version that did not note it */
     uint32_t undo_prev;    /* chained: the step to undo after this one; 0: the last */
     bool chained;          /* stands on the task's undo chain (or stood there: undone) */
     bool undone;

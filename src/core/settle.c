@@ -129,6 +129,9 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
     if (task->undo_head == number)
         undo_unlink(d, step);
     step->undone = true;
+    /* It was `done` by an operator's word alone, which is taken back. */
+    if (d->command->u.operate.finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE)
+        step->effect = RV_EFFECT_UNKNOWN;
     if (step->effect != RV_EFFECT_NONE)
         task->cancelling = false; /* there was something that may have had an effect */
     RV_TRY(finding_note(d, step));

@@ -16,11 +16,15 @@
 /* One decision pops at most so many steps that need no compensation; the rest is due at once. */
 enum { UNDO_POPS_MAX = 32 };
 
-/* Where the definition cannot be read, a step counts as one that a person undoes, until it can. */
+/* Where the definition cannot be read, the step has kept what it said when the attempt was recorded
+ * whose late reply is taken now. One of an older version did not: it counts as one that a person
+ * undoes. */
 static enum rv_undo_way way_known(const struct draft *d, const struct rv_step *step)
 {
     const struct rv_definition *definition = d->view->definition;
-    return definition != NULL ? rv_definition_undo_way(definition, step->node) : RV_UNDO_UNDECLARED;
+    if (definition != NULL)
+        return rv_definition_undo_way(definition, step->node);
+    return step->undo_way != 0 ? (enum rv_undo_way)(step->undo_way - 1) : RV_UNDO_UNDECLARED;
 }
 
 void undo_chain(struct draft *d, struct rv_step *step)
@@ -241,7 +245,8 @@ static enum rv_verdict hindered_at(struct draft *d, uint32_t number, enum undo_h
     return RV_DECIDED;
 }
 
-/* A step may have been put on the chain while the definition could not be read. */
+/* A step of an older version may have been put on the chain while the definition could not be
+ * read. */
 static enum rv_verdict hindered_on_chain(struct draft *d, uint32_t number, enum undo_hindrance *how,
                                          uint32_t *ret_step)
 {

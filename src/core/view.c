@@ -22,6 +22,8 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         return "a step that undoes names the step that it undoes, and no other does";
     if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
         return "a call names its agent";
+    if (step->undo_way > 1 + (uint32_t)RV_UNDO_PIVOT)
+        return "how a step is undone is one of the ways that there are";
     bool live = rv_attempt_state_live(step->attempt_state);
     if (live && (step->complete_by == 0 || step->lease_until == 0))
         return "a live attempt has a complete-by and a lease";

@@ -250,6 +250,7 @@ struct rv_step random_step(struct subject *subject, struct rv_prng *prng, uint32
         .node = NUMBER(),
         .visit = NUMBER(),
         .effect = RANDOM_ENUM(prng, enum rv_effect, RV_EFFECT_COUNT),
+        .undo_way = NUMBER(),
         .undo_prev = NUMBER(),
         .chained = FLAG(),
         .undone = FLAG(),
@@ -411,6 +412,7 @@ void dump_step(struct rv_buf *out, const struct rv_step *step)
     PUT_INT(step, node);
     PUT_INT(step, visit);
     PUT_INT(step, effect);
+    PUT_INT(step, undo_way);
     PUT_INT(step, undo_prev);
     PUT_INT(step, chained);
     PUT_INT(step, undone);

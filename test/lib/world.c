@@ -491,3 +491,21 @@ enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_
     assert_true(world_run(w, call));
     return call->err;
 }
+
+void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
+{
+    struct rv_arena arena;
+    int64_t now;
+    const struct rv_task *row;
+    rv_arena_init(&arena, 0);
+    assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
+    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, &task, 1, &row), RV_OK);
+    struct rv_task after = *row;
+    after.workflow = workflow;
+    after.revision++;
+    struct rv_change change = {.task = &after, .revision_before = row->revision};
+    struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
+    assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
+    assert_int_equal(change.outcome, RV_OK);
+    rv_arena_done(&arena);
+}

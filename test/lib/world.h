@@ -105,6 +105,8 @@ size_t world_count_open_alerts(struct world *w);
 size_t world_count_late(struct world *w, struct rv_task_id task);
 /* OK or the error of the operator's command. */
 enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_task_id task);
+/* Somebody has edited the file by hand: the task's definition is now this one. */
+void world_pin(struct world *w, struct rv_task_id task, int64_t workflow);
 /* The operator's word about the agent "inventory"; the call that says it, not run yet. */
 void world_limit(struct world *w, struct rv_call_limit limit);
 struct rv_call *world_limit_call(struct world *w, struct rv_call_limit limit);

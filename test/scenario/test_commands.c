@@ -309,25 +309,6 @@ static void an_alert_from_outside_is_raised_once(void **state)
     }
 }
 
-/* Somebody has edited the file by hand: the task's definition is now one that cannot be read. */
-static void spoil_definition(struct world *w, struct rv_task_id task, int64_t workflow)
-{
-    struct rv_arena arena;
-    int64_t now;
-    const struct rv_task *row;
-    rv_arena_init(&arena, 0);
-    assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
-    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, &task, 1, &row), RV_OK);
-    struct rv_task after = *row;
-    after.workflow = workflow;
-    after.revision++;
-    struct rv_change change = {.task = &after, .revision_before = row->revision};
-    struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
-    assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
-    assert_int_equal(change.outcome, RV_OK);
-    rv_arena_done(&arena);
-}
-
 /* RULES 11: it is parked with an alert; the others go on. */
 static void a_task_whose_definition_cannot_be_read_is_parked(void **state)
 {
@@ -337,7 +318,7 @@ static void a_task_whose_definition_cannot_be_read_is_parked(void **state)
     int64_t workflow = unreadable->u.publish.row.id;
     struct rv_task_id waiting = world_submit(w, "order", "{}");
     struct rv_task_id good = world_submit(w, "order", "{}");
-    spoil_definition(w, waiting, workflow);
+    world_pin(w, waiting, workflow);
     assert_int_equal(world_take(w, "inventory", "i1").step.task.value, good.value);
     assert_state(w, waiting, "error");
     assert_int_equal(world_count_alerts(w, waiting, RV_ALERT_UNREADABLE), 1);
@@ -363,7 +344,7 @@ static void a_result_that_cannot_be_taken_is_kept(void **state)
     struct rv_task_id task = world_submit(w, "order", "{}");
     int64_t workflow = world_task(w, task)->workflow;
     struct rv_request request = world_take(w, "inventory", "i1");
-    spoil_definition(w, task, unreadable->u.publish.row.id);
+    world_pin(w, task, unreadable->u.publish.row.id);
     struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item item = {
         .step = request.step, .token = request.token, .reply = {.output = RV_STR("{\"r\":1}")}};
@@ -376,7 +357,7 @@ static void a_result_that_cannot_be_taken_is_kept(void **state)
     assert_int_equal(world_count_late(w, task), 1);
     assert_state(w, task, "error");
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 1);
-    spoil_definition(w, task, workflow); /* it is mended */
+    world_pin(w, task, workflow); /* it is mended */
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     world_pass(w, 10000);
     struct rv_request release = world_take(w, "inventory", "i1");
@@ -394,7 +375,7 @@ static void what_a_revoked_attempt_of_such_a_task_says_is_kept(void **state)
     struct rv_task_id task = world_submit(w, "order", "{}");
     struct rv_request request = world_take(w, "inventory", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    spoil_definition(w, task, unreadable->u.publish.row.id);
+    world_pin(w, task, unreadable->u.publish.row.id);
     assert_int_equal(say(w, request, NULL, "{\"type\":\"busy\"}"), 410);
     assert_int_equal(say(w, request, "1", NULL), 410);
     assert_int_equal(world_count_late(w, task), 2);
@@ -454,9 +435,9 @@ static void a_late_done_of_such_a_task_is_undone_with_the_rest(void **state)
     world_pass(w, 10000);
     assert_int_equal(edit(w, task, "{\"n\":2}"), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    spoil_definition(w, task, unreadable->u.publish.row.id);
+    world_pin(w, task, unreadable->u.publish.row.id);
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
-    spoil_definition(w, task, workflow); /* it is mended */
+    world_pin(w, task, workflow); /* it is mended */
     assert_both_undone(w, task);
 }
 
@@ -470,11 +451,11 @@ static void a_mended_task_has_its_time_again(void **state)
     struct rv_task_id task = world_submit(w, "hurried", "{}");
     int64_t workflow = world_task(w, task)->workflow;
     for (int at_pause = 0; at_pause < 2; at_pause++) {
-        spoil_definition(w, task, unreadable->u.publish.row.id);
+        world_pin(w, task, unreadable->u.publish.row.id);
         world_restart(w, 100);
         world_pass(w, 2 * 60 * 1000);
         assert_state(w, task, "error");
-        spoil_definition(w, task, workflow);
+        world_pin(w, task, workflow);
         assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
         if (at_pause == 0)
             assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
@@ -497,12 +478,12 @@ static void an_attempt_of_a_mended_task_counts_at_once(void **state)
     struct rv_task_id task = world_submit(w, "order", "{}");
     int64_t workflow = world_task(w, task)->workflow;
     struct rv_request request = world_take(w, "inventory", "i1");
-    spoil_definition(w, task, unreadable->u.publish.row.id);
+    world_pin(w, task, unreadable->u.publish.row.id);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
     assert_state(w, task, "error");
     world_restart(w, 100); /* what is open of it is not known from now on */
     world_settle(w);
-    spoil_definition(w, task, workflow); /* it is mended */
+    world_pin(w, task, workflow); /* it is mended */
     (void)world_submit(w, "order", "{}");
     struct rv_call *calls[] = {world_call(w, RV_CALL_OPERATE), world_call(w, RV_CALL_POLL)};
     calls[0]->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_RESUBMIT, .task = task};

@@ -92,6 +92,7 @@ static const struct rv_column step_columns[] = {
     UINT32(node),
     UINT32(visit),
     ENUM(effect, "effect", effect),
+    UINT32(undo_way),
     UINT32(undo_prev),
     BOOL(chained),
     BOOL(undone),

@@ -426,10 +426,16 @@ static const char *const version_18[] = {
     NULL,
 };
 
+/* Version 19: how a step is undone, for when its definition cannot be read. */
+static const char *const version_19[] = {
+    "ALTER TABLE step ADD COLUMN undo_way INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
 static const char *const *const versions[] = {
-    version_1,  version_2,  version_3,  version_4,  version_5,  version_6,
-    version_7,  version_8,  version_9,  version_10, version_11, version_12,
-    version_13, version_14, version_15, version_16, version_17, version_18};
+    version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,
+    version_8,  version_9,  version_10, version_11, version_12, version_13, version_14,
+    version_15, version_16, version_17, version_18, version_19};
 
 int rv_sqlite_version_newest(void)
 {

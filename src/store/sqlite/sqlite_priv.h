@@ -132,7 +132,7 @@ struct rv_bound {
 /* Binds the first `count` columns to the parameters 1 to `count`, which nobody else binds; `bound`
  * are theirs. The row and its strings must live until the statement has run. `open_text` is where
  * an OPEN column writes. */
-enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11, RV_COLUMNS_MAX = 48 };
+enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11, RV_COLUMNS_MAX = 64 };
 void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int count,
                     struct rv_bound *bound, const void *row,
                     char open_text[static RV_OPEN_TEXT_BYTES]);
