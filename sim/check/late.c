@@ -132,7 +132,7 @@ static void check_left(const struct transition *t, const struct step_past *past,
     enum rv_task_state was = t->past->row.state, is = t->task->state;
     bool not_done = past->row.effect == RV_EFFECT_NONE ||
                     (past->row.effect == RV_EFFECT_UNKNOWN &&
-                     (check_found(&past->row, RV_FINDING_NOTHING) ||
+                     ((past->row.undone && !step->undone) ||
                       check_found_now(t, step, RV_FINDING_NOTHING)));
     bool left = first_late_done(t, step->number) != NULL && step->direction == RV_FORWARD &&
                 not_done && !history_abandons(t->task);
@@ -152,7 +152,7 @@ static void check_left(const struct transition *t, const struct step_past *past,
 static void check_put_back(const struct transition *t, const struct step_past *past,
                            const struct rv_step *step)
 {
-    bool taken = past->row.undone && check_found(&past->row, RV_FINDING_NOTHING);
+    bool taken = past->row.undone;
     bool goes_on = rv_task_state_open(t->past->row.state) && rv_task_state_open(t->task->state);
     if (taken && goes_on && first_late_done(t, step->number) != NULL && step->undone &&
         check_found(step, RV_FINDING_NOTHING))
