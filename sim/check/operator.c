@@ -225,14 +225,23 @@ bool check_wanted_now(const struct transition *t, const struct rv_step *step)
     return false;
 }
 
+static bool is_open(const struct rv_task *task, uint32_t number)
+{
+    for (uint32_t i = 0; i < task->open_count; i++)
+        if (task->open[i] == number)
+            return true;
+    return false;
+}
+
 /* O-06: what an operator wants tried now is ready in the commit of his word, and is handed out
  * whatever circuit is open (I-23). */
 static void check_insisted(const struct transition *t, const struct step_past *past,
                            const struct rv_step *step)
 {
-    bool meant = false; /* a step that waits for the undo of another one is not open */
-    for (uint32_t i = 0; i < t->task->open_count; i++)
-        meant = meant || (t->task->open[i] == step->number && check_wanted_now(t, step));
+    /* A step that waits for the undo of another one is not open, nor was it when his word came if
+     * another word of the same commit opened it. */
+    bool meant = is_open(t->task, step->number) && is_open(&t->past->row, step->number) &&
+                 check_wanted_now(t, step);
     bool waits = past != NULL && past->row.state == RV_STEP_PENDING &&
                  step->state == RV_STEP_PENDING && step->kind == RV_KIND_CALL &&
                  !handed_out(past, step) && rv_task_state_open(t->task->state) &&

@@ -230,9 +230,9 @@ struct rv_store_ops {
     enum rv_err (*commit)(struct rv_store *store, struct rv_batch *batch);
     void (*rollback)(struct rv_store *store);
     /* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked
-     * now. SQLite can never be asked after a failed write or sync: it answers IO to this and every
-     * later call, nobody may be answered, the process exits, and the restart decides from the file.
-     */
+     * now. DEPOSED: nor later, the instance's own row is another's; the process ends. SQLite can
+     * never be asked after a failed write or sync: it answers IO to this and every later call,
+     * nobody may be answered, the process exits, and the restart decides from the file. */
     enum rv_err (*committed)(struct rv_store *store, int64_t number, bool *ret_committed);
 
     /* By id, NULL where there is none. */

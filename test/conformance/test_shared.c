@@ -194,6 +194,8 @@ static void who_is_not_enlisted_any_more_ends(void **state)
     struct rv_change *birth = birth_of(s, TASK_BASE);
     assert_int_equal(commit(other, birth, 1, 1), RV_ERR_DEPOSED);
     assert_int_equal(other->ops->begin(other, &now), RV_ERR_DEPOSED);
+    bool committed;
+    assert_int_equal(other->ops->committed(other, 1, &committed), RV_ERR_DEPOSED);
 }
 
 static void committed_knows_what_was_lost(void **state)

@@ -194,8 +194,9 @@ static enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int6
 static enum rv_err memory_committed(struct rv_store *base, int64_t number, bool *ret_committed)
 {
     struct memory *store = (struct memory *)base;
-    const struct instance *row = &store->data->registry.instances[store->instance];
-    *ret_committed = row->boot == store->boot && row->batch >= number;
+    if (memory_deposed(store)) /* whose row it was until then does not stand there any more */
+        return RV_ERR_DEPOSED;
+    *ret_committed = store->data->registry.instances[store->instance].batch >= number;
     return RV_OK;
 }
 
