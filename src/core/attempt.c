@@ -153,10 +153,14 @@ static void late_call(struct draft *d, const struct rv_step *step, uint32_t atte
     struct rv_str output = d->command->u.reply.output;
     const struct rv_task *task = &d->plan->task;
     bool shown = output.len <= OUTPUT_SHOWN;
-    bool undoable = task->state == RV_TASK_PROCESSED && task->pivot == 0 && task->undo_blocker == 0;
+    bool undoable = task->state == RV_TASK_PROCESSED && task->pivot == 0 &&
+                    task->undo_blocker == 0 && step->chained;
     char id[RV_ID_TEXT_BYTES];
     struct rv_str way = undoable
-                            ? rv_arena_printf(d->arena, "; `reeve undo %s` undoes it with the rest",
+                            ? rv_arena_printf(d->arena,
+                                              "; the task can be undone: `reeve show %s` lists "
+                                              "its late replies, `reeve undo` takes their "
+                                              "number (--late-seen)",
                                               rv_task_text(task->id, id).at)
                             : RV_STR("");
     draft_alert(d, step->number, RV_ALERT_LATE_DONE,
@@ -168,30 +172,21 @@ static void late_call(struct draft *d, const struct rv_step *step, uint32_t atte
                                 shown ? (int)output.len : 0, output.at, RV_STR_FMT(way)));
 }
 
-/* What a reply that does not count still tells: a late `done` supplies the output that the
- * compensation of an unknown outcome works with (RULES 6). */
-static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t attempt)
+/* A late `done` supplies the output that the compensation of an unknown outcome works with. */
+static enum rv_verdict late_learn(struct draft *d, struct rv_step *step, uint32_t attempt)
 {
     const struct rv_reply *reply = &d->command->u.reply;
+    enum rv_task_state state = d->plan->task.state;
     /* A person found that nothing had happened: control went on with his output, which stays. */
     bool passed = step->state == RV_STEP_SKIPPED && step->effect == RV_EFFECT_NONE;
     bool settled = step->state == RV_STEP_PROCESSED || (step->state == RV_STEP_SKIPPED && !passed);
-    if (reply->output.at == NULL)
-        return RV_DECIDED;
-    enum rv_task_state state = d->plan->task.state;
     /* A processed task may be undone later. */
     bool may_be_undone = rv_task_state_open(state) || state == RV_TASK_PROCESSED;
-    bool is_left = late_is_left(d, step);
-    if (is_left)
-        late_call(d, step, attempt);
-    if (is_left && step->undone)
-        step->effect = RV_EFFECT_DONE; /* known from now on: one call is enough */
     /* Its undo ended by an operator's word, which was wrong: there is something to undo. */
     bool undone_again = may_be_undone && step->direction == RV_FORWARD && step->undone &&
                         finding_is_nothing(step);
     if (undone_again) {
         step->undone = step->chained = false;
-        step->error = step->attempt_error; /* in the place of the finding */
         passed = step->state == RV_STEP_SKIPPED;
         settled = false;
     }
@@ -199,6 +194,8 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
         return RV_DECIDED;
     bool news = step->effect != RV_EFFECT_DONE || !rv_str_eq(step->output, reply->output);
     step->effect = RV_EFFECT_DONE;
+    if (finding_is_nothing(step)) /* it was wrong, and what comes later does not go by it */
+        step->error = step->attempt_error;
     if (attempt == step->attempt)
         step->attempt_effect = RV_EFFECT_DONE;
     if (!passed)
@@ -212,6 +209,20 @@ static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32
     if (step->direction == RV_FORWARD && left && !waits && !step->chained && may_be_undone &&
         (d->plan->task.direction == RV_UNDO || replaced || passed || state == RV_TASK_PROCESSED))
         undo_chain(d, step);
+    return RV_DECIDED;
+}
+
+/* What a reply that does not count still tells (RULES 6). */
+static enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t attempt)
+{
+    if (d->command->u.reply.output.at == NULL)
+        return RV_DECIDED;
+    bool is_left = late_is_left(d, step);
+    if (is_left && step->undone)
+        step->effect = RV_EFFECT_DONE; /* known from now on: one call is enough */
+    RV_TRY(late_learn(d, step, attempt));
+    if (is_left)
+        late_call(d, step, attempt);
     return RV_DECIDED;
 }
 

@@ -288,6 +288,51 @@ static void a_pivot_that_was_done_late_is_known_while_its_definition_is_lost(voi
     assert_non_null(strstr(undo->message.at, "is the point of no return (pivot) and was passed"));
 }
 
+/* Both attempts were done, and an operator found that nothing had happened. */
+static void a_finding_that_was_disproved_is_not_believed_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "two", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 20000);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    struct rv_request second = world_take(w, "one", "i1");
+    assert_int_equal(first.step.number, second.step.number);
+    world_pass(w, 20000);
+    assert_state(w, task, "error");
+    assert_int_equal(finds_nothing(w, task, 2), RV_OK);
+    assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_true(world_step(w, task, 2)->undone);
+    struct rv_request undo = world_take(w, "one", "i1");
+    assert_int_equal(world_done(w, second, "{\"was\":1}"), 410);
+    assert_true(world_step(w, task, 2)->undone);
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+static const char *const caught =
+    DOCUMENT("caught") "do:\n"
+                       "  - t:\n"
+                       "      try:\n"
+                       "        - a: {call: one, metadata: {reeve: {completeBy: PT10S,"
+                       " failures: {threshold: 1, rounds: 0}}}}\n"
+                       "      catch: {do: [{b: {set: {n: 0}}}]}\n";
+
+static void an_undo_that_would_be_refused_is_not_named(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, caught);
+    struct rv_task_id task = world_submit(w, "caught", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    assert_int_equal(world_fail(w, first, false, RV_EFFECT_NONE), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
+    assert_null(strstr(open_alert(w).message.at, "reeve undo"));
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -301,6 +346,8 @@ int main(void)
         SCENARIO(a_late_done_of_a_replaced_request_is_undone_with_the_rest),
         SCENARIO(a_pivot_that_was_done_late_is_known_while_its_definition_is_lost),
         SCENARIO(a_late_done_of_an_abandoned_task_calls_nobody),
+        SCENARIO(a_finding_that_was_disproved_is_not_believed_again),
+        SCENARIO(an_undo_that_would_be_refused_is_not_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
