@@ -280,7 +280,7 @@ enum rv_err bulks_plan(struct rv_scheduler *s)
         bulks_done(bulks);
         bulks->epoch = s->supervisor.epoch;
     }
-    if (bulks->epoch == 0)
+    if (!rv_supervisor_holds(&s->supervisor))
         return RV_OK;
     enum rv_err err = s->batch.now >= bulks->walk_at ? walk_page(s) : RV_OK;
     for (struct bulk *bulk = bulks->first; err == RV_OK && bulk != NULL; bulk = bulk->next) {

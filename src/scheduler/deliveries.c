@@ -30,7 +30,7 @@ void deliveries_done(struct rv_scheduler *s)
 
 static bool at_work(const struct rv_scheduler *s)
 {
-    return s->options.outlet.send != NULL && s->supervisor.epoch != 0 && !s->draining;
+    return s->options.outlet.send != NULL && rv_supervisor_holds(&s->supervisor) && !s->draining;
 }
 
 /* ---- the walk over the rows in which a message waits ---- */

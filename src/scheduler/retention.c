@@ -75,7 +75,7 @@ static enum rv_err wait_write(struct rv_scheduler *s)
 
 static bool retains(const struct rv_scheduler *s)
 {
-    return s->options.retain_ms != 0 && s->supervisor.epoch != 0;
+    return s->options.retain_ms != 0 && rv_supervisor_holds(&s->supervisor);
 }
 
 /* Time for the retention rule, in percent of what everything else has. It grows with the age of the

@@ -594,6 +594,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
         return RV_ERR_MEMORY;
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
+    if (s->supervisor.taking)
+        s->more_due = true; /* for what only its holder does */
     if (err == RV_OK) {
         due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, s->options.findings_max);
         s->batch.due_count = due_count;

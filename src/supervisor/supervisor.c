@@ -39,7 +39,8 @@ static int64_t campaign_at(const struct rv_supervisor *supervisor)
 
 enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now, bool *ret_wrote)
 {
-    *ret_wrote = false;
+    int64_t before = supervisor->epoch;
+    *ret_wrote = supervisor->taking = false;
     if (now < campaign_at(supervisor))
         return RV_OK;
     enum rv_err err = supervisor->store->ops->claim_role(
@@ -53,7 +54,13 @@ enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now
         return err;
     }
     *ret_wrote = supervisor->epoch != 0;
+    supervisor->taking = supervisor->epoch != 0 && supervisor->epoch != before;
     return RV_OK;
+}
+
+bool rv_supervisor_holds(const struct rv_supervisor *supervisor)
+{
+    return supervisor->epoch != 0 && !supervisor->taking;
 }
 
 void rv_supervisor_unclaim(struct rv_supervisor *supervisor)

@@ -22,6 +22,7 @@ struct rv_supervisor {
     int64_t scan_interval_ms;
     int64_t role_lease_ms;
     int64_t epoch; /* 0: another instance is the supervisor */
+    bool taking;   /* the role was taken in this transaction, which is not committed */
     int64_t role_until;
     struct rv_heap heap; /* (instant, task) */
     struct rv_map wakes; /* task -> the instant that counts; a heap entry may be earlier */
@@ -45,6 +46,10 @@ void rv_supervisor_done(struct rv_supervisor *supervisor);
  * *ret_wrote: the transaction must be committed even if nothing else changes. */
 RV_CHECK enum rv_err rv_supervisor_campaign(struct rv_supervisor *supervisor, int64_t now,
                                             bool *ret_wrote);
+/* Whether this instance held the role before this transaction. One that is taking it must not read
+ * yet what the holder of the role alone writes: the one before may still write until the claim is
+ * committed. */
+bool rv_supervisor_holds(const struct rv_supervisor *supervisor);
 /* The claim was not committed, or another instance has taken the role: nothing is held, the next
  * batch asks again. */
 void rv_supervisor_unclaim(struct rv_supervisor *supervisor);

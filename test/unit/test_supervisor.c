@@ -136,6 +136,22 @@ static void a_renewal_that_finds_another_holder_ends_the_role(void **state)
     assert_int_equal(due(e, NOW + 2 * LEASE_MS), 0);
 }
 
+/* While its claim is not committed, the holder before it may still write. */
+static void a_role_is_held_from_the_transaction_after_its_claim_on(void **state)
+{
+    struct election *e = *state;
+    assert_false(rv_supervisor_holds(&e->supervisor));
+    assert_true(campaign(e, NOW));
+    assert_false(rv_supervisor_holds(&e->supervisor));
+    assert_false(campaign(e, NOW + 1));
+    assert_true(rv_supervisor_holds(&e->supervisor));
+    assert_true(campaign(e, NOW + LEASE_MS * 3 / 4)); /* renewed: nobody was between */
+    assert_true(rv_supervisor_holds(&e->supervisor));
+    rv_supervisor_unclaim(&e->supervisor);
+    assert_true(campaign(e, NOW + LEASE_MS * 3 / 4));
+    assert_false(rv_supervisor_holds(&e->supervisor));
+}
+
 /* Whether the claim was written is not known: the role is not held until a later claim says so. */
 static void a_claim_that_fails_holds_nothing(void **state)
 {
@@ -248,6 +264,7 @@ int main(void)
         ELECTION(a_role_that_is_free_is_taken_and_renewed_in_its_last_quarter),
         ELECTION(nothing_is_due_while_another_is_the_supervisor),
         ELECTION(a_renewal_that_finds_another_holder_ends_the_role),
+        ELECTION(a_role_is_held_from_the_transaction_after_its_claim_on),
         ELECTION(a_claim_that_fails_holds_nothing),
         ELECTION(a_task_is_found_at_its_own_instant_and_once),
         ELECTION(the_oldest_instant_that_counts_comes_first),
