@@ -34,6 +34,7 @@ enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32
         .context = task->context,
         .fuel = RV_FUEL_PER_COMMAND,
         .inline_steps = RV_INLINE_STEPS_PER_COMMAND,
+        .bytes_max = d->bytes_max,
         .pace = d->command->pace,
     };
     if (direction == RV_UNDO) {

@@ -426,6 +426,7 @@ enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
     case RV_NEED_LATE:
         return work_late_load(s, work, command->step, plan->wanted);
     case RV_DECIDED:
+    case RV_ACCEPTED:
     case RV_GIVEN_UP:
     case RV_UNREADABLE:
         break;

@@ -231,6 +231,25 @@ static enum rv_err expr_run(struct rv_flow *flow, const struct rv_expression *ex
     return err;
 }
 
+bool rv_flow_over(const struct rv_flow *flow)
+{
+    const struct rv_flow_env *env = flow->env;
+    bool full = env->bytes_max != 0 &&
+                flow->arena->bytes_taken + RV_EXPRESSION_BYTES_MAX > env->bytes_max;
+    return env->fuel <= 0 || env->inline_steps == 0 || full;
+}
+
+/* What the arena may hold when the expression has been evaluated: its own cap, within that of all
+ * expressions of the decision, which leaves room for the error that one more would raise. */
+static size_t expression_cap(const struct rv_flow *flow)
+{
+    size_t taken = flow->arena->bytes_taken, all = flow->env->bytes_max;
+    size_t own = taken + RV_EXPRESSION_BYTES_MAX;
+    if (all == 0 || own <= all)
+        return own;
+    return all > taken ? all : taken + 1;
+}
+
 /* Evaluates under the memory cap of one expression. INVALID with the message: it failed, and its
  * memory is given back; LIMIT, MEMORY: the arena itself is full. */
 static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *expression,
@@ -240,7 +259,7 @@ static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *ex
     struct rv_arena *arena = flow->arena;
     struct rv_arena_mark mark = rv_arena_mark(arena);
     size_t bytes_max = arena->bytes_max;
-    size_t own_max = arena->bytes_taken + RV_EXPRESSION_BYTES_MAX;
+    size_t own_max = expression_cap(flow);
     bool own = bytes_max == 0 || own_max < bytes_max;
     if (own)
         arena->bytes_max = own_max;

@@ -313,7 +313,7 @@ static enum rv_err enter(struct rv_flow *flow)
 {
     struct rv_flow_env *env = flow->env;
     const struct rv_node *node = rv_flow_node(flow, flow->node);
-    if (flow->moved && (env->fuel <= 0 || env->inline_steps == 0))
+    if (flow->moved && rv_flow_over(flow))
         return rv_flow_stop_at(flow, RV_FLOW_BUDGET, RV_STAND_ENTER, &flow->value);
     flow->moved = true;
     env->inline_steps -= env->inline_steps > 0;

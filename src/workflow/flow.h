@@ -31,6 +31,8 @@ struct rv_flow_env {
     struct rv_str undo;           /* $undo while compensating; absent: the variable is null */
     int64_t fuel;                 /* for this command, counted down (limits.h) */
     uint32_t inline_steps;        /* how many steps it may run here, counted down */
+    size_t bytes_max;             /* of the arena that its expressions may fill: one that needs more
+                                   * raises an error; 0: the arena's own cap alone */
     struct rv_pace *pace;         /* who may interrupt it; NULL: nobody */
 };
 

@@ -93,6 +93,8 @@ static inline const struct rv_node *rv_flow_node(const struct rv_flow *flow, uin
  * changes nothing of what the flow gives: only how long it runs until others have their turn. BUSY:
  * given up. */
 RV_CHECK enum rv_err rv_flow_spend(struct rv_flow *flow, size_t units);
+/* What one decision may run is used up, in time, in steps or in memory: it goes on in another. */
+bool rv_flow_over(const struct rv_flow *flow);
 /* The payload as a tree on the arena. */
 RV_CHECK enum rv_err rv_flow_tree(struct rv_flow *flow, struct rv_payload *payload,
                                   struct rv_json *ret_tree);
