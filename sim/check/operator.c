@@ -259,6 +259,30 @@ static bool cures_sought(const struct rv_task *task)
     return rv_task_state_open(task->state) && (stands || task->revision % CURES_SOUGHT == 0);
 }
 
+static bool evaluates(void *self)
+{
+    *(bool *)self = true;
+    return false;
+}
+
+/* O-05: whether a command is accepted is known before anything of the workflow is evaluated. */
+static void check_asking(const struct transition *t, const struct rv_view *view,
+                         const struct rv_cure *cures, size_t count)
+{
+    struct rv_plan plan;
+    for (size_t i = 0; i < count; i++) {
+        bool evaluated = false;
+        struct rv_pace pace = {.left = 0, .pause = evaluates, .self = &evaluated};
+        struct rv_command command = rv_cure_command(&cures[i]);
+        command.asks = true;
+        command.pace = &pace;
+        command.now = command.arrived_at = t->now;
+        if (rv_decide(view, &command, &t->w->history->scratch, &plan) != RV_ACCEPTED || evaluated)
+            world_violate(t->w, "O-05", "%s is named for a task that is %s after an evaluation",
+                          rv_cure_text(cures[i].kind), rv_task_state_text(t->task->state));
+    }
+}
+
 /* O-05: every command that is named for an open task is taken and changes it, a suspended one can
  * be resumed, and from a parked one a command leads on that is not abandonment. Not where the rows
  * cannot be read: they have to be restored first. */
@@ -283,6 +307,7 @@ static void check_cures(const struct transition *t)
                            .definition = t->past->definition};
     enum rv_verdict verdict = rv_cures(&view, t->now, arena, cures, &count, &want);
     rv_assert(verdict != RV_NO_ROOM);
+    check_asking(t, &view, cures, count);
     for (size_t i = 0; i < count; i++) {
         struct rv_command command = rv_cure_command(&cures[i]);
         command.now = command.arrived_at = t->now;

@@ -1,6 +1,6 @@
-/* A cure is found by deciding its command on the rows as they stand, and throwing the plan away:
- * what a message names is accepted, because the same function says so. Only tasks that a person
- * asks about are looked at, so it need not be fast. */
+/* A cure is found by asking rv_decide whether it accepts the command on the rows as they are: what
+ * a message names is accepted, because the same function decides it. Nothing of the workflow is
+ * evaluated for it: what comes after the acceptance ends as any step does. */
 #include "core/cure.h"
 
 #include "base/assert.h"
@@ -168,6 +168,7 @@ static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint
 {
     struct rv_cure cure = {.kind = kind, .step = step};
     struct rv_command command = rv_cure_command(&cure);
+    command.asks = true;
     command.now = command.arrived_at = search->now;
     struct rv_arena_mark mark = rv_arena_mark(search->arena);
     enum rv_verdict verdict = rv_decide(search->view, &command, search->arena, search->plan);
@@ -175,7 +176,7 @@ static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint
         rv_arena_release(search->arena, mark);
     if (verdict == RV_NEED_STEP || verdict == RV_NO_ROOM)
         return verdict;
-    if (verdict != RV_DECIDED || search->plan->err != RV_OK || !search->plan->changed)
+    if (verdict != RV_ACCEPTED)
         return RV_DECIDED;
     search->undo = search->undo || kind == RV_CURE_UNDO || kind == RV_CURE_CANCEL;
     bool by_hand = kind == RV_CURE_UNDO_BY_HAND || kind == RV_CURE_CANCEL_BY_HAND;

@@ -56,8 +56,8 @@ struct rv_command {
     int64_t arrived_at;   /* on the store's clock, at most now */
     uint32_t step;        /* number of the step meant; 0: the task as a whole */
     uint64_t token;       /* REPLY, RENEW, END: of the attempt meant */
+    bool asks;            /* an operator's: only whether it is accepted (ACCEPTED) */
     struct rv_pace *pace; /* who may interrupt the decision; NULL: nobody */
-    size_t memory_max;    /* of its evaluations; 0: RV_DECISION_BYTES_MAX */
     union {
         struct {
             struct rv_task_id task;
@@ -165,6 +165,8 @@ struct rv_plan {
 
 enum rv_verdict {
     RV_DECIDED,      /* the plan holds */
+    RV_ACCEPTED,     /* command->asks: the command passed its checks and would change the task.
+                      * Nothing of the workflow was evaluated, and the plan is void */
     RV_NEED_STEP,    /* load the step `plan->wanted`, and more, into the view and ask again */
     RV_NEED_ATTEMPT, /* load the ended attempt of command->step with its token and ask again */
     RV_NEED_LATE,    /* load what the ledger has of its attempt `plan->wanted` and ask again */
@@ -176,8 +178,7 @@ enum rv_verdict {
 
 /* Total: every state meets every command. Takes nothing but what it is given: no clock, no I/O, no
  * global.
- * `now` is what command->now says; fuel and inline limits are those of base/limits.h. A limit of
- * the arena gives NO_ROOM. */
+ * `now` is what command->now says; fuel and inline limits are those of base/limits.h. */
 enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
                           struct rv_arena *arena, struct rv_plan *plan);
 

@@ -24,6 +24,38 @@ enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure
                                      rv_task_state_text(d->plan->task.state), verb, cure));
 }
 
+/* Where control stands: the row and its frames. */
+static enum rv_verdict stand_readable(struct draft *d, uint32_t number)
+{
+    const struct rv_step *step, *forward;
+    struct rv_flow_env env;
+    uint32_t *kept;
+    uint32_t count;
+    RV_TRY(draft_look(d, number, &step));
+    if (step->direction == RV_UNDO)
+        RV_TRY(draft_look(d, step->undoes, &forward));
+    if (step->frames.at == NULL)
+        return RV_DECIDED;
+    RV_TRY(advance_env(d, RV_FORWARD, 0, &env));
+    return advance_error(rv_flow_unfinished(&env, step->frames, &kept, &count));
+}
+
+enum rv_verdict accept(struct draft *d)
+{
+    const struct rv_task *task = &d->plan->task;
+    enum rv_command_kind kind = d->command->kind;
+    bool undoes = task->direction == RV_UNDO || kind == RV_COMMAND_UNDO ||
+                  kind == RV_COMMAND_CANCEL;
+    bool goes_on = undoes || kind == RV_COMMAND_SETTLE || kind == RV_COMMAND_RESUBMIT;
+    bool abandons = kind == RV_COMMAND_CANCEL && d->command->u.operate.abandon;
+    const struct rv_step *head;
+    for (uint32_t i = 0; i < task->open_count && goes_on && !abandons; i++)
+        RV_TRY(stand_readable(d, task->open[i]));
+    if (undoes && !abandons && task->undo_head != 0)
+        RV_TRY(undo_head_look(d, &head));
+    return d->command->asks ? RV_ACCEPTED : RV_DECIDED;
+}
+
 /* An undo that cannot get through is refused before it closes the way forward. */
 static enum rv_verdict refuse_hindered(struct draft *d)
 {
@@ -61,6 +93,7 @@ static enum rv_verdict undo_whole(struct draft *d)
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     RV_TRY(draft_look(d, task->redo, &next));
+    RV_TRY(accept(d));
     RV_TRY(undo_chain_unfinished(d, next));
     return redo_drop(d);
 }
@@ -75,7 +108,10 @@ enum rv_verdict operate_undo(struct draft *d)
     if (task->direction == RV_UNDO)
         return refuse_state(d, "undone", "its undo is parked");
     RV_TRY(refuse_hindered(d));
-    return d->plan->err == RV_OK ? undo_begin(d) : RV_DECIDED;
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
+    RV_TRY(accept(d));
+    return undo_begin(d);
 }
 
 struct rv_str error_of_operator(struct draft *d, const char *type, const char *title)
@@ -146,6 +182,7 @@ static enum rv_verdict operate_abandon(struct draft *d)
     struct rv_task *task = &d->plan->task;
     uint32_t open[RV_OPEN_STEPS_MAX];
     uint32_t count = task->open_count;
+    RV_TRY(accept(d));
     memcpy(open, task->open, sizeof open);
     for (uint32_t i = 0; i < count; i++)
         RV_TRY(step_abandon(d, open[i]));
@@ -180,6 +217,7 @@ enum rv_verdict operate_cancel(struct draft *d)
     RV_TRY(refuse_hindered(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
+    RV_TRY(accept(d));
     task->cancelling = true;
     task->error = error_cancelled(d);
     if (task->error.at == NULL)
@@ -217,6 +255,8 @@ enum rv_verdict operate_retry(struct draft *d)
         bool meant = d->command->step == 0 || d->command->step == seen->number;
         if (!meant || seen->kind != RV_KIND_CALL || seen->state != RV_STEP_PENDING)
             continue;
+        if (!any)
+            RV_TRY(accept(d));
         RV_TRY(draft_step(d, task->open[i], &step));
         step_insist(d, step);
         any = true;
@@ -235,6 +275,7 @@ enum rv_verdict operate_suspend(struct draft *d)
         return refuse_state(d, "suspended", "it has ended");
     if (task->suspended_at != 0)
         return RV_DECIDED;
+    RV_TRY(accept(d));
     task->suspended_at = d->command->now;
     d->plan->changed = true;
     return RV_DECIDED;
@@ -247,6 +288,7 @@ enum rv_verdict operate_resume(struct draft *d)
         return RV_DECIDED;
     bool poisoned = false;
     int64_t now = d->command->now;
+    RV_TRY(accept(d));
     task->suspended_at = 0;
     d->plan->changed = true;
     for (uint32_t i = 0; i < task->open_count; i++) {

@@ -15,6 +15,7 @@ struct draft {
     struct rv_arena *arena;
     struct rv_plan *plan;
     struct rv_prng prng;
+    size_t bytes_max;  /* of the arena that the workflow's expressions may fill */
     int64_t spread_ms; /* drawn for the step's timeouts, and so for its next attempt; 0: not yet */
     bool outgrown;     /* a fixed part of the plan is full: nothing of it may be used */
     bool starved;      /* there was no memory for a message: the plan is no good without it */
@@ -97,6 +98,8 @@ void undo_chain(struct draft *d, struct rv_step *step);
 /* The step at the head of the chain leaves it. */
 void undo_unlink(struct draft *d, const struct rv_step *step);
 enum rv_verdict undo_begin(struct draft *d);
+/* The step at the head of the chain; undo_head is not 0. UNREADABLE where it does not fit there. */
+enum rv_verdict undo_head_look(struct draft *d, const struct rv_step **ret_head);
 /* Goes on with the undo if nothing stands in its way. */
 enum rv_verdict undo_next(struct draft *d);
 /* Whether all that may have had an effect can be undone. */
@@ -136,6 +139,10 @@ void history_note(struct draft *d);
 enum rv_verdict wake_all(struct draft *d);
 
 /* operate.c, resubmit.c, settle.c: the operator's commands (RULES 6, 7). */
+/* The command has passed its own checks. Every operator's command calls it once, before it changes
+ * anything or evaluates anything of the workflow: for a command that only asks, the decision ends
+ * here. UNREADABLE: what the command would go on from cannot be read. */
+enum rv_verdict accept(struct draft *d);
 enum rv_verdict refuse(struct draft *d, struct rv_str message);
 enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure);
 /* Who and why stays with the row: an error of that type and title. None: there is no room. */

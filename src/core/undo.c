@@ -311,6 +311,14 @@ static enum rv_verdict redo_may_begin(struct draft *d, bool *ret_begins)
     return RV_DECIDED;
 }
 
+enum rv_verdict undo_head_look(struct draft *d, const struct rv_step **ret_head)
+{
+    RV_TRY(draft_look(d, d->plan->task.undo_head, ret_head));
+    const struct rv_step *head = *ret_head;
+    return head->chained && !head->undone && head->direction == RV_FORWARD ? RV_DECIDED
+                                                                           : RV_UNREADABLE;
+}
+
 enum rv_verdict undo_next(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
@@ -330,9 +338,7 @@ enum rv_verdict undo_next(struct draft *d)
         }
         const struct rv_step *head;
         struct rv_step *step;
-        RV_TRY(draft_look(d, task->undo_head, &head));
-        if (!head->chained || head->undone || head->direction != RV_FORWARD)
-            return RV_UNREADABLE;
+        RV_TRY(undo_head_look(d, &head));
         enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
         if (way != RV_UNDO_NOTHING && d->command->now < task->quiet_at)
             return RV_DECIDED;

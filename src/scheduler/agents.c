@@ -87,6 +87,8 @@ static void kind_free(struct agent_kind *kind)
     circuits_free(&kind->circuits);
     circuits_free(&kind->circuits_idle);
     rv_map_done(&kind->circuits_by_target);
+    rv_map_done(&kind->sent_back);
+    rv_map_done(&kind->sent_back_ranks);
     rv_heap_done(&kind->ready);
     rv_map_done(&kind->queued);
     free(kind->limit.by);
@@ -130,6 +132,8 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
     rv_heap_init(&kind->ready);
     rv_map_init(&kind->queued);
     rv_map_init(&kind->circuits_by_target);
+    rv_map_init(&kind->sent_back);
+    rv_map_init(&kind->sent_back_ranks);
     if (kind->name == NULL || rv_map_put(&agents->kinds_by_hash, rv_hash(agents->hash_key, name), 0,
                                          (uint64_t)(uintptr_t)kind) != RV_OK) {
         kind_free(kind);
@@ -240,7 +244,8 @@ void agents_forget(struct agents *agents, int64_t now)
         instances_forget(agents, kind, now - keep_ms);
         circuits_forget(kind, now - keep_ms);
         if (kind->instances != NULL || kind->circuits_by_target.count > 0 ||
-            kind->queued.count > 0 || kind_is_limited(kind) || kind->stirs) {
+            kind->queued.count > 0 || kind->sent_back.count > 0 || kind_is_limited(kind) ||
+            kind->stirs) {
             at = &kind->next;
             continue;
         }
@@ -448,6 +453,7 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
         agents_news(agents, held->instance);
     }
     circuit_see(kind, task, step, now);
+    sent_back_see(kind, task, step);
     /* No failure is counted for a parked task: its attempt may never end. */
     if (task->state == RV_TASK_ERROR)
         circuit_unprobe(agents, id);

@@ -151,6 +151,8 @@ struct agent_kind {
     struct agent_instance *instances;  /* owned */
     struct circuit_list circuits;      /* owned: those that are open */
     struct circuit_list circuits_idle; /* owned */
+    struct rv_map sent_back;           /* (task, number) -> hash of the target (sent_back.c) */
+    struct rv_map sent_back_ranks;     /* (task, number) -> its rank, of the same steps */
     struct rv_map circuits_by_target;  /* hash -> struct circuit *, of both lists */
     struct kind_limit limit;
     uint32_t held_count;        /* of all instances */
@@ -289,6 +291,13 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
  * holds, or that has outlived its complete-by, does not keep the others waiting. Looks only at
  * circuits that are due. */
 void circuits_tick(struct agents *agents, int64_t now);
+/* The step's row as committed: whether its agent has sent it back for its target. */
+void sent_back_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step);
+/* The row says that it waits no more. */
+void sent_back_forget(struct agent_kind *kind, struct rv_step_id step);
+/* The first in line of those that were sent back for the target, absent: for any; number 0: none. A
+ * hint, which the caller verifies against the row. */
+struct rv_step_id sent_back_first(const struct agent_kind *kind, struct rv_str target);
 /* That of the target, open or not, or NULL. */
 struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target);
 bool circuit_is_open(const struct circuit *circuit, int64_t now);

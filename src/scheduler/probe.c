@@ -6,8 +6,7 @@
 
 #include "base/limits.h"
 
-/* Tasks at steps of the agent that are looked at, beside the first in the circuit's line. */
-enum { TASKS_MAX = 100, LIST_BYTES = 1024 };
+enum { LIST_BYTES = 1024 };
 
 static const char *name_of(const struct circuit *circuit)
 {
@@ -31,20 +30,33 @@ static struct rv_str open_targets(struct rv_call *call, const struct agent_kind 
     return made;
 }
 
-/* That of the target; where none is named, that of the whole agent, else the only one. */
-static struct circuit *circuit_meant(struct rv_scheduler *s, struct rv_call *call,
-                                     const struct agent_kind *kind)
+struct choice {
+    struct agent_kind *kind;
+    struct circuit *circuit; /* NULL: the target has none */
+    struct rv_str target;    /* "": the whole agent */
+    struct rv_step_id step;  /* number 0: none yet */
+    int64_t rank;
+};
+
+/* That of the target; where none is named, that of the whole agent, else the only one. A target has
+ * none where the agent has named too many, and where others have closed it: then a step that was
+ * sent back for it is meant. */
+static bool target_meant(struct rv_scheduler *s, struct rv_call *call, struct choice *choice)
 {
     const struct rv_call_operate *operate = &call->u.operate;
+    const struct agent_kind *kind = choice->kind;
     bool named = operate->target.at != NULL;
     size_t count = kind != NULL ? kind->circuits.count : 0;
     struct circuit *meant = NULL;
-    if (count > 0)
+    if (kind != NULL)
         meant = circuit_find(kind, named ? operate->target : RV_STR(""));
     if (!named && meant == NULL && count == 1)
         meant = kind->circuits.first;
-    if (meant != NULL && circuit_is_open(meant, s->batch.now))
-        return meant;
+    bool open = meant != NULL && circuit_is_open(meant, s->batch.now);
+    choice->circuit = open ? meant : NULL;
+    choice->target = open ? rv_str_of(meant->target) : operate->target;
+    if (open || (named && kind != NULL && sent_back_first(kind, operate->target).number != 0))
+        return true;
     call->err = RV_ERR_REFUSED;
     if (count == 0)
         call->message = call_printf(call,
@@ -56,86 +68,84 @@ static struct circuit *circuit_meant(struct rv_scheduler *s, struct rv_call *cal
                                     named ? "no circuit of that target is open"
                                           : "which one? name its target (--target, \"target\")",
                                     RV_STR_FMT(open_targets(call, kind)));
-    return NULL;
+    return false;
 }
 
 /* ---- which step ---- */
 
-struct choice {
-    const struct agent_kind *kind;
-    const struct circuit *circuit;
-    struct rv_step_id step; /* number 0: none yet */
-    int64_t rank;
-};
-
-static void consider(struct choice *choice, const struct rv_task *task, const struct rv_step *step)
+/* Whether the row waits for the target as the hint says. */
+static bool consider(struct choice *choice, const struct rv_task *task, const struct rv_step *step)
 {
-    bool whole = choice->circuit->target[0] == '\0';
+    bool whole = choice->target.len == 0;
     if (task == NULL || task->unreadable || step == NULL || step->unreadable ||
         !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR ||
         task->suspended_at != 0 || step->kind != RV_KIND_CALL || step->state != RV_STEP_PENDING ||
         step->agent.at == NULL || !rv_str_is(step->agent, choice->kind->name))
-        return;
-    if (!whole && (step->target.at == NULL || !rv_str_is(step->target, choice->circuit->target)))
-        return;
+        return false;
+    if (!whole && (step->target.at == NULL || !rv_str_eq(step->target, choice->target)))
+        return false;
     int64_t rank = ready_place(task, step).rank;
     if (choice->step.number != 0 && choice->rank <= rank)
-        return;
+        return true;
     choice->step = (struct rv_step_id){task->id, step->number};
     choice->rank = rank;
+    return true;
 }
 
-static enum rv_err consider_task(struct rv_scheduler *s, struct choice *choice,
-                                 const struct rv_task *task)
+static enum rv_err consider_hint(struct rv_scheduler *s, struct choice *choice,
+                                 struct rv_step_id id, bool *ret_waits)
 {
-    struct rv_step_id ids[RV_OPEN_STEPS_MAX];
-    const struct rv_step *rows[RV_OPEN_STEPS_MAX];
-    for (uint32_t i = 0; i < task->open_count; i++)
-        ids[i] = (struct rv_step_id){task->id, task->open[i]};
-    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, ids, task->open_count,
-                                                rows);
-    for (uint32_t i = 0; err == RV_OK && i < task->open_count; i++)
-        consider(choice, task, rows[i]);
+    const struct rv_task *task = NULL;
+    const struct rv_step *step = NULL;
+    *ret_waits = false;
+    if (id.number == 0)
+        return RV_OK;
+    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, &id.task, 1, &task);
+    if (err == RV_OK)
+        err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &step);
+    *ret_waits = err == RV_OK && consider(choice, task, step);
     return err;
 }
 
-/* The first in the circuit's line, and whoever was sent back by an agent. */
+/* The first of those that were sent back for the target. For the whole agent all its steps wait:
+ * those behind its circuit, and those that nobody has asked for yet. */
 static enum rv_err step_choose(struct rv_scheduler *s, struct choice *choice)
 {
-    struct rv_task_filter filter = {.agent = rv_str_of(choice->kind->name)};
-    struct rv_task *tasks = RV_ROOM(s->batch.arena, struct rv_task, TASKS_MAX);
-    const struct rv_task *first = NULL;
-    struct rv_task_id next, line = circuit_first(choice->circuit).task;
-    size_t count = 0;
-    if (tasks == NULL)
-        return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_tasks(s->store, s->batch.arena, &filter, TASKS_MAX, tasks,
-                                                &count, &next);
-    if (err == RV_OK && line.value != 0)
-        err = s->store->ops->load_tasks(s->store, s->batch.arena, &line, 1, &first);
-    if (err == RV_OK && first != NULL && !first->unreadable)
-        err = consider_task(s, choice, first);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
-        if (!tasks[i].unreadable)
-            err = consider_task(s, choice, &tasks[i]);
+    struct agent_kind *kind = choice->kind;
+    bool whole = choice->target.len == 0, waits = false;
+    const struct rv_heap_entry *ready = whole ? rv_heap_first(&kind->ready) : NULL;
+    struct rv_step_id id = {.number = 0};
+    enum rv_err err = RV_OK;
+    if (choice->circuit != NULL)
+        err = consider_hint(s, choice, circuit_first(choice->circuit), &waits);
+    if (ready != NULL)
+        id = (struct rv_step_id){{(int64_t)ready->value}, (uint32_t)ready->detail};
+    if (err == RV_OK)
+        err = consider_hint(s, choice, id, &waits);
+    for (waits = false; err == RV_OK && !waits;) {
+        id = sent_back_first(kind, whole ? RV_STR_NONE : choice->target);
+        if (id.number == 0)
+            break;
+        err = consider_hint(s, choice, id, &waits);
+        if (err == RV_OK && !waits)
+            sent_back_forget(kind, id);
+    }
     return err;
 }
 
 enum rv_err probe_choose(struct rv_scheduler *s, struct rv_call *call)
 {
     struct rv_call_operate *operate = &call->u.operate;
-    struct agent_kind *kind = agents_kind_find(&s->agents, operate->agent);
-    struct circuit *circuit = circuit_meant(s, call, kind);
-    if (circuit == NULL)
+    struct choice choice = {.kind = agents_kind_find(&s->agents, operate->agent)};
+    if (!target_meant(s, call, &choice))
         return RV_OK;
-    struct choice choice = {.kind = kind, .circuit = circuit};
-    operate->target = rv_arena_str(&call->arena, rv_str_of(circuit->target));
+    enum rv_err err = step_choose(s, &choice);
+    operate->target = rv_arena_str(&call->arena, choice.target);
     if (operate->target.at == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = step_choose(s, &choice);
     operate->task = choice.step.task;
     operate->step = choice.step.number;
-    if (err == RV_OK && choice.step.number == 0)
-        circuit_expire(circuit, s->batch.now);
+    if (err == RV_OK && choice.step.number == 0 && choice.circuit != NULL)
+        circuit_expire(choice.circuit, s->batch.now);
     return err;
 }

@@ -426,6 +426,7 @@ enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
     case RV_NEED_LATE:
         return work_late_load(s, work, command->step, plan->wanted);
     case RV_DECIDED:
+    case RV_ACCEPTED:
     case RV_GIVEN_UP:
     case RV_UNREADABLE:
         break;
@@ -506,7 +507,6 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
                         const struct asker *asker, struct rv_plan *ret_plan)
 {
     command->now = s->batch.now;
-    command->memory_max = s->options.decision_bytes_max;
     if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
         command->arrived_at = s->batch.now;
     if (work->workflow == NULL || work->workflow->definition == NULL || work->broken != NULL)

@@ -313,7 +313,7 @@ static enum rv_err enter(struct rv_flow *flow)
 {
     struct rv_flow_env *env = flow->env;
     const struct rv_node *node = rv_flow_node(flow, flow->node);
-    if (flow->moved && (env->fuel <= 0 || env->inline_steps == 0 || rv_flow_crowded(flow)))
+    if (flow->moved && rv_flow_over(flow))
         return rv_flow_stop_at(flow, RV_FLOW_BUDGET, RV_STAND_ENTER, &flow->value);
     flow->moved = true;
     env->inline_steps -= env->inline_steps > 0;
@@ -457,7 +457,6 @@ static void flow_init(struct rv_flow *flow, struct rv_flow_env *env, struct rv_f
     flow->context = rv_payload_of(env->context);
     flow->workflow_input = rv_payload_of(env->workflow_input);
     flow->undo = rv_payload_of(env->undo);
-    rv_flow_memory_init(flow);
     rv_buf_init(&flow->text, FRAMES_BYTES_MAX);
 }
 
@@ -470,7 +469,6 @@ static enum rv_err flow_run(struct rv_flow *flow, enum rv_err err)
     if (err == RV_OK)
         err = report(flow);
     rv_buf_done(&flow->text);
-    rv_arena_done(&flow->copies);
     return err;
 }
 

@@ -54,12 +54,7 @@ struct rv_flow {
     const struct rv_definition *definition;
     struct rv_flow_stop *stop;
     struct rv_arena *arena;
-    struct rv_buf text;     /* scratch, owned by the move */
-    size_t bytes_begun;     /* taken of the arena before the move */
-    size_t memory_max;      /* what evaluations may find taken since then */
-    size_t bytes_kept;      /* taken of the arena before the template under evaluation */
-    struct rv_arena copies; /* owned: values of its expressions, copied out */
-    size_t copied_bytes;    /* of those, when written, at least */
+    struct rv_buf text; /* scratch, owned by the move */
     enum rv_next next;
     struct rv_record *top;        /* of the node at hand, or of the owner of the scope left */
     uint32_t node;                /* the node at hand */
@@ -98,6 +93,8 @@ static inline const struct rv_node *rv_flow_node(const struct rv_flow *flow, uin
  * changes nothing of what the flow gives: only how long it runs until others have their turn. BUSY:
  * given up. */
 RV_CHECK enum rv_err rv_flow_spend(struct rv_flow *flow, size_t units);
+/* What one decision may run is used up, in time, in steps or in memory: it goes on in another. */
+bool rv_flow_over(const struct rv_flow *flow);
 /* The payload as a tree on the arena. */
 RV_CHECK enum rv_err rv_flow_tree(struct rv_flow *flow, struct rv_payload *payload,
                                   struct rv_json *ret_tree);
@@ -119,9 +116,6 @@ RV_CHECK enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to,
  * lives on the arena, has its bytes and keeps the limits of a payload. */
 RV_CHECK enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *template,
                                       struct rv_payload *dot, struct rv_payload *ret_value);
-void rv_flow_memory_init(struct rv_flow *flow);
-/* The steps of this move have left so much that the next one begins in another move. */
-bool rv_flow_crowded(const struct rv_flow *flow);
 /* jq's truth: all but null and false. */
 RV_CHECK enum rv_err rv_flow_test(struct rv_flow *flow, const struct rv_expression *expression,
                                   struct rv_payload *dot, bool *ret_truth);

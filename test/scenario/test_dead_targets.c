@@ -2,6 +2,7 @@
  * in line, and the operator hears of the target (RULES 5). */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
+#include "base/limits.h"
 #include "core/decide.h"
 
 #include <setjmp.h>
@@ -297,6 +298,47 @@ static void a_closed_circuit_is_tried_by_who_waits_longest(void **state)
     assert_int_equal(close_circuit(w, NULL)->err, RV_ERR_REFUSED);
 }
 
+/* More tasks than a page are at steps of the agent, and newer. */
+static void who_waits_longest_is_found_among_many(void **state)
+{
+    enum { OTHERS = 150 };
+    struct world *w = *state;
+    struct rv_task_id oldest = submit(w, 5);
+    parks_at(w, world_take(w, "inventory", "i1"), RV_STR("bank:80"), 60000);
+    world_pass(w, 10);
+    (void)submit(w, 5);
+    parks_at(w, world_take(w, "inventory", "i1"), RV_STR("bank:80"), 60000);
+    for (int i = 0; i < OTHERS; i++)
+        (void)submit(w, 5);
+    struct rv_call *call = close_circuit(w, "bank:80");
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(call->u.operate.task.value, oldest.value);
+    assert_int_equal(call->u.operate.step, 1);
+    world_restart(w, 1); /* the steps are known again from their rows */
+    call = close_circuit(w, "bank:80");
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(call->u.operate.step, 1);
+}
+
+/* The agent has named more targets than it has circuits: what waits for one of the others is tried
+ * all the same. */
+static void a_target_without_a_circuit_is_tried(void **state)
+{
+    struct world *w = *state;
+    char target[32];
+    struct rv_task_id last = {0};
+    for (int i = 0; i <= RV_AGENT_CIRCUITS_MAX; i++) {
+        last = submit(w, 5);
+        snprintf(target, sizeof target, "shop-%d:80", i);
+        parks_at(w, world_take(w, "inventory", "i1"), rv_str_of(target), 60000);
+    }
+    struct rv_call *call = close_circuit(w, target);
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(call->u.operate.task.value, last.value);
+    assert_true(rv_str_is(call->u.operate.target, target));
+    assert_int_equal(world_take(w, "inventory", "i1").step.task.value, last.value);
+}
+
 static void a_circuit_that_is_closed_is_named(void **state)
 {
     struct world *w = *state;
@@ -471,6 +513,8 @@ int main(void)
         SCENARIO(retry_goes_through_an_open_circuit),
         SCENARIO(retry_takes_a_step_out_of_the_circuits_line),
         SCENARIO(a_closed_circuit_is_tried_by_who_waits_longest),
+        SCENARIO(who_waits_longest_is_found_among_many),
+        SCENARIO(a_target_without_a_circuit_is_tried),
         SCENARIO(a_circuit_that_is_closed_is_named),
         SCENARIO(a_circuit_that_nobody_waits_for_is_over),
         SCENARIO(each_attempt_has_its_own_error_and_effect),

@@ -74,10 +74,20 @@ static const char *const pivot = DOCUMENT(
                               "  - p: {call: two, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
                               "  - c: {call: three, metadata: {reeve: {" PARKS "}}}\n";
 
+/* What follows the step needs more memory than a decision may take. */
+#define MUCH "'${ [range(100000)] | length }'"
+#define MUCH_4(k) k "0: " MUCH ", " k "1: " MUCH ", " k "2: " MUCH ", " k "3: " MUCH
+#define MUCH_16 MUCH_4("a") ", " MUCH_4("b") ", " MUCH_4("c") ", " MUCH_4("d")
+static const char *const heavy = DOCUMENT("heavy") "do:\n"
+                                                   "  - a: {call: one, metadata: {reeve: {" PARKS
+                                                   ", compensate: none}}}\n"
+                                                   "  - b: {call: two, with: {" MUCH_16 "}}\n"
+                                                   "  - c: {call: three}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
-    const char *const all[] = {undeclared, failing, raising, ending, timed, pivot, large};
+    const char *const all[] = {undeclared, failing, raising, ending, timed, pivot, large, heavy};
     world_open(&w);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         world_publish(&w, all[i]);
@@ -202,6 +212,32 @@ static void an_undo_across_a_step_undone_by_hand(void **state)
     done(w, "one");
     assert_state(w, task, "compensated");
     assert_true(world_step(w, task, 2)->undone);
+}
+
+/* The command that is named is accepted, whatever the workflow then evaluates: what does not fit
+ * into a decision is an error of the step that asks for it. */
+static void what_follows_an_accepted_command_is_no_refusal(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "heavy", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
+    assert_cures(w, task, "resubmit settle-done:1 undo abandon");
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = RV_COMMAND_SETTLE;
+    call->u.operate.task = task;
+    call->u.operate.step = 1;
+    call->u.operate.output = RV_STR("{}");
+    bool finished = world_run(w, call);
+    for (int i = 0; i < 1000 && !finished; i++) {
+        world_pass(w, 10);
+        finished = world_finished(call);
+    }
+    assert_true(finished);
+    assert_int_equal(call->err, RV_OK);
+    assert_state(w, task, "compensated");
+    struct rv_str error = world_task(w, task)->error;
+    assert_non_null(memmem(error.at, error.len, "/do/1/b", strlen("/do/1/b")));
+    assert_non_null(memmem(error.at, error.len, "memory", strlen("memory")));
 }
 
 static void a_task_that_has_ended_is_undone_by_hand_too(void **state)
@@ -672,6 +708,7 @@ int main(void)
         SCENARIO(many_steps_are_undone_by_hand_at_once),
         SCENARIO(an_alert_has_its_ids),
         SCENARIO(an_undo_across_a_step_undone_by_hand),
+        SCENARIO(what_follows_an_accepted_command_is_no_refusal),
         SCENARIO(a_task_that_has_ended_is_undone_by_hand_too),
         SCENARIO(a_parked_step_is_found_to_have_done_nothing),
         SCENARIO(what_was_undone_by_hand_is_resubmitted_with_another_key),
