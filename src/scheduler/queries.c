@@ -303,11 +303,14 @@ static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
     return query_task_rows(s, p);
 }
 
-/* An answer for which there is no room is its caller's trouble alone: the batch goes on. */
+/* An answer for which there is no room is its caller's trouble alone: the batch goes on. After rows
+ * that cannot be read the transaction cannot: the others are asked to repeat their calls. */
 enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
     enum rv_err err = query_read(s, p);
+    if (err == RV_ERR_CORRUPT)
+        s->batch.damaged = p;
     if (call->arena.refused == RV_OK)
         return err;
     call->err = call->arena.refused;

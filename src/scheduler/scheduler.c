@@ -510,7 +510,12 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         pending_unlink(&s->batch.calls, p);
         poll_unmatch(p);
         poll_heed(s, p);
-        finish(s, p, err, why);
+        if (p == s->batch.damaged)
+            finish(s, p, RV_ERR_CORRUPT,
+                   RV_STR("what this needs of the state store is damaged: stop the server, see "
+                          "what \"reeve check\" names, and restore a backup"));
+        else
+            finish(s, p, err, why);
     }
     log_event(s, RV_LOG_ERROR, "batch",
               rv_arena_printf(s->batch.arena, "{\"error\":\"%s\"}", rv_err_text(err)));
@@ -541,6 +546,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.turn++;
     s->batch.mono_now = s->batch.heard_until = mono_now;
     s->batch.works = NULL;
+    s->batch.damaged = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.records_count = s->batch.records_room = s->batch.record_changes = 0;
     s->batch.records = NULL;
@@ -704,6 +710,10 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     if (err == RV_OK) {
         absence_note(s);
         err = batch_run(s);
+    }
+    if (err == RV_ERR_CORRUPT && s->batch.damaged != NULL) {
+        log_event(s, RV_LOG_ERROR, "damage", RV_STR("{\"cure\":\"reeve check\"}"));
+        err = RV_ERR_BUSY; /* a query alone: nothing that the cycle itself needs */
     }
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED)
         return err; /* nobody is answered: the rows will tell after the restart */

@@ -199,6 +199,7 @@ struct batch {
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
     struct pending_list calls;
+    struct pending *damaged;    /* the query that met rows which cannot be read; NULL: none */
     struct pending_list behind; /* large calls whose turn is a later batch's */
     struct rv_map left;         /* (token, step number): when a reply or renewal came that waits */
     struct rv_map by_serial;    /* calls of the batch, once one of them may have left */

@@ -45,6 +45,7 @@ enum {
     CONNECTIONS_MAX = 20000,
     OUTBOUND_MAX = 8192,
     PROXY_HEADS_BYTES = 16 * 1024, /* a proxy adds where a request came from, and cookies */
+    EXIT_DAMAGED = 1,              /* as of "reeve check" */
     EXIT_USAGE = 2
 };
 
@@ -83,6 +84,24 @@ static int64_t mono_now_us(void *self)
     return rv_clock_mono_us();
 }
 
+/* The server's last line, and its exit code: a damaged file needs a person, and a service manager
+ * must not start the server again and again; after anything else a start decides from the file. */
+static void store_stop(const struct server *server, enum rv_err err)
+{
+    char reason[PATH_MAX + 256];
+    if (err == RV_ERR_CORRUPT)
+        snprintf(reason, sizeof reason,
+                 "the file %s is damaged: \"reeve check --store %s\" tells where; restore a backup",
+                 server->store_path, server->store_path);
+    else
+        snprintf(reason, sizeof reason,
+                 "whether the newest changes were written to %s is not known: start the server "
+                 "again",
+                 server->store_path);
+    rv_log(RV_LOG_ERROR, "exit", RV_LOG_STR("reason", rv_str_of(reason)));
+    _exit(err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err));
+}
+
 /* Whether to go on with a store that gave this error. What was written is then not known, or not
  * readable: nobody is answered, and the next start decides from the file. */
 static void store_err_heed(struct server *server, enum rv_err err)
@@ -92,9 +111,7 @@ static void store_err_heed(struct server *server, enum rv_err err)
                RV_LOG_STR("result", rv_str_of(rv_err_text(err))));
     if (err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY)
         return;
-    rv_log(RV_LOG_ERROR, "exit",
-           RV_LOG_STR("reason", RV_STR("the store's state is not known; start the server again")));
-    _exit(1);
+    store_stop(server, err);
 }
 
 static enum rv_err batch_run(struct server *server, int64_t wait_ms, size_t *ret_count)
