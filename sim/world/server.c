@@ -478,6 +478,7 @@ void server_start(struct server *s)
         .log = {log_write, s},
         .fibers = &rv_fibers,
         .turn_fuel = w->knobs.turn_fuel,
+        .decision_bytes_max = w->knobs.decision_kib * (size_t)1024,
         .outlet = hook_outlet(s),
     };
     s->fuel_beside = 0;

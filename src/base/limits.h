@@ -25,11 +25,10 @@ enum {
     RV_UNFINISHED_STEPS_MAX = 256,     /* that failed and that DSL retries around them keep */
     RV_FUEL_PER_COMMAND = 100000,      /* about 1 ms of expressions */
     RV_FUEL_PER_EXPRESSION = 1000000,  /* about 10 ms: the most one expression may take */
-    RV_EXPRESSION_BYTES_MAX = 16 * 1024 * 1024,  /* memory of one evaluation */
-    RV_DECISION_BYTES_MAX = 64 * 1024 * 1024,    /* memory of all that one command evaluates */
-    RV_EXPRESSIONS_BYTES_MAX = 48 * 1024 * 1024, /* of that, what its expressions may fill */
-    RV_SCOPE_DEPTH_MAX = 32,                     /* nesting of do and try in a definition */
-    RV_WAIT_MS_DEFAULT = 20000,                  /* a poll without waitMs */
+    RV_EXPRESSION_BYTES_MAX = 16 * 1024 * 1024, /* memory of one evaluation */
+    RV_DECISION_BYTES_MAX = 64 * 1024 * 1024,   /* of one, with what its command keeps before it */
+    RV_SCOPE_DEPTH_MAX = 32,                    /* nesting of do and try in a definition */
+    RV_WAIT_MS_DEFAULT = 20000,                 /* a poll without waitMs */
     RV_WAIT_MS_MAX = 50000,
     RV_URL_BYTES_MAX = 2048,
     RV_MESSAGE_PAYLOAD_BYTES_MAX = 16 * 1024, /* of an output or error in a message */

@@ -11,7 +11,7 @@ enum rv_verdict advance_error(enum rv_err err)
         return RV_DECIDED;
     if (err == RV_ERR_BUSY)
         return RV_GIVEN_UP;
-    return err == RV_ERR_MEMORY ? RV_NO_ROOM : RV_UNREADABLE;
+    return err == RV_ERR_MEMORY || err == RV_ERR_LIMIT ? RV_NO_ROOM : RV_UNREADABLE;
 }
 
 enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32_t undoes,
@@ -34,7 +34,7 @@ enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32
         .context = task->context,
         .fuel = RV_FUEL_PER_COMMAND,
         .inline_steps = RV_INLINE_STEPS_PER_COMMAND,
-        .bytes_max = d->bytes_max,
+        .memory_max = d->command->memory_max,
         .pace = d->command->pace,
     };
     if (direction == RV_UNDO) {

@@ -279,11 +279,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     plan->more_count = 0;
     plan->steps = NULL;
     plan->steps_room = 0;
-    struct draft d = {.view = view,
-                      .command = command,
-                      .arena = arena,
-                      .plan = plan,
-                      .bytes_max = arena->bytes_taken + RV_EXPRESSIONS_BYTES_MAX};
+    struct draft d = {.view = view, .command = command, .arena = arena, .plan = plan};
     rv_prng_init(&d.prng, command->seed);
     enum rv_verdict verdict = decide(&d);
     if (command->asks) /* accepted, refused, or there is nothing to change */

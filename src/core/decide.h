@@ -58,6 +58,7 @@ struct rv_command {
     uint64_t token;       /* REPLY, RENEW, END: of the attempt meant */
     bool asks;            /* an operator's: only whether it is accepted (ACCEPTED) */
     struct rv_pace *pace; /* who may interrupt the decision; NULL: nobody */
+    size_t memory_max;    /* of its evaluations; 0: RV_DECISION_BYTES_MAX */
     union {
         struct {
             struct rv_task_id task;
@@ -178,7 +179,8 @@ enum rv_verdict {
 
 /* Total: every state meets every command. Takes nothing but what it is given: no clock, no I/O, no
  * global.
- * `now` is what command->now says; fuel and inline limits are those of base/limits.h. */
+ * `now` is what command->now says; fuel and inline limits are those of base/limits.h. A limit of
+ * the arena gives NO_ROOM. */
 enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
                           struct rv_arena *arena, struct rv_plan *plan);
 

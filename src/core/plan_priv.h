@@ -15,7 +15,6 @@ struct draft {
     struct rv_arena *arena;
     struct rv_plan *plan;
     struct rv_prng prng;
-    size_t bytes_max;  /* of the arena that the workflow's expressions may fill */
     int64_t spread_ms; /* drawn for the step's timeouts, and so for its next attempt; 0: not yet */
     bool outgrown;     /* a fixed part of the plan is full: nothing of it may be used */
     bool starved;      /* there was no memory for a message: the plan is no good without it */

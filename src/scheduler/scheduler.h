@@ -78,7 +78,8 @@ struct rv_scheduler_options {
     struct rv_str alert_url;           /* borrowed: the webhook that alerts go to; absent: none */
     struct rv_scheduler_spans spans;   /* take NULL: nobody watches */
     const struct rv_fiber_ops *fibers; /* for evaluations; NULL: each runs to its end in one turn */
-    int64_t turn_fuel; /* of evaluations after a batch; 0: as much as takes about 1 ms */
+    int64_t turn_fuel;         /* of evaluations after a batch; 0: as much as takes about 1 ms */
+    size_t decision_bytes_max; /* of memory of its expressions; 0: RV_DECISION_BYTES_MAX */
 };
 
 /* Takes its place in the store. Errors of the store pass through, and those of the outlet about

@@ -1,8 +1,6 @@
 /* Which evaluations have a place and run: rows are loaded within a batch, slices run after it. */
 #include "scheduler/evaluation_priv.h"
 
-#include "base/limits.h"
-
 enum {
     PLACES_MAX = 64,
     PLACES_OF_ONE_MAX = 16,
@@ -81,7 +79,6 @@ static enum rv_err view_ready(struct rv_scheduler *s, struct evaluation *e)
     s->batch.arena = &e->arena;
     enum rv_err err = work_view(s, &e->work, e->command.step, e->command.token, &e->view);
     s->batch.arena = arena;
-    e->arena.bytes_max = e->arena.bytes_taken + RV_DECISION_BYTES_MAX;
     e->state = EVALUATION_READY;
     return err;
 }
@@ -98,7 +95,6 @@ static enum rv_err rows_more(struct rv_scheduler *s, struct evaluation *e)
         return RV_OK;
     }
     s->batch.arena = &e->arena;
-    e->arena.bytes_max = 0;
     err = work_load_more(s, &e->work, &e->command, e->verdict, e->plan);
     s->batch.arena = arena;
     if (err == RV_OK)
@@ -203,9 +199,6 @@ static void verdict_given(struct evaluation *e)
 {
     bool wants = e->verdict == RV_NEED_STEP || e->verdict == RV_NEED_ATTEMPT ||
                  e->verdict == RV_NEED_LATE;
-    /* Its own bound, not the system's. */
-    if (e->verdict == RV_NO_ROOM && e->arena.refused == RV_ERR_LIMIT)
-        e->verdict = RV_UNREADABLE;
     if (wants)
         e->state = EVALUATION_NEEDS;
     else

@@ -507,6 +507,7 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
                         const struct asker *asker, struct rv_plan *ret_plan)
 {
     command->now = s->batch.now;
+    command->memory_max = s->options.decision_bytes_max;
     if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
         command->arrived_at = s->batch.now;
     if (work->workflow == NULL || work->workflow->definition == NULL || work->broken != NULL)

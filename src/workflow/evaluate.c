@@ -1,5 +1,8 @@
 /* Expressions at work. An evaluation has fuel and memory of its own, whatever is left for the
- * command: what it gives must not depend on where a batch was cut. */
+ * command: what it gives must not depend on where a batch was cut. Its memory is given back when it
+ * is over, and its value is copied out, so that a hundred expressions need no more than one. What a
+ * move keeps (values between steps, parsed inputs) has a limit too: over it, the step fails with an
+ * error that a catch may take. */
 #include "base/time.h"
 #include "workflow/flow_priv.h"
 #include "workflow/uri_priv.h"
@@ -7,8 +10,16 @@
 /* Bytes of JSON that are read or written for a unit of fuel. */
 enum { BYTES_PER_FUEL = 2 };
 
-/* Temporary values above this are given back at once; the result is kept as bytes. */
-enum { TEMPORARY_BYTES_MAX = 16 * 1024, OBJECT_MEMBERS_MAX = 8 };
+/* Temporary values above this are given back at once; the result is kept as bytes. Once the values
+ * of a template have taken KEPT_BYTES_MAX, each further one is copied out. */
+enum { TEMPORARY_BYTES_MAX = 16 * 1024, KEPT_BYTES_MAX = 1024 * 1024, OBJECT_MEMBERS_MAX = 8 };
+
+/* What becomes of the value of an expression. */
+enum value_use {
+    VALUE_TRUTH, /* is it true? */
+    VALUE_WHOLE, /* it is all of a payload, which is written at once */
+    VALUE_PART   /* others come before that */
+};
 
 enum rv_err rv_flow_spend(struct rv_flow *flow, size_t units)
 {
@@ -231,117 +242,12 @@ static enum rv_err expr_run(struct rv_flow *flow, const struct rv_expression *ex
     return err;
 }
 
-bool rv_flow_over(const struct rv_flow *flow)
-{
-    const struct rv_flow_env *env = flow->env;
-    bool full = env->bytes_max != 0 &&
-                flow->arena->bytes_taken + RV_EXPRESSION_BYTES_MAX > env->bytes_max;
-    return env->fuel <= 0 || env->inline_steps == 0 || full;
-}
-
-/* What the arena may hold when the expression has been evaluated: its own cap, within that of all
- * expressions of the decision, which leaves room for the error that one more would raise. */
-static size_t expression_cap(const struct rv_flow *flow)
-{
-    size_t taken = flow->arena->bytes_taken, all = flow->env->bytes_max;
-    size_t own = taken + RV_EXPRESSION_BYTES_MAX;
-    if (all == 0 || own <= all)
-        return own;
-    return all > taken ? all : taken + 1;
-}
-
-/* Evaluates under the memory cap of one expression. INVALID with the message: it failed, and its
- * memory is given back; LIMIT, MEMORY: the arena itself is full. */
-static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *expression,
-                            const struct rv_json *dot, const struct rv_json *values,
-                            struct rv_json *ret_value, struct rv_str *ret_message)
-{
-    struct rv_arena *arena = flow->arena;
-    struct rv_arena_mark mark = rv_arena_mark(arena);
-    size_t bytes_max = arena->bytes_max;
-    size_t own_max = expression_cap(flow);
-    bool own = bytes_max == 0 || own_max < bytes_max;
-    if (own)
-        arena->bytes_max = own_max;
-    struct rv_expr_fault fault = {0};
-    int64_t used;
-    enum rv_err err = expr_run(flow, expression, dot, values, ret_value, &fault, &used);
-    flow->env->fuel -= used;
-    arena->bytes_max = bytes_max;
-    if (err == RV_OK || err == RV_ERR_BUSY)
-        return err;
-    /* Only its own cap is the expression's fault. */
-    if (err == RV_ERR_MEMORY || (arena->refused == RV_ERR_LIMIT && !own))
-        return rv_flow_full(flow);
-    const char *otherwise = used >= RV_FUEL_PER_EXPRESSION ? "it ran too long"
-                                                           : "it needed too much memory";
-    rv_buf_reset(&flow->text);
-    rv_buf_add_str(&flow->text, fault.message.at != NULL ? fault.message : rv_str_of(otherwise));
-    rv_arena_release(arena, mark);
-    return rv_flow_take_text(flow, ret_message) == RV_OK ? RV_ERR_INVALID : rv_flow_full(flow);
-}
-
-static enum rv_err evaluate(struct rv_flow *flow, const struct rv_expression *expression,
-                            struct rv_payload *dot, struct rv_json *ret_value)
-{
-    struct rv_json input;
-    struct rv_json values[VALUES_MAX];
-    struct rv_str message = RV_STR_NONE;
-    enum rv_err err = rv_flow_tree(flow, dot, &input);
-    if (err == RV_OK && expression->expr == NULL) {
-        *ret_value = input;
-        return RV_OK;
-    }
-    if (err == RV_OK)
-        err = build_values(flow, expression, values);
-    if (err != RV_OK)
-        return err;
-    err = run_expr(flow, expression, &input, values, ret_value, &message);
-    return err == RV_ERR_INVALID ? raise_expression(flow, expression, message) : err;
-}
-
-static enum rv_err fill(struct rv_flow *flow, const struct rv_template *template,
-                        struct rv_payload *dot, struct rv_json *ret_value)
-{
-    enum rv_err err = RV_OK;
-    switch (template->kind) {
-    case RV_TEMPLATE_CONSTANT:
-        *ret_value = template->constant;
-        return RV_OK;
-    case RV_TEMPLATE_EXPRESSION:
-        return evaluate(flow, template->expression, dot, ret_value);
-    case RV_TEMPLATE_URI: {
-        struct rv_json input;
-        err = rv_flow_tree(flow, dot, &input);
-        return err == RV_OK ? rv_uri_fill(flow, rv_json_str(&template->constant), &input, ret_value)
-                            : err;
-    }
-    case RV_TEMPLATE_ARRAY: {
-        struct rv_json *items = RV_NEW_ARRAY(flow->arena, struct rv_json, template->count);
-        if (items == NULL)
-            return rv_flow_full(flow);
-        for (uint32_t i = 0; i < template->count && err == RV_OK; i++)
-            err = fill(flow, &template->items[i], dot, &items[i]);
-        *ret_value = (struct rv_json){.type = RV_JSON_ARRAY, .len = template->count};
-        ret_value->u.items = items;
-        return err;
-    }
-    case RV_TEMPLATE_OBJECT: {
-        struct rv_json_member *members = RV_NEW_ARRAY(flow->arena, struct rv_json_member,
-                                                      template->count);
-        if (members == NULL)
-            return rv_flow_full(flow);
-        for (uint32_t i = 0; i < template->count && err == RV_OK; i++) {
-            members[i].key = template->keys[i];
-            err = fill(flow, &template->items[i], dot, &members[i].value);
-        }
-        *ret_value = (struct rv_json){.type = RV_JSON_OBJECT, .len = template->count};
-        ret_value->u.members = members;
-        return err;
-    }
-    }
-    return RV_ERR_CORRUPT;
-}
+/* What one evaluation may take of the arena. */
+struct memory {
+    struct rv_arena_mark begin;
+    size_t bytes_max; /* of the arena, before */
+    bool own;         /* it is the flow's limit, not one of who called */
+};
 
 static void forget(struct rv_payload *payload)
 {
@@ -349,12 +255,9 @@ static void forget(struct rv_payload *payload)
         payload->has_tree = false;
 }
 
-/* Releases what was taken since the mark if it is large; true if so. Trees that were parsed
- * meanwhile go with it: they can be parsed again. */
-static bool give_back(struct rv_flow *flow, struct rv_arena_mark mark)
+/* Trees that were parsed since the mark go with it: they can be parsed again. */
+static void release(struct rv_flow *flow, struct rv_arena_mark mark)
 {
-    if (flow->arena->bytes_taken - mark.bytes_taken <= TEMPORARY_BYTES_MAX)
-        return false;
     rv_arena_release(flow->arena, mark);
     flow->has_workflow = false;
     forget(&flow->context);
@@ -368,7 +271,206 @@ static bool give_back(struct rv_flow *flow, struct rv_arena_mark mark)
         forget(&record->input);
         forget(&record->error);
     }
-    return true;
+}
+
+void rv_flow_memory_init(struct rv_flow *flow)
+{
+    const struct rv_flow_env *env = flow->env;
+    flow->bytes_begun = env->arena->bytes_taken;
+    flow->memory_max = env->memory_max != 0 ? env->memory_max : RV_DECISION_BYTES_MAX;
+    rv_arena_init(&flow->copies, 0);
+}
+
+bool rv_flow_over(const struct rv_flow *flow)
+{
+    enum { LEFT_PART = 4 }; /* of the memory: the rest is for the next step */
+    const struct rv_flow_env *env = flow->env;
+    size_t left = flow->arena->bytes_taken - flow->bytes_begun;
+    return env->fuel <= 0 || env->inline_steps == 0 || left > flow->memory_max / LEFT_PART;
+}
+
+/* From here to the end the arena takes no more than the move may. What a move does beside its
+ * expressions is bounded by the sizes of its payloads, and always has room. */
+static struct memory memory_begin(struct rv_flow *flow)
+{
+    struct rv_arena *arena = flow->arena;
+    struct memory memory = {rv_arena_mark(arena), arena->bytes_max, false};
+    size_t most = flow->bytes_begun + flow->memory_max;
+    most = most > arena->bytes_taken ? most : arena->bytes_taken;
+    memory.own = arena->bytes_max == 0 || most < arena->bytes_max;
+    if (memory.own)
+        arena->bytes_max = most;
+    return memory;
+}
+
+static enum rv_err memory_end(struct rv_flow *flow, const struct memory *memory,
+                              struct rv_payload *dot, enum rv_err err)
+{
+    enum { KIB = 1024 };
+    flow->arena->bytes_max = memory->bytes_max;
+    if (err != RV_ERR_LIMIT || !memory->own)
+        return err;
+    release(flow, memory->begin);
+    forget(dot);
+    struct rv_str detail = rv_arena_printf(
+        flow->arena,
+        "its expressions and the values that the steps before it left need more than %zu KiB: "
+        "give it less data, or spread its expressions over steps with an agent or a wait between",
+        flow->memory_max / KIB);
+    return detail.at == NULL ? rv_flow_full(flow)
+                             : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
+                                                      "The step needs too much memory", detail);
+}
+
+static enum rv_err raise_size(struct rv_flow *flow, struct rv_arena_mark mark, bool over)
+{
+    if (flow->arena->bytes_taken - mark.bytes_taken > TEMPORARY_BYTES_MAX)
+        release(flow, mark);
+    rv_buf_reset(&flow->text);
+    rv_buf_printf(&flow->text,
+                  over ? "a value has more than %d bytes"
+                       : "a value is nested deeper than %d levels",
+                  over ? RV_PAYLOAD_BYTES_MAX : RV_JSON_DEPTH_MAX);
+    struct rv_str detail;
+    enum rv_err err = rv_flow_take_text(flow, &detail);
+    return err != RV_OK ? err
+                        : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
+                                                 "A value is over a limit", detail);
+}
+
+/* The value of an expression, which began at the mark, in a template of several. All that are
+ * copied are parts of one payload, which has its limit. */
+static enum rv_err copy_out(struct rv_flow *flow, struct rv_arena_mark mark, struct rv_json *value)
+{
+    struct rv_payload_size size = rv_payload_measure(value, RV_PAYLOAD_BYTES_MAX);
+    flow->copied_bytes += size.bytes;
+    bool over = size.over || flow->copied_bytes > RV_PAYLOAD_BYTES_MAX;
+    if (over || size.depth > RV_JSON_DEPTH_MAX)
+        return raise_size(flow, mark, over);
+    enum rv_err err = rv_flow_spend(flow, size.bytes / BYTES_PER_FUEL);
+    if (err == RV_OK)
+        err = rv_json_copy(&flow->copies, value, value);
+    rv_arena_release(flow->arena, mark);
+    return err;
+}
+
+/* Gives back what it took, as far as its value does not lie in there. */
+static enum rv_err expression_end(struct rv_flow *flow, struct rv_arena_mark mark,
+                                  enum value_use use, struct rv_json *value)
+{
+    struct rv_arena *arena = flow->arena;
+    if (use == VALUE_TRUTH) {
+        rv_arena_release(arena, mark);
+        return RV_OK;
+    }
+    bool much = arena->bytes_taken - flow->bytes_kept > KEPT_BYTES_MAX;
+    if (use == VALUE_WHOLE || !much || arena->bytes_taken == mark.bytes_taken)
+        return RV_OK;
+    return copy_out(flow, mark, value);
+}
+
+/* Evaluates under the memory cap of one expression. INVALID with the message: it failed, and its
+ * memory is given back, or an error was raised (absent message). LIMIT, MEMORY: the arena itself is
+ * full. */
+static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *expression,
+                            const struct rv_json *dot, const struct rv_json *values,
+                            enum value_use use, struct rv_json *ret_value,
+                            struct rv_str *ret_message)
+{
+    struct rv_arena *arena = flow->arena;
+    struct rv_arena_mark mark = rv_arena_mark(arena);
+    size_t bytes_max = arena->bytes_max;
+    size_t own_max = arena->bytes_taken + RV_EXPRESSION_BYTES_MAX;
+    bool own = bytes_max == 0 || own_max < bytes_max;
+    if (own)
+        arena->bytes_max = own_max;
+    struct rv_expr_fault fault = {0};
+    int64_t used;
+    enum rv_err err = expr_run(flow, expression, dot, values, ret_value, &fault, &used);
+    flow->env->fuel -= used;
+    arena->bytes_max = bytes_max;
+    if (err == RV_OK)
+        return expression_end(flow, mark, use, ret_value);
+    if (err == RV_ERR_BUSY)
+        return err;
+    /* Only its own cap is the expression's fault. */
+    if (err == RV_ERR_MEMORY || (arena->refused == RV_ERR_LIMIT && !own))
+        return rv_flow_full(flow);
+    const char *otherwise = used >= RV_FUEL_PER_EXPRESSION ? "it ran too long"
+                                                           : "it needed too much memory";
+    rv_buf_reset(&flow->text);
+    if (arena->refused == RV_ERR_LIMIT)
+        rv_buf_printf(&flow->text,
+                      "it needs more than %d MiB of memory: give it less data, or spread its work "
+                      "over several expressions",
+                      RV_EXPRESSION_BYTES_MAX / (1024 * 1024));
+    else
+        rv_buf_add_str(&flow->text,
+                       fault.message.at != NULL ? fault.message : rv_str_of(otherwise));
+    rv_arena_release(arena, mark);
+    return rv_flow_take_text(flow, ret_message) == RV_OK ? RV_ERR_INVALID : rv_flow_full(flow);
+}
+
+static enum rv_err evaluate(struct rv_flow *flow, const struct rv_expression *expression,
+                            struct rv_payload *dot, enum value_use use, struct rv_json *ret_value)
+{
+    struct rv_json input;
+    struct rv_json values[VALUES_MAX];
+    struct rv_str message = RV_STR_NONE;
+    enum rv_err err = rv_flow_tree(flow, dot, &input);
+    if (err == RV_OK && expression->expr == NULL) {
+        *ret_value = input;
+        return RV_OK;
+    }
+    if (err == RV_OK)
+        err = build_values(flow, expression, values);
+    if (err != RV_OK)
+        return err;
+    err = run_expr(flow, expression, &input, values, use, ret_value, &message);
+    return message.at != NULL ? raise_expression(flow, expression, message) : err;
+}
+
+static enum rv_err fill(struct rv_flow *flow, const struct rv_template *template,
+                        struct rv_payload *dot, enum value_use use, struct rv_json *ret_value)
+{
+    enum rv_err err = RV_OK;
+    switch (template->kind) {
+    case RV_TEMPLATE_CONSTANT:
+        *ret_value = template->constant;
+        return RV_OK;
+    case RV_TEMPLATE_EXPRESSION:
+        return evaluate(flow, template->expression, dot, use, ret_value);
+    case RV_TEMPLATE_URI: {
+        struct rv_json input;
+        err = rv_flow_tree(flow, dot, &input);
+        return err == RV_OK ? rv_uri_fill(flow, rv_json_str(&template->constant), &input, ret_value)
+                            : err;
+    }
+    case RV_TEMPLATE_ARRAY: {
+        struct rv_json *items = RV_NEW_ARRAY(flow->arena, struct rv_json, template->count);
+        if (items == NULL)
+            return rv_flow_full(flow);
+        for (uint32_t i = 0; i < template->count && err == RV_OK; i++)
+            err = fill(flow, &template->items[i], dot, VALUE_PART, &items[i]);
+        *ret_value = (struct rv_json){.type = RV_JSON_ARRAY, .len = template->count};
+        ret_value->u.items = items;
+        return err;
+    }
+    case RV_TEMPLATE_OBJECT: {
+        struct rv_json_member *members = RV_NEW_ARRAY(flow->arena, struct rv_json_member,
+                                                      template->count);
+        if (members == NULL)
+            return rv_flow_full(flow);
+        for (uint32_t i = 0; i < template->count && err == RV_OK; i++) {
+            members[i].key = template->keys[i];
+            err = fill(flow, &template->items[i], dot, VALUE_PART, &members[i].value);
+        }
+        *ret_value = (struct rv_json){.type = RV_JSON_OBJECT, .len = template->count};
+        ret_value->u.members = members;
+        return err;
+    }
+    }
+    return RV_ERR_CORRUPT;
 }
 
 /* A computed value within the limits of a payload, with its bytes. */
@@ -385,21 +487,12 @@ static enum rv_err settle(struct rv_flow *flow, const struct rv_json *tree,
     if (flow->text.failed == RV_ERR_MEMORY)
         return RV_ERR_MEMORY;
     bool over = size.over || flow->text.failed != RV_OK || flow->text.len > RV_PAYLOAD_BYTES_MAX;
-    if (over || size.depth > RV_JSON_DEPTH_MAX) {
-        (void)give_back(flow, mark);
-        rv_buf_reset(&flow->text);
-        rv_buf_printf(&flow->text,
-                      over ? "a value has more than %d bytes"
-                           : "a value is nested deeper than %d levels",
-                      over ? RV_PAYLOAD_BYTES_MAX : RV_JSON_DEPTH_MAX);
-        struct rv_str detail;
-        enum rv_err err = rv_flow_take_text(flow, &detail);
-        return err != RV_OK ? err
-                            : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
-                                                     "A value is over a limit", detail);
-    }
-    bool large = give_back(flow, mark);
-    *ret_value = (struct rv_payload){.tree = *tree, .has_tree = !large};
+    if (over || size.depth > RV_JSON_DEPTH_MAX)
+        return raise_size(flow, mark, over);
+    bool large = flow->arena->bytes_taken - mark.bytes_taken > TEMPORARY_BYTES_MAX;
+    if (large)
+        release(flow, mark);
+    *ret_value = (struct rv_payload){.tree = *tree, .has_tree = !large && flow->copied_bytes == 0};
     return rv_flow_take_text(flow, &ret_value->text);
 }
 
@@ -414,27 +507,35 @@ enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *tem
         *ret_value = *dot;
         return RV_OK;
     }
+    struct memory memory = memory_begin(flow);
     /* The caller's own value stays parsed when large temporary values are given back. */
     struct rv_json ignored;
     enum rv_err err = rv_flow_tree(flow, dot, &ignored);
     struct rv_arena_mark mark = rv_arena_mark(flow->arena);
     struct rv_json tree;
+    flow->bytes_kept = flow->arena->bytes_taken;
+    flow->copied_bytes = 0;
     if (err == RV_OK)
-        err = fill(flow, template, dot, &tree);
-    return err == RV_OK ? settle(flow, &tree, mark, ret_value) : err;
+        err = fill(flow, template, dot, VALUE_WHOLE, &tree);
+    if (err == RV_OK)
+        err = settle(flow, &tree, mark, ret_value);
+    rv_arena_reset(&flow->copies);
+    return memory_end(flow, &memory, dot, err);
 }
 
 enum rv_err rv_flow_test(struct rv_flow *flow, const struct rv_expression *expression,
                          struct rv_payload *dot, bool *ret_truth)
 {
+    struct memory memory = memory_begin(flow);
     struct rv_json value;
     enum rv_err err = rv_flow_tree(flow, dot, &value);
     struct rv_arena_mark mark = rv_arena_mark(flow->arena);
     if (err == RV_OK)
-        err = evaluate(flow, expression, dot, &value);
-    if (err != RV_OK)
-        return err;
-    *ret_truth = value.type != RV_JSON_NULL && (value.type != RV_JSON_BOOL || value.truth);
-    (void)give_back(flow, mark);
-    return RV_OK;
+        err = evaluate(flow, expression, dot, VALUE_TRUTH, &value);
+    if (err == RV_OK) {
+        *ret_truth = value.type != RV_JSON_NULL && (value.type != RV_JSON_BOOL || value.truth);
+        if (flow->arena->bytes_taken - mark.bytes_taken > TEMPORARY_BYTES_MAX)
+            release(flow, mark);
+    }
+    return memory_end(flow, &memory, dot, err);
 }

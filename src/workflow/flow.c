@@ -457,6 +457,7 @@ static void flow_init(struct rv_flow *flow, struct rv_flow_env *env, struct rv_f
     flow->context = rv_payload_of(env->context);
     flow->workflow_input = rv_payload_of(env->workflow_input);
     flow->undo = rv_payload_of(env->undo);
+    rv_flow_memory_init(flow);
     rv_buf_init(&flow->text, FRAMES_BYTES_MAX);
 }
 
@@ -469,6 +470,7 @@ static enum rv_err flow_run(struct rv_flow *flow, enum rv_err err)
     if (err == RV_OK)
         err = report(flow);
     rv_buf_done(&flow->text);
+    rv_arena_done(&flow->copies);
     return err;
 }
 

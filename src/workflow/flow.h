@@ -31,15 +31,14 @@ struct rv_flow_env {
     struct rv_str undo;           /* $undo while compensating; absent: the variable is null */
     int64_t fuel;                 /* for this command, counted down (limits.h) */
     uint32_t inline_steps;        /* how many steps it may run here, counted down */
-    size_t bytes_max;             /* of the arena that its expressions may fill: one that needs more
-                                   * raises an error; 0: the arena's own cap alone */
+    size_t memory_max;            /* for evaluations; 0: RV_DECISION_BYTES_MAX */
     struct rv_pace *pace;         /* who may interrupt it; NULL: nobody */
 };
 
 enum rv_flow_stop_kind {
     RV_FLOW_CALL,   /* an agent is needed: request `input` of `agent` */
     RV_FLOW_WAIT,   /* nothing to do until `until` (a wait, or the delay of a DSL retry) */
-    RV_FLOW_BUDGET, /* fuel or inline steps are used up: go on at once in the next batch */
+    RV_FLOW_BUDGET, /* fuel, memory or inline steps are used up: go on at once in the next batch */
     RV_FLOW_DONE,   /* the scope that was started has ended with `output` */
     RV_FLOW_RAISED  /* `error` was raised and no catch took it */
 };

@@ -54,7 +54,12 @@ struct rv_flow {
     const struct rv_definition *definition;
     struct rv_flow_stop *stop;
     struct rv_arena *arena;
-    struct rv_buf text; /* scratch, owned by the move */
+    struct rv_buf text;     /* scratch, owned by the move */
+    size_t bytes_begun;     /* taken of the arena before the move */
+    size_t memory_max;      /* what evaluations may find taken since then */
+    size_t bytes_kept;      /* taken of the arena before the template under evaluation */
+    struct rv_arena copies; /* owned: values of its expressions, copied out */
+    size_t copied_bytes;    /* of those, when written, at least */
     enum rv_next next;
     struct rv_record *top;        /* of the node at hand, or of the owner of the scope left */
     uint32_t node;                /* the node at hand */
@@ -116,6 +121,7 @@ RV_CHECK enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to,
  * lives on the arena, has its bytes and keeps the limits of a payload. */
 RV_CHECK enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *template,
                                       struct rv_payload *dot, struct rv_payload *ret_value);
+void rv_flow_memory_init(struct rv_flow *flow);
 /* jq's truth: all but null and false. */
 RV_CHECK enum rv_err rv_flow_test(struct rv_flow *flow, const struct rv_expression *expression,
                                   struct rv_payload *dot, bool *ret_truth);

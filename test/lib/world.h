@@ -34,9 +34,10 @@ struct world {
     struct rv_store *store;
     struct rv_scheduler *scheduler;
     struct rv_wall_clock clock;
-    int64_t turn_fuel;  /* of evaluations after a batch; 0: the scheduler's */
-    int64_t now;        /* what has passed, from what the wall clock showed at first */
-    int64_t wall_ahead; /* of that: somebody has set the wall clock */
+    int64_t turn_fuel;         /* of evaluations after a batch; 0: the scheduler's */
+    size_t decision_bytes_max; /* of memory of a decision's expressions; 0: the scheduler's */
+    int64_t now;               /* what has passed, from what the wall clock showed at first */
+    int64_t wall_ahead;        /* of that: somebody has set the wall clock */
     int64_t mono;
     int64_t heard_until; /* what arrived since waits in a mailbox; 0: no batch leaves anything */
     uint64_t serial;
