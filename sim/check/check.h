@@ -73,6 +73,7 @@ void check_handed_out(struct world *w, const struct rv_poll *poll,
  * `superseded`: the same poll has come once more, or the server stops. */
 void check_answered(const struct server *s, const struct rv_poll *poll, bool superseded);
 void check_submitted(struct world *w, struct rv_str task, const char *client);
+void check_refused_submit(struct world *w, const struct rv_call *call);
 /* The bodies of a reply call and of its answer. */
 void check_replied(struct world *w, struct rv_str request, struct rv_str answer);
 /* A token from its text. */

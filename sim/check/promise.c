@@ -29,6 +29,17 @@ void check_handed_out(struct world *w, const struct rv_poll *poll, const struct 
     }
 }
 
+/* I-39: a submission that is refused as a whole has left no task: nobody would know of it. */
+void check_refused_submit(struct world *w, const struct rv_call *call)
+{
+    for (size_t i = 0; call->kind == RV_CALL_SUBMIT && i < call->u.submit.count; i++) {
+        struct rv_task_id task = call->u.submit.items[i].task;
+        if (task.value != 0 && history_task(w, task) != NULL && !history_lacks(w, task))
+            world_violate(w, "I-39",
+                          "a submission is refused as a whole, and its item %zu is a task", i);
+    }
+}
+
 /* I-01: a submission that was acknowledged is in the store. */
 void check_submitted(struct world *w, struct rv_str task, const char *client)
 {

@@ -86,9 +86,11 @@ static void check_told(struct world *w, const struct served *served, bool failed
 {
     bool to_agent = call_poll(&served->call) != NULL || served->call.kind == RV_CALL_REPLIES ||
                     served->call.kind == RV_CALL_LEASES;
-    if (failed)
+    if (failed) {
         check_no_secret(w, answer, "a refusal");
-    else if (!to_agent)
+        check_refused_submit(w, &served->call);
+    }
+    if (!failed && !to_agent)
         check_no_token(w, answer, "an answer");
 }
 

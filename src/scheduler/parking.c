@@ -182,6 +182,10 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
     struct rv_call *call = p->call;
     unpark(s, p);
     evaluations_drop_of(s, p);
+    if (err != RV_OK && call->kind == RV_CALL_SUBMIT && submit_in_part(s, call, err, message)) {
+        err = RV_OK;
+        message = RV_STR_NONE;
+    }
     if (err != RV_OK || call->err == RV_OK) {
         call->err = err;
         if (message.at != NULL)

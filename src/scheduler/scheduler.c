@@ -510,6 +510,7 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         pending_unlink(&s->batch.calls, p);
         poll_unmatch(p);
         poll_heed(s, p);
+        submit_unwritten(p);
         if (p == s->batch.damaged)
             finish(s, p, RV_ERR_CORRUPT,
                    RV_STR("what this needs of the state store is damaged: stop the server, see "
@@ -669,6 +670,7 @@ static void history_forget(struct rv_scheduler *s)
         p->kind = NULL;
         p->instance = NULL;
         p->admitted = false;
+        p->works = NULL;
         replies_forget(p->call);
     }
     s->batch.forgot = s->agents.recovering = s->more_due = true;

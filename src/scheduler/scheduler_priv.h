@@ -498,6 +498,12 @@ void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work 
  * runs before the commit, every `..._act` after it and answers, parks or carries the call. */
 RV_CHECK enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p);
 void submit_act(struct rv_scheduler *s, struct pending *p);
+/* The batch is not written: what it has decided of the call is not, either. */
+void submit_unwritten(const struct pending *p);
+/* The call cannot go on. False: nothing of it was accepted. Else who asked learns of that, and what
+ * is left is refused item by item. */
+bool submit_in_part(struct rv_scheduler *s, struct rv_call *call, enum rv_err err,
+                    struct rv_str message);
 /* What earlier batches have said of items of replies or renewals: perhaps the store has lost it. */
 void replies_forget(struct rv_call *call);
 /* Before the decisions: notes those of large calls whose turn is a later batch's. */

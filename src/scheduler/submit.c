@@ -263,6 +263,32 @@ static bool submit_goes_on(struct rv_scheduler *s, struct pending *p)
     return false;
 }
 
+void submit_unwritten(const struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    bool decided = p->call->kind == RV_CALL_SUBMIT && p->works != NULL;
+    for (size_t i = 0; decided && i < submit->count; i++)
+        if (p->works[i] != NULL)
+            submit->items[i].task.value = 0;
+}
+
+bool submit_in_part(struct rv_scheduler *s, struct rv_call *call, enum rv_err err,
+                    struct rv_str message)
+{
+    struct rv_call_submit *submit = &call->u.submit;
+    bool accepted = false;
+    for (size_t i = 0; i < submit->count; i++)
+        accepted = accepted || submit->items[i].task.value != 0;
+    if (!accepted)
+        return false;
+    for (size_t i = 0; i < submit->count; i++)
+        if (!item_over(&submit->items[i]))
+            refuse(&submit->items[i], err,
+                   message.at != NULL ? message : rv_str_of(rv_err_text(err)));
+    counts_submissions(s, submit);
+    return true;
+}
+
 void submit_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;

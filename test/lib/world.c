@@ -85,6 +85,7 @@ static enum rv_err begin_once(struct world *w)
         .log = {log_write, w},
         .fibers = &rv_fibers,
         .turn_fuel = w->turn_fuel,
+        .polls_parked_max = w->polls_parked_max,
         .decision_bytes_max = w->decision_bytes_max,
         .outlet = w->ground.outlet,
         .alert_url = w->ground.alert_url,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -406,10 +407,63 @@ static void a_reply_goes_before_the_end_of_its_attempt(void **state)
     assert_string_equal(world_task(w, task)->output.at, "{\"n\":9000}");
 }
 
+/* There is no room to wait for the second item. What was accepted before is known to who asked:
+ * without a key he would submit it again, and have two tasks. */
+static void what_was_accepted_is_told_where_the_rest_cannot_wait(void **state)
+{
+    struct world *w = *state;
+    w->polls_parked_max = 1;
+    slice(w, 1500);
+    struct rv_call *first = submission(w, "no-end");
+    begin(w, first, 3);
+    assert_false(world_finished(first));
+    struct rv_call *call = submission(w, "light");
+    struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, 2);
+    items[0] = call->u.submit.items[0];
+    items[1] = first->u.submit.items[0];
+    items[1].task.value = 0;
+    call->u.submit.items = items;
+    call->u.submit.count = 2;
+    begin(w, call, 1);
+    assert_true(world_finished(call));
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(items[0].err, RV_OK);
+    assert_state(w, items[0].task, "processed");
+    assert_int_equal(items[1].err, RV_ERR_BUSY);
+    assert_non_null(strstr(items[1].message.at, "send it again a little later"));
+    struct rv_call *alone = submission(w, "no-end");
+    begin(w, alone, 1);
+    assert_int_equal(alone->err, RV_ERR_BUSY);
+}
+
+/* The same where the server closes, or its store refuses the batch that has the rest. */
+static void what_was_accepted_is_told_where_the_server_closes(void **state)
+{
+    struct world *w = *state;
+    slice(w, 1500);
+    struct rv_call *call = submission(w, "light");
+    struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, 2);
+    items[0] = call->u.submit.items[0];
+    items[1] = items[0];
+    items[1].name = RV_STR("no-end");
+    call->u.submit.items = items;
+    call->u.submit.count = 2;
+    begin(w, call, 1);
+    assert_false(world_finished(call));
+    world_restart(w, 1);
+    assert_true(world_finished(call));
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(items[0].err, RV_OK);
+    assert_int_not_equal(items[0].task.value, 0);
+    assert_int_equal(items[1].err, RV_ERR_BUSY);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
+        SCENARIO(what_was_accepted_is_told_where_the_rest_cannot_wait),
+        SCENARIO(what_was_accepted_is_told_where_the_server_closes),
         SCENARIO(endless_expressions_get_a_twentieth_of_the_time),
         SCENARIO(a_heavy_loop_leaves_the_time_to_others),
         SCENARIO(a_stranger_goes_before_those_who_owe),
