@@ -40,7 +40,7 @@ static enum rv_verdict stand_readable(struct draft *d, uint32_t number)
     return advance_error(rv_flow_unfinished(&env, step->frames, &kept, &count));
 }
 
-enum rv_verdict accept(struct draft *d)
+enum rv_verdict operate_accept(struct draft *d)
 {
     const struct rv_task *task = &d->plan->task;
     enum rv_command_kind kind = d->command->kind;
@@ -93,7 +93,7 @@ static enum rv_verdict undo_whole(struct draft *d)
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     RV_TRY(draft_look(d, task->redo, &next));
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     RV_TRY(undo_chain_unfinished(d, next));
     return redo_drop(d);
 }
@@ -110,7 +110,7 @@ enum rv_verdict operate_undo(struct draft *d)
     RV_TRY(refuse_hindered(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     return undo_begin(d);
 }
 
@@ -182,7 +182,7 @@ static enum rv_verdict operate_abandon(struct draft *d)
     struct rv_task *task = &d->plan->task;
     uint32_t open[RV_OPEN_STEPS_MAX];
     uint32_t count = task->open_count;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     memcpy(open, task->open, sizeof open);
     for (uint32_t i = 0; i < count; i++)
         RV_TRY(step_abandon(d, open[i]));
@@ -217,7 +217,7 @@ enum rv_verdict operate_cancel(struct draft *d)
     RV_TRY(refuse_hindered(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     task->cancelling = true;
     task->error = error_cancelled(d);
     if (task->error.at == NULL)
@@ -256,7 +256,7 @@ enum rv_verdict operate_retry(struct draft *d)
         if (!meant || seen->kind != RV_KIND_CALL || seen->state != RV_STEP_PENDING)
             continue;
         if (!any)
-            RV_TRY(accept(d));
+            RV_TRY(operate_accept(d));
         RV_TRY(draft_step(d, task->open[i], &step));
         step_insist(d, step);
         any = true;
@@ -275,7 +275,7 @@ enum rv_verdict operate_suspend(struct draft *d)
         return refuse_state(d, "suspended", "it has ended");
     if (task->suspended_at != 0)
         return RV_DECIDED;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     task->suspended_at = d->command->now;
     d->plan->changed = true;
     return RV_DECIDED;
@@ -288,7 +288,7 @@ enum rv_verdict operate_resume(struct draft *d)
         return RV_DECIDED;
     bool poisoned = false;
     int64_t now = d->command->now;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     task->suspended_at = 0;
     d->plan->changed = true;
     for (uint32_t i = 0; i < task->open_count; i++) {

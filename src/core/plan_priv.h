@@ -141,7 +141,7 @@ enum rv_verdict wake_all(struct draft *d);
 /* The command has passed its own checks. Every operator's command calls it once, before it changes
  * anything or evaluates anything of the workflow: for a command that only asks, the decision ends
  * here. UNREADABLE: what the command would go on from cannot be read. */
-enum rv_verdict accept(struct draft *d);
+enum rv_verdict operate_accept(struct draft *d);
 enum rv_verdict refuse(struct draft *d, struct rv_str message);
 enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure);
 /* Who and why stays with the row: an error of that type and title. None: there is no room. */

@@ -146,7 +146,7 @@ static enum rv_verdict resubmit_edited(struct draft *d)
         RV_TRY(old_outcome(d, seen));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, seen->number, &old));
     RV_TRY(replacement_new(d, old, &step));
     /* The operator's word counts, until a late `done` says otherwise. */
@@ -237,7 +237,7 @@ enum rv_verdict operate_resubmit(struct draft *d)
     RV_TRY(resubmit_hopeless(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     task_go_on(d);
     uint32_t open[RV_OPEN_STEPS_MAX];
     uint32_t count = task->open_count;

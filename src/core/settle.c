@@ -73,7 +73,7 @@ static enum rv_verdict settle_past(struct draft *d, uint32_t number)
     struct rv_task *task = &d->plan->task;
     struct rv_step *step;
     struct rv_flow_stop stop;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, number, &step));
     if (task->state == RV_TASK_ERROR)
         task_go_on(d);
@@ -101,7 +101,7 @@ static enum rv_verdict settle_past(struct draft *d, uint32_t number)
 static enum rv_verdict settle_parked(struct draft *d, uint32_t number)
 {
     struct rv_step *step;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, number, &step));
     if (step->state != RV_STEP_ERROR) /* its task was parked for another cause */
         rv_step_move(&step->state, RV_STEP_ERROR);
@@ -118,7 +118,7 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
     struct rv_step *step, *other;
     uint32_t open[RV_OPEN_STEPS_MAX];
     uint32_t count = task->open_count;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     memcpy(open, task->open, sizeof open);
     for (uint32_t i = 0; i < count; i++) {
         RV_TRY(draft_step(d, open[i], &other));
@@ -234,7 +234,7 @@ static enum rv_verdict settle_task(struct draft *d)
     if (d->command->u.operate.finding != RV_FINDING_DONE)
         return refuse(d, RV_STR("as a whole a task is settled as done alone; what it did is undone "
                                 "by `reeve undo`"));
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     task_go_on(d);
     task->output = d->command->u.operate.output;
     if (task->output.at == NULL)
@@ -261,7 +261,7 @@ static enum rv_verdict settle_chain(struct draft *d)
     RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
-    RV_TRY(accept(d));
+    RV_TRY(operate_accept(d));
     task->by_hand = task->undo_head;
     task_go_on(d);
     return undo_next(d);
