@@ -166,6 +166,9 @@ static void settled(const struct transition *t, const struct step_past *past,
     if (step->kind != RV_KIND_CALL || past == NULL || !check_settled(step))
         return;
     bool passed = step->state == RV_STEP_SKIPPED && past->row.state != RV_STEP_SKIPPED;
+    /* The undo waited for its agent, which is gone. */
+    passed = passed || (rv_attempt_state_live(past->row.attempt_state) &&
+                        step->attempt_state == RV_ATTEMPT_LOST);
     if ((step->undone && !past->row.undone) || (passed && step->direction == RV_UNDO))
         operator_settled(t->w, id, false);
     else if (passed && step->effect != RV_EFFECT_NONE && !step->undone)
@@ -253,9 +256,19 @@ static void check_insisted(const struct transition *t, const struct step_past *p
 /* A search of each commit would take most of a world's time. */
 enum { CURES_SOUGHT = 8 };
 
-static bool cures_sought(const struct rv_task *task)
+/* The undo waits for an agent that is gone, perhaps for days. */
+static bool waits_in_vain(const struct transition *t)
 {
-    bool stands = task->state == RV_TASK_ERROR || task->suspended_at != 0;
+    for (size_t i = 0; i < t->steps_count; i++)
+        if (rv_attempt_is_gone(&t->steps[i], t->now))
+            return true;
+    return false;
+}
+
+static bool cures_sought(const struct transition *t)
+{
+    const struct rv_task *task = t->task;
+    bool stands = task->state == RV_TASK_ERROR || task->suspended_at != 0 || waits_in_vain(t);
     return rv_task_state_open(task->state) && (stands || task->revision % CURES_SOUGHT == 0);
 }
 
@@ -284,8 +297,9 @@ static void check_asking(const struct transition *t, const struct rv_view *view,
 }
 
 /* O-05: every command that is named for an open task is taken and changes it, a suspended one can
- * be resumed, and from a parked one a command leads on that is not abandonment. Not where the rows
- * cannot be read: they have to be restored first. */
+ * be resumed, and from a parked one, or one whose undo waits for an agent that is gone, a command
+ * leads on that is not abandonment. Not where the rows cannot be read: they have to be restored
+ * first. */
 static void check_cures(const struct transition *t)
 {
     struct rv_cure cures[RV_CURES_MAX];
@@ -293,9 +307,10 @@ static void check_cures(const struct transition *t)
     struct rv_arena *arena = &t->w->history->scratch;
     size_t count = 0;
     struct rv_cures_want want;
-    bool leads_on = t->task->state != RV_TASK_ERROR;
+    bool leads_on = t->task->state != RV_TASK_ERROR &&
+                    (!waits_in_vain(t) || t->past->definition == NULL);
     bool resumes = t->task->suspended_at == 0 || t->past->definition == NULL;
-    if (!cures_sought(t->task))
+    if (!cures_sought(t))
         return;
     const struct rv_step **rows = RV_NEW_ARRAY(arena, const struct rv_step *, t->steps_count + 1);
     rv_assert(rows != NULL);
@@ -322,7 +337,7 @@ static void check_cures(const struct transition *t)
     if (!resumes)
         world_violate(t->w, "O-05", "nothing resumes a suspended task");
     if (!leads_on)
-        world_violate(t->w, "O-05", "nothing but abandonment is named for a parked task");
+        world_violate(t->w, "O-05", "nothing but abandonment is named for a task that waits");
 }
 
 uint32_t check_late_count(struct task_past *past)

@@ -2,6 +2,9 @@
 #include "api/answer.h"
 #include "api/put.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static const struct {
     const char *text;
     const char *sentence;
@@ -11,10 +14,27 @@ static const struct {
 #undef RV_WAIT_REASON
 };
 
-static void reason_put(struct rv_buf *buf, enum rv_wait_reason reason, int64_t until)
+/* AGENT in a sentence stands for the agent's name. */
+static void why_put(struct rv_buf *buf, const char *sentence, struct rv_str agent)
+{
+    enum { WHY_BYTES = 512 };
+    static const char word[] = "AGENT";
+    char text[WHY_BYTES];
+    const char *at = agent.len > 0 ? strstr(sentence, word) : NULL;
+    if (at == NULL) {
+        rv_put_text(buf, "why", rv_str_of(sentence));
+        return;
+    }
+    snprintf(text, sizeof text, "%.*s%.*s%s", (int)(at - sentence), sentence, RV_STR_FMT(agent),
+             at + sizeof word - 1);
+    rv_put_text(buf, "why", rv_str_of(text));
+}
+
+static void reason_put(struct rv_buf *buf, enum rv_wait_reason reason, int64_t until,
+                       struct rv_str agent)
 {
     rv_put_text(buf, "waitsFor", rv_str_of(reasons[reason].text));
-    rv_put_text(buf, "why", rv_str_of(reasons[reason].sentence));
+    why_put(buf, reasons[reason].sentence, agent);
     rv_put_instant_if(buf, "until", until);
 }
 
@@ -50,7 +70,7 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_put_text(buf, "reference", step->reference);
     rv_put_text(buf, "kind", rv_str_of(rv_step_kind_text(step->kind)));
     rv_put_text(buf, "state", rv_str_of(rv_step_state_text(step->state)));
-    reason_put(buf, told->reason, told->until);
+    reason_put(buf, told->reason, told->until, step->agent);
     agent_put(buf, told);
     rv_put_raw_if(buf, "error", step->error);
     rv_buf_add_char(buf, '}');
@@ -82,7 +102,8 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     rv_put_text(buf, "state", rv_str_of(rv_task_state_text(task->state)));
     rv_put_text(buf, "direction", rv_str_of(rv_direction_text(task->direction)));
     rv_put_instant_if(buf, "suspendedAt", task->suspended_at);
-    reason_put(buf, told->reason, told->until);
+    reason_put(buf, told->reason, told->until,
+               told->steps_count > 0 ? told->steps[0].step->agent : RV_STR_NONE);
     rv_put_instant_if(buf, "nextLookAt", told->next_at);
     rv_put_raw_if(buf, "error", task->error);
     rv_put_open_in(buf, "steps", '[');

@@ -126,9 +126,11 @@ int cli_explain(struct cli *cli)
     struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_text_clean(arena, cli_str(told, "state"));
     size_t count;
-    printf("%.*s %s%.*s%s: %.*s\n", RV_STR_FMT(task),
+    bool suspended = cli_instant(told, "suspendedAt") != 0;
+    printf("%.*s %s%.*s%s%s: %.*s\n", RV_STR_FMT(task),
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
-           cli_colour_end(cli->colour), RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
+           cli_colour_end(cli->colour), suspended ? ", suspended" : "",
+           RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
     said(cli, "  ", "until", instant_of(cli, told, "until"));
     said(cli, "  ", "next look", instant_of(cli, told, "nextLookAt"));
     const struct rv_json *steps = cli_items(told, "steps", &count);

@@ -349,6 +349,38 @@ enum rv_verdict attempt_reply(struct draft *d)
     return RV_UNREADABLE;
 }
 
+/* A revoked attempt ends by its reply or at complete-by, which may be days away (RULES 6). */
+void revoked_watch(struct draft *d, struct rv_step *step)
+{
+    step->wake_at = step->complete_by;
+    if (!step->called)
+        step->wake_at = rv_time_earlier(step->wake_at,
+                                        rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS));
+}
+
+void revoked_call(struct draft *d, struct rv_step *step)
+{
+    char at[RV_INSTANT_TEXT_BYTES];
+    bool excused = d->command->kind == RV_COMMAND_WAKE && d->command->u.wake.excused;
+    if (!excused) { /* else it had nobody to speak to */
+        step->called = true;
+        rv_instant_text(step->complete_by, at);
+        draft_alert(d, step->number, RV_ALERT_NO_AGENT,
+                    rv_arena_printf(d->arena,
+                                    "instance %.*s of agent %.*s was told to stop %.*s and has not "
+                                    "answered: nothing is undone before it does, somebody settles "
+                                    "the step, or complete-by, %s, has passed",
+                                    RV_STR_FMT(step->instance), RV_STR_FMT(step->agent),
+                                    RV_STR_FMT(step->reference), at));
+    }
+    revoked_watch(d, step);
+}
+
+bool rv_attempt_is_gone(const struct rv_step *step, int64_t now)
+{
+    return step->attempt_state == RV_ATTEMPT_REVOKED && (step->called || now >= step->lease_until);
+}
+
 enum rv_verdict attempt_renew(struct draft *d)
 {
     const struct rv_command *command = d->command;

@@ -129,12 +129,11 @@ static bool of_step(enum rv_cure_kind kind)
     return kind == RV_CURE_PAST || kind == RV_CURE_UNDONE || kind == RV_CURE_NOTHING;
 }
 
-/* One word for one way: what is parked is undone, what is not is cancelled; it is abandoned only
- * where it is parked. */
+/* One word for one way: what is parked is undone, what is not is cancelled. */
 static bool of_state(enum rv_cure_kind kind, enum rv_task_state state)
 {
     bool cancel = kind == RV_CURE_CANCEL || kind == RV_CURE_CANCEL_BY_HAND;
-    bool undo = kind == RV_CURE_UNDO || kind == RV_CURE_UNDO_BY_HAND || kind == RV_CURE_ABANDON;
+    bool undo = kind == RV_CURE_UNDO || kind == RV_CURE_UNDO_BY_HAND;
     return rv_task_state_open(state) && (state == RV_TASK_ERROR ? !cancel : !undo);
 }
 
@@ -162,6 +161,7 @@ struct search {
     struct rv_cure *found;
     size_t count;
     bool undo; /* the task can be undone or cancelled without anybody's hands */
+    bool ends; /* or with them */
 };
 
 static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint32_t step)
@@ -180,6 +180,7 @@ static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint
         return RV_DECIDED;
     search->undo = search->undo || kind == RV_CURE_UNDO || kind == RV_CURE_CANCEL;
     bool by_hand = kind == RV_CURE_UNDO_BY_HAND || kind == RV_CURE_CANCEL_BY_HAND;
+    search->ends = search->ends || search->undo || by_hand;
     if (!by_hand || !search->undo)
         search->found[search->count++] = cure;
     return RV_DECIDED;
@@ -199,7 +200,10 @@ enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_aren
                             .found = ret_cures};
     enum rv_verdict verdict = search.plan != NULL ? RV_DECIDED : RV_NO_ROOM;
     for (int kind = 0; verdict == RV_DECIDED && kind < RV_CURE_KIND_COUNT; kind++) {
-        if (!of_state((enum rv_cure_kind)kind, view->task->state))
+        /* What is not parked is abandoned only where it can neither be cancelled. */
+        bool needless = kind == RV_CURE_ABANDON && view->task->state != RV_TASK_ERROR &&
+                        search.ends;
+        if (needless || !of_state((enum rv_cure_kind)kind, view->task->state))
             continue;
         size_t times = of_step((enum rv_cure_kind)kind) ? steps : 1;
         for (size_t i = 0; verdict == RV_DECIDED && i < times; i++)

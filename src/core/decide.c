@@ -123,7 +123,15 @@ static void wake_call(struct draft *d, struct rv_step *step)
         target = step->target;
     step->wake_at = 0;
     step->called = true;
-    if (target.at == NULL)
+    bool paused = d->command->kind == RV_COMMAND_WAKE && d->command->u.wake.paused;
+    if (target.at == NULL && paused)
+        draft_alert(d, step->number, RV_ALERT_NO_AGENT,
+                    rv_arena_printf(d->arena,
+                                    "an operator has paused agent %.*s, and %.*s waits for it: "
+                                    "`reeve agents resume %.*s` lets it go on",
+                                    RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
+                                    RV_STR_FMT(step->agent)));
+    else if (target.at == NULL)
         draft_alert(d, step->number, RV_ALERT_NO_AGENT,
                     rv_arena_printf(d->arena, "no agent %.*s has taken %.*s",
                                     RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
@@ -167,9 +175,12 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
         return wake_deadline(d, step);
     if (step->kind != RV_KIND_CALL)
         return wake_line(d, step);
-    if (step->state == RV_STEP_PROCESSING)
+    if (revoked && now < step->complete_by)
+        revoked_call(d, step);
+    else if (step->state == RV_STEP_PROCESSING)
         return attempt_expire(d, step);
-    wake_call(d, step);
+    else
+        wake_call(d, step);
     return RV_DECIDED;
 }
 

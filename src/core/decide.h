@@ -82,6 +82,7 @@ struct rv_command {
             bool excused;      /* the server was absent when the instant passed: nobody's failure */
             int64_t spread_ms; /* excused: hand out again within this time, at random */
             struct rv_str circuit; /* target of the open circuit that holds back what is ready */
+            bool paused;           /* an operator has paused the agent of what is ready */
             int64_t absent_from;   /* a timeout of the DSL was over in an absence that began then,
                                     and whose time does not count; 0: none was */
         } wake;
@@ -191,6 +192,10 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
 
 /* The error with which the step's newest attempt ended; absent: with none. */
 struct rv_str rv_attempt_error(const struct rv_step *step);
+
+/* Whether the step's revoked attempt is silent beyond its lease, which is not renewed any more: its
+ * agent has stopped, and an operator may say what it did. */
+bool rv_attempt_is_gone(const struct rv_step *step, int64_t now);
 
 /* Whether the step may be handed out now. */
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now);

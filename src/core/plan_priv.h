@@ -67,6 +67,10 @@ enum rv_verdict attempt_assign(struct draft *d);
 enum rv_verdict attempt_reply(struct draft *d);
 enum rv_verdict attempt_renew(struct draft *d);
 enum rv_verdict attempt_end(struct draft *d);
+/* The attempt is revoked: unless it ends soon, an operator is called. */
+void revoked_watch(struct draft *d, struct rv_step *step);
+/* It did not end soon. */
+void revoked_call(struct draft *d, struct rv_step *step);
 /* The open or revoked attempt of `step` has passed its instant (RULES 5, 6). */
 enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step);
 

@@ -143,6 +143,25 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
     return undo_next(d);
 }
 
+/* The undo waits for a revoked attempt that nobody hears of: it counts as lost, its step as found,
+ * and the undo goes on. What its agent says later is in the ledger. */
+static enum rv_verdict settle_gone(struct draft *d, uint32_t number)
+{
+    struct rv_step *step;
+    RV_TRY(operate_accept(d));
+    RV_TRY(draft_step(d, number, &step));
+    attempt_close(d, step, RV_ATTEMPT_LOST);
+    finding_take(d, step);
+    step->attempt_effect = step->effect;
+    if (d->command->u.operate.finding == RV_FINDING_DONE) {
+        step->output = d->command->u.operate.output;
+        if (step->output.at == NULL)
+            step->output = RV_STR("null");
+    }
+    RV_TRY(finding_note(d, step));
+    return undo_settle(d, step, RV_EFFECT_NONE);
+}
+
 /* ---- what may be said of which step ---- */
 
 enum rv_verdict refuse_unquiet(struct draft *d)
@@ -162,7 +181,8 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     const struct rv_task *task = &d->plan->task;
     enum rv_finding finding = d->command->u.operate.finding;
     bool past = finding == RV_FINDING_DONE || d->command->u.operate.output.at != NULL;
-    if (rv_attempt_state_live(step->attempt_state))
+    bool gone = rv_attempt_is_gone(step, d->command->now);
+    if (rv_attempt_state_live(step->attempt_state) && !gone)
         return refuse(d, rv_arena_printf(d->arena,
                                          "instance %.*s may be at work on attempt %u of the step: "
                                          "suspend the task, and settle the step when it has ended",
@@ -175,10 +195,12 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     if (finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE && !step->undone)
         return refuse(d, RV_STR("its agent says that the request was done: settle the step with "
                                 "--done and that output, or with --undone when it is"));
-    if (past && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
+    if ((past || gone) && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
         RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
+    if (gone)
+        return settle_gone(d, step->number);
     if (past)
         return settle_past(d, step->number);
     if (step->direction == RV_UNDO)

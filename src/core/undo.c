@@ -137,7 +137,8 @@ static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
     if (!live)
         return step_leave(d, step);
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_REVOKED);
-    step->wake_at = step->complete_by;
+    step->called = false; /* undo_begin has closed the alerts */
+    revoked_watch(d, step);
     return RV_DECIDED;
 }
 
@@ -197,7 +198,7 @@ enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effec
 {
     bool pivot = rv_definition_undo_way(d->view->definition, step->node) == RV_UNDO_PIVOT;
     attempt_effect(step, effect);
-    if (pivot && step->effect != RV_EFFECT_NONE) {
+    if (pivot && step->effect != RV_EFFECT_NONE && !step->undone) {
         undo_taken_back(d, step);
         return RV_DECIDED;
     }

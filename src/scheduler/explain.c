@@ -68,6 +68,8 @@ static void explain_held(const struct rv_scheduler *s, const struct agent_kind *
         holder = agents_instance_find(&s->agents, kind, step->instance);
     bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
     told->reason = !revoked ? RV_WAIT_HELD : told->pivot ? RV_WAIT_PIVOT : RV_WAIT_REVOKED;
+    if (rv_attempt_is_gone(step, s->batch.now))
+        told->reason = RV_WAIT_GONE;
     told->until = revoked ? step->complete_by : step->lease_until;
     told->seen_at = holder != NULL ? holder->seen_at : 0;
 }
@@ -198,13 +200,37 @@ static enum rv_err explain_late(struct rv_scheduler *s, struct rv_call_explain *
                                             LATE_TOLD, out->late_replies, &out->late_replies_count);
 }
 
+/* Whether a step waits for what `retry` is above: its ladder, a circuit. It is not above a pause, a
+ * limit or the lack of an agent. */
+static bool retry_helps(const struct rv_call_explain *out)
+{
+    for (size_t i = 0; i < out->steps_count; i++) {
+        enum rv_wait_reason reason = out->steps[i].reason;
+        if (reason == RV_WAIT_RETRY || reason == RV_WAIT_COOL_DOWN || reason == RV_WAIT_CIRCUIT)
+            return true;
+    }
+    return false;
+}
+
+static void retry_drop(struct rv_call_explain *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < out->cures_count; i++)
+        if (out->cures[i].kind != RV_CURE_RETRY)
+            out->cures[kept++] = out->cures[i];
+    out->cures_count = kept;
+}
+
 static enum rv_err explain_cures(struct rv_scheduler *s, struct rv_call_explain *out,
                                  struct rv_arena *arena, const struct workflow_entry *entry)
 {
     out->cures = RV_NEW_ARRAY(arena, struct rv_cure, RV_CURES_MAX);
     if (out->cures == NULL)
         return RV_ERR_MEMORY;
-    return cures_find(s, out->found, entry, NULL, out->cures, &out->cures_count);
+    enum rv_err err = cures_find(s, out->found, entry, NULL, out->cures, &out->cures_count);
+    if (err == RV_OK && !retry_helps(out))
+        retry_drop(out);
+    return err;
 }
 
 enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)

@@ -31,8 +31,12 @@ static void wake_tell(struct rv_scheduler *s, const struct rv_step *step,
                                         ? agents_kind_find(&s->agents, step->agent)
                                         : NULL;
     const struct circuit *circuit = kind != NULL ? circuit_of(kind, step, s->batch.now) : NULL;
+    int64_t until;
     if (circuit != NULL)
         command->u.wake.circuit = rv_str_of(circuit->target);
+    command->u.wake.paused = command->u.wake.paused ||
+                             (kind != NULL &&
+                              limit_holds(kind, s->batch.now, &until) == LIMIT_PAUSED);
 }
 
 bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *command)
@@ -42,6 +46,7 @@ bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *com
     command->u.wake.spread_ms = 0;
     command->u.wake.absent_from = 0;
     command->u.wake.circuit = RV_STR_NONE;
+    command->u.wake.paused = false;
     for (size_t i = 0; i < work->steps_count; i++)
         wake_tell(s, work->steps[i].row, command);
     return !work->waits_to_end;

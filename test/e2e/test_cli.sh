@@ -194,7 +194,7 @@ gives "tasks: a table" 0 "TASK*STATE*$task*pending*test/two:1.0.0*k1"
 run tasks --state pendng
 gives "tasks: a state that is none" 2 'did you mean "pending"?'
 run agents
-gives "agents: who is missing" 0 'shop*never'
+gives "agents: who is missing" 0 'shop*not known'
 run show 0000000000000
 gives "a task that is not there" 3 'reeve show: '
 run show task-one

@@ -186,6 +186,24 @@ static void nothing_is_handed_out_while_paused(void **state)
     assert_int_equal(parked->u.poll.requests_count, 1);
 }
 
+/* Who is called to a step that nobody takes is told why. */
+static void an_alert_says_that_the_agent_is_paused(void **state)
+{
+    static const char resume[] = "`reeve agents resume inventory`";
+    struct world *w = *state;
+    submit_many(w, 1);
+    world_limit(w, pause(true));
+    world_pass(w, RV_NO_AGENT_ALERT_MS + 1000);
+    struct rv_call *call = world_call(w, RV_CALL_ALERTS);
+    call->u.list.open_only = true;
+    call->u.list.limit = 10;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.list.count, 1);
+    struct rv_str message = call->u.list.alerts[0].message;
+    assert_int_equal(call->u.list.alerts[0].kind, RV_ALERT_NO_AGENT);
+    assert_non_null(memmem(message.at, message.len, resume, sizeof resume - 1));
+}
+
 static void limits_survive_a_restart(void **state)
 {
     struct world *w = *state;
@@ -351,6 +369,7 @@ int main(void)
         WORLD(no_more_begin_than_the_rate_allows),
         WORLD(a_parked_poll_gets_its_step_when_the_bucket_has_a_token),
         WORLD(nothing_is_handed_out_while_paused),
+        WORLD(an_alert_says_that_the_agent_is_paused),
         WORLD(limits_survive_a_restart),
         WORLD(changes_of_one_batch_all_count),
         WORLD(an_agent_with_limits_is_not_forgotten),
