@@ -18,8 +18,12 @@ static void check_renewed(const struct transition *t, const struct step_past *pa
 {
     int64_t age_ms;
     struct rv_step_id id = {t->task->id, step->number};
-    if (step->token != past->row.token || step->lease_until == past->row.lease_until ||
-        !rv_attempt_state_live(past->row.attempt_state))
+    if (step->token != past->row.token || !rv_attempt_state_live(past->row.attempt_state))
+        return;
+    if (step->complete_by != past->row.complete_by)
+        world_violate(t->w, "I-17", "step %u: complete-by of attempt %u moved", step->number,
+                      step->attempt);
+    if (step->lease_until == past->row.lease_until)
         return;
     if (past->row.attempt_state != RV_ATTEMPT_OPEN || step->lease_until < past->row.lease_until)
         world_violate(t->w, "I-17", "step %u: the lease of attempt %u, which was %s, moved by %lld",
