@@ -53,25 +53,27 @@ static void check_alerts(struct world *w)
     struct rv_alert alerts[RV_PAGE_ROWS_MAX];
     for (size_t i = 0; i < w->history->count; i++) {
         const struct rv_task *task = &w->history->all[i]->row;
-        size_t count = 0, others = 0;
+        size_t count = 0, others = 0, called = 0;
         rv_arena_reset(&w->history->scratch);
         enum rv_err err = store->ops->list_alerts(store, &w->history->scratch, task->id, true, 0,
                                                   RV_PAGE_ROWS_MAX, alerts, &count);
         if (storage_found(w, err))
             return;
         bool parked = task->state == RV_TASK_ERROR;
-        if (err == RV_OK && parked && count == 0)
-            world_violate(w, "P-02", "a task is parked and no alert is open");
-        if (err != RV_OK || rv_task_state_open(task->state))
+        if (err != RV_OK)
             continue;
         for (size_t a = 0; a < count; a++)
-            if (alerts[a].kind != RV_ALERT_LATE_DONE && others++ == 0)
+            if (alerts[a].kind != RV_ALERT_LATE_DONE && others++ == 0 &&
+                !rv_task_state_open(task->state))
                 world_violate(w, "P-02", "a task is %s and its alert \"%s\" is still open",
                               rv_task_state_text(task->state), rv_alert_kind_text(alerts[a].kind));
-        bool kept = w->knobs.retain_ms == 0;
-        if (kept && count - others != w->history->all[i]->calls_late)
-            world_violate(w, "P-02", "%u alerts call for what was done late, and %zu are open",
-                          w->history->all[i]->calls_late, count - others);
+        if (parked && others == 0)
+            world_violate(w, "P-02", "a task is parked and no alert is open");
+        for (uint32_t n = 1; n < w->history->all[i]->room; n++)
+            called += w->history->all[i]->steps[n].call_late;
+        if (count - others != called)
+            world_violate(w, "P-02", "%zu alerts call for what was done late, and %zu are open",
+                          called, count - others);
     }
 }
 
@@ -145,8 +147,10 @@ static size_t rows_of(struct world *w, struct rv_store *store, struct rv_task_id
 enum { KEPT_MS_MAX = 5000 };
 
 /* I-35: what ended so long ago that each round since should have taken it is not there any more,
- * unless a message of it waits, or the rule waited for an operator. */
-static void check_not_kept(struct world *w, struct rv_store *store, const struct rv_task *task)
+ * unless a message of it waits, an alert `late-done` is open, or the rule waited for an operator.
+ */
+static void check_not_kept(struct world *w, struct rv_store *store, const struct task_past *past,
+                           const struct rv_task *task)
 {
     struct rv_delivery rows[2];
     struct rv_task_id none = {0};
@@ -159,7 +163,10 @@ static void check_not_kept(struct world *w, struct rv_store *store, const struct
     enum rv_err err = store->ops->list_deliveries(store, &w->history->scratch, task->id,
                                                   RV_STR_NONE, none, 1, rows, &count);
     bool waits = err != RV_OK || (count > 0 && rows[0].next <= rows[0].last);
-    if (!waits)
+    bool calls = false; /* for an operator */
+    for (uint32_t n = 1; n < past->room; n++)
+        calls = calls || past->steps[n].call_late;
+    if (!waits && !calls)
         world_violate(w, "I-35", "a task that ended at %lld is kept at %lld",
                       (long long)task->ended_at, (long long)w->database->committed_at);
 }
@@ -181,7 +188,7 @@ static void check_gone(struct world *w)
             return;
         }
         if (err == RV_OK && task != NULL)
-            check_not_kept(w, store, task);
+            check_not_kept(w, store, w->history->all[i], task);
     }
     w->concerned = (struct rv_task_id){0};
 }

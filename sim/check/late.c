@@ -120,8 +120,33 @@ static const struct rv_late_reply *first_late_done(const struct transition *t, u
     return NULL;
 }
 
-/* P-02: what a task that has ended took for not done, and what its service says was done all the
- * same, calls an operator, once; unless the task was given up, or goes on in the very commit. */
+/* The task counts the step as not done, its service says that it was done, and nobody has undone it
+ * or has said that it was done or undone. */
+static bool contradicted(const struct transition *t, const struct rv_step *step)
+{
+    bool over = step->state == RV_STEP_ERROR || step->state == RV_STEP_CANCELLED ||
+                step->state == RV_STEP_SKIPPED;
+    for (uint32_t i = 0; i < t->task->open_count; i++)
+        over = over && t->task->open[i] != step->number;
+    return over && step->kind == RV_KIND_CALL && step->direction == RV_FORWARD && !step->undone &&
+           step->effect == RV_EFFECT_DONE && !check_found(step, RV_FINDING_DONE) &&
+           !check_found(step, RV_FINDING_UNDONE);
+}
+
+/* The same after its undo ended by an operator's word that nothing had happened. */
+static bool contradicts_end(const struct transition *t, const struct step_past *past,
+                            const struct rv_step *step)
+{
+    return first_late_done(t, step->number) != NULL && step->direction == RV_FORWARD &&
+           step->undone && past->row.effect == RV_EFFECT_UNKNOWN &&
+           check_found_now(t, step, RV_FINDING_NOTHING) && !rv_task_state_open(t->task->state) &&
+           t->past->row.state == t->task->state;
+}
+
+/* P-02: what a task has gone past as not done, and what its service says was done all the same,
+ * calls an operator, once, until it is undone. It is on the undo chain, if it is not kept for a
+ * retry, as long as the task may be undone. Nobody is called while the task is undone, nor about
+ * one that was given up. */
 static void check_left(const struct transition *t, const struct step_past *past,
                        const struct rv_step *step)
 {
@@ -129,20 +154,27 @@ static void check_left(const struct transition *t, const struct step_past *past,
     for (size_t i = 0; i < t->change->alerts_count; i++)
         calls += t->change->alerts[i].kind == RV_ALERT_LATE_DONE &&
                  t->change->alerts[i].step == step->number;
-    enum rv_task_state was = t->past->row.state, is = t->task->state;
-    bool not_done = past->row.effect == RV_EFFECT_NONE ||
-                    (past->row.effect == RV_EFFECT_UNKNOWN &&
-                     ((past->row.undone && !step->undone) ||
-                      check_found_now(t, step, RV_FINDING_NOTHING)));
-    bool left = first_late_done(t, step->number) != NULL && step->direction == RV_FORWARD &&
-                not_done && !history_abandons(t->task);
-    bool needed = left && was == is && !rv_task_state_open(is);
-    if (needed && calls == 0)
+    enum rv_task_state is = t->task->state;
+    bool is_open = rv_task_state_open(is);
+    bool before = past != NULL && past->call_late && (past->row.undone || !step->undone);
+    bool left = contradicted(t, step);
+    bool again = past != NULL && contradicts_end(t, past, step);
+    bool goes_on = t->task->direction == RV_FORWARD && step->chained;
+    bool needed = again || (left && (!is_open || goes_on));
+    if (needed && !before && calls == 0 && !history_abandons(t->task))
         world_violate(t->w, "P-02",
                       "step %u counts as not done in a task that is %s, its service says that it "
                       "was done, and nobody is called",
                       step->number, rv_task_state_text(is));
-    if (calls > 1 || (calls == 1 && (!left || rv_task_state_open(is))))
+    if (left && is == RV_TASK_PROCESSED && !step->chained)
+        world_violate(t->w, "P-02", "no undo of the task would undo step %u, which was done late",
+                      step->number);
+    bool live = false;
+    for (uint32_t n = 1; n < t->past->room; n++)
+        live = live || rv_attempt_state_live(t->past->steps[n].row.attempt_state);
+    bool undone = t->past->row.direction == RV_UNDO && t->task->direction == RV_UNDO &&
+                  t->past->row.redo == 0 && is_open && !live;
+    if (calls > (needed || (left && !undone)) || (calls > 0 && before))
         world_violate(t->w, "P-02", "an operator is called without need: step %u was done late",
                       step->number);
 }
@@ -169,9 +201,9 @@ void check_late(const struct transition *t)
         if (past != NULL) {
             check_in_time(t, past, &t->steps[i]);
             check_heard(t, past, &t->steps[i]);
-            check_left(t, past, &t->steps[i]);
             check_put_back(t, past, &t->steps[i]);
         }
+        check_left(t, past, &t->steps[i]);
         check_done_was_said(t, past, &t->steps[i]);
         check_carries(t, past, &t->steps[i]);
     }

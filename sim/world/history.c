@@ -286,6 +286,7 @@ static void step_take(struct transition *t, const struct rv_step *step)
 {
     struct step_past *past = step_room(t->past, step->number);
     bool new_token = step->attempt != 0 && step->token != past->row.token;
+    past->call_late = past->call_late && (past->row.undone || !step->undone);
     if (new_token) {
         enum rv_err err = rv_map_put(&t->w->history->tokens, step->token, 0,
                                      (uint64_t)t->task->id.value);
@@ -342,9 +343,9 @@ static void transition_take(struct transition *t)
         step->late_attempt = late->attempt;
     }
     past->abandoned = history_abandons(t->task);
-    past->calls_late = t->change->close_alerts ? 0 : past->calls_late;
     for (size_t i = 0; i < t->change->alerts_count; i++)
-        past->calls_late += t->change->alerts[i].kind == RV_ALERT_LATE_DONE;
+        if (t->change->alerts[i].kind == RV_ALERT_LATE_DONE)
+            step_room(past, t->change->alerts[i].step)->call_late = true;
     past->has_hook = t->task->reply_url.at != NULL;
     t->w->history->moved = t->task->id;
     past->now = t->now;

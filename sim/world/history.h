@@ -55,7 +55,8 @@ struct step_past {
     uint64_t lined;         /* first seen to, 0: it does not (check/line.c) */
     bool poison_told;
     bool undo_begun;
-    bool assumed; /* an operator said that it had done nothing, and may be wrong */
+    bool call_late; /* its alert `late-done` is open */
+    bool assumed;   /* an operator said that it had done nothing, and may be wrong */
 };
 
 struct task_past {
@@ -69,7 +70,6 @@ struct task_past {
     bool unreadable;                        /* it was parked since it could not be read */
     bool has_hook;                          /* its submitter has a webhook */
     bool abandoned;                         /* cancelled, its effects are left */
-    uint32_t calls_late;                    /* alerts `late-done` that are open */
     bool taken_back;                        /* an undo of it met the point of no return */
     uint32_t lost_commits;                  /* that the store does not have any more */
     int64_t now;                            /* the store's clock in the newest */

@@ -280,6 +280,8 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     plan->changed = false;
     plan->close_alerts = false;
     plan->steps_count = plan->attempts_count = plan->late_count = plan->alerts_count = 0;
+    plan->alerts = NULL;
+    plan->alerts_room = plan->late_over_count = 0;
     plan->messages = NULL;
     plan->messages_count = 0;
     plan->history = NULL;

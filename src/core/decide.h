@@ -130,7 +130,8 @@ struct rv_planned_step {
  * those, and the steps that its first piece passes (undo.c). */
 enum {
     RV_PLAN_STEPS_MAX = RV_UNFINISHED_STEPS_MAX + 64,
-    RV_PLAN_ALERTS_MAX = 4,
+    RV_PLAN_ALERTS_MAX = RV_UNFINISHED_STEPS_MAX + 4, /* of each step that is given up one */
+    RV_PLAN_LATE_OVER_MAX = 64,
     RV_PLAN_LATE_MAX = 1,
     RV_PLAN_MESSAGES_MAX = 16,
     RV_PLAN_ATTEMPTS_MAX = 4
@@ -149,14 +150,17 @@ struct rv_plan {
     size_t attempts_count;
     struct rv_late_reply late[RV_PLAN_LATE_MAX];
     size_t late_count;
-    struct rv_alert alerts[RV_PLAN_ALERTS_MAX]; /* ids are given by the scheduler */
+    struct rv_alert *alerts; /* on the arena; ids are given by the scheduler */
     size_t alerts_count;
+    size_t alerts_room;
     struct rv_message *messages; /* to the submitter, in their order; NULL: there are none */
     size_t messages_count;
     /* The line of an operator's command that is accepted, also where it finds done what it asks
      * for; its number is given by the scheduler. Written with the next revision. NULL: none. */
     const struct rv_history_row *history;
-    bool close_alerts;
+    bool close_alerts;                         /* but those of LATE_DONE, which close when */
+    uint32_t late_over[RV_PLAN_LATE_OVER_MAX]; /* these steps are undone */
+    size_t late_over_count;
     int status;            /* REPLY, RENEW: 200, 409 or 410 */
     enum rv_err err;       /* operator's commands: REFUSED with the message */
     struct rv_str message; /* what and the cure; absent: nothing to say */

@@ -76,6 +76,7 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
     bool can;
     RV_TRY(can_undo(d, raiser, stop, &can));
     if (!then_error && can) {
+        task->direction = RV_UNDO;
         if (raiser != NULL)
             RV_TRY(undo_chain_abandoned(d, stop, raiser));
         if (raiser != NULL && raiser->effect != RV_EFFECT_NONE && !raiser->chained)

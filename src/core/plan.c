@@ -169,18 +169,31 @@ void draft_open_remove(struct draft *d, uint32_t number)
 
 void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct rv_str message)
 {
-    if (d->plan->alerts_count == RV_PLAN_ALERTS_MAX) {
+    struct rv_plan *plan = d->plan;
+    if (plan->alerts_count == RV_PLAN_ALERTS_MAX) {
         d->outgrown = true;
         return;
     }
-    d->plan->alerts[d->plan->alerts_count++] = (struct rv_alert){
+    if (plan->alerts_count == plan->alerts_room) {
+        size_t room = plan->alerts_room != 0 ? 4 * plan->alerts_room : 2;
+        struct rv_alert *alerts = RV_NEW_ARRAY(d->arena, struct rv_alert, room);
+        if (alerts == NULL) {
+            d->starved = true;
+            return;
+        }
+        if (plan->alerts_count > 0)
+            memcpy(alerts, plan->alerts, plan->alerts_count * sizeof *alerts);
+        plan->alerts = alerts;
+        plan->alerts_room = room;
+    }
+    plan->alerts[plan->alerts_count++] = (struct rv_alert){
         .task = d->plan->task.id,
         .step = step,
         .kind = kind,
         .raised_at = d->command->now,
         .message = message,
     };
-    d->plan->changed = true;
+    plan->changed = true;
 }
 
 void draft_archive(struct draft *d, const struct rv_step *step)

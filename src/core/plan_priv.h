@@ -74,6 +74,14 @@ void revoked_call(struct draft *d, struct rv_step *step);
 /* The open or revoked attempt of `step` has passed its instant (RULES 5, 6). */
 enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step);
 
+/* late.c: a `done` that does not count (RULES 6). */
+/* The reply of the command is one for this attempt of the step. */
+enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t attempt);
+/* The flow has given the step up for good; it may have been done late before. */
+void late_left(struct draft *d, const struct rv_step *step);
+/* The step is undone: what was said of it is over. */
+void late_over(struct draft *d, const struct rv_step *step);
+
 /* ladder.c: the failure ladder (RULES 5). */
 /* The step's attempt ended as transient: count it, and repeat, cool down or raise. */
 enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str error,
@@ -110,6 +118,9 @@ enum undo_hindrance { UNDO_FREE, UNDO_BY_HAND, UNDO_NEVER };
 /* What stands in the way of an undo, as far as it is known before the open attempts have ended, and
  * the step; UNDO_NEVER comes before UNDO_BY_HAND. */
 enum rv_verdict undo_hindered(struct draft *d, enum undo_hindrance *ret_how, uint32_t *ret_step);
+/* It may turn out that the undo came when the point of no return had been passed: then the task
+ * goes forward again. */
+enum rv_verdict undo_may_be_taken_back(struct draft *d, bool *ret_may);
 /* The compensation of `number` has ended well. */
 enum rv_verdict undo_ended(struct draft *d, uint32_t number);
 /* The revoked attempt of `step` is over: its effect is known as far as it will be. */

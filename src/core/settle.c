@@ -26,7 +26,7 @@ static enum rv_verdict finding_note(struct draft *d, struct rv_step *step)
     return step->error.at != NULL ? RV_DECIDED : RV_NO_ROOM;
 }
 
-static void finding_take(const struct draft *d, struct rv_step *step)
+static void finding_take(struct draft *d, struct rv_step *step)
 {
     switch (d->command->u.operate.finding) {
     case RV_FINDING_DONE:
@@ -36,6 +36,7 @@ static void finding_take(const struct draft *d, struct rv_step *step)
     case RV_FINDING_UNDONE:
         step->effect = RV_EFFECT_DONE;
         step->undone = true;
+        late_over(d, step);
         break;
     case RV_FINDING_NOTHING:
         step->effect = RV_EFFECT_NONE;
@@ -132,6 +133,7 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
     if (task->undo_head == number)
         undo_unlink(d, step);
     step->undone = true;
+    late_over(d, step);
     /* It was `done` by an operator's word alone, which is taken back. */
     if (d->command->u.operate.finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE)
         step->effect = RV_EFFECT_UNKNOWN;

@@ -59,6 +59,7 @@ static enum rv_verdict chain_left(struct draft *d, uint32_t number)
         return RV_DECIDED;
     RV_TRY(draft_step(d, number, &step));
     undo_chain(d, step);
+    late_left(d, step);
     return RV_DECIDED;
 }
 
@@ -206,6 +207,19 @@ enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effec
     return undo_next(d);
 }
 
+enum rv_verdict undo_may_be_taken_back(struct draft *d, bool *ret_may)
+{
+    const struct rv_task *task = &d->plan->task;
+    *ret_may = false;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        const struct rv_step *step;
+        RV_TRY(draft_look(d, task->open[i], &step));
+        bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
+        *ret_may = *ret_may || (revoked && way_known(d, step) == RV_UNDO_PIVOT);
+    }
+    return RV_DECIDED;
+}
+
 static enum undo_hindrance hindrance_of(const struct draft *d, const struct rv_step *step)
 {
     enum rv_undo_way way = rv_definition_undo_way(d->view->definition, step->node);
@@ -350,6 +364,7 @@ enum rv_verdict undo_next(struct draft *d)
             if (way == RV_UNDO_UNDECLARED && task->by_hand == step->number) {
                 undo_pop(d, step);
                 step->undone = true;
+                late_over(d, step);
                 draft_error(step, RV_STR(UNDONE_BY_HAND));
                 continue;
             }
@@ -358,6 +373,7 @@ enum rv_verdict undo_next(struct draft *d)
         case RV_UNDO_NOTHING:
             undo_pop(d, step);
             step->undone = true;
+            late_over(d, step);
             continue;
         case RV_UNDO_STEPS:
             break;
@@ -435,5 +451,6 @@ enum rv_verdict undo_ended(struct draft *d, uint32_t number)
     struct rv_step *step;
     RV_TRY(draft_step(d, number, &step));
     step->undone = true;
+    late_over(d, step);
     return undo_next(d);
 }

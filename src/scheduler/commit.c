@@ -36,6 +36,8 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         .alerts_count = work->alerts_count,
         .alerts_to = alerts_to(s),
         .close_alerts = work->close_alerts,
+        .late_over = work->late_over,
+        .late_over_count = work->late_over_count,
         .messages = work->messages,
         .messages_count = work->messages_count,
         .history = work->history,

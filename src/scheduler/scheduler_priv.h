@@ -67,6 +67,9 @@ struct work {
     size_t alerts_count;
     size_t alerts_room;
     bool close_alerts;
+    uint32_t *late_over; /* steps */
+    size_t late_over_count;
+    size_t late_over_room;
     struct rv_message *messages;
     size_t messages_count;
     size_t messages_room;

@@ -290,6 +290,26 @@ static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
     return RV_OK;
 }
 
+static bool is_over(const struct rv_plan *plan, const struct rv_alert *alert)
+{
+    if (alert->kind != RV_ALERT_LATE_DONE)
+        return plan->close_alerts;
+    for (size_t i = 0; i < plan->late_over_count; i++)
+        if (plan->late_over[i] == alert->step)
+            return true;
+    return false;
+}
+
+/* What the plan closes and the batch has raised is never written. */
+static void adopt_closed(struct work *work, const struct rv_plan *plan)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < work->alerts_count; i++)
+        if (!is_over(plan, &work->alerts[i]))
+            work->alerts[kept++] = work->alerts[i];
+    work->alerts_count = kept;
+}
+
 /* The plan becomes the state of the task in this batch. */
 static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const struct rv_plan *plan)
 {
@@ -317,10 +337,14 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
         work->late[work->late_count++] = plan->late[i];
         work->said_step = 0; /* to be asked for again */
     }
-    if (plan->close_alerts) {
+    if (plan->close_alerts)
         work->close_alerts = true;
-        work->alerts_count = 0;
+    for (size_t i = 0; i < plan->late_over_count; i++) {
+        if (!GROW(arena, work->late_over, work->late_over_count, work->late_over_room))
+            return RV_ERR_MEMORY;
+        work->late_over[work->late_over_count++] = plan->late_over[i];
     }
+    adopt_closed(work, plan);
     for (size_t i = 0; i < plan->alerts_count; i++) {
         if (!GROW(arena, work->alerts, work->alerts_count, work->alerts_room))
             return RV_ERR_MEMORY;

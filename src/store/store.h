@@ -54,8 +54,11 @@ struct rv_change {
     const struct rv_alert *alerts;
     size_t alerts_count;
     const struct rv_delivery *alerts_to; /* where they go (texts alone count); NULL: nowhere */
-    /* Closes the task's open alerts before the new ones are raised; but not UNDELIVERABLE. */
+    /* Closes the task's open alerts before the new ones are raised; but not UNDELIVERABLE, and
+     * LATE_DONE only of the steps `late_over`. */
     bool close_alerts;
+    const uint32_t *late_over;
+    size_t late_over_count;
     const struct rv_message *messages; /* all inserts */
     size_t messages_count;
     const struct rv_history_row *history; /* all inserts */

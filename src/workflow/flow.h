@@ -115,5 +115,8 @@ RV_CHECK enum rv_err rv_flow_postpone(struct rv_flow_env *env, struct rv_str fra
 /* The uncompleted steps that these frames keep for a DSL retry: what an undo must look at too. */
 RV_CHECK enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,
                                         uint32_t **ret_numbers, uint32_t *ret_count);
+/* Whether these frames keep that step for a DSL retry. Needs no definition. */
+RV_CHECK enum rv_err rv_flow_keeps(struct rv_arena *arena, struct rv_str frames, uint32_t number,
+                                   bool *ret_keeps);
 
 #endif

@@ -346,11 +346,44 @@ static enum rv_err read_frames(struct rv_flow *flow, const struct rv_json *frame
     return err;
 }
 
+static enum rv_err frames_parse(struct rv_arena *arena, struct rv_str frames,
+                                struct rv_json *ret_tree)
+{
+    enum rv_err err = rv_json_parse(arena, frames, FRAMES_DEPTH_MAX, ret_tree, NULL);
+    bool corrupt = err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && arena->refused == RV_OK);
+    return corrupt ? RV_ERR_CORRUPT : err;
+}
+
 enum rv_err rv_frames_read(struct rv_flow *flow, struct rv_str frames, enum rv_stand *ret_stand)
 {
     struct rv_json tree;
-    enum rv_err err = rv_json_parse(flow->arena, frames, FRAMES_DEPTH_MAX, &tree, NULL);
-    if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && flow->arena->refused == RV_OK))
-        return RV_ERR_CORRUPT;
+    enum rv_err err = frames_parse(flow->arena, frames, &tree);
     return err == RV_OK ? read_frames(flow, &tree, ret_stand) : err;
+}
+
+/* Whether the list of pairs has that number as the second of one. */
+static bool pairs_have(const struct rv_json *list, uint32_t number)
+{
+    int64_t value;
+    if (list == NULL || list->type != RV_JSON_ARRAY)
+        return false;
+    for (uint32_t i = 1; i < list->len; i += 2)
+        if (rv_json_int(&list->u.items[i], &value) && value == (int64_t)number)
+            return true;
+    return false;
+}
+
+enum rv_err rv_flow_keeps(struct rv_arena *arena, struct rv_str frames, uint32_t number,
+                          bool *ret_keeps)
+{
+    struct rv_json tree;
+    enum rv_err err = frames_parse(arena, frames, &tree);
+    if (err != RV_OK)
+        return err == RV_ERR_LIMIT ? RV_ERR_MEMORY : err;
+    const struct rv_json *records = rv_json_get(&tree, RV_STR("s"));
+    bool keeps = false;
+    for (uint32_t i = 0; records != NULL && records->type == RV_JSON_ARRAY && i < records->len; i++)
+        keeps = keeps || pairs_have(rv_json_get(&records->u.items[i], RV_STR("u")), number);
+    *ret_keeps = keeps;
+    return RV_OK;
 }

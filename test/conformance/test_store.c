@@ -596,6 +596,43 @@ static void alerts_are_acknowledged_and_closed(void **state)
     assert_int_equal(alerts_of(s, TASK_BASE + 1, true, rows), 1);
 }
 
+/* It is over when its step is undone, and not when its task goes on. */
+static void an_alert_of_a_late_done_closes_with_its_step(void **state)
+{
+    struct subject *s = *state;
+    struct rv_alert rows[PAGE];
+    bear(s, TASK_BASE);
+    bear(s, TASK_BASE + 1);
+    struct rv_alert alerts[4];
+    for (uint32_t i = 0; i < 4; i++)
+        alerts[i] = (struct rv_alert){.id = 10 + i,
+                                      .task = {TASK_BASE},
+                                      .step = i,
+                                      .kind = i == 0 ? RV_ALERT_FAILED : RV_ALERT_LATE_DONE};
+    struct rv_alert other = {
+        .id = 20, .task = {TASK_BASE + 1}, .step = 1, .kind = RV_ALERT_LATE_DONE};
+    struct rv_change change = move_of(s, TASK_BASE, 2, RV_TASK_ERROR);
+    change.alerts = alerts;
+    change.alerts_count = 4;
+    subject_commit_all(s, &change, 1);
+    change = move_of(s, TASK_BASE + 1, 2, RV_TASK_ERROR);
+    change.alerts = &other;
+    change.alerts_count = 1;
+    subject_commit_all(s, &change, 1);
+    change = move_of(s, TASK_BASE, 3, RV_TASK_ERROR);
+    change.close_alerts = true;
+    subject_commit_all(s, &change, 1);
+    assert_int_equal(alerts_of(s, TASK_BASE, true, rows), 3);
+    const uint32_t over[] = {1, 3};
+    change = move_of(s, TASK_BASE, 4, RV_TASK_ERROR);
+    change.late_over = over;
+    change.late_over_count = 2;
+    subject_commit_all(s, &change, 1);
+    assert_int_equal(alerts_of(s, TASK_BASE, true, rows), 1);
+    assert_int_equal(rows[0].step, 2);
+    assert_int_equal(alerts_of(s, TASK_BASE + 1, true, rows), 1);
+}
+
 static void alerts_come_in_pages(void **state)
 {
     struct subject *s = *state;
@@ -744,6 +781,7 @@ int main(void)
         SUITE_CASE(a_batch_that_cannot_be_written_leaves_nothing),
         SUITE_CASE(keys_are_found),
         SUITE_CASE(alerts_are_acknowledged_and_closed),
+        SUITE_CASE(an_alert_of_a_late_done_closes_with_its_step),
         SUITE_CASE(alerts_come_in_pages),
         SUITE_CASE(one_alert_is_raised_for_a_source),
         SUITE_CASE(workflows_are_found),

@@ -57,6 +57,7 @@ static void random_ledgers(struct world *w, struct rv_change *change)
     struct subject *s = &w->subjects[0];
     int64_t id = change->task->id.value;
     struct rv_attempt *attempt = RV_NEW(&s->arena, struct rv_attempt);
+    static const uint32_t over[] = {1, 2};
     struct rv_late_reply *late = RV_NEW(&s->arena, struct rv_late_reply);
     struct rv_alert *alert = RV_NEW(&s->arena, struct rv_alert);
     *attempt = random_attempt(s, &w->prng, id, 1 + (uint32_t)rv_prng_below(&w->prng, 3),
@@ -70,6 +71,8 @@ static void random_ledgers(struct world *w, struct rv_change *change)
     change->alerts = alert;
     change->alerts_count = rv_prng_below(&w->prng, 4) == 0;
     change->close_alerts = rv_prng_below(&w->prng, 6) == 0;
+    change->late_over = over;
+    change->late_over_count = rv_prng_below(&w->prng, 3);
 }
 
 /* `pending` are the revisions as they will be if all of this batch goes through. */

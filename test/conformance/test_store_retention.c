@@ -232,6 +232,45 @@ static void a_task_stays_until_its_messages_have_arrived(void **state)
     assert_null(load(s, MADE_AT(10)));
 }
 
+/* It has left an effect that nobody has undone; somebody acknowledges it, or the step is undone. */
+static void a_task_stays_until_its_late_done_is_seen_to(void **state)
+{
+    struct subject *s = *state;
+    const uint32_t step = 1;
+    for (int64_t i = 0; i < 2; i++) {
+        struct rv_alert alert = {.id = MADE_AT(10) + 10 + i,
+                                 .task = {MADE_AT(10) + i},
+                                 .step = step,
+                                 .kind = RV_ALERT_LATE_DONE};
+        struct rv_task task = plain_task(MADE_AT(10) + i, 1);
+        struct rv_change change = {.task = &task, .alerts = &alert, .alerts_count = 1};
+        task.state = RV_TASK_PROCESSED;
+        task.ended_at = OLD;
+        subject_commit_all(s, &change, 1);
+    }
+    struct rv_sweep sweep = sweep_of(0);
+    size_t tasks = 0;
+    sweep_all(s, &sweep, &tasks);
+    assert_int_equal(tasks, 0);
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    struct rv_ack ack = {.alert = MADE_AT(10) + 10, .at = 1, .by = RV_STR("ann")};
+    struct rv_task task = plain_task(MADE_AT(10) + 1, 2);
+    task.state = RV_TASK_PROCESSED;
+    task.ended_at = OLD;
+    struct rv_change change = {
+        .task = &task, .revision_before = 1, .late_over = &step, .late_over_count = 1};
+    sweep = sweep_of(0);
+    struct rv_batch batch = {.acks = &ack,
+                             .acks_count = 1,
+                             .changes = &change,
+                             .changes_count = 1,
+                             .sweep = &sweep,
+                             .number = ++s->number};
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+    assert_int_equal(sweep.tasks_gone, 2);
+}
+
 /* It goes on where the last piece stopped, and never over more than it was told; but the rows of a
  * task go together. */
 static void pieces_are_small_and_come_to_an_end(void **state)
@@ -456,6 +495,7 @@ int main(void)
         SUITE_CASE(an_alert_on_its_way_stays_where_the_tasks_around_it_go),
         SUITE_CASE(a_key_outlives_its_task_and_goes_in_the_end),
         SUITE_CASE(a_task_stays_until_its_messages_have_arrived),
+        SUITE_CASE(a_task_stays_until_its_late_done_is_seen_to),
         SUITE_CASE(pieces_are_small_and_come_to_an_end),
         SUITE_CASE(keys_go_in_turn_with_tasks),
         SUITE_CASE(pieces_end_when_their_time_is_over),

@@ -333,6 +333,335 @@ static void an_undo_that_would_be_refused_is_not_named(void **state)
     assert_null(strstr(open_alert(w).message.at, "reeve undo"));
 }
 
+/* ---- the step was caught, and its task goes on ---- */
+
+/* `b` fails and is caught; `e` comes after it. */
+static const char *const trying =
+    DOCUMENT("trying") "do:\n"
+                       "  - t:\n"
+                       "      try:\n"
+                       "        - b:\n"
+                       "            call: one\n"
+                       "            metadata: {reeve: {completeBy: PT10S,"
+                       " failures: {threshold: 1, rounds: 0},\n"
+                       "              compensate: [{undoB: {call: one,"
+                       " with: {undo: '${ $undo.output.was }'}}}]}}\n"
+                       "      catch: {}\n"
+                       "  - e: {call: one, metadata: {reeve: {compensate: none,"
+                       " failures: {threshold: 1, rounds: 0}}}}\n";
+
+/* `b` fails, and its agent says that it did nothing; control stands at `e`. */
+static struct rv_request caught_before(struct world *w, const char *name, struct rv_task_id *task,
+                                       struct rv_request *ret_e)
+{
+    *task = world_submit(w, name, "{}");
+    struct rv_request b = world_take(w, "one", "i1");
+    assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
+    *ret_e = world_take(w, "one", "i1");
+    return b;
+}
+
+static void what_was_caught_and_done_late_is_undone_with_its_task(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    struct rv_request e;
+    world_publish(w, trying);
+    struct rv_request b = caught_before(w, "trying", &task, &e);
+    assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
+    struct rv_alert alert = open_alert(w);
+    assert_int_equal(alert.kind, RV_ALERT_LATE_DONE);
+    assert_string_equal(alert.message.at,
+                        "the task went on without /do/0/t/try/0/b: attempt 1 of step 2 was done, "
+                        "its late reply says, with the output {\"was\":1}; if the task is undone, "
+                        "so is this step");
+    assert_int_equal(world_done(w, b, "{\"was\":2}"), 410);
+    assert_int_equal(open_alert(w).id, alert.id);
+    assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
+    assert_state(w, task, "compensating");
+    struct rv_request undo = world_take(w, "one", "i1");
+    assert_string_equal(undo.input.at, "{\"undo\":2}");
+    assert_int_equal(open_alert(w).id, alert.id);
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+static void what_was_caught_and_done_late_calls_when_its_task_ends_well(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    struct rv_request e;
+    world_publish(w, trying);
+    struct rv_request b = caught_before(w, "trying", &task, &e);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    world_restart(w, 1000);
+    assert_int_equal(world_done(w, e, "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(open_alert(w).kind, RV_ALERT_LATE_DONE);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_int_equal(open_alert(w).kind, RV_ALERT_LATE_DONE);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+/* Nobody knew what came of `b` when its time was over. */
+static void what_was_caught_as_unknown_and_done_late_calls(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, trying);
+    struct rv_task_id task = world_submit(w, "trying", "{}");
+    struct rv_request b = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
+    assert_int_equal(open_alert(w).kind, RV_ALERT_LATE_DONE);
+}
+
+static const char *const hurried =
+    DOCUMENT("hurried") "do:\n"
+                        "  - t:\n"
+                        "      try:\n"
+                        "        - b:\n"
+                        "            call: one\n"
+                        "            timeout: {after: PT3S}\n"
+                        "            metadata: {reeve: {completeBy: PT10S,"
+                        " compensate: [{undoB: {call: one}}]}}\n"
+                        "      catch: {}\n"
+                        "  - e: {call: one, metadata: {reeve: {compensate: none,"
+                        " failures: {threshold: 1, rounds: 0}}}}\n";
+
+static void what_a_timeout_ended_and_was_done_late_calls(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, hurried);
+    struct rv_task_id task = world_submit(w, "hurried", "{}");
+    struct rv_request b = world_take(w, "one", "i1");
+    world_pass(w, 3000);
+    struct rv_request e = world_take(w, "one", "i1");
+    assert_int_equal(world_done(w, b, "{}"), 410);
+    assert_int_equal(open_alert(w).step, b.step.number);
+    assert_int_equal(world_done(w, e, "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(open_alert(w).step, b.step.number);
+}
+
+static const char *const retried =
+    DOCUMENT("retried") "do:\n"
+                        "  - t:\n"
+                        "      try:\n"
+                        "        - a: {call: one, metadata: {reeve: {compensate: none}}}\n"
+                        "        - b:\n"
+                        "            call: one\n"
+                        "            metadata: {reeve: {failures: {threshold: 1, rounds: 0},\n"
+                        "              compensate: [{undoB: {call: one, with: {undo: b}}}]}}\n"
+                        "      catch:\n"
+                        "        retry: {delay: PT5S, limit: {attempt: {count: 1}}}\n"
+                        "        do: [{no: {set: {x: 1}}}]\n"
+                        "  - e: {call: one, metadata: {reeve: {compensate: none,"
+                        " failures: {threshold: 1, rounds: 0}}}}\n";
+
+/* Kept for a retry, a step is not given up: the retry sends it again, with its key. */
+static void what_a_retry_keeps_calls_when_it_is_given_up(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, retried);
+    struct rv_task_id task = world_submit(w, "retried", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    struct rv_request b = world_take(w, "one", "i1");
+    assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
+    assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    world_pass(w, 5000);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    struct rv_request again = world_take(w, "one", "i1");
+    assert_int_equal(again.step.number, b.step.number);
+    assert_int_equal(world_fail(w, again, false, RV_EFFECT_NONE), 200);
+    struct rv_request e = world_take(w, "one", "i1");
+    struct rv_alert alert = open_alert(w);
+    assert_int_equal(alert.step, b.step.number);
+    assert_non_null(strstr(alert.message.at, "an attempt of step 3 was done, its late reply says, "
+                                             "with the output {\"was\":1}"));
+    assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
+    struct rv_request undo = world_take(w, "one", "i1");
+    assert_string_equal(undo.input.at, "{\"undo\":\"b\"}");
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+/* The retry brought its result: nothing was contradicted. */
+static void what_a_retry_brought_to_its_result_calls_nobody(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, retried);
+    struct rv_task_id task = world_submit(w, "retried", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    struct rv_request b = world_take(w, "one", "i1");
+    assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
+    assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
+    world_pass(w, 5000);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+static const char *const looping = DOCUMENT(
+    "looping") "do:\n"
+               "  - more: {set: {x: 1}, export: {as: '${ {n: (($context.n // 0) + 1)} }'}}\n"
+               "  - t:\n"
+               "      try:\n"
+               "        - b:\n"
+               "            call: one\n"
+               "            metadata: {reeve: {failures: {threshold: 1, rounds: 0},"
+               " compensate: [{undoB: {call: one}}]}}\n"
+               "      catch: {}\n"
+               "  - again: {switch: [{once: {when: '${ $context.n < 2 }', then: more}}]}\n"
+               "  - e: {call: one, metadata: {reeve: {compensate: none,"
+               " failures: {threshold: 1, rounds: 0}}}}\n";
+
+static void each_turn_of_a_loop_calls_for_itself(void **state)
+{
+    struct world *w = *state;
+    struct rv_request b[2];
+    world_publish(w, looping);
+    struct rv_task_id task = world_submit(w, "looping", "{}");
+    for (int i = 0; i < 2; i++) {
+        b[i] = world_take(w, "one", "i1");
+        assert_int_equal(world_fail(w, b[i], false, RV_EFFECT_NONE), 200);
+    }
+    struct rv_request e = world_take(w, "one", "i1");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(world_done(w, b[i], "{}"), 410);
+    assert_int_equal(world_count_open_alerts(w), 2);
+    assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+static const char *const byhand =
+    DOCUMENT("byhand") "do:\n"
+                       "  - t:\n"
+                       "      try:\n"
+                       "        - b: {call: one, metadata: {reeve: {"
+                       "failures: {threshold: 1, rounds: 0}}}}\n"
+                       "      catch: {}\n"
+                       "  - e: {call: one, metadata: {reeve: {compensate: none,"
+                       " failures: {threshold: 1, rounds: 0}}}}\n";
+
+/* It does not declare its undo: the failure of its task parks it, and a person undoes it. */
+static void what_was_done_late_and_is_undone_by_hand_stops_the_undo(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    struct rv_request e;
+    world_publish(w, byhand);
+    struct rv_request b = caught_before(w, "byhand", &task, &e);
+    assert_int_equal(world_done(w, b, "{}"), 410);
+    assert_non_null(strstr(open_alert(w).message.at, "; no undo of the task undoes it"));
+    assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
+    assert_state(w, task, "error");
+    struct rv_call *undo = world_call(w, RV_CALL_OPERATE);
+    undo->u.operate = (struct rv_call_operate){
+        .verb = RV_COMMAND_UNDO, .task = task, .by_hand = true, .late_seen = 1};
+    assert_true(world_run(w, undo));
+    assert_int_equal(undo->err, RV_OK);
+    assert_state(w, task, "error");
+    assert_int_equal(settle(w, task,
+                            (struct rv_call_operate){.step = b.step.number,
+                                                     .finding = RV_FINDING_UNDONE,
+                                                     .late_seen = 1}),
+                     RV_OK);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+/* The operator was wrong, and the task has not ended yet. */
+static void a_wrong_finding_calls_before_the_end(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "two", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_int_equal(settle(w, task,
+                            (struct rv_call_operate){
+                                .step = 1, .finding = RV_FINDING_NOTHING, .output = RV_STR("{}")}),
+                     RV_OK);
+    struct rv_request b = world_take(w, "one", "i1");
+    assert_int_equal(world_done(w, first, "{}"), 410);
+    assert_int_equal(open_alert(w).step, 1);
+    assert_int_equal(world_done(w, b, "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(open_alert(w).step, 1);
+}
+
+static void a_wrong_assumption_calls_before_the_end(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "alone", "{}");
+    struct rv_request first = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    resubmit_edited(w, task, false);
+    struct rv_request second = world_take(w, "one", "i1");
+    assert_int_equal(world_done(w, first, "{}"), 410);
+    assert_int_equal(open_alert(w).step, 1);
+    assert_int_equal(world_done(w, second, "{}"), 200);
+    assert_state(w, task, "processed");
+    assert_int_equal(open_alert(w).step, 1);
+}
+
+/* The undo undoes it without anybody's help. */
+static void what_is_done_late_in_an_undo_calls_nobody(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    struct rv_request e;
+    world_publish(w, trying);
+    struct rv_request b = caught_before(w, "trying", &task, &e);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 410);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+static const char *const pivoting = DOCUMENT(
+    "pivoting") "do:\n"
+                "  - t:\n"
+                "      try:\n"
+                "        - b: {call: one, metadata: {reeve: {"
+                "failures: {threshold: 1, rounds: 0}, compensate: [{u: {call: one}}]}}}\n"
+                "      catch: {}\n"
+                "  - e: {call: one, metadata: {reeve: {completeBy: PT10S, pivot: true}}}\n";
+
+/* That undo may be taken back, and then nothing undoes the step. */
+static void what_is_done_late_in_an_undo_that_is_taken_back_calls(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    struct rv_request e;
+    world_publish(w, pivoting);
+    struct rv_request b = caught_before(w, "pivoting", &task, &e);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
+    assert_int_equal(open_alert(w).kind, RV_ALERT_LATE_DONE);
+    world_pass(w, 10000);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_LATE_DONE), 1);
+    assert_int_equal(world_count_open_alerts(w), 2);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -348,6 +677,18 @@ int main(void)
         SCENARIO(a_late_done_of_an_abandoned_task_calls_nobody),
         SCENARIO(a_finding_that_was_disproved_is_not_believed_again),
         SCENARIO(an_undo_that_would_be_refused_is_not_named),
+        SCENARIO(what_was_caught_and_done_late_is_undone_with_its_task),
+        SCENARIO(what_was_caught_and_done_late_calls_when_its_task_ends_well),
+        SCENARIO(what_was_caught_as_unknown_and_done_late_calls),
+        SCENARIO(what_a_timeout_ended_and_was_done_late_calls),
+        SCENARIO(what_a_retry_keeps_calls_when_it_is_given_up),
+        SCENARIO(what_a_retry_brought_to_its_result_calls_nobody),
+        SCENARIO(each_turn_of_a_loop_calls_for_itself),
+        SCENARIO(what_was_done_late_and_is_undone_by_hand_stops_the_undo),
+        SCENARIO(a_wrong_finding_calls_before_the_end),
+        SCENARIO(a_wrong_assumption_calls_before_the_end),
+        SCENARIO(what_is_done_late_in_an_undo_calls_nobody),
+        SCENARIO(what_is_done_late_in_an_undo_that_is_taken_back_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,16 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct commit {
-    struct memory *store;
-    struct rv_store_memory_data *data;
-    struct undo *log; /* owned */
-    size_t count;
-    size_t room;
-};
-
-/* Room for one more entry must be there before the write that it stands for. */
-static struct undo *log_next(struct commit *commit)
+struct undo *memory_log_next(struct commit *commit)
 {
     if (commit->count == commit->room) {
         size_t room = commit->room == 0 ? 16 : commit->room * 2;
@@ -98,7 +89,7 @@ void memory_log_free(struct undo *log, size_t count)
 }
 
 /* Out of its list. */
-static void key_unlink(struct rv_store_memory_data *data, struct key_node *key)
+void memory_key_unlink(struct rv_store_memory_data *data, struct key_node *key)
 {
     uint64_t hash = memory_key_hash(key->row->key);
     uint64_t *head = rv_map_find(&data->keys, hash, 0);
@@ -116,7 +107,7 @@ static void key_unlink(struct rv_store_memory_data *data, struct key_node *key)
     before->next = key->next;
 }
 
-static void node_unlink(struct rv_store_memory_data *data, struct node *node)
+void memory_node_unlink(struct rv_store_memory_data *data, struct node *node)
 {
     struct rv_task_id id = node->row->id;
     rv_map_remove(&data->ids, (uint64_t)id.value, 0);
@@ -129,7 +120,7 @@ static void node_unlink(struct rv_store_memory_data *data, struct node *node)
 
 static void node_undo(struct rv_store_memory_data *data, struct node *node)
 {
-    node_unlink(data, node);
+    memory_node_unlink(data, node);
     rv_assert(node->steps.count == 0 && node->attempts.count == 0 && node->late.count == 0);
     rv_assert(node->messages.count == 0 && node->delivery.count == 0 && node->history.count == 0);
     memory_node_free(node);
@@ -187,7 +178,7 @@ static void undo_apply(struct rv_store_memory_data *data, const struct undo *und
         break;
     }
     case UNDO_KEY:
-        key_unlink(data, undo->key);
+        memory_key_unlink(data, undo->key);
         key_free(undo->key);
         break;
     case UNDO_TAKEN:
@@ -221,7 +212,7 @@ static enum rv_err row_put(struct commit *commit, struct sorted *set, int64_t a,
     struct sorted_entry *entry = sorted_find(set, a, b);
     if ((entry == NULL) != insert)
         return RV_ERR_INVALID;
-    struct undo *undo = log_next(commit);
+    struct undo *undo = memory_log_next(commit);
     void *copy = undo != NULL ? shape_copy(shape, row) : NULL;
     if (copy == NULL)
         return RV_ERR_MEMORY;
@@ -266,7 +257,7 @@ err_after_node:
 
 static enum rv_err task_put(struct commit *commit, struct node *node, const struct rv_task *task)
 {
-    struct undo *undo = log_next(commit);
+    struct undo *undo = memory_log_next(commit);
     struct rv_task kept;
     if (task->unreadable && node != NULL) {
         kept = *node->row;
@@ -298,7 +289,7 @@ static enum rv_err key_put(struct commit *commit, const struct rv_key_row *row)
 {
     if (row == NULL)
         return RV_OK;
-    struct undo *undo = log_next(commit);
+    struct undo *undo = memory_log_next(commit);
     struct key_node *key = undo != NULL ? calloc(1, sizeof *key) : NULL;
     if (key == NULL)
         return RV_ERR_MEMORY;
@@ -312,15 +303,37 @@ static enum rv_err key_put(struct commit *commit, const struct rv_key_row *row)
     return RV_OK;
 }
 
-/* Those that say that a webhook takes nothing, or all the others. */
-static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task, bool undeliverable)
+/* What a commit closes of a task's alerts. */
+enum closing {
+    CLOSES_UNDELIVERABLE,
+    CLOSES_LATE, /* of one step */
+    CLOSES_OTHERS
+};
+
+static bool closes(enum closing closing, uint32_t step, const struct rv_alert *alert)
+{
+    bool undeliverable = alert->kind == RV_ALERT_UNDELIVERABLE;
+    bool late = alert->kind == RV_ALERT_LATE_DONE;
+    switch (closing) {
+    case CLOSES_UNDELIVERABLE:
+        return undeliverable;
+    case CLOSES_LATE:
+        return late && alert->step == step;
+    case CLOSES_OTHERS:
+        break;
+    }
+    return !undeliverable && !late;
+}
+
+static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task, enum closing closing,
+                                uint32_t step)
 {
     struct sorted *alerts = &commit->data->alerts;
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < alerts->count; i++) {
         struct rv_alert alert = *(const struct rv_alert *)alerts->at[i].row;
         if (alert.task.value != task.value || alert.closed_at != 0 ||
-            (alert.kind == RV_ALERT_UNDELIVERABLE) != undeliverable)
+            !closes(closing, step, &alert))
             continue;
         alert.closed_at = commit->store->now;
         err = row_put(commit, alerts, alert.id, 0, &shape_alert, &alert, false);
@@ -352,7 +365,9 @@ static enum rv_err ledgers_put(struct commit *commit, struct node *node,
         err = row_put(commit, &node->late, (int64_t)node->late.count, 0, &shape_late_reply,
                       &change->late_replies[i], true);
     if (err == RV_OK && change->close_alerts)
-        err = alerts_close(commit, change->task->id, false);
+        err = alerts_close(commit, change->task->id, CLOSES_OTHERS, 0);
+    for (size_t i = 0; err == RV_OK && i < change->late_over_count; i++)
+        err = alerts_close(commit, change->task->id, CLOSES_LATE, change->late_over[i]);
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
         err = alert_put(commit, &change->alerts[i], change->alerts_to);
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
@@ -382,7 +397,7 @@ static enum rv_err delivery_grow(struct commit *commit, struct node *node,
     return row_put(commit, &node->delivery, 0, 0, &shape_delivery, &row, !there);
 }
 
-static bool supervises(const struct memory *store, int64_t epoch)
+bool memory_supervises(const struct memory *store, int64_t epoch)
 {
     const struct role *role = memory_role_find(&store->data->registry, RV_STR(RV_ROLE_SUPERVISOR));
     return role != NULL && role->epoch == epoch && role->boot == store->boot;
@@ -391,7 +406,7 @@ static bool supervises(const struct memory *store, int64_t epoch)
 static enum rv_err change_outcome(struct commit *commit, const struct rv_change *change,
                                   const struct node *node)
 {
-    if (change->epoch != 0 && !supervises(commit->store, change->epoch))
+    if (change->epoch != 0 && !memory_supervises(commit->store, change->epoch))
         return RV_ERR_DEPOSED;
     if ((node != NULL ? node->row->revision : 0) != change->revision_before)
         return RV_ERR_CONFLICT;
@@ -404,7 +419,7 @@ static enum rv_err record_write(struct commit *commit, const struct rv_record *r
 {
     struct records *records = &commit->data->records;
     rv_assert(row->kind.len > 0 && row->key.len > 0);
-    struct undo *undo = log_next(commit);
+    struct undo *undo = memory_log_next(commit);
     if (undo == NULL || records_reserve(records) != RV_OK)
         return RV_ERR_MEMORY;
     *undo = (struct undo){.kind = UNDO_RECORD};
@@ -480,7 +495,7 @@ static enum rv_err delivery_update(struct commit *commit, struct rv_delivery_cha
 
 static enum rv_err delivery_put(struct commit *commit, struct rv_delivery_change *change)
 {
-    bool deposed = change->epoch != 0 && !supervises(commit->store, change->epoch);
+    bool deposed = change->epoch != 0 && !memory_supervises(commit->store, change->epoch);
     change->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
     if (deposed)
         return RV_OK;
@@ -489,7 +504,7 @@ static enum rv_err delivery_put(struct commit *commit, struct rv_delivery_change
     if (err != RV_OK || change->outcome != RV_OK)
         return err;
     if (change->close_alert)
-        err = alerts_close(commit, change->row.task, true);
+        err = alerts_close(commit, change->row.task, CLOSES_UNDELIVERABLE, 0);
     if (err == RV_OK && change->alert != NULL)
         err = alert_put(commit, change->alert, change->alert_to);
     return err;
@@ -535,7 +550,7 @@ static enum rv_err workflow_put(struct commit *commit, const struct rv_workflow_
 static enum rv_err record_put(struct commit *commit, struct rv_record_change *change)
 {
     const struct rv_record *row = &change->row;
-    bool deposed = change->epoch != 0 && !supervises(commit->store, change->epoch);
+    bool deposed = change->epoch != 0 && !memory_supervises(commit->store, change->epoch);
     change->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
     bool nothing = change->gone &&
                    records_find(&commit->data->records, row->kind, row->key) == NULL;
@@ -543,171 +558,6 @@ static enum rv_err record_put(struct commit *commit, struct rv_record_change *ch
 }
 
 /* ---- the retention rule ---- */
-
-static enum rv_err row_take(struct commit *commit, struct sorted *set, struct sorted_entry *entry)
-{
-    struct undo *undo = log_next(commit);
-    if (undo == NULL)
-        return RV_ERR_MEMORY;
-    *undo = (struct undo){
-        .kind = UNDO_TAKEN, .set = set, .a = entry->a, .b = entry->b, .old = entry->row};
-    sorted_remove(set, entry);
-    commit->count++;
-    return RV_OK;
-}
-
-static bool sweep_takes(const struct rv_sweep *sweep, const struct node *node)
-{
-    const struct rv_task *task = node->row;
-    const struct rv_delivery *delivery = node->delivery.count > 0 ? node->delivery.at[0].row : NULL;
-    bool waits = delivery != NULL && delivery->next <= delivery->last;
-    bool old = task->ended_at <= sweep->ended_by;
-    return !rv_task_state_open(task->state) && task->ended_at != 0 && old && !waits;
-}
-
-/* The alert at that place, and its way to the operators' webhook. */
-static enum rv_err alert_take(struct commit *commit, size_t i)
-{
-    struct sorted *alerts = &commit->data->alerts, *notices = &commit->data->notices;
-    struct sorted_entry *notice = sorted_find(notices, alerts->at[i].a, 0);
-    enum rv_err err = notice != NULL ? row_take(commit, notices, notice) : RV_OK;
-    return err == RV_OK ? row_take(commit, alerts, &alerts->at[i]) : err;
-}
-
-static enum rv_err sweep_node(struct commit *commit, struct node *node)
-{
-    struct sorted *alerts = &commit->data->alerts;
-    enum rv_err err = RV_OK;
-    for (size_t i = alerts->count; err == RV_OK && i > 0; i--) {
-        const struct rv_alert *alert = alerts->at[i - 1].row;
-        if (alert->task.value == node->row->id.value)
-            err = alert_take(commit, i - 1);
-    }
-    struct undo *undo = err == RV_OK ? log_next(commit) : NULL;
-    if (undo == NULL)
-        return RV_ERR_MEMORY;
-    node_unlink(commit->data, node);
-    *undo = (struct undo){.kind = UNDO_GONE, .node = node};
-    commit->count++;
-    return RV_OK;
-}
-
-/* Each walk has a part of the time, the first the greater one. */
-static bool sweep_late(const struct rv_sweep *sweep, int64_t from, int64_t us_max)
-{
-    return sweep->now_us != NULL && sweep->now_us(sweep->self) - from >= us_max;
-}
-
-static enum rv_err sweep_tasks(struct commit *commit, struct rv_sweep *sweep, int64_t from)
-{
-    struct sorted *tasks = &commit->data->tasks;
-    size_t rows = 0;
-    size_t i = sorted_place(tasks, sweep->tasks_after.value + 1, 0);
-    int64_t us_max = sweep->us_max - (sweep->keys_over ? 0 : sweep->us_max / 4);
-    while (i < tasks->count && !sweep->tasks_over) {
-        struct node *node = tasks->at[i].row;
-        sweep->tasks_over = rv_id_made_at(node->row->id) > sweep->ended_by;
-        if (sweep->tasks_over ||
-            (rows > 0 && (rows >= sweep->rows_max || sweep_late(sweep, from, us_max))))
-            return RV_OK;
-        sweep->tasks_after = node->row->id;
-        rows++;
-        if (!sweep_takes(sweep, node)) {
-            i++;
-            continue;
-        }
-        rows += node->steps.count + node->attempts.count + node->late.count + node->messages.count +
-                node->history.count;
-        sweep->tasks_gone++;
-        enum rv_err err = sweep_node(commit, node);
-        if (err != RV_OK)
-            return err;
-    }
-    sweep->tasks_over = true;
-    return RV_OK;
-}
-
-/* The key of the least id after that one; NULL: there is none. The simulator's stores are small. */
-static struct key_node *key_after(const struct rv_store_memory_data *data, int64_t after)
-{
-    struct key_node *least = NULL;
-    for (size_t i = 0; i < data->keys.room; i++) {
-        if (!data->keys.slots[i].used)
-            continue;
-        for (struct key_node *key = (struct key_node *)(uintptr_t)data->keys.slots[i].value;
-             key != NULL; key = key->next)
-            if (key->row->task.value > after &&
-                (least == NULL || key->row->task.value < least->row->task.value))
-                least = key;
-    }
-    return least;
-}
-
-static enum rv_err sweep_keys(struct commit *commit, struct rv_sweep *sweep, int64_t from)
-{
-    for (size_t rows = 0; !sweep->keys_over; rows++) {
-        struct key_node *key = key_after(commit->data, sweep->keys_after.value);
-        sweep->keys_over = key == NULL || rv_id_made_at(key->row->task) > sweep->keys_by;
-        if (sweep->keys_over)
-            return RV_OK;
-        bool passes = !sweep->tasks_over && key->row->task.value > sweep->tasks_after.value;
-        bool full = rows > 0 && (rows >= sweep->rows_max || sweep_late(sweep, from, sweep->us_max));
-        if (passes || full)
-            return RV_OK;
-        sweep->keys_after = key->row->task;
-        if (memory_node_find(commit->data, key->row->task) != NULL)
-            continue;
-        struct undo *undo = log_next(commit);
-        if (undo == NULL)
-            return RV_ERR_MEMORY;
-        key_unlink(commit->data, key);
-        *undo = (struct undo){.kind = UNDO_UNKEY, .key = key};
-        commit->count++;
-        sweep->keys_gone++;
-    }
-    return RV_OK;
-}
-
-static bool taskless_over(const struct rv_alert *alert, int64_t by)
-{
-    bool acked = alert->acked_at != 0 && alert->acked_at <= by;
-    bool closed = alert->closed_at != 0 && alert->closed_at <= by;
-    return alert->task.value == 0 && (acked || closed);
-}
-
-static enum rv_err sweep_alerts(struct commit *commit, struct rv_sweep *sweep)
-{
-    struct sorted *alerts = &commit->data->alerts;
-    enum rv_err err = RV_OK;
-    for (size_t i = 0; err == RV_OK && i < alerts->count && sweep->alerts_gone < sweep->rows_max;) {
-        bool over = taskless_over(alerts->at[i].row, sweep->ended_by);
-        if (over)
-            err = alert_take(commit, i);
-        else
-            i++;
-        sweep->alerts_gone += over;
-    }
-    return err;
-}
-
-static enum rv_err sweep_run(struct commit *commit, struct rv_sweep *sweep)
-{
-    bool deposed = sweep->epoch != 0 && !supervises(commit->store, sweep->epoch);
-    sweep->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
-    sweep->tasks_gone = sweep->keys_gone = sweep->alerts_gone = 0;
-    sweep->took_us = 0;
-    if (deposed)
-        return RV_OK;
-    int64_t from = sweep->now_us != NULL ? sweep->now_us(sweep->self) : 0;
-    enum rv_err err = rv_sweep_begins(sweep) ? sweep_alerts(commit, sweep) : RV_OK;
-    if (err == RV_OK)
-        err = sweep_tasks(commit, sweep, from);
-    if (err == RV_OK)
-        err = sweep_keys(commit, sweep, from);
-    if (sweep->now_us != NULL)
-        sweep->took_us = sweep->now_us(sweep->self) - from;
-    return err;
-}
 
 static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
 {
@@ -725,7 +575,7 @@ static enum rv_err batch_put(struct commit *commit, struct rv_batch *batch)
     for (size_t i = 0; err == RV_OK && i < batch->deliveries_count; i++)
         err = delivery_put(commit, &batch->deliveries[i]);
     if (err == RV_OK && batch->sweep != NULL)
-        err = sweep_run(commit, batch->sweep);
+        err = memory_sweep(commit, batch->sweep);
     return err;
 }
 

@@ -275,4 +275,23 @@ enum rv_err memory_list_records(struct rv_store *base, struct rv_arena *arena, s
                                 struct rv_str prefix, struct rv_str after, size_t limit,
                                 struct rv_record *ret_rows, size_t *ret_count);
 
+/* ---- commit.c: a batch under way; sweep.c: the retention rule in it ---- */
+
+struct commit {
+    struct memory *store;
+    struct rv_store_memory_data *data;
+    struct undo *log; /* owned */
+    size_t count;
+    size_t room;
+};
+
+/* Room for one more entry must be there before the write that it stands for; NULL: no memory. */
+struct undo *memory_log_next(struct commit *commit);
+/* Out of its lists. */
+void memory_node_unlink(struct rv_store_memory_data *data, struct node *node);
+void memory_key_unlink(struct rv_store_memory_data *data, struct key_node *key);
+/* Whether that epoch of the supervisor's role still holds. */
+bool memory_supervises(const struct memory *store, int64_t epoch);
+RV_CHECK enum rv_err memory_sweep(struct commit *commit, struct rv_sweep *sweep);
+
 #endif

@@ -357,8 +357,9 @@ static enum rv_err steps_write(struct commit *commit, const struct rv_change *ch
     return err;
 }
 
+/* `step` counts where the statement asks for one. */
 static enum rv_err alerts_close(struct commit *commit, enum rv_sqlite_sql sql,
-                                struct rv_task_id task)
+                                struct rv_task_id task, uint32_t step)
 {
     sqlite3_stmt *statement = NULL;
     enum rv_err err = rv_sqlite_statement(commit->store, sql, &statement);
@@ -366,6 +367,8 @@ static enum rv_err alerts_close(struct commit *commit, enum rv_sqlite_sql sql,
         return err;
     sqlite3_bind_int64(statement, 1, task.value);
     sqlite3_bind_int64(statement, 2, commit->now);
+    if (step != 0)
+        sqlite3_bind_int64(statement, 3, step);
     return rv_sqlite_run(commit->store, statement);
 }
 
@@ -388,7 +391,9 @@ static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *
         err = row_write(commit, RV_SQL_LATE_INSERT, &rv_table_late_reply, &change->late_replies[i],
                         0);
     if (err == RV_OK && change->close_alerts)
-        err = alerts_close(commit, RV_SQL_ALERT_CLOSE, change->task->id);
+        err = alerts_close(commit, RV_SQL_ALERT_CLOSE, change->task->id, 0);
+    for (size_t i = 0; err == RV_OK && i < change->late_over_count; i++)
+        err = alerts_close(commit, RV_SQL_ALERT_CLOSE_LATE, change->task->id, change->late_over[i]);
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
         err = alert_write(commit, &change->alerts[i], change->alerts_to);
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
@@ -440,7 +445,7 @@ static enum rv_err delivery_write(struct commit *commit, struct rv_delivery_chan
         return err;
     commit->wrote = true;
     if (change->close_alert)
-        err = alerts_close(commit, RV_SQL_ALERT_CLOSE_UNDELIVERABLE, change->row.task);
+        err = alerts_close(commit, RV_SQL_ALERT_CLOSE_UNDELIVERABLE, change->row.task, 0);
     if (err == RV_OK && change->alert != NULL)
         err = alert_write(commit, change->alert, change->alert_to);
     return err;

@@ -79,7 +79,10 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_ALERT_INSERT] = {INSERT, ALERT, NULL},
     [RV_SQL_ALERT_CLOSE] = {PLAIN, NULL,
                             "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL "
-                            "AND kind <> 'undeliverable'"},
+                            "AND kind NOT IN ('undeliverable', 'late-done')"},
+    [RV_SQL_ALERT_CLOSE_LATE] = {PLAIN, NULL,
+                                 "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND step = ?3 "
+                                 "AND closed_at IS NULL AND kind = 'late-done'"},
     [RV_SQL_ALERT_ACK] = {PLAIN, NULL,
                           "UPDATE alert SET acked_at = ?2, acked_by = ?3 "
                           "WHERE id = ?1 AND acked_at IS NULL"},
@@ -129,7 +132,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_SWEEP_WALK] =
         {PLAIN, NULL,
          "SELECT id, {process_state ended} AND ended_at <= ?3 AND NOT EXISTS "
-         "(SELECT 1 FROM delivery WHERE delivery.task = task.id AND next <= last) "
+         "(SELECT 1 FROM delivery WHERE delivery.task = task.id AND next <= last) AND NOT EXISTS "
+         "(SELECT 1 FROM alert INDEXED BY alert_task WHERE alert.task = task.id AND "
+         "kind = 'late-done' AND acked_at IS NULL AND closed_at IS NULL) "
          "FROM task WHERE id > ?1 ORDER BY id LIMIT ?2"},
     [RV_SQL_SWEEP_STEPS] = {PLAIN, NULL, "DELETE FROM step WHERE task BETWEEN ?1 AND ?2"},
     [RV_SQL_SWEEP_ATTEMPTS] = {PLAIN, NULL, "DELETE FROM attempt WHERE task BETWEEN ?1 AND ?2"},
