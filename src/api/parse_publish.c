@@ -4,7 +4,7 @@
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
 
-enum { COMPILE_BYTES_MAX = 64 * 1024 * 1024, WARNINGS_MAX = 20 };
+enum { WARNINGS_MAX = 2 * RV_DEFINITION_WARNINGS_MAX };
 
 /* 422 with file, line and column, both in fields and in front of the sentence. */
 static bool definition_refuse(struct rv_parser *parser, const struct rv_request_line *request,
@@ -77,17 +77,15 @@ static struct rv_str endpoint_filled(struct rv_parser *parser, struct rv_str end
     return rv_arena_str(parser->arena, rv_buf_str(&parser->scratch));
 }
 
-static void warn_of_several(struct rv_parser *parser, const struct rv_definition *definition,
-                            struct rv_call_publish *publish)
+static void add_valid(struct rv_parser *parser, const struct rv_definition *definition,
+                      struct rv_call_publish *publish)
 {
-    const struct rv_str *pointers;
-    uint32_t count = rv_definition_several(definition, &pointers);
+    struct rv_definition_warning warnings[RV_DEFINITION_WARNINGS_MAX];
+    uint32_t count = rv_definition_warnings(definition, parser->arena, warnings);
     for (uint32_t i = 0; i < count && publish->warnings_count < WARNINGS_MAX; i++)
         publish->warnings[publish->warnings_count++] = rv_arena_printf(
-            parser->arena,
-            "%.*s: the expression may give several outputs, of which the first counts; write "
-            "[...] for all of them or first(...)",
-            RV_STR_FMT(pointers[i]));
+            parser->arena, "%.*s: %.*s", RV_STR_FMT(warnings[i].pointer),
+            RV_STR_FMT(warnings[i].message));
 }
 
 /* Calls that will be refused are no fault of the definition: the flag may come later. */
@@ -98,7 +96,7 @@ static bool warnings_add(struct rv_parser *parser, const struct rv_definition *d
     publish->warnings = RV_NEW_ARRAY(parser->arena, struct rv_str, WARNINGS_MAX);
     if (publish->warnings == NULL)
         return !rv_parser_starved(parser);
-    warn_of_several(parser, definition, publish);
+    add_valid(parser, definition, publish);
     if (parser->egress.refusal == NULL)
         return true;
     for (uint32_t n = 1; n <= count && publish->warnings_count < WARNINGS_MAX; n++) {
@@ -146,7 +144,7 @@ bool rv_parse_publish(struct rv_parser *parser, const struct rv_request_line *re
     if (request->body.len > RV_DEFINITION_BYTES_MAX)
         return too_large(parser);
     struct rv_arena compiled;
-    rv_arena_init(&compiled, COMPILE_BYTES_MAX);
+    rv_arena_init(&compiled, RV_DEFINITION_COMPILED_BYTES_MAX);
     bool good = publish_read(parser, &named, &compiled, &call->u.publish);
     rv_arena_done(&compiled);
     return good;

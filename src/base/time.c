@@ -277,6 +277,45 @@ enum rv_err rv_duration_parse(struct rv_str text, int64_t *ret_ms)
     return RV_OK;
 }
 
+enum rv_err rv_duration_parse_typed(struct rv_str text, int64_t *ret_ms)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {{"w", 7 * RV_DAY_MS}, {"d", RV_DAY_MS},    {"h", RV_HOUR_MS},
+                 {"m", RV_MINUTE_MS},  {"s", RV_SECOND_MS}, {"ms", 1}};
+    enum { UNITS = sizeof units / sizeof units[0] };
+    struct cursor in = {text.at, text.at + text.len};
+    size_t unit = 0;
+    int64_t sum = 0;
+    int digit;
+    if (rv_duration_parse(text, ret_ms) == RV_OK)
+        return RV_OK;
+    if (text.len == 0)
+        return RV_ERR_INVALID;
+    while (in.at != in.end) {
+        int64_t number = 0;
+        if (!take_digit(&in, &digit))
+            return RV_ERR_INVALID;
+        do {
+            number = number * 10 + digit;
+            if (number > RV_DURATION_MS_MAX)
+                return RV_ERR_INVALID;
+        } while (take_digit(&in, &digit));
+        const char *name = in.at;
+        while (in.at != in.end && *in.at >= 'a' && *in.at <= 'z')
+            in.at++;
+        struct rv_str given = {name, (size_t)(in.at - name)};
+        while (unit < UNITS && !rv_str_is(given, units[unit].name))
+            unit++;
+        if (unit == UNITS || number > (RV_DURATION_MS_MAX - sum) / units[unit].ms)
+            return RV_ERR_INVALID;
+        sum += number * units[unit++].ms;
+    }
+    *ret_ms = sum;
+    return RV_OK;
+}
+
 /* "1.5" of 1500 milliseconds. */
 static int seconds_text(char *text, size_t room, int ms)
 {

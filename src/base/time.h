@@ -26,6 +26,9 @@ RV_CHECK enum rv_err rv_instant_parse(struct rv_str text, int64_t *ret_at);
  * 365 days, a month 30 (DSL reference, Duration). INVALID when it is none, is negative or exceeds
  * RV_DURATION_MS_MAX. */
 RV_CHECK enum rv_err rv_duration_parse(struct rv_str text, int64_t *ret_ms);
+/* What people type: ISO 8601, or numbers with the units w, d, h, m, s, ms in this order and each at
+ * most once: "10m", "7d", "1h30m", "500ms". INVALID as above. */
+RV_CHECK enum rv_err rv_duration_parse_typed(struct rv_str text, int64_t *ret_ms);
 /* Days, hours, minutes and seconds, without those that are 0: "PT1.5S", "PT0S", "P2DT3H". Held to 0
  * and RV_DURATION_MS_MAX, so that rv_duration_parse reads it back. */
 struct rv_str rv_duration_text(int64_t ms, char text[static RV_INSTANT_TEXT_BYTES]);

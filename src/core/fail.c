@@ -23,21 +23,40 @@ static bool step_can_undo(const struct draft *d, const struct rv_step *step)
     return step->effect == RV_EFFECT_NONE || way == RV_UNDO_NOTHING || way == RV_UNDO_STEPS;
 }
 
+/* The step that keeps the task from being undone. */
+struct blocker {
+    bool found;
+    bool pivot;
+    struct rv_str reference;
+};
+
+static void block(const struct draft *d, const struct rv_step *step, struct blocker *blocker)
+{
+    if (blocker->found || step_can_undo(d, step))
+        return;
+    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, step->node);
+    *blocker = (struct blocker){true, way == RV_UNDO_PIVOT, step->reference};
+}
+
 /* Whether everything that may have had an effect says how it is undone: what stands on the chain,
  * the raiser, and what goes with it. */
-static enum rv_verdict can_undo(struct draft *d, const struct rv_step *raiser,
-                                const struct rv_flow_stop *stop, bool *ret_can)
+static enum rv_verdict find_blocker(struct draft *d, const struct rv_step *raiser,
+                                    const struct rv_flow_stop *stop, struct blocker *ret_blocker)
 {
     const struct rv_task *task = &d->plan->task;
-    *ret_can = task->undo_blocker == 0 && task->pivot == 0;
+    const struct rv_step *step;
+    *ret_blocker = (struct blocker){0};
+    if (task->undo_blocker != 0) {
+        RV_TRY(draft_look(d, task->undo_blocker, &step));
+        *ret_blocker = (struct blocker){true, false, step->reference};
+    }
     if (raiser == NULL)
         return RV_DECIDED;
-    *ret_can = *ret_can && step_can_undo(d, raiser);
+    block(d, raiser, ret_blocker);
     RV_TRY(draft_want(d, stop->abandoned, stop->abandoned_count));
     for (uint32_t i = 0; i < stop->abandoned_count; i++) {
-        const struct rv_step *step;
         RV_TRY(draft_look(d, stop->abandoned[i], &step));
-        *ret_can = *ret_can && step_can_undo(d, step);
+        block(d, step, ret_blocker);
     }
     return RV_DECIDED;
 }
@@ -73,9 +92,9 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
     uint32_t node = stop->node;
     task->error = stop->error;
     bool then_error = rv_definition_policy(d->view->definition, node)->then_error;
-    bool can;
-    RV_TRY(can_undo(d, raiser, stop, &can));
-    if (!then_error && can) {
+    struct blocker blocker;
+    RV_TRY(find_blocker(d, raiser, stop, &blocker));
+    if (!then_error && !blocker.found && task->pivot == 0) {
         task->direction = RV_UNDO;
         if (raiser != NULL)
             RV_TRY(undo_chain_abandoned(d, stop, raiser));
@@ -99,9 +118,12 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
     else
         fail_park(d, RV_FORWARD, number, RV_ALERT_NO_UNDO,
                   rv_arena_printf(d->arena,
-                                  "%.*s failed%s%.*s, and what was done cannot be undone "
-                                  "without you",
-                                  RV_STR_FMT(reference), at, RV_STR_FMT(target)));
+                                  "%.*s failed%s%.*s, and the task cannot be undone without you: "
+                                  "%.*s may have had an effect and %s",
+                                  RV_STR_FMT(reference), at, RV_STR_FMT(target),
+                                  RV_STR_FMT(blocker.reference),
+                                  blocker.pivot ? "is the point of no return (pivot)"
+                                                : "does not declare how it is undone"));
     return RV_DECIDED;
 }
 

@@ -30,6 +30,22 @@ RV_CHECK enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_
                                         const struct rv_definition **ret_definition,
                                         struct rv_definition_fault *ret_fault);
 
+/* The faults of a document, in no particular order; at most so many are noted. */
+enum { RV_DEFINITION_FAULTS_MAX = 100 };
+struct rv_definition_faults {
+    uint32_t count;
+    struct rv_definition_fault items[RV_DEFINITION_FAULTS_MAX];
+};
+
+/* What a server lets the compiled form of one definition take. */
+enum { RV_DEFINITION_COMPILED_BYTES_MAX = 64 * 1024 * 1024 };
+
+/* As rv_definition_load, but continues after a fault and reports all of them. INVALID when there
+ * is any. */
+RV_CHECK enum rv_err rv_definition_check(struct rv_arena *arena, const struct rv_json *document,
+                                         const struct rv_definition **ret_definition,
+                                         struct rv_definition_faults *ret_faults);
+
 /* The same of a definition out of the store. Rules that publication has learned since it was
  * published do not keep its tasks from going on. */
 RV_CHECK enum rv_err rv_definition_load_published(struct rv_arena *arena,
@@ -71,11 +87,17 @@ struct rv_str rv_definition_reference(const struct rv_definition *definition, ui
 /* What a `call: http` of this node calls, as written, with {name} for what is filled in; absent
  * when it is computed, and for all other nodes. */
 struct rv_str rv_definition_endpoint(const struct rv_definition *definition, uint32_t node);
-/* The pointers of expressions that may give several outputs, of which only the first counts; the
- * first RV_DEFINITION_SEVERAL_MAX. */
-enum { RV_DEFINITION_SEVERAL_MAX = 10 };
-uint32_t rv_definition_several(const struct rv_definition *definition,
-                               const struct rv_str **ret_pointers);
+/* What is valid, but probably not meant; expressions: the first RV_DEFINITION_SEVERAL_MAX. */
+enum { RV_DEFINITION_SEVERAL_MAX = 10, RV_DEFINITION_WARNINGS_MAX = 20 };
+struct rv_definition_warning {
+    struct rv_str pointer;
+    struct rv_str message;
+};
+/* On the arena, as many as it has room for. */
+uint32_t rv_definition_warnings(const struct rv_definition *definition, struct rv_arena *arena,
+                                struct rv_definition_warning ret[RV_DEFINITION_WARNINGS_MAX]);
+/* The agent that a call of this node names; absent for all other nodes. */
+struct rv_str rv_definition_agent(const struct rv_definition *definition, uint32_t node);
 /* The node whose reference this is; 0 when there is none. */
 uint32_t rv_definition_find(const struct rv_definition *definition, struct rv_str reference);
 

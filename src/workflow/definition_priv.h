@@ -120,6 +120,11 @@ struct rv_catch {
     struct rv_directive then;
 };
 
+/* raise.c: the last part of a standard error's type; absent if it is none. */
+struct rv_str rv_error_standard_name(struct rv_str type);
+/* The last parts of all standard types (DSL reference, Error), ended by NULL. */
+const char *const *rv_error_standard_names(void);
+
 struct rv_raise {
     struct rv_template *type;
     struct rv_template *title;  /* NULL: none */

@@ -61,20 +61,43 @@ static bool is_version(struct rv_str s)
     return !empty;
 }
 
-static enum rv_err check_version(struct rv_load *load, const char *key, struct rv_str version)
+static enum rv_err load_version(struct rv_load *load, const struct rv_json *document,
+                                const char *key, struct rv_str *ret_version)
 {
-    if (version.at == NULL)
+    enum rv_err err = rv_load_string(load, document, key, ret_version);
+    if (err != RV_OK)
+        return err;
+    if (ret_version->at == NULL)
         return rv_load_invalid(load, NULL, "document needs %s, such as %s: '1.0.3'", key, key);
-    if (!is_version(version))
+    if (!is_version(*ret_version))
         return rv_load_invalid(load, key, "%s must be a semantic version, such as '1.0.3'", key);
     return RV_OK;
 }
 
-static enum rv_err check_label(struct rv_load *load, const char *key, struct rv_str label)
+/* Every version below 1.1.0, with its pre-releases (semver.org, 11): what they have in common has
+ * the same meaning. */
+static enum rv_err load_dsl(struct rv_load *load, const struct rv_json *document)
 {
-    if (label.at == NULL)
+    struct rv_str dsl = RV_STR_NONE;
+    enum rv_err err = load_version(load, document, "dsl", &dsl);
+    if (err != RV_OK)
+        return err;
+    bool below = rv_str_begins(dsl, RV_STR("0.")) || rv_str_begins(dsl, RV_STR("1.0.")) ||
+                 rv_str_begins(dsl, RV_STR("1.1.0-"));
+    return below ? RV_OK
+                 : rv_load_unsupported(load, "dsl", "DSL %.*s is not supported; write for 1.0.3",
+                                       RV_STR_FMT(dsl));
+}
+
+static enum rv_err load_label(struct rv_load *load, const struct rv_json *document, const char *key,
+                              struct rv_str *ret_label)
+{
+    enum rv_err err = rv_load_string(load, document, key, ret_label);
+    if (err != RV_OK)
+        return err;
+    if (ret_label->at == NULL)
         return rv_load_invalid(load, NULL, "document needs a %s", key);
-    if (!is_label(label))
+    if (!is_label(*ret_label))
         return rv_load_invalid(load, key,
                                "%s takes letters, digits and inner hyphens, "
                                "63 at most",
@@ -89,39 +112,30 @@ static enum rv_err load_document(struct rv_load *load, const struct rv_json *doc
         {"version", false}, {"title", false},     {"summary", false},
         {"tags", false},    {"metadata", false},  {NULL, false}};
     struct rv_definition *definition = load->definition;
-    struct rv_str dsl = RV_STR_NONE;
     struct rv_str text;
     const struct rv_json *object;
-    size_t path = rv_load_push(load, RV_STR("document"));
+    size_t outer = rv_load_push(load, RV_STR("document"));
+    size_t path = load->path.len;
     enum rv_err err = rv_load_members(load, document, known, "document");
     if (err == RV_OK)
-        err = rv_load_string(load, document, "dsl", &dsl);
+        err = rv_load_past(load, load_dsl(load, document), path);
     if (err == RV_OK)
-        err = check_version(load, "dsl", dsl);
-    if (err == RV_OK && (strncmp(dsl.at, "1.0.", 4) != 0 || version_number(dsl, 4) != dsl.len - 4))
-        err = rv_load_unsupported(load, "dsl", "DSL %.*s is not supported; write for 1.0.3",
-                                  RV_STR_FMT(dsl));
+        err = rv_load_past(load, load_label(load, document, "namespace", &definition->space), path);
     if (err == RV_OK)
-        err = rv_load_string(load, document, "namespace", &definition->space);
+        err = rv_load_past(load, load_label(load, document, "name", &definition->name), path);
     if (err == RV_OK)
-        err = check_label(load, "namespace", definition->space);
+        err = rv_load_past(load, load_version(load, document, "version", &definition->version),
+                           path);
     if (err == RV_OK)
-        err = rv_load_string(load, document, "name", &definition->name);
+        err = rv_load_past(load, rv_load_string(load, document, "title", &text), path);
     if (err == RV_OK)
-        err = check_label(load, "name", definition->name);
+        err = rv_load_past(load, rv_load_string(load, document, "summary", &text), path);
     if (err == RV_OK)
-        err = rv_load_string(load, document, "version", &definition->version);
+        err = rv_load_past(load, rv_load_member(load, document, "tags", RV_JSON_OBJECT, &object),
+                           path);
     if (err == RV_OK)
-        err = check_version(load, "version", definition->version);
-    if (err == RV_OK)
-        err = rv_load_string(load, document, "title", &text);
-    if (err == RV_OK)
-        err = rv_load_string(load, document, "summary", &text);
-    if (err == RV_OK)
-        err = rv_load_member(load, document, "tags", RV_JSON_OBJECT, &object);
-    if (err == RV_OK)
-        err = rv_load_document_policy(load, document);
-    rv_load_pop(load, path);
+        err = rv_load_past(load, rv_load_document_policy(load, document), path);
+    rv_load_pop(load, outer);
     return err;
 }
 
@@ -179,7 +193,7 @@ enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, 
         err = rv_load_duration(load, timeout, "after", ret_ms);
     if (err == RV_OK && *ret_ms == 0)
         err = rv_load_invalid(load, "after", "a timeout must be longer than nothing");
-    if (err == RV_OK && saved.at != NULL)
+    if (saved.at != NULL)
         rv_load_leave_named(load, saved);
     rv_load_pop(load, path);
     return err;
@@ -246,19 +260,24 @@ static enum rv_err load_names(struct rv_load *load, const struct rv_scope *scope
     names->nodes = RV_NEW_ARRAY(load->arena, uint32_t, names->room);
     if (names->nodes == NULL)
         return rv_load_full(load);
-    for (uint32_t i = 0; i < scope->count; i++) {
+    enum rv_err err = RV_OK;
+    for (uint32_t i = 0; i < scope->count && err == RV_OK; i++) {
         struct rv_str name = load->definition->nodes[scope->nodes[i]]->name;
         uint32_t at;
+        if (scope->nodes[i] == 0) /* a faulty item */
+            continue;
         if (rv_load_find_name(load, names, name, &at) != 0) {
-            (void)rv_load_push_index(load, i);
-            return rv_load_invalid_name(load, name,
-                                        "the name \"%.*s\" is taken by another task "
-                                        "of this list",
-                                        RV_STR_FMT(name));
+            size_t path = rv_load_push_index(load, i);
+            err = rv_load_invalid_name(load, name,
+                                       "the name \"%.*s\" is taken by another task "
+                                       "of this list",
+                                       RV_STR_FMT(name));
+            err = rv_load_past(load, err, path);
+            continue;
         }
         names->nodes[at] = scope->nodes[i];
     }
-    return RV_OK;
+    return err;
 }
 
 static enum rv_err load_item(struct rv_load *load, const struct rv_json *item,
@@ -303,8 +322,9 @@ enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint
         return rv_load_full(load);
     load->depth++;
     enum rv_err err = RV_OK;
+    size_t path = load->path.len;
     for (uint32_t i = 0; i < list->len && err == RV_OK; i++) {
-        err = load_item(load, &list->u.items[i], scope, i);
+        err = rv_load_past(load, load_item(load, &list->u.items[i], scope, i), path);
         scope->count++;
     }
     struct rv_load_names names;
@@ -327,9 +347,8 @@ static enum rv_err load_workflow_data(struct rv_load *load, const struct rv_json
         {"as", false}, {"schema", true}, {NULL, false}};
     const struct rv_json *input;
     const struct rv_json *output;
+    size_t root_path = load->path.len;
     enum rv_err err = rv_load_member(load, root, "input", RV_JSON_OBJECT, &input);
-    if (err == RV_OK)
-        err = rv_load_member(load, root, "output", RV_JSON_OBJECT, &output);
     if (err == RV_OK && input != NULL) {
         size_t path = rv_load_push(load, RV_STR("input"));
         err = rv_load_members(load, input, input_known, "input");
@@ -338,6 +357,9 @@ static enum rv_err load_workflow_data(struct rv_load *load, const struct rv_json
                                     &node->input_from);
         rv_load_pop(load, path);
     }
+    err = rv_load_past(load, err, root_path);
+    if (err == RV_OK)
+        err = rv_load_member(load, root, "output", RV_JSON_OBJECT, &output);
     if (err == RV_OK && output != NULL) {
         size_t path = rv_load_push(load, RV_STR("output"));
         err = rv_load_members(load, output, output_known, "output");
@@ -348,6 +370,28 @@ static enum rv_err load_workflow_data(struct rv_load *load, const struct rv_json
     return err;
 }
 
+static enum rv_err load_root_document(struct rv_load *load, const struct rv_json *root)
+{
+    const struct rv_json *document = NULL;
+    enum rv_err err = rv_load_member(load, root, "document", RV_JSON_OBJECT, &document);
+    if (err != RV_OK)
+        return err;
+    return document != NULL ? load_document(load, document)
+                            : rv_load_invalid(load, NULL,
+                                              "the workflow needs `document` with dsl, namespace, "
+                                              "name and version");
+}
+
+static enum rv_err load_root_use(struct rv_load *load, const struct rv_json *root)
+{
+    const struct rv_json *use = NULL;
+    enum rv_err err = rv_load_member(load, root, "use", RV_JSON_OBJECT, &use);
+    if (err != RV_OK || use == NULL)
+        return err;
+    load->use = use;
+    return rv_load_use(load, use);
+}
+
 static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
 {
     static const struct rv_load_property known[] = {
@@ -356,28 +400,20 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
         {"evaluate", false}, {"schedule", true}, {NULL, false}};
     if (root->type != RV_JSON_OBJECT)
         return rv_load_invalid(load, NULL, "a workflow is an object with `document` and `do`");
-    const struct rv_json *document = NULL;
     const struct rv_json *list = NULL;
     struct rv_node *node = load->definition->nodes[0];
+    size_t top = load->path.len;
     enum rv_err err = rv_load_members(load, root, known, "the workflow");
     if (err == RV_OK)
-        err = rv_load_member(load, root, "document", RV_JSON_OBJECT, &document);
-    if (err == RV_OK && document == NULL)
-        err = rv_load_invalid(load, NULL,
-                              "the workflow needs `document` with dsl, namespace, "
-                              "name and version");
+        err = rv_load_past(load, load_root_document(load, root), top);
     if (err == RV_OK)
-        err = load_document(load, document);
+        err = rv_load_past(load, load_evaluate(load, root), top);
     if (err == RV_OK)
-        err = load_evaluate(load, root);
+        err = rv_load_past(load, load_root_use(load, root), top);
     if (err == RV_OK)
-        err = rv_load_member(load, root, "use", RV_JSON_OBJECT, &load->use);
-    if (err == RV_OK && load->use != NULL)
-        err = rv_load_use(load, load->use);
+        err = rv_load_past(load, rv_load_timeout(load, root, &node->timeout_ms), top);
     if (err == RV_OK)
-        err = rv_load_timeout(load, root, &node->timeout_ms);
-    if (err == RV_OK)
-        err = load_workflow_data(load, root, node);
+        err = rv_load_past(load, load_workflow_data(load, root, node), top);
     if (err == RV_OK)
         err = rv_load_member(load, root, "do", RV_JSON_ARRAY, &list);
     if (err != RV_OK)
@@ -439,7 +475,8 @@ static struct rv_definition *definition_new(struct rv_arena *arena, const struct
 
 static enum rv_err definition_load(struct rv_arena *arena, const struct rv_json *document,
                                    bool published, const struct rv_definition **ret_definition,
-                                   struct rv_definition_fault *ret_fault)
+                                   struct rv_definition_fault *ret_fault,
+                                   struct rv_definition_faults *faults)
 {
     *ret_fault = (struct rv_definition_fault){.pointer = RV_STR(""),
                                               .message = RV_STR("the definition is too large")};
@@ -449,13 +486,18 @@ static enum rv_err definition_load(struct rv_arena *arena, const struct rv_json 
     struct rv_definition *definition = definition_new(arena, document);
     if (definition == NULL)
         return arena->refused != RV_OK ? arena->refused : RV_ERR_LIMIT;
-    struct rv_load load = {
-        .arena = arena, .definition = definition, .fault = ret_fault, .published = published};
+    struct rv_load load = {.arena = arena,
+                           .definition = definition,
+                           .fault = ret_fault,
+                           .faults = faults,
+                           .published = published};
     rv_buf_init(&load.path, 2 * (size_t)RV_DEFINITION_BYTES_MAX);
-    enum rv_err err = load_root(&load, &definition->document);
+    enum rv_err err = rv_load_past(&load, load_root(&load, &definition->document), 0);
     if (err == RV_OK)
         err = load.path.failed;
     rv_buf_done(&load.path);
+    if (err == RV_OK && faults != NULL && faults->count > 0)
+        err = RV_ERR_INVALID;
     if (err != RV_OK)
         return err;
     spread_again(definition);
@@ -467,14 +509,23 @@ enum rv_err rv_definition_load(struct rv_arena *arena, const struct rv_json *doc
                                const struct rv_definition **ret_definition,
                                struct rv_definition_fault *ret_fault)
 {
-    return definition_load(arena, document, false, ret_definition, ret_fault);
+    return definition_load(arena, document, false, ret_definition, ret_fault, NULL);
+}
+
+enum rv_err rv_definition_check(struct rv_arena *arena, const struct rv_json *document,
+                                const struct rv_definition **ret_definition,
+                                struct rv_definition_faults *ret_faults)
+{
+    struct rv_definition_fault last;
+    ret_faults->count = 0;
+    return definition_load(arena, document, false, ret_definition, &last, ret_faults);
 }
 
 enum rv_err rv_definition_load_published(struct rv_arena *arena, const struct rv_json *document,
                                          const struct rv_definition **ret_definition,
                                          struct rv_definition_fault *ret_fault)
 {
-    return definition_load(arena, document, true, ret_definition, ret_fault);
+    return definition_load(arena, document, true, ret_definition, ret_fault, NULL);
 }
 
 struct rv_str rv_definition_namespace(const struct rv_definition *definition)
@@ -487,11 +538,35 @@ struct rv_str rv_definition_name(const struct rv_definition *definition)
     return definition->name;
 }
 
-uint32_t rv_definition_several(const struct rv_definition *definition,
-                               const struct rv_str **ret_pointers)
+uint32_t rv_definition_warnings(const struct rv_definition *definition, struct rv_arena *arena,
+                                struct rv_definition_warning ret[RV_DEFINITION_WARNINGS_MAX])
 {
-    *ret_pointers = definition->several;
-    return definition->several_count;
+    static const char several[] = "the expression may give several outputs, of which the first "
+                                  "counts; write [...] for all of them or first(...)";
+    static const char undo[] = "this call does not declare `compensate`; an undo of the task stops "
+                               "here and needs an operator. Write `compensate: none` if there is "
+                               "nothing to undo";
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < definition->several_count && count < RV_DEFINITION_WARNINGS_MAX; i++)
+        ret[count++] = (struct rv_definition_warning){definition->several[i], rv_str_of(several)};
+    for (uint32_t n = 1; n <= definition->count && count < RV_DEFINITION_WARNINGS_MAX; n++) {
+        const struct rv_node *node = definition->nodes[n];
+        if (node->undo_way == RV_UNDO_PIVOT)
+            break; /* nothing is undone from here on */
+        if (node->undo_way == RV_UNDO_UNDECLARED)
+            ret[count++] = (struct rv_definition_warning){node->reference, rv_str_of(undo)};
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ret[i].pointer = rv_arena_str(arena, ret[i].pointer);
+        if (ret[i].pointer.at == NULL)
+            return i;
+    }
+    return count;
+}
+
+struct rv_str rv_definition_agent(const struct rv_definition *definition, uint32_t node)
+{
+    return definition->nodes[node]->agent;
 }
 
 struct rv_str rv_definition_version(const struct rv_definition *definition)

@@ -150,7 +150,7 @@ static enum rv_err load_reference(struct rv_load *load, const struct rv_json *po
         err = rv_load_enter_named(load, "authentications", name, &policy, &saved);
     if (err == RV_OK)
         err = rv_load_authentication(load, policy, ret_template);
-    if (err == RV_OK)
+    if (saved.at != NULL)
         rv_load_leave_named(load, saved);
     return err;
 }
@@ -315,30 +315,33 @@ enum rv_err rv_load_http(struct rv_load *load, const struct rv_json *task, struc
     if (err != RV_OK || node->value == NULL)
         return err != RV_OK ? err : rv_load_full(load);
     size_t path = rv_load_push(load, RV_STR("with"));
+    size_t at = load->path.len;
     err = rv_load_members(load, with, known, "call: http");
     const struct rv_json *endpoint = rv_json_get(with, RV_STR("endpoint"));
     if (err == RV_OK)
-        err = check_method(load, with, node);
+        err = rv_load_past(load, check_method(load, with, node), at);
     if (err == RV_OK && endpoint == NULL)
         err = rv_load_invalid(load, NULL, "call: http needs `endpoint`");
+    err = rv_load_past(load, err, at);
     if (err == RV_OK)
-        err = check_pairs(load, with, "headers");
+        err = rv_load_past(load, check_pairs(load, with, "headers"), at);
     if (err == RV_OK)
-        err = check_pairs(load, with, "query");
+        err = rv_load_past(load, check_pairs(load, with, "query"), at);
     if (err == RV_OK)
-        err = check_output(load, with);
+        err = rv_load_past(load, check_output(load, with), at);
     if (err == RV_OK)
         err = object_new(load, with->len + 1, node->value);
     for (uint32_t i = 0; i < with->len && err == RV_OK; i++) {
         const struct rv_json_member *member = &with->u.members[i];
         if (&member->value != endpoint) {
-            err = add_value(load, node->value, member);
+            err = rv_load_past(load, add_value(load, node->value, member), at);
             continue;
         }
-        size_t inner = rv_load_push(load, RV_STR("endpoint"));
+        (void)rv_load_push(load, RV_STR("endpoint"));
         err = load_endpoint(load, endpoint, node, object_add(node->value, member->key));
+        err = rv_load_past(load, err, at);
         if (err == RV_OK)
-            rv_load_pop(load, inner);
+            rv_load_pop(load, at);
     }
     if (err != RV_OK)
         return err;

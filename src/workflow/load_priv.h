@@ -16,13 +16,14 @@ struct rv_load {
     struct rv_arena *arena;
     struct rv_definition *definition;
     struct rv_definition_fault *fault;
-    struct rv_buf path;                 /* pointer of the value at hand */
-    const struct rv_json *use;          /* NULL: none */
-    const struct rv_load_error *errors; /* innermost first */
-    struct rv_node *node;               /* the task at hand; NULL: the workflow itself */
-    unsigned depth;                     /* of scopes */
-    bool undo;                          /* inside of a compensation */
-    bool published;                     /* by a build that may have known fewer rules */
+    struct rv_definition_faults *faults; /* NULL: the first fault ends the load */
+    struct rv_buf path;                  /* pointer of the value at hand */
+    const struct rv_json *use;           /* NULL: none */
+    const struct rv_load_error *errors;  /* innermost first */
+    struct rv_node *node;                /* the task at hand; NULL: the workflow itself */
+    unsigned depth;                      /* of scopes */
+    bool undo;                           /* inside of a compensation */
+    bool published;                      /* by a build that may have known fewer rules */
     bool shape_only; /* under `use`: expressions are compiled where they are used */
 };
 
@@ -49,6 +50,11 @@ enum rv_err rv_load_unsupported(struct rv_load *load, const char *key, const cha
     __attribute__((format(printf, 3, 4)));
 enum rv_err rv_load_unsupported_name(struct rv_load *load, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* After a value that nothing else depends on, read at the path of that length: when all faults are
+ * wanted, notes the fault in `err` and gives OK, so that the load continues with the next value.
+ * What was read of the faulty value may be incomplete. */
+RV_CHECK enum rv_err rv_load_past(struct rv_load *load, enum rv_err err, size_t path);
 
 /* Refuses members that `known` does not list, naming what they stand `under`. */
 RV_CHECK enum rv_err rv_load_members(struct rv_load *load, const struct rv_json *object,
@@ -100,6 +106,19 @@ uint32_t rv_template_uses(const struct rv_template *template);
 /* policy.c: metadata.reeve of the document (into the workflow's node) and of a task. */
 RV_CHECK enum rv_err rv_load_document_policy(struct rv_load *load, const struct rv_json *document);
 RV_CHECK enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task);
+
+/* misplaced.c: what is permitted but read by nothing where it is written. Definitions of a store
+ * pass. */
+/* Of `metadata`, the path set to it. */
+RV_CHECK enum rv_err rv_load_metadata(struct rv_load *load, const struct rv_json *metadata);
+/* Where in a task a property of Reeve's belongs; NULL for all others. */
+const char *rv_load_level_of(struct rv_str key);
+/* metadata.reeve under `with` of a call, the path set to the task. */
+RV_CHECK enum rv_err rv_load_with_metadata(struct rv_load *load, const struct rv_json *with);
+/* $undo.name with a name that is no member; `jq` begins at `offset` of the value at hand. */
+RV_CHECK enum rv_err rv_load_undo_members(struct rv_load *load, struct rv_str jq, size_t offset);
+/* A filter's type with the address of a standard error that does not exist. */
+RV_CHECK enum rv_err rv_load_error_type(struct rv_load *load, struct rv_str type);
 
 /* load.c. The tasks of one scope by their names: open addressing, a power of two of slots, 0 is
  * free. */

@@ -131,15 +131,21 @@ static enum rv_err load_data(struct rv_load *load, const struct rv_json *task, c
 static enum rv_err load_common(struct rv_load *load, const struct rv_json *task,
                                struct rv_node *node)
 {
+    size_t path = load->path.len;
     enum rv_err err = rv_load_expression(load, task, "if", RV_PLACE_BEFORE, &node->condition);
+    err = rv_load_past(load, err, path);
     if (err == RV_OK)
         err = load_data(load, task, "input", "from", RV_PLACE_BEFORE, &node->input_from);
+    err = rv_load_past(load, err, path);
     if (err == RV_OK)
         err = load_data(load, task, "output", "as", RV_PLACE_TASK, &node->output_as);
+    err = rv_load_past(load, err, path);
     if (err == RV_OK)
         err = load_data(load, task, "export", "as", RV_PLACE_EXPORT, &node->export_as);
+    err = rv_load_past(load, err, path);
     if (err == RV_OK)
         err = rv_load_timeout(load, task, &node->timeout_ms);
+    err = rv_load_past(load, err, path);
     uint32_t later = rv_template_uses(node->output_as) | rv_template_uses(node->export_as);
     node->keeps_input = (later & RV_VAR_BIT(RV_VAR_INPUT)) != 0;
     node->keeps_raw = (later & RV_VAR_BIT(RV_VAR_TASK)) != 0;
@@ -161,6 +167,7 @@ static bool is_agent_name(struct rv_str s)
 static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
     static const char *const functions[] = {"grpc", "openapi", "asyncapi", "a2a", "mcp"};
+    size_t path = load->path.len;
     enum rv_err err = rv_load_string(load, task, "call", &node->agent);
     if (err == RV_OK && rv_str_is(node->agent, "http"))
         return rv_load_http(load, task, node);
@@ -182,11 +189,14 @@ static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, s
                               "most %d bytes",
                               RV_NAME_BYTES_MAX);
     const struct rv_json *with;
+    err = rv_load_past(load, err, path);
     if (err == RV_OK)
         err = rv_load_member(load, task, "with", RV_JSON_OBJECT, &with);
+    if (err == RV_OK && with != NULL)
+        err = rv_load_with_metadata(load, with);
     if (err != RV_OK || with == NULL)
         return err;
-    size_t path = rv_load_push(load, RV_STR("with"));
+    (void)rv_load_push(load, RV_STR("with"));
     err = rv_load_template(load, with, RV_PLACE_TASK, &node->value);
     rv_load_pop(load, path);
     return err;
@@ -260,6 +270,7 @@ static enum rv_err load_switch(struct rv_load *load, const struct rv_json *task,
     for (uint32_t i = 0; i < cases->len && err == RV_OK; i++) {
         size_t item = rv_load_push_index(load, i);
         err = load_case(load, &cases->u.items[i], node, &has_default);
+        err = rv_load_past(load, err, item);
         if (err == RV_OK)
             rv_load_pop(load, item);
     }
@@ -302,7 +313,7 @@ static enum rv_err load_raise(struct rv_load *load, const struct rv_json *task,
         err = rv_load_enter_named(load, "errors", rv_json_str(error), &error, &saved);
     if (err == RV_OK)
         err = rv_load_error(load, error, &node->raised);
-    if (err == RV_OK && saved.at != NULL)
+    if (saved.at != NULL)
         rv_load_leave_named(load, saved);
     if (err == RV_OK)
         rv_load_pop(load, path);
@@ -343,9 +354,10 @@ enum rv_err rv_load_task(struct rv_load *load, const struct rv_json *task, struc
     if (err != RV_OK)
         return err;
     node->kind = kind->kind;
+    size_t path = load->path.len;
     err = load_common(load, task, node);
     if (err == RV_OK)
-        err = load_kind(load, task, node);
+        err = rv_load_past(load, load_kind(load, task, node), path);
     if (err == RV_OK)
         err = rv_load_task_policy(load, task);
     return err;
@@ -362,9 +374,9 @@ static enum rv_err unknown_target(struct rv_load *load, struct rv_str name,
     for (uint32_t i = 0; i < scope->count; i++) {
         struct rv_str known = load->definition->nodes[scope->nodes[i]]->name;
         names[i] = rv_arena_str(load->arena, known).at;
-        if (i < SHOWN_MAX)
-            list = rv_arena_printf(load->arena, "%.*s%s%.*s", RV_STR_FMT(list), i ? ", " : "",
-                                   RV_STR_FMT(known));
+        if (i < SHOWN_MAX && known.len > 0) /* a faulty item has no name */
+            list = rv_arena_printf(load->arena, "%.*s%s%.*s", RV_STR_FMT(list),
+                                   list.len > 0 ? ", " : "", RV_STR_FMT(known));
         if (names[i] == NULL || list.at == NULL)
             return rv_load_full(load);
     }
@@ -427,11 +439,15 @@ static enum rv_err load_cases_then(struct rv_load *load, const struct rv_json *c
     size_t path = rv_load_push(load, RV_STR("switch"));
     enum rv_err err = RV_OK;
     for (uint32_t i = 0; i < node->cases_count && err == RV_OK; i++) {
-        const struct rv_json_member *branch = &cases->u.items[i].u.members[0];
+        const struct rv_json *written = &cases->u.items[i];
+        if (written->type != RV_JSON_OBJECT || written->len == 0) /* a faulty one */
+            continue;
+        const struct rv_json_member *branch = &written->u.members[0];
         size_t item = rv_load_push_index(load, i);
         (void)rv_load_push(load, rv_json_str(&branch->key));
         err = load_directive(load, &branch->value, scope, names, &node->cases[i].then);
         mark_jump(load, scope, node, &node->cases[i].then);
+        err = rv_load_past(load, err, item);
         if (err == RV_OK)
             rv_load_pop(load, item);
     }
@@ -444,11 +460,13 @@ static enum rv_err load_task_then(struct rv_load *load, const struct rv_json *ta
                                   const struct rv_scope *scope, const struct rv_load_names *names,
                                   struct rv_node *node)
 {
+    size_t task_path = load->path.len;
     enum rv_err err = load_directive(load, task, scope, names, &node->then);
     mark_jump(load, scope, node, &node->then);
+    err = rv_load_past(load, err, task_path);
     if (err == RV_OK && node->kind == RV_NODE_SWITCH)
         err = load_cases_then(load, rv_json_get(task, RV_STR("switch")), scope, names, node);
-    if (err == RV_OK && node->kind == RV_NODE_TRY) {
+    if (err == RV_OK && node->kind == RV_NODE_TRY && node->caught != NULL) {
         const struct rv_json *caught = rv_json_get(task, RV_STR("catch"));
         size_t path = rv_load_push(load, RV_STR("catch"));
         err = load_directive(load, caught, scope, names, &node->caught->then);
@@ -466,9 +484,12 @@ enum rv_err rv_load_directives(struct rv_load *load, const struct rv_json *list,
     enum rv_err err = RV_OK;
     for (uint32_t i = 0; i < scope->count && err == RV_OK; i++) {
         struct rv_node *node = load->definition->nodes[scope->nodes[i]];
+        if (scope->nodes[i] == 0) /* a faulty item */
+            continue;
         size_t path = rv_load_push_index(load, i);
         (void)rv_load_push(load, node->name);
         err = load_task_then(load, &list->u.items[i].u.members[0].value, scope, names, node);
+        err = rv_load_past(load, err, path);
         if (err == RV_OK)
             rv_load_pop(load, path);
     }

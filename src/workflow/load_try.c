@@ -19,11 +19,11 @@ static enum rv_err load_variable(struct rv_load *load, const struct rv_json *cau
     static const char *const taken[] = {"context",       "input",   "output", "task",
                                         "workflow",      "runtime", "undo",   "secrets",
                                         "authorization", "ENV",     "__loc__"};
-    enum rv_err err = rv_load_string(load, caught, "as", ret_name);
+    struct rv_str name;
+    enum rv_err err = rv_load_string(load, caught, "as", &name);
+    *ret_name = err == RV_OK && name.at != NULL ? name : RV_STR("error");
     if (err != RV_OK)
         return err;
-    if (ret_name->at == NULL)
-        *ret_name = RV_STR("error");
     if (!is_variable_name(*ret_name))
         return rv_load_invalid(load, "as",
                                "as names a variable: letters, digits and _, without "
@@ -46,18 +46,32 @@ static enum rv_err load_filter_text(struct rv_load *load, const struct rv_json *
     size_t path = rv_load_push(load, rv_str_of(key));
     err = rv_load_plain(load, *ret_text,
                         "is not computed in a filter; write a condition as `when`");
+    if (err == RV_OK && rv_str_is(rv_str_of(key), "type"))
+        err = rv_load_error_type(load, *ret_text);
     if (err == RV_OK)
         rv_load_pop(load, path);
     return err;
+}
+
+/* The DSL's schema names the member `details`, its reference and RFC 7807 `detail`. */
+static enum rv_err load_filter_details(struct rv_load *load, const struct rv_json *with,
+                                       struct rv_catch *into)
+{
+    if (rv_json_get(with, RV_STR("details")) == NULL)
+        return RV_OK;
+    if (rv_json_get(with, RV_STR("detail")) != NULL)
+        return rv_load_invalid_name(load, RV_STR("details"),
+                                    "detail and details are the same member; leave one out");
+    return load_filter_text(load, with, "details", &into->detail);
 }
 
 static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caught,
                                struct rv_catch *into)
 {
     static const struct rv_load_property errors_known[] = {{"with", false}, {NULL, false}};
-    static const struct rv_load_property known[] = {{"type", false},     {"status", false},
-                                                    {"instance", false}, {"title", false},
-                                                    {"detail", false},   {NULL, false}};
+    static const struct rv_load_property known[] = {
+        {"type", false},   {"status", false},  {"instance", false}, {"title", false},
+        {"detail", false}, {"details", false}, {NULL, false}};
     const struct rv_json *errors;
     const struct rv_json *with = NULL;
     enum rv_err err = rv_load_member(load, caught, "errors", RV_JSON_OBJECT, &errors);
@@ -69,6 +83,7 @@ static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caugh
         err = rv_load_member(load, errors, "with", RV_JSON_OBJECT, &with);
     if (err == RV_OK && with != NULL) {
         (void)rv_load_push(load, RV_STR("with"));
+        size_t inner = load->path.len;
         if (with->len == 0)
             err = rv_load_invalid(load, NULL,
                                   "with needs one of type, status, instance, title, "
@@ -76,15 +91,19 @@ static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caugh
         if (err == RV_OK)
             err = rv_load_members(load, with, known, "errors.with");
         if (err == RV_OK)
-            err = load_filter_text(load, with, "type", &into->type);
+            err = rv_load_past(load, load_filter_text(load, with, "type", &into->type), inner);
         if (err == RV_OK)
-            err = load_filter_text(load, with, "instance", &into->instance);
+            err = rv_load_past(load, load_filter_text(load, with, "instance", &into->instance),
+                               inner);
         if (err == RV_OK)
-            err = load_filter_text(load, with, "title", &into->title);
+            err = rv_load_past(load, load_filter_text(load, with, "title", &into->title), inner);
         if (err == RV_OK)
-            err = load_filter_text(load, with, "detail", &into->detail);
+            err = rv_load_past(load, load_filter_text(load, with, "detail", &into->detail), inner);
         if (err == RV_OK)
-            err = rv_load_int(load, with, "status", 0, 999, &into->status);
+            err = rv_load_past(load, load_filter_details(load, with, into), inner);
+        if (err == RV_OK)
+            err = rv_load_past(load, rv_load_int(load, with, "status", 0, 999, &into->status),
+                               inner);
         into->has_status = rv_json_get(with, RV_STR("status")) != NULL;
     }
     if (err == RV_OK)
@@ -192,19 +211,24 @@ enum rv_err rv_load_retry(struct rv_load *load, const struct rv_json *policy,
         return rv_load_full(load);
     retry->count_max = -1;
     *ret_retry = retry;
+    size_t path = load->path.len;
     enum rv_err err = rv_load_members(load, policy, known, "a retry policy");
     if (err == RV_OK)
-        err = rv_load_expression(load, policy, "when", RV_PLACE_TASK, &retry->when);
+        err = rv_load_past(
+            load, rv_load_expression(load, policy, "when", RV_PLACE_TASK, &retry->when), path);
     if (err == RV_OK)
-        err = rv_load_expression(load, policy, "exceptWhen", RV_PLACE_TASK, &retry->except_when);
+        err = rv_load_past(
+            load,
+            rv_load_expression(load, policy, "exceptWhen", RV_PLACE_TASK, &retry->except_when),
+            path);
     if (err == RV_OK)
-        err = rv_load_duration(load, policy, "delay", &retry->delay_ms);
+        err = rv_load_past(load, rv_load_duration(load, policy, "delay", &retry->delay_ms), path);
     if (err == RV_OK)
-        err = load_backoff(load, policy, &retry->backoff);
+        err = rv_load_past(load, load_backoff(load, policy, &retry->backoff), path);
     if (err == RV_OK)
-        err = load_limit(load, policy, retry);
+        err = rv_load_past(load, load_limit(load, policy, retry), path);
     if (err == RV_OK)
-        err = load_jitter(load, policy, retry);
+        err = rv_load_past(load, load_jitter(load, policy, retry), path);
     return err;
 }
 
@@ -221,7 +245,7 @@ static enum rv_err load_catch_retry(struct rv_load *load, const struct rv_json *
         err = rv_load_enter_named(load, "retries", rv_json_str(policy), &policy, &saved);
     if (err == RV_OK)
         err = rv_load_retry(load, policy, &into->retry);
-    if (err == RV_OK && saved.at != NULL)
+    if (saved.at != NULL)
         rv_load_leave_named(load, saved);
     if (err == RV_OK)
         rv_load_pop(load, path);
@@ -249,19 +273,22 @@ enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task, stru
         return err != RV_OK ? err : rv_load_full(load);
     node->caught = into;
     size_t path = rv_load_push(load, RV_STR("catch"));
+    size_t at = load->path.len;
     err = rv_load_members(load, caught, known, "catch");
     if (err == RV_OK)
-        err = load_filter(load, caught, into);
+        err = rv_load_past(load, load_filter(load, caught, into), at);
     if (err == RV_OK)
-        err = load_variable(load, caught, &into->variable);
+        err = rv_load_past(load, load_variable(load, caught, &into->variable), at);
     const struct rv_load_error error = {load->errors, into->variable, number};
     load->errors = &error;
     if (err == RV_OK)
         err = rv_load_expression(load, caught, "when", RV_PLACE_TASK, &into->when);
+    err = rv_load_past(load, err, at);
     if (err == RV_OK)
         err = rv_load_expression(load, caught, "exceptWhen", RV_PLACE_TASK, &into->except_when);
+    err = rv_load_past(load, err, at);
     if (err == RV_OK)
-        err = load_catch_retry(load, caught, into);
+        err = rv_load_past(load, load_catch_retry(load, caught, into), at);
     if (((into->when ? into->when->uses : 0) | (into->except_when ? into->except_when->uses : 0) |
          retry_uses(into->retry)) &
         RV_VAR_BIT(RV_VAR_TASK))
@@ -363,7 +390,7 @@ static enum rv_err load_use_kind(struct rv_load *load, const struct rv_json *use
     size_t path = rv_load_push(load, rv_str_of(key));
     for (uint32_t i = 0; i < named->len && err == RV_OK; i++) {
         size_t entry = rv_load_push(load, rv_json_str(&named->u.members[i].key));
-        err = load_use_entry(load, kind, &named->u.members[i].value);
+        err = rv_load_past(load, load_use_entry(load, kind, &named->u.members[i].value), entry);
         if (err == RV_OK)
             rv_load_pop(load, entry);
     }
@@ -379,18 +406,20 @@ enum rv_err rv_load_use(struct rv_load *load, const struct rv_json *use)
         {"authentications", false}, {"catalogs", true}, {"extensions", true},
         {"functions", true},        {"secrets", false}, {NULL, false}};
     size_t path = rv_load_push(load, RV_STR("use"));
+    size_t at = load->path.len;
     load->shape_only = true;
     enum rv_err err = rv_load_members(load, use, known, "use");
     if (err == RV_OK)
-        err = load_use_kind(load, use, "errors", USE_ERRORS);
+        err = rv_load_past(load, load_use_kind(load, use, "errors", USE_ERRORS), at);
     if (err == RV_OK)
-        err = load_use_kind(load, use, "retries", USE_RETRIES);
+        err = rv_load_past(load, load_use_kind(load, use, "retries", USE_RETRIES), at);
     if (err == RV_OK)
-        err = load_use_kind(load, use, "timeouts", USE_TIMEOUTS);
+        err = rv_load_past(load, load_use_kind(load, use, "timeouts", USE_TIMEOUTS), at);
     if (err == RV_OK)
-        err = rv_load_secrets(load, use);
+        err = rv_load_past(load, rv_load_secrets(load, use), at);
     if (err == RV_OK)
-        err = load_use_kind(load, use, "authentications", USE_AUTHENTICATIONS);
+        err = rv_load_past(load, load_use_kind(load, use, "authentications", USE_AUTHENTICATIONS),
+                           at);
     load->shape_only = false;
     if (err == RV_OK)
         rv_load_pop(load, path);

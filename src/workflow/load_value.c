@@ -86,6 +86,31 @@ enum rv_err rv_load_unsupported_name(struct rv_load *load, const char *key, cons
     return err;
 }
 
+static bool is_noted(const struct rv_definition_faults *faults,
+                     const struct rv_definition_fault *fault)
+{
+    for (uint32_t i = 0; i < faults->count; i++) {
+        if (rv_str_eq(faults->items[i].pointer, fault->pointer) &&
+            rv_str_eq(faults->items[i].message, fault->message))
+            return true;
+    }
+    return false;
+}
+
+enum rv_err rv_load_past(struct rv_load *load, enum rv_err err, size_t path)
+{
+    struct rv_definition_faults *faults = load->faults;
+    if (faults == NULL || (err != RV_ERR_INVALID && err != RV_ERR_UNSUPPORTED))
+        return err;
+    if (faults->count == RV_DEFINITION_FAULTS_MAX)
+        return err;
+    /* A value under `use` is read again at each place that names it. */
+    if (!is_noted(faults, load->fault))
+        faults->items[faults->count++] = *load->fault;
+    rv_load_pop(load, path);
+    return RV_OK;
+}
+
 enum { PROPERTIES_MAX = 32 };
 
 static enum rv_err unknown_property(struct rv_load *load, struct rv_str key,
@@ -104,6 +129,12 @@ static enum rv_err unknown_property(struct rv_load *load, struct rv_str key,
         len += n + 2;
     }
     const char *near = rv_suggest(key, names);
+    const char *level = strncmp(under, "a task", 6) == 0 ? rv_load_level_of(key) : NULL;
+    if (level != NULL)
+        return rv_load_invalid_name(load, key,
+                                    "\"%.*s\" is not a property of a task; write it under %s of "
+                                    "the task",
+                                    RV_STR_FMT(key), level);
     if (near != NULL)
         return rv_load_invalid_name(load, key,
                                     "unknown property \"%.*s\" under %s; "
@@ -125,18 +156,24 @@ enum rv_err rv_load_members(struct rv_load *load, const struct rv_json *object,
                             const struct rv_load_property *known, const char *under)
 {
     const struct rv_load_property *unsupported = NULL;
+    size_t path = load->path.len;
     for (uint32_t i = 0; i < object->len; i++) {
         struct rv_str key = rv_json_str(&object->u.members[i].key);
         const struct rv_load_property *found = find_property(known, key);
-        if (found == NULL)
-            return unknown_property(load, key, known, under);
-        if (found->unsupported && unsupported == NULL)
+        if (found == NULL) {
+            enum rv_err err = unknown_property(load, key, known, under);
+            err = rv_load_past(load, err, path);
+            if (err != RV_OK)
+                return err;
+        } else if (found->unsupported && unsupported == NULL) {
             unsupported = found;
+        }
     }
-    if (unsupported != NULL)
-        return rv_load_unsupported_name(load, unsupported->name, "%s of %s is not supported yet",
-                                        unsupported->name, under);
-    return RV_OK;
+    if (unsupported == NULL)
+        return RV_OK;
+    enum rv_err err = rv_load_unsupported_name(
+        load, unsupported->name, "%s of %s is not supported yet", unsupported->name, under);
+    return rv_load_past(load, err, path);
 }
 
 static const char *type_name(enum rv_json_type type)

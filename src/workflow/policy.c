@@ -39,17 +39,19 @@ static enum rv_err load_failures(struct rv_load *load, const struct rv_json *ree
     if (err != RV_OK || failures == NULL)
         return err;
     size_t path = rv_load_push(load, RV_STR("failures"));
+    size_t at = load->path.len;
     err = rv_load_members(load, failures, known, "failures");
     if (err == RV_OK)
-        err = rv_load_int(load, failures, "threshold", 1, 1000, &threshold);
+        err = rv_load_past(load, rv_load_int(load, failures, "threshold", 1, 1000, &threshold), at);
     if (err == RV_OK)
-        err = rv_load_duration(load, failures, "delay", &policy->delay_ms);
+        err = rv_load_past(load, rv_load_duration(load, failures, "delay", &policy->delay_ms), at);
     if (err == RV_OK)
         err = rv_load_duration(load, failures, "cooldown", &policy->cooldown_ms);
+    err = rv_load_past(load, err, at);
     if (err == RV_OK)
-        err = rv_load_int(load, failures, "rounds", 0, 1000, &rounds);
+        err = rv_load_past(load, rv_load_int(load, failures, "rounds", 0, 1000, &rounds), at);
     if (err == RV_OK)
-        err = load_then(load, failures, policy);
+        err = rv_load_past(load, load_then(load, failures, policy), at);
     if (err == RV_OK)
         rv_load_pop(load, path);
     policy->threshold = (uint32_t)threshold;
@@ -64,9 +66,11 @@ static enum rv_err load_policy(struct rv_load *load, const struct rv_json *reeve
     int64_t lease_ms = 0;
     bool own_complete_by = rv_json_get(reeve, RV_STR("completeBy")) != NULL;
     bool own_lease = rv_json_get(reeve, RV_STR("lease")) != NULL;
+    size_t path = load->path.len;
     enum rv_err err = rv_load_duration(load, reeve, "completeBy", &policy->complete_by_ms);
     if (err == RV_OK && policy->complete_by_ms == 0)
         err = rv_load_invalid(load, "completeBy", "completeBy must be longer than nothing");
+    err = rv_load_past(load, err, path);
     if (err == RV_OK)
         err = rv_load_duration(load, reeve, "lease", &lease_ms);
     if (err == RV_OK && own_lease && lease_ms == 0)
@@ -82,6 +86,7 @@ static enum rv_err load_policy(struct rv_load *load, const struct rv_json *reeve
     /* A lease that came from the document must not outlive a shorter completeBy of the task. */
     if (own_complete_by && policy->lease_ms > policy->complete_by_ms)
         policy->lease_ms = policy->complete_by_ms;
+    err = rv_load_past(load, err, path);
     return err == RV_OK ? load_failures(load, reeve, policy) : err;
 }
 
@@ -95,7 +100,9 @@ static enum rv_err enter_reeve(struct rv_load *load, const struct rv_json *objec
     if (err != RV_OK || metadata == NULL)
         return err;
     (void)rv_load_push(load, RV_STR("metadata"));
-    err = rv_load_member(load, metadata, "reeve", RV_JSON_OBJECT, ret_reeve);
+    err = rv_load_metadata(load, metadata);
+    if (err == RV_OK)
+        err = rv_load_member(load, metadata, "reeve", RV_JSON_OBJECT, ret_reeve);
     if (err == RV_OK)
         (void)rv_load_push(load, RV_STR("reeve"));
     return err;
@@ -185,16 +192,18 @@ enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task
                               "only a call has metadata.reeve; write it under the "
                               "calls inside, or under document.metadata.reeve for all");
     if (err == RV_OK && reeve != NULL) {
+        size_t at = load->path.len;
         err = rv_load_members(load, reeve, known, "metadata.reeve");
         if (err == RV_OK && rv_json_get(reeve, RV_STR("noEffect")) != NULL &&
             !rv_str_is(node->agent, "http"))
             err = rv_load_invalid_name(load, RV_STR("noEffect"),
                                        "noEffect is for call: http; other agents say themselves "
                                        "what they may have done");
+        err = rv_load_past(load, err, at);
         if (err == RV_OK)
-            err = load_policy(load, reeve, &node->policy);
+            err = rv_load_past(load, load_policy(load, reeve, &node->policy), at);
         if (err == RV_OK)
-            err = load_pivot(load, reeve, node);
+            err = rv_load_past(load, load_pivot(load, reeve, node), at);
         if (err == RV_OK)
             err = load_compensate(load, reeve, node);
     }

@@ -143,9 +143,8 @@ static bool text_matches(struct rv_str filter, const struct rv_json *error, cons
     return filter.at == NULL || rv_str_eq(filter, member_or(error, key, RV_STR_NONE));
 }
 
-/* The last part of a standard error's type; absent if it is none. The DSL's own documents spell the
- * part before it in four ways. */
-static struct rv_str standard_name(struct rv_str type)
+/* The DSL's own documents spell the part before the name in four ways. */
+struct rv_str rv_error_standard_name(struct rv_str type)
 {
     static const char *const bases[] = {ERRORS_BASE,
                                         "https://open-workflow-specification.org/dsl/errors/types/",
@@ -159,10 +158,27 @@ static struct rv_str standard_name(struct rv_str type)
     return RV_STR_NONE;
 }
 
+const char *const *rv_error_standard_names(void)
+{
+    static const char *const names[] = {"authentication", "authorization", "communication",
+                                        "configuration",  "expression",    "runtime",
+                                        "timeout",        "validation",    NULL};
+    return names;
+}
+
+/* A standard type is matched by its name alone, too: `type: timeout`. */
+static struct rv_str filter_name(struct rv_str filter)
+{
+    const char *const *names = rv_error_standard_names();
+    while (*names != NULL && !rv_str_is(filter, *names))
+        names++;
+    return *names != NULL ? filter : rv_error_standard_name(filter);
+}
+
 static bool type_matches(struct rv_str filter, const struct rv_json *error)
 {
-    struct rv_str name = standard_name(filter);
-    struct rv_str given = standard_name(member_or(error, "type", RV_STR_NONE));
+    struct rv_str name = filter_name(filter);
+    struct rv_str given = rv_error_standard_name(member_or(error, "type", RV_STR_NONE));
     return text_matches(filter, error, "type") || (name.at != NULL && rv_str_eq(name, given));
 }
 

@@ -237,6 +237,8 @@ static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint
         err = fault.message.at != NULL ? RV_ERR_UNSUPPORTED : rv_load_full(load);
     if (err == RV_ERR_INVALID || err == RV_ERR_UNSUPPORTED)
         return compile_fault(load, text, jq, &scanned, &fault, err);
+    if (err == RV_OK && (scanned.uses & RV_VAR_BIT(RV_VAR_UNDO)) != 0)
+        err = rv_load_undo_members(load, jq, (size_t)(jq.at - text.at));
     return err == RV_OK ? note_several(load, expr) : err;
 }
 
@@ -296,6 +298,7 @@ static enum rv_err check_constant(struct rv_load *load, const struct rv_json *va
             return err;
         size_t path = object ? rv_load_push(load, key) : rv_load_push_index(load, i);
         err = check_constant(load, object ? &value->u.members[i].value : &value->u.items[i]);
+        err = rv_load_past(load, err, path);
         if (err == RV_OK)
             rv_load_pop(load, path);
     }
@@ -345,6 +348,7 @@ static enum rv_err fill_tree(struct rv_load *load, const struct rv_json *value, 
             path = rv_load_push_index(load, i);
             err = fill_template(load, &value->u.items[i], available, &template->items[i]);
         }
+        err = rv_load_past(load, err, path);
         rv_load_pop(load, path);
     }
     return err;

@@ -101,6 +101,33 @@ static const char *cure_of(const char *problem)
     return NULL;
 }
 
+#define QUOTE_EXPRESSION "an expression here needs quotes, such as '${ .x }'"
+
+/* The place of the last `${` outside of quotes in the line of the mark and not behind it: in flow
+ * style it reads as a `$` and the begin of a mapping. */
+static bool find_bare_expression(const struct yaml_reader *reader, const yaml_mark_t *mark,
+                                 uint32_t *ret_column)
+{
+    struct rv_str text = reader->text;
+    size_t at = 0;
+    for (size_t line = 0; line < mark->line && at < text.len; at++)
+        line += text.at[at] == '\n';
+    char quote = 0;
+    bool found = false;
+    for (uint32_t column = 1; at < text.len && text.at[at] != '\n' && column <= mark->column + 1;
+         at++) {
+        char c = text.at[at];
+        if (quote != 0 ? c == quote : c == '"' || c == '\'')
+            quote = quote != 0 ? 0 : c;
+        if (quote == 0 && c == '$' && at + 1 < text.len && text.at[at + 1] == '{') {
+            found = true;
+            *ret_column = column;
+        }
+        column += ((unsigned char)c & 0xC0) != 0x80;
+    }
+    return found;
+}
+
 static enum rv_err parser_fault(struct yaml_reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
@@ -114,6 +141,12 @@ static enum rv_err parser_fault(struct yaml_reader *reader)
         return RV_ERR_INVALID;
     }
     const char *problem = parser->problem ? parser->problem : "unknown problem";
+    uint32_t column;
+    if (find_bare_expression(reader, &parser->problem_mark, &column)) {
+        (void)reader_fault(reader, &parser->problem_mark, QUOTE_EXPRESSION);
+        reader->fault->column = column;
+        return RV_ERR_INVALID;
+    }
     const char *cure = cure_of(problem);
     struct rv_str message = cure ? rv_arena_printf(reader->arena, "%s; %s", problem, cure)
                                  : rv_arena_printf(reader->arena, "not valid YAML: %s", problem);
@@ -412,7 +445,10 @@ enum rv_err rv_yaml_parse(struct rv_arena *arena, struct rv_str text, size_t byt
             fault.message == NULL)
             return err;
         rv_arena_release(arena, mark);
-        as_json.message = rv_str_of(fault.message);
+        bool bare = fault.offset + 1 < text.len && text.at[fault.offset] == '$' &&
+                    text.at[fault.offset + 1] == '{';
+        as_json.message = bare ? RV_STR("an expression in JSON needs quotes, such as \"${ .x }\"")
+                               : rv_str_of(fault.message);
         rv_yaml_place(text, fault.offset, &as_json.line, &as_json.column);
     }
     enum rv_err err = parse_yaml(arena, text, ret_value, ret_fault);

@@ -61,7 +61,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             run(definition);
         else
             rv_assert(why.message.at != NULL && why.pointer.at != NULL);
-        if (err == RV_ERR_INVALID || err == RV_ERR_UNSUPPORTED)
+        static struct rv_definition_faults faults;
+        struct rv_arena again;
+        rv_arena_init(&again, MEMORY_MAX);
+        enum rv_err all = rv_definition_check(&again, &document, &definition, &faults);
+        bool told = err == RV_ERR_INVALID || err == RV_ERR_UNSUPPORTED;
+        rv_assert((all == RV_OK) == (err == RV_OK));
+        rv_assert(all == RV_ERR_LIMIT || (faults.count > 0) == told);
+        rv_arena_done(&again);
+        if (told)
             (void)rv_yaml_locate(text, why.pointer, why.at_key, why.offset, &line, &column);
     }
     rv_arena_done(&arena);

@@ -2,6 +2,7 @@
 #include "flow_kit.h"
 
 #include "base/limits.h"
+#include "yaml/yaml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +29,14 @@ static const struct bad bad_documents[] = {
     {"1:11", "document needs dsl", "document: {namespace: a, name: b, version: '1.0.0'}\ndo: []\n"},
     {"1:17", "DSL 2.0.0 is not supported; write for 1.0.3",
      "document: {dsl: '2.0.0', namespace: a, name: b, version: '1.0.0'}\n"},
-    {"1:17", "DSL 1.0.0-alpha5 is not supported",
-     "document: {dsl: 1.0.0-alpha5, namespace: a, name: b, version: '1.0.0'}\n"},
+    {"1:17", "DSL 1.1.0 is not supported; write for 1.0.3",
+     "document: {dsl: '1.1.0', namespace: a, name: b, version: '1.0.0'}\n"},
+    {"1:17", "DSL 1.1.1-rc.1 is not supported",
+     "document: {dsl: 1.1.1-rc.1, namespace: a, name: b, version: '1.0.0'}\n"},
+    {"1:17", "DSL 10.0.0 is not supported",
+     "document: {dsl: '10.0.0', namespace: a, name: b, version: '1.0.0'}\n"},
+    {"1:74", "lease has no effect under metadata; write it under metadata.reeve",
+     "document: {dsl: 1.0.3, namespace: a, name: b, version: 1.0.0, metadata: {lease: PT1S}}\n"},
     {"1:17", "dsl must be a string, not a number; put it in quotes",
      "document: {dsl: 1.0, namespace: a, name: b, version: '1.0.0'}\n"},
     {"1:37", "namespace takes letters",
@@ -180,9 +187,101 @@ static const struct bad bad_documents[] = {
      HEAD "do:\n- a: {call: x, output: {as: [1]}}\n"},
     {"3:31", "the expression does not compile: unexpected \";\"",
      HEAD "do:\n- a: {set: {b: '${ $context | ; $input }'}}\n"},
+    {"5:5", "\"compensate\" is not a property of a task; write it under metadata.reeve",
+     HEAD "do:\n- a:\n    call: x\n    compensate: none\n"},
+    {"5:5", "\"reeve\" is not a property of a task; write it under metadata of the task",
+     HEAD "do:\n- a:\n    call: x\n    reeve: {compensate: none}\n"},
+    {"5:16", "compensate has no effect under metadata; write it under metadata.reeve",
+     HEAD "do:\n- a:\n    call: x\n    metadata: {compensate: none}\n"},
+    {"5:16", "unknown property \"Reeve\" under metadata; did you mean \"reeve\"?",
+     HEAD "do:\n- a:\n    call: x\n    metadata: {Reeve: {compensate: none}}\n"},
+    {"5:12", "metadata.reeve has no effect under `with`",
+     HEAD "do:\n- a:\n    call: x\n    with: {metadata: {reeve: {compensate: none}}}\n"},
+    {"6:62", "$undo has no member \"key\"; did you mean $undo.idempotencyKey? It has outcome",
+     HEAD CALL("{compensate: [{u: {call: x, with: {k: '${ $undo.key }'}}}]}")},
+    {"6:65", "$undo has no member \"outpt\"; did you mean $undo.output?",
+     HEAD CALL("{compensate: [{u: {call: x, with: {k: '${ \"\\($undo.outpt)\" }'}}}]}")},
+    {"6:63", "$undo has no member \"zzzzzz\"; it has outcome, input, output, idempotencyKey",
+     HEAD CALL("{compensate: [{u: {call: x, with: {k: '${ $undo[\"zzzzzz\"] }'}}}]}")},
+    {"5:35", "no standard error has the type \"timeot\", so this filter matches nothing",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
+          "    catch: {errors: {with: {type: 'https://serverlessworkflow.io/spec/1.0.0/errors/"
+          "timeot'}}}\n"},
+    {"5:48", "detail and details are the same member",
+     HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
+          "    catch: {errors: {with: {detail: x,         details: y}}}\n"},
     {"3:20", "$__loc__ is not supported", HEAD "do:\n- a: {set: {b: '${ $__loc__ }'}}\n"},
     {"2:1", "not tabs", "do:\n\t- a\n"},
 };
+
+/* The faults that rv_definition_check reports, each as line:column, in the text's order. */
+static void places_of(const char *yaml, char *places, size_t room, struct rv_arena *arena)
+{
+    struct rv_json document;
+    struct rv_yaml_fault fault;
+    const struct rv_definition *definition;
+    static struct rv_definition_faults faults;
+    uint32_t line[RV_DEFINITION_FAULTS_MAX];
+    uint32_t column[RV_DEFINITION_FAULTS_MAX];
+    struct rv_str text = rv_str_of(yaml);
+    assert_int_equal(rv_yaml_parse(arena, text, text.len, &document, &fault), RV_OK);
+    enum rv_err err = rv_definition_check(arena, &document, &definition, &faults);
+    assert_int_equal(err, faults.count > 0 ? RV_ERR_INVALID : RV_OK);
+    for (uint32_t i = 0; i < faults.count; i++)
+        (void)rv_yaml_locate(text, faults.items[i].pointer, faults.items[i].at_key,
+                             faults.items[i].offset, &line[i], &column[i]);
+    places[0] = '\0';
+    for (uint32_t n = 0; n < faults.count; n++) {
+        uint32_t first = 0;
+        for (uint32_t i = 1; i < faults.count; i++)
+            if (line[i] < line[first] || (line[i] == line[first] && column[i] < column[first]))
+                first = i;
+        size_t len = strlen(places);
+        (void)snprintf(places + len, room - len, "%s%u:%u", n > 0 ? " " : "", line[first],
+                       column[first]);
+        line[first] = UINT32_MAX;
+    }
+}
+
+/* One fault does not hide another, wherever it is; nothing is reported twice. */
+static void test_all_faults(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"", HEAD "do:\n- a: {set: {b: 1}}\n"},
+        {"1:11 1:35 1:40 1:58", "document: {dsl: 1.0.3, namespace: a_b, naem: x, version: 1}\n"
+                                "do:\n- a: {set: {b: 1}}\n"},
+        {"2:21 2:42", HEAD "use: {retries: {r: {dealy: PT1S, jitter: {}}}}\n"
+                           "do:\n- a: {try: [{b: {set: {c: 1}}}], catch: {retry: r}}\n"
+                           "- d: {try: [{b: {set: {c: 1}}}], catch: {retry: r}}\n"},
+        {"3:3 4:7 5:3 5:26 6:3",
+         HEAD "do:\n- 5\n- a: {clal: x}\n- a: {set: {b: 1}, then: nowhere}\n"
+              "- a: {set: {b: 1}}\n"},
+        {"4:24 4:34 4:48",
+         HEAD "do:\n- a:\n    with: {x: '${ .a + }', y: 'a ${', z: [ '${ q }' ]}\n"
+              "    call: x\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char places[1024];
+        struct rv_arena arena;
+        rv_arena_init(&arena, 0);
+        places_of(rows[i][1], places, sizeof places, &arena);
+        assert_string_equal(places, rows[i][0]);
+        rv_arena_done(&arena);
+    }
+}
+
+/* What the first fault is for a server is among those that a check reports. */
+static bool check_has(struct rv_arena *arena, const struct bad *bad)
+{
+    char places[8192];
+    places_of(bad->yaml, places, sizeof places, arena);
+    char wanted[32];
+    size_t len = strlen(places);
+    (void)snprintf(places + len, sizeof places - len, " ");
+    (void)snprintf(wanted, sizeof wanted, "%s ", bad->place);
+    return strstr(places, wanted) != NULL;
+}
 
 static void test_bad_documents(void **state)
 {
@@ -198,6 +297,8 @@ static void test_bad_documents(void **state)
                      strstr(told, bad->part) != NULL;
         bool unsupported = strstr(told, "not supported") != NULL;
         if (!taken && kit.fault.unsupported != unsupported)
+            right = false;
+        if (!taken && kit.fault.pointer.at != NULL && !check_has(&kit.memory, bad))
             right = false;
         if (!right)
             print_error("%s\n  want %s: %s\n  got  %s\n", bad->yaml, bad->place, bad->part, told);
@@ -247,6 +348,11 @@ static void test_limits(void **state)
         assert_int_equal(rv_json_parse(&parsed, rv_str_of(everything), 64, &document, NULL), RV_OK);
         enum rv_err err = rv_definition_load(&arena, &document, &definition, &fault);
         assert_true(err == RV_ERR_LIMIT || err == RV_ERR_INVALID);
+        static struct rv_definition_faults faults;
+        rv_arena_done(&arena);
+        rv_arena_init(&arena, cap);
+        enum rv_err all = rv_definition_check(&arena, &document, &definition, &faults);
+        assert_true(all == RV_ERR_LIMIT || (all == err && faults.count == 1));
         refused += err == RV_ERR_LIMIT;
         told += err == RV_ERR_INVALID;
         rv_arena_done(&arena);
@@ -334,7 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_documents),   cmocka_unit_test(test_limits),
         cmocka_unit_test(test_nesting),         cmocka_unit_test(test_member_order),
-        cmocka_unit_test(test_document_policy),
+        cmocka_unit_test(test_document_policy), cmocka_unit_test(test_all_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

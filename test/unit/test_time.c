@@ -164,6 +164,36 @@ static void durations_are_read_and_written(void **state)
     assert_string_equal(rv_duration_text(INT64_MAX, text).at, "P36500D");
 }
 
+static void durations_are_typed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } good[] = {{"500ms", 500},
+                {"10m", 600000},
+                {"7d", 7 * RV_DAY_MS},
+                {"1h30m", 5400000},
+                {"2w1d3h4m5s6ms", 15 * RV_DAY_MS + 3 * RV_HOUR_MS + 245006},
+                {"0s", 0},
+                {"36500d", RV_DURATION_MS_MAX},
+                {"PT10M", 600000},
+                {"P7D", 7 * RV_DAY_MS}};
+    static const char *const bad[] = {
+        "",    "10",   "m",    "10 m",  "10M",  "30m1h",     "1m1m",
+        "-1s", "1.5h", "10m ", "1y",    "10mn", "36501d",    "P",
+        "1hP", "ms",   "1h30", "pt10m", "1H",   "36500d1ms", "99999999999999999999s"};
+    int64_t ms;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_int_equal(rv_duration_parse_typed(rv_str_of(good[i].text), &ms), RV_OK);
+        assert_int_equal(ms, good[i].ms);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (rv_duration_parse_typed(rv_str_of(bad[i]), &ms) == RV_OK)
+            fail_msg("taken: %s", bad[i]);
+    }
+}
+
 static void what_is_no_duration_is_refused(void **state)
 {
     (void)state;
@@ -254,6 +284,7 @@ int main(void)
         cmocka_unit_test(years_beyond_the_text_are_clamped),
         cmocka_unit_test(every_month_has_its_days),
         cmocka_unit_test(durations_are_read_and_written),
+        cmocka_unit_test(durations_are_typed),
         cmocka_unit_test(what_is_no_duration_is_refused),
         cmocka_unit_test(texts_come_back_the_same),
         cmocka_unit_test(sums_stop_at_the_ends),

@@ -51,6 +51,24 @@ static void test_types(void **state)
     check_json("---\na: {}\nb: []\n...\n", "{\"a\":{},\"b\":[]}");
 }
 
+static void check_refused(const char *yaml, enum rv_err want, unsigned line, unsigned column,
+                          const char *part);
+
+/* In flow style an expression without quotes is a `$` and a mapping. */
+static void test_bare_expressions(void **state)
+{
+    (void)state;
+    static const char *const cure = "an expression here needs quotes, such as '${ .x }'";
+    check_refused("a:\n  with: { city: ${ .city } }\n", RV_ERR_INVALID, 2, 17, cure);
+    check_refused("with: [ \"\xC3\xA9\", ${.x}, b ]\n", RV_ERR_INVALID, 1, 14, cure);
+    check_refused("with: { a: '${ .x }', b: ${ .y } }\n", RV_ERR_INVALID, 1, 26, cure);
+    check_refused("with: {\n  a: x,\n  b: ${ .y }}\n", RV_ERR_INVALID, 3, 6, cure);
+    check_refused("with: ${ {a: .x} }\n", RV_ERR_INVALID, 1, 7, cure);
+    check_refused("{\"a\": ${ .x }}", RV_ERR_INVALID, 1, 7, "quotes, such as ");
+    check_refused("with: { a: '${ .x }', b: c: d }\n", RV_ERR_INVALID, 1, 27, "");
+    check_json("with: ${ .x }\n", "{\"with\":\"${ .x }\"}");
+}
+
 static void test_json_is_taken(void **state)
 {
     (void)state;
@@ -187,8 +205,11 @@ static void test_locate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),   cmocka_unit_test(test_json_is_taken),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_json_is_taken),
+        cmocka_unit_test(test_bare_expressions),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_locate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
