@@ -149,11 +149,7 @@ static int copy_fetch(struct backup *backup)
     if (result != RV_RESULT_OK && result != RV_RESULT_REFUSED)
         return cli_tell(cli, CLI_UNREACHABLE, "%s", rv_client_error(client));
     int code = cli_answer_read(cli, &said);
-    return code != CLI_DONE ? code
-                            : cli_tell(cli, CLI_UNREACHABLE,
-                                       "%s answers, but not as a Reeve server does; does "
-                                       "REEVE_URL name one?",
-                                       rv_client_url(client));
+    return code != CLI_DONE ? code : cli_stranger_tell(cli);
 }
 
 /* ---- and is looked at ---- */

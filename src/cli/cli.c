@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include "base/os/clock.h"
+#include "base/time.h"
 #include "cli/run_priv.h"
 #include "cli/text_priv.h"
 
@@ -46,6 +47,27 @@ static bool colours_wanted(void)
     return (no_color == NULL || no_color[0] == '\0') && term != NULL && strcmp(term, "dumb") != 0;
 }
 
+/* Options that take a duration: the API takes ISO 8601 alone. */
+static bool durations_read(struct cli *cli)
+{
+    for (unsigned i = 0; i < CLI_OPTION_COUNT; i++) {
+        const struct cli_option_row *row = cli_option_row((enum cli_option)i);
+        const char *value = cli->words.values[i];
+        char text[RV_INSTANT_TEXT_BYTES];
+        int64_t ms;
+        if (value == NULL || row->value == NULL || strcmp(row->value, "DURATION") != 0)
+            continue;
+        if (rv_duration_parse_typed(rv_str_of(value), &ms) != RV_OK || ms == 0) {
+            cli_tell(cli, CLI_USAGE, "%s %s: must be a duration such as 90s, 1h30m, 7d or PT10M",
+                     row->flag, value);
+            return false;
+        }
+        struct rv_str iso = rv_arena_str(&cli->arena, rv_duration_text(ms, text));
+        cli->words.values[i] = iso.at != NULL ? iso.at : value;
+    }
+    return true;
+}
+
 static int command_run(struct cli *cli)
 {
     const struct cli_command *command = cli->words.command;
@@ -53,6 +75,8 @@ static int command_run(struct cli *cli)
         return cli_help_print(command, stdout);
     if (command == NULL)
         return cli_help_print(NULL, stderr);
+    if (!durations_read(cli))
+        return CLI_USAGE;
     return command->run(cli);
 }
 

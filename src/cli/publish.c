@@ -1,13 +1,15 @@
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "cli/publish_priv.h"
 #include "cli/server_priv.h"
 #include "cli/text_priv.h"
+#include "cli/unseen_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static int file_read(struct cli *cli, const char *file, struct rv_buf *ret_text)
+int cli_definition_read(struct cli *cli, const char *file, struct rv_buf *ret_text)
 {
     errno = 0;
     enum rv_err err = rv_file_read(file, ret_text);
@@ -53,18 +55,24 @@ int cli_publish(struct cli *cli)
 {
     int first = CLI_DONE;
     struct rv_buf text;
+    struct cli_callees callees = {.count = 0};
+    if (cli_has(cli, CLI_OPTION_CHECK))
+        return cli_publish_check(cli);
     rv_buf_init(&text, RV_DEFINITION_BYTES_MAX);
     for (size_t i = 0; i < cli->words.args_count; i++) {
         const char *file = cli->words.args[i];
         rv_buf_reset(&text);
-        int code = file_read(cli, file, &text);
+        int code = cli_definition_read(cli, file, &text);
         if (code == CLI_DONE)
             code = file_publish(cli, file, rv_buf_str(&text));
+        if (code == CLI_DONE && !cli_has(cli, CLI_OPTION_JSON))
+            cli_callees_add(cli, &callees, rv_buf_str(&text));
         if (first == CLI_DONE)
             first = code;
         if (code == CLI_UNREACHABLE)
             break;
     }
     rv_buf_done(&text);
+    cli_callees_note(cli, &callees);
     return first;
 }

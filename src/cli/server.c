@@ -146,6 +146,14 @@ void cli_json_print(struct rv_str text)
     printf("%.*s\n", RV_STR_FMT(text));
 }
 
+int cli_stranger_tell(struct cli *cli)
+{
+    return cli_tell(cli, CLI_UNREACHABLE,
+                    "%s answers, but it is not a Reeve server; set REEVE_URL or --url to the "
+                    "address that \"reeve serve\" prints",
+                    cli->quick ? rv_client_url(cli->quick) : "the server");
+}
+
 /* A problem with a file and a line says so in front of its detail: that stands alone, so that
  * editors find the place. */
 static int refusal_tell(struct cli *cli, const struct cli_answer *answer)
@@ -165,8 +173,25 @@ static int refusal_tell(struct cli *cli, const struct cli_answer *answer)
         return cli_tell(cli, code, "%.*s", RV_STR_FMT(detail));
     if (title.len > 0)
         return cli_tell(cli, code, "%.*s", RV_STR_FMT(title));
-    return cli_tell(cli, code, "the server answers %d without a reason; does REEVE_URL name Reeve?",
-                    answer->status);
+    return cli_tell(
+        cli, code,
+        "%s answers %d without a reason, so it may not be a Reeve server; set REEVE_URL "
+        "or --url to the address that \"reeve serve\" prints",
+        cli->quick ? rv_client_url(cli->quick) : "the server", answer->status);
+}
+
+/* Each answer that the commands read has one of these members (api/tbl/schema.def). */
+static bool is_reeves(const struct rv_json *json)
+{
+    static const char *const members[] = {
+        "task",      "tasks",      "workflow", "workflows", "agent",   "agents",
+        "alert",     "alerts",     "steps",    "attempts",  "history", "messages",
+        "selection", "selections", "outcomes", "keys",      "id",      "lateReplies"};
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (rv_json_get(json, rv_str_of(members[i])) != NULL)
+            return true;
+    }
+    return false;
 }
 
 int cli_answer_read(struct cli *cli, struct cli_answer *answer)
@@ -177,11 +202,7 @@ int cli_answer_read(struct cli *cli, struct cli_answer *answer)
         answer->json = rv_json_null();
     if (answer->status < 200 || answer->status >= 300)
         return refusal_tell(cli, answer);
-    if (err != RV_OK)
-        return cli_tell(cli, CLI_UNREACHABLE,
-                        "%s answers, but not as a Reeve server does; does REEVE_URL name one?",
-                        cli->quick ? rv_client_url(cli->quick) : "the server");
-    return CLI_DONE;
+    return err == RV_OK && is_reeves(&answer->json) ? CLI_DONE : cli_stranger_tell(cli);
 }
 
 int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret_answer)
@@ -217,6 +238,38 @@ int cli_get(struct cli *cli, struct rv_str path, struct cli_answer *ret_answer)
 {
     struct cli_call call = {.path = path};
     return cli_ask(cli, &call, ret_answer);
+}
+
+bool cli_peek(struct cli *cli, struct rv_str path, struct rv_json *ret_json)
+{
+    struct rv_client *client = cli_client(cli, false);
+    struct rv_call call = {.path = path.at, .timeout_ms = PROBE_MS};
+    struct rv_answer answer;
+    if (client == NULL || path.at == NULL)
+        return false;
+    struct rv_str text = RV_STR_NONE;
+    if (rv_client_request(client, &call, &answer) == RV_RESULT_OK)
+        text = rv_arena_str(&cli->arena, (struct rv_str){answer.body, answer.body_bytes});
+    rv_answer_free(&answer);
+    return text.at != NULL &&
+           rv_json_parse(&cli->arena, text, RV_JSON_NESTING_MAX, ret_json, NULL) == RV_OK;
+}
+
+struct rv_str cli_workflow_path(struct cli *cli, struct rv_str workflow)
+{
+    struct rv_str name;
+    struct rv_str version;
+    struct cli_path path;
+    cli_workflow_split(workflow, &name, &version);
+    const char *slash = name.len ? memchr(name.at, '/', name.len) : NULL;
+    if (slash == NULL)
+        return RV_STR_NONE;
+    cli_path_begin(&path, "/v1/workflows");
+    cli_path_segment(&path, (struct rv_str){name.at, (size_t)(slash - name.at)});
+    cli_path_segment(&path, (struct rv_str){slash + 1, (size_t)(name.at + name.len - slash - 1)});
+    if (version.at != NULL)
+        cli_path_parameter(&path, "version", rv_arena_str(&cli->arena, version).at);
+    return cli_path_end(&path, &cli->arena);
 }
 
 /* ---- reading ---- */

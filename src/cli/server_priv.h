@@ -39,6 +39,10 @@ struct cli_answer {
 int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret_answer);
 /* What an answer means whose status and text came: as cli_ask. */
 int cli_answer_read(struct cli *cli, struct cli_answer *answer);
+/* A GET whose answer only adds to what is shown: false, and not a word, without a good one. */
+bool cli_peek(struct cli *cli, struct rv_str path, struct rv_json *ret_json);
+/* The path of "namespace/name" or "namespace/name:version"; absent if it is neither. */
+struct rv_str cli_workflow_path(struct cli *cli, struct rv_str workflow);
 /* As cli_ask, for a GET. */
 int cli_get(struct cli *cli, struct rv_str path, struct cli_answer *ret_answer);
 /* What an operator says about one step, as JSON; absent what is not said. */
@@ -59,6 +63,8 @@ int cli_abandon_check(struct cli *cli);
  * `about` may be NULL. */
 int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
                 const struct cli_about *about, struct cli_answer *ret_answer);
+/* What answers is another service: tells the cure, gives the exit code. */
+int cli_stranger_tell(struct cli *cli);
 /* The exit code for a problem+json, or for an HTTP status alone if it is none. */
 int cli_problem_code(int status, const struct rv_json *problem);
 /* Opens the client if it is not open; NULL after the reason was told. */

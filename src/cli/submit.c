@@ -4,6 +4,7 @@
 #include "cli/payload_priv.h"
 #include "cli/server_priv.h"
 #include "cli/task_priv.h"
+#include "cli/unseen_priv.h"
 #include "client/submit.h"
 
 #include <inttypes.h>
@@ -130,6 +131,8 @@ int cli_submit(struct cli *cli)
         return code;
     bool watch = cli_has(cli, CLI_OPTION_WATCH);
     receipt_print(cli, &answer);
+    if (watch && !cli_has(cli, CLI_OPTION_JSON))
+        cli_workflow_note(cli, rv_str_of(cli->words.args[0]));
     if (!watch && !cli_has(cli, CLI_OPTION_WAIT))
         return CLI_DONE;
     return cli_task_follow(cli, cli_str(&answer.json, "task"), !watch);

@@ -221,3 +221,44 @@ const char *cli_colour_end(bool wanted)
 {
     return wanted ? "\033[0m" : "";
 }
+
+static void line_begin(struct rv_buf *buf, unsigned level)
+{
+    rv_buf_add_char(buf, '\n');
+    for (unsigned i = 0; i < level; i++)
+        rv_buf_lit(buf, "  ");
+}
+
+static bool is_flat(const struct rv_json *value)
+{
+    enum { MEMBERS_MAX = 4 };
+    bool object = value->type == RV_JSON_OBJECT;
+    for (uint32_t i = 0; i < value->len; i++) {
+        const struct rv_json *item = object ? &value->u.members[i].value : &value->u.items[i];
+        if (item->type == RV_JSON_OBJECT || item->type == RV_JSON_ARRAY)
+            return false;
+    }
+    return value->len <= MEMBERS_MAX;
+}
+
+void cli_json_indent(struct rv_buf *buf, const struct rv_json *value, unsigned level)
+{
+    bool object = value->type == RV_JSON_OBJECT;
+    if ((!object && value->type != RV_JSON_ARRAY) || is_flat(value)) {
+        rv_json_write(buf, value);
+        return;
+    }
+    rv_buf_add_char(buf, object ? '{' : '[');
+    for (uint32_t i = 0; i < value->len; i++) {
+        if (i > 0)
+            rv_buf_add_char(buf, ',');
+        line_begin(buf, level + 1);
+        if (object) {
+            rv_json_write_string(buf, rv_json_str(&value->u.members[i].key));
+            rv_buf_lit(buf, ": ");
+        }
+        cli_json_indent(buf, object ? &value->u.members[i].value : &value->u.items[i], level + 1);
+    }
+    line_begin(buf, level);
+    rv_buf_add_char(buf, object ? '}' : ']');
+}

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "json/json.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +34,10 @@ struct rv_str cli_text_number(struct rv_arena *arena, uint64_t number);
 struct rv_str cli_text_bar(struct rv_arena *arena, uint64_t done, uint64_t total, size_t columns);
 /* What a step is called: "/do/0/outer/do/1/charge" is "outer/charge". */
 struct rv_str cli_text_step(struct rv_arena *arena, struct rv_str reference);
+
+/* The value over several lines, two blanks for each level; what is empty or holds nothing but
+ * scalars and is short stands in one. Values are as deep as a definition at most. */
+void cli_json_indent(struct rv_buf *buf, const struct rv_json *value, unsigned level);
 
 enum cli_colour { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_CYAN };
 

@@ -156,29 +156,11 @@ static int task_ask(struct watch *watch, bool patient, struct cli_answer *ret_an
  * is no bar, and nothing else is lost. */
 static void top_count_ask(struct watch *watch, struct rv_str workflow)
 {
-    struct cli *cli = watch->cli;
-    struct rv_str name;
-    struct rv_str version;
-    struct cli_path path;
-    struct rv_answer answer;
     struct rv_json json;
-    cli_workflow_split(workflow, &name, &version);
-    const char *slash = name.len ? memchr(name.at, '/', name.len) : NULL;
-    struct rv_client *client = cli_client(cli, false);
-    if (slash == NULL || client == NULL)
+    if (!cli_peek(watch->cli, cli_workflow_path(watch->cli, workflow), &json))
         return;
-    cli_path_begin(&path, "/v1/workflows");
-    cli_path_segment(&path, (struct rv_str){name.at, (size_t)(slash - name.at)});
-    cli_path_segment(&path, (struct rv_str){slash + 1, (size_t)(name.at + name.len - slash - 1)});
-    cli_path_parameter(&path, "version", rv_arena_str(&cli->arena, version).at);
-    struct rv_call call = {.path = cli_path_end(&path, &cli->arena).at};
-    if (rv_client_request(client, &call, &answer) == RV_RESULT_OK &&
-        rv_json_parse(&cli->arena, (struct rv_str){answer.body, answer.body_bytes},
-                      RV_JSON_NESTING_MAX, &json, NULL) == RV_OK) {
-        const struct rv_json *entries = rv_json_at(&json, RV_STR("/definition/do"));
-        watch->top_count = entries != NULL && entries->type == RV_JSON_ARRAY ? entries->len : 0;
-    }
-    rv_answer_free(&answer);
+    const struct rv_json *entries = rv_json_at(&json, RV_STR("/definition/do"));
+    watch->top_count = entries != NULL && entries->type == RV_JSON_ARRAY ? entries->len : 0;
 }
 
 static void bar_write(struct watch *watch, struct rv_str state)

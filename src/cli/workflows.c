@@ -1,3 +1,4 @@
+#include "base/err.h"
 #include "cli/page_priv.h"
 #include "cli/text_priv.h"
 #include "cli/terminal_priv.h"
@@ -25,8 +26,41 @@ static void workflow_add(const struct rv_json *item, void *user)
     cli_table_add(&workflows->table, hash, CLI_DIM);
 }
 
+/* The definition as the server keeps it, which `reeve publish` takes again; --json: with its name,
+ * hash and the time of its publication. */
+static int workflow_show(struct cli *cli)
+{
+    struct cli_answer answer;
+    struct rv_str workflow = rv_str_of(cli->words.args[0]);
+    struct rv_str path = cli_workflow_path(cli, workflow);
+    if (cli_has(cli, CLI_OPTION_LIMIT) || cli_has(cli, CLI_OPTION_AFTER))
+        return cli_tell(cli, CLI_USAGE, "--limit and --after belong to the list; leave them out");
+    if (path.at == NULL)
+        return cli_tell(cli, CLI_USAGE, "%.*s: must be NAMESPACE/NAME or NAMESPACE/NAME:VERSION",
+                        RV_STR_FMT(workflow));
+    int code = cli_get(cli, path, &answer);
+    if (code != CLI_DONE)
+        return code;
+    const struct rv_json *definition = rv_json_get(&answer.json, RV_STR("definition"));
+    if (cli_has(cli, CLI_OPTION_JSON) || definition == NULL) {
+        cli_json_print(answer.text);
+        return CLI_DONE;
+    }
+    struct rv_buf text;
+    rv_buf_init(&text, SIZE_MAX / 2);
+    cli_json_indent(&text, definition, 0);
+    if (text.failed == RV_OK)
+        cli_json_print(rv_buf_str(&text));
+    else
+        code = cli_tell(cli, rv_err_exit(text.failed), "%s", rv_err_text(text.failed));
+    rv_buf_done(&text);
+    return code;
+}
+
 int cli_workflows(struct cli *cli)
 {
+    if (cli->words.args_count > 0)
+        return workflow_show(cli);
     static const char *const heads[] = {"WORKFLOW", "PUBLISHED", "HASH", NULL};
     struct workflows workflows = {.cli = cli};
     struct cli_list list = {.items = "workflows", .each = workflow_add, .user = &workflows};

@@ -697,7 +697,9 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
     }
     l->not_before = 0;
     if (!lane_read(session, lane, now, body)) {
-        rv_session_lost(session, lane, now, "the answer is not what a Reeve server sends");
+        rv_session_lost(session, lane, now,
+                        "the answer is not that of a Reeve server; set REEVE_URL to the address "
+                        "that \"reeve serve\" prints");
         return;
     }
     l->busy = false;

@@ -40,7 +40,8 @@ static enum rv_rows_answer call_make(struct rv_sender *sender, struct rv_batch *
     rv_arena_reset(&sender->scratch);
     if (meant == RV_ROWS_STRANGE)
         snprintf(batch->why, sizeof batch->why,
-                 "%s answers, but not as a Reeve server does; REEVE_URL names the address",
+                 "%s answers, but it is not a Reeve server; set REEVE_URL to the address that "
+                 "\"reeve serve\" prints",
                  rv_client_url(sender->client));
     rv_answer_free(&answer);
     return meant;

@@ -138,27 +138,10 @@ static bool log_choose(const char *form)
     return true;
 }
 
-/* "250ms", "90s", "30m", "12h", "7d", or an ISO 8601 duration; not 0. */
+/* Not 0. */
 static bool time_read(const char *text, int64_t *ret_ms)
 {
-    static const struct {
-        const char *name;
-        int64_t ms;
-    } units[] = {
-        {"ms", 1}, {"s", RV_SECOND_MS}, {"m", RV_MINUTE_MS}, {"h", RV_HOUR_MS}, {"d", RV_DAY_MS}};
-    char *end = NULL;
-    if (rv_duration_parse(rv_str_of(text), ret_ms) == RV_OK)
-        return *ret_ms > 0;
-    long long count = strtoll(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || count < 1)
-        return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(end, units[i].name) != 0 || count > RV_DURATION_MS_MAX / units[i].ms)
-            continue;
-        *ret_ms = count * units[i].ms;
-        return true;
-    }
-    return false;
+    return rv_duration_parse_typed(rv_str_of(text), ret_ms) == RV_OK && *ret_ms > 0;
 }
 
 static bool retain_read(const char *text, int64_t *ret_ms)
@@ -169,7 +152,8 @@ static bool retain_read(const char *text, int64_t *ret_ms)
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
     fprintf(stderr,
-            "reeve serve: --retain %s: must be a time from 1s on, such as 90s, 30m, 12h, 7d, or "
+            "reeve serve: --retain %s: must be a duration from 1s on, such as 90s, 1h30m, 7d or "
+            "P1Y, or "
             "forever\n",
             text);
     return false;
@@ -180,7 +164,8 @@ static bool most_read(const char *option, const char *text, int64_t *ret_ms)
 {
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
-    fprintf(stderr, "reeve serve: %s %s: must be a time from 1s on, such as 90s, 30m or 12h\n",
+    fprintf(stderr,
+            "reeve serve: %s %s: must be a duration from 1s on, such as 90s, 1h30m or PT10M\n",
             option, text);
     return false;
 }
@@ -192,10 +177,11 @@ static bool scan_interval_read(const char *text, int64_t *ret_ms)
     enum { LEAST_MS = 100, MOST_MS = 60000 };
     if (time_read(text, ret_ms) && *ret_ms >= LEAST_MS && *ret_ms <= MOST_MS)
         return true;
-    fprintf(stderr,
-            "reeve serve: --scan-interval %s: must be a time from 100ms to 60s, such as 250ms, 1s "
-            "or 10s\n",
-            text);
+    fprintf(
+        stderr,
+        "reeve serve: --scan-interval %s: must be a duration from 100ms to 60s, such as 250ms, 1s "
+        "or PT10S\n",
+        text);
     return false;
 }
 

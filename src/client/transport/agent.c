@@ -332,8 +332,13 @@ static void call_end(struct rv_agent *agent, enum rv_lane lane, CURLcode code)
     curl_multi_remove_handle(agent->multi, exchange->easy);
     agent->under_way[lane] = false;
     int64_t now = rv_clock_boot_ms();
+    const char *why = rv_exchange_why(exchange, code);
+    char with_cure[2 * CURL_ERROR_SIZE];
+    snprintf(with_cure, sizeof with_cure, "%s; for a server without TLS write http:// in REEVE_URL",
+             why);
     if (code != CURLE_OK)
-        rv_session_lost(agent->session, lane, now, rv_exchange_why(exchange, code));
+        rv_session_lost(agent->session, lane, now,
+                        code == CURLE_SSL_CONNECT_ERROR ? with_cure : why);
     else
         rv_session_answered(agent->session, lane, now, rv_exchange_status(exchange),
                             rv_exchange_retry_after_ms(exchange), rv_buf_str(&exchange->answer));

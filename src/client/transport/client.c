@@ -176,6 +176,8 @@ static int call_failed(struct rv_client *client, CURLcode code)
     if (distrusted(code))
         cure = "nothing was sent: the server's certificate must be valid, for this name, and of an "
                "authority that the system knows, or the file that REEVE_CA_FILE names";
+    if (code == CURLE_SSL_CONNECT_ERROR)
+        cure = "nothing was sent: for a server without TLS write http:// in its address";
     snprintf(client->error, sizeof client->error, "no answer from %s: %s; %s", client->url,
              rv_exchange_why(&client->exchange, code), cure);
     return RV_RESULT_UNREACHABLE;
@@ -285,7 +287,8 @@ static int answer_unread(struct rv_client *client, enum rv_err err)
         return RV_RESULT_MEMORY;
     }
     snprintf(client->error, sizeof client->error,
-             "%s answers, but not as a Reeve server does; REEVE_URL names the address",
+             "%s answers, but it is not a Reeve server; set REEVE_URL to the address that "
+             "\"reeve serve\" prints",
              client->url);
     return RV_RESULT_UNREACHABLE;
 }

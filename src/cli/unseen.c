@@ -1,0 +1,111 @@
+#include "cli/unseen_priv.h"
+
+#include "base/limits.h"
+#include "cli/server_priv.h"
+#include "cli/text_priv.h"
+#include "workflow/definition.h"
+#include "yaml/yaml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NOTES_MAX = 10 };
+
+static void name_add(struct cli *cli, struct cli_callees *callees, struct rv_str name)
+{
+    for (size_t i = 0; i < callees->count; i++) {
+        if (rv_str_eq(callees->names[i], name))
+            return;
+    }
+    if (callees->count == callees->room) {
+        size_t room = callees->room ? callees->room * 2 : 16;
+        struct rv_str *names = RV_NEW_ARRAY(&cli->arena, struct rv_str, room);
+        if (names == NULL)
+            return;
+        if (callees->count > 0)
+            memcpy(names, callees->names, callees->count * sizeof *names);
+        callees->names = names;
+        callees->room = room;
+    }
+    struct rv_str kept = rv_arena_str(&cli->arena, name);
+    if (kept.at != NULL)
+        callees->names[callees->count++] = kept;
+}
+
+/* `call: http` is carried out by the server itself. */
+static void definition_add(struct cli *cli, struct cli_callees *callees,
+                           const struct rv_json *document, struct rv_arena *compiled)
+{
+    const struct rv_definition *definition = NULL;
+    struct rv_definition_fault fault;
+    if (rv_definition_load_published(compiled, document, &definition, &fault) != RV_OK)
+        return;
+    uint32_t count = rv_definition_nodes(definition);
+    for (uint32_t n = 1; n <= count; n++) {
+        struct rv_str agent = rv_definition_agent(definition, n);
+        if (agent.len > 0 && !rv_str_is(agent, "http"))
+            name_add(cli, callees, agent);
+    }
+}
+
+void cli_callees_add(struct cli *cli, struct cli_callees *callees, struct rv_str definition)
+{
+    struct rv_arena arena;
+    struct rv_json document;
+    struct rv_yaml_fault fault;
+    rv_arena_init(&arena, 2 * (size_t)RV_DEFINITION_COMPILED_BYTES_MAX);
+    if (rv_yaml_parse(&arena, definition, RV_DEFINITION_BYTES_MAX, &document, &fault) == RV_OK)
+        definition_add(cli, callees, &document, &arena);
+    rv_arena_done(&arena);
+}
+
+static bool is_seen(const struct rv_json *agents, size_t count, struct rv_str name)
+{
+    size_t instances;
+    for (size_t i = 0; i < count; i++) {
+        if (!rv_str_eq(cli_str(&agents[i], "agent"), name))
+            continue;
+        (void)cli_items(&agents[i], "instances", &instances);
+        return instances > 0;
+    }
+    return false;
+}
+
+void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
+{
+    struct rv_json json;
+    size_t count = 0;
+    size_t noted = 0;
+    if (callees->count == 0 || !cli_peek(cli, RV_STR("/v1/agents"), &json) ||
+        rv_json_get(&json, RV_STR("agents")) == NULL)
+        return;
+    const struct rv_json *agents = cli_items(&json, "agents", &count);
+    fflush(stdout);
+    for (size_t i = 0; i < callees->count; i++) {
+        struct rv_str name = callees->names[i];
+        if (is_seen(agents, count, name) || noted++ >= NOTES_MAX)
+            continue;
+        fprintf(stderr,
+                "note: no agent \"%.*s\" is connected; its steps wait until one is: "
+                "reeve agent exec %.*s -- COMMAND\n",
+                RV_STR_FMT(name), RV_STR_FMT(name));
+    }
+    if (noted > NOTES_MAX)
+        fprintf(stderr, "note: %zu more agents are not connected\n", noted - NOTES_MAX);
+}
+
+void cli_workflow_note(struct cli *cli, struct rv_str workflow)
+{
+    struct rv_json json;
+    struct rv_arena compiled;
+    struct cli_callees callees = {.count = 0};
+    if (!cli_peek(cli, cli_workflow_path(cli, workflow), &json))
+        return;
+    const struct rv_json *definition = rv_json_get(&json, RV_STR("definition"));
+    if (definition == NULL)
+        return;
+    rv_arena_init(&compiled, RV_DEFINITION_COMPILED_BYTES_MAX);
+    definition_add(cli, &callees, definition, &compiled);
+    rv_arena_done(&compiled);
+    cli_callees_note(cli, &callees);
+}
