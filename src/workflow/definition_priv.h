@@ -90,11 +90,17 @@ struct rv_case {
 
 enum rv_backoff { RV_BACKOFF_CONSTANT, RV_BACKOFF_LINEAR, RV_BACKOFF_EXPONENTIAL };
 
+/* A constant, or computed when it begins to count. */
+struct rv_duration {
+    int64_t ms;
+    struct rv_template *computed; /* NULL: ms */
+};
+
 /* A DSL retry (DSL reference, Retry). */
 struct rv_retry {
     struct rv_expression *when;
     struct rv_expression *except_when;
-    int64_t delay_ms;
+    struct rv_duration delay;
     enum rv_backoff backoff;
     int64_t count_max;   /* -1: no limit */
     int64_t attempt_ms;  /* 0: no limit */
@@ -145,11 +151,11 @@ struct rv_node {
     struct rv_template *output_as;
     struct rv_template *export_as;
     struct rv_directive then;
-    int64_t timeout_ms; /* 0: none */
-    bool again;         /* can be visited more than once */
-    bool keeps_raw;     /* its later expressions look at $task */
-    bool keeps_input;   /* ... at $input */
-    bool keeps_from;    /* its `input.from` looks at $undo: asked anew, it begins there */
+    struct rv_duration timeout; /* 0: none */
+    bool again;                 /* can be visited more than once */
+    bool keeps_raw;             /* its later expressions look at $task */
+    bool keeps_input;           /* ... at $input */
+    bool keeps_from;            /* its `input.from` looks at $undo: asked anew, it begins there */
     enum rv_undo_way undo_way;
     struct rv_scope *undo; /* RV_UNDO_STEPS */
     struct rv_policy policy;
@@ -162,7 +168,7 @@ struct rv_node {
     uint32_t cases_count;
     struct rv_catch *caught; /* TRY */
     struct rv_raise *raised; /* RAISE */
-    int64_t wait_ms;         /* WAIT */
+    struct rv_duration wait; /* WAIT */
 };
 
 struct rv_definition {

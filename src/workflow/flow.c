@@ -79,16 +79,6 @@ enum rv_err rv_flow_close(struct rv_flow *flow)
     return rv_flow_keep(flow, &flow->abandoned, &record->unfinished);
 }
 
-static int64_t earliest_deadline(const struct rv_flow *flow)
-{
-    int64_t deadline = 0;
-    for (const struct rv_record *record = flow->top; record != NULL; record = record->outer) {
-        deadline = rv_time_earlier(deadline, record->deadline);
-        deadline = rv_time_earlier(deadline, record->attempt_deadline);
-    }
-    return deadline;
-}
-
 enum rv_err rv_flow_stop_at(struct rv_flow *flow, enum rv_flow_stop_kind kind, enum rv_stand stand,
                             const struct rv_payload *value)
 {
@@ -109,7 +99,7 @@ enum rv_err rv_flow_stop_at(struct rv_flow *flow, enum rv_flow_stop_kind kind, e
     stop->kind = kind;
     stop->node = flow->node;
     stop->reference = rv_flow_node(flow, flow->node)->reference;
-    stop->deadline = earliest_deadline(flow);
+    stop->deadline = rv_flow_deadline(flow);
     flow->next = RV_NEXT_STOP;
     return err;
 }
@@ -223,6 +213,32 @@ static enum rv_err run_switch(struct rv_flow *flow, const struct rv_node *node)
     return RV_OK;
 }
 
+static void note_run(struct rv_flow *flow)
+{
+    if (flow->stop->inline_count < RV_INLINE_STEPS_PER_COMMAND)
+        flow->ran[flow->stop->inline_count] = flow->node;
+    flow->stop->inline_count++;
+}
+
+/* Without a time to wait it is a step like any other that runs inside. */
+static bool runs_inside(const struct rv_node *node)
+{
+    bool waits = node->wait.ms != 0 || node->wait.computed != NULL;
+    return node->kind != RV_NODE_CALL && (node->kind != RV_NODE_WAIT || !waits);
+}
+
+static enum rv_err run_wait(struct rv_flow *flow, const struct rv_node *node)
+{
+    int64_t wait_ms;
+    enum rv_err err = rv_flow_duration(flow, &node->wait, &flow->value, &wait_ms);
+    if (node->wait.computed != NULL && (err == RV_ERR_INVALID || (err == RV_OK && wait_ms == 0)))
+        note_run(flow);
+    if (err != RV_OK || wait_ms == 0)
+        return err;
+    flow->stop->until = rv_time_add(flow->env->now, wait_ms);
+    return rv_flow_stop_at(flow, RV_FLOW_WAIT, RV_STAND_WAIT, &flow->value);
+}
+
 /* What a node does with its transformed input, which is the value in hand. */
 static enum rv_err run_node(struct rv_flow *flow, const struct rv_node *node)
 {
@@ -246,24 +262,11 @@ static enum rv_err run_node(struct rv_flow *flow, const struct rv_node *node)
     case RV_NODE_RAISE:
         return rv_flow_raise_task(flow, flow->node);
     case RV_NODE_WAIT:
-        if (node->wait_ms == 0)
-            return RV_OK;
-        flow->stop->until = rv_time_add(flow->env->now, node->wait_ms);
-        return rv_flow_stop_at(flow, RV_FLOW_WAIT, RV_STAND_WAIT, &flow->value);
+        return run_wait(flow, node);
     case RV_NODE_WORKFLOW:
         break;
     }
     return RV_ERR_CORRUPT;
-}
-
-static void note_run(struct rv_flow *flow, const struct rv_node *node)
-{
-    bool inside = node->kind != RV_NODE_CALL && (node->kind != RV_NODE_WAIT || node->wait_ms == 0);
-    if (!inside)
-        return;
-    if (flow->stop->inline_count < RV_INLINE_STEPS_PER_COMMAND)
-        flow->ran[flow->stop->inline_count] = flow->node;
-    flow->stop->inline_count++;
 }
 
 static enum rv_err run_away(struct rv_flow *flow)
@@ -308,6 +311,21 @@ static enum rv_err follow(struct rv_flow *flow, const struct rv_directive *then)
     return err;
 }
 
+/* Of the node on top, once it begins. */
+static enum rv_err begin_timeout(struct rv_flow *flow, const struct rv_node *node,
+                                 struct rv_payload *dot)
+{
+    struct rv_record *record = flow->top;
+    enum rv_err err = rv_flow_duration(flow, &node->timeout, dot, &record->timeout_ms);
+    if (err == RV_OK && record->timeout_ms == 0 && node->timeout.computed != NULL)
+        return rv_flow_raise_standard(flow, RV_ERROR_VALIDATION, record->node,
+                                      "The timeout is not valid",
+                                      RV_STR("a timeout must be longer than nothing"));
+    if (err == RV_OK && record->timeout_ms != 0)
+        record->deadline = rv_time_add(flow->env->now, record->timeout_ms);
+    return err;
+}
+
 /* Raw input, `if`, `input.from`, then the node itself (dsl.md, Data Flow). */
 static enum rv_err enter(struct rv_flow *flow)
 {
@@ -334,11 +352,11 @@ static enum rv_err enter(struct rv_flow *flow)
         return err;
     if (!run)
         return follow(flow, &(struct rv_directive){.kind = RV_THEN_CONTINUE});
-    note_run(flow, node);
-    if (node->timeout_ms != 0)
-        record->deadline = rv_time_add(env->now, node->timeout_ms);
+    if (runs_inside(node))
+        note_run(flow);
     record->input = record->raw;
-    if (node->input_from != NULL)
+    err = begin_timeout(flow, node, &record->raw);
+    if (err == RV_OK && node->input_from != NULL)
         err = rv_flow_evaluate(flow, node->input_from, &record->raw, &record->input);
     flow->value = record->input;
     return err == RV_OK ? run_node(flow, node) : err;
@@ -446,7 +464,7 @@ static enum rv_err report(struct rv_flow *flow)
     return RV_OK;
 }
 
-static void flow_init(struct rv_flow *flow, struct rv_flow_env *env, struct rv_flow_stop *stop)
+void rv_flow_init(struct rv_flow *flow, struct rv_flow_env *env, struct rv_flow_stop *stop)
 {
     memset(flow, 0, offsetof(struct rv_flow, ran));
     *stop = (struct rv_flow_stop){.reference = RV_STR(""), .iteration = RV_STR("")};
@@ -495,9 +513,9 @@ static enum rv_err begin_workflow(struct rv_flow *flow, struct rv_str input)
     enum rv_err err = rv_flow_open(flow, 0);
     if (err != RV_OK)
         return err;
-    if (root->timeout_ms != 0)
-        flow->top->deadline = rv_time_add(flow->env->now, root->timeout_ms);
     err = take_payload(flow, input, "The input is over a limit");
+    if (err == RV_OK)
+        err = begin_timeout(flow, root, &flow->value);
     if (err != RV_OK)
         return err;
     struct rv_payload transformed = flow->value;
@@ -512,7 +530,7 @@ enum rv_err rv_flow_start(struct rv_flow_env *env, struct rv_str input,
                           struct rv_flow_stop *ret_stop)
 {
     struct rv_flow flow;
-    flow_init(&flow, env, ret_stop);
+    rv_flow_init(&flow, env, ret_stop);
     return flow_run(&flow, begin_workflow(&flow, input));
 }
 
@@ -523,7 +541,7 @@ enum rv_err rv_flow_start_undo(struct rv_flow_env *env, uint32_t node, struct rv
         env->definition->nodes[node]->undo_way != RV_UNDO_STEPS)
         return RV_ERR_CORRUPT;
     struct rv_flow flow;
-    flow_init(&flow, env, ret_stop);
+    rv_flow_init(&flow, env, ret_stop);
     struct rv_payload input = rv_payload_of(data);
     rv_flow_enter_scope(&flow, env->definition->nodes[node]->undo, &input);
     return flow_run(&flow, RV_OK);
@@ -534,7 +552,7 @@ enum rv_err rv_flow_go_on(struct rv_flow_env *env, struct rv_str frames,
 {
     struct rv_flow flow;
     enum rv_stand stand = RV_STAND_CALL;
-    flow_init(&flow, env, ret_stop);
+    rv_flow_init(&flow, env, ret_stop);
     enum rv_err err = rv_frames_read(&flow, frames, &stand);
     if (err != RV_OK)
         return flow_run(&flow, err);
@@ -571,7 +589,7 @@ enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str frames, stru
                              struct rv_str output, struct rv_flow_stop *ret_stop)
 {
     struct rv_flow flow;
-    flow_init(&flow, env, ret_stop);
+    rv_flow_init(&flow, env, ret_stop);
     enum rv_err err = read_call(&flow, frames);
     if (err == RV_OK && data.at == NULL)
         err = RV_ERR_CORRUPT;
@@ -589,7 +607,7 @@ enum rv_err rv_flow_settle(struct rv_flow_env *env, struct rv_str frames, struct
 {
     struct rv_flow flow;
     enum rv_stand stand;
-    flow_init(&flow, env, ret_stop);
+    rv_flow_init(&flow, env, ret_stop);
     enum rv_err err = rv_frames_read(&flow, frames, &stand);
     if (err == RV_OK && stand != RV_STAND_FAILED)
         err = RV_ERR_CORRUPT;
@@ -604,7 +622,7 @@ enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_
                           struct rv_str error, struct rv_flow_stop *ret_stop)
 {
     struct rv_flow flow;
-    flow_init(&flow, env, ret_stop);
+    rv_flow_init(&flow, env, ret_stop);
     enum rv_err err = read_call(&flow, frames);
     if (err == RV_OK && number != 0)
         err = rv_flow_keep_one(&flow, &flow.pending, flow.node, number);
@@ -630,7 +648,7 @@ enum rv_err rv_flow_ask_anew(struct rv_flow_env *env, struct rv_str frames, stru
                              uint32_t number, struct rv_flow_stop *ret_stop)
 {
     struct rv_flow flow;
-    flow_init(&flow, env, ret_stop);
+    rv_flow_init(&flow, env, ret_stop);
     flow.next = RV_NEXT_STOP;
     enum rv_err err = read_call(&flow, frames);
     if (err == RV_OK)
@@ -691,7 +709,7 @@ enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32
 {
     struct rv_flow flow;
     enum rv_stand stand;
-    flow_init(&flow, env, ret_stop);
+    rv_flow_init(&flow, env, ret_stop);
     enum rv_err err = rv_frames_read(&flow, frames, &stand);
     if (err == RV_OK && stand == RV_STAND_ENTER)
         err = rv_flow_open(&flow, flow.node);
@@ -705,82 +723,13 @@ enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32
     return err;
 }
 
-struct shift {
-    int64_t from; /* deadlines later than that */
-    int64_t by_ms;
-};
-
-static void record_renew(const struct rv_flow *flow, struct rv_record *record,
-                         const struct shift *shift)
-{
-    (void)shift;
-    int64_t now = flow->env->now;
-    const struct rv_node *node = rv_flow_node(flow, record->node);
-    if (record->deadline != 0 && record->deadline <= now)
-        record->deadline = node->timeout_ms != 0 ? rv_time_add(now, node->timeout_ms) : 0;
-    if (record->attempt_deadline == 0 || record->attempt_deadline > now)
-        return;
-    const struct rv_retry *retry = node->caught->retry;
-    bool limited = retry != NULL && retry->attempt_ms != 0;
-    record->attempt_deadline = limited ? rv_time_add(now, retry->attempt_ms) : 0;
-}
-
-static int64_t postponed(int64_t deadline, const struct shift *shift)
-{
-    return deadline > shift->from ? rv_time_add(deadline, shift->by_ms) : deadline;
-}
-
-static void record_postpone(const struct rv_flow *flow, struct rv_record *record,
-                            const struct shift *shift)
-{
-    (void)flow;
-    record->deadline = postponed(record->deadline, shift);
-    record->attempt_deadline = postponed(record->attempt_deadline, shift);
-}
-
-typedef void record_change_fn(const struct rv_flow *flow, struct rv_record *record,
-                              const struct shift *shift);
-
-/* Control stays where it is; the deadlines of all scopes around it change. */
-static enum rv_err deadlines_change(struct rv_flow_env *env, struct rv_str frames,
-                                    record_change_fn *change, const struct shift *shift,
-                                    struct rv_flow_stop *ret_stop)
-{
-    struct rv_flow flow;
-    enum rv_stand stand = RV_STAND_CALL;
-    flow_init(&flow, env, ret_stop);
-    enum rv_err err = rv_frames_read(&flow, frames, &stand);
-    for (struct rv_record *r = flow.top; err == RV_OK && r != NULL; r = r->outer)
-        change(&flow, r, shift);
-    const struct rv_payload *value = rv_payload_given(&flow.value) ? &flow.value : NULL;
-    if (err == RV_OK)
-        err = rv_frames_write(&flow, stand, value, &ret_stop->frames);
-    if (err == RV_OK)
-        ret_stop->deadline = earliest_deadline(&flow);
-    rv_buf_done(&flow.text);
-    return err;
-}
-
-enum rv_err rv_flow_renew(struct rv_flow_env *env, struct rv_str frames,
-                          struct rv_flow_stop *ret_stop)
-{
-    return deadlines_change(env, frames, record_renew, NULL, ret_stop);
-}
-
-enum rv_err rv_flow_postpone(struct rv_flow_env *env, struct rv_str frames, int64_t from,
-                             int64_t by_ms, struct rv_flow_stop *ret_stop)
-{
-    struct shift shift = {.from = from, .by_ms = by_ms};
-    return deadlines_change(env, frames, record_postpone, &shift, ret_stop);
-}
-
 enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,
                                uint32_t **ret_numbers, uint32_t *ret_count)
 {
     struct rv_flow flow;
     struct rv_flow_stop stop;
     enum rv_stand stand;
-    flow_init(&flow, env, &stop);
+    rv_flow_init(&flow, env, &stop);
     enum rv_err err = rv_frames_read(&flow, frames, &stand);
     while (err == RV_OK && flow.top != NULL)
         err = rv_flow_close(&flow);

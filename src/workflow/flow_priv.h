@@ -31,6 +31,7 @@ struct rv_record {
     struct rv_payload input; /* $input */
     struct rv_payload error; /* TRY, in its catch: the catch's variable */
     int64_t started_at;
+    int64_t timeout_ms;         /* as it was when the node began; 0: none */
     int64_t deadline;           /* of `timeout`; 0: none */
     int64_t attempt_deadline;   /* TRY: of limit.attempt.duration; 0: none */
     int64_t first_at;           /* TRY: of the first error that was retried */
@@ -148,7 +149,15 @@ RV_CHECK enum rv_err rv_flow_raise_reply(struct rv_flow *flow, struct rv_str err
 /* Carries the error from the node on top to the catch that takes it, or out. */
 RV_CHECK enum rv_err rv_flow_carry(struct rv_flow *flow);
 
+/* deadlines.c */
+/* The earliest deadline of all open scopes; 0: none. */
+int64_t rv_flow_deadline(const struct rv_flow *flow);
+/* The duration now; a value that is none raises an error of the node on top. */
+RV_CHECK enum rv_err rv_flow_duration(struct rv_flow *flow, const struct rv_duration *duration,
+                                      struct rv_payload *dot, int64_t *ret_ms);
+
 /* flow.c */
+void rv_flow_init(struct rv_flow *flow, struct rv_flow_env *env, struct rv_flow_stop *stop);
 void rv_flow_enter_scope(struct rv_flow *flow, const struct rv_scope *scope,
                          const struct rv_payload *input);
 /* Begins the body of the try on top (again). */

@@ -4,8 +4,8 @@
  *   {"n": node, "m": how it stands there (absent: at a call), "p": the value in hand,
  *    "x": inline steps in a row, "v": [node, visits, ...], "s": [records, outermost first]}
  *   record: {"n": node, "r": raw input, "i": input, "e": error caught, "t": started at,
- *    "d": deadline, "a": the attempt's deadline, "f": first error at, "c": retries,
- *    "u": [node, number, ...] of uncompleted steps}
+ *    "l": timeout that was computed, "d": deadline, "a": the attempt's deadline,
+ *    "f": first error at, "c": retries, "u": [node, number, ...] of uncompleted steps}
  *
  * If you add a member: write it, read it, and ask in record_complete for what a move relies on. */
 #include "workflow/flow_priv.h"
@@ -84,6 +84,8 @@ static void write_record(const struct rv_flow *flow, struct rv_buf *buf,
         write_payload(buf, "i", &record->input);
     if (needs_error(flow, record, inner))
         write_payload(buf, "e", &record->error);
+    if (node->timeout.computed != NULL)
+        write_int(buf, "l", record->timeout_ms);
     write_int(buf, "d", record->deadline);
     write_int(buf, "a", record->attempt_deadline);
     write_int(buf, "f", record->first_at);
@@ -184,6 +186,9 @@ static enum rv_err read_record_member(struct rv_flow *flow, struct rv_record *re
     case 't':
         good = rv_json_int(value, &record->started_at);
         break;
+    case 'l':
+        good = read_int(value, RV_DURATION_MS_MAX, &record->timeout_ms);
+        break;
     case 'd':
         good = read_int(value, INT64_MAX, &record->deadline);
         break;
@@ -211,8 +216,10 @@ static void bound_deadlines(const struct rv_flow *flow, struct rv_record *record
     const struct rv_node *node = rv_flow_node(flow, record->node);
     const struct rv_retry *retry = node->caught != NULL ? node->caught->retry : NULL;
     int64_t now = flow->env->now;
-    if (record->deadline != 0 && node->timeout_ms != 0)
-        record->deadline = rv_time_earlier(record->deadline, rv_time_add(now, node->timeout_ms));
+    if (node->timeout.computed == NULL)
+        record->timeout_ms = node->timeout.ms;
+    if (record->deadline != 0 && record->timeout_ms != 0)
+        record->deadline = rv_time_earlier(record->deadline, rv_time_add(now, record->timeout_ms));
     if (record->attempt_deadline != 0 && retry != NULL && retry->attempt_ms != 0)
         record->attempt_deadline = rv_time_earlier(record->attempt_deadline,
                                                    rv_time_add(now, retry->attempt_ms));

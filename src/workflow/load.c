@@ -170,7 +170,8 @@ static enum rv_err load_evaluate(struct rv_load *load, const struct rv_json *roo
     return err;
 }
 
-enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, int64_t *ret_ms)
+enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, uint32_t available,
+                            struct rv_duration *ret_timeout)
 {
     static const struct rv_load_property known[] = {{"after", false}, {NULL, false}};
     const struct rv_json *timeout = rv_json_get(object, RV_STR("timeout"));
@@ -190,8 +191,8 @@ enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, 
     if (err == RV_OK && rv_json_get(timeout, RV_STR("after")) == NULL)
         err = rv_load_invalid(load, NULL, "a timeout needs `after`, such as after: PT30S");
     if (err == RV_OK)
-        err = rv_load_duration(load, timeout, "after", ret_ms);
-    if (err == RV_OK && *ret_ms == 0)
+        err = rv_load_computed_duration(load, timeout, "after", available, ret_timeout);
+    if (err == RV_OK && ret_timeout->computed == NULL && ret_timeout->ms == 0)
         err = rv_load_invalid(load, "after", "a timeout must be longer than nothing");
     if (saved.at != NULL)
         rv_load_leave_named(load, saved);
@@ -411,7 +412,8 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
     if (err == RV_OK)
         err = rv_load_past(load, load_root_use(load, root), top);
     if (err == RV_OK)
-        err = rv_load_past(load, rv_load_timeout(load, root, &node->timeout_ms), top);
+        err = rv_load_past(
+            load, rv_load_timeout(load, root, RV_PLACE_WORKFLOW_INPUT, &node->timeout), top);
     if (err == RV_OK)
         err = rv_load_past(load, load_workflow_data(load, root, node), top);
     if (err == RV_OK)

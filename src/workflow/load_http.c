@@ -261,6 +261,63 @@ static enum rv_err check_pairs(struct rv_load *load, const struct rv_json *with,
                            key);
 }
 
+/* Every value is a string; that of an expression is known only when it is computed. */
+static enum rv_err check_headers(struct rv_load *load, const struct rv_json *with)
+{
+    const struct rv_json *headers = rv_json_get(with, RV_STR("headers"));
+    enum rv_err err = check_pairs(load, with, "headers");
+    if (err != RV_OK || headers == NULL || headers->type != RV_JSON_OBJECT || load->published)
+        return err;
+    size_t path = rv_load_push(load, RV_STR("headers"));
+    for (uint32_t i = 0; i < headers->len && err == RV_OK; i++) {
+        const struct rv_json_member *member = &headers->u.members[i];
+        if (member->value.type == RV_JSON_STRING)
+            continue;
+        size_t item = rv_load_push(load, rv_json_str(&member->key));
+        err = rv_load_invalid(load, NULL, "the value of a header is a string; put it in quotes");
+        err = rv_load_past(load, err, item);
+        if (err == RV_OK)
+            rv_load_pop(load, path + sizeof "/headers" - 1);
+    }
+    if (err == RV_OK)
+        rv_load_pop(load, path);
+    return err;
+}
+
+/* A definition of an earlier build may hold numbers and truths: as the texts that were sent. */
+static enum rv_err headers_as_text(struct rv_load *load, struct rv_json *headers)
+{
+    struct rv_buf text;
+    rv_buf_init(&text, RV_DEFINITION_BYTES_MAX);
+    struct rv_json_member *members = RV_NEW_ARRAY(load->arena, struct rv_json_member, headers->len);
+    bool good = members != NULL;
+    for (uint32_t i = 0; i < headers->len && good; i++) {
+        members[i] = headers->u.members[i];
+        enum rv_json_type type = members[i].value.type;
+        if (type != RV_JSON_NUMBER && type != RV_JSON_BOOL)
+            continue;
+        rv_buf_reset(&text);
+        rv_json_write(&text, &members[i].value);
+        struct rv_str kept = rv_arena_str(load->arena, rv_buf_str(&text));
+        members[i].value = rv_json_of_str(kept);
+        good = text.failed == RV_OK && kept.at != NULL;
+    }
+    rv_buf_done(&text);
+    headers->u.members = members;
+    return good ? RV_OK : rv_load_full(load);
+}
+
+static enum rv_err add_argument(struct rv_load *load, struct rv_template *object,
+                                const struct rv_json_member *member)
+{
+    struct rv_json_member argument = *member;
+    enum rv_err err = RV_OK;
+    if (load->published && rv_str_is(rv_json_str(&member->key), "headers") &&
+        member->value.type == RV_JSON_OBJECT && member->value.len > 0)
+        err = headers_as_text(load, &argument.value);
+    return err == RV_OK ? add_value(load, object, &argument) : err;
+}
+
 static enum rv_err check_output(struct rv_load *load, const struct rv_json *with)
 {
     struct rv_str output;
@@ -324,7 +381,7 @@ enum rv_err rv_load_http(struct rv_load *load, const struct rv_json *task, struc
         err = rv_load_invalid(load, NULL, "call: http needs `endpoint`");
     err = rv_load_past(load, err, at);
     if (err == RV_OK)
-        err = rv_load_past(load, check_pairs(load, with, "headers"), at);
+        err = rv_load_past(load, check_headers(load, with), at);
     if (err == RV_OK)
         err = rv_load_past(load, check_pairs(load, with, "query"), at);
     if (err == RV_OK)
@@ -334,7 +391,7 @@ enum rv_err rv_load_http(struct rv_load *load, const struct rv_json *task, struc
     for (uint32_t i = 0; i < with->len && err == RV_OK; i++) {
         const struct rv_json_member *member = &with->u.members[i];
         if (&member->value != endpoint) {
-            err = rv_load_past(load, add_value(load, node->value, member), at);
+            err = rv_load_past(load, add_argument(load, node->value, member), at);
             continue;
         }
         (void)rv_load_push(load, RV_STR("endpoint"));

@@ -70,6 +70,10 @@ RV_CHECK enum rv_err rv_load_int(struct rv_load *load, const struct rv_json *obj
                                  const char *key, int64_t min, int64_t max, int64_t *number);
 RV_CHECK enum rv_err rv_load_duration(struct rv_load *load, const struct rv_json *object,
                                       const char *key, int64_t *duration_ms);
+/* The same, or an expression that is computed at run time. */
+RV_CHECK enum rv_err rv_load_computed_duration(struct rv_load *load, const struct rv_json *object,
+                                               const char *key, uint32_t available,
+                                               struct rv_duration *ret_duration);
 /* use.<kind>.<name>: the value, and the path set to it (its former length in *ret_path, the former
  * text in *ret_saved, for rv_load_leave_named). INVALID with a suggestion if there is none. */
 RV_CHECK enum rv_err rv_load_enter_named(struct rv_load *load, const char *kind, struct rv_str name,
@@ -133,7 +137,7 @@ RV_CHECK enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *l
                                    enum rv_scope_role role, struct rv_scope **ret_scope);
 /* `timeout`: inline or by name. */
 RV_CHECK enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object,
-                                     int64_t *ret_ms);
+                                     uint32_t available, struct rv_duration *ret_timeout);
 
 /* load_task.c: what a task says. */
 RV_CHECK enum rv_err rv_load_task(struct rv_load *load, const struct rv_json *task,

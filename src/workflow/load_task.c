@@ -144,7 +144,7 @@ static enum rv_err load_common(struct rv_load *load, const struct rv_json *task,
         err = load_data(load, task, "export", "as", RV_PLACE_EXPORT, &node->export_as);
     err = rv_load_past(load, err, path);
     if (err == RV_OK)
-        err = rv_load_timeout(load, task, &node->timeout_ms);
+        err = rv_load_timeout(load, task, RV_PLACE_BEFORE, &node->timeout);
     err = rv_load_past(load, err, path);
     uint32_t later = rv_template_uses(node->output_as) | rv_template_uses(node->export_as);
     node->keeps_input = (later & RV_VAR_BIT(RV_VAR_INPUT)) != 0;
@@ -338,7 +338,7 @@ static enum rv_err load_kind(struct rv_load *load, const struct rv_json *task, s
     case RV_NODE_RAISE:
         return load_raise(load, task, node);
     case RV_NODE_WAIT:
-        return rv_load_duration(load, task, "wait", &node->wait_ms);
+        return rv_load_computed_duration(load, task, "wait", RV_PLACE_TASK, &node->wait);
     case RV_NODE_WORKFLOW:
         break;
     }

@@ -222,7 +222,9 @@ enum rv_err rv_load_retry(struct rv_load *load, const struct rv_json *policy,
             rv_load_expression(load, policy, "exceptWhen", RV_PLACE_TASK, &retry->except_when),
             path);
     if (err == RV_OK)
-        err = rv_load_past(load, rv_load_duration(load, policy, "delay", &retry->delay_ms), path);
+        err = rv_load_past(
+            load, rv_load_computed_duration(load, policy, "delay", RV_PLACE_TASK, &retry->delay),
+            path);
     if (err == RV_OK)
         err = rv_load_past(load, load_backoff(load, policy, &retry->backoff), path);
     if (err == RV_OK)
@@ -255,6 +257,7 @@ static enum rv_err load_catch_retry(struct rv_load *load, const struct rv_json *
 static uint32_t retry_uses(const struct rv_retry *retry)
 {
     uint32_t uses = retry != NULL && retry->when != NULL ? retry->when->uses : 0;
+    uses |= retry != NULL ? rv_template_uses(retry->delay.computed) : 0;
     return uses | (retry != NULL && retry->except_when != NULL ? retry->except_when->uses : 0);
 }
 
@@ -363,7 +366,7 @@ static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
     struct rv_raise *raise;
     struct rv_retry *retry;
     struct rv_template *policy;
-    int64_t ms = 0;
+    struct rv_duration after = {0};
     switch (kind) {
     case USE_ERRORS:
         return rv_load_error(load, value, &raise);
@@ -377,7 +380,7 @@ static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
         break;
     }
     enum rv_err err = rv_load_members(load, value, known, "a timeout");
-    return err == RV_OK ? rv_load_duration(load, value, "after", &ms) : err;
+    return err == RV_OK ? rv_load_computed_duration(load, value, "after", 0, &after) : err;
 }
 
 static enum rv_err load_use_kind(struct rv_load *load, const struct rv_json *use, const char *key,

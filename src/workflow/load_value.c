@@ -269,10 +269,23 @@ enum rv_err rv_load_duration(struct rv_load *load, const struct rv_json *object,
     if (value->type == RV_JSON_OBJECT)
         err = duration_parts(load, value, duration_ms);
     else if (text.at != NULL && rv_is_expression(text))
-        err = rv_load_unsupported(load, NULL, "an expression as a duration is not supported yet");
+        err = rv_load_unsupported(load, NULL, "an expression as %s is not supported yet", key);
     else if (text.at == NULL || rv_duration_parse(text, duration_ms) != RV_OK)
         err = rv_load_invalid(load, NULL, "%s must be a duration, such as PT30S or {seconds: 30}",
                               key);
+    rv_load_pop(load, path);
+    return err;
+}
+
+enum rv_err rv_load_computed_duration(struct rv_load *load, const struct rv_json *object,
+                                      const char *key, uint32_t available,
+                                      struct rv_duration *ret_duration)
+{
+    const struct rv_json *value = rv_json_get(object, rv_str_of(key));
+    if (value == NULL || value->type != RV_JSON_STRING || !rv_is_expression(rv_json_str(value)))
+        return rv_load_duration(load, object, key, &ret_duration->ms);
+    size_t path = rv_load_push(load, rv_str_of(key));
+    enum rv_err err = rv_load_template(load, value, available, &ret_duration->computed);
     rv_load_pop(load, path);
     return err;
 }

@@ -212,10 +212,9 @@ static enum rv_err test_conditions(struct rv_flow *flow, const struct rv_express
 
 /* The delay before the next attempt. Its jitter comes from the task's id and the attempt, so that a
  * decision made twice is the same twice. */
-static int64_t retry_delay(const struct rv_flow *flow, const struct rv_retry *retry)
+static int64_t retry_delay(const struct rv_flow *flow, const struct rv_retry *retry, int64_t delay)
 {
     const struct rv_record *record = flow->top;
-    int64_t delay = retry->delay_ms;
     int64_t times = record->retries + 1;
     if (retry->backoff == RV_BACKOFF_LINEAR)
         delay = delay > RV_DURATION_MS_MAX / times ? RV_DURATION_MS_MAX : delay * times;
@@ -241,7 +240,11 @@ static enum rv_err test_retry(struct rv_flow *flow, const struct rv_retry *retry
     if (err != RV_OK || !*ret_retry)
         return err;
     int64_t now = flow->env->now;
-    *ret_delay_ms = retry_delay(flow, retry);
+    int64_t base_ms;
+    err = rv_flow_duration(flow, &retry->delay, &record->error, &base_ms);
+    if (err != RV_OK)
+        return err;
+    *ret_delay_ms = retry_delay(flow, retry, base_ms);
     if (retry->duration_ms != 0 && record->first_at == 0)
         record->first_at = now;
     if (retry->duration_ms != 0 &&

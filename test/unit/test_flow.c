@@ -706,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_wait),
         cmocka_unit_test(test_timeouts),
         cmocka_unit_test(test_attempt_duration),
+
         cmocka_unit_test(test_runs_away),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_fuel),

@@ -44,6 +44,10 @@ static const struct {
     {"5:36", "unknown property \"url\" under endpoint",
      HTTP("{method: get, endpoint: {url: 'http://a'}}")},
     {"5:56", "headers must be an object", HTTP("{method: get, endpoint: 'http://a', headers: x}")},
+    {"5:60", "the value of a header is a string; put it in quotes",
+     HTTP("{method: get, endpoint: 'http://a', headers: {X: 5}}")},
+    {"5:68", "the value of a header is a string; put it in quotes",
+     HTTP("{method: get, endpoint: 'http://a', headers: {X: '5', Y: [a]}}")},
     {"5:54", "query must be an object", HTTP("{method: get, endpoint: 'http://a', query: [1]}")},
     {"5:55", "output must be raw", HTTP("{method: get, endpoint: 'http://a', output: xml}")},
     {"5:57", "redirect must be true", HTTP("{method: get, endpoint: 'http://a', redirect: 1}")},
@@ -257,6 +261,11 @@ static void no_expression_is_taken_for_text(void **state)
 }
 
 /* What an older build took goes on as it was. */
+static const char *kit_of(struct rv_arena *arena, struct rv_str text)
+{
+    return rv_arena_str(arena, text).at;
+}
+
 static void what_was_published_before_is_still_read(void **state)
 {
     struct rv_arena arena;
@@ -271,6 +280,25 @@ static void what_was_published_before_is_still_read(void **state)
     assert_int_equal(rv_json_parse(&arena, text, 64, &document, NULL), RV_OK);
     assert_int_equal(rv_definition_load(&arena, &document, &definition, &fault), RV_ERR_INVALID);
     assert_int_equal(rv_definition_load_published(&arena, &document, &definition, &fault), RV_OK);
+    text = RV_STR("{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"a\",\"name\":\"b\",\"version\":"
+                  "\"1.0.0\"},\"do\":[{\"a\":{\"call\":\"http\",\"with\":{\"method\":\"get\","
+                  "\"endpoint\":\"http://a\",\"headers\":{\"X\":1.50,\"Y\":true,\"Z\":\"z\"}}}}]}");
+    assert_int_equal(rv_json_parse(&arena, text, 64, &document, NULL), RV_OK);
+    assert_int_equal(rv_definition_load(&arena, &document, &definition, &fault), RV_ERR_INVALID);
+    assert_int_equal(rv_definition_load_published(&arena, &document, &definition, &fault), RV_OK);
+    struct rv_flow_env env = {.definition = definition,
+                              .arena = &arena,
+                              .now = 1000,
+                              .task = RV_STR("0000000000001"),
+                              .started_at = 1000,
+                              .fuel = 1000,
+                              .inline_steps = 16,
+                              .workflow_input = RV_STR("{}")};
+    struct rv_flow_stop stop;
+    assert_int_equal(rv_flow_start(&env, env.workflow_input, &stop), RV_OK);
+    assert_int_equal(stop.kind, RV_FLOW_CALL);
+    assert_non_null(strstr(kit_of(&arena, stop.input),
+                           "\"headers\":{\"X\":\"1.50\",\"Y\":\"true\",\"Z\":\"z\"}"));
     rv_arena_done(&arena);
 }
 

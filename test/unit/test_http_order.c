@@ -175,8 +175,10 @@ static void what_cannot_be_sent_is_told_without_an_effect(void **state)
         {INPUT(",\"query\":{\"key\":null}"), "\"key\" must be a string, a number, true or false, "
                                              "not null"},
         {INPUT(",\"query\":{\"key\":[1,null]}"), "not a list that holds another value"},
-        {INPUT(",\"headers\":{\"X\":null}"), "header \"X\" must be a string, a number, true or "
-                                             "false, not null"},
+        {INPUT(",\"headers\":{\"X\":null}"), "header \"X\" must be a string, not null"},
+        {INPUT(",\"headers\":{\"X\":5}"), "header \"X\" must be a string, not a number"},
+        {INPUT(",\"headers\":{\"X\":true}"), "header \"X\" must be a string, not true or false"},
+        {INPUT(",\"headers\":{\"X\":[\"a\"]}"), "header \"X\" must be a string, not a list"},
         {"{\"method\":\"delete\",\"endpoint\":\"http://a/{id}\"}", "the URI holds { or }"},
         {"{\"method\":\"delete\",\"endpoint\":{\"uri\":\"http://a/${ .id }\"}}",
          "the URI holds { or }"},

@@ -56,9 +56,11 @@ static bool scalar_text(struct rv_http_order *order, const struct rv_json *value
 
 static const char *kind_of(const struct rv_json *value)
 {
-    return value->type == RV_JSON_NULL    ? "null"
-           : value->type == RV_JSON_ARRAY ? "a list that holds another value"
-                                          : "an object";
+    return value->type == RV_JSON_NULL     ? "null"
+           : value->type == RV_JSON_ARRAY  ? "a list that holds another value"
+           : value->type == RV_JSON_NUMBER ? "a number"
+           : value->type == RV_JSON_BOOL   ? "true or false"
+                                           : "an object";
 }
 
 /* name=value, or one of them for each item of a list. A null is refused: without its filter a
@@ -207,11 +209,10 @@ static bool headers_read(struct rv_http_order *order, const struct rv_json *inpu
     for (uint32_t i = 0; i < count; i++) {
         const struct rv_json_member *member = &given->u.members[i];
         struct rv_str name = rv_json_str(&member->key);
-        struct rv_str value;
-        if (member->value.type == RV_JSON_NULL || !scalar_text(order, &member->value, &value))
-            return WRONG(order, "header \"%.*s\" must be a string, a number, true or false, not %s",
-                         RV_STR_FMT(name), kind_of(&member->value));
-        header_add(order, name, value);
+        if (member->value.type != RV_JSON_STRING)
+            return WRONG(order, "header \"%.*s\" must be a string, not %s", RV_STR_FMT(name),
+                         member->value.type == RV_JSON_ARRAY ? "a list" : kind_of(&member->value));
+        header_add(order, name, rv_json_str(&member->value));
     }
     return true;
 }
