@@ -99,9 +99,20 @@ static void write_compensate(struct draft *d)
     rv_buf_lit(d->out, "]");
 }
 
-static void write_timeout(struct draft *d)
+/* Every second one is an expression, which takes no draw of its own: seeds keep their worlds. */
+static void write_duration(struct draft *d, uint32_t ms)
 {
-    rv_buf_printf(d->out, ",\"timeout\":{\"after\":{\"milliseconds\":%u}}", 50 + roll(d, 4000));
+    if (ms % 2 == 0)
+        rv_buf_printf(d->out, "{\"milliseconds\":%u}", ms);
+    else
+        rv_buf_printf(d->out, "\"${ {milliseconds: %u} }\"", ms);
+}
+
+static void write_timeout(struct draft *d, uint32_t ms)
+{
+    rv_buf_lit(d->out, ",\"timeout\":{\"after\":");
+    write_duration(d, ms);
+    rv_buf_lit(d->out, "}");
 }
 
 static void write_plain_call(struct draft *d)
@@ -119,7 +130,7 @@ static void write_call(struct draft *d)
 {
     write_plain_call(d);
     if (roll(d, 10) == 0)
-        write_timeout(d);
+        write_timeout(d, 50 + roll(d, 4000));
 }
 
 static void write_block(struct draft *d);
@@ -149,9 +160,9 @@ static void write_try(struct draft *d)
         uint32_t delay = roll(d, 600), count = 1 + roll(d, 2);
         rv_buf_lit(d->out, "\"retry\":{");
         write_conditions(d);
-        rv_buf_printf(d->out,
-                      "\"delay\":{\"milliseconds\":%u},\"limit\":{\"attempt\":{\"count\":%u}}},",
-                      delay, count);
+        rv_buf_lit(d->out, "\"delay\":");
+        write_duration(d, delay);
+        rv_buf_printf(d->out, ",\"limit\":{\"attempt\":{\"count\":%u}}},", count);
     }
     if (!retries || roll(d, 2) == 0) {
         rv_buf_lit(d->out, "\"do\":");
@@ -186,7 +197,8 @@ static void write_task(struct draft *d, uint32_t later)
         write_heavy(d);
         rv_buf_lit(d->out, "$workflow.input.roll }\"}");
     } else if (kind < 71) {
-        rv_buf_printf(d->out, "\"wait\":{\"milliseconds\":%u}", 1 + roll(d, 1500));
+        rv_buf_lit(d->out, "\"wait\":");
+        write_duration(d, 1 + roll(d, 1500));
     } else if (kind < 79) {
         write_switch(d, later);
     } else if (kind < 82) {
@@ -198,7 +210,7 @@ static void write_task(struct draft *d, uint32_t later)
     } else if (kind < 94 && deeper) {
         write_try(d);
         if (roll(d, 6) == 0)
-            write_timeout(d);
+            write_timeout(d, 50 + roll(d, 4000));
     } else if (deeper) {
         rv_buf_lit(d->out, "\"do\":");
         write_block(d);
@@ -240,7 +252,7 @@ static void write_impatient(struct draft *d)
     rv_buf_printf(d->out, "{\"s%u\":{\"try\":[{\"s%u\":{", first, first + 1);
     size_t from = d->out->len;
     write_plain_call(d);
-    rv_buf_printf(d->out, ",\"timeout\":{\"after\":{\"milliseconds\":%u}}", ms);
+    write_timeout(d, ms);
     workload_step_end(d->w, d->out, from, d->title, first + 1);
     rv_buf_printf(d->out,
                   "}}],\"catch\":{\"errors\":{\"with\":{\"status\":408}},\"do\":[{\"s%u\":{"
