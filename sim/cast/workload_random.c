@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60 };
+enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, KEPT_TASKS_MAX = 60 };
 
 /* One definition under construction. */
 struct draft {
@@ -312,7 +312,8 @@ void workload_random(struct world *w, struct rv_buf *out, const struct workload_
         write_impatient(&d);
         rv_buf_lit(out, ",");
     }
-    if (roll(&d, KEPT_ONE_OF) == 0)
+    bool kept = roll(&d, KEPT_ONE_OF) == 0;
+    if (kept && w->knobs.tasks <= KEPT_TASKS_MAX)
         write_kept(&d);
     write_steps(&d);
     rv_buf_lit(out, "]}");

@@ -143,6 +143,15 @@ static bool contradicts_end(const struct transition *t, const struct step_past *
            t->past->row.state == t->task->state;
 }
 
+/* An attempt of the task was live before this commit. */
+static bool had_live(const struct task_past *past)
+{
+    for (uint32_t n = 1; n < past->room; n++)
+        if (rv_attempt_state_live(past->steps[n].row.attempt_state))
+            return true;
+    return false;
+}
+
 /* P-02: what a task has gone past as not done, and what its service says was done all the same,
  * calls an operator, once, until it is undone. It is on the undo chain, if it is not kept for a
  * retry, as long as the task may be undone. Nobody is called while the task is undone, nor about
@@ -169,11 +178,8 @@ static void check_left(const struct transition *t, const struct step_past *past,
     if (left && is == RV_TASK_PROCESSED && !step->chained)
         world_violate(t->w, "P-02", "no undo of the task would undo step %u, which was done late",
                       step->number);
-    bool live = false;
-    for (uint32_t n = 1; n < t->past->room; n++)
-        live = live || rv_attempt_state_live(t->past->steps[n].row.attempt_state);
-    bool undone = t->past->row.direction == RV_UNDO && t->task->direction == RV_UNDO &&
-                  t->past->row.redo == 0 && is_open && !live;
+    bool undone = calls > 0 && t->past->row.direction == RV_UNDO && t->task->direction == RV_UNDO &&
+                  t->past->row.redo == 0 && is_open && !had_live(t->past);
     if (calls > (needed || (left && !undone)) || (calls > 0 && before))
         world_violate(t->w, "P-02", "an operator is called without need: step %u was done late",
                       step->number);
