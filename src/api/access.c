@@ -111,6 +111,23 @@ bool rv_access_check(struct rv_parser *parser, const struct rv_access *access,
                           RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
 
+bool rv_access_stands(const struct rv_access *access, const struct rv_route *route,
+                      const struct rv_caller *caller)
+{
+    if (route->roles == RV_ANYBODY)
+        return true;
+    if (caller->known)
+        return rv_keys_hold(&access->keys, caller->id);
+    return access->keys.count + access->keys.unreadable == 0 && !access->always_keys;
+}
+
+bool rv_access_ended(struct rv_parser *parser)
+{
+    return rv_refuse_http(parser, 401,
+                          "the access of this request was revoked before it was answered; %s",
+                          unauthorized_cure);
+}
+
 static const struct rv_poll *poll_of(const struct rv_call *call)
 {
     if (call->kind == RV_CALL_POLL)

@@ -33,6 +33,12 @@ struct rv_caller {
 bool rv_access_check(struct rv_parser *parser, const struct rv_access *access,
                      const struct rv_route *route, const struct rv_credentials *credentials,
                      struct rv_caller *ret_caller);
+/* Is what rv_access_check allowed still allowed? No longer once the caller's key is revoked, or for
+ * a caller without a key once the first key exists. */
+bool rv_access_stands(const struct rv_access *access, const struct rv_route *route,
+                      const struct rv_caller *caller);
+/* The problem of a caller whose access has ended: 401. Always false. */
+bool rv_access_ended(struct rv_parser *parser);
 /* May they ask just this? Marks the call with what they may. Once it is parsed. */
 bool rv_access_call(struct rv_parser *parser, const struct rv_caller *caller, struct rv_call *call);
 /* Whom an operator's command is from: what the body says, and by which key it came. */

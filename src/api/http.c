@@ -394,24 +394,34 @@ static void keys_learn(struct rv_api *api, struct rv_call *call)
         call->err = rv_keys_add(keys, &call->u.key.row);
 }
 
-/* Work for an agent whose key was revoked while its poll was parked goes back; a stream ends. */
+/* The requests in the answer of an agent whose access has ended go back to the server. */
+static void requests_take_back(struct rv_api *api, struct exchange *exchange)
+{
+    struct rv_call *call = &exchange->call;
+    struct rv_poll *poll = call->kind == RV_CALL_REPLIES ? &call->u.replies.next : &call->u.poll;
+    if (call->err != RV_OK || poll_of(call) == NULL || poll->requests_count == 0)
+        return;
+    undelivered_tell(api, exchange);
+    poll->requests_count = 0;
+}
+
+/* The caller's access ended while the call was parked: a stream ends, and what was waited for is
+ * not told. The results of replies are, since they were decided while the access stood. */
 static bool revoked_meanwhile(struct rv_api *api, struct exchange *exchange)
 {
-    const struct rv_caller *caller = &exchange->caller;
     const struct rv_call *call = &exchange->call;
-    if ((call->kind != RV_CALL_POLL && !exchange->streams) || !caller->known ||
-        rv_keys_hold(&api->options.access.keys, caller->id))
+    if (rv_access_stands(&api->options.access, exchange->route, &exchange->caller))
         return false;
     if (exchange->streams) {
         rv_stream_end(exchange);
         return true;
     }
-    if (call->err == RV_OK && call->u.poll.requests_count > 0)
-        undelivered_tell(api, exchange);
-    struct rv_problem problem = {.status = 401};
-    problem.detail = RV_STR("this API key was just revoked; an admin makes another one with "
-                            "`reeve keys add`");
-    rv_answer_problem(&exchange->answer, &problem);
+    requests_take_back(api, exchange);
+    if (!call_may_wait(call))
+        return false;
+    rv_parser_begin(&api->parser, &exchange->call.arena);
+    (void)rv_access_ended(&api->parser);
+    rv_answer_problem(&exchange->answer, &api->parser.problem);
     return true;
 }
 
@@ -498,7 +508,9 @@ static bool request_parse(struct rv_api *api, struct exchange *exchange)
     rv_parser_begin(parser, &exchange->call.arena);
     parser->caller = &exchange->caller;
     exchange->line.body = rv_buf_str(&exchange->body);
-    bool good = exchange->route->parse(parser, &exchange->line, &exchange->call) &&
+    bool good = (rv_access_stands(&api->options.access, exchange->route, &exchange->caller) ||
+                 rv_access_ended(parser)) &&
+                exchange->route->parse(parser, &exchange->line, &exchange->call) &&
                 rv_access_call(parser, &exchange->caller, &exchange->call) &&
                 !rv_parser_starved(parser);
     body_drop(api, exchange);
