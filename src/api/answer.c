@@ -17,6 +17,46 @@ void rv_answer_init(struct rv_answer *answer)
     rv_buf_init(&answer->body, ANSWER_BYTES_MAX);
 }
 
+static bool unreserved(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("-._~", c) != NULL);
+}
+
+static void location_add(struct rv_answer *answer, char c)
+{
+    if (answer->location_len < RV_LOCATION_BYTES_MAX)
+        answer->location[answer->location_len++] = c;
+}
+
+void rv_answer_locate(struct rv_answer *answer, const char *text)
+{
+    for (size_t i = 0; text[i] != '\0'; i++)
+        location_add(answer, text[i]);
+}
+
+void rv_answer_locate_name(struct rv_answer *answer, struct rv_str name)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.at[i];
+        if (unreserved(name.at[i])) {
+            location_add(answer, name.at[i]);
+            continue;
+        }
+        location_add(answer, '%');
+        location_add(answer, digits[c >> 4]);
+        location_add(answer, digits[c & 15]);
+    }
+}
+
+void rv_answer_locate_task(struct rv_answer *answer, const char *folder, struct rv_task_id id)
+{
+    char text[RV_ID_TEXT_BYTES];
+    rv_answer_locate(answer, folder);
+    rv_answer_locate_name(answer, rv_task_text(id, text));
+}
+
 void rv_answer_problem(struct rv_answer *answer, const struct rv_problem *problem)
 {
     rv_buf_reset(&answer->body);
@@ -25,6 +65,7 @@ void rv_answer_problem(struct rv_answer *answer, const struct rv_problem *proble
     answer->problem = true;
     answer->content_type = NULL;
     answer->allow = problem->allow;
+    answer->location_len = 0;
     answer->retry_after_s = problem->status == 503 ? 1 : 0;
 }
 
@@ -66,6 +107,14 @@ void rv_render_publish(struct rv_answer *answer, const struct rv_call *call)
 {
     const struct rv_workflow_row *row = &call->u.publish.row;
     answer->status = call->u.publish.known ? 200 : 201;
+    if (answer->status == 201) {
+        rv_answer_locate(answer, "/v1/workflows/");
+        rv_answer_locate_name(answer, row->space);
+        rv_answer_locate(answer, "/");
+        rv_answer_locate_name(answer, row->name);
+        rv_answer_locate(answer, "?version=");
+        rv_answer_locate_name(answer, row->version);
+    }
     rv_put_open(&answer->body, '{');
     rv_put_workflow(&answer->body, row);
     rv_put_text(&answer->body, "hash", row->hash);

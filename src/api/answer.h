@@ -10,14 +10,19 @@
 
 struct rv_api_counts; /* counts.h */
 
+/* A path with the name and version of a workflow, percent-encoded. */
+enum { RV_LOCATION_BYTES_MAX = 1280 };
+
 /* The answer under construction; `body` is JSON. */
 struct rv_answer {
     int status;
-    const char *content_type;           /* NULL: application/json */
-    const struct rv_api_counts *counts; /* borrowed: for metrics; NULL: there are none */
-    bool problem;                       /* the body is application/problem+json */
-    int retry_after_s;                  /* 0: no such header */
-    struct rv_str allow;                /* 405; else absent */
+    const char *content_type;             /* NULL: application/json */
+    const struct rv_api_counts *counts;   /* borrowed: for metrics; NULL: there are none */
+    bool problem;                         /* the body is application/problem+json */
+    int retry_after_s;                    /* 0: no such header */
+    struct rv_str allow;                  /* 405; else absent */
+    size_t location_len;                  /* 201: of the path of what was created; 0: no header */
+    char location[RV_LOCATION_BYTES_MAX]; /* ended by 0 */
     struct rv_buf body;
     int64_t now; /* the store's clock as the answer is written */
 };
@@ -26,6 +31,11 @@ struct rv_answer {
 void rv_answer_init(struct rv_answer *answer);
 /* Turns it into the problem, whatever was written before. 503 gets Retry-After. */
 void rv_answer_problem(struct rv_answer *answer, const struct rv_problem *problem);
+/* Appends to the header Location: `text` as it is, or percent-encoded. What does not fit leaves no
+ * header. */
+void rv_answer_locate(struct rv_answer *answer, const char *text);
+void rv_answer_locate_name(struct rv_answer *answer, struct rv_str name);
+void rv_answer_locate_task(struct rv_answer *answer, const char *folder, struct rv_task_id id);
 /* The call's error, if it has one, as a problem: true then. */
 bool rv_answer_failed(struct rv_answer *answer, const struct rv_call *call);
 

@@ -218,6 +218,8 @@ static void headers_add(struct MHD_Response *response, const struct rv_answer *a
     if (answer->status == 401)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
                                 "Bearer realm=\"reeve\"");
+    if (answer->location_len > 0 && answer->location_len < sizeof answer->location)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, answer->location);
     if (answer->allow.at != NULL)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, answer->allow.at);
     if (close)

@@ -55,6 +55,7 @@ void rv_render_select(struct rv_answer *answer, const struct rv_call *call)
     struct rv_buf *buf = &answer->body;
     const struct rv_call_select *select = call->u.select;
     answer->status = 201;
+    rv_answer_locate_task(answer, "/v1/selections/", select->row.id);
     selection_put(buf, &select->row);
     rv_put_open_in(buf, "preview", '[');
     for (size_t i = 0; i < select->shown_count; i++) {

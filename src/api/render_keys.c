@@ -35,6 +35,8 @@ void rv_render_keys(struct rv_answer *answer, const struct rv_call *call)
 void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call)
 {
     answer->status = 201;
+    rv_answer_locate(answer, "/v1/keys/");
+    rv_answer_locate_name(answer, call->u.key.row.id);
     key_put(&answer->body, &call->u.key.row, call->u.key.secret);
 }
 

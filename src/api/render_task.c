@@ -93,6 +93,8 @@ void rv_render_submit(struct rv_answer *answer, const struct rv_call *call)
         return;
     }
     answer->status = submission_status(item);
+    if (answer->status == 201)
+        rv_answer_locate_task(answer, "/v1/tasks/", item->task);
     if (submit->task != NULL)
         task_put(buf, submit->task, NULL, true);
     else
