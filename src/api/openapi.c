@@ -1,7 +1,9 @@
-/* /openapi.json: the API as OpenAPI 3.1 has it, written from the table of routes, tbl/operation.def
- * and tbl/schema.def. A test holds real answers against it. */
-#include "api/answer.h"
+/* /openapi.json: the API as OpenAPI 3.1 has it, written from the table of routes and the tables in
+ * tbl/. A test compares real answers with it. */
 #include "api/openapi.h"
+
+#include "api/answer.h"
+#include "api/openapi_words.h"
 #include "api/put.h"
 #include "api/route.h"
 
@@ -10,31 +12,96 @@
 #endif
 
 static const struct rv_operation operations[] = {
-#define RV_OPERATION(method, pattern, summary, query, body, statuses, answer)                      \
-    {method, pattern, summary, query, body, statuses, answer},
+#define RV_OPERATION(method, pattern, id, group, summary, description, parameters, body, statuses, \
+                     answer, location)                                                             \
+    {method,     pattern, id,       group,  summary, description,                                  \
+     parameters, body,    statuses, answer, location},
 #include "api/tbl/operation.def"
 #undef RV_OPERATION
 };
 
-struct member {
+struct parameter {
+    const char *id;
+    const char *name;
+    const char *place;
+    const char *type;
+    const char *example;
+    const char *description;
+};
+
+static const struct parameter parameters[] = {
+#define RV_PARAMETER(id, name, place, type, example, description)                                  \
+    {#id, name, place, type, example, description},
+#include "api/tbl/parameter.def"
+#undef RV_PARAMETER
+};
+
+struct schema {
+    const char *name;
+    bool closed; /* a property that is not named is refused */
+    const char *description;
+    const char *example; /* JSON, or "NONE" */
+};
+
+static const struct schema schemas[] = {
+#define RV_PROPERTY(schema, name, type, required, description)
+#define RV_SCHEMA(name, description, ...) {#name, false, description, #__VA_ARGS__},
+#define RV_REQUEST(name, description, ...) {#name, true, description, #__VA_ARGS__},
+#include "api/tbl/schema.def"
+#undef RV_REQUEST
+#undef RV_SCHEMA
+#undef RV_PROPERTY
+};
+
+struct property {
     const char *schema;
     const char *name;
     const char *type;
     bool required;
+    const char *description;
 };
 
-static const struct member members[] = {
-#define RV_MEMBER(schema, name, type, required) {#schema, name, type, required},
+static const struct property properties[] = {
+#define RV_SCHEMA(name, description, ...)
+#define RV_REQUEST(name, description, ...)
+#define RV_PROPERTY(schema, name, type, required, description)                                     \
+    {#schema, name, type, required, description},
 #include "api/tbl/schema.def"
-#undef RV_MEMBER
+#undef RV_PROPERTY
+#undef RV_REQUEST
+#undef RV_SCHEMA
 };
 
-enum { MEMBERS = sizeof members / sizeof members[0] };
-#define INSTANT "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\\\.[0-9]{3}Z$"
+static const struct {
+    const char *name;
+    const char *description;
+} groups[] = {
+    {"tasks", "Submit tasks, read them and give commands for them."},
+    {"agents", "The protocol of agents; their limits and circuits."},
+    {"workflows", "Publish workflows and read them."},
+    {"selections", "One command for many tasks."},
+    {"alerts", "Conditions that need an operator."},
+    {"keys", "API keys."},
+    {"server", "Health, metrics, backup and description of the server."},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define INSTANT "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"
+
+static const char about[] =
+    "Reeve runs workflows of steps at remote services, repeats failed steps and undoes tasks that "
+    "cannot complete. Guide: docs/guide/api.md. Problem types: docs/guide/problems.md. "
+    "Requests with unknown properties or parameters are refused; answers may get new properties in "
+    "later versions, which clients must ignore. Until the first API key exists, requests from the "
+    "same machine need none.";
+static const char definition_example[] =
+    "document: {dsl: '1.0.3', namespace: shop, name: order, version: '1.0.0'}\n"
+    "do:\n"
+    "  - reserve: {call: stock, with: {sku: '${ .sku }'}}\n";
 
 const struct rv_operation *rv_operation_of(const struct rv_route *route)
 {
-    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+    for (size_t i = 0; i < COUNT(operations); i++)
         if (strcmp(operations[i].method, route->method) == 0 &&
             strcmp(operations[i].pattern, route->pattern) == 0)
             return &operations[i];
@@ -51,109 +118,190 @@ static struct rv_str word_next(const char **at)
     return (struct rv_str){from, (size_t)(*at - from)};
 }
 
-static void reference_put(struct rv_buf *buf, struct rv_str schema)
+static void plain_put(struct rv_buf *buf, const char *name, const char *text)
 {
-    rv_buf_printf(buf, "{\"$ref\":\"#/components/schemas/%.*s\"}", RV_STR_FMT(schema));
+    rv_put_text(buf, name, rv_str_of(text));
 }
 
-/* Of one item; see tbl/schema.def. */
+static void reference_put(struct rv_buf *buf, struct rv_str schema)
+{
+    rv_put_comma(buf);
+    rv_buf_printf(buf, "\"$ref\":\"#/components/schemas/%.*s\"", RV_STR_FMT(schema));
+}
+
+/* "integer(1,100)": its bounds. */
+static void bounds_put(struct rv_buf *buf, struct rv_str type)
+{
+    const char *comma = memchr(type.at, ',', type.len);
+    struct rv_str low = {type.at + sizeof "integer", 0};
+    if (comma == NULL)
+        return;
+    low.len = (size_t)(comma - low.at);
+    struct rv_str high = {comma + 1, (size_t)(type.at + type.len - comma) - 2};
+    rv_put_raw_if(buf, "minimum", low);
+    rv_put_raw_if(buf, "maximum", high);
+}
+
+/* The members of a schema object that is open; see tbl/schema.def for the types. */
 static void type_put(struct rv_buf *buf, struct rv_str type)
 {
-    bool many = memchr(type.at, ' ', type.len) != NULL;
-    if (rv_str_is(type, "any")) {
-        rv_buf_lit(buf, "{}");
+    if (rv_str_is(type, "any"))
+        return;
+    if (type.at[0] == '[' || type.at[0] == '{') {
+        bool list = type.at[0] == '[';
+        plain_put(buf, "type", list ? "array" : "object");
+        rv_put_open_in(buf, list ? "items" : "additionalProperties", '{');
+        type_put(buf, (struct rv_str){type.at + 1, type.len - 2});
+        rv_buf_add_char(buf, '}');
     } else if (rv_str_is(type, "instant")) {
-        rv_buf_lit(buf,
-                   "{\"type\":\"string\",\"format\":\"date-time\",\"pattern\":\"" INSTANT "\"}");
+        plain_put(buf, "type", "string");
+        plain_put(buf, "format", "date-time");
+        plain_put(buf, "pattern", INSTANT);
     } else if (rv_str_is(type, "text?")) {
-        rv_buf_lit(buf, "{\"type\":[\"string\",\"null\"]}");
-    } else if (rv_str_is(type, "string") || rv_str_is(type, "integer") ||
-               rv_str_is(type, "boolean")) {
-        rv_buf_printf(buf, "{\"type\":\"%.*s\"}", RV_STR_FMT(type));
-    } else if (many) {
-        const char *rest = type.at;
-        rv_buf_lit(buf, "{\"type\":\"string\",\"enum\":[");
-        for (struct rv_str word = word_next(&rest); word.len > 0; word = word_next(&rest))
-            rv_buf_printf(buf, "%s\"%.*s\"", word.at == type.at ? "" : ",", RV_STR_FMT(word));
-        rv_buf_lit(buf, "]}");
+        rv_put_raw_if(buf, "type", RV_STR("[\"string\",\"null\"]"));
+    } else if (rv_str_begins(type, RV_STR("integer"))) {
+        plain_put(buf, "type", "integer");
+        bounds_put(buf, type);
+    } else if (rv_str_is(type, "string") || rv_str_is(type, "boolean")) {
+        rv_put_text(buf, "type", type);
     } else {
         reference_put(buf, type);
     }
 }
 
-static void member_put(struct rv_buf *buf, const struct member *member)
+static void property_put(struct rv_buf *buf, const struct property *property)
 {
-    struct rv_str type = rv_str_of(member->type);
-    rv_put_name(buf, member->name);
-    if (type.at[0] != '[') {
-        type_put(buf, type);
-        return;
-    }
-    rv_buf_lit(buf, "{\"type\":\"array\",\"items\":");
-    type_put(buf, (struct rv_str){type.at + 1, type.len - 2});
+    rv_put_open_in(buf, property->name, '{');
+    type_put(buf, rv_str_of(property->type));
+    plain_put(buf, "description", property->description);
     rv_buf_add_char(buf, '}');
 }
 
-/* The members from `first` on that belong to its schema; gives the next one's first. */
-static size_t schema_put(struct rv_buf *buf, size_t first)
+static void schema_put(struct rv_buf *buf, const struct schema *schema)
 {
-    size_t end = first;
     bool open = false;
-    rv_put_open_in(buf, members[first].schema, '{');
-    rv_put_text(buf, "type", RV_STR("object"));
+    rv_put_open_in(buf, schema->name, '{');
+    plain_put(buf, "type", "object");
+    plain_put(buf, "description", schema->description);
     rv_put_open_in(buf, "properties", '{');
-    for (; end < MEMBERS && strcmp(members[end].schema, members[first].schema) == 0; end++) {
-        if (strcmp(members[end].name, "...") == 0)
+    for (size_t i = 0; i < COUNT(properties); i++) {
+        if (strcmp(properties[i].schema, schema->name) != 0)
+            continue;
+        if (strcmp(properties[i].name, "...") == 0)
             open = true;
         else
-            member_put(buf, &members[end]);
+            property_put(buf, &properties[i]);
     }
     rv_buf_add_char(buf, '}');
     rv_put_open_in(buf, "required", '[');
-    for (size_t i = first; i < end; i++) {
-        if (!members[i].required)
+    for (size_t i = 0; i < COUNT(properties); i++) {
+        if (!properties[i].required || strcmp(properties[i].schema, schema->name) != 0)
             continue;
         rv_put_comma(buf);
-        rv_buf_printf(buf, "\"%s\"", members[i].name);
+        rv_buf_printf(buf, "\"%s\"", properties[i].name);
     }
     rv_buf_add_char(buf, ']');
-    rv_put_bool(buf, "additionalProperties", open);
+    /* An answer may get properties in a later version, so its schema forbids none. */
+    if (open || schema->closed)
+        rv_put_bool(buf, "additionalProperties", open);
     rv_buf_add_char(buf, '}');
-    return end;
 }
 
-static void parameter_put(struct rv_buf *buf, struct rv_str name, const char *in)
+static void words_put(struct rv_buf *buf, const struct rv_words *set)
 {
-    rv_put_open(buf, '{');
-    rv_put_text(buf, "name", name);
-    rv_put_text(buf, "in", rv_str_of(in));
-    rv_put_bool(buf, "required", in[0] == 'p');
-    rv_put_open_in(buf, "schema", '{');
-    rv_put_text(buf, "type", RV_STR("string"));
+    rv_put_open_in(buf, set->name, '{');
+    plain_put(buf, "type", "string");
+    plain_put(buf, "description", set->description);
+    rv_put_open_in(buf, "enum", '[');
+    for (size_t i = 0; set->words[i] != NULL; i++) {
+        rv_put_comma(buf);
+        rv_buf_printf(buf, "\"%s\"", set->words[i]);
+    }
+    rv_buf_add_char(buf, ']');
     rv_buf_add_char(buf, '}');
-    rv_buf_add_char(buf, '}');
+}
+
+static void parameter_put(struct rv_buf *buf, struct rv_str id)
+{
+    for (size_t i = 0; i < COUNT(parameters); i++) {
+        const struct parameter *parameter = &parameters[i];
+        if (!rv_str_is(id, parameter->id))
+            continue;
+        struct rv_str type = rv_str_of(parameter->type);
+        rv_put_open(buf, '{');
+        plain_put(buf, "name", parameter->name);
+        plain_put(buf, "in", parameter->place);
+        rv_put_bool(buf, "required", strcmp(parameter->place, "path") == 0);
+        plain_put(buf, "description", parameter->description);
+        rv_put_open_in(buf, "schema", '{');
+        type_put(buf, type);
+        rv_buf_add_char(buf, '}');
+        if (rv_str_is(type, "boolean") || rv_str_begins(type, RV_STR("integer")))
+            rv_put_raw_if(buf, "example", rv_str_of(parameter->example));
+        else
+            plain_put(buf, "example", parameter->example);
+        rv_buf_add_char(buf, '}');
+    }
 }
 
 static void parameters_put(struct rv_buf *buf, const struct rv_operation *operation)
 {
-    const char *rest = operation->query;
+    const char *rest = operation->parameters;
     rv_put_open_in(buf, "parameters", '[');
     for (const char *at = strchr(operation->pattern, '{'); at != NULL; at = strchr(at + 1, '{'))
-        parameter_put(buf, (struct rv_str){at + 1, strcspn(at + 1, "}")}, "path");
+        parameter_put(buf, (struct rv_str){at + 1, strcspn(at + 1, "}")});
     for (struct rv_str word = word_next(&rest); word.len > 0; word = word_next(&rest))
-        parameter_put(buf, word, word.at[0] >= 'A' && word.at[0] <= 'Z' ? "header" : "query");
+        parameter_put(buf, word);
     rv_buf_add_char(buf, ']');
 }
 
-static void content_put(struct rv_buf *buf, const char *type, struct rv_str schema)
+/* `schema` NULL: no JSON. */
+static void content_put(struct rv_buf *buf, const char *type, const char *schema)
 {
     rv_put_open_in(buf, "content", '{');
     rv_put_open_in(buf, type, '{');
-    rv_put_name(buf, "schema");
-    if (schema.at != NULL)
-        reference_put(buf, schema);
-    else
-        rv_buf_lit(buf, "{}");
+    rv_put_open_in(buf, "schema", '{');
+    if (schema != NULL)
+        reference_put(buf, rv_str_of(schema));
+    rv_buf_add_char(buf, '}');
+    for (size_t i = 0; schema != NULL && i < COUNT(schemas); i++)
+        if (strcmp(schemas[i].name, schema) == 0)
+            rv_put_raw_if(buf, "example", rv_str_of(schemas[i].example));
+    rv_buf_add_char(buf, '}');
+    rv_buf_add_char(buf, '}');
+}
+
+static void body_put(struct rv_buf *buf, const char *body)
+{
+    bool optional = body[0] == '?';
+    rv_put_open_in(buf, "requestBody", '{');
+    rv_put_bool(buf, "required", !optional);
+    if (strcmp(body, "definition") != 0) {
+        content_put(buf, "application/json", body + optional);
+    } else {
+        rv_put_open_in(buf, "content", '{');
+        rv_put_open_in(buf, "application/yaml", '{');
+        rv_put_open_in(buf, "schema", '{');
+        plain_put(buf, "type", "string");
+        plain_put(buf, "description",
+                  "The definition in YAML or JSON, at most 256 KiB; see docs/guide/workflows.md.");
+        rv_buf_add_char(buf, '}');
+        plain_put(buf, "example", definition_example);
+        rv_buf_add_char(buf, '}');
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, '}');
+}
+
+static void header_put(struct rv_buf *buf, const char *name, const char *type,
+                       const char *description)
+{
+    rv_put_open_in(buf, "headers", '{');
+    rv_put_open_in(buf, name, '{');
+    plain_put(buf, "description", description);
+    rv_put_open_in(buf, "schema", '{');
+    plain_put(buf, "type", type);
+    rv_buf_add_char(buf, '}');
     rv_buf_add_char(buf, '}');
     rv_buf_add_char(buf, '}');
 }
@@ -164,17 +312,23 @@ static void answers_put(struct rv_buf *buf, const struct rv_operation *operation
     bool json = strchr(operation->answer, '/') == NULL;
     rv_put_open_in(buf, "responses", '{');
     for (struct rv_str word = word_next(&rest); word.len > 0; word = word_next(&rest)) {
+        bool created = rv_str_is(word, "201");
+        bool empty = rv_str_is(word, "204");
         char status[8] = "";
         memcpy(status, word.at, word.len < sizeof status ? word.len : 0);
         rv_put_open_in(buf, status, '{');
-        rv_put_text(buf, "description", rv_str_of(operation->summary));
-        content_put(buf, json ? "application/json" : operation->answer,
-                    json ? rv_str_of(operation->answer) : RV_STR_NONE);
+        plain_put(buf, "description", created ? "Created." : empty ? "No content." : "Success.");
+        if (created && operation->location != NULL)
+            header_put(buf, "Location", "string", operation->location);
+        if (!empty)
+            content_put(buf, json ? "application/json" : operation->answer,
+                        json ? operation->answer : NULL);
         rv_buf_add_char(buf, '}');
     }
     rv_put_open_in(buf, "default", '{');
-    rv_put_text(buf, "description", RV_STR("It is refused; detail says why, and what to do"));
-    content_put(buf, "application/problem+json", RV_STR("Problem"));
+    plain_put(buf, "description", "The request was refused; `detail` gives the reason.");
+    header_put(buf, "Retry-After", "integer", "Of 503: seconds after which to try again.");
+    content_put(buf, "application/problem+json", "Problem");
     rv_buf_add_char(buf, '}');
     rv_buf_add_char(buf, '}');
 }
@@ -200,25 +354,25 @@ static void operation_put(struct rv_buf *buf, const struct rv_route *route)
     if (operation == NULL)
         return; /* a test finds it */
     rv_put_open_in(buf, method, '{');
-    rv_put_text(buf, "summary", rv_str_of(operation->summary));
+    plain_put(buf, "operationId", operation->id);
+    rv_put_open_in(buf, "tags", '[');
+    rv_buf_printf(buf, "\"%s\"", operation->group);
+    rv_buf_add_char(buf, ']');
+    plain_put(buf, "summary", operation->summary);
+    plain_put(buf, "description", operation->description);
     roles_put(buf, route->roles);
     if (route->roles == RV_ANYBODY) {
         rv_put_open_in(buf, "security", '[');
         rv_buf_add_char(buf, ']');
     }
     parameters_put(buf, operation);
-    if (operation->body != NULL) {
-        bool definition = strcmp(operation->body, "definition") == 0;
-        rv_put_open_in(buf, "requestBody", '{');
-        content_put(buf, definition ? "application/yaml" : "application/json",
-                    definition ? RV_STR_NONE : rv_str_of(operation->body));
-        rv_buf_add_char(buf, '}');
-    }
+    if (operation->body != NULL)
+        body_put(buf, operation->body);
     answers_put(buf, operation);
     rv_buf_add_char(buf, '}');
 }
 
-/* A path once, with all its methods, where it stands first. */
+/* A path once, with all its methods, where it is first. */
 static void path_put(struct rv_buf *buf, const struct rv_route *first)
 {
     for (const struct rv_route *route = rv_routes(); route != first; route++)
@@ -231,17 +385,55 @@ static void path_put(struct rv_buf *buf, const struct rv_route *first)
     rv_buf_add_char(buf, '}');
 }
 
+static void info_put(struct rv_buf *buf)
+{
+    plain_put(buf, "openapi", "3.1.0");
+    rv_put_open_in(buf, "info", '{');
+    plain_put(buf, "title", "Reeve");
+    plain_put(buf, "version", RV_VERSION);
+    plain_put(buf, "description", about);
+    rv_buf_add_char(buf, '}');
+    rv_put_open_in(buf, "tags", '[');
+    for (size_t i = 0; i < COUNT(groups); i++) {
+        rv_put_open(buf, '{');
+        plain_put(buf, "name", groups[i].name);
+        plain_put(buf, "description", groups[i].description);
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, ']');
+    rv_put_raw_if(buf, "security", RV_STR("[{\"key\":[]},{}]"));
+}
+
+static void components_put(struct rv_buf *buf)
+{
+    rv_put_open_in(buf, "components", '{');
+    rv_put_open_in(buf, "securitySchemes", '{');
+    rv_put_open_in(buf, "key", '{');
+    plain_put(buf, "type", "http");
+    plain_put(buf, "scheme", "bearer");
+    plain_put(buf, "description",
+              "An API key. `x-reeve-roles` of an operation lists the roles that it accepts.");
+    rv_buf_add_char(buf, '}');
+    rv_buf_add_char(buf, '}');
+    rv_put_open_in(buf, "schemas", '{');
+    for (size_t i = 0; i < COUNT(schemas); i++)
+        schema_put(buf, &schemas[i]);
+    for (const struct rv_words *set = rv_openapi_words(); set->name != NULL; set++)
+        words_put(buf, set);
+    rv_buf_add_char(buf, '}');
+    rv_buf_add_char(buf, '}');
+}
+
 void rv_render_openapi(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;
     (void)call;
-    rv_buf_lit(buf, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Reeve\",\"version\":\"" RV_VERSION
-                    "\"},\"security\":[{\"key\":[]},{}],\"paths\":{");
+    rv_put_open(buf, '{');
+    info_put(buf);
+    rv_put_open_in(buf, "paths", '{');
     for (const struct rv_route *route = rv_routes(); route->method != NULL; route++)
         path_put(buf, route);
-    rv_buf_lit(buf, "},\"components\":{\"securitySchemes\":{\"key\":{\"type\":\"http\","
-                    "\"scheme\":\"bearer\"}},\"schemas\":{");
-    for (size_t i = 0; i < MEMBERS;)
-        i = schema_put(buf, i);
-    rv_buf_lit(buf, "}}}");
+    rv_buf_add_char(buf, '}');
+    components_put(buf);
+    rv_buf_add_char(buf, '}');
 }

@@ -97,5 +97,7 @@ bool rv_parse_outcomes(struct rv_parser *parser, const struct rv_request_line *r
 /* No parameter, no body. */
 bool rv_parse_nothing(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call);
+/* The words of enum rv_finding, ended by NULL. */
+extern const char *const rv_finding_texts[];
 
 #endif

@@ -12,10 +12,10 @@ static const char *const resubmit_names[] = {"by",       "reason",        "input
                                              "lateSeen", "assumeNotDone", "undoFirst", NULL};
 static const char *const settle_names[] = {"by",     "reason",   "step", "finding",
                                            "output", "lateSeen", NULL};
-static const char *const finding_texts[] = {[RV_FINDING_DONE] = "done",
-                                            [RV_FINDING_UNDONE] = "undone",
-                                            [RV_FINDING_NOTHING] = "nothing-happened",
-                                            NULL};
+const char *const rv_finding_texts[] = {[RV_FINDING_DONE] = "done",
+                                        [RV_FINDING_UNDONE] = "undone",
+                                        [RV_FINDING_NOTHING] = "nothing-happened",
+                                        NULL};
 static const char *const ack_names[] = {"by", NULL};
 
 static bool task_read(struct rv_parser *parser, struct rv_str text, struct rv_task_id *ret)
@@ -99,14 +99,14 @@ static bool finding_read(struct rv_parser *parser, const struct rv_body *body,
     if (!rv_body_text(parser, body, "finding", RV_NAME_BYTES_MAX, &text) ||
         !rv_body_need(parser, body, "finding", text))
         return false;
-    for (unsigned i = 0; finding_texts[i] != NULL; i++) {
-        if (rv_str_is(text, finding_texts[i])) {
+    for (unsigned i = 0; rv_finding_texts[i] != NULL; i++) {
+        if (rv_str_is(text, rv_finding_texts[i])) {
             *ret_finding = (enum rv_finding)i;
             return true;
         }
     }
     rv_buf_reset(&parser->scratch);
-    rv_suggest_to(parser, text, finding_texts);
+    rv_suggest_to(parser, text, rv_finding_texts);
     return rv_refuse(parser, RV_ERR_INVALID, "\"finding\": \"%.*s\" is nothing to find out; %.*s",
                      RV_STR_FMT(text), RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
