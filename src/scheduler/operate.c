@@ -64,6 +64,22 @@ enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *o
     return plan->message.at == NULL ? work_decide(s, work, &command, asker, plan) : RV_OK;
 }
 
+/* Whether a reply or a renewal of the step's attempt, which is live, came before its end and is not
+ * decided yet. It is what happened, and goes before what an operator found out (RULES 3). */
+static bool may_have_answered(struct rv_scheduler *s, const struct work *work, uint32_t number)
+{
+    ends_know(s);
+    for (size_t i = 0; i < work->steps_count; i++) {
+        const struct rv_step *step = work->steps[i].row;
+        if (step->number != number || !rv_attempt_state_live(step->attempt_state))
+            continue;
+        bool ended = step->lease_until <= s->batch.now;
+        return is_left(s, step->token, number) ||
+               (ended && step->lease_until > s->batch.ends_until);
+    }
+    return false;
+}
+
 enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
@@ -83,6 +99,12 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         call->err = RV_ERR_NOT_FOUND;
         call->message = RV_STR(
             "there is no such task (finished tasks are kept for a limited time)");
+        return RV_OK;
+    }
+    if (operate->verb == RV_COMMAND_SETTLE && may_have_answered(s, work, operate->step)) {
+        call->err = RV_ERR_BUSY;
+        call->message = RV_STR("a reply of the step's agent is being decided: send the request "
+                               "again, and look at the task first");
         return RV_OK;
     }
     p->works[0] = work;

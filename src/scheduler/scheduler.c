@@ -165,7 +165,7 @@ static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *d
 /* Up to which instant it is known who has answered in time (RULES 3): a reply that came before some
  * end may still be in the mailbox, or on its way there. What is left for the next batch is known by
  * its attempt (is_left). */
-static void ends_know(struct rv_scheduler *s)
+void ends_know(struct rv_scheduler *s)
 {
     replies_left_note(s);
     int64_t age = s->batch.mono_now - s->batch.heard_until;

@@ -512,6 +512,8 @@ void replies_forget(struct rv_call *call);
 /* Before the decisions: notes those of large calls whose turn is a later batch's. */
 void replies_behind_note(struct rv_scheduler *s);
 /* Whether one about that attempt waits. */
+/* Until when it is known who has answered in time: batch.ends_until, and is_left. */
+void ends_know(struct rv_scheduler *s);
 bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step);
 /* After the decisions on calls: notes the replies and renewals that wait for the next batch. */
 void replies_left_note(struct rv_scheduler *s);
