@@ -393,6 +393,9 @@ static void info_put(struct rv_buf *buf)
     plain_put(buf, "version", RV_VERSION);
     plain_put(buf, "description", about);
     rv_buf_add_char(buf, '}');
+    rv_put_raw_if(buf, "servers",
+                  RV_STR("[{\"url\":\"/\",\"description\":\"The server that this description "
+                         "comes from; its default address is http://127.0.0.1:7733.\"}]"));
     rv_put_open_in(buf, "tags", '[');
     for (size_t i = 0; i < COUNT(groups); i++) {
         rv_put_open(buf, '{');
