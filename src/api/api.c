@@ -166,6 +166,7 @@ enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **re
         return RV_ERR_MEMORY;
     }
     api->options = *options;
+    api->key_changes = 1;
     if (api->options.patience_ms == 0)
         api->options.patience_ms = PATIENCE_MS;
     rv_mailbox_init(&api->finished, offsetof(struct rv_call, next));

@@ -97,6 +97,7 @@ struct rv_api {
     struct rv_parser parser;
     struct rv_random random;
     uint64_t serial_last;
+    uint64_t key_changes; /* of the newest change that the API keys in memory contain */
     struct rv_api_counts counts;
     size_t exchanges_open;
     size_t held_bytes;      /* of all requests that are received, wait, or are with the scheduler */

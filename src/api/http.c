@@ -388,8 +388,10 @@ static void call_finished(struct rv_call *call)
 static void keys_learn(struct rv_api *api, struct rv_call *call)
 {
     struct rv_keys *keys = &api->options.access.keys;
-    if (call->err != RV_OK)
+    bool changed = call->kind == RV_CALL_KEY_REVOKE || call->kind == RV_CALL_KEY_ADD;
+    if (call->err != RV_OK || !changed)
         return;
+    api->key_changes = call->u.key.changes;
     if (call->kind == RV_CALL_KEY_REVOKE)
         rv_keys_remove(keys, call->u.key.row.id);
     if (call->kind == RV_CALL_KEY_ADD)
@@ -412,14 +414,15 @@ static void requests_take_back(struct rv_api *api, struct exchange *exchange)
 static bool revoked_meanwhile(struct rv_api *api, struct exchange *exchange)
 {
     const struct rv_call *call = &exchange->call;
-    if (rv_access_stands(&api->options.access, exchange->route, &exchange->caller))
+    if (!call->access_ended &&
+        rv_access_stands(&api->options.access, exchange->route, &exchange->caller))
         return false;
     if (exchange->streams) {
         rv_stream_end(exchange);
         return true;
     }
     requests_take_back(api, exchange);
-    if (!call_may_wait(call))
+    if (!call_may_wait(call) && !call->access_ended)
         return false;
     rv_parser_begin(&api->parser, &exchange->call.arena);
     (void)rv_access_ended(&api->parser);
@@ -515,6 +518,10 @@ static bool request_parse(struct rv_api *api, struct exchange *exchange)
                 exchange->route->parse(parser, &exchange->line, &exchange->call) &&
                 rv_access_call(parser, &exchange->caller, &exchange->call) &&
                 !rv_parser_starved(parser);
+    if (exchange->route->roles != RV_ANYBODY) {
+        exchange->call.keys_known = api->key_changes;
+        exchange->call.key_id = exchange->caller.id;
+    }
     body_drop(api, exchange);
     return good;
 }

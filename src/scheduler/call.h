@@ -352,6 +352,7 @@ struct rv_call_keys {
 struct rv_call_key {
     struct rv_api_key row; /* ADD: in, but for created_at; REVOKE: in: id, out: what it was */
     struct rv_str secret;  /* ADD: the key's text, for the answer alone: it is kept nowhere */
+    uint64_t changes;      /* out: of the keys since the start, this one included; from 2 */
 };
 
 struct rv_call_messages {
@@ -451,6 +452,11 @@ struct rv_call {
     /* The only agent whose steps the caller may answer; absent: any. */
     struct rv_str agent_only;
     struct rv_str by; /* the name of the caller's API key; absent: there is none */
+    /* How many changes of the API keys the maker knew of when it allowed the call, as counted by
+     * rv_call_key.changes; 0: it does not check access. A call that changes something is refused
+     * once its key is revoked, or once the first key exists and it has none. */
+    uint64_t keys_known;
+    struct rv_str key_id; /* of the caller's API key; absent: it has none */
     struct rv_arena arena;
     void (*finish)(struct rv_call *call); /* called on the scheduler's thread */
     void *owner;                          /* the maker's */
@@ -458,6 +464,7 @@ struct rv_call {
 
     enum rv_err err;       /* out: of the call as a whole */
     struct rv_str message; /* out: what is wrong and the cure */
+    bool access_ended;     /* out: REFUSED since the caller's access ended meanwhile */
     int64_t now;           /* out: the store's clock at the decision ... */
     int64_t mono_now;      /* ... and the monotonic clock at the same moment: remaining time is
                             * computed from the pair when the answer is written */

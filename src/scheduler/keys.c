@@ -121,8 +121,120 @@ enum rv_err key_decide(struct rv_scheduler *s, struct pending *p)
     return p->call->kind == RV_CALL_KEY_ADD ? add_decide(s, p, &set) : revoke_decide(s, p, &set);
 }
 
+/* What may still change something in this batch. What a call that reads or waits is answered is the
+ * api's to check. */
+static bool call_changes(const struct rv_call *call)
+{
+    switch (call->kind) {
+    case RV_CALL_REPLIES: /* decided but for the poll, its results are to be answered */
+        for (size_t i = 0; i < call->u.replies.count; i++)
+            if (call->u.replies.items[i].status == 0)
+                return true;
+        return false;
+    case RV_CALL_PUBLISH:
+    case RV_CALL_SUBMIT:
+    case RV_CALL_LEASES:
+    case RV_CALL_OPERATE:
+    case RV_CALL_ACK:
+    case RV_CALL_RAISE:
+    case RV_CALL_LIMIT:
+    case RV_CALL_KEY_ADD:
+    case RV_CALL_KEY_REVOKE:
+    case RV_CALL_RETRY:
+    case RV_CALL_SELECT:
+    case RV_CALL_BULK:
+        return true;
+    case RV_CALL_POLL:
+    case RV_CALL_SHOW:
+    case RV_CALL_STEPS:
+    case RV_CALL_ATTEMPTS:
+    case RV_CALL_LATE:
+    case RV_CALL_HISTORY:
+    case RV_CALL_TASKS:
+    case RV_CALL_ALERTS:
+    case RV_CALL_WORKFLOWS:
+    case RV_CALL_AGENTS:
+    case RV_CALL_METRICS:
+    case RV_CALL_KEYS:
+    case RV_CALL_MESSAGES:
+    case RV_CALL_DELIVERED:
+    case RV_CALL_EXPLAIN:
+    case RV_CALL_SELECTIONS:
+    case RV_CALL_OUTCOMES:
+    case RV_CALL_BACKUP:
+    case RV_CALL_GONE:
+    case RV_CALL_UNDELIVERED:
+        return false;
+    }
+    return false;
+}
+
+static enum rv_err access_check(struct rv_scheduler *s, const struct rv_call *call, bool *ret_ended)
+{
+    *ret_ended = false;
+    if (call->keys_known == 0 || call->keys_known == s->key_changes || !call_changes(call))
+        return RV_OK;
+    struct rv_record row;
+    size_t count = 0;
+    enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
+                                                  RV_STR(RV_RECORD_API_KEY), call->key_id,
+                                                  RV_STR_NONE, 1, &row, &count);
+    if (err == RV_OK && call->key_id.at == NULL)
+        *ret_ended = count > 0;
+    else if (err == RV_OK)
+        *ret_ended = count == 0 || !rv_str_eq(row.key, call->key_id);
+    return err;
+}
+
+/* Moves the calls whose access has ended from one list to another. */
+static enum rv_err ended_take(struct rv_scheduler *s, struct pending_list *from, bool aside,
+                              struct pending_list *ended)
+{
+    struct pending *next;
+    for (struct pending *p = from->first; p != NULL; p = next) {
+        bool over;
+        next = p->next;
+        enum rv_err err = access_check(s, p->call, &over);
+        if (err != RV_OK)
+            return err;
+        if (!over)
+            continue;
+        if (aside)
+            evaluations_unhold(s, p);
+        else
+            pending_unlink(from, p);
+        pending_append(ended, p);
+    }
+    return RV_OK;
+}
+
+/* The api checks access before it sends a call. By the time of its decision that may be past: the
+ * call was in the mailbox with the revocation, or its expressions were evaluated meanwhile. Only
+ * calls that were allowed before the newest change of keys read the store here. */
+enum rv_err keys_refuse(struct rv_scheduler *s)
+{
+    struct pending_list ended = {NULL, NULL};
+    enum rv_err err = ended_take(s, &s->batch.calls, false, &ended);
+    bool changed = s->key_changes != s->key_changes_checked;
+    if (err == RV_OK && changed)
+        err = ended_take(s, &s->evaluations.calls, true, &ended);
+    if (err == RV_OK)
+        s->key_changes_checked = s->key_changes;
+    while (ended.first != NULL) {
+        struct pending *p = ended.first;
+        struct rv_call *call = p->call;
+        pending_unlink(&ended, p);
+        finish(s, p, RV_ERR_REFUSED, RV_STR("the access of this request was revoked"));
+        call->access_ended = call->err != RV_OK; /* items that were accepted are answered */
+    }
+    return err;
+}
+
 void key_act(struct rv_scheduler *s, struct pending *p)
 {
+    bool keys = p->call->kind == RV_CALL_KEY_ADD || p->call->kind == RV_CALL_KEY_REVOKE;
+    if (!p->waits_turn && keys && p->call->err == RV_OK && s->batch.taskless == RV_OK)
+        p->call->u.key.changes = ++s->key_changes;
     if (!p->waits_turn) {
         if (p->call->kind == RV_CALL_LIMIT)
             limit_act(s, p);

@@ -73,6 +73,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     s->supervisor.shared = s->enlistment.shared;
     rv_id_maker_init(&s->ids, s->enlistment.instance);
     s->last_now = s->enlistment.last_alive_at;
+    s->key_changes = s->key_changes_checked = 1;
     s->counts.open_tasks = s->enlistment.open_tasks;
     *ret_scheduler = s;
     return RV_OK;
@@ -599,7 +600,9 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL ||
         s->batch.raises == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
+    enum rv_err err = keys_refuse(s);
+    if (err == RV_OK)
+        err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
     if (s->supervisor.taking)
         s->more_due = true; /* for what only its holder does */

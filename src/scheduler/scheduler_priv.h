@@ -301,10 +301,12 @@ struct rv_scheduler {
     struct rv_map parked_polls;     /* (instance, hash of the poll) -> struct pending * */
     struct rv_call *finished;       /* answered in this batch, given back at its end */
     struct rv_call *finished_last;
-    struct pending_list carried; /* to be decided again in the next batch */
-    bool more_due;               /* the next batch has work already */
-    bool refused;                /* the store refused the last batch */
-    bool lost;                   /* the store has nothing of the last batch, as it turned out */
+    struct pending_list carried;  /* to be decided again in the next batch */
+    uint64_t key_changes;         /* API keys added and revoked since the start, from 1 */
+    uint64_t key_changes_checked; /* those after which calls aside were checked */
+    bool more_due;                /* the next batch has work already */
+    bool refused;                 /* the store refused the last batch */
+    bool lost;                    /* the store has nothing of the last batch, as it turned out */
     bool draining;
     struct rv_map refused_at_stop; /* (token, step): a reply whose decision takes long */
     struct rv_counts counts;
@@ -606,6 +608,8 @@ void backup_act(struct rv_scheduler *s, struct pending *p);
 /* keys.c; key_act for every call that changes records */
 RV_CHECK enum rv_err key_decide(struct rv_scheduler *s, struct pending *p);
 void key_act(struct rv_scheduler *s, struct pending *p);
+/* Finishes the calls of this batch whose access ended after the api had allowed them. */
+RV_CHECK enum rv_err keys_refuse(struct rv_scheduler *s);
 RV_CHECK enum rv_err query_keys(struct rv_scheduler *s, struct pending *p);
 
 /* limits.c */
