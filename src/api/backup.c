@@ -43,6 +43,12 @@ static ssize_t bytes_give(void *self, uint64_t position, char *at, size_t max)
         rest(exchange);
         return 0;
     }
+    if (!rv_access_stands(&exchange->connection->api->options.access, exchange->route,
+                          &exchange->caller)) {
+        rv_log(RV_LOG_WARNING, "backup-broken", RV_LOG_STR("reason", RV_STR("access-ended")),
+               RV_LOG_INT("at", (int64_t)position));
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
     enum rv_err err = max < RV_COPY_BLOCK_BYTES ? RV_ERR_MEMORY : copy->read(copy, at, max, &count);
     if (err == RV_OK && count > 0) {
         rv_http_list(exchange->connection, rv_clock_mono_ms());
