@@ -261,13 +261,15 @@ enum rv_verdict attempt_reply(struct draft *d)
     return RV_UNREADABLE;
 }
 
-/* A revoked attempt ends by its reply or at complete-by, which may be days away (RULES 6). */
+/* A revoked attempt ends by its reply or at complete-by, which may be days away (RULES 6). Nobody
+ * is called before its lease is over: until then it may be at work, and an operator has to wait. */
 void revoked_watch(struct draft *d, struct rv_step *step)
 {
+    int64_t call_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
     step->wake_at = step->complete_by;
     if (!step->called)
         step->wake_at = rv_time_earlier(step->wake_at,
-                                        rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS));
+                                        call_at > step->lease_until ? call_at : step->lease_until);
 }
 
 void revoked_call(struct draft *d, struct rv_step *step)
@@ -290,7 +292,7 @@ void revoked_call(struct draft *d, struct rv_step *step)
 
 bool rv_attempt_is_gone(const struct rv_step *step, int64_t now)
 {
-    return step->attempt_state == RV_ATTEMPT_REVOKED && (step->called || now >= step->lease_until);
+    return step->attempt_state == RV_ATTEMPT_REVOKED && now >= step->lease_until;
 }
 
 enum rv_verdict attempt_renew(struct draft *d)

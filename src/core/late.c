@@ -110,6 +110,8 @@ static enum rv_verdict late_learn(struct draft *d, struct rv_step *step, uint32_
         passed = step->state == RV_STEP_SKIPPED;
         settled = false;
     }
+    if (step->state == RV_STEP_SKIPPED && attempt == step->attempt)
+        step->attempt_effect = RV_EFFECT_DONE; /* what an operator said is now the agent's word */
     if (settled || step->undone)
         return RV_DECIDED;
     bool news = step->effect != RV_EFFECT_DONE || !rv_str_eq(step->output, reply->output);

@@ -19,6 +19,11 @@ bool finding_is_nothing(const struct rv_step *step)
     return error_is_of_operator(step->error, "settled", titles[RV_FINDING_NOTHING]);
 }
 
+static bool finding_is_done(const struct rv_step *step)
+{
+    return error_is_of_operator(step->error, "settled", titles[RV_FINDING_DONE]);
+}
+
 /* What of the step is on record, for whoever reads the row. */
 static enum rv_verdict finding_note(struct draft *d, struct rv_step *step)
 {
@@ -317,8 +322,11 @@ enum rv_verdict operate_settle(struct draft *d)
     if (d->command->u.operate.finding == RV_FINDING_DONE)
         return refuse(d, RV_STR("the step is being undone: settle it with --undone when it is"));
     RV_TRY(draft_look(d, number, &step));
+    /* An operator may take back his own word, not that of the agent. */
+    bool own = step->state == RV_STEP_SKIPPED && finding_is_done(step) &&
+               step->attempt_effect != RV_EFFECT_DONE;
     if (d->command->u.operate.finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE &&
-        step->state != RV_STEP_SKIPPED) /* else it was an operator's word */
+        !own)
         return refuse(d, RV_STR("its agent says that the request was done: settle the step with "
                                 "--undone when it is"));
     RV_TRY(refuse_unquiet(d));

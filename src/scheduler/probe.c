@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 
-enum { LIST_BYTES = 1024 };
+enum { LIST_BYTES = 1024, HINTS_MAX = 100 /* that are wrong, of a call */ };
 
 static const char *name_of(const struct circuit *circuit)
 {
@@ -36,6 +36,7 @@ struct choice {
     struct rv_str target;    /* "": the whole agent */
     struct rv_step_id step;  /* number 0: none yet */
     int64_t rank;
+    bool more; /* hints are left */
 };
 
 /* That of the target; where none is named, that of the whole agent, else the only one. A target has
@@ -95,6 +96,7 @@ static bool consider(struct choice *choice, const struct rv_task *task, const st
 static enum rv_err consider_hint(struct rv_scheduler *s, struct choice *choice,
                                  struct rv_step_id id, bool *ret_waits)
 {
+    struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
     const struct rv_task *task = NULL;
     const struct rv_step *step = NULL;
     *ret_waits = false;
@@ -104,6 +106,7 @@ static enum rv_err consider_hint(struct rv_scheduler *s, struct choice *choice,
     if (err == RV_OK)
         err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &step);
     *ret_waits = err == RV_OK && consider(choice, task, step);
+    rv_arena_release(s->batch.arena, mark);
     return err;
 }
 
@@ -122,7 +125,8 @@ static enum rv_err step_choose(struct rv_scheduler *s, struct choice *choice)
         id = (struct rv_step_id){{(int64_t)ready->value}, (uint32_t)ready->detail};
     if (err == RV_OK)
         err = consider_hint(s, choice, id, &waits);
-    for (waits = false; err == RV_OK && !waits;) {
+    waits = false;
+    for (int i = 0; i < HINTS_MAX && err == RV_OK && !waits; i++) {
         id = sent_back_first(kind, whole ? RV_STR_NONE : choice->target);
         if (id.number == 0)
             break;
@@ -130,6 +134,7 @@ static enum rv_err step_choose(struct rv_scheduler *s, struct choice *choice)
         if (err == RV_OK && !waits)
             sent_back_forget(kind, id);
     }
+    choice->more = err == RV_OK && !waits && id.number != 0;
     return err;
 }
 
@@ -145,6 +150,12 @@ enum rv_err probe_choose(struct rv_scheduler *s, struct rv_call *call)
         return RV_ERR_MEMORY;
     operate->task = choice.step.task;
     operate->step = choice.step.number;
+    if (err == RV_OK && choice.step.number == 0 && choice.more) {
+        call->err = RV_ERR_BUSY;
+        call->message = RV_STR("the search for a step that waits is not finished: send the request "
+                               "again");
+        return RV_OK;
+    }
     if (err == RV_OK && choice.step.number == 0 && choice.circuit != NULL)
         circuit_expire(choice.circuit, s->batch.now);
     return err;

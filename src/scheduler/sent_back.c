@@ -14,8 +14,8 @@ void sent_back_see(struct agent_kind *kind, const struct rv_task *task, const st
 {
     uint64_t id = (uint64_t)task->id.value;
     bool waits = rv_task_state_open(task->state) && task->state != RV_TASK_ERROR &&
-                 step->state == RV_STEP_PENDING && step->attempt_state == RV_ATTEMPT_PARKED &&
-                 step->target.at != NULL;
+                 task->suspended_at == 0 && step->state == RV_STEP_PENDING &&
+                 step->attempt_state == RV_ATTEMPT_PARKED && step->target.at != NULL;
     if (!waits && kind->sent_back.count == 0)
         return;
     uint64_t target = waits ? rv_hash(kind->agents->hash_key, step->target) : 0;

@@ -294,7 +294,7 @@ enum rv_err rv_load_computed_duration(struct rv_load *load, const struct rv_json
 static const char *suggest_named(struct rv_load *load, const struct rv_json *named,
                                  struct rv_str name)
 {
-    uint32_t count = named != NULL ? named->len : 0;
+    uint32_t count = named != NULL && named->type == RV_JSON_OBJECT ? named->len : 0;
     const char **names = RV_NEW_ARRAY(load->arena, const char *, count + 1);
     for (uint32_t i = 0; names != NULL && i < count; i++) {
         names[i] = rv_arena_str(load->arena, rv_json_str(&named->u.members[i].key)).at;

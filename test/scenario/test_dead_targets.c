@@ -320,6 +320,24 @@ static void who_waits_longest_is_found_among_many(void **state)
     assert_int_equal(call->u.operate.step, 1);
 }
 
+/* What is suspended waits for nothing: it is not looked through, however many there are. */
+static void what_is_suspended_is_not_searched(void **state)
+{
+    enum { SUSPENDED = 150 };
+    struct world *w = *state;
+    for (int i = 0; i < SUSPENDED; i++) {
+        struct rv_task_id task = submit(w, 5);
+        parks_at(w, world_take(w, "inventory", "i1"), RV_STR("bank:80"), 60000);
+        assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    }
+    world_pass(w, 10);
+    struct rv_task_id last = submit(w, 5);
+    parks_at(w, world_take(w, "inventory", "i1"), RV_STR("bank:80"), 60000);
+    struct rv_call *call = close_circuit(w, "bank:80");
+    assert_int_equal(call->err, RV_OK);
+    assert_int_equal(call->u.operate.task.value, last.value);
+}
+
 /* The agent has named more targets than it has circuits: what waits for one of the others is tried
  * all the same. */
 static void a_target_without_a_circuit_is_tried(void **state)
@@ -514,6 +532,7 @@ int main(void)
         SCENARIO(retry_takes_a_step_out_of_the_circuits_line),
         SCENARIO(a_closed_circuit_is_tried_by_who_waits_longest),
         SCENARIO(who_waits_longest_is_found_among_many),
+        SCENARIO(what_is_suspended_is_not_searched),
         SCENARIO(a_target_without_a_circuit_is_tried),
         SCENARIO(a_circuit_that_is_closed_is_named),
         SCENARIO(a_circuit_that_nobody_waits_for_is_over),

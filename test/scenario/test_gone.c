@@ -22,11 +22,17 @@ static const char *const week =
                      "  - a: {call: one, metadata: {reeve: {completeBy: P7D, lease: PT10S, " UNDO(
                          "one") "}}}\n";
 
+static const char *const hour =
+    DOCUMENT("hour") "do:\n"
+                     "  - a: {call: one, metadata: {reeve: {completeBy: P1D, lease: PT1H, " UNDO(
+                         "one") "}}}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
     world_publish(&w, week);
+    world_publish(&w, hour);
     *state = &w;
     return 0;
 }
@@ -161,6 +167,23 @@ static void a_revoked_step_whose_agent_answers_calls_no_more(void **state)
     assert_state(w, task, "compensated");
 }
 
+/* Its lease is longer than an operator is kept waiting elsewhere: it may be at work until then. */
+static void nobody_is_called_before_a_long_lease_is_over(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "hour", "{}");
+    (void)world_take(w, "one", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_pass(w, 2 * RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_cures(w, task, "abandon");
+    assert_refused(settle(w, task, 1, RV_FINDING_DONE, "{}"), "may be at work");
+    world_pass(w, 3600000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    assert_cures(w, task, "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
+    assert_int_equal(settle(w, task, 1, RV_FINDING_DONE, "{}")->err, RV_OK);
+}
+
 /* Nobody could be heard of while the server was absent. */
 static void an_absence_calls_nobody_for_a_revoked_attempt(void **state)
 {
@@ -183,6 +206,7 @@ int main(void)
         SCENARIO(a_revoked_step_whose_agent_is_gone_did_nothing),
         SCENARIO(a_revoked_step_whose_agent_is_gone_was_undone_by_hand),
         SCENARIO(a_revoked_step_whose_agent_answers_calls_no_more),
+        SCENARIO(nobody_is_called_before_a_long_lease_is_over),
         SCENARIO(an_absence_calls_nobody_for_a_revoked_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

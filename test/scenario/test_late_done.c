@@ -604,6 +604,30 @@ static void a_wrong_finding_calls_before_the_end(void **state)
     assert_int_equal(open_alert(w).step, 1);
 }
 
+/* The agent's word is on record: it is not settled away while the step is undone, also where an
+ * operator had said the same before. */
+static void a_late_done_is_not_settled_as_nothing(void **state)
+{
+    static const enum rv_finding before[] = {RV_FINDING_NOTHING, RV_FINDING_DONE};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        struct world *w = *state;
+        struct rv_task_id task = world_submit(w, "two", "{}");
+        struct rv_request first = world_take(w, "one", "i1");
+        world_pass(w, 10000);
+        assert_int_equal(settle(w, task,
+                                (struct rv_call_operate){
+                                    .step = 1, .finding = before[i], .output = RV_STR("{}")}),
+                         RV_OK);
+        (void)world_take(w, "one", "i1");
+        assert_int_equal(world_done(w, first, "{}"), 410);
+        assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+        assert_int_equal(settle(w, task,
+                                (struct rv_call_operate){
+                                    .step = 1, .finding = RV_FINDING_NOTHING, .late_seen = 1}),
+                         RV_ERR_REFUSED);
+    }
+}
+
 static void a_wrong_assumption_calls_before_the_end(void **state)
 {
     struct world *w = *state;
@@ -686,6 +710,7 @@ int main(void)
         SCENARIO(each_turn_of_a_loop_calls_for_itself),
         SCENARIO(what_was_done_late_and_is_undone_by_hand_stops_the_undo),
         SCENARIO(a_wrong_finding_calls_before_the_end),
+        SCENARIO(a_late_done_is_not_settled_as_nothing),
         SCENARIO(a_wrong_assumption_calls_before_the_end),
         SCENARIO(what_is_done_late_in_an_undo_calls_nobody),
         SCENARIO(what_is_done_late_in_an_undo_that_is_taken_back_calls),
