@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { RUN_NAMES_MAX = 3 };
+
 int cli_task_code(struct rv_str state)
 {
     if (rv_str_is(state, "processed"))
@@ -22,19 +24,54 @@ struct rv_str cli_task_path(struct cli *cli, struct rv_str task, const char *res
     return cli_path_end(&path, &cli->arena);
 }
 
+/* A step's name from its reference. A compensation is declared inside the step that it undoes, whose
+ * name goes before its own. */
+static struct rv_str name_of(struct rv_arena *arena, struct rv_str reference, bool undoes)
+{
+    struct rv_str name = cli_text_step(arena, reference);
+    const char *slash;
+    while (undoes && (slash = memchr(name.at, '/', name.len)) != NULL)
+        name = (struct rv_str){slash + 1, (size_t)(name.at + name.len - slash - 1)};
+    return name;
+}
+
+/* The names of the inline steps that one row holds; `ran` are their references. */
+static struct rv_str run_name(struct rv_arena *arena, const struct rv_json *ran, bool undoes)
+{
+    struct rv_str names = RV_STR("");
+    for (uint32_t i = 0; i < ran->len && i < RUN_NAMES_MAX; i++) {
+        const struct rv_json *item = &ran->u.items[i];
+        if (item->type != RV_JSON_STRING)
+            continue;
+        struct rv_str name = name_of(arena, (struct rv_str){item->u.text, item->len}, undoes);
+        names = rv_arena_printf(arena, "%.*s%s%.*s", RV_STR_FMT(names), names.len > 0 ? ", " : "",
+                                RV_STR_FMT(name));
+    }
+    if (ran->len <= RUN_NAMES_MAX)
+        return names;
+    return rv_arena_printf(arena, "%.*s and %u more", RV_STR_FMT(names), ran->len - RUN_NAMES_MAX);
+}
+
+/* A row of inline steps names those that ran, or the one that failed. */
+static struct rv_str own_name(struct rv_arena *arena, const struct rv_json *step, bool undoes)
+{
+    struct rv_str reference = cli_str(step, "reference");
+    const struct rv_json *ran = rv_json_get(step, RV_STR("input"));
+    bool run = rv_str_is(cli_str(step, "kind"), "inline");
+    if (run && !rv_str_is(cli_str(step, "state"), "error") && ran != NULL &&
+        ran->type == RV_JSON_ARRAY && ran->len > 0)
+        return run_name(arena, ran, undoes);
+    return run && reference.len == 0 ? RV_STR("(workflow)") : name_of(arena, reference, undoes);
+}
+
 struct rv_str cli_step_name(struct rv_arena *arena, const struct rv_json *step)
 {
-    struct rv_str name = cli_text_step(arena, cli_str(step, "reference"));
     struct rv_str iteration = cli_str(step, "iteration");
     int64_t undoes = cli_int(step, "undoes");
     int64_t visit = cli_int(step, "visit");
-    if (undoes > 0) {
-        /* It is declared inside the step that it undoes, whose name goes before its own. */
-        const char *slash;
-        while ((slash = memchr(name.at, '/', name.len)) != NULL)
-            name = (struct rv_str){slash + 1, (size_t)(name.at + name.len - slash - 1)};
+    struct rv_str name = own_name(arena, step, undoes > 0);
+    if (undoes > 0)
         return rv_arena_printf(arena, "%.*s (undoes %lld)", RV_STR_FMT(name), (long long)undoes);
-    }
     if (iteration.len > 0)
         name = rv_arena_printf(arena, "%.*s [%.*s]", RV_STR_FMT(name), RV_STR_FMT(iteration));
     if (visit > 1)

@@ -80,6 +80,13 @@ static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction
     return RV_DECIDED;
 }
 
+/* A row of inline steps names the first that ran, and what came next only where nothing ran. */
+static struct rv_str run_reference(const struct rv_flow_stop *stop)
+{
+    bool ran = stop->kind != RV_FLOW_RAISED && stop->inline_first.at != NULL;
+    return ran ? stop->inline_first : stop->reference;
+}
+
 /* The row of inline steps that still runs is used on; any other stop gets a row of its own. */
 static enum rv_verdict advance_line(struct draft *d, enum rv_direction direction, uint32_t undoes,
                                     struct rv_step *left, const struct rv_flow_stop *stop)
@@ -94,7 +101,7 @@ static enum rv_verdict advance_line(struct draft *d, enum rv_direction direction
         step->undoes = undoes;
     }
     step->node = stop->node;
-    step->reference = stop->reference;
+    step->reference = wait ? stop->reference : run_reference(stop);
     step->iteration = stop->iteration;
     step->frames = stop->frames;
     step->deadline = stop->deadline;
@@ -125,9 +132,10 @@ static enum rv_verdict advance_inline(struct draft *d, enum rv_direction directi
         step->state = RV_STEP_PROCESSING;
         step->direction = direction;
         step->undoes = undoes;
-        step->reference = stop->reference;
         step->iteration = stop->iteration;
     }
+    if (!runs_on || stop->inline_first.at != NULL)
+        step->reference = run_reference(stop);
     if (stop->inline_run.at != NULL)
         step->input = stop->inline_run;
     step->frames = RV_STR_NONE;

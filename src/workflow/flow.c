@@ -450,6 +450,7 @@ static enum rv_err report(struct rv_flow *flow)
             rv_json_write_string(&flow->text, rv_flow_node(flow, flow->ran[i])->reference);
         }
         rv_buf_add_char(&flow->text, ']');
+        stop->inline_first = rv_flow_node(flow, flow->ran[0])->reference;
         err = rv_flow_take_text(flow, &stop->inline_run);
     }
     if (err == RV_OK && flow->context_changed)

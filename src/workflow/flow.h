@@ -45,24 +45,25 @@ enum rv_flow_stop_kind {
 
 struct rv_flow_stop {
     enum rv_flow_stop_kind kind;
-    uint32_t node;            /* where it stopped; RAISED: where the error came from */
-    struct rv_str reference;  /* of that node: "/do/0/reserveStock" */
-    struct rv_str iteration;  /* path of loop indexes, "" outside of loops */
-    uint32_t visit;           /* CALL: from 1; a new visit is a new step */
-    uint32_t reopen;          /* CALL: the uncompleted step whose identity this is; 0: new */
-    struct rv_str frames;     /* to record and hand back; RAISED: to rv_flow_settle alone, perhaps
+    uint32_t node;           /* where it stopped; RAISED: where the error came from */
+    struct rv_str reference; /* of that node: "/do/0/reserveStock" */
+    struct rv_str iteration; /* path of loop indexes, "" outside of loops */
+    uint32_t visit;          /* CALL: from 1; a new visit is a new step */
+    uint32_t reopen;         /* CALL: the uncompleted step whose identity this is; 0: new */
+    struct rv_str frames;    /* to record and hand back; RAISED: to rv_flow_settle alone, perhaps
                                * absent */
-    struct rv_str data;       /* CALL: the DSL task's transformed input; to record and hand back */
-    struct rv_str agent;      /* CALL */
-    struct rv_str input;      /* CALL: what the agent gets: `with`, evaluated; {} when absent */
-    int64_t until;            /* WAIT */
-    int64_t deadline;         /* CALL, WAIT, BUDGET: earliest DSL timeout in force; 0: none */
-    struct rv_str output;     /* DONE */
-    bool timed_out;           /* RAISED: since the time of a scope around it was over */
-    struct rv_str raised;     /* of _expire and _ask_anew: the error raised, caught or not */
-    struct rv_str error;      /* RAISED: {"type","status","title","detail","instance"} */
-    struct rv_str context;    /* the new $context, absent when unchanged */
-    uint32_t inline_count;    /* steps that ran here since the last stop */
+    struct rv_str data;      /* CALL: the DSL task's transformed input; to record and hand back */
+    struct rv_str agent;     /* CALL */
+    struct rv_str input;     /* CALL: what the agent gets: `with`, evaluated; {} when absent */
+    int64_t until;           /* WAIT */
+    int64_t deadline;        /* CALL, WAIT, BUDGET: earliest DSL timeout in force; 0: none */
+    struct rv_str output;    /* DONE */
+    bool timed_out;          /* RAISED: since the time of a scope around it was over */
+    struct rv_str raised;    /* of _expire and _ask_anew: the error raised, caught or not */
+    struct rv_str error;     /* RAISED: {"type","status","title","detail","instance"} */
+    struct rv_str context;   /* the new $context, absent when unchanged */
+    uint32_t inline_count;   /* steps that ran here since the last stop */
+    struct rv_str inline_first; /* the reference of the first of them; absent when none */
     struct rv_str inline_run; /* their references, a JSON array of at most 256; absent when none */
     uint32_t *abandoned;      /* numbers of uncompleted steps that this move left for good */
     uint32_t abandoned_count;

@@ -367,6 +367,17 @@ static void test_why(void **state)
     is(cli_step_name(&arena, &step), "refund (undoes 2)");
     step = json("{\"reference\":\"/do/0/pay\",\"visit\":3,\"undoes\":0}");
     is(cli_step_name(&arena, &step), "pay, visit 3");
+    step = json("{\"reference\":\"/do/2/pay\",\"kind\":\"inline\",\"state\":\"processed\","
+                "\"input\":[\"/do/0/a\",\"/do/1/b\"]}");
+    is(cli_step_name(&arena, &step), "a, b");
+    step = json("{\"reference\":\"/do/0/a\",\"kind\":\"inline\",\"state\":\"processed\",\"input\":"
+                "[\"/do/0/a\",\"/do/1/b\",\"/do/2/c\",\"/do/3/d\",\"/do/4/e\"]}");
+    is(cli_step_name(&arena, &step), "a, b, c and 2 more");
+    step = json("{\"reference\":\"/do/1/b\",\"kind\":\"inline\",\"state\":\"error\","
+                "\"input\":[\"/do/0/a\",\"/do/1/b\"]}");
+    is(cli_step_name(&arena, &step), "b");
+    step = json("{\"reference\":\"\",\"kind\":\"inline\",\"state\":\"error\"}");
+    is(cli_step_name(&arena, &step), "(workflow)");
 }
 
 static void test_paths(void **state)
