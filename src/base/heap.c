@@ -66,13 +66,9 @@ size_t rv_heap_least(const struct rv_heap *heap, size_t max, struct rv_heap_entr
     return count;
 }
 
-bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry)
+/* Moves `entry` down from the free place `i`. */
+static void entry_sink(struct rv_heap *heap, size_t i, struct rv_heap_entry entry)
 {
-    if (heap->count == 0)
-        return false;
-    *ret_entry = heap->entries[0];
-    struct rv_heap_entry last = heap->entries[--heap->count];
-    size_t i = 0;
     for (;;) {
         size_t child = 2 * i + 1;
         if (child >= heap->count)
@@ -80,11 +76,33 @@ bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry)
         if (child + 1 < heap->count &&
             entry_before(&heap->entries[child + 1], &heap->entries[child]))
             child++;
-        if (!entry_before(&heap->entries[child], &last))
+        if (!entry_before(&heap->entries[child], &entry))
             break;
         heap->entries[i] = heap->entries[child];
         i = child;
     }
-    heap->entries[i] = last;
+    heap->entries[i] = entry;
+}
+
+bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry)
+{
+    if (heap->count == 0)
+        return false;
+    *ret_entry = heap->entries[0];
+    struct rv_heap_entry last = heap->entries[--heap->count];
+    entry_sink(heap, 0, last);
     return true;
+}
+
+void rv_heap_filter(struct rv_heap *heap,
+                    bool (*keeps)(const struct rv_heap_entry *entry, const void *user),
+                    const void *user)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < heap->count; i++)
+        if (keeps(&heap->entries[i], user))
+            heap->entries[count++] = heap->entries[i];
+    heap->count = count;
+    for (size_t i = count / 2; i > 0; i--)
+        entry_sink(heap, i - 1, heap->entries[i - 1]);
 }

@@ -33,5 +33,9 @@ const struct rv_heap_entry *rv_heap_first(const struct rv_heap *heap);
 /* The least `max` entries (RV_HEAP_LEAST_MAX at most), in order; gives their number. */
 size_t rv_heap_least(const struct rv_heap *heap, size_t max, struct rv_heap_entry *ret_entries);
 bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry);
+/* Removes the entries for which `keeps` is false. The others keep their order. O(count). */
+void rv_heap_filter(struct rv_heap *heap,
+                    bool (*keeps)(const struct rv_heap_entry *entry, const void *user),
+                    const void *user);
 
 #endif

@@ -24,8 +24,8 @@ struct rv_str cli_task_path(struct cli *cli, struct rv_str task, const char *res
     return cli_path_end(&path, &cli->arena);
 }
 
-/* A step's name from its reference. A compensation is declared inside the step that it undoes, whose
- * name goes before its own. */
+/* A step's name from its reference. A compensation is declared inside the step that it undoes: the
+ * name of that step is left out. */
 static struct rv_str name_of(struct rv_arena *arena, struct rv_str reference, bool undoes)
 {
     struct rv_str name = cli_text_step(arena, reference);

@@ -10,6 +10,8 @@
 /* How long an instance that holds nothing is remembered, and how often such are looked for; the
  * shorter times count when there are many. */
 enum { FORGET_MS = 10 * RV_MINUTE_MS, FORGET_INTERVAL_MS = RV_MINUTE_MS };
+/* So many void entries of the heaps are left there in any case. */
+enum { VOID_ENTRIES_MIN = 1024 };
 enum { INSTANCES_MANY = 4096, FORGET_MANY_MS = RV_SECOND_MS };
 
 void agents_init(struct agents *agents, struct rv_hash_key key, size_t circuits_max)
@@ -91,6 +93,7 @@ static void kind_free(struct agent_kind *kind)
     rv_map_done(&kind->sent_back_ranks);
     rv_heap_done(&kind->ready);
     rv_map_done(&kind->queued);
+    rv_map_done(&kind->gone);
     free(kind->limit.by);
     free(kind->name);
     free(kind);
@@ -131,6 +134,7 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
     kind->name = text_new(name);
     rv_heap_init(&kind->ready);
     rv_map_init(&kind->queued);
+    rv_map_init(&kind->gone);
     rv_map_init(&kind->circuits_by_target);
     rv_map_init(&kind->sent_back);
     rv_map_init(&kind->sent_back_ranks);
@@ -392,11 +396,60 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     return RV_OK;
 }
 
+static bool entry_is_ready(const struct rv_heap_entry *entry, const void *user)
+{
+    const struct agent_kind *kind = user;
+    const uint64_t *queued = rv_map_find(&kind->queued, entry->value, entry->detail);
+    return queued != NULL && (*queued & QUEUED_BEHIND) == 0;
+}
+
+static bool entry_is_behind(const struct rv_heap_entry *entry, const void *user)
+{
+    const struct agent_kind *kind = user;
+    const uint64_t *queued = rv_map_find(&kind->queued, entry->value, entry->detail);
+    return queued != NULL && (*queued & QUEUED_BEHIND) != 0;
+}
+
+static void heaps_filter(struct agent_kind *kind)
+{
+    rv_heap_filter(&kind->ready, entry_is_ready, kind);
+    for (struct circuit *c = kind->circuits.first; c != NULL; c = c->next)
+        rv_heap_filter(&c->waiting, entry_is_behind, kind);
+    for (struct circuit *c = kind->circuits_idle.first; c != NULL; c = c->next)
+        rv_heap_filter(&c->waiting, entry_is_behind, kind);
+    rv_map_clear(&kind->gone);
+}
+
+void kind_sweep(struct agent_kind *kind)
+{
+    if (kind->gone.count > 0)
+        heaps_filter(kind);
+}
+
+/* An entry cannot be found in its heap: it is left there until it comes up, or until the heaps are
+ * swept. */
+static void entry_void(struct agent_kind *kind, uint64_t task, uint32_t number)
+{
+    if (rv_map_put(&kind->gone, task, number, 0) != RV_OK ||
+        kind->gone.count > kind->queued.count + VOID_ENTRIES_MIN)
+        heaps_filter(kind);
+}
+
+/* The step does not wait for an agent, or not any longer. */
+static void kind_unready(struct agent_kind *kind, struct rv_step_id id)
+{
+    if (rv_map_remove(&kind->queued, (uint64_t)id.task.value, id.number))
+        entry_void(kind, (uint64_t)id.task.value, id.number);
+}
+
 void agents_see_parked(struct agents *agents, const struct rv_task *task,
                        const struct rv_step *step)
 {
     struct rv_step_id id = {task->id, step->number};
     struct held *held = held_find(agents, id);
+    struct agent_kind *kind = step->agent.at != NULL ? agents_kind_find(agents, step->agent) : NULL;
+    if (kind != NULL)
+        kind_unready(kind, id);
     if (held == NULL)
         return;
     circuit_unprobe(agents, id);
@@ -457,8 +510,9 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
     /* No failure is counted for a parked task: its attempt may never end. */
     if (task->state == RV_TASK_ERROR)
         circuit_unprobe(agents, id);
-    if (rv_step_ready(task, step, now))
+    if (task->state != RV_TASK_ERROR && rv_step_ready(task, step, now))
         return agents_ready(agents, task, step);
+    kind_unready(kind, id);
     return RV_OK;
 }
 
@@ -494,19 +548,39 @@ enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
         return RV_ERR_MEMORY;
     const uint64_t *queued = rv_map_find(&kind->queued, id, step->number);
     bool behind = queued != NULL && (*queued & QUEUED_BEHIND) != 0;
+    if (queued == NULL && rv_map_find(&kind->gone, id, step->number) != NULL)
+        kind_sweep(kind); /* one entry for each step */
     /* Its target may be another one by now, or none: another server has tried it. */
     bool stays = queued != NULL && (!behind || (!step->insist && circuit_waits(kind, step)));
-    return stays ? RV_OK : queue(kind, id, step->number, ready_place(task, step));
+    if (stays)
+        return RV_OK;
+    enum rv_err err = queue(kind, id, step->number, ready_place(task, step));
+    if (behind)
+        entry_void(kind, id, step->number);
+    return err;
+}
+
+int64_t kind_waits_since(struct agent_kind *kind)
+{
+    const struct rv_heap_entry *first;
+    struct rv_heap_entry entry;
+    while ((first = rv_heap_first(&kind->ready)) != NULL) {
+        const uint64_t *queued = rv_map_find(&kind->queued, first->value, first->detail);
+        if (queued != NULL && (*queued & QUEUED_BEHIND) == 0)
+            return queued_since(*queued);
+        (void)rv_heap_pop(&kind->ready, &entry);
+        rv_map_remove(&kind->gone, entry.value, entry.detail);
+    }
+    return 0;
 }
 
 bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
                        struct ready_place *ret_place)
 {
     struct rv_heap_entry entry;
+    int64_t since = kind_waits_since(kind);
     if (!rv_heap_pop(&kind->ready, &entry))
         return false;
-    const uint64_t *queued = rv_map_find(&kind->queued, entry.value, entry.detail);
-    int64_t since = queued != NULL ? queued_since(*queued) : 0;
     rv_map_remove(&kind->queued, entry.value, entry.detail);
     *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
     *ret_place = (struct ready_place){entry.at, since};

@@ -148,6 +148,7 @@ struct agent_kind {
     char *name;                        /* owned, terminated */
     struct rv_heap ready;              /* (rank of its place, task, step number) */
     struct rv_map queued;              /* (task, number) in the heap, or waiting for a circuit */
+    struct rv_map gone;                /* (task, number) with an entry in a heap that is void */
     struct agent_instance *instances;  /* owned */
     struct circuit_list circuits;      /* owned: those that are open */
     struct circuit_list circuits_idle; /* owned */
@@ -250,6 +251,10 @@ static inline int64_t queued_since(uint64_t mark)
  * waits behind a circuit. */
 RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
                                   const struct rv_step *step);
+/* Removes the void entries from the heaps of the kind, so that their counts are exact. */
+void kind_sweep(struct agent_kind *kind);
+/* Since when the first step in line waits; 0: none is ready. */
+int64_t kind_waits_since(struct agent_kind *kind);
 /* The next hint of the kind and its place; the caller verifies it against the row. */
 bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
                        struct ready_place *ret_place);

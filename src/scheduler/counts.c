@@ -102,11 +102,10 @@ void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool r
 
 /* A row for each agent, and one for all those beyond the bound: who watches must not be flooded by
  * names. */
-static void agent_count(const struct agent_kind *kind, int64_t now, struct rv_agent_count *row)
+static void agent_count(struct agent_kind *kind, int64_t now, struct rv_agent_count *row)
 {
-    const struct rv_heap_entry *first = rv_heap_first(&kind->ready);
-    const uint64_t *since = first ? rv_map_find(&kind->queued, first->value, first->detail) : NULL;
-    int64_t age = since != NULL ? now - queued_since(*since) : 0;
+    int64_t since = kind_waits_since(kind);
+    int64_t age = since != 0 ? now - since : 0;
     row->waiting += kind->queued.count;
     row->oldest_ms = age > row->oldest_ms ? age : row->oldest_ms;
     row->polls_parked += kind->parked_count;
@@ -128,7 +127,7 @@ enum rv_err query_metrics(struct rv_scheduler *s, struct pending *p)
     *counts = s->counts;
     out->counts = counts;
     out->calls_parked = s->parked_by_serial.count;
-    for (const struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
         bool others = out->agents_count >= RV_METRICS_AGENTS_MAX;
         struct rv_agent_count *row =
             &out->agents[others ? RV_METRICS_AGENTS_MAX : out->agents_count];

@@ -164,10 +164,9 @@ static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
     for (struct agent_kind *k = s->agents.kinds; k != NULL; k = k->next) {
         struct rv_agent_kind_row *row = &out->kinds[out->kinds_count++];
         row->agent = rv_arena_str(arena, rv_str_of(k->name));
+        kind_sweep(k);
         row->waiting = k->queued.count;
-        const struct rv_heap_entry *first = rv_heap_first(&k->ready);
-        const uint64_t *since = first ? rv_map_find(&k->queued, first->value, first->detail) : NULL;
-        row->waiting_since = since ? queued_since(*since) : 0;
+        row->waiting_since = kind_waits_since(k);
         row->open_attempts = k->held_count;
         row->limit = (struct rv_agent_limit){
             .agent = row->agent,

@@ -90,6 +90,45 @@ static void the_oldest_wait_is_shown(void **state)
     assert_int_equal(kind_row(w).waiting_since, 0);
 }
 
+/* A step that was cancelled, or is held back, waits for no agent. */
+static void only_steps_that_wait_are_counted(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id first = world_submit(w, "order", "{}");
+    world_pass(w, 700);
+    int64_t then = w->now;
+    struct rv_task_id second = world_submit(w, "order", "{}");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, first), RV_OK);
+    assert_int_equal(kind_row(w).waiting, 1);
+    assert_int_equal(kind_row(w).waiting_since, then);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, second), RV_OK);
+    assert_int_equal(kind_row(w).waiting, 0);
+    assert_int_equal(kind_row(w).waiting_since, 0);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, second), RV_OK);
+    assert_int_equal(kind_row(w).waiting, 1);
+    assert_int_equal(kind_row(w).waiting_since, then);
+    assert_int_equal(handed_out(w), 1);
+    assert_int_equal(handed_out(w), 0);
+}
+
+static void a_cancelled_step_leaves_its_circuit(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id a = world_submit(w, "order", "{}");
+    (void)world_submit(w, "order", "{}");
+    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_request second = world_take(w, "inventory", "i1");
+    open_circuit(w, first, "north", 5000);
+    open_circuit(w, second, "north", 8000);
+    world_pass(w, 6000);
+    assert_int_equal(handed_out(w), 0);
+    assert_int_equal(kind_row(w).circuits[0].waiting, 1);
+    assert_int_equal(kind_row(w).waiting, 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, a), RV_OK);
+    assert_int_equal(kind_row(w).circuits[0].waiting, 0);
+    assert_int_equal(kind_row(w).waiting, 0);
+}
+
 /* Both came back from the same target: the later instant counts, and only one of them asks. */
 static void a_target_is_asked_by_one_probe(void **state)
 {
@@ -310,6 +349,8 @@ int main(void)
         SCENARIO(a_circuit_stops_the_steps_of_its_own_target),
         SCENARIO(a_target_is_asked_by_one_probe),
         SCENARIO(the_oldest_wait_is_shown),
+        SCENARIO(only_steps_that_wait_are_counted),
+        SCENARIO(a_cancelled_step_leaves_its_circuit),
         SCENARIO(a_probe_that_finds_it_open_opens_it_anew),
         SCENARIO(a_circuit_is_known_again_after_a_restart),
         SCENARIO(a_circuit_that_nobody_waits_for_is_forgotten),

@@ -102,12 +102,40 @@ static void the_least_come_in_order_and_stay(void **state)
     rv_heap_done(&heap);
 }
 
+static bool value_is_odd(const struct rv_heap_entry *entry, const void *user)
+{
+    (void)user;
+    return entry->value % 2 == 1;
+}
+
+static void those_that_are_kept_stay_in_order(void **state)
+{
+    (void)state;
+    struct rv_heap heap;
+    struct rv_heap_entry entry, last = {.at = INT64_MIN};
+    struct rv_prng prng;
+    rv_prng_init(&prng, 11);
+    rv_heap_init(&heap);
+    rv_heap_filter(&heap, value_is_odd, NULL);
+    for (uint64_t i = 0; i < 301; i++)
+        assert_int_equal(rv_heap_push(&heap, (int64_t)rv_prng_below(&prng, 9), i, 0), RV_OK);
+    rv_heap_filter(&heap, value_is_odd, NULL);
+    assert_int_equal(heap.count, 150);
+    while (rv_heap_pop(&heap, &entry)) {
+        assert_true(value_is_odd(&entry, NULL));
+        assert_true(entry.at > last.at || (entry.at == last.at && entry.order > last.order));
+        last = entry;
+    }
+    rv_heap_done(&heap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_heap_gives_nothing),
         cmocka_unit_test(equal_instants_come_in_order_of_arrival),
         cmocka_unit_test(pushes_and_pops_in_any_order),
+        cmocka_unit_test(those_that_are_kept_stay_in_order),
         cmocka_unit_test(the_least_come_in_order_and_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
