@@ -62,6 +62,7 @@ void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_workflows(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_explain(struct rv_answer *answer, const struct rv_call *call);
+void rv_render_status(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_limit(struct rv_answer *answer, const struct rv_call *call);
 void rv_render_circuit(struct rv_answer *answer, const struct rv_call *call);

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct rv_alert_groups;
+
 /* Each puts a comma first unless an object or array was just opened. Names are ours: they are not
  * escaped. */
 void rv_put_comma(struct rv_buf *buf);
@@ -35,6 +37,7 @@ void rv_put_workflow(struct rv_buf *buf, const struct rv_workflow_row *row);
 void rv_put_attempt(struct rv_buf *buf, const struct rv_attempt *attempt);
 /* The member "lateReplies". */
 void rv_put_late_replies(struct rv_buf *buf, const struct rv_late_reply *rows, size_t count);
+void rv_put_alert_groups(struct rv_buf *buf, const struct rv_alert_groups *groups);
 void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert);
 /* 16 hex digits. */
 void rv_put_token(struct rv_buf *buf, const char *name, uint64_t token);

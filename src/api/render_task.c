@@ -242,7 +242,8 @@ void rv_render_history(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(buf, '}');
 }
 
-void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
+static void alert_put(struct rv_buf *buf, const struct rv_alert *alert,
+                      const struct rv_alert_facts *facts)
 {
     char cure[RV_ALERT_CURE_BYTES];
     rv_put_open(buf, '{');
@@ -259,7 +260,18 @@ void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
     rv_put_instant_if(buf, "acknowledgedAt", alert->acked_at);
     rv_put_text_if(buf, "acknowledgedBy", alert->acked_by);
     rv_put_instant_if(buf, "closedAt", alert->closed_at);
+    if (facts != NULL) {
+        rv_put_text(buf, "group", rv_str_of(facts->group));
+        rv_put_text_if(buf, "workflow", facts->workflow);
+        rv_put_text_if(buf, "reference", facts->reference);
+        rv_put_text_if(buf, "errorType", facts->error_type);
+    }
     rv_buf_add_char(buf, '}');
+}
+
+void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
+{
+    alert_put(buf, alert, NULL);
 }
 
 void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call)
@@ -269,8 +281,9 @@ void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call)
     rv_put_open(buf, '{');
     rv_put_open_in(buf, "alerts", '[');
     for (size_t i = 0; i < list->count; i++)
-        rv_put_alert(buf, &list->alerts[i]);
+        alert_put(buf, &list->alerts[i], list->alert_facts ? &list->alert_facts[i] : NULL);
     rv_buf_add_char(buf, ']');
+    rv_put_alert_groups(buf, &list->groups);
     if (list->count == list->limit)
         rv_put_task(buf, "next", (struct rv_task_id){list->alerts[list->count - 1].id});
     rv_buf_add_char(buf, '}');

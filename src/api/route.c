@@ -69,6 +69,7 @@ static const struct rv_route routes[] = {
     ROUTE(POST, "/v1/alerts/{alert}/ack",       OPERATOR,           ACK,       ack,       ack),
     ROUTE(POST, "/v1/alerts/{alert}/retry",     OPERATOR,           RETRY,     retry,     retry),
     ROUTE(GET,  "/v1/agents",                   READER,             AGENTS,    nothing,   agents),
+    ROUTE(GET,  "/v1/status",                   READER,             STATUS,    nothing,   status),
     ROUTE(POST, "/v1/agents/{agent}/limit",     OPERATOR,           LIMIT,     limit,     limit),
     ROUTE(POST, "/v1/agents/{agent}/pause",     OPERATOR,           LIMIT,     pause,     limit),
     ROUTE(POST, "/v1/agents/{agent}/resume",    OPERATOR,           LIMIT,     unpause,   limit),

@@ -35,6 +35,9 @@ enum {
     RV_STREAM_MESSAGES_MAX = 16,              /* that wait in memory for the reader of one stream */
     RV_LATE_REPLIES_MAX = 8,                  /* of one attempt that are kept, the same one once */
     RV_HISTORY_MAX = 1000,       /* operators' commands of one task that are kept: the first */
+    RV_STATUS_ALERTS_MAX = 300,  /* open alerts that the status reads, the newest */
+    RV_STATUS_FAILURES_MAX = 32, /* types of errors that are counted apart */
+    RV_ALERT_GROUP_BYTES = 9,    /* name of a group of alerts, 8 hex digits and its end */
     RV_METRICS_AGENTS_MAX = 100, /* agents that have numbers of their own in /metrics */
     RV_API_KEYS_MAX = 1000,      /* that are not revoked */
     RV_AGENT_LIMITS_MAX = 1000,  /* agents that have limits or are paused */

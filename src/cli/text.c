@@ -111,12 +111,26 @@ struct rv_str cli_text_distance(struct rv_arena *arena, int64_t at, int64_t now)
     return rv_arena_printf(arena, "%.*s ago", RV_STR_FMT(cli_text_duration(arena, now - at)));
 }
 
-struct rv_str cli_text_instant(struct rv_arena *arena, int64_t at, int64_t now)
+struct rv_str cli_text_ago(struct rv_arena *arena, int64_t at, int64_t now)
+{
+    return cli_text_distance(arena, at < now ? at : now, now);
+}
+
+static struct rv_str instant_text(struct rv_arena *arena, int64_t at, struct rv_str distance)
 {
     char iso[RV_INSTANT_TEXT_BYTES];
     (void)rv_instant_text(at, iso); /* "2026-11-21T09:49:44.000Z" */
-    return rv_arena_printf(arena, "%.10s %.8s UTC, %.*s", iso, iso + 11,
-                           RV_STR_FMT(cli_text_distance(arena, at, now)));
+    return rv_arena_printf(arena, "%.10s %.8s UTC, %.*s", iso, iso + 11, RV_STR_FMT(distance));
+}
+
+struct rv_str cli_text_instant(struct rv_arena *arena, int64_t at, int64_t now)
+{
+    return instant_text(arena, at, cli_text_distance(arena, at, now));
+}
+
+struct rv_str cli_text_past(struct rv_arena *arena, int64_t at, int64_t now)
+{
+    return instant_text(arena, at, cli_text_ago(arena, at, now));
 }
 
 struct rv_str cli_text_number(struct rv_arena *arena, uint64_t number)

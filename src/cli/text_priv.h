@@ -28,6 +28,10 @@ struct rv_str cli_text_duration(struct rv_arena *arena, int64_t ms);
 struct rv_str cli_text_instant(struct rv_arena *arena, int64_t at, int64_t now);
 /* "in 1.5 s" or "3 m 12 s ago". */
 struct rv_str cli_text_distance(struct rv_arena *arena, int64_t at, int64_t now);
+/* Of an instant that has passed: "1.2 s ago", also when the server's clock is a little ahead. */
+struct rv_str cli_text_ago(struct rv_arena *arena, int64_t at, int64_t now);
+/* As cli_text_instant, of one that has passed. */
+struct rv_str cli_text_past(struct rv_arena *arena, int64_t at, int64_t now);
 /* "1,234,567" */
 struct rv_str cli_text_number(struct rv_arena *arena, uint64_t number);
 /* "[####......]": `columns` wide with its brackets, at least 3; a total of 0 is an empty bar. */

@@ -44,6 +44,7 @@ enum rv_call_kind {
     RV_CALL_WORKFLOWS,  /* u.list */
     RV_CALL_AGENTS,     /* u.agents */
     RV_CALL_METRICS,    /* u.metrics */
+    RV_CALL_STATUS,     /* u.status */
     RV_CALL_LIMIT,      /* u.limit: changes what the agents of one name may take */
     RV_CALL_KEYS,       /* u.keys: a page of API keys */
     RV_CALL_KEY_ADD,    /* u.key */
@@ -201,6 +202,26 @@ struct rv_call_show {
 };
 
 /* One page of whatever kind the call is. */
+/* What an alert is about, so that equal ones are shown as one group. */
+struct rv_alert_facts {
+    char group[RV_ALERT_GROUP_BYTES]; /* its name: the same for equal alerts, always */
+    struct rv_str workflow;           /* "namespace/name:version"; absent: it is of no task */
+    struct rv_str reference;          /* of the step; absent: unknown */
+    struct rv_str error_type;         /* absent: none */
+};
+
+struct rv_alert_group {
+    const struct rv_alert *newest;
+    const struct rv_alert_facts *facts; /* of that one */
+    uint64_t count;
+    int64_t first_at;
+};
+
+struct rv_alert_groups {
+    struct rv_alert_group *rows; /* that with the newest alert first */
+    size_t count;
+};
+
 struct rv_call_list {
     struct rv_task_id task;       /* STEPS, ATTEMPTS, LATE, HISTORY; ALERTS: none for all */
     uint32_t step;                /* ATTEMPTS: 0 for all; else of that step */
@@ -224,6 +245,8 @@ struct rv_call_list {
     struct rv_late_reply *late_replies;
     struct rv_history_row *history;
     struct rv_alert *alerts;
+    struct rv_alert_facts *alert_facts; /* ALERTS: one for each */
+    struct rv_alert_groups groups;      /* ALERTS: of these */
     struct rv_workflow_row *workflows;
 };
 
@@ -259,6 +282,27 @@ struct rv_call_agents {
     size_t kinds_count;
     struct rv_agent_row *instances;
     size_t instances_count;
+};
+
+/* Tasks that failed in the last hour, by the type of the error. */
+struct rv_failure_row {
+    struct rv_str type; /* "": of all types for which there is no room */
+    uint64_t count;
+    int64_t last_at;
+};
+
+/* What an operator wants to know first. All of it is known without reading tasks, but for those
+ * that the open alerts name. */
+struct rv_call_status {
+    int64_t started_at; /* of this server: it knows of no failure before */
+    const struct rv_counts *counts;
+    struct rv_failure_row *failures; /* the most frequent first */
+    size_t failures_count;
+    struct rv_call_agents agents;
+    struct rv_alert_groups alerts;
+    uint64_t alerts_count; /* the newest, of which the groups are */
+    bool alerts_more;      /* there are older ones */
+    int64_t store_bytes;   /* 0: unknown */
 };
 
 /* What a task or step waits for. */
@@ -481,6 +525,7 @@ struct rv_call {
         struct rv_call_list list;
         struct rv_call_agents agents;
         struct rv_call_metrics metrics;
+        struct rv_call_status *status; /* on the call's arena; out */
         struct rv_call_limit limit;
         struct rv_call_keys keys;
         struct rv_call_key key;

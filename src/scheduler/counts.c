@@ -3,6 +3,7 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
+#include "core/tags.h"
 
 static int64_t us_between(int64_t from_ms, int64_t until_ms)
 {
@@ -35,6 +36,38 @@ static void step_count(struct rv_counts *counts, const struct work_step *step)
         attempt_count(counts, row->attempt_state, row->attempt_at, row->attempt_ended_at);
 }
 
+/* It has failed on its way forward, or its undo has. */
+static bool has_failed(const struct work *work)
+{
+    enum rv_task_state before = work->state_before, now = work->task->state;
+    bool forward = before == RV_TASK_PENDING || before == RV_TASK_PROCESSING;
+    if (work->task->error.at == NULL || before == now)
+        return false;
+    return now == RV_TASK_ERROR || (forward && !work->task->cancelling &&
+                                    (now == RV_TASK_COMPENSATING || now == RV_TASK_COMPENSATED ||
+                                     now == RV_TASK_CANCELLED));
+}
+
+/* A task that fails, or that is undone, is counted and leaves a line in the log. */
+static void ends_learn(struct rv_scheduler *s, const struct work *work)
+{
+    enum rv_task_state state = work->task->state;
+    struct rv_str type = RV_STR_NONE;
+    struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
+    bool logged = state == RV_TASK_ERROR || state == RV_TASK_COMPENSATED ||
+                  state == RV_TASK_CANCELLED;
+    bool failed = has_failed(work);
+    bool moved = state != work->state_before;
+    if ((failed || (moved && logged)) &&
+        rv_error_type(s->batch.arena, work->task->error, &type) != RV_OK)
+        type = RV_STR_NONE;
+    if (failed)
+        failure_note(&s->failures, type, s->batch.now);
+    if (moved && logged)
+        log_ended(s, work, type);
+    rv_arena_release(s->batch.arena, mark);
+}
+
 void counts_learn(struct rv_scheduler *s, struct work *work)
 {
     struct rv_counts *counts = &s->counts;
@@ -53,6 +86,9 @@ void counts_learn(struct rv_scheduler *s, struct work *work)
     if (!open && (work->was_open || work->revision_before == 0))
         counts->tasks_ended[work->task->state]++;
     counts->open_tasks += (int)open - (int)work->was_open;
+    counts->open_by_state[work->state_before] -= work->was_open;
+    counts->open_by_state[work->task->state] += open;
+    ends_learn(s, work);
 }
 
 void counts_submissions(struct rv_scheduler *s, const struct rv_call_submit *submit)
@@ -92,6 +128,8 @@ int64_t counts_clock(const struct rv_scheduler *s)
 void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool refused)
 {
     s->counts.circuits = s->agents.circuits_count;
+    if (s->failures.since == 0)
+        s->failures.since = s->batch.now;
     if (calls == 0 && !s->batch.wrote && !refused)
         return; /* it only looked at the clock */
     s->counts.batches++;

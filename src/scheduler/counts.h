@@ -23,9 +23,10 @@ struct rv_counts {
     uint64_t alerts[RV_ALERT_KIND_COUNT];
     uint64_t findings; /* tasks that the supervisor moved on: expiries, retries, timers */
     uint64_t batches;
-    uint64_t batches_refused;          /* by the store, for now */
-    uint64_t calls;                    /* in all batches */
-    int64_t open_tasks;                /* as far as this instance has heard */
+    uint64_t batches_refused; /* by the store, for now */
+    uint64_t calls;           /* in all batches */
+    int64_t open_tasks;       /* as far as this instance has heard */
+    int64_t open_by_state[RV_TASK_STATE_COUNT];
     uint64_t long_decisions;           /* that went on beside the batches */
     uint64_t long_decisions_us;        /* the time that they had there */
     uint64_t long_decisions_open;      /* now */

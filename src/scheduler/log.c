@@ -39,6 +39,36 @@ static void text_add(struct rv_buf *fields, const char *name, struct rv_str text
     rv_json_write_string(fields, text);
 }
 
+void log_ended(struct rv_scheduler *s, const struct work *work, struct rv_str error_type)
+{
+    char id[RV_ID_TEXT_BYTES];
+    const struct rv_task *task = work->task;
+    struct rv_arena *arena = s->batch.arena;
+    struct rv_json error;
+    struct rv_buf fields;
+    rv_buf_init(&fields, RV_PAYLOAD_BYTES_MAX);
+    rv_buf_lit(&fields, "{");
+    text_add(&fields, "task", rv_task_text(task->id, id));
+    if (work->workflow != NULL) {
+        const struct rv_workflow_row *row = &work->workflow->row;
+        text_add(&fields, "workflow",
+                 rv_arena_printf(arena, "%.*s/%.*s:%.*s", RV_STR_FMT(row->space),
+                                 RV_STR_FMT(row->name), RV_STR_FMT(row->version)));
+    }
+    text_add(&fields, "state", rv_str_of(rv_task_state_text(task->state)));
+    if (task->error.at != NULL &&
+        rv_json_parse(arena, task->error, RV_JSON_DEPTH_MAX, &error, NULL) == RV_OK) {
+        struct rv_str step = rv_json_str(rv_json_get(&error, RV_STR("instance")));
+        if (step.len > 0)
+            text_add(&fields, "step", step);
+    }
+    text_add(&fields, "errorType", error_type);
+    rv_buf_printf(&fields, ",\"durationMs\":%lld}", (long long)(s->batch.now - task->created_at));
+    log_event(s, task->state == RV_TASK_ERROR ? RV_LOG_WARNING : RV_LOG_INFO, "task",
+              rv_buf_str(&fields));
+    rv_buf_done(&fields);
+}
+
 static void command_end(struct rv_scheduler *s, struct rv_buf *fields, struct rv_str by,
                         struct rv_str reason)
 {

@@ -147,10 +147,8 @@ static void circuits_show(const struct agent_kind *kind, struct rv_arena *arena,
         };
 }
 
-static enum rv_err query_agents(struct rv_scheduler *s, struct pending *p)
+enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena, struct rv_call_agents *out)
 {
-    struct rv_call_agents *out = &p->call->u.agents;
-    struct rv_arena *arena = &p->call->arena;
     size_t kinds = 0, instances = 0;
     for (struct agent_kind *k = s->agents.kinds; k != NULL; k = k->next) {
         kinds++;
@@ -230,8 +228,14 @@ static enum rv_err query_alerts(struct rv_scheduler *s, struct pending *p)
     list->alerts = RV_ROOM(&p->call->arena, struct rv_alert, list->limit);
     if (list->alerts == NULL)
         return RV_ERR_MEMORY;
-    return s->store->ops->list_alerts(s->store, &p->call->arena, list->task, list->open_only,
-                                      list->before, list->limit, list->alerts, &list->count);
+    enum rv_err err = s->store->ops->list_alerts(s->store, &p->call->arena, list->task,
+                                                 list->open_only, list->before, list->limit,
+                                                 list->alerts, &list->count);
+    if (err == RV_OK)
+        err = alerts_facts(s, &p->call->arena, list->alerts, list->count, &list->alert_facts);
+    return err == RV_OK ? alerts_group(&p->call->arena, list->alerts, list->alert_facts,
+                                       list->count, &list->groups)
+                        : err;
 }
 
 /* "namespace/name" or "namespace/name:version" alone. */
@@ -288,9 +292,11 @@ static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
     if (kind == RV_CALL_WORKFLOWS)
         return query_workflows(s, p);
     if (kind == RV_CALL_AGENTS)
-        return query_agents(s, p);
+        return agents_show(s, &p->call->arena, &p->call->u.agents);
     if (kind == RV_CALL_METRICS)
         return query_metrics(s, p);
+    if (kind == RV_CALL_STATUS)
+        return query_status(s, p);
     if (kind == RV_CALL_KEYS)
         return query_keys(s, p);
     if (kind == RV_CALL_EXPLAIN)

@@ -75,6 +75,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     s->last_now = s->enlistment.last_alive_at;
     s->key_changes = s->key_changes_checked = 1;
     s->counts.open_tasks = s->enlistment.open_tasks;
+    memcpy(s->counts.open_by_state, s->enlistment.open_by_state, sizeof s->counts.open_by_state);
     *ret_scheduler = s;
     return RV_OK;
 }
@@ -256,6 +257,7 @@ enum rv_err call_decide(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
     case RV_CALL_METRICS:
+    case RV_CALL_STATUS:
     case RV_CALL_EXPLAIN:
     case RV_CALL_SELECTIONS:
     case RV_CALL_OUTCOMES:
@@ -432,6 +434,7 @@ static void act_call(struct rv_scheduler *s, struct pending *p)
     case RV_CALL_AGENTS:
     case RV_CALL_KEYS:
     case RV_CALL_METRICS:
+    case RV_CALL_STATUS:
     case RV_CALL_EXPLAIN:
     case RV_CALL_SELECTIONS:
     case RV_CALL_OUTCOMES:

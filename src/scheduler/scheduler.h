@@ -55,6 +55,12 @@ struct rv_scheduler_spans {
     void *self;
 };
 
+/* The bytes of the store's files. */
+struct rv_scheduler_size {
+    int64_t (*bytes)(void *self);
+    void *self;
+};
+
 struct rv_scheduler_options {
     struct rv_store *store; /* borrowed */
     struct rv_str boot;     /* random id of this process */
@@ -73,6 +79,7 @@ struct rv_scheduler_options {
     int64_t circuit_ms_max;   /* an agent's word keeps a circuit open so long; 0: 5 min */
     struct rv_scheduler_mono mono; /* asked when the store's clock is; NULL: never */
     struct rv_scheduler_log log;
+    struct rv_scheduler_size size;     /* bytes NULL: not known */
     struct rv_scheduler_copies copies; /* open NULL: this store has none */
     struct rv_scheduler_outlet outlet; /* send NULL: this server has no webhooks */
     struct rv_str alert_url;           /* borrowed: the webhook that alerts go to; absent: none */

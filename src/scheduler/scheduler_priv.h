@@ -43,6 +43,20 @@ struct work_step {
 };
 
 /* One task in a batch: as loaded, then as the batch's decisions have it so far. */
+/* How often tasks failed in each of the last minutes, by the type of the error. */
+enum { FAILURE_MINUTES = 60, FAILURE_TYPE_BYTES = 128 };
+struct failure_type {
+    char type[FAILURE_TYPE_BYTES];
+    int64_t last_at;                   /* 0: never */
+    uint32_t minutes[FAILURE_MINUTES]; /* by the number of the minute */
+};
+
+struct failures {
+    int64_t since; /* the first batch */
+    struct failure_type types[RV_STATUS_FAILURES_MAX];
+    struct failure_type others; /* for which there was no room */
+};
+
 struct work {
     struct rv_task_id id;
     const struct rv_task *task; /* NULL: there is no such task (yet) */
@@ -310,6 +324,7 @@ struct rv_scheduler {
     bool draining;
     struct rv_map refused_at_stop; /* (token, step): a reply whose decision takes long */
     struct rv_counts counts;
+    struct failures failures;
 };
 
 /* work.c: the working set. */
@@ -601,6 +616,22 @@ void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool r
 /* For measuring; 0 if nothing is measured. */
 int64_t counts_clock(const struct rv_scheduler *s);
 RV_CHECK enum rv_err query_metrics(struct rv_scheduler *s, struct pending *p);
+/* queries.c: all agents, onto the arena. */
+RV_CHECK enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena,
+                                 struct rv_call_agents *out);
+/* status.c */
+RV_CHECK enum rv_err query_status(struct rv_scheduler *s, struct pending *p);
+/* What the alerts are about, one for each; reads their tasks and steps. */
+RV_CHECK enum rv_err alerts_facts(struct rv_scheduler *s, struct rv_arena *arena,
+                                  const struct rv_alert *alerts, size_t count,
+                                  struct rv_alert_facts **ret_facts);
+RV_CHECK enum rv_err alerts_group(struct rv_arena *arena, const struct rv_alert *alerts,
+                                  const struct rv_alert_facts *facts, size_t count,
+                                  struct rv_alert_groups *ret_groups);
+/* log.c: the task has ended without success, or stopped in error. */
+void log_ended(struct rv_scheduler *s, const struct work *work, struct rv_str error_type);
+/* A task has failed, as committed. */
+void failure_note(struct failures *failures, struct rv_str type, int64_t now);
 
 /* backup.c */
 void backup_act(struct rv_scheduler *s, struct pending *p);

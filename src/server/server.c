@@ -280,6 +280,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .log = {.write = scheduler_log},
         .fibers = &rv_fibers,
         .copies = {.open = copy_open, .self = server},
+        .size = {.bytes = store_bytes, .self = server},
         .outlet = rv_webhook_outlet(&server->webhook),
         .spans = {.take = server->spans != NULL ? rv_export_take : NULL, .self = server->spans},
         .scan_interval_ms = given->scan_interval_ms,

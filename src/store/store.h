@@ -178,6 +178,7 @@ struct rv_enlistment {
     uint8_t instance;      /* number of this instance, part of its ids */
     int64_t last_alive_at; /* when any instance last committed or renewed; 0: new store */
     int64_t open_tasks;
+    int64_t open_by_state[RV_TASK_STATE_COUNT];
     bool created; /* the store is new */
     bool copied;  /* it was a copy (copy.h) of a store that may have gone on after last_alive_at */
     bool shared;  /* others may write at any time */

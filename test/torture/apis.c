@@ -231,6 +231,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
         torture_says(t, " %lld", (long long)call->u.explain.task.value);
         return;
     case RV_CALL_METRICS:
+    case RV_CALL_STATUS:
     case RV_CALL_AGENTS:
     case RV_CALL_BACKUP:
     case RV_CALL_DELIVERED:

@@ -27,6 +27,10 @@ static void open_count(struct rv_store_memory_data *data, const struct rv_task *
 {
     data->open_count -= before != NULL && rv_task_state_open(before->state);
     data->open_count += after != NULL && rv_task_state_open(after->state);
+    if (before != NULL)
+        data->open_by_state[before->state]--;
+    if (after != NULL)
+        data->open_by_state[after->state]++;
 }
 
 static enum rv_err open_queue(struct rv_store_memory_data *data, struct node *node,

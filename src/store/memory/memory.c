@@ -180,6 +180,9 @@ static enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int6
                                              .open_tasks = (int64_t)store->data->open_count,
                                              .created = registry->enlistments == 0,
                                              .shared = store->data->shared};
+    for (int i = 0; i < RV_TASK_STATE_COUNT; i++)
+        if (rv_task_state_open((enum rv_task_state)i))
+            ret_enlistment->open_by_state[i] = store->data->open_by_state[i];
     registry->newest = number;
     registry->enlistments++;
     store->takeovers = store->data->takeovers;

@@ -129,6 +129,7 @@ struct rv_store_memory_data {
     struct sorted tasks; /* nodes, by id */
     struct sorted open;  /* nodes that are open, and some that were, by id */
     size_t open_count;
+    int64_t open_by_state[RV_TASK_STATE_COUNT];
     struct sorted alerts;    /* by id */
     struct sorted notices;   /* deliveries of alerts, by their ids */
     struct sorted workflows; /* by id */

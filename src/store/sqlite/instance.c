@@ -39,16 +39,20 @@ static enum rv_err instance_write(struct rv_sqlite *store, int64_t number, int64
     return rv_sqlite_run(store, statement);
 }
 
-static enum rv_err open_count(struct rv_sqlite *store, int64_t *ret_count)
+static enum rv_err open_count(struct rv_sqlite *store, int64_t *by_state, int64_t *ret_count)
 {
     sqlite3_stmt *statement = NULL;
     enum rv_err err = rv_sqlite_statement(store, RV_SQL_TASK_OPEN_COUNT, &statement);
     if (err != RV_OK)
         return err;
     bool there = false;
-    err = rv_sqlite_next(store, statement, &there);
-    if (there)
-        *ret_count = sqlite3_column_int64(statement, 0);
+    while ((err = rv_sqlite_next(store, statement, &there)) == RV_OK && there) {
+        enum rv_task_state state;
+        int64_t count = sqlite3_column_int64(statement, 1);
+        *ret_count += count;
+        if (rv_task_state_parse(rv_sqlite_column_str(statement, 0), &state))
+            by_state[state] = count;
+    }
     sqlite3_reset(statement);
     return err;
 }
@@ -65,7 +69,8 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
     int64_t number = 0;
     int64_t enlistment = 0;
     int64_t open_tasks = 0;
-    err = open_count(store, &open_tasks);
+    int64_t open_by_state[RV_TASK_STATE_COUNT] = {0};
+    err = open_count(store, open_by_state, &open_tasks);
     if (err == RV_OK)
         err = instance_next(store, &number, &enlistment);
     if (err == RV_OK)
@@ -79,6 +84,7 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
                                              .open_tasks = open_tasks,
                                              .created = store->created,
                                              .copied = store->copied};
+    memcpy(ret_enlistment->open_by_state, open_by_state, sizeof open_by_state);
     return RV_OK;
 }
 

@@ -54,7 +54,8 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_OPEN] = {SELECT, TASK,
                           "INDEXED BY task_open WHERE " OPEN " AND id > ?1 ORDER BY id LIMIT ?2"},
     [RV_SQL_TASK_OPEN_COUNT] = {PLAIN, NULL,
-                                "SELECT count(*) FROM task INDEXED BY task_open WHERE " OPEN},
+                                "SELECT process_state, count(*) FROM task INDEXED BY task_open "
+                                "WHERE " OPEN " GROUP BY process_state"},
     [RV_SQL_STEP_INSERT] = {INSERT, STEP, NULL},
     [RV_SQL_STEP_UPDATE] = {SPARED, STEP, ""},
     [RV_SQL_STEP_MOVE] = {UPDATE, STEP, ""},
