@@ -93,10 +93,9 @@ static void agent_add(struct cli *cli, struct cli_table *table, const struct rv_
     cli_table_add_number(table, open);
     cli_table_add(table, rv_arena_printf(arena, "%lld", (long long)waiting),
                   waiting > 0 && polling + open == 0 ? CLI_RED : CLI_PLAIN);
-    cli_table_add(table,
-                  waiting > 0 && since ? cli_text_distance(arena, since, cli->now) : RV_STR_NONE,
+    cli_table_add(table, waiting > 0 && since ? cli_text_ago(arena, since, cli->now) : RV_STR_NONE,
                   CLI_PLAIN);
-    cli_table_add(table, seen ? cli_text_distance(arena, seen, cli->now) : RV_STR("not known"),
+    cli_table_add(table, seen ? cli_text_ago(arena, seen, cli->now) : RV_STR("not known"),
                   seen ? CLI_PLAIN : CLI_RED);
     cli_table_add(table, circuits_text(cli, agent), CLI_YELLOW);
     cli_table_add(table, limits_text(cli, agent), CLI_YELLOW);

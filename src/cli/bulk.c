@@ -35,7 +35,7 @@ static void word_print(struct cli *cli, const struct rv_json *of, const char *na
     printf("  %s by %.*s (%.*s), %.*s%s%.*s\n", what,
            RV_STR_FMT(by.len ? cli_text_clean(&cli->arena, by) : RV_STR("somebody")),
            RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(word, "role"))),
-           RV_STR_FMT(cli_text_instant(&cli->arena, cli_instant(word, "at"), cli->now)),
+           RV_STR_FMT(cli_text_past(&cli->arena, cli_instant(word, "at"), cli->now)),
            reason.len ? ": " : "", RV_STR_FMT(cli_text_clean(&cli->arena, reason)));
 }
 
@@ -81,8 +81,7 @@ int cli_select(struct cli *cli)
         cli_table_add(&table, cli_str(&items[i], "task"), CLI_BOLD);
         cli_table_add(&table, state, cli_colour_of_state(state));
         cli_table_add(&table, cli_text_clean(arena, cli_str(&items[i], "workflow")), CLI_PLAIN);
-        cli_table_add(&table,
-                      cli_text_distance(arena, cli_instant(&items[i], "createdAt"), cli->now),
+        cli_table_add(&table, cli_text_ago(arena, cli_instant(&items[i], "createdAt"), cli->now),
                       CLI_DIM);
     }
     printf("%.*s: %lld tasks\n", RV_STR_FMT(cli_str(&answer.json, "selection")), (long long)tasks);
@@ -110,7 +109,7 @@ static void selection_add(const struct rv_json *item, void *user)
     cli_table_add(&selections->table, cli_text_clean(&cli->arena, cli_str(item, "filter")),
                   CLI_PLAIN);
     cli_table_add(&selections->table,
-                  at != 0 ? cli_text_distance(&cli->arena, at, cli->now) : RV_STR(""), CLI_DIM);
+                  at != 0 ? cli_text_ago(&cli->arena, at, cli->now) : RV_STR(""), CLI_DIM);
 }
 
 int cli_selections(struct cli *cli)

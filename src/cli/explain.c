@@ -25,7 +25,7 @@ static struct rv_str agent_text(struct cli *cli, const struct rv_json *step)
     int64_t seen = cli_instant(step, "seenAt");
     struct rv_str last = seen != 0
                              ? rv_arena_printf(arena, ", seen %.*s",
-                                               RV_STR_FMT(cli_text_distance(arena, seen, cli->now)))
+                                               RV_STR_FMT(cli_text_ago(arena, seen, cli->now)))
                              : RV_STR("");
     if (cli_str(step, "agent").len == 0)
         return RV_STR("");

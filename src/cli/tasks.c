@@ -56,7 +56,7 @@ static void task_add(const struct rv_json *item, void *user)
                   suspended ? rv_arena_printf(arena, "%.*s, suspended", RV_STR_FMT(state)) : state,
                   cli_colour_of_state(state));
     cli_table_add(table, cli_str(item, "workflow"), CLI_PLAIN);
-    cli_table_add(table, created ? cli_text_distance(arena, created, now) : RV_STR_NONE, CLI_PLAIN);
+    cli_table_add(table, created ? cli_text_ago(arena, created, now) : RV_STR_NONE, CLI_PLAIN);
     cli_table_add(table, ended ? cli_text_duration(arena, ended - created) : RV_STR_NONE,
                   CLI_PLAIN);
     struct rv_str key = cli_str(item, "key");

@@ -22,7 +22,7 @@ static void workflow_add(const struct rv_json *item, void *user)
     int64_t at = cli_instant(item, "publishedAt");
     cli_table_add(&workflows->table, cli_str(item, "workflow"), CLI_BOLD);
     cli_table_add(&workflows->table,
-                  at ? cli_text_instant(arena, at, workflows->cli->now) : RV_STR_NONE, CLI_PLAIN);
+                  at ? cli_text_past(arena, at, workflows->cli->now) : RV_STR_NONE, CLI_PLAIN);
     cli_table_add(&workflows->table, hash, CLI_DIM);
 }
 
