@@ -50,6 +50,16 @@ static int page_read(struct cli *cli, struct cli_list *list, const char *after, 
     return cli_ask(cli, &call, ret_page);
 }
 
+static void items_add(struct rv_buf *into, const struct rv_json *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct rv_str text = rv_buf_str(into);
+        if (text.len > 0 && text.at[text.len - 1] != '[')
+            rv_buf_add_char(into, ',');
+        rv_json_write(into, &items[i]);
+    }
+}
+
 int cli_list_read(struct cli *cli, struct cli_list *list, const char *after, uint64_t limit,
                   struct rv_str *ret_next)
 {
@@ -63,7 +73,9 @@ int cli_list_read(struct cli *cli, struct cli_list *list, const char *after, uin
         if (code != CLI_DONE)
             break;
         const struct rv_json *items = cli_items(&page.json, list->items, &count);
-        if (cli_has(cli, CLI_OPTION_JSON))
+        if (list->into != NULL)
+            items_add(list->into, items, count);
+        else if (cli_has(cli, CLI_OPTION_JSON))
             cli_json_print(page.text);
         else
             for (size_t i = 0; i < count; i++)

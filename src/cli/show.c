@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define JSON_BYTES_MAX ((size_t)1 << 30)
+
 enum {
     STEPS_SHOWN = 200, /* the newest, without --all */
     STEPS_READ = 5000, /* of a task with more, those in error are not sought */
@@ -44,7 +46,7 @@ static void instant_print(struct cli *cli, const struct rv_json *task, const cha
 {
     int64_t at = cli_instant(task, member);
     if (at != 0)
-        line_print(cli, name, cli_text_instant(&cli->arena, at, cli->now));
+        line_print(cli, name, cli_text_past(&cli->arena, at, cli->now));
 }
 
 /* What the state alone does not say; `told` is its explanation. */
@@ -208,7 +210,7 @@ static void attempt_add(const struct rv_json *attempt, void *user)
         return;
     cli_table_add(table, cli_str(attempt, "step"), CLI_PLAIN);
     cli_table_add_number(table, cli_int(attempt, "attempt"));
-    cli_table_add(table, cli_text_distance(arena, cli_instant(attempt, "endedAt"), shown->cli->now),
+    cli_table_add(table, cli_text_ago(arena, cli_instant(attempt, "endedAt"), shown->cli->now),
                   CLI_PLAIN);
     cli_table_add(table, cli_text_clean(arena, cli_str(attempt, "instance")), CLI_PLAIN);
     cli_table_add(table, state, cli_colour_of_state(state));
@@ -228,7 +230,7 @@ static void late_add(const struct rv_json *late, void *user)
         rv_json_write(&buf, output);
     cli_table_add(table, cli_str(late, "step"), CLI_PLAIN);
     cli_table_add_number(table, cli_int(late, "attempt"));
-    cli_table_add(table, cli_text_distance(arena, cli_instant(late, "arrivedAt"), shown->cli->now),
+    cli_table_add(table, cli_text_ago(arena, cli_instant(late, "arrivedAt"), shown->cli->now),
                   CLI_PLAIN);
     cli_table_add(table, cli_str(late, "reason"), CLI_YELLOW);
     cli_table_add(table,
@@ -253,8 +255,7 @@ static void history_add(const struct rv_json *row, struct shown *shown)
     struct cli_table *table = &shown->table;
     struct rv_str selection = cli_str(row, "selection");
     cli_table_add_number(table, cli_int(row, "number"));
-    cli_table_add(table, cli_text_distance(arena, cli_instant(row, "at"), shown->cli->now),
-                  CLI_PLAIN);
+    cli_table_add(table, cli_text_ago(arena, cli_instant(row, "at"), shown->cli->now), CLI_PLAIN);
     cli_table_add(table, cli_text_clean(arena, cli_str(row, "by")), CLI_BOLD);
     cli_table_add(table, command_text(arena, row), CLI_PLAIN);
     cli_table_add(table, cli_str(row, "step"), CLI_PLAIN);
@@ -329,7 +330,7 @@ static int steps_show(struct cli *cli, struct rv_str task, int64_t last, const s
     int code = after > 0 ? steps_seek(&shown, task, after) : CLI_DONE;
     if (code == CLI_DONE)
         code = steps_read(&shown, task, after, STEPS_MAX);
-    if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
+    if (code != CLI_DONE)
         return code;
     table_print(&shown, "Steps");
     if (shown.left_out > 0)
@@ -395,22 +396,8 @@ int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
         return code;
     const struct rv_json *items = cli_items(&answer.json, "lateReplies", &count);
     *ret_count = count;
-    if (cli_has(cli, CLI_OPTION_JSON)) {
-        cli_json_print(answer.text);
-        return CLI_DONE;
-    }
     cli_late_print(cli, items, count);
     return CLI_DONE;
-}
-
-static int history_pages(struct cli *cli, struct rv_str task)
-{
-    struct cli_list list = {.items = "history"};
-    struct rv_str next;
-    cli_path_begin(&list.path, "/v1/tasks");
-    cli_path_segment(&list.path, task);
-    rv_buf_lit(&list.path.buf, "/history");
-    return cli_list_read(cli, &list, NULL, RV_HISTORY_MAX, &next);
 }
 
 /* The newest page, its newest line last. */
@@ -421,8 +408,6 @@ static int history_show(struct cli *cli, struct rv_str task)
     struct shown shown = {.cli = cli};
     struct cli_answer answer;
     size_t count = 0;
-    if (cli_has(cli, CLI_OPTION_JSON))
-        return history_pages(cli, task);
     int code = cli_get(cli, cli_task_path(cli, task, "/history"), &answer);
     if (code != CLI_DONE)
         return code;
@@ -459,25 +444,96 @@ static int told_read(struct cli *cli, const struct rv_json *task, struct rv_str 
     return cli_get(cli, cli_task_path(cli, id, "/explain"), ret_told);
 }
 
-/* With --json: the task; with --all also a line each for steps (by pages), alerts, late replies
- * and the history. */
+/* ---- --json ---- */
+
+static int list_add(struct cli *cli, struct rv_buf *document, const char *name,
+                    struct cli_list *list, const char *after, uint64_t limit)
+{
+    struct rv_str next;
+    list->into = document;
+    rv_buf_printf(document, ",\"%s\":[", name);
+    int code = cli_list_read(cli, list, after, limit, &next);
+    rv_buf_add_char(document, ']');
+    return code;
+}
+
+static int rows_add(struct cli *cli, struct rv_buf *document, struct rv_str task, const char *name,
+                    const char *rows, const char *after)
+{
+    struct cli_list list = {.items = rows};
+    cli_path_begin(&list.path, "/v1/tasks");
+    cli_path_segment(&list.path, task);
+    cli_path_segment(&list.path, rv_str_of(rows));
+    return list_add(cli, document, name, &list, after, STEPS_MAX);
+}
+
+static int alerts_add(struct cli *cli, struct rv_buf *document, const char *task)
+{
+    struct cli_list list = {.items = "alerts"};
+    cli_path_begin(&list.path, "/v1/alerts");
+    cli_path_parameter(&list.path, "task", task);
+    cli_path_parameter(&list.path, "open", cli_has(cli, CLI_OPTION_ALL) ? "false" : "true");
+    return list_add(cli, document, "alerts", &list, NULL, STEPS_MAX);
+}
+
+static int late_add_json(struct cli *cli, struct rv_buf *document, struct rv_str task)
+{
+    struct cli_answer answer;
+    int code = cli_get(cli, cli_task_path(cli, task, "/late-replies"), &answer);
+    if (code != CLI_DONE)
+        return code;
+    const struct rv_json *rows = rv_json_get(&answer.json, RV_STR("lateReplies"));
+    rv_buf_lit(document, ",\"lateReplies\":");
+    if (rows != NULL)
+        rv_json_write(document, rows);
+    else
+        rv_buf_lit(document, "[]");
+    return CLI_DONE;
+}
+
+/* One document: the task, and what belongs to it. "steps" of the task is their number. */
+static int json_show(struct cli *cli, const struct cli_answer *task)
+{
+    const char *id = cli->words.args[0];
+    int64_t last = cli_int(&task->json, "steps");
+    bool all = cli_has(cli, CLI_OPTION_ALL) || last <= STEPS_SHOWN;
+    struct rv_str after = rv_arena_printf(&cli->arena, "%" PRId64, all ? 0 : last - STEPS_SHOWN);
+    struct rv_str text = task->text;
+    struct rv_buf document;
+    while (text.len > 0 && text.at[text.len - 1] != '}')
+        text.len--;
+    text.len -= text.len > 0;
+    rv_buf_init(&document, JSON_BYTES_MAX);
+    rv_buf_add_str(&document, text);
+    int code = rows_add(cli, &document, rv_str_of(id), "stepList", "steps", after.at);
+    if (code == CLI_DONE)
+        code = alerts_add(cli, &document, id);
+    if (code == CLI_DONE)
+        code = late_add_json(cli, &document, rv_str_of(id));
+    if (code == CLI_DONE)
+        code = rows_add(cli, &document, rv_str_of(id), "history", "history", NULL);
+    rv_buf_add_char(&document, '}');
+    if (code == CLI_DONE && document.failed != RV_OK)
+        code = cli_tell(cli, CLI_UNREACHABLE, "out of memory");
+    if (code == CLI_DONE)
+        cli_json_print(rv_buf_str(&document));
+    rv_buf_done(&document);
+    return code;
+}
+
 int cli_show(struct cli *cli)
 {
     struct rv_str id = rv_str_of(cli->words.args[0]);
     struct cli_answer answer, told;
     size_t late;
     int code = cli_get(cli, cli_task_path(cli, id, ""), &answer);
+    if (code == CLI_DONE && cli_has(cli, CLI_OPTION_JSON))
+        return json_show(cli, &answer);
     if (code == CLI_DONE)
         code = told_read(cli, &answer.json, id, &told);
     if (code != CLI_DONE)
         return code;
-    bool json = cli_has(cli, CLI_OPTION_JSON);
-    if (json)
-        cli_json_print(answer.text);
-    else
-        task_print(cli, &answer.json, &told.json);
-    if (json && !cli_has(cli, CLI_OPTION_ALL))
-        return CLI_DONE;
+    task_print(cli, &answer.json, &told.json);
     bool repeated = false;
     code = steps_show(cli, id, cli_int(&answer.json, "steps"), &told.json, &repeated);
     if (code == CLI_DONE && repeated)
@@ -488,7 +544,7 @@ int cli_show(struct cli *cli)
         code = cli_late_show(cli, id, &late);
     if (code == CLI_DONE)
         code = history_show(cli, id);
-    if (code == CLI_DONE && !json)
+    if (code == CLI_DONE)
         cures_print(cli, &answer.json, &told.json);
     return code;
 }
