@@ -27,7 +27,7 @@ static void key_add_row(const struct rv_json *item, void *user)
                   role.len ? CLI_PLAIN : CLI_RED);
     cli_table_add(&keys->table, cli_text_clean(arena, cli_str(item, "agent")), CLI_PLAIN);
     cli_table_add(&keys->table, cli_text_clean(arena, cli_str(item, "name")), CLI_PLAIN);
-    cli_table_add(&keys->table, at ? cli_text_instant(arena, at, keys->cli->now) : RV_STR_NONE,
+    cli_table_add(&keys->table, at ? cli_text_past(arena, at, keys->cli->now) : RV_STR_NONE,
                   CLI_DIM);
 }
 
@@ -113,10 +113,10 @@ static void key_print(struct cli *cli, const struct cli_answer *answer)
     fflush(stdout);
     fprintf(stderr,
             "Key %.*s, role %.*s. It is shown this once; whoever has it may do what its role may.\n"
-            "Clients take it from the variable REEVE_API_KEY. From now on every request needs a "
-            "key.\n",
+            "Clients take it from the variable REEVE_API_KEY.%s\n",
             RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "id"))),
-            RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "role"))));
+            RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "role"))),
+            cli_bool(&answer->json, "first") ? " From now on every request needs a key." : "");
 }
 
 static int keys_add(struct cli *cli)

@@ -397,6 +397,7 @@ struct rv_call_key {
     struct rv_api_key row; /* ADD: in, but for created_at; REVOKE: in: id, out: what it was */
     struct rv_str secret;  /* ADD: the key's text, for the answer alone: it is kept nowhere */
     uint64_t changes;      /* out: of the keys since the start, this one included; from 2 */
+    bool first;            /* ADD: out: there was none; from now on every request needs a key */
 };
 
 struct rv_call_messages {

@@ -69,6 +69,7 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
         return refuse(p, RV_ERR_REFUSED,
                       RV_STR("the first key must be an admin's, or nobody could make or revoke "
                              "others: reeve keys add admin"));
+    p->call->u.key.first = set->count == 0;
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_api_key_write(&value, key);
