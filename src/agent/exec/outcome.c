@@ -182,9 +182,8 @@ static void failed_exit(struct rv_arena *arena, const struct rv_exec_result *res
 {
     failure->transient = result->number == RV_EXEC_TEMPORARY;
     failure->type = rv_arena_printf(arena, "exit-%d", result->number).at;
-    failure->title = rv_arena_printf(arena, "the command ended with exit code %d%s", result->number,
-                                     failure->transient ? " (try again later)" : "")
-                         .at;
+    failure->title =
+        rv_arena_printf(arena, "the command ended with exit code %d", result->number).at;
     error_read(arena, result->output, failure);
 }
 
