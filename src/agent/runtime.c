@@ -5,6 +5,7 @@
 #include "base/prng.h"
 #include "client/jitter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -406,6 +407,19 @@ static void failure_keep(struct duty *duty, const struct rv_runtime_failure *fai
         .retry_after_ms = failure->retry_after_ms};
 }
 
+/* The reply says why an attempt is given up that has time left. */
+static void given_up_tell(struct duty *duty, int64_t now, int64_t pause_ms)
+{
+    size_t len = duty->error.detail.len;
+    int wrote = snprintf(duty->detail + len, DETAIL_BYTES - len,
+                         "%snot tried again after %u tries in %lld ms: one more, after a pause of "
+                         "%lld ms, would not end before complete-by",
+                         len > 0 ? "; " : "", duty->tries, (long long)(now - duty->taken_at),
+                         (long long)pause_ms);
+    if (wrote > 0 && (size_t)wrote < DETAIL_BYTES - len) /* else it stays as it was */
+        duty->error.detail = (struct rv_str){duty->detail, len + (size_t)wrote};
+}
+
 /* Plans the next try; false if there is none to be had. A try is taken to last as long as the last
  * one did, and a part of the attempt's time is left over: what fails definitely just before
  * complete-by is to be told as that, and not to expire with an unknown effect. */
@@ -425,8 +439,10 @@ static bool retry_plan(struct rv_runtime *runtime, rv_place place, int64_t now)
     if (reserve_ms > RESERVE_MAX_MS)
         reserve_ms = RESERVE_MAX_MS;
     int64_t left_ms = attempt->complete_at - reserve_ms - now;
-    if (pause_ms >= left_ms || lasted_ms >= left_ms - pause_ms)
+    if (pause_ms >= left_ms || lasted_ms >= left_ms - pause_ms) {
+        given_up_tell(duty, now, pause_ms);
         return false;
+    }
     duty->state = DUTY_PAUSED;
     duty->try_at = now + pause_ms;
     if (duty->try_at < runtime->timers_at)
