@@ -2,6 +2,42 @@
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
+#include "core/tags.h"
+#include "json/json.h"
+
+enum { TYPE_SHOWN = 100, TITLE_SHOWN = 300 }; /* bytes of an error in an alert */
+
+static struct rv_str cut(struct rv_str text, size_t bytes)
+{
+    if (text.len <= bytes)
+        return text;
+    while (bytes > 0 && ((unsigned char)text.at[bytes] & 0xC0) == 0x80) /* within a character */
+        bytes--;
+    return (struct rv_str){text.at, bytes};
+}
+
+/* "timeout: The agent did not answer in time"; "": no memory, or it is no error. */
+static struct rv_str error_brief(struct draft *d, struct rv_str error)
+{
+    struct rv_json value;
+    if (error.at == NULL ||
+        rv_json_parse(d->arena, error, RV_JSON_DEPTH_MAX, &value, NULL) != RV_OK)
+        return RV_STR("");
+    struct rv_str type = rv_error_type_last(rv_json_str(rv_json_get(&value, RV_STR("type"))));
+    struct rv_str title = rv_json_str(rv_json_get(&value, RV_STR("title")));
+    if (title.len == 0)
+        title = rv_json_str(rv_json_get(&value, RV_STR("detail")));
+    type = cut(type, TYPE_SHOWN);
+    title = rv_str_eq(title, type) ? RV_STR("") : cut(title, TITLE_SHOWN);
+    return rv_arena_printf(d->arena, "%.*s%s%.*s", RV_STR_FMT(type),
+                           type.len > 0 && title.len > 0 ? ": " : "", RV_STR_FMT(title));
+}
+
+/* The node of a workflow itself has no reference. */
+static struct rv_str subject_of(struct rv_str reference)
+{
+    return reference.len > 0 ? reference : RV_STR("the workflow");
+}
 
 void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
                struct rv_str message)
@@ -85,6 +121,19 @@ static enum rv_verdict stand_at(struct draft *d, struct rv_step *run,
     return RV_DECIDED;
 }
 
+/* "/do/0/charge failed at TARGET: declined: no money" */
+static struct rv_str failure_text(struct draft *d, const struct rv_step *raiser,
+                                  const struct rv_flow_stop *stop)
+{
+    struct rv_str target = raiser != NULL ? raiser->target : RV_STR_NONE; /* its circuit is open */
+    struct rv_str subject = subject_of(rv_definition_reference(d->view->definition, stop->node));
+    struct rv_str error = error_brief(d, stop->error);
+    return rv_arena_printf(d->arena, "%.*s failed%s%.*s%s%s%.*s", RV_STR_FMT(subject),
+                           target.len > 0 ? " at " : "", RV_STR_FMT(target),
+                           d->plan->task.pivot ? " after the point of no return" : "",
+                           error.len > 0 ? ": " : "", RV_STR_FMT(error));
+}
+
 static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, struct rv_step *run,
                                     const struct rv_flow_stop *stop)
 {
@@ -107,21 +156,15 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
         draft_open_add(d, number = raiser->number);
     else
         RV_TRY(stand_at(d, run, stop, &number));
-    struct rv_str reference = rv_definition_reference(d->view->definition, node);
-    struct rv_str target = raiser != NULL ? raiser->target : RV_STR_NONE; /* its circuit is open */
-    const char *at = target.len > 0 ? " at " : "";
+    struct rv_str failure = failure_text(d, raiser, stop);
     if (then_error || task->pivot != 0)
-        fail_park(d, RV_FORWARD, number, RV_ALERT_FAILED,
-                  rv_arena_printf(d->arena, "%.*s failed%s%.*s%s", RV_STR_FMT(reference), at,
-                                  RV_STR_FMT(target),
-                                  task->pivot ? " after the point of no return" : ""));
+        fail_park(d, RV_FORWARD, number, RV_ALERT_FAILED, failure);
     else
         fail_park(d, RV_FORWARD, number, RV_ALERT_NO_UNDO,
                   rv_arena_printf(d->arena,
-                                  "%.*s failed%s%.*s, and the task cannot be undone without you: "
-                                  "%.*s may have had an effect and %s",
-                                  RV_STR_FMT(reference), at, RV_STR_FMT(target),
-                                  RV_STR_FMT(blocker.reference),
+                                  "%.*s; the task cannot be undone without you: %.*s may have had "
+                                  "an effect and %s",
+                                  RV_STR_FMT(failure), RV_STR_FMT(blocker.reference),
                                   blocker.pivot ? "is the point of no return (pivot)"
                                                 : "does not declare how it is undone"));
     return RV_DECIDED;
@@ -144,6 +187,7 @@ enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t
     }
     fail_park(d, RV_UNDO, raiser ? raiser->number : forward->number, RV_ALERT_UNDO_FAILED,
               rv_arena_printf(d->arena, "the undo of %.*s failed: %.*s",
-                              RV_STR_FMT(forward->reference), RV_STR_FMT(stop->error)));
+                              RV_STR_FMT(forward->reference),
+                              RV_STR_FMT(error_brief(d, stop->error))));
     return RV_DECIDED;
 }
