@@ -104,8 +104,8 @@ static bool token_read(struct rv_str text, uint64_t *ret_token)
     return true;
 }
 
-/* Texts that name no step or are no token leave `step` and `token` at 0: the scheduler knows no
- * such attempt and answers as for any other. */
+/* A text that names no step leaves `step` and `token` at 0, one that is no token leaves `token` at 0:
+ * the scheduler knows no such attempt and answers as for any other. */
 static bool attempt_read(struct rv_parser *parser, const struct rv_body *body,
                          struct rv_step_id *ret_step, uint64_t *ret_token)
 {
@@ -116,10 +116,10 @@ static bool attempt_read(struct rv_parser *parser, const struct rv_body *body,
         !rv_body_text(parser, body, "token", RV_NAME_BYTES_MAX, &token) ||
         !rv_body_need(parser, body, "token", token))
         return false;
-    if (rv_step_parse(step, ret_step) != RV_OK || !token_read(token, ret_token)) {
+    if (rv_step_parse(step, ret_step) != RV_OK)
         *ret_step = (struct rv_step_id){.number = 0};
+    if (ret_step->number == 0 || !token_read(token, ret_token))
         *ret_token = 0;
-    }
     return true;
 }
 
