@@ -138,18 +138,23 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
     return ladder_raise(d, step, reply->error);
 }
 
-/* Whether the ledger takes it: what an attempt's agent says stands there once, however often it is
- * said, and no more than so much of one attempt. The last place is for a `done`. */
-static bool late_is_new(const struct draft *d)
+/* The ledger keeps equal late replies of an attempt once. */
+static bool late_is_kept(const struct draft *d)
 {
     const struct rv_view *view = d->view;
     const struct rv_reply *reply = &d->command->u.reply;
-    size_t room = reply->output.at != NULL ? RV_LATE_REPLIES_MAX : RV_LATE_REPLIES_MAX - 1;
     for (size_t i = 0; i < view->late_count; i++)
         if (rv_str_eq(view->late[i].output, reply->output) &&
             rv_str_eq(view->late[i].error, reply->error))
-            return false;
-    return view->late_count < room;
+            return true;
+    return false;
+}
+
+/* The ledger keeps a limited number of an attempt. The last place is for a `done`. */
+static bool late_has_room(const struct draft *d)
+{
+    bool done = d->command->u.reply.output.at != NULL;
+    return d->view->late_count < (done ? RV_LATE_REPLIES_MAX : RV_LATE_REPLIES_MAX - 1);
 }
 
 static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_late_reason reason)
@@ -158,11 +163,15 @@ static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_lat
         d->plan->wanted = attempt;
         return RV_NEED_LATE;
     }
+    bool kept = late_is_kept(d);
+    bool keeps = !kept && late_has_room(d);
     d->plan->status = 410;
     d->plan->message = rv_arena_printf(
-        d->arena, "not counted: %s; it is kept for the operator, stop working on this attempt",
-        rv_late_reason_text(reason));
-    if (!late_is_new(d))
+        d->arena, "not counted: %s; it is %s, stop working on this attempt",
+        rv_late_reason_text(reason),
+        kept || keeps ? "kept for the operator"
+                      : "not kept, since the attempt has too many late replies");
+    if (!keeps)
         return RV_DECIDED;
     struct rv_step *step;
     RV_TRY(draft_step(d, d->command->step, &step));
