@@ -5,8 +5,8 @@
 #include "base/suggest.h"
 
 static const char *const no_query[] = {NULL};
-static const char *const poll_names[] = {"instance", "boot",    "max", "waitMs",
-                                         "poll",     "confirm", NULL};
+static const char *const poll_names[] = {"instance", "boot",    "max",     "waitMs",
+                                         "poll",     "confirm", "leaving", NULL};
 static const char *const next_names[] = {"agent", "instance", "boot", "max",
                                          "poll",  "confirm",  NULL};
 static const char *const replies_names[] = {"replies", "next", NULL};
@@ -75,10 +75,17 @@ bool rv_parse_poll(struct rv_parser *parser, const struct rv_request_line *reque
     struct rv_body body;
     poll->agent = request->params[0];
     poll->wait_ms = RV_WAIT_MS_DEFAULT;
-    return rv_args_only(parser, request, no_query) && agent_name(parser, poll->agent) &&
-           rv_body_read(parser, request->body, false, poll_names, &body) &&
-           poll_read(parser, &body, call->seed, poll) &&
-           rv_body_int(parser, &body, "waitMs", 0, RV_WAIT_MS_MAX, &poll->wait_ms);
+    if (!rv_args_only(parser, request, no_query) || !agent_name(parser, poll->agent) ||
+        !rv_body_read(parser, request->body, false, poll_names, &body) ||
+        !poll_read(parser, &body, call->seed, poll) ||
+        !rv_body_int(parser, &body, "waitMs", 0, RV_WAIT_MS_MAX, &poll->wait_ms) ||
+        !rv_body_bool(parser, &body, "leaving", &poll->leaving))
+        return false;
+    if (poll->leaving) { /* whoever stops takes nothing more */
+        poll->max = 0;
+        poll->wait_ms = 0;
+    }
+    return true;
 }
 
 /* 1 to 16 hex digits. */

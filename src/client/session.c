@@ -19,6 +19,7 @@ enum {
     REFUSED_BASE_MS = 2000, /* a 4xx does not heal by itself, but servers get restarted */
     REFUSED_CAP_MS = 30000,
     CALL_TIMEOUT_MS = 10000,
+    LEAVE_TIMEOUT_MS = 1000,
     LINGER_MS = 2, /* how long a poll waits for the first reply to carry it */
     TEXT_KEEP_BYTES = 32 * 1024
 };
@@ -717,6 +718,16 @@ bool rv_session_stop(struct rv_session *session)
     if (cut || session->fetch.state == FETCH_TO_SEND)
         session->fetch.state = FETCH_NONE;
     return cut;
+}
+
+bool rv_session_leave(struct rv_session *session, int64_t now, struct rv_session_call *ret_call)
+{
+    if (!session->stopping || !session->greeted || session->lanes[RV_LANE_POLL].busy)
+        return false;
+    session->fetch.max = 0;
+    rv_session_id(&session->prng, session->fetch.id);
+    rv_wire_leave(session, &session->lanes[RV_LANE_POLL].body);
+    return lane_send(session, RV_LANE_POLL, now, LEAVE_TIMEOUT_MS, ret_call);
 }
 
 bool rv_session_ended(const struct rv_session *session)

@@ -130,6 +130,9 @@ void rv_session_drop(struct rv_session *session, rv_place place);
 /* No new requests from now on. True: a poll is under way; the driver cuts it and does not report
  * it. */
 bool rv_session_stop(struct rv_session *session);
+/* The last call of a session that has ended: tells the server that the instance stops. False: there
+ * is nothing to tell. Its outcome does not matter: the driver does not report it. */
+bool rv_session_leave(struct rv_session *session, int64_t now, struct rv_session_call *ret_call);
 /* Stopped, and nothing is in hand or to be sent. */
 bool rv_session_ended(const struct rv_session *session);
 /* Replies wait for a call or are in one. */

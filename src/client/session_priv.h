@@ -106,6 +106,7 @@ void rv_session_answer(struct rv_session *session, rv_place place);
 
 /* Writers: the body of a call, into the lane's buffer. */
 void rv_wire_poll(struct rv_session *session, struct rv_buf *body);
+void rv_wire_leave(struct rv_session *session, struct rv_buf *body);
 void rv_wire_replies(struct rv_session *session, struct rv_buf *body, bool with_next);
 void rv_wire_leases(struct rv_session *session, struct rv_buf *body);
 /* Readers: false if the text is no such answer; then nothing has changed. */

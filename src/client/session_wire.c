@@ -45,6 +45,14 @@ void rv_wire_poll(struct rv_session *session, struct rv_buf *body)
     rv_buf_lit(body, "}");
 }
 
+void rv_wire_leave(struct rv_session *session, struct rv_buf *body)
+{
+    rv_buf_reset(body);
+    rv_buf_lit(body, "{");
+    fetch_write(session, body);
+    rv_buf_lit(body, ",\"waitMs\":0,\"leaving\":true}");
+}
+
 void rv_wire_replies(struct rv_session *session, struct rv_buf *body, bool with_next)
 {
     rv_buf_reset(body);

@@ -217,6 +217,17 @@ struct agent_instance *agents_instance(struct agents *agents, struct agent_kind 
     return instance;
 }
 
+bool instance_connected(const struct agent_instance *instance, int64_t now)
+{
+    return instance->parked_count > 0 ||
+           (!instance->left && now - instance->seen_at < CONNECTED_MS);
+}
+
+bool instance_shown(const struct agent_instance *instance, int64_t now)
+{
+    return instance->held_count > 0 || instance_connected(instance, now);
+}
+
 static void instances_forget(struct agents *agents, struct agent_kind *kind, int64_t before)
 {
     struct agent_instance **at = &kind->instances;

@@ -79,6 +79,7 @@ struct agent_instance {
     size_t polls_next;
     struct agent_kind *kind; /* borrowed */
     int64_t seen_at;
+    bool left;            /* its last poll said that it stops */
     bool overlaps;        /* has had two polls out at once */
     struct pending *asks; /* borrowed: its newest poll of the batch `asks_in` */
     uint64_t asks_in;
@@ -190,6 +191,8 @@ struct agents {
     bool recovering;   /* the walk over the open rows after a start is under way */
 };
 
+/* An instance that has not polled for so long is not connected: a poll waits at most 50 s. */
+enum { CONNECTED_MS = 60 * 1000 };
 /* A level of priority is worth so much waiting: nothing starves. */
 enum { PRIORITY_WORTH_MS = 10000 };
 /* An instance with two polls out may have an answer on its way while it sends the next poll. */
@@ -198,6 +201,11 @@ enum { LOST_GRACE_MS = 1000 };
 /* `circuits_max`: of one kind; 0: RV_AGENT_CIRCUITS_MAX. */
 void agents_init(struct agents *agents, struct rv_hash_key key, size_t circuits_max);
 void agents_done(struct agents *agents);
+/* Whether it polls, or would poll soon. */
+bool instance_connected(const struct agent_instance *instance, int64_t now);
+/* Whether operators see it: it is connected, or has work. What is known of others is kept for a
+ * while, in case they come back. */
+bool instance_shown(const struct agent_instance *instance, int64_t now);
 
 /* Found or made; NULL when memory is out. */
 struct agent_kind *agents_kind(struct agents *agents, struct rv_str name);

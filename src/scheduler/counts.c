@@ -149,7 +149,7 @@ static void agent_count(struct agent_kind *kind, int64_t now, struct rv_agent_co
     row->polls_parked += kind->parked_count;
     row->circuits_open += kind->circuits.count;
     for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
-        row->instances++;
+        row->instances += instance_shown(i, now);
         row->attempts_open += i->held_count;
     }
 }

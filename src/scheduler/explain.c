@@ -6,8 +6,6 @@
 
 #include "base/time.h"
 
-/* An instance that has not polled for so long is not connected: a poll waits at most 50 s. */
-enum { CONNECTED_MS = RV_MINUTE_MS };
 /* The newest ended attempts and open alerts, and the oldest late replies, that are told. */
 enum { ATTEMPTS_TOLD = 20, ALERTS_TOLD = 10, LATE_TOLD = 10 };
 
@@ -16,7 +14,7 @@ static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_
     for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
         if (i->seen_at > told->seen_at)
             told->seen_at = i->seen_at;
-        told->connected += i->parked_count > 0 || now - i->seen_at < CONNECTED_MS;
+        told->connected += instance_connected(i, now);
         told->polling += i->parked_count > 0;
     }
     told->queued = kind->queued.count;

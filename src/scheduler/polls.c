@@ -279,6 +279,22 @@ static void poll_twins(struct rv_scheduler *s, struct pending *p)
             other->poll->max = 0, other->poll->wait_ms = 0;
 }
 
+/* The process stops: nobody listens to its polls that are parked here. */
+static void instance_leave(struct rv_scheduler *s, struct pending *p)
+{
+    struct agent_instance *instance = p->instance;
+    uint64_t boot = rv_hash(s->agents.hash_key, p->poll->boot);
+    struct pending *next;
+    if (instance->boot != 0 && instance->boot != boot)
+        return; /* another process has followed it */
+    instance->left = true;
+    for (struct pending *other = instance->parked.first; other != NULL; other = next) {
+        next = other->its_next;
+        if (other->boot == boot)
+            finish(s, other, RV_OK, RV_STR_NONE);
+    }
+}
+
 enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
 {
     p->kind = agents_kind(&s->agents, p->poll->agent);
@@ -290,6 +306,9 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     if (p->admitted)
         return RV_OK;
     p->instance->seen_at = s->batch.now;
+    p->instance->left = false;
+    if (p->poll->leaving)
+        instance_leave(s, p);
     /* The same poll is parked here: its first connection is dead. */
     struct pending *same = parked_copy(s, p, p->poll->poll);
     if (same != NULL)

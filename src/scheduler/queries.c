@@ -176,6 +176,8 @@ enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena, struct r
         };
         circuits_show(k, arena, row);
         for (struct agent_instance *i = k->instances; i != NULL; i = i->next) {
+            if (!instance_shown(i, s->batch.now))
+                continue;
             row->instances++;
             out->instances[out->instances_count++] = (struct rv_agent_row){
                 .agent = row->agent,

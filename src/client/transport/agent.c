@@ -306,16 +306,22 @@ static void events_run(struct rv_agent *agent)
     }
 }
 
+static struct exchange_ask call_ask(const struct rv_agent *agent,
+                                    const struct rv_session_call *call)
+{
+    return (struct exchange_ask){.url = agent->url,
+                                 .path = call->path.at,
+                                 .method = "POST",
+                                 .body = call->body,
+                                 .content_type = "application/json",
+                                 .api_key = agent->api_key,
+                                 .timeout_ms = call->timeout_ms};
+}
+
 static void call_start(struct rv_agent *agent, const struct rv_session_call *call)
 {
     struct exchange *exchange = &agent->exchanges[call->lane];
-    struct exchange_ask ask = {.url = agent->url,
-                               .path = call->path.at,
-                               .method = "POST",
-                               .body = call->body,
-                               .content_type = "application/json",
-                               .api_key = agent->api_key,
-                               .timeout_ms = call->timeout_ms};
+    struct exchange_ask ask = call_ask(agent, call);
     enum rv_err err = rv_exchange_prepare(exchange, &ask);
     if (err == RV_OK && curl_multi_add_handle(agent->multi, exchange->easy) != CURLM_OK)
         err = RV_ERR_MEMORY;
@@ -425,6 +431,18 @@ static bool handlers_wait(struct rv_agent *agent)
     return rv_runtime_running(agent->runtime) == 0;
 }
 
+/* The server takes the instance from its list at once. */
+static void leave(struct rv_agent *agent)
+{
+    struct rv_session_call call;
+    if (!rv_session_leave(agent->session, rv_clock_boot_ms(), &call))
+        return;
+    struct exchange *exchange = &agent->exchanges[RV_LANE_POLL];
+    struct exchange_ask ask = call_ask(agent, &call);
+    if (rv_exchange_prepare(exchange, &ask) == RV_OK)
+        (void)curl_easy_perform(exchange->easy);
+}
+
 int rv_agent_run(struct rv_agent *agent)
 {
     if (agent->ran)
@@ -447,6 +465,8 @@ int rv_agent_run(struct rv_agent *agent)
     for (int i = 0; i < RV_LANE_COUNT; i++)
         if (agent->under_way[i])
             curl_multi_remove_handle(agent->multi, agent->exchanges[i].easy);
+    if (returned)
+        leave(agent);
     rv_pipe_guard_leave(&guard);
     if (agent->options.threads > 0)
         returned = rv_crew_stop(&agent->crew, GRACE_MS) && returned;
