@@ -77,7 +77,7 @@ static bool egress_add(struct serve_options *options, struct rv_str entry, const
     char why[RV_EGRESS_WHY_BYTES];
     enum rv_err err = rv_egress_add(options->egress, entry, why);
     if (err != RV_OK)
-        fprintf(stderr, "reeve serve: %s %s\n", from, why[0] ? why : rv_err_text(err));
+        rv_log_refusal("reeve serve", "%s %s", from, why[0] ? why : rv_err_text(err));
     return err == RV_OK;
 }
 
@@ -112,16 +112,16 @@ static bool option_take(int argc, char **argv, int *index, struct serve_options 
     const char *word = argv[*index];
     for (int i = 0; i < OPTION_COUNT; i++) {
         if (strcmp(word, option_rows[i].flag) == 0) {
-            fprintf(stderr, "reeve serve: %s needs a value; `reeve serve --help` says which\n",
-                    word);
+            rv_log_refusal("reeve serve", "%s needs a value; `reeve serve --help` says which",
+                           word);
             return false;
         }
     }
     names[OPTION_COUNT] = "--help";
     names[OPTION_COUNT + 1] = NULL;
     const char *near = rv_suggest(rv_str_of(word), names);
-    fprintf(stderr, "reeve serve: unknown option %s; %s%s\n", word, near ? "did you mean " : "see ",
-            near ? near : "`reeve serve --help`");
+    rv_log_refusal("reeve serve", "unknown option %s; %s%s", word, near ? "did you mean " : "see ",
+                   near ? near : "`reeve serve --help`");
     return false;
 }
 
@@ -151,11 +151,11 @@ static bool retain_read(const char *text, int64_t *ret_ms)
         return true;
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
-    fprintf(stderr,
-            "reeve serve: --retain %s: must be a duration from 1s on, such as 90s, 1h30m, 7d or "
-            "P1Y, or "
-            "forever\n",
-            text);
+    rv_log_refusal("reeve serve",
+                   "--retain %s: must be a duration from 1s on, such as 90s, 1h30m, 7d or "
+                   "P1Y, or "
+                   "forever",
+                   text);
     return false;
 }
 
@@ -164,9 +164,9 @@ static bool most_read(const char *option, const char *text, int64_t *ret_ms)
 {
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
-    fprintf(stderr,
-            "reeve serve: %s %s: must be a duration from 1s on, such as 90s, 1h30m or PT10M\n",
-            option, text);
+    rv_log_refusal("reeve serve",
+                   "%s %s: must be a duration from 1s on, such as 90s, 1h30m or PT10M", option,
+                   text);
     return false;
 }
 
@@ -177,11 +177,10 @@ static bool scan_interval_read(const char *text, int64_t *ret_ms)
     enum { LEAST_MS = 100, MOST_MS = 60000 };
     if (time_read(text, ret_ms) && *ret_ms >= LEAST_MS && *ret_ms <= MOST_MS)
         return true;
-    fprintf(
-        stderr,
-        "reeve serve: --scan-interval %s: must be a duration from 100ms to 60s, such as 250ms, 1s "
-        "or PT10S\n",
-        text);
+    rv_log_refusal("reeve serve",
+                   "--scan-interval %s: must be a duration from 100ms to 60s, such as 250ms, 1s "
+                   "or PT10S",
+                   text);
     return false;
 }
 
@@ -198,10 +197,10 @@ static bool roles_read(const char *text, bool *ret_http_agent)
         while (role < ROLES && !rv_str_is(word, names[role]))
             role++;
         if (role == ROLES) {
-            fprintf(stderr,
-                    "reeve serve: --roles %s: \"%.*s\" is no role; there are api, scheduler, "
-                    "supervisor and http-agent, with commas between them\n",
-                    text, RV_STR_FMT(word));
+            rv_log_refusal("reeve serve",
+                           "--roles %s: \"%.*s\" is no role; there are api, scheduler, "
+                           "supervisor and http-agent, with commas between them",
+                           text, RV_STR_FMT(word));
             return false;
         }
         has[role] = true;
@@ -211,11 +210,22 @@ static bool roles_read(const char *text, bool *ret_http_agent)
     *ret_http_agent = has[HTTP_AGENT];
     if (has[API] && has[SCHEDULER] && has[SUPERVISOR])
         return true;
-    fprintf(stderr,
-            "reeve serve: --roles %s: no other server can use the same file, so this one must be "
-            "api, scheduler and supervisor; http-agent may be left out\n",
-            text);
+    rv_log_refusal("reeve serve",
+                   "--roles %s: no other server can use the same file, so this one must be "
+                   "api, scheduler and supervisor; http-agent may be left out",
+                   text);
     return false;
+}
+
+/* Before the first option that is refused: its line has the form of all others. */
+static void log_choose_first(int argc, char **argv, const char *otherwise)
+{
+    const char *form = otherwise;
+    for (int i = 1; i < argc; i++) {
+        const char *value = value_of(&option_rows[OPTION_LOG], argc, argv, &i);
+        form = value != NULL ? value : form;
+    }
+    (void)log_choose(form);
 }
 
 static int serve(int argc, char **argv, struct serve_options *options)
@@ -225,6 +235,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
         const char *variable = getenv(option_rows[i].variable);
         values[i] = variable && variable[0] ? variable : option_rows[i].otherwise;
     }
+    log_choose_first(argc, argv, values[OPTION_LOG]);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             usage_print();
@@ -236,7 +247,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
     if (!egress_read_variable(options))
         return EXIT_USAGE;
     if (!log_choose(values[OPTION_LOG])) {
-        fprintf(stderr, "reeve serve: --log %s: must be text, json or auto\n", values[OPTION_LOG]);
+        rv_log_refusal("reeve serve", "--log %s: must be text, json or auto", values[OPTION_LOG]);
         return EXIT_USAGE;
     }
     int64_t retain_ms, scan_interval_ms, postpone_ms, circuit_ms;
@@ -269,7 +280,7 @@ int rv_cmd_serve(int argc, char **argv)
 {
     struct serve_options options = {.egress = rv_egress_new()};
     if (options.egress == NULL) {
-        fprintf(stderr, "reeve serve: out of memory\n");
+        rv_log_refusal("reeve serve", "out of memory");
         return rv_err_exit(RV_ERR_MEMORY);
     }
     int result = serve(argc, argv, &options);

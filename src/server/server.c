@@ -235,7 +235,7 @@ static int store_open(struct server *server, const char *path)
     enum rv_err err = rv_store_sqlite_open(&options, &server->store, &fault);
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: %s\n", fault.message[0] ? fault.message : rv_err_text(err));
+    rv_log_refusal("reeve serve", "%s", fault.message[0] ? fault.message : rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -254,7 +254,7 @@ static int spans_open(struct server *server, const char *url)
     enum rv_err err = rv_export_open(rv_str_of(url), rv_str_of(server->boot), &server->spans, why);
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: --otlp %s: %s\n", url, why[0] ? why : rv_err_text(err));
+    rv_log_refusal("reeve serve", "--otlp %s: %s", url, why[0] ? why : rv_err_text(err));
     return err == RV_ERR_INVALID ? EXIT_USAGE : rv_err_exit(err);
 }
 
@@ -294,7 +294,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
     enum rv_err err = rv_scheduler_open(&options, &server->scheduler);
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: the scheduler cannot begin: %s\n", rv_err_text(err));
+    rv_log_refusal("reeve serve", "the scheduler cannot begin: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -344,7 +344,7 @@ static int outbound_open(struct server *server, const struct rv_egress *egress)
     enum rv_err err = rv_outbound_open(&options, &server->outbound);
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: calls to other services cannot begin: %s\n", rv_err_text(err));
+    rv_log_refusal("reeve serve", "calls to other services cannot begin: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -375,8 +375,9 @@ static int keys_load(struct server *server)
     rv_arena_done(&arena);
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: the API keys cannot be read: %s%s\n", rv_err_text(err),
-            err == RV_ERR_CORRUPT ? "; what is damaged, and what to do, says: reeve check" : "");
+    rv_log_refusal("reeve serve", "the API keys cannot be read: %s%s", rv_err_text(err),
+                   err == RV_ERR_CORRUPT ? "; what is damaged, and what to do, says: reeve check"
+                                         : "");
     return rv_err_exit(err);
 }
 
@@ -386,11 +387,11 @@ static int access_open(struct server *server, const struct rv_server_options *op
     int result = keys_load(server);
     if (result != 0 || !server->access.always_keys || rv_keys_have_admin(&server->access.keys))
         return result;
-    fprintf(stderr,
-            "reeve serve: --listen %.*s%s: others come in there, so it needs API keys, and the "
-            "store has none of an admin; make one: reeve keys add admin --store %s\n",
-            RV_STR_FMT(options->listen), options->behind_proxy ? " --behind-proxy" : "",
-            options->store);
+    rv_log_refusal("reeve serve",
+                   "--listen %.*s%s: others come in there, so it needs API keys, and the "
+                   "store has none of an admin; make one: reeve keys add admin --store %s",
+                   RV_STR_FMT(options->listen), options->behind_proxy ? " --behind-proxy" : "",
+                   options->store);
     return rv_err_exit(RV_ERR_REFUSED);
 }
 
@@ -404,7 +405,7 @@ static int alert_webhook_check(struct server *server, const char *url)
     enum rv_err err = outlet.check(outlet.self, rv_str_of(url), said, sizeof said);
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: --alert-webhook %s: %s\n", url, said);
+    rv_log_refusal("reeve serve", "--alert-webhook %s: %s", url, said);
     return rv_err_exit(err);
 }
 
@@ -422,7 +423,7 @@ static int webhook_open(struct server *server, const struct rv_server_options *o
     if (given != NULL || !rv_egress_empty(options->egress))
         err = rv_secrets_read(given ? given : path, given == NULL, &server->secrets, &made, why);
     if (err != RV_OK) {
-        fprintf(stderr, "reeve serve: secrets of webhooks: %s\n", why[0] ? why : rv_err_text(err));
+        rv_log_refusal("reeve serve", "secrets of webhooks: %s", why[0] ? why : rv_err_text(err));
         return rv_err_exit(err);
     }
     if (made)
@@ -443,8 +444,8 @@ static int secrets_check(const char *folder)
     errno = 0;
     if (folder == NULL || (stat(folder, &about) == 0 && S_ISDIR(about.st_mode)))
         return 0;
-    fprintf(stderr, "reeve serve: --secrets %s: %s; it is a folder with a file for each secret\n",
-            folder, errno != 0 ? strerror(errno) : "not a folder");
+    rv_log_refusal("reeve serve", "--secrets %s: %s; it is a folder with a file for each secret",
+                   folder, errno != 0 ? strerror(errno) : "not a folder");
     return rv_err_exit(RV_ERR_NOT_FOUND);
 }
 
@@ -470,7 +471,7 @@ static int http_open(struct server *server, const char *secrets, uint16_t port)
     }
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: the http agent cannot begin: %s\n", rv_err_text(err));
+    rv_log_refusal("reeve serve", "the http agent cannot begin: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -505,7 +506,7 @@ static int api_open(struct server *server, const struct rv_server_options *told,
     rv_keys_init(&server->access.keys);
     if (err == RV_OK)
         return 0;
-    fprintf(stderr, "reeve serve: the API cannot begin: %s\n", rv_err_text(err));
+    rv_log_refusal("reeve serve", "the API cannot begin: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -517,11 +518,12 @@ static bool address_check(struct server *server, const struct rv_server_options 
     server->access.always_keys = public || options->behind_proxy;
     if (err != RV_OK || !public || options->tls_cert != NULL || options->behind_proxy)
         return true; /* what is no address is told where it is opened */
-    fprintf(stderr,
-            "reeve serve: --listen %.*s: others can reach this address, and API keys must not "
-            "travel in the open: give --tls-cert and --tls-key, or --behind-proxy if a proxy in "
-            "front of it speaks TLS\n",
-            RV_STR_FMT(options->listen));
+    rv_log_refusal(
+        "reeve serve",
+        "--listen %.*s: others can reach this address, and API keys must not "
+        "travel in the open: give --tls-cert and --tls-key, or --behind-proxy if a proxy in "
+        "front of it speaks TLS",
+        RV_STR_FMT(options->listen));
     return false;
 }
 
@@ -535,7 +537,7 @@ static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
         cure = "must be an address and a port up to 65535, such as 127.0.0.1:7733";
     else if (err == RV_ERR_IN_USE)
         cure = "the port is taken by another program; choose another, or 0 for any free one";
-    fprintf(stderr, "reeve serve: --listen %.*s: %s\n", RV_STR_FMT(listen), cure);
+    rv_log_refusal("reeve serve", "--listen %.*s: %s", RV_STR_FMT(listen), cure);
     return rv_err_exit(err);
 }
 
@@ -592,7 +594,7 @@ static void assert_log(const char *condition, const char *file, int line)
 static int server_work(struct server *server, const sigset_t *signals)
 {
     if (rv_thread_start(&server->scheduler_thread, "scheduler", scheduler_run, server) != RV_OK) {
-        fprintf(stderr, "reeve serve: no thread for the scheduler: out of memory\n");
+        rv_log_refusal("reeve serve", "no thread for the scheduler: out of memory");
         calls_refuse(server);
         return rv_err_exit(RV_ERR_MEMORY);
     }
@@ -600,7 +602,7 @@ static int server_work(struct server *server, const sigset_t *signals)
     bool agent = server->http != NULL;
     if (agent &&
         rv_thread_start(&server->http_thread, "http-agent", rv_http_run, server->http) != RV_OK) {
-        fprintf(stderr, "reeve serve: no thread for the http agent: out of memory\n");
+        rv_log_refusal("reeve serve", "no thread for the http agent: out of memory");
         result = rv_err_exit(RV_ERR_MEMORY);
         agent = false;
     }

@@ -1,6 +1,7 @@
 #include "server/tls.h"
 
 #include "base/os/file.h"
+#include "base/os/log.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -31,8 +32,8 @@ static bool file_read(struct rv_buf *buf, const char *flag, const char *path)
     bool room = rv_buf_reserve(buf, FILE_BYTES_MAX) != NULL;
     enum rv_err err = room ? rv_file_read(path, buf) : RV_ERR_MEMORY;
     if (err != RV_OK)
-        fprintf(stderr, "reeve serve: %s %s: %s\n", flag, path,
-                err == RV_ERR_IO ? strerror(errno) : rv_err_text(err));
+        rv_log_refusal("reeve serve", "%s %s: %s", flag, path,
+                       err == RV_ERR_IO ? strerror(errno) : rv_err_text(err));
     rv_buf_add_char(buf, '\0');
     return err == RV_OK;
 }
@@ -54,8 +55,7 @@ static bool fit_check(const struct rv_tls_files *files, const char *cert_path, c
     else if (X509_cmp_current_time(X509_get0_notAfter(cert)) < 0)
         wrong = "the certificate has expired: get a new one";
     if (wrong != NULL)
-        fprintf(stderr, "reeve serve: --tls-cert %s --tls-key %s: %s\n", cert_path, key_path,
-                wrong);
+        rv_log_refusal("reeve serve", "--tls-cert %s --tls-key %s: %s", cert_path, key_path, wrong);
     ERR_clear_error();
     EVP_PKEY_free(key);
     X509_free(cert);
@@ -67,8 +67,9 @@ static bool fit_check(const struct rv_tls_files *files, const char *cert_path, c
 bool rv_tls_read(struct rv_tls_files *files, const char *cert_path, const char *key_path)
 {
     if (cert_path == NULL || key_path == NULL) {
-        fprintf(stderr, "reeve serve: %s goes with %s: give both\n",
-                cert_path ? "--tls-cert" : "--tls-key", cert_path ? "--tls-key" : "--tls-cert");
+        rv_log_refusal("reeve serve", "%s goes with %s: give both",
+                       cert_path ? "--tls-cert" : "--tls-key",
+                       cert_path ? "--tls-key" : "--tls-cert");
         return false;
     }
     return file_read(&files->cert, "--tls-cert", cert_path) &&

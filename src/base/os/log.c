@@ -3,12 +3,14 @@
 #include "base/os/clock.h"
 #include "base/time.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 8192 };
 
 static enum rv_log_form log_form = RV_LOG_JSON;
+static bool json_chosen; /* not for want of a terminal */
 
 /* A line under construction; what does not fit is dropped, but the end always has its place. */
 struct line {
@@ -23,6 +25,7 @@ static const char *const level_texts[] = {
 void rv_log_set_form(enum rv_log_form form)
 {
     log_form = form;
+    json_chosen = form == RV_LOG_JSON;
     if (form == RV_LOG_AUTO)
         log_form = isatty(STDERR_FILENO) ? RV_LOG_TEXT : RV_LOG_JSON;
 }
@@ -118,4 +121,19 @@ void rv_log_write(enum rv_log_level level, const char *event, const struct rv_lo
     /* Nobody can be told that the log cannot be written. */
     if (write(STDERR_FILENO, line.at, line.len) < 0)
         return;
+}
+
+void rv_log_refusal(const char *program, const char *format, ...)
+{
+    char text[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    int len = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (len < 0)
+        text[0] = '\0';
+    if (json_chosen)
+        rv_log(RV_LOG_ERROR, "refused", RV_LOG_STR("message", rv_str_of(text)));
+    else
+        fprintf(stderr, "%s: %s\n", program, text);
 }
