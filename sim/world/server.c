@@ -320,6 +320,8 @@ static void batch_run(void *self)
     s->went_well += err == RV_OK;
     bound_batch(w, s, err == RV_OK);
     check_load(w, s);
+    if (err == RV_OK)
+        check_counts(w, s);
     check_fair(w, s);
     if (s->stopping) {
         server_end(s, "has stopped", true);
