@@ -111,8 +111,8 @@ static bool token_read(struct rv_str text, uint64_t *ret_token)
     return true;
 }
 
-/* A text that names no step leaves `step` and `token` at 0, one that is no token leaves `token` at 0:
- * the scheduler knows no such attempt and answers as for any other. */
+/* A text that names no step leaves `step` and `token` at 0, one that is no token leaves `token` at
+ * 0: the scheduler knows no such attempt and answers as for any other. */
 static bool attempt_read(struct rv_parser *parser, const struct rv_body *body,
                          struct rv_step_id *ret_step, uint64_t *ret_token)
 {

@@ -17,8 +17,8 @@ struct cli_list {
 /* The number that --limit says, or `otherwise`. False after the reason was told. */
 bool cli_limit_read(struct cli *cli, uint64_t otherwise, uint64_t *ret_limit);
 /* Asks page by page, from `after` (NULL: the start) on, for up to `limit` items; each goes to
- * `each`, or with --json each page to stdout as it is (or `into`). *ret_next is what the next page would come
- * after, absent if there is none. Consumes list->path. */
+ * `each`, or to `into`, or with --json each page to stdout as it is. *ret_next is what the next
+ * page would come after, absent if there is none. Consumes list->path. */
 int cli_list_read(struct cli *cli, struct cli_list *list, const char *after, uint64_t limit,
                   struct rv_str *ret_next);
 

@@ -237,7 +237,8 @@ static void errors_keep_their_bytes_and_their_defaults(void **state)
     /* No step, or no token: an attempt that nobody knows, for the scheduler to say so. */
     assert_int_equal(items[3].refused, 0);
     assert_int_equal(items[3].step.number, 0);
-    assert_int_equal(items[4].step.number, 0);
+    assert_int_equal(items[4].step.number, items[0].step.number);
+    assert_int_equal(items[4].token, 0);
     assert_true(rv_str_is(items[4].reply.output, "null"));
     bench_end(&bench);
 }

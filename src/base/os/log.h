@@ -29,8 +29,8 @@ struct rv_log_field {
 
 /* Once, before other threads log. */
 void rv_log_set_form(enum rv_log_form form);
-/* Why a program does not start: "PROGRAM: message" on stderr; after RV_LOG_JSON was chosen a line of
- * the log with the event "refused". */
+/* Why a program does not start: "PROGRAM: message" on stderr; after RV_LOG_JSON was chosen a line
+ * of the log with the event "refused". */
 __attribute__((format(printf, 2, 3))) void rv_log_refusal(const char *program, const char *format,
                                                           ...);
 /* From any thread. One write per line, so lines do not mix. `event` is a short fixed name. Fields
