@@ -156,6 +156,7 @@ static bool call_changes(const struct rv_call *call)
     case RV_CALL_WORKFLOWS:
     case RV_CALL_AGENTS:
     case RV_CALL_METRICS:
+    case RV_CALL_STATUS:
     case RV_CALL_KEYS:
     case RV_CALL_MESSAGES:
     case RV_CALL_DELIVERED:
