@@ -180,6 +180,8 @@ static void job_draw(struct world *w, struct agent *a, struct job *job, int64_t 
     job->deed = deed_draw(w, number, &job->errand);
     if (deed_is_dead(w, a->kind))
         job->deed = DEED_FAIL_BEFORE;
+    if (fault_strikes(w, FAULT_DENIAL, number) && job->deed == DEED_DONE && !job->errand.undo)
+        job->deed = DEED_DENY;
     job->zombie = fault_strikes(w, FAULT_ZOMBIE, number);
     int64_t lasts = world_spread(w, stream, w->healed ? 10 : w->knobs.work_ms);
     if (fault_strikes(w, FAULT_SLOW, number))
@@ -272,12 +274,14 @@ static void reply_raw(struct world *w, struct agent *a, const char *step, const 
     rv_buf_done(&body);
 }
 
-/* It was done, and its agent has not said so. */
+/* It was done, and its agent has not said so. Who denied it always corrects himself. */
 static void word_keep(struct world *w, struct agent *a, const struct job *job)
 {
     bool did = job->done_effect && deed_has_effect(job->deed) && !job->errand.undo;
-    if (!did || w->healed || w->scenario != NULL ||
-        !fault_strikes(w, FAULT_LATE_WORD, ACTOR_AGENT + (uint32_t)(a - w->agents)))
+    uint32_t number = ACTOR_AGENT + (uint32_t)(a - w->agents);
+    if (!did || w->healed || w->scenario != NULL)
+        return;
+    if (!fault_strikes(w, FAULT_LATE_WORD, number) && job->deed != DEED_DENY)
         return;
     struct word *word = &a->words[0];
     for (uint32_t i = 0; i < WORDS_MAX; i++)
@@ -331,11 +335,15 @@ static void job_report(struct world *w, struct agent *a, rv_place place, enum de
                                                   : RV_RUNTIME_UNKNOWN_EFFECT;
         break;
     case DEED_REFUSE:
+    case DEED_DENY:
+        failure.status = 400;
+        failure.effect = RV_RUNTIME_NO_EFFECT;
+        break;
     case DEED_BREAK_AFTER:
     case DEED_HANG:
     case DEED_DIE:
         failure.status = 400;
-        failure.effect = deed == DEED_REFUSE ? RV_RUNTIME_NO_EFFECT : RV_RUNTIME_UNKNOWN_EFFECT;
+        failure.effect = RV_RUNTIME_UNKNOWN_EFFECT;
         break;
     }
     rv_runtime_failed(a->runtime, place, now, &failure);
@@ -354,6 +362,10 @@ static void job_end(struct world *w, struct agent *a, rv_place place)
     bool late = clock_of(w, a) >= ended.stop_at;
     if (fault_strikes(w, FAULT_LIE, number))
         agent_lie(w, a, &ended);
+    if (ended.deed == DEED_DENY && w->healed)
+        ended.deed = DEED_BREAK_AFTER; /* nobody lies any more */
+    if (ended.deed == DEED_DENY && ended.errand.has_key)
+        ledger_get(w, rv_str_of(ended.errand.key))->denied = true;
     job_report(w, a, place, ended.deed);
     if (w->healed || a->doomed)
         return;

@@ -39,7 +39,8 @@ bool deed_is_dead(const struct world *w, const char *kind)
 
 bool deed_has_effect(enum deed deed)
 {
-    return deed == DEED_DONE || deed == DEED_FAIL_AFTER || deed == DEED_BREAK_AFTER;
+    return deed == DEED_DONE || deed == DEED_FAIL_AFTER || deed == DEED_BREAK_AFTER ||
+           deed == DEED_DENY;
 }
 
 void errand_read(struct world *w, struct rv_str input, struct rv_str own_key,

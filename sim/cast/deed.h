@@ -16,6 +16,7 @@ enum deed {
     DEED_FAIL_AFTER,  /* transient, it was done */
     DEED_REFUSE,      /* permanent, nothing was done */
     DEED_BREAK_AFTER, /* permanent, it was done */
+    DEED_DENY,        /* permanent, says that nothing was done; it was */
     DEED_HANG,        /* neither does nor says anything */
     DEED_DIE          /* takes its agent with it */
 };

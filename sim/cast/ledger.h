@@ -20,6 +20,7 @@ struct effect {
     char key[LEDGER_KEY_BYTES];
     bool applied;
     bool undone;
+    bool denied;      /* its agent has said that it did not happen */
     uint32_t asked;   /* times the effect was asked for */
     uint32_t refused; /* of these after the undo */
     uint32_t undo_asked;

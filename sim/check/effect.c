@@ -61,6 +61,14 @@ static enum shop_end end_of(const struct task_past *past, const struct step_past
     return undone ? SHOP_COMPENSATED : SHOP_ERROR;
 }
 
+/* The row takes the agent's false word that nothing was done; its correction has not arrived, or
+ * came when the task had gone past the step, and calls an operator (P-02). */
+static bool is_deceived(const struct step_past *step, const struct effect *effect)
+{
+    return effect != NULL && effect->denied &&
+           (step->row.effect == RV_EFFECT_NONE || step->call_late);
+}
+
 /* P3, P4, I-16 against the services' own books: a processed step had its effect, and keeps it; a
  * step whose last attempt has ended and that says it had none, had none; nothing of a task that was
  * undone is left. The shop's real ledgers are held against the same rule (stand.h). */
@@ -73,7 +81,8 @@ static void check_step_effect(struct world *w, const struct task_past *past,
     struct shop_stand stand = stand_of(effect);
     enum rv_undo_way way = rv_definition_undo_way(past->definition, step->row.node);
     enum shop_end end = end_of(past, step);
-    const char *wrong = end == SHOP_COMPENSATED && way == RV_UNDO_NOTHING
+    bool deceived = is_deceived(step, effect);
+    const char *wrong = end == SHOP_COMPENSATED && (way == RV_UNDO_NOTHING || deceived)
                             ? NULL
                             : shop_stand_wrong(end, &stand);
     if (wrong != NULL)
@@ -82,7 +91,7 @@ static void check_step_effect(struct world *w, const struct task_past *past,
     if (step->row.state == RV_STEP_PROCESSED && stand.done == 0)
         world_violate(w, "P-03", "%s is processed and never had its effect", text);
     bool ended = !rv_attempt_state_live(step->row.attempt_state);
-    if (step->row.effect == RV_EFFECT_NONE && ended && stand.done != 0)
+    if (step->row.effect == RV_EFFECT_NONE && ended && stand.done != 0 && !deceived)
         world_violate(w, "I-16", "%s had an effect, but its row says none", text);
     if (step->row.undone && way == RV_UNDO_STEPS && stand.undone + stand.barred == 0)
         world_violate(w, "P-04", "%s counts as undone, but no service undid it", text);
