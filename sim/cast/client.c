@@ -71,6 +71,12 @@ void clients_free(struct world *w)
     free(w->clients);
 }
 
+bool client_submits(const struct world *w, uint32_t client, uint32_t number)
+{
+    const struct client *c = &w->clients[client];
+    return number >= c->from && number < c->until;
+}
+
 static void submit(struct world *w, uint32_t client, uint32_t number, enum tag tag)
 {
     struct client *c = &w->clients[client];

@@ -14,9 +14,11 @@ void client_answered(struct world *w, struct exchange *x);
 void client_lost(struct world *w, struct exchange *x);
 /* Everything is submitted and acknowledged. */
 bool clients_done(struct world *w);
-/* A task that was acknowledged; none while there is none. */
+/* Whether the order of that number is that client's. */
+bool client_submits(const struct world *w, uint32_t client, uint32_t number);
 /* Submissions that were acknowledged, and whose tasks the store has lost. */
 uint32_t clients_lost(struct world *w);
+/* A task that was acknowledged; none while there is none. */
 struct rv_task_id clients_any_task(struct world *w, unsigned stream);
 
 #endif

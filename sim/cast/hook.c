@@ -135,8 +135,12 @@ static void arrive(struct world *w, struct flight *f)
     if (w->now >= *down_until && fault_strikes(w, FAULT_HOOK_DOWN, actor))
         *down_until = w->now + 1 + (int64_t)fault_roll(w, DOWN_MS);
     bool down = !w->healed && w->now < *down_until;
+    if (down)
+        fault_hits(w, FAULT_HOOK_DOWN, f->notice->task);
     bool refuses = !down && fault_strikes(w, FAULT_HOOK_REFUSES, actor);
     bool mute = !down && !refuses && fault_strikes(w, FAULT_HOOK_MUTE, actor);
+    if (refuses || mute)
+        fault_hits(w, refuses ? FAULT_HOOK_REFUSES : FAULT_HOOK_MUTE, f->notice->task);
     world_say(w, "hook", "%zu %s message %u", hook,
               down      ? "is down for"
               : refuses ? "refuses"

@@ -297,25 +297,34 @@ void operator_settled(struct world *w, struct rv_step_id step, bool done)
         ledger_undo(w, key, "operator");
 }
 
+static bool strikes(struct world *w, enum fault fault, struct rv_task_id task)
+{
+    bool does = fault_strikes(w, fault, ACTOR_OPERATOR);
+    if (does)
+        fault_hits(w, fault, task);
+    return does;
+}
+
 /* What is parked may be settled or edited too, so that the commands meet what they are for. */
 static void operator_steps(struct world *w, struct rv_task_id any)
 {
     struct task_past *past = history_task(w, any);
     for (size_t i = 0; i < w->history->count; i++) {
-        if (w->history->all[i]->row.state != RV_TASK_ERROR)
+        struct task_past *parked = w->history->all[i];
+        if (parked->row.state != RV_TASK_ERROR)
             continue;
-        if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
-            command_step(w, w->history->all[i], SETTLE);
-        if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
-            command_explain(w, w->history->all[i]);
-        if (fault_strikes(w, FAULT_EDIT, ACTOR_OPERATOR))
-            command_step(w, w->history->all[i], EDIT);
+        if (strikes(w, FAULT_SETTLE, parked->row.id))
+            command_step(w, parked, SETTLE);
+        if (strikes(w, FAULT_SETTLE, parked->row.id))
+            command_explain(w, parked);
+        if (strikes(w, FAULT_EDIT, parked->row.id))
+            command_step(w, parked, EDIT);
     }
-    if (fault_strikes(w, FAULT_SETTLE, ACTOR_OPERATOR))
+    if (strikes(w, FAULT_SETTLE, any))
         command_step(w, past, SETTLE);
-    if (past != NULL && fault_strikes(w, FAULT_HEED, ACTOR_OPERATOR))
+    if (past != NULL && strikes(w, FAULT_HEED, any))
         command_explain(w, past);
-    if (fault_strikes(w, FAULT_SUSPEND, ACTOR_OPERATOR))
+    if (strikes(w, FAULT_SUSPEND, any))
         command(w, any, fault_roll(w, 4) == 0 ? RESUME : SUSPEND);
 }
 
@@ -328,7 +337,7 @@ static struct rv_task_id any_task(struct world *w)
 
 void operator_beside(struct world *w, struct rv_task_id task, int64_t at)
 {
-    if (w->knobs.operators == 0 || !fault_strikes(w, FAULT_BURST, ACTOR_OPERATOR))
+    if (w->knobs.operators == 0 || !strikes(w, FAULT_BURST, task))
         return;
     uint64_t count = 1 + fault_roll(w, BURST_MAX);
     for (uint64_t i = 0; i < count; i++) {
@@ -364,14 +373,14 @@ void operator_turn(struct world *w)
     struct rv_task_id any = any_task(w);
     if (any.value == 0)
         return;
-    if (fault_strikes(w, FAULT_OPERATOR_ACTS, ACTOR_OPERATOR))
+    if (strikes(w, FAULT_OPERATOR_ACTS, any))
         command(w, any, (uint32_t)fault_roll(w, ABANDON));
-    if (fault_strikes(w, FAULT_ABANDON, ACTOR_OPERATOR))
+    if (strikes(w, FAULT_ABANDON, any))
         command(w, any, ABANDON);
     operator_steps(w, any);
     if (fault_strikes(w, FAULT_BULK, ACTOR_OPERATOR))
         select_tasks(w);
-    if (!fault_strikes(w, FAULT_INSIST, ACTOR_OPERATOR))
+    if (!strikes(w, FAULT_INSIST, any))
         return;
     if (fault_roll(w, 2) == 0)
         command(w, any, RETRY);

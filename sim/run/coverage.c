@@ -1,7 +1,12 @@
 #include "sim/run/coverage.h"
 
+#include "sim/cast/client.h"
+#include "sim/cast/workload.h"
 #include "sim/world/history.h"
+#include "sim/world/server.h"
 #include "sim/world/world.h"
+
+#include <string.h>
 
 /* One of the tables, for walks over all edges. */
 struct table {
@@ -54,9 +59,86 @@ static int cell_of(const struct table *table, int from, int to)
     return table->cells + from * table->states + to;
 }
 
+/* ---- whom an edge concerns ---- */
+
+static uint32_t bit(uint32_t actor)
+{
+    return UINT32_C(1) << actor;
+}
+
+/* The number in a name such as "agent-3"; -1: the name begins otherwise. */
+static int number_of(struct rv_str name, const char *kind)
+{
+    size_t len = strlen(kind);
+    if (name.len <= len || memcmp(name.at, kind, len) != 0)
+        return -1;
+    int number = 0;
+    for (size_t i = len; i < name.len && name.at[i] >= '0' && name.at[i] <= '9'; i++)
+        number = number * 10 + (name.at[i] - '0');
+    return number;
+}
+
+uint32_t coverage_actors(const struct rv_step *step, uint32_t began_by)
+{
+    int agent = number_of(step->instance, "agent-");
+    int shell = number_of(step->instance, "shell-");
+    return (agent >= 0 ? bit(ACTOR_AGENT + (uint32_t)agent) : 0) |
+           (shell >= 0 ? bit(ACTOR_SHELL + (uint32_t)shell) : 0) |
+           (began_by != 0 ? bit(ACTOR_SERVER + began_by - 1) : 0);
+}
+
+/* Who sent in the task that this commit makes. */
+static uint32_t submitters_of(const struct transition *t)
+{
+    struct rv_str key = t->change->key != NULL ? t->change->key->key : RV_STR_NONE;
+    int order = number_of(key, "order-");
+    if (key.at != NULL && order < 0) /* any relay takes any row */
+        return bit(ACTOR_RELAY) | bit(ACTOR_RELAY + 1);
+    for (uint32_t i = 0; order >= 0 && i < t->w->knobs.clients; i++)
+        if (client_submits(t->w, i, (uint32_t)order))
+            return bit(ACTOR_CLIENT + i);
+    return 0;
+}
+
+/* The server that commits, every one where nobody knows which. */
+static uint32_t committers(const struct world *w)
+{
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        all |= bit(ACTOR_SERVER + i);
+    return w->committing != NULL ? bit(ACTOR_SERVER + w->committing->number) : all;
+}
+
+/* Republishing concerns the tasks of the workflow. */
+static uint32_t author_of(const struct transition *t)
+{
+    const struct workload_workflow *workflow = t->w->author.workflow;
+    for (uint32_t v = 0; workflow != NULL && v < workflow->versions_count; v++)
+        if (workflow->versions[v].definition == t->past->definition)
+            return bit(ACTOR_AUTHOR);
+    return 0;
+}
+
+/* A store that servers share, its clock and its disk concern every edge. */
+static bool is_of_store(enum fault fault)
+{
+    return fault == FAULT_CLOCK_JUMP || fault == FAULT_READ_ONLY || fault == FAULT_FAILOVER ||
+           fault == FAULT_POWER || fault == FAULT_ROT ||
+           (fault >= FAULT_DISK_BIRTH && fault <= FAULT_DISK_SYNC);
+}
+
+/* A command that many tasks get is drawn before anybody knows which. */
+static void note_bulk(const struct transition *t)
+{
+    for (size_t i = 0; i < t->change->history_count; i++)
+        if (t->change->history[i].selection.value != 0)
+            fault_hits(t->w, FAULT_BULK, t->task->id);
+}
+
 /* ---- seeing ---- */
 
-static void take(struct coverage *coverage, const struct world *w, int number, int from, int to)
+static void take(struct coverage *coverage, const struct transition *t, uint32_t actors, int number,
+                 int from, int to)
 {
     const struct table *table = &tables[number];
     if (from == to || !table->may_move(from, to))
@@ -64,8 +146,8 @@ static void take(struct coverage *coverage, const struct world *w, int number, i
     int cell = cell_of(table, from, to);
     coverage->edges[cell]++;
     for (int f = 0; f < FAULT_COUNT; f++) {
-        int64_t at = w->faults->struck_at[f];
-        if (at >= 0 && w->now - at <= COVERAGE_AFTER_MS)
+        uint32_t whom = actors | (is_of_store((enum fault)f) ? bit(ACTOR_SERVER) : 0);
+        if (fault_is_recent(t->w, (enum fault)f, t->task->id, whom, COVERAGE_AFTER_MS))
             coverage->pairs[cell][f]++;
     }
 }
@@ -82,29 +164,39 @@ static enum rv_attempt_state archived(const struct transition *t, const struct r
 }
 
 static void see_step(struct coverage *coverage, const struct transition *t,
-                     const struct rv_step *step)
+                     const struct rv_step *step, uint32_t actors)
 {
     static const struct rv_step none;
     const struct step_past *past = history_step(t->past, step->number);
     const struct rv_step *was = past ? &past->row : &none;
     if (past != NULL)
-        take(coverage, t->w, STEP, (int)was->state, (int)step->state);
+        take(coverage, t, actors, STEP, (int)was->state, (int)step->state);
     if (step->attempt == was->attempt) {
-        take(coverage, t->w, ATTEMPT, (int)was->attempt_state, (int)step->attempt_state);
+        take(coverage, t, actors, ATTEMPT, (int)was->attempt_state, (int)step->attempt_state);
         return;
     }
-    take(coverage, t->w, ATTEMPT, (int)was->attempt_state, (int)archived(t, was));
-    take(coverage, t->w, ATTEMPT, RV_ATTEMPT_NONE, (int)step->attempt_state);
+    take(coverage, t, actors, ATTEMPT, (int)was->attempt_state, (int)archived(t, was));
+    take(coverage, t, actors, ATTEMPT, RV_ATTEMPT_NONE, (int)step->attempt_state);
 }
 
 void coverage_see(struct coverage *coverage, const struct transition *t)
 {
     if (coverage == NULL)
         return;
+    if (t->past->row.revision == 0)
+        t->past->submitters = submitters_of(t);
+    note_bulk(t);
+    uint32_t around = t->past->submitters | committers(t->w) | author_of(t);
+    uint32_t all = around;
+    for (size_t i = 0; i < t->change->steps_count; i++) {
+        const struct rv_step *step = t->change->steps[i];
+        const struct step_past *past = history_step(t->past, step->number);
+        uint32_t actors = around | coverage_actors(step, 0) | (past != NULL ? past->actors : 0);
+        all |= actors;
+        see_step(coverage, t, step, actors);
+    }
     if (t->past->row.revision != 0)
-        take(coverage, t->w, TASK, (int)t->past->row.state, (int)t->task->state);
-    for (size_t i = 0; i < t->change->steps_count; i++)
-        see_step(coverage, t, t->change->steps[i]);
+        take(coverage, t, all, TASK, (int)t->past->row.state, (int)t->task->state);
 }
 
 /* ---- telling ---- */

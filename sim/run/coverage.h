@@ -17,7 +17,10 @@ enum {
 };
 
 /* A pair of an edge and a class of faults is met when a commit takes the edge at most five seconds
- * of the world's time after a fault of the class struck, or was still at work. */
+ * of the world's time after a fault of the class struck its task or an actor of the edge, or was
+ * still at work there. Actors are bits by enum fault_actor: the agent that works on the step or did
+ * last, the server that began its attempt, the one that commits, the submitter; of a task's edge
+ * those of all steps that the commit changes. Faults of the store concern every edge. */
 enum { COVERAGE_AFTER_MS = 5000 };
 
 /* Counters by table, from, to; only those of edges that are in a table are ever raised. Faults that
@@ -35,6 +38,11 @@ struct coverage_sum {
     unsigned pairs;
     unsigned pairs_met;
 };
+
+struct rv_step;
+/* Whoever works on the step, as actors; `began_by`: the server that began its attempt, from 1; 0:
+ * nobody knows. */
+uint32_t coverage_actors(const struct rv_step *step, uint32_t began_by);
 
 struct transition;
 /* A commit, as seen before the history takes it over. */

@@ -101,7 +101,7 @@ static enum rv_err travel(struct tap *tap, enum way way)
         return RV_OK;
     int64_t at = w->now + half_way(tap);
     struct link *link = partition_store_link(w, tap->server->number);
-    bool comes = partition_passes(w, link, way, &at) && at - w->now <= STORE_WITHIN_MS;
+    bool comes = partition_passes(w, link, way, tap->actor, &at) && at - w->now <= STORE_WITHIN_MS;
     if (!wait(tap, comes ? at - w->now : STORE_WITHIN_MS))
         return RV_ERR_CORRUPT;
     bool answers = !w->healed && w->now < w->database->down_until ? false : comes;
@@ -268,7 +268,7 @@ static enum rv_err commit_fated(struct tap *tap, struct rv_batch *batch, enum fa
         world_say(tap->world, "store", "refuses a commit: busy");
         return RV_ERR_BUSY;
     case FATE_FULL:
-        fault_felt(tap->world, FAULT_FULL);
+        fault_felt(tap->world, FAULT_FULL, tap->actor);
         tap->inner->ops->rollback(tap->inner);
         world_say(tap->world, "store", "refuses a commit: the disk is full");
         return RV_ERR_FULL;
@@ -318,7 +318,7 @@ static enum rv_err commit_sent(struct tap *tap, struct rv_batch *batch, enum fat
         return RV_ERR_COMMIT_UNKNOWN;
     }
     if (read_only(w)) {
-        fault_felt(w, FAULT_READ_ONLY);
+        fault_felt(w, FAULT_READ_ONLY, tap->actor);
         tap->inner->ops->rollback(tap->inner);
         world_say(w, "store", "refuses a commit: read only");
         return RV_ERR_BUSY;

@@ -156,8 +156,12 @@ void faults_new(struct world *w, const struct parts *only, FILE *record)
     rv_assert(f != NULL);
     w->faults = f;
     rv_map_init(&f->kept);
-    for (int i = 0; i < FAULT_COUNT; i++)
+    rv_map_init(&f->hits);
+    for (int i = 0; i < FAULT_COUNT; i++) {
         f->struck_at[i] = -1;
+        for (int actor = 0; actor < ACTORS_MAX; actor++)
+            f->hit_at[i][actor] = -1;
+    }
     f->record = record;
     f->chosen = only != NULL;
     for (size_t i = 0; only != NULL && i < only->count; i++) {
@@ -171,6 +175,7 @@ void faults_free(struct world *w)
     if (w->faults == NULL)
         return;
     rv_map_done(&w->faults->kept);
+    rv_map_done(&w->faults->hits);
     free(w->faults);
 }
 
@@ -185,10 +190,38 @@ static bool kept(const struct faults *f, struct part part)
     return rv_map_find(&f->kept, part_key(part), 0) != NULL;
 }
 
+void fault_felt(struct world *w, enum fault fault, uint32_t actor)
+{
+    w->faults->struck_at[fault] = w->now;
+    w->faults->hit_at[fault][actor] = w->now;
+}
+
+void fault_hits(struct world *w, enum fault fault, struct rv_task_id task)
+{
+    enum rv_err err = rv_map_put(&w->faults->hits, (uint64_t)fault, (uint64_t)task.value,
+                                 (uint64_t)w->now);
+    rv_assert(err == RV_OK);
+}
+
+bool fault_is_recent(const struct world *w, enum fault fault, struct rv_task_id task,
+                     uint32_t actors, int64_t within_ms)
+{
+    const struct faults *f = w->faults;
+    int64_t since = w->now - within_ms;
+    for (uint32_t actor = 0; actor < ACTORS_MAX; actor++)
+        if ((actors >> actor & 1) != 0 && f->hit_at[fault][actor] >= 0 &&
+            f->hit_at[fault][actor] >= since)
+            return true;
+    const uint64_t *hit = rv_map_find(&f->hits, (uint64_t)fault, (uint64_t)task.value);
+    return hit != NULL && (int64_t)*hit >= since;
+}
+
 static void strike(struct world *w, struct part part)
 {
     struct faults *f = w->faults;
     f->struck_at[part.kind] = w->now;
+    if (part.kind != FAULT_CUT) /* a link, which is felt by those whose messages take it */
+        f->hit_at[part.kind][part.actor] = w->now;
     record(f, part);
     world_say(w, "fault", "%s.%u.%u: %s", table[part.kind].name, part.actor, part.number,
               table[part.kind].what);
@@ -220,11 +253,6 @@ uint64_t fault_roll(struct world *w, uint64_t bound)
 int64_t fault_spread(struct world *w, int64_t mean_ms)
 {
     return spread(&w->faults->dice, mean_ms);
-}
-
-void fault_felt(struct world *w, enum fault fault)
-{
-    w->faults->struck_at[fault] = w->now;
 }
 
 bool fault_happened(const struct world *w, enum fault fault)

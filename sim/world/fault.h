@@ -3,6 +3,7 @@
 #define RV_SIM_FAULT_H
 
 #include "base/buf.h"
+#include "base/id.h"
 #include "base/map.h"
 #include "base/prng.h"
 #include "sim/world/knobs.h"
@@ -63,6 +64,8 @@ void part_write(struct part part, struct rv_buf *out);
 struct faults {
     uint32_t occasions[FAULT_COUNT][ACTORS_MAX]; /* so far */
     int64_t struck_at[FAULT_COUNT];              /* or was felt at last; -1: none so far */
+    int64_t hit_at[FAULT_COUNT][ACTORS_MAX];     /* the same, by actor */
+    struct rv_map hits;                          /* (class, task): when one hit that task */
     struct rv_prng dice;                         /* of the fault that struck last */
     bool chosen;                                 /* only parts in `kept` are in this world */
     struct rv_map kept;
@@ -77,8 +80,14 @@ bool fault_strikes(struct world *w, enum fault fault, uint32_t actor);
 /* The nature of the fault that has just struck: 0 .. bound-1; around a mean. */
 uint64_t fault_roll(struct world *w, uint64_t bound);
 int64_t fault_spread(struct world *w, int64_t mean_ms);
-/* One that lasts is still at work. */
-void fault_felt(struct world *w, enum fault fault);
+/* One that lasts is still at work on that actor. */
+void fault_felt(struct world *w, enum fault fault, uint32_t actor);
+/* A fault of the class has hit that task. */
+void fault_hits(struct world *w, enum fault fault, struct rv_task_id task);
+/* Whether a fault of the class has hit that task, or one of the actors (a bit each), in the last
+ * `within_ms` of virtual time, or was felt by one of them. */
+bool fault_is_recent(const struct world *w, enum fault fault, struct rv_task_id task,
+                     uint32_t actors, int64_t within_ms);
 /* Whether a fault of the class has struck in this world. */
 bool fault_happened(const struct world *w, enum fault fault);
 /* False: this world is to be without that submission, or step. */

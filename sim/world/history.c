@@ -245,6 +245,7 @@ static void attempts_take(const struct transition *t, struct step_past *past,
         past->poison_told |= t->change->alerts[i].kind == RV_ALERT_POISON &&
                              t->change->alerts[i].step == step->number;
     past->holder = history_holder(step->agent, step->instance);
+    past->actors = coverage_actors(step, past->began_by);
     past->agent = history_hash(step->agent);
     past->boot = history_hash(step->boot);
     past->poll = history_hash(step->poll);

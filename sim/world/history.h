@@ -45,6 +45,7 @@ struct step_past {
     int64_t began_at;      /* virtual time at which the newest attempt was recorded, */
     uint32_t began_by;     /* and the server that did, from 1; 0: nobody knows */
     uint64_t holder;       /* of the newest attempt: history_holder() */
+    uint32_t actors;       /* who works on it, and the server that began it (run/coverage.h) */
     uint64_t boot;         /* hashes of the newest attempt's boot and poll, of the open circuit's */
     uint64_t poll;         /* target */
     uint64_t target;       /* 0: none */
@@ -67,6 +68,7 @@ struct task_past {
     uint32_t commands; /* lines of its history */
     int64_t quiet_at;  /* when the leases of forward attempts that ended unheard are over */
     const struct rv_definition *definition; /* the workload's */
+    uint32_t submitters;                    /* as actors (run/coverage.h) */
     bool unreadable;                        /* it was parked since it could not be read */
     bool has_hook;                          /* its submitter has a webhook */
     bool abandoned;                         /* cancelled, its effects are left */

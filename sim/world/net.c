@@ -73,7 +73,7 @@ static int64_t plan(struct world *w, const struct exchange *x, enum event_kind k
 {
     enum way way = kind == EVENT_ARRIVE || kind == EVENT_LEFT ? WAY_TO_SERVER : WAY_BACK;
     int64_t at = w->now + delay(w, x);
-    if (!partition_passes(w, partition_link(w, x->peer, x->actor, x->server), way, &at))
+    if (!partition_passes(w, partition_link(w, x->peer, x->actor, x->server), way, owner(x), &at))
         return 0;
     if (kind == EVENT_ARRIVE)
         note_arrival(w, at);
@@ -200,7 +200,8 @@ void net_ask_at(struct world *w, enum peer peer, uint32_t tag, const char *metho
     if (arrive_at <= w->now)
         arrive_at = w->now + 1;
     world_at(w, arrive_at + ASK_AT_WAIT_MS, EVENT_LOST, 1, x->number);
-    if (!partition_passes(w, partition_link(w, peer, 0, x->server), WAY_TO_SERVER, &arrive_at))
+    if (!partition_passes(w, partition_link(w, peer, 0, x->server), WAY_TO_SERVER, owner(x),
+                          &arrive_at))
         return;
     note_arrival(w, arrive_at);
     world_at(w, arrive_at, EVENT_ARRIVE, 0, x->number);

@@ -39,13 +39,17 @@ struct link *partition_store_link(struct world *w, uint32_t server)
     return &w->partitions->links[server * LINK_ENDS + LINK_ENDS - 1];
 }
 
-bool partition_passes(struct world *w, const struct link *link, enum way way, int64_t *at)
+bool partition_passes(struct world *w, const struct link *link, enum way way, uint32_t actor,
+                      int64_t *at)
 {
     int64_t until = link->cut_until[way];
-    if (*at >= link->clogged_from && *at < link->clogged_until && until < link->clogged_until)
+    bool clogged = *at >= link->clogged_from && *at < link->clogged_until &&
+                   until < link->clogged_until;
+    if (clogged)
         until = link->clogged_until;
     if (w->healed || *at >= until)
         return true;
+    fault_felt(w, clogged ? FAULT_SWIZZLE : FAULT_CUT, actor);
     if (world_chance(w, STREAM_PARTITION, 500))
         return false;
     *at = until + world_spread(w, STREAM_PARTITION, 200);

@@ -35,7 +35,8 @@ struct link *partition_link(struct world *w, enum peer peer, uint32_t actor, uin
 struct link *partition_store_link(struct world *w, uint32_t server);
 /* False: what is sent at *at over the link that way is lost. True: it arrives, perhaps not before
  * the link is whole again; then *at is put off. */
-bool partition_passes(struct world *w, const struct link *link, enum way way, int64_t *at);
+bool partition_passes(struct world *w, const struct link *link, enum way way, uint32_t actor,
+                      int64_t *at);
 /* Once a second: which links are cut. */
 void partition_turn(struct world *w);
 /* All links are whole. */

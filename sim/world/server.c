@@ -344,7 +344,7 @@ void server_turn(struct server *s)
         return;
     }
     if (s->paused_until != 0 && !w->healed)
-        fault_felt(w, FAULT_SERVER_PAUSE);
+        fault_felt(w, FAULT_SERVER_PAUSE, ACTOR_SERVER + s->number);
     s->paused_until = 0;
     s->batches++;
     tap_plan(s);
