@@ -10,8 +10,10 @@ A row, as `mutant NAME`, is a slip that a programmer could make in one place of 
     -    return step->attempt != 0 && step->token == token;
     +    return step->attempt != 0;
 
-`wrong` is what the product then does. `finds` names the checkers that may be the first to show it.
-`worlds`, where it stands, is what the simulator is given besides (`worlds --with relay=1`). After
+`wrong` is what the product then does. `finds` names the checkers of the simulator that may report it
+first. An optional `worlds` adds arguments for the simulator (`worlds --with relay=1`). In rooms that
+the simulator does not contain, or of which it sees little, `tests` replaces `finds`: it names the
+test programs, and a test case of one of them must fail (`tests test_egress test_outbound`). After
 `@@` come the lines of the file as in a diff: the same (space), as it is (minus), as planted (plus).
 What is the same and as it is must occur once in the file; several places of it are several `@@`. An
 empty line ends the row, a line that begins with `#` between rows is a comment.
@@ -22,7 +24,7 @@ import re
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 EVERY_BUILD = "EVERY_BUILD"
-HEAD = ("wrong", "finds", "worlds", "file")
+HEAD = ("wrong", "finds", "tests", "worlds", "file")
 
 
 class Malformed(Exception):
@@ -32,12 +34,16 @@ class Malformed(Exception):
 class Row:
     def __init__(self, name):
         self.name = name
-        self.wrong = self.finds = self.worlds = self.file = ""
+        self.wrong = self.finds = self.tests = self.worlds = self.file = ""
         self.hunks = []
 
     @property
     def room(self):
         return os.path.dirname(self.file).removeprefix("src/")
+
+    @property
+    def expected(self):
+        return self.finds or self.tests
 
     def plant(self, text):
         """The file's text with the mistake in it."""
@@ -53,9 +59,11 @@ class Row:
 
 
 def check(row):
-    missing = [word for word in HEAD if word != "worlds" and not getattr(row, word)]
+    missing = [word for word in ("wrong", "expected", "file") if not getattr(row, word)]
     if missing or not row.hunks:
         raise Malformed(f"{row.name}: it has no {' and no '.join(missing or ['@@'])}")
+    if row.tests and (row.finds or row.worlds):
+        raise Malformed(f"{row.name}: its tests find it, or the simulator, not both")
     for hunk in row.hunks:
         kinds = {line[0] for line in hunk}
         if not kinds & set("-+") or not kinds & set(" -"):
