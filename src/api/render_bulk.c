@@ -2,17 +2,39 @@
 #include "api/answer.h"
 #include "api/put.h"
 
+static void word_members_put(struct rv_buf *buf, const struct rv_word *word)
+{
+    rv_put_instant_if(buf, "at", word->at);
+    rv_put_text_if(buf, "by", word->by);
+    rv_put_text_if(buf, "role", word->role);
+    rv_put_text_if(buf, "reason", word->reason);
+    rv_buf_add_char(buf, '}');
+}
+
 /* Who said it, when and why; nothing for what was not said. */
 static void word_put(struct rv_buf *buf, const char *name, const struct rv_word *word)
 {
     if (word->at == 0)
         return;
     rv_put_open_in(buf, name, '{');
-    rv_put_instant_if(buf, "at", word->at);
-    rv_put_text_if(buf, "by", word->by);
-    rv_put_text_if(buf, "role", word->role);
-    rv_put_text_if(buf, "reason", word->reason);
-    rv_buf_add_char(buf, '}');
+    word_members_put(buf, word);
+}
+
+/* The newest alone, then all that are kept, the oldest first. */
+static void holds_put(struct rv_buf *buf, const struct rv_selection *row)
+{
+    if (row->holds_count == 0)
+        return;
+    word_put(buf, "held", &rv_selection_held(row)->word);
+    rv_put_open_in(buf, "holds", '[');
+    for (uint32_t i = 0; i < row->holds_count; i++) {
+        rv_put_open(buf, '{');
+        rv_put_bool(buf, "pause", row->holds[i].pause);
+        word_members_put(buf, &row->holds[i].word);
+    }
+    rv_buf_add_char(buf, ']');
+    if (row->holds_dropped > 0)
+        rv_put_int(buf, "holdsDropped", row->holds_dropped);
 }
 
 static const char *state_text(const struct rv_selection *row)
@@ -44,7 +66,7 @@ static void selection_put(struct rv_buf *buf, const struct rv_selection *row)
         rv_put_bool(buf, "abandon", true);
     rv_put_int(buf, "rate", row->rate);
     word_put(buf, "begun", &row->begun);
-    word_put(buf, "held", &row->held);
+    holds_put(buf, row);
     rv_put_instant_if(buf, "endedAt", row->ended_at);
     for (unsigned i = 0; i < RV_BULK_COUNT; i++)
         rv_put_int(buf, rv_bulk_outcome_text((enum rv_bulk_outcome)i), row->outcomes[i]);

@@ -24,10 +24,8 @@ static struct rv_str progress_text(struct cli *cli, const struct rv_json *of)
                            (long long)cli_int(of, "gone"));
 }
 
-static void word_print(struct cli *cli, const struct rv_json *of, const char *name,
-                       const char *what)
+static void word_print(struct cli *cli, const struct rv_json *word, const char *what)
 {
-    const struct rv_json *word = rv_json_get(of, rv_str_of(name));
     if (word == NULL)
         return;
     struct rv_str by = cli_str(word, "by");
@@ -48,10 +46,16 @@ static void selection_print(struct cli *cli, const struct rv_json *of)
            (long long)cli_int(of, "tasks"), RV_STR_FMT(filter));
     if (progress.len > 0)
         printf("  %.*s\n", RV_STR_FMT(progress));
-    word_print(cli, of, "picked", "selected");
-    word_print(cli, of, "begun", "begun");
-    bool paused = rv_str_is(cli_str(of, "state"), "paused");
-    word_print(cli, of, "held", paused ? "paused" : "resumed");
+    word_print(cli, rv_json_get(of, RV_STR("picked")), "selected");
+    word_print(cli, rv_json_get(of, RV_STR("begun")), "begun");
+    if (cli_int(of, "holdsDropped") > 0)
+        printf("  paused or resumed %lld times before\n", (long long)cli_int(of, "holdsDropped"));
+    size_t count;
+    const struct rv_json *holds = cli_items(of, "holds", &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct rv_json *pause = rv_json_get(&holds[i], RV_STR("pause"));
+        word_print(cli, &holds[i], pause != NULL && pause->truth ? "paused" : "resumed");
+    }
 }
 
 /* ---- select, selections ---- */

@@ -61,15 +61,57 @@ static void text_write(struct rv_buf *buf, const char *name, struct rv_str text)
     rv_json_write_string(buf, text);
 }
 
+/* Without the bracket that closes it. */
+static void word_members_write(struct rv_buf *buf, const struct rv_word *word)
+{
+    rv_buf_printf(buf, "{\"at\":%lld", (long long)word->at);
+    text_write(buf, "by", word->by);
+    text_write(buf, "role", word->role);
+    text_write(buf, "reason", word->reason);
+}
+
 static void word_write(struct rv_buf *buf, const char *name, const struct rv_word *word)
 {
     if (word->at == 0)
         return;
-    rv_buf_printf(buf, ",\"%s\":{\"at\":%lld", name, (long long)word->at);
-    text_write(buf, "by", word->by);
-    text_write(buf, "role", word->role);
-    text_write(buf, "reason", word->reason);
+    rv_buf_printf(buf, ",\"%s\":", name);
+    word_members_write(buf, word);
     rv_buf_add_char(buf, '}');
+}
+
+static void holds_write(struct rv_buf *buf, const struct rv_selection *selection)
+{
+    if (selection->holds_count == 0)
+        return;
+    rv_buf_printf(buf, ",\"holdsDropped\":%u,\"holds\":", selection->holds_dropped);
+    for (uint32_t i = 0; i < selection->holds_count; i++) {
+        rv_buf_add_char(buf, i == 0 ? '[' : ',');
+        word_members_write(buf, &selection->holds[i].word);
+        rv_buf_printf(buf, ",\"pause\":%s}", selection->holds[i].pause ? "true" : "false");
+    }
+    rv_buf_add_char(buf, ']');
+}
+
+enum rv_err rv_selection_hold(struct rv_arena *arena, struct rv_selection *selection,
+                              const struct rv_word *word, bool pause)
+{
+    uint32_t drop = selection->holds_count >= RV_HOLDS_MAX;
+    uint32_t kept = selection->holds_count - drop;
+    struct rv_hold *holds = RV_NEW_ARRAY(arena, struct rv_hold, kept + 1);
+    if (holds == NULL)
+        return RV_ERR_MEMORY;
+    for (uint32_t i = 0; i < kept; i++)
+        holds[i] = selection->holds[i + drop];
+    holds[kept] = (struct rv_hold){.word = *word, .pause = pause};
+    selection->holds = holds;
+    selection->holds_count = kept + 1;
+    selection->holds_dropped += drop;
+    return RV_OK;
+}
+
+const struct rv_hold *rv_selection_held(const struct rv_selection *selection)
+{
+    return selection->holds_count > 0 ? &selection->holds[selection->holds_count - 1] : NULL;
 }
 
 void rv_selection_write(struct rv_buf *buf, const struct rv_selection *selection)
@@ -78,7 +120,7 @@ void rv_selection_write(struct rv_buf *buf, const struct rv_selection *selection
     text_write(buf, "filter", selection->filter);
     word_write(buf, "picked", &selection->picked);
     word_write(buf, "begun", &selection->begun);
-    word_write(buf, "held", &selection->held);
+    holds_write(buf, selection);
     if (selection->begun.at != 0) {
         text_write(buf, "command", rv_str_of(rv_bulk_verb_text(selection->verb)));
         rv_buf_printf(buf,
@@ -112,17 +154,54 @@ static bool truth_read(const struct rv_json *object, const char *name, bool *ret
     return value != NULL && value->type == RV_JSON_BOOL;
 }
 
+static bool word_members_read(const struct rv_json *value, struct rv_word *ret_word)
+{
+    ret_word->by = rv_json_str(rv_json_get(value, RV_STR("by")));
+    ret_word->role = rv_json_str(rv_json_get(value, RV_STR("role")));
+    ret_word->reason = rv_json_str(rv_json_get(value, RV_STR("reason")));
+    return number_read(value, "at", INT64_MAX, &ret_word->at) && ret_word->at > 0;
+}
+
 /* Absent: it was not said. */
 static bool word_read(const struct rv_json *object, const char *name, struct rv_word *ret_word)
 {
     const struct rv_json *value = rv_json_get(object, rv_str_of(name));
     *ret_word = (struct rv_word){.at = 0};
-    if (value == NULL)
-        return true;
-    ret_word->by = rv_json_str(rv_json_get(value, RV_STR("by")));
-    ret_word->role = rv_json_str(rv_json_get(value, RV_STR("role")));
-    ret_word->reason = rv_json_str(rv_json_get(value, RV_STR("reason")));
-    return number_read(value, "at", INT64_MAX, &ret_word->at) && ret_word->at > 0;
+    return value == NULL || word_members_read(value, ret_word);
+}
+
+/* A record of an earlier release has the newest alone, as `held`. */
+static enum rv_err held_read(struct rv_arena *arena, const struct rv_json *value,
+                             struct rv_selection *selection, bool *ret_good)
+{
+    struct rv_word held;
+    *ret_good = word_read(value, "held", &held);
+    return *ret_good && held.at != 0 ? rv_selection_hold(arena, selection, &held, selection->paused)
+                                     : RV_OK;
+}
+
+/* False in *ret_good: the record is damaged. MEMORY. */
+static enum rv_err holds_read(struct rv_arena *arena, const struct rv_json *value,
+                              struct rv_selection *selection, bool *ret_good)
+{
+    const struct rv_json *list = rv_json_get(value, RV_STR("holds"));
+    int64_t dropped;
+    if (list == NULL)
+        return held_read(arena, value, selection, ret_good);
+    *ret_good = list->type == RV_JSON_ARRAY && list->len <= RV_HOLDS_MAX &&
+                number_read(value, "holdsDropped", UINT32_MAX, &dropped);
+    for (uint32_t i = 0; *ret_good && i < list->len; i++) {
+        struct rv_hold hold;
+        *ret_good = word_members_read(&list->u.items[i], &hold.word) &&
+                    truth_read(&list->u.items[i], "pause", &hold.pause);
+        enum rv_err err = *ret_good ? rv_selection_hold(arena, selection, &hold.word, hold.pause)
+                                    : RV_OK;
+        if (err != RV_OK)
+            return err;
+    }
+    if (*ret_good)
+        selection->holds_dropped = (uint32_t)dropped;
+    return RV_OK;
 }
 
 static bool bulk_read(const struct rv_json *value, struct rv_selection *selection)
@@ -164,8 +243,12 @@ enum rv_err rv_selection_read(struct rv_arena *arena, const struct rv_record *re
     read.filter = rv_json_str(rv_json_get(&value, RV_STR("filter")));
     if (!number_read(&value, "tasks", RV_SELECTION_TASKS_MAX, &tasks) ||
         !word_read(&value, "picked", &read.picked) || !word_read(&value, "begun", &read.begun) ||
-        !word_read(&value, "held", &read.held) || !bulk_read(&value, &read))
+        !bulk_read(&value, &read))
         return RV_OK;
+    bool good;
+    err = holds_read(arena, &value, &read, &good);
+    if (err != RV_OK || !good)
+        return err;
     read.tasks = (uint32_t)tasks;
     *ret_selection = read;
     return RV_OK;

@@ -38,6 +38,13 @@ struct rv_word {
     int64_t at; /* 0: it was not said */
 };
 
+/* A pause of the bulk command, or its end. The newest RV_HOLDS_MAX are kept. */
+enum { RV_HOLDS_MAX = 20 };
+struct rv_hold {
+    struct rv_word word;
+    bool pause;
+};
+
 struct rv_selection {
     struct rv_task_id id; /* made as those of tasks are */
     bool unreadable;      /* only the id counts */
@@ -50,7 +57,9 @@ struct rv_selection {
     uint32_t rate;
     uint32_t late_seen; /* of each task: one that has more late replies is refused */
     bool paused;
-    struct rv_word held; /* who paused it, or let it go on, last */
+    struct rv_hold *holds; /* the oldest first */
+    uint32_t holds_count;
+    uint32_t holds_dropped; /* older ones, which are not kept */
     int64_t ended_at;
     uint32_t outcomes[RV_BULK_COUNT];
 };
@@ -64,6 +73,12 @@ struct rv_outcome_row {
 };
 
 const char *rv_bulk_outcome_text(enum rv_bulk_outcome outcome);
+/* Adds a pause or its end; the oldest goes if there are too many. MEMORY. */
+RV_CHECK enum rv_err rv_selection_hold(struct rv_arena *arena, struct rv_selection *selection,
+                                       const struct rv_word *word, bool pause);
+/* The newest; NULL: it was never paused. */
+const struct rv_hold *rv_selection_held(const struct rv_selection *selection);
+
 bool rv_bulk_outcome_parse(struct rv_str text, enum rv_bulk_outcome *ret_outcome);
 /* Commands that are offered for many tasks: those that need nothing that differs from task to
  * task. NULL: it is none of them. */

@@ -26,10 +26,11 @@ enum {
 enum mark { MARK_OPEN, MARK_OFFENDER, MARK_OVER };
 
 struct bulk {
-    struct rv_selection row; /* texts on arena */
+    struct rv_selection row; /* texts on arena; the pauses and their texts on holds_arena */
     struct rv_arena arena;
-    struct rv_task_id *ids; /* owned */
-    unsigned char *marks;   /* owned; enum mark of each */
+    struct rv_arena holds_arena; /* made anew with each pause */
+    struct rv_task_id *ids;      /* owned */
+    unsigned char *marks;        /* owned; enum mark of each */
     size_t ids_count;
     size_t at;   /* all before it are over */
     size_t left; /* that are not */
@@ -50,6 +51,7 @@ static void bulk_free(struct bulk *bulk)
     free(bulk->marks);
     rv_map_done(&bulk->places);
     rv_arena_done(&bulk->arena);
+    rv_arena_done(&bulk->holds_arena);
     free(bulk);
 }
 
@@ -79,21 +81,45 @@ static bool word_keep(struct rv_arena *arena, struct rv_word *word)
            text_keep(arena, &word->reason);
 }
 
+/* Takes over whether it is paused, and its pauses. MEMORY: the pauses are as they were. */
+static enum rv_err holds_learn(struct bulk *bulk, const struct rv_selection *row)
+{
+    struct rv_arena arena;
+    rv_arena_init(&arena, 0);
+    struct rv_hold *holds = RV_NEW_ARRAY(&arena, struct rv_hold, row->holds_count + 1);
+    bool kept = holds != NULL;
+    for (uint32_t i = 0; kept && i < row->holds_count; i++) {
+        holds[i] = row->holds[i];
+        kept = word_keep(&arena, &holds[i].word);
+    }
+    bulk->row.paused = row->paused;
+    rv_arena_done(kept ? &bulk->holds_arena : &arena);
+    if (!kept)
+        return RV_ERR_MEMORY;
+    bulk->holds_arena = arena;
+    bulk->row.holds = holds;
+    bulk->row.holds_count = row->holds_count;
+    bulk->row.holds_dropped = row->holds_dropped;
+    return RV_OK;
+}
+
 static struct bulk *bulk_new(const struct rv_selection *row, int64_t now)
 {
     struct bulk *bulk = calloc(1, sizeof *bulk);
     if (bulk == NULL)
         return NULL;
     rv_arena_init(&bulk->arena, 0);
+    rv_arena_init(&bulk->holds_arena, 0);
     rv_map_init(&bulk->places);
     bulk->row = *row;
+    bulk->row.holds_count = 0; /* until they are learned */
     memset(bulk->row.outcomes, 0, sizeof bulk->row.outcomes);
     bulk->ids = calloc(row->tasks + 1, sizeof *bulk->ids);
     bulk->marks = calloc(row->tasks + 1, 1);
     rv_bucket_set(&bulk->bucket, row->rate, now);
     if (bulk->ids != NULL && bulk->marks != NULL && text_keep(&bulk->arena, &bulk->row.filter) &&
         word_keep(&bulk->arena, &bulk->row.picked) && word_keep(&bulk->arena, &bulk->row.begun) &&
-        word_keep(&bulk->arena, &bulk->row.held))
+        holds_learn(bulk, row) == RV_OK)
         return bulk;
     bulk_free(bulk);
     return NULL;
@@ -113,11 +139,7 @@ static enum rv_err bulk_learn(struct rv_scheduler *s, const struct rv_selection 
         s->bulks.first = bulk;
         return RV_OK;
     }
-    bulk->row.paused = row->paused;
-    if (bulk->row.held.at == row->held.at)
-        return RV_OK;
-    bulk->row.held = row->held;
-    return word_keep(&bulk->arena, &bulk->row.held) ? RV_OK : RV_ERR_MEMORY;
+    return holds_learn(bulk, row);
 }
 
 bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row)
@@ -482,8 +504,11 @@ void bulk_call_act(struct rv_scheduler *s, struct pending *p)
     const struct rv_call_bulk *bulk = &p->call->u.bulk;
     if (p->call->kind != RV_CALL_BULK || p->call->err != RV_OK || s->batch.taskless != RV_OK)
         return;
-    const struct rv_word *word = bulk->ask == RV_BULK_BEGIN ? &bulk->row.begun : &bulk->row.held;
-    if (word->at == s->batch.now)
+    const struct rv_hold *held = rv_selection_held(&bulk->row);
+    const struct rv_word *word = bulk->ask == RV_BULK_BEGIN ? &bulk->row.begun
+                                 : held != NULL             ? &held->word
+                                                            : NULL;
+    if (word != NULL && word->at == s->batch.now)
         bulk_log(s, events[bulk->ask], &bulk->row, word);
     if (s->bulks.epoch != 0 && bulk_learn(s, &bulk->row) != RV_OK)
         s->bulks.walk_at = 0; /* a little later */

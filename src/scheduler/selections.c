@@ -269,9 +269,10 @@ static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
     if (selection->paused == pause)
         return RV_OK;
     selection->paused = pause;
-    selection->held = bulk->word;
-    selection->held.at = s->batch.now;
-    return selection_put(s, selection, 0);
+    struct rv_word word = bulk->word;
+    word.at = s->batch.now;
+    enum rv_err err = rv_selection_hold(&p->call->arena, selection, &word, pause);
+    return err == RV_OK ? selection_put(s, selection, 0) : err;
 }
 
 enum rv_err bulk_call_decide(struct rv_scheduler *s, struct pending *p)

@@ -257,6 +257,83 @@ static void paused_through_a_restart(void **state)
     assert_true(row.ended_at != 0);
 }
 
+static void assert_holds(const struct rv_selection *row, uint32_t count, uint32_t dropped)
+{
+    assert_int_equal(row->holds_count, count);
+    assert_int_equal(row->holds_dropped, dropped);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rv_hold *hold = &row->holds[i];
+        assert_int_equal(hold->pause, (dropped + i) % 2 == 0);
+        assert_true(rv_str_is(hold->word.by, "ann") && hold->word.at > 0);
+        assert_true(rv_str_is(hold->word.role, "operator"));
+        assert_true(i == 0 || hold->word.at > row->holds[i - 1].word.at);
+    }
+}
+
+static void each_pause_is_recorded(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    asked(w, selection, RV_BULK_BEGIN);
+    for (int i = 0; i < 3; i++) {
+        asked(w, selection, RV_BULK_PAUSE);
+        asked(w, selection, RV_BULK_PAUSE); /* changes nothing */
+        world_pass(w, 100);
+        asked(w, selection, RV_BULK_RESUME);
+        world_pass(w, 100);
+        struct rv_selection row = status(w, selection);
+        assert_holds(&row, 2 * (uint32_t)(i + 1), 0);
+    }
+    world_restart(w, 1000);
+    world_pass(w, 10000);
+    struct rv_selection row = status(w, selection);
+    assert_true(row.ended_at != 0);
+    assert_holds(&row, 6, 0); /* its end has written the record anew */
+}
+
+static void the_newest_pauses_are_kept(void **state)
+{
+    enum { PAUSES = 15 };
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    asked(w, selection, RV_BULK_BEGIN);
+    for (int i = 0; i < PAUSES; i++) {
+        asked(w, selection, RV_BULK_PAUSE);
+        world_pass(w, 10);
+        asked(w, selection, RV_BULK_RESUME);
+        world_pass(w, 10);
+    }
+    struct rv_selection row = status(w, selection);
+    assert_holds(&row, RV_HOLDS_MAX, 2 * PAUSES - RV_HOLDS_MAX);
+    world_pass(w, 10000);
+    row = status(w, selection);
+    assert_true(row.ended_at != 0);
+    assert_holds(&row, RV_HOLDS_MAX, 2 * PAUSES - RV_HOLDS_MAX);
+}
+
+/* A release before pauses were listed kept the newest alone. */
+static void a_pause_of_an_earlier_release_is_read(void **state)
+{
+    (void)state;
+    struct rv_arena arena;
+    struct rv_selection row;
+    char key[RV_ID_TEXT_BYTES];
+    rv_arena_init(&arena, 0);
+    struct rv_record record = {
+        .kind = RV_STR(RV_RECORD_SELECTION),
+        .key = rv_task_text((struct rv_task_id){4711}, key),
+        .value = RV_STR("{\"tasks\":2,\"picked\":{\"at\":1},\"begun\":{\"at\":2},"
+                        "\"held\":{\"at\":3,\"by\":\"ann\"},\"command\":\"undo\","
+                        "\"abandon\":false,\"rate\":5,\"lateSeen\":0,\"paused\":true,"
+                        "\"endedAt\":0}")};
+    assert_int_equal(rv_selection_read(&arena, &record, &row), RV_OK);
+    assert_false(row.unreadable);
+    assert_int_equal(row.holds_count, 1);
+    assert_true(row.paused && row.holds[0].pause && row.holds[0].word.at == 3);
+    assert_true(rv_str_is(row.holds[0].word.by, "ann"));
+    rv_arena_done(&arena);
+}
+
 /* ---- each task is judged when its turn comes ---- */
 
 static void what_has_changed_is_refused_by_the_commands_rule(void **state)
@@ -372,6 +449,9 @@ int main(void)
         cmocka_unit_test(a_lost_commit_repeats_and_skips_none),
         cmocka_unit_test(what_did_not_pass_is_decided_again),
         SCENARIO(paused_through_a_restart),
+        SCENARIO(each_pause_is_recorded),
+        SCENARIO(the_newest_pauses_are_kept),
+        cmocka_unit_test(a_pause_of_an_earlier_release_is_read),
         SCENARIO(what_has_changed_is_refused_by_the_commands_rule),
         SCENARIO(two_selections_may_have_the_same_tasks),
         cmocka_unit_test(an_offender_is_refused),
