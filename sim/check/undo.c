@@ -50,6 +50,16 @@ static void check_not_beside(const struct transition *t)
                       forward->number);
 }
 
+/* This commit has a late `done` of the step. */
+static bool told_late(const struct transition *t, const struct rv_step *step)
+{
+    for (size_t i = 0; i < t->change->late_replies_count; i++)
+        if (t->change->late_replies[i].step.number == step->number &&
+            t->change->late_replies[i].output.at != NULL)
+            return true;
+    return false;
+}
+
 /* I-13: what is compensated may have had an effect and was not undone before; and before a step
  * that completed is undone, everything that began after it has been. (A step that failed and that a
  * DSL retry kept for later ends when the flow gives it up, perhaps after steps that began later.)
@@ -70,7 +80,9 @@ static void check_order(const struct transition *t, const struct rv_step *step)
         const struct rv_step *later = &t->steps[i];
         const struct step_past *seen = history_step(t->past, later->number);
         bool depends = seen == NULL || seen->created_in >= past->left_in;
-        if (forward_call(later) && later->number > undone->number && depends &&
+        /* Its agent denied that, and this commit may know better only after it began the undo. */
+        bool denied = seen != NULL && seen->row.effect == RV_EFFECT_NONE && told_late(t, later);
+        if (forward_call(later) && later->number > undone->number && depends && !denied &&
             later->effect != RV_EFFECT_NONE && !later->undone &&
             way_of(t, later) != RV_UNDO_NOTHING)
             world_violate(t->w, "I-13", "step %u is compensated before step %u, which came after",
@@ -140,14 +152,11 @@ static void check_undone(const struct transition *t, const struct rv_step *forwa
  * task had ended without the step when that was decided (decision 025). */
 static bool told_after_end(const struct transition *t, const struct rv_step *step)
 {
-    bool called = false, told = false;
+    bool called = false;
     for (size_t i = 0; i < t->change->alerts_count; i++)
         called |= t->change->alerts[i].kind == RV_ALERT_LATE_DONE &&
                   t->change->alerts[i].step == step->number;
-    for (size_t i = 0; i < t->change->late_replies_count; i++)
-        told |= t->change->late_replies[i].step.number == step->number &&
-                t->change->late_replies[i].output.at != NULL;
-    return called && told;
+    return called && told_late(t, step);
 }
 
 static bool was_replaced(const struct transition *t, uint32_t number)
