@@ -77,6 +77,7 @@ static uint64_t with_attempt(uint64_t sum, const struct rv_attempt *a)
     sum = with(with(with(sum, a->step.number), a->number), a->state);
     sum = with(with(with(sum, a->effect), a->token), a->fence);
     sum = with_int(with_int(with_int(sum, a->attempt_at), a->complete_by), a->ended_at);
+    sum = with(with_int(sum, a->retry_at), a->round);
     return with_str(with_str(sum, a->instance), a->error);
 }
 

@@ -70,6 +70,18 @@ static const char *const wait_reasons[] = {
     NULL};
 #undef RV_WAIT_REASON
 
+#define RV_EXPLAINED_EVENT TEXT_OF_TWO
+static const char *const task_events[] = {
+#include "scheduler/tbl/explained_event.def"
+    NULL};
+#undef RV_EXPLAINED_EVENT
+
+#define RV_EXPLAINED_EFFECT TEXT_OF
+static const char *const effect_outcomes[] = {
+#include "scheduler/tbl/explained_effect.def"
+    NULL};
+#undef RV_EXPLAINED_EFFECT
+
 #define RV_ALERT_KIND TEXT_OF
 static const char *const alert_kinds[] = {
 #include "core/tbl/alert_kind.def"

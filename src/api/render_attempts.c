@@ -33,6 +33,9 @@ void rv_put_attempt(struct rv_buf *buf, const struct rv_attempt *attempt)
     rv_put_instant_if(buf, "attemptAt", attempt->attempt_at);
     rv_put_instant_if(buf, "completeBy", attempt->complete_by);
     rv_put_instant_if(buf, "endedAt", attempt->ended_at);
+    rv_put_instant_if(buf, "retryAt", attempt->retry_at);
+    if (attempt->round > 0)
+        rv_put_int(buf, "round", attempt->round);
     rv_put_raw_if(buf, "error", attempt->error);
     rv_buf_add_char(buf, '}');
 }

@@ -90,6 +90,90 @@ static void cure_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_buf_add_char(buf, '}');
 }
 
+static void events_put(struct rv_buf *buf, const struct rv_call_explain *told)
+{
+    static const char *const texts[] = {
+#define RV_EXPLAINED_EVENT(name, text) text,
+#include "scheduler/tbl/explained_event.def"
+#undef RV_EXPLAINED_EVENT
+    };
+    rv_put_open_in(buf, "events", '[');
+    for (size_t i = 0; i < told->events_count; i++) {
+        const struct rv_explained_event *event = &told->events[i];
+        rv_put_open(buf, '{');
+        rv_put_text(buf, "event", rv_str_of(texts[event->kind]));
+        rv_put_instant_if(buf, "at", event->at);
+        rv_put_instant_if(buf, "until", event->until);
+        if (event->step != 0)
+            rv_put_int(buf, "step", event->step);
+        rv_put_text_if(buf, "message", event->message);
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, ']');
+}
+
+static void effects_put(struct rv_buf *buf, const struct rv_call_explain *told)
+{
+    static const char *const texts[] = {
+#define RV_EXPLAINED_EFFECT(name, text, sentence) text,
+#include "scheduler/tbl/explained_effect.def"
+#undef RV_EXPLAINED_EFFECT
+    };
+    uint32_t left = 0;
+    rv_put_open_in(buf, "effects", '[');
+    for (size_t i = 0; i < told->effects_count; i++) {
+        const struct rv_effect_told *effect = &told->effects[i];
+        rv_put_open(buf, '{');
+        rv_put_int(buf, "step", effect->step);
+        rv_put_text(buf, "reference", effect->reference);
+        rv_put_text(buf, "effect", rv_str_of(rv_effect_text(effect->effect)));
+        rv_put_text(buf, "outcome", rv_str_of(texts[effect->how]));
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, ']');
+    for (unsigned how = 0; how < RV_EXPLAINED_EFFECTS; how++)
+        left += how != RV_EFFECT_IS_UNDONE ? told->effects_total[how] : 0;
+    rv_put_int(buf, "effectsUndone", told->effects_total[RV_EFFECT_IS_UNDONE]);
+    rv_put_int(buf, "effectsLeft", left);
+}
+
+static void end_put(struct rv_buf *buf, const struct rv_call_explain *told)
+{
+    const struct rv_history_row *by = told->ended_by;
+    rv_put_instant_if(buf, "endedAt", told->found->ended_at);
+    if (by == NULL)
+        return;
+    rv_put_open_in(buf, "endedBy", '{');
+    rv_put_instant_if(buf, "at", by->at);
+    rv_put_text_if(buf, "by", by->by);
+    rv_put_text_if(buf, "reason", by->reason);
+    rv_buf_add_char(buf, '}');
+}
+
+/* How a task has ended: as it was decided first. */
+static const char *end_of(const struct rv_call_explain *told)
+{
+    bool undone = told->effects_total[RV_EFFECT_IS_UNDONE] > 0;
+    switch (told->found->state) {
+    case RV_TASK_PROCESSED:
+        return "it has ended: it was processed";
+    case RV_TASK_COMPENSATED:
+        if (told->ended_by != NULL)
+            return "it has ended: an operator had it undone";
+        return undone ? "it has ended: it failed, and what it had done was undone"
+                      : "it has ended: it failed before it had an effect that needs to be undone";
+    case RV_TASK_CANCELLED:
+        return "it has ended: an operator cancelled it";
+    case RV_TASK_PENDING:
+    case RV_TASK_PROCESSING:
+    case RV_TASK_COMPENSATING:
+    case RV_TASK_ERROR:
+    case RV_TASK_STATE_COUNT:
+        break;
+    }
+    return NULL;
+}
+
 void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;
@@ -102,8 +186,14 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     rv_put_text(buf, "state", rv_str_of(rv_task_state_text(task->state)));
     rv_put_text(buf, "direction", rv_str_of(rv_direction_text(task->direction)));
     rv_put_instant_if(buf, "suspendedAt", task->suspended_at);
-    reason_put(buf, told->reason, told->until,
-               told->steps_count > 0 ? told->steps[0].step->agent : RV_STR_NONE);
+    const char *end = end_of(told);
+    if (end != NULL) {
+        rv_put_text(buf, "waitsFor", rv_str_of(reasons[told->reason].text));
+        rv_put_text(buf, "why", rv_str_of(end));
+    } else {
+        reason_put(buf, told->reason, told->until,
+                   told->steps_count > 0 ? told->steps[0].step->agent : RV_STR_NONE);
+    }
     rv_put_instant_if(buf, "nextLookAt", told->next_at);
     rv_put_raw_if(buf, "error", task->error);
     rv_put_open_in(buf, "steps", '[');
@@ -123,5 +213,8 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     for (size_t i = 0; i < told->cures_count; i++)
         cure_put(buf, task->id, &told->cures[i]);
     rv_buf_add_char(buf, ']');
+    events_put(buf, told);
+    effects_put(buf, told);
+    end_put(buf, told);
     rv_buf_add_char(buf, '}');
 }

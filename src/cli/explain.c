@@ -99,6 +99,59 @@ static void late_print(struct cli *cli, const struct rv_json *told)
                RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(told, "task"))));
 }
 
+/* "undo-began at 12:00:01, step 2: message". */
+static void events_print(struct cli *cli, const struct rv_json *told)
+{
+    struct rv_arena *arena = &cli->arena;
+    size_t count;
+    const struct rv_json *items = cli_items(told, "events", &count);
+    for (size_t i = 0; i < count; i++) {
+        struct rv_str until = instant_of(cli, &items[i], "until");
+        struct rv_str message = cli_str(&items[i], "message");
+        printf("%s  %.*s at %.*s", i == 0 ? "\n" : "",
+               RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "event"))),
+               RV_STR_FMT(instant_of(cli, &items[i], "at")));
+        if (cli_int(&items[i], "step") > 0)
+            printf(", step %lld", (long long)cli_int(&items[i], "step"));
+        if (until.len > 0)
+            printf(", until %.*s", RV_STR_FMT(until));
+        printf("%s%.*s\n", message.len > 0 ? ": " : "", RV_STR_FMT(cli_text_clean(arena, message)));
+    }
+}
+
+/* What was undone and what not, of a task that has ended otherwise than processed. */
+static void effects_print(struct cli *cli, const struct rv_json *told)
+{
+    struct rv_arena *arena = &cli->arena;
+    struct rv_str state = cli_str(told, "state");
+    size_t count;
+    const struct rv_json *items = cli_items(told, "effects", &count);
+    if (!rv_str_is(state, "compensated") && !rv_str_is(state, "cancelled"))
+        return;
+    printf("\n  effects: %lld undone, %lld not\n", (long long)cli_int(told, "effectsUndone"),
+           (long long)cli_int(told, "effectsLeft"));
+    for (size_t i = 0; i < count; i++)
+        printf("    step %lld %.*s, effect %.*s: %.*s\n", (long long)cli_int(&items[i], "step"),
+               RV_STR_FMT(
+                   cli_text_clean(arena, cli_text_step(arena, cli_str(&items[i], "reference")))),
+               RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "effect"))),
+               RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "outcome"))));
+}
+
+static void end_print(struct cli *cli, const struct rv_json *told)
+{
+    struct rv_arena *arena = &cli->arena;
+    const struct rv_json *by = rv_json_get(told, RV_STR("endedBy"));
+    said(cli, "  ", "ended", instant_of(cli, told, "endedAt"));
+    if (cli_instant(told, "endedAt") != 0)
+        said(cli, "  ", "error",
+             cli_text_clean(arena, cli_error_text(arena, rv_json_get(told, RV_STR("error")))));
+    if (by == NULL)
+        return;
+    said(cli, "  ", "by", cli_text_clean(arena, cli_str(by, "by")));
+    said(cli, "  ", "reason", cli_text_clean(arena, cli_str(by, "reason")));
+}
+
 void cli_cures_print(struct cli *cli, const struct rv_json *told)
 {
     size_t count;
@@ -133,10 +186,13 @@ int cli_explain(struct cli *cli)
            RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
     said(cli, "  ", "until", instant_of(cli, told, "until"));
     said(cli, "  ", "next look", instant_of(cli, told, "nextLookAt"));
+    end_print(cli, told);
     const struct rv_json *steps = cli_items(told, "steps", &count);
     for (size_t i = 0; i < count; i++)
         step_print(cli, &steps[i]);
     attempts_print(cli, told);
+    events_print(cli, told);
+    effects_print(cli, told);
     const struct rv_json *alerts = cli_items(told, "alerts", &count);
     for (size_t i = 0; i < count; i++) {
         printf("\n");

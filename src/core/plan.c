@@ -212,6 +212,8 @@ void draft_archive(struct draft *d, const struct rv_step *step)
         .attempt_at = step->attempt_at,
         .complete_by = step->complete_by,
         .ended_at = step->attempt_ended_at,
+        .retry_at = step->ready_at,
+        .round = step->round,
         .instance = step->instance,
         .error = rv_attempt_error(step),
     };

@@ -123,6 +123,9 @@ struct rv_attempt {
     int64_t attempt_at;
     int64_t complete_by;
     int64_t ended_at;
+    int64_t retry_at; /* from when on its step could be tried again; 0: not known (the newest one,
+                       * and those of a version that did not note it) */
+    uint32_t round;   /* cool-downs of its step up to then */
     struct rv_str instance;
     struct rv_str error;
 };

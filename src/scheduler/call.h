@@ -329,6 +329,38 @@ struct rv_explained {
     bool pivot;
 };
 
+/* What has happened to a task. */
+enum rv_explained_kind {
+#define RV_EXPLAINED_EVENT(name, text) RV_EXPLAINED_##name,
+#include "scheduler/tbl/explained_event.def"
+#undef RV_EXPLAINED_EVENT
+};
+enum { RV_EXPLAINED_EVENTS_MAX = 60 };
+
+struct rv_explained_event {
+    enum rv_explained_kind kind;
+    int64_t at;
+    int64_t until;         /* COOL_DOWN: the step could be tried again; 0: not known */
+    uint32_t step;         /* number; 0: the task as a whole. UNDO_BEGAN: that failed, or is undone
+                            * first */
+    struct rv_str message; /* POSTPONED: of its alert */
+};
+
+/* What became of an effect that a forward step has or may have had. */
+enum rv_explained_effect {
+#define RV_EXPLAINED_EFFECT(name, text, sentence) RV_EFFECT_##name,
+#include "scheduler/tbl/explained_effect.def"
+#undef RV_EXPLAINED_EFFECT
+    RV_EXPLAINED_EFFECTS
+};
+
+struct rv_effect_told {
+    uint32_t step; /* number */
+    struct rv_str reference;
+    enum rv_effect effect;
+    enum rv_explained_effect how;
+};
+
 struct rv_call_explain {
     struct rv_task_id task;
     const struct rv_task *found; /* out; NULL with RV_ERR_NOT_FOUND */
@@ -346,6 +378,13 @@ struct rv_call_explain {
     size_t late_replies_count;
     struct rv_cure *cures; /* of an open task */
     size_t cures_count;
+    struct rv_explained_event *events; /* the oldest first */
+    size_t events_count;
+    struct rv_effect_told *effects; /* by number, the first 50 */
+    size_t effects_count;
+    uint32_t effects_total[RV_EXPLAINED_EFFECTS];
+    bool steps_left_out;                   /* the task has more steps than were looked at */
+    const struct rv_history_row *ended_by; /* the newest command that undid or cancelled it */
 };
 
 /* What is not set stays as it is. */

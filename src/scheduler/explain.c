@@ -166,7 +166,7 @@ static void explain_task(const struct rv_scheduler *s, struct rv_call_explain *o
 }
 
 /* The newest ended attempts of the step at which it stands, and the open alerts. */
-static enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err explain_newest(struct rv_scheduler *s, struct rv_call_explain *out,
                                 struct rv_arena *arena)
 {
     const struct rv_step *step = out->steps_count > 0 ? out->steps[0].step : NULL;
@@ -247,11 +247,13 @@ enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
     if (err == RV_OK)
         err = explain_steps(s, out, arena, entry);
     if (err == RV_OK)
-        err = explain_past(s, out, arena);
+        err = explain_newest(s, out, arena);
     if (err == RV_OK)
         err = explain_late(s, out, arena);
     if (err == RV_OK)
         err = explain_cures(s, out, arena, entry);
+    if (err == RV_OK)
+        err = explain_past(s, out, arena);
     explain_task(s, out);
     return err;
 }

@@ -598,6 +598,9 @@ void raises_act(struct rv_scheduler *s);
 
 /* explain.c */
 RV_CHECK enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p);
+/* What has happened to the task, beside what explain_answer() reports (explain_past.c). */
+RV_CHECK enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
+                                  struct rv_arena *arena);
 
 /* counts.c */
 /* The task's change is committed. */

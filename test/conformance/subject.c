@@ -305,6 +305,8 @@ struct rv_attempt random_attempt(struct subject *subject, struct rv_prng *prng, 
         .attempt_at = INSTANT(),
         .complete_by = INSTANT(),
         .ended_at = INSTANT(),
+        .retry_at = INSTANT(),
+        .round = NUMBER(),
         .instance = TEXT(),
         .error = TEXT(),
     };
@@ -465,6 +467,8 @@ void dump_attempt(struct rv_buf *out, const struct rv_attempt *attempt)
     PUT_INT(attempt, attempt_at);
     PUT_INT(attempt, complete_by);
     PUT_INT(attempt, ended_at);
+    PUT_INT(attempt, retry_at);
+    PUT_INT(attempt, round);
     PUT_STR(attempt, instance);
     PUT_STR(attempt, error);
     rv_buf_add_char(out, '\n');

@@ -104,7 +104,7 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program knows versions up to 19", 0);
+                   "has schema version 4711, and this program knows versions up to 20", 0);
 }
 
 static void assert_found(struct subject *s, struct rv_task_filter filter, size_t count)
@@ -144,6 +144,8 @@ static const char *const undoing_versions[] = {
     "ALTER TABLE step DROP COLUMN attempt_effect",
     "ALTER TABLE step DROP COLUMN attempt_error",
     "DROP INDEX attempt_token",
+    "ALTER TABLE attempt DROP COLUMN retry_at",
+    "ALTER TABLE attempt DROP COLUMN round",
     "ALTER TABLE task DROP COLUMN last_message",
     "ALTER TABLE task DROP COLUMN reply_stream",
     "ALTER TABLE task DROP COLUMN reply_url",
@@ -242,7 +244,7 @@ static void an_older_schema_is_brought_up(void **state)
     assert_int_equal(alerts[1].kind, RV_ALERT_FAILED);
     subject_close(s);
     assert_sql(s, "SELECT group_concat(version) FROM schema_version",
-               "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19");
+               "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20");
 }
 
 static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
@@ -522,7 +524,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
     assert_sql(s, "SELECT group_concat(version) FROM schema_version",
-               "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19");
+               "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20");
     assert_sql(s, "PRAGMA journal_mode", "wal");
 }
 

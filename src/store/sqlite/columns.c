@@ -146,6 +146,8 @@ static const struct rv_column attempt_columns[] = {
     INSTANT(attempt_at),
     INSTANT(complete_by),
     INSTANT(ended_at),
+    INSTANT(retry_at),
+    UINT32(round),
     STR(instance, "instance"),
     STR(error, "error"),
     ENUM(state, "attempt_state", attempt_state),

@@ -432,10 +432,17 @@ static const char *const version_19[] = {
     NULL,
 };
 
+/* Version 20: when and in which round a step could be tried again after an attempt. */
+static const char *const version_20[] = {
+    "ALTER TABLE attempt ADD COLUMN retry_at INTEGER",
+    "ALTER TABLE attempt ADD COLUMN round INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
 static const char *const *const versions[] = {
     version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,
     version_8,  version_9,  version_10, version_11, version_12, version_13, version_14,
-    version_15, version_16, version_17, version_18, version_19};
+    version_15, version_16, version_17, version_18, version_19, version_20};
 
 int rv_sqlite_version_newest(void)
 {

@@ -1,0 +1,143 @@
+/* What `explain` reports of a task's past: from its rows, so the same after a restart. */
+#include "../lib/world.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static int open_world(void **state)
+{
+    static struct world w;
+    world_open(&w);
+    world_publish(&w, ORDER);
+    *state = &w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    return 0;
+}
+
+static const struct rv_call_explain *explained(struct world *w, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
+    call->u.explain.task = task;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    return &call->u.explain;
+}
+
+static void assert_event(const struct rv_call_explain *told, size_t place,
+                         enum rv_explained_kind kind, uint32_t step)
+{
+    assert_true(place < told->events_count);
+    assert_int_equal(told->events[place].kind, kind);
+    assert_int_equal(told->events[place].step, step);
+    assert_true(told->events[place].at > 0);
+    assert_true(place == 0 || told->events[place].at >= told->events[place - 1].at);
+}
+
+static void fail_twice(struct world *w, const char *agent)
+{
+    for (int i = 0; i < 2; i++) {
+        struct rv_request request = world_take(w, agent, "i1");
+        assert_int_equal(world_fail(w, request, true, RV_EFFECT_UNKNOWN), 200);
+        world_pass(w, 1300);
+    }
+}
+
+static void a_cool_down_stays_on_record(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    fail_twice(w, "inventory");
+    const struct rv_call_explain *told = explained(w, task);
+    assert_int_equal(told->reason, RV_WAIT_COOL_DOWN);
+    assert_int_equal(told->events_count, 1);
+    assert_event(told, 0, RV_EXPLAINED_COOL_DOWN, 1);
+    int64_t at = told->events[0].at, until = told->events[0].until;
+    assert_true(until >= at + 30000);
+    world_pass(w, 68000);
+    (void)world_take(w, "inventory", "i1");
+    world_restart(w, 1000);
+    told = explained(w, task);
+    assert_int_equal(told->events_count, 1);
+    assert_event(told, 0, RV_EXPLAINED_COOL_DOWN, 1);
+    assert_int_equal(told->events[0].at, at);
+    assert_int_equal(told->events[0].until, until);
+}
+
+/* Of a step that failed: its attempts; of the task: when its undo began, what was undone. */
+static void an_undone_task_says_why_and_what(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    fail_twice(w, "payment");
+    world_pass(w, 68000);
+    fail_twice(w, "payment");
+    assert_state(w, task, "compensating");
+    const struct rv_call_explain *told = explained(w, task);
+    assert_true(told->events_count > 0);
+    assert_event(told, told->events_count - 1, RV_EXPLAINED_UNDO_BEGAN, 2);
+    int64_t began_at = told->events[told->events_count - 1].at;
+    assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "{}"), 200);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    world_restart(w, 1000);
+    told = explained(w, task);
+    assert_int_equal(told->reason, RV_WAIT_NOTHING);
+    assert_int_equal(told->events_count, 2);
+    assert_event(told, 0, RV_EXPLAINED_COOL_DOWN, 2);
+    assert_event(told, 1, RV_EXPLAINED_UNDO_BEGAN, 2);
+    assert_int_equal(told->events[1].at, began_at);
+    assert_int_equal(told->attempts_count, 3); /* the newest stands in its step */
+    assert_int_equal(told->effects_count, 2);
+    assert_int_equal(told->effects_total[RV_EFFECT_IS_UNDONE], 2);
+    assert_int_equal(told->effects[1].step, 2);
+    assert_int_equal(told->effects[1].effect, RV_EFFECT_UNKNOWN);
+    assert_null(told->ended_by);
+    assert_true(told->found->ended_at > began_at);
+}
+
+static void an_abandoned_task_names_the_operator_and_what_is_left(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.task = task;
+    call->u.operate.verb = RV_COMMAND_CANCEL;
+    call->u.operate.abandon = true;
+    call->u.operate.by = RV_STR("ann");
+    call->u.operate.reason = RV_STR("sold by hand");
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    assert_state(w, task, "cancelled");
+    world_restart(w, 1000);
+    const struct rv_call_explain *told = explained(w, task);
+    assert_non_null(told->ended_by);
+    assert_true(rv_str_is(told->ended_by->by, "ann"));
+    assert_true(rv_str_is(told->ended_by->reason, "sold by hand"));
+    assert_int_equal(told->effects_total[RV_EFFECT_STAYS], 1);
+    assert_int_equal(told->effects_total[RV_EFFECT_IS_UNDONE], 0);
+    assert_int_equal(told->effects[0].how, RV_EFFECT_STAYS);
+}
+
+#define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest scenarios[] = {
+        SCENARIO(a_cool_down_stays_on_record),
+        SCENARIO(an_undone_task_says_why_and_what),
+        SCENARIO(an_abandoned_task_names_the_operator_and_what_is_left),
+    };
+    return cmocka_run_group_tests(scenarios, NULL, NULL);
+}
