@@ -180,6 +180,49 @@ static void a_result_counts_once(void **state)
     rv_book_done(&r.book);
 }
 
+/* Each failure halves how many messages may be under way; each success adds one. */
+static void what_fails_gets_fewer_at_once(void **state)
+{
+    (void)state;
+    static struct rows r;
+    struct rv_book_pick picks[64];
+    struct rv_book_verdict verdict;
+    rows_init(&r);
+    size_t first = rv_book_pick(&r.book, r.now, picks, 64);
+    assert_true(first > 4);
+    for (size_t i = 0; i < first; i++) { /* two fail, which is not failing yet */
+        struct rv_notice_result result = {
+            .task = picks[i].task, .number = picks[i].number, .taken = i >= 2, .alive = i >= 2};
+        assert_true(rv_book_result(&r.book, &result, r.now, &verdict));
+        verdict_take(&r, &verdict);
+    }
+    assert_int_equal(rv_book_pick(&r.book, r.now, picks, 64), first / 4 + first - 2);
+    rv_book_done(&r.book);
+}
+
+static void a_pause_that_a_webhook_asks_for_is_kept(void **state)
+{
+    enum { ASKED_MS = 30000 };
+    (void)state;
+    static struct rows r;
+    struct rv_book_pick picks[64];
+    struct rv_book_verdict verdict;
+    rows_init(&r);
+    size_t first = rv_book_pick(&r.book, r.now, picks, 64);
+    for (size_t i = 0; i < first; i++) {
+        struct rv_notice_result result = {.task = picks[i].task,
+                                          .number = picks[i].number,
+                                          .taken = i > 0,
+                                          .alive = i > 0,
+                                          .retry_after_ms = i > 0 ? 0 : ASKED_MS};
+        assert_true(rv_book_result(&r.book, &result, r.now, &verdict));
+        verdict_take(&r, &verdict);
+    }
+    assert_int_equal(rv_book_pick(&r.book, r.now + ASKED_MS - 1, picks, 64), 0);
+    assert_true(rv_book_pick(&r.book, r.now + ASKED_MS, picks, 64) > 0);
+    rv_book_done(&r.book);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +230,8 @@ int main(void)
         cmocka_unit_test(what_comes_back_takes_all_at_once),
         cmocka_unit_test(what_never_left_says_nothing_of_its_destination),
         cmocka_unit_test(a_result_counts_once),
+        cmocka_unit_test(what_fails_gets_fewer_at_once),
+        cmocka_unit_test(a_pause_that_a_webhook_asks_for_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

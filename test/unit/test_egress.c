@@ -125,6 +125,7 @@ static void an_entry_allows_its_origin_alone(void **state)
         {"https://api.example.com/any/path?and=query", NULL},
         {"HTTPS://API.EXAMPLE.COM:443/x#fragment", NULL},
         {"http://api.example.com/", "--egress"},
+        {"http://api.example.com:443/", "--egress"},
         {"https://api.example.com:8443/", "--egress"},
         {"https://api.example.com.evil.com/", "--egress"},
         {"https://evil.com/api.example.com", "--egress"},
@@ -179,6 +180,8 @@ static void a_path_allows_what_is_below_it(void **state)
 static void a_star_allows_names_and_public_addresses_alone(void **state)
 {
     static const struct attempt below[] = {
+        {"https://badexample.com/", "--egress"},
+        {"https://very-badexample.com/", "--egress"},
         {"https://a.example.com/", NULL},      {"https://a.b.example.com/", NULL},
         {"https://example.com/", "--egress"},  {"https://aexample.com/", "--egress"},
         {"http://a.example.com/", "--egress"}, {"https://1.1.1.1/", "--egress"},

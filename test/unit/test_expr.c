@@ -392,6 +392,8 @@ static const struct {
     {". |= empty", "1", "[null]"},
     /* What is raised behind a try is not caught by it. */
     {"try ((try 1 catch \"inner\") | error(\"x\")) catch \"outer\"", "null", "[\"outer\"]"},
+    {"try ((try . catch \"inner\") | error(\"x\")) catch \"outer\"", "1", "[\"outer\"]"},
+    {"try ((try .[] catch \"inner\") | error(.)) catch .", "[7,8]", "[7]"},
     {"last(empty), [limit(0; error(\"x\"))]", "null", "[null,[]]"},
 };
 
