@@ -1,6 +1,7 @@
 /* I-36: steps of a kind are handed out in their order. What stands in line, ready, and was tried by
- * nobody keeps its place there, also where it was handed out in vain: nothing younger of the same
- * or a lower priority leaves before it.
+ * nobody keeps its place there, also where it was handed out in vain: nothing with a later place
+ * leaves before it. Its place is its age, less ten seconds for each level of its priority: so a
+ * higher priority goes first, and a lower one does not wait for ever.
  *
  * Since when a step stands in line is counted here, not read from its row. A server alone on its
  * store is looked at, batch by batch: what has stood there through some batches of which nothing
@@ -14,7 +15,7 @@
 #include "sim/world/server.h"
 #include "sim/world/world.h"
 
-enum { BATCHES_SLACK = 4, TURN_FUEL_MIN = 10000 };
+enum { BATCHES_SLACK = 4, TURN_FUEL_MIN = 10000, PRIORITY_MS = 10000 };
 
 /* In so many batches whatever is ready has come into the ready queue: a batch takes up only so many
  * due tasks. */
@@ -70,28 +71,37 @@ static bool stands_in_line(const struct world *w, const struct task_past *task,
            (row->deadline == 0 || row->deadline > now);
 }
 
+static int64_t place_of(int64_t since, uint8_t priority)
+{
+    return since - priority * (int64_t)PRIORITY_MS;
+}
+
 static void check_passed_by(struct world *w, const struct task_past *task,
                             const struct step_past *step)
 {
     for (size_t i = 0; i < w->lineup.count; i++) {
         const struct begun *b = &w->lineup.begun[i];
-        if (b->agent == step->agent && b->since > step->line_since &&
-            b->priority <= task->row.priority)
+        int64_t later_ms = place_of(b->since, b->priority) -
+                           place_of(step->line_since, task->row.priority);
+        if (b->agent == step->agent && later_ms > 0)
             world_violate(
                 w, "I-36",
-                "step %u (its row: %lld) stands in line since %lld, and one of priority %u "
-                "that came %lld ms later is handed out before it",
+                "step %u (its row: %lld) stands in line since %lld with priority %u, and one of "
+                "priority %u that came %lld ms later is handed out before it",
                 step->row.number, (long long)step->row.waits_since, (long long)step->line_since,
-                b->priority, (long long)(b->since - step->line_since));
+                task->row.priority, b->priority, (long long)(b->since - step->line_since));
     }
 }
 
 void line_batch(struct world *w, bool good)
 {
     const struct bounds *b = &w->bounds;
-    if (!good)
+    if (!good) {
         w->lineup.bad_at = w->now;
-    /* What was due in a batch that the store refused is offered again within a scan. */
+        w->lineup.bad_batches = b->attended.batches;
+    }
+    /* What was due in a batch that the store refused is offered again within a scan, and then some
+     * batches, since the server may have been away for as long. */
     good = good && (w->lineup.bad_at == 0 || w->now - w->lineup.bad_at > w->knobs.scan_ms);
     for (size_t i = 0; good && is_looked_at(w) && i < w->history->count; i++) {
         struct task_past *task = w->history->all[i];
@@ -105,6 +115,7 @@ void line_batch(struct world *w, bool good)
             if (step->lined == 0)
                 step->lined = b->attended.batches;
             uint64_t from = step->lined > b->started.batches ? step->lined : b->started.batches;
+            from = from > w->lineup.bad_batches ? from : w->lineup.bad_batches;
             w->concerned = task->row.id;
             if (b->attended.batches - from > batches_before(w) && !check_circuit_known(w, step))
                 check_passed_by(w, task, step);

@@ -19,8 +19,9 @@ struct begun {
 
 struct lineup {
     struct begun begun[LINE_BEGUN_MAX];
-    size_t count;   /* more are not looked at */
-    int64_t bad_at; /* virtual time at which the store refused a batch; 0: it has not */
+    size_t count;         /* more are not looked at */
+    int64_t bad_at;       /* virtual time at which the store refused a batch; 0: it has not */
+    uint64_t bad_batches; /* how many there had been then */
 };
 
 /* A batch is over; `good`: the store refused nothing of it. */
