@@ -442,6 +442,35 @@ static void no_page_changes_unnoticed(void **state)
     assert_true(whole(s));
 }
 
+/* Two pages that end a long payload each are alike to SQLite: only their places tell them apart. */
+static void no_page_lies_in_the_place_of_another(void **state)
+{
+    struct subject *s = *state;
+    static unsigned char pages[2][RV_SQLITE_PAGE_BYTES];
+    long places[2];
+    int found = 0;
+    for (int i = 0; i < 20; i++)
+        subject_commit_all(s, heavy_birth(s, TASK_BASE + i, 10000), 1);
+    subject_close(s);
+    FILE *file = fopen(s->path, "r+b");
+    assert_non_null(file);
+    for (long page = 1; found < 2; page++) {
+        assert_int_equal(fseek(file, page * RV_SQLITE_PAGE_BYTES, SEEK_SET), 0);
+        assert_int_equal(fread(pages[found], 1, RV_SQLITE_PAGE_BYTES, file), RV_SQLITE_PAGE_BYTES);
+        bool last = memcmp(pages[found], "\0\0\0\0", 4) == 0 &&
+                    pages[found][RV_SQLITE_PAGE_BYTES - 1] != 0;
+        bool other = found == 0 || memcmp(pages[0], pages[1], RV_SQLITE_PAGE_BYTES) != 0;
+        if (last && other)
+            places[found++] = page * RV_SQLITE_PAGE_BYTES;
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fseek(file, places[i], SEEK_SET), 0);
+        assert_int_equal(fwrite(pages[1 - i], 1, RV_SQLITE_PAGE_BYTES, file), RV_SQLITE_PAGE_BYTES);
+    }
+    assert_int_equal(fclose(file), 0);
+    assert_false(whole(s));
+}
+
 /* Each byte of the header, on which it depends whether seals are looked at. */
 static void no_change_of_the_header_goes_unnoticed(void **state)
 {
@@ -654,6 +683,7 @@ int main(void)
         ON_A_STORE(a_damaged_store_is_refused),
         ON_A_STORE(a_row_that_none_of_ours_can_be_is_told),
         ON_A_STORE(no_page_changes_unnoticed),
+        ON_A_STORE(no_page_lies_in_the_place_of_another),
         ON_A_STORE(no_change_of_the_header_goes_unnoticed),
         ON_A_STORE(what_lies_in_the_log_is_looked_at_too),
         ON_A_STORE(a_batch_beyond_the_cache_is_whole),

@@ -194,12 +194,41 @@ static void the_limits_of_agents_survive(void **state)
     }
 }
 
+/* Steps of a batch are loaded in one run, in whatever order they are asked for. */
+static void steps_come_in_the_order_in_which_they_are_asked_for(void **state)
+{
+    enum { STEPS = 6 };
+    struct subject *s = *state;
+    struct rv_task task = plain_task(TASK_BASE, 1);
+    struct rv_step rows[STEPS];
+    const struct rv_step *steps[STEPS];
+    bool steps_new[STEPS];
+    struct rv_step_id ids[STEPS];
+    const struct rv_step *found[STEPS];
+    for (uint32_t i = 0; i < STEPS; i++) {
+        rows[i] = plain_step(i + 1);
+        rows[i].waits_since = 1000 + i;
+        steps[i] = &rows[i];
+        steps_new[i] = true;
+        ids[i] = (struct rv_step_id){{TASK_BASE}, STEPS - i};
+    }
+    struct rv_change change = {
+        .task = &task, .steps = steps, .steps_new = steps_new, .steps_count = STEPS};
+    subject_commit_all(s, &change, 1);
+    assert_int_equal(s->ops->load_steps(s->store, &s->arena, ids, STEPS, found), RV_OK);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        assert_int_equal(found[i]->number, STEPS - i);
+        assert_int_equal(found[i]->waits_since, 1000 + STEPS - i - 1);
+    }
+}
+
 int main(void)
 {
     static const struct suite_case cases[] = {
         SUITE_CASE(the_line_is_the_same_after_a_restart),
         SUITE_CASE(a_change_moves_its_own_step_alone),
         SUITE_CASE(the_limits_of_agents_survive),
+        SUITE_CASE(steps_come_in_the_order_in_which_they_are_asked_for),
     };
     return suite_run("store_order", cases, sizeof cases / sizeof cases[0]);
 }

@@ -119,7 +119,7 @@ static void test_data_flow(void **state)
         "do:\n"
         "- a:\n"
         "    if: .go\n"
-        "    input: { from: { only: '${ .id }' } }\n"
+        "    input: { from: { only: '  ${ .id } ' } }\n"
         "    call: x\n"
         "    output: { as: '. + {in: $input, raw: $task.input.id}' }\n"
         "    export: { as: '{ seen: $output.in, was: $context, raw: $task.output }' }\n"
