@@ -101,11 +101,29 @@ static void test_conditions_see_the_error(void **state)
     }
 }
 
+/* A call in between ends the decision: the error comes back from the frames. */
+static void test_error_is_kept_while_it_is_handled(void **state)
+{
+    (void)state;
+    struct kit kit;
+    kit_play(&kit,
+             HEAD "do:\n"
+                  "- t:\n"
+                  "    try: [ { a: { call: a } } ]\n"
+                  "    catch:\n"
+                  "      as: e\n"
+                  "      do: [ { b: { call: b } }, { f: { set: { was: '${ $e.title }' } } } ]\n",
+             "{}", SCRIPT("a!{\"status\":503,\"title\":\"down\"}", "b={}"));
+    kit_expect_output(&kit, "{\"was\":\"down\"}");
+    kit_done(&kit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_retry_raises_onward),
         cmocka_unit_test(test_conditions_see_the_error),
+        cmocka_unit_test(test_error_is_kept_while_it_is_handled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
