@@ -459,34 +459,6 @@ static void a_name_without_address_is_told(void **state)
     scene_close(&scene);
 }
 
-/* The other way round a name that was unknown for a moment would be so for half a minute. */
-static void a_name_that_was_unknown_is_asked_for_again_soon(void **state)
-{
-    enum { SOON_S = 10 };
-    struct scene scene;
-    struct heard heard = HEARD;
-    (void)state;
-    scene_prepare(&scene);
-    scene.address = "none";
-    scene_allow(&scene, "http://name.example:%u", loopback_port(scene.server));
-    scene_start(&scene);
-    char url[128];
-    snprintf(url, sizeof url, "http://name.example:%u/", loopback_port(scene.server));
-    struct rv_outbound_request request = get(&heard, url);
-    submit(&scene, &heard, &request);
-    assert_int_equal(heard.outcome, RV_OUTCOME_RESOLVE);
-    scene.address = "127.0.0.1";
-    struct timespec from, now;
-    clock_gettime(CLOCK_MONOTONIC, &from);
-    do {
-        submit(&scene, &heard, &request);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (heard.outcome == RV_OUTCOME_RESOLVE && now.tv_sec - from.tv_sec < SOON_S);
-    assert_int_equal(heard.outcome, RV_OUTCOME_ANSWERED);
-    assert_int_equal(scene.asked, 2);
-    scene_close(&scene);
-}
-
 static void a_redirect_is_told_or_followed_as_asked(void **state)
 {
     struct scene scene;
@@ -802,7 +774,6 @@ int main(void)
         cmocka_unit_test(a_name_whose_port_is_written_out_may_lead_inside_but_not_to_metadata),
         cmocka_unit_test(a10_rebinding_meets_a_check_at_the_socket),
         cmocka_unit_test(a_name_without_address_is_told),
-        cmocka_unit_test(a_name_that_was_unknown_is_asked_for_again_soon),
         cmocka_unit_test(a_redirect_is_told_or_followed_as_asked),
         cmocka_unit_test(a10_each_hop_is_checked_anew),
         cmocka_unit_test(another_origin_gets_no_credentials),
