@@ -1,4 +1,4 @@
-/* reeve.h - the public face of libreeve: submit tasks to a Reeve server, and be an agent for it.
+/* reeve.h - the public interface of libreeve: submit tasks to a Reeve server, run agents for it.
  *
  * An agent carries out the steps of one name. This is a whole one:
  *

@@ -51,7 +51,7 @@ void errand_read(struct world *w, struct rv_str input, struct rv_str own_key,
     rv_arena_reset(arena);
     *ret_errand = (struct errand){.undo = false};
     if (rv_json_parse(arena, input, RV_JSON_DEPTH_MAX, &parsed, NULL) != RV_OK) {
-        world_violate(w, "I-28", "an agent got an input that is no JSON: %.*s", RV_STR_FMT(input));
+        world_violate(w, "I-28", "an agent got an input that is not JSON: %.*s", RV_STR_FMT(input));
         return;
     }
     struct rv_str key = rv_json_str(rv_json_get(&parsed, RV_STR("key")));

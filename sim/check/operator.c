@@ -69,9 +69,9 @@ bool check_settled(const struct rv_step *step)
 bool check_found(const struct rv_step *step, enum rv_finding finding)
 {
     static const char *const titles[] = {
-        [RV_FINDING_DONE] = "the step is done\"",
-        [RV_FINDING_UNDONE] = "the step is undone\"",
-        [RV_FINDING_NOTHING] = "the step did nothing\"",
+        [RV_FINDING_DONE] = "the step as done\"",
+        [RV_FINDING_UNDONE] = "the step as undone\"",
+        [RV_FINDING_NOTHING] = "the step as without effect\"",
     };
     const char *title = titles[finding];
     return check_settled(step) &&

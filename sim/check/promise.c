@@ -107,7 +107,7 @@ void check_replied(struct world *w, struct rv_str request, struct rv_str answer)
     rv_arena_reset(arena);
     if (rv_json_parse(arena, request, RV_JSON_DEPTH_MAX, &asked, NULL) != RV_OK ||
         rv_json_parse(arena, answer, RV_JSON_NESTING_MAX, &told, NULL) != RV_OK) {
-        world_violate(w, "W-02", "an answer is no JSON: %.*s", RV_STR_FMT(answer));
+        world_violate(w, "W-02", "an answer is not JSON: %.*s", RV_STR_FMT(answer));
         return;
     }
     const struct rv_json *items = rv_json_get(&asked, RV_STR("replies"));

@@ -87,7 +87,7 @@ bool check_taken_back(const struct transition *t)
 
 bool check_taken_back_at(const struct transition *t, const struct rv_step *step)
 {
-    static const char words[] = "the undo is taken back";
+    static const char words[] = "the undo is withdrawn";
     bool told = false;
     for (size_t i = 0; i < t->change->alerts_count; i++) {
         const struct rv_alert *alert = &t->change->alerts[i];

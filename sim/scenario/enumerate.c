@@ -399,7 +399,7 @@ static bool workers_wait(const struct wanted *o, const struct board *board, cons
         if (board->workers[i].scenario != NULL)
             crashes_print(board->workers[i].scenario, board->workers[i].crashes,
                           board->workers[i].crashes_count);
-        printf(" FAILED: the program crashed; what was to come after it was not run\n");
+        printf(" FAILED: the program crashed; what was expected after it was not run\n");
     }
     return good;
 }

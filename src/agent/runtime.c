@@ -157,7 +157,7 @@ static void duty_reply_error(struct rv_runtime *runtime, rv_place place, int64_t
 static void reply_cancelled(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
     struct rv_session_error error = {.type = RV_STR("cancelled"),
-                                     .title = RV_STR("stopped before a further try, as asked")};
+                                     .title = RV_STR("stopped before the next try, as requested")};
     duty_reply_error(runtime, place, now, &error);
 }
 
@@ -196,11 +196,11 @@ static void reply_circuit_open(struct rv_runtime *runtime, rv_place place, int64
                                int64_t pause_ms)
 {
     runtime->counts.circuit_open++;
-    struct rv_session_error error = {.type = RV_STR("circuit-open"),
-                                     .title = RV_STR("the target failed repeatedly; left alone "
-                                                     "for a while"),
-                                     .status = 503,
-                                     .transient = true};
+    struct rv_session_error error = {
+        .type = RV_STR("circuit-open"),
+        .title = RV_STR("the target failed repeatedly; its circuit is open"),
+        .status = 503,
+        .transient = true};
     circuit_tell(runtime, runtime->duties[place].circuit, pause_ms, &error);
     duty_reply_error(runtime, place, now, &error);
 }

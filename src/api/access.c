@@ -3,8 +3,8 @@
 #include <strings.h>
 
 static const char unauthorized_cure[] =
-    "send it as \"Authorization: Bearer KEY\"; clients take it from REEVE_API_KEY, and an admin "
-    "makes one with `reeve keys add ROLE`";
+    "send it as \"Authorization: Bearer KEY\"; clients read it from REEVE_API_KEY, and an admin "
+    "creates one with `reeve keys add ROLE`";
 
 /* "Bearer KEY"; absent for anything else. */
 static struct rv_str bearer_of(struct rv_str authorization)
@@ -44,20 +44,19 @@ static bool open_check(struct rv_parser *parser, const struct rv_credentials *cr
 {
     if (host_is_plain(credentials->host))
         return true;
-    return rv_refuse_http(parser, 403,
-                          "the header Host names \"%.*s\": without API keys only this machine's "
-                          "address and localhost are answered; make a key: reeve keys add admin",
-                          RV_STR_FMT(credentials->host));
+    return rv_refuse_http(
+        parser, 403,
+        "the header Host is \"%.*s\": without API keys the server accepts only this machine's "
+        "address and localhost; create a key: reeve keys add admin",
+        RV_STR_FMT(credentials->host));
 }
 
 static bool unauthorized(struct rv_parser *parser, struct rv_str key)
 {
     if (key.at == NULL)
-        return rv_refuse_http(parser, 401, "this server asks for an API key: %s",
+        return rv_refuse_http(parser, 401, "this server requires an API key: %s",
                               unauthorized_cure);
-    return rv_refuse_http(parser, 401,
-                          "this API key is none of this server's: it was revoked, or is misspelt; "
-                          "%s",
+    return rv_refuse_http(parser, 401, "this API key is not valid: it was revoked or mistyped; %s",
                           unauthorized_cure);
 }
 
@@ -104,11 +103,11 @@ bool rv_access_check(struct rv_parser *parser, const struct rv_access *access,
     if (route == NULL || key->role == RV_ROLE_ADMIN || (route->roles & mine) != 0)
         return true;
     roles_write(&parser->scratch, route->roles & ~RV_MAY(RV_ROLE_ADMIN));
-    return rv_refuse_http(parser, 403,
-                          "a key of the role %s may not do this: %s %s is for %.*s; ask an admin "
-                          "for such a key",
-                          rv_role_text(key->role), route->method, route->pattern,
-                          RV_STR_FMT(rv_buf_str(&parser->scratch)));
+    return rv_refuse_http(
+        parser, 403,
+        "the role %s may not do this: %s %s requires %.*s; ask an admin for such a key",
+        rv_role_text(key->role), route->method, route->pattern,
+        RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
 
 bool rv_access_stands(const struct rv_access *access, const struct rv_route *route,
@@ -149,8 +148,8 @@ bool rv_access_call(struct rv_parser *parser, const struct rv_caller *caller, st
     if (poll == NULL || rv_str_eq(poll->agent, caller->agent))
         return true;
     return rv_refuse_http(parser, 403,
-                          "this key is for the agent \"%.*s\", and asks for the requests of "
-                          "\"%.*s\"; ask an admin for a key: reeve keys add agent --agent %.*s",
+                          "this key is for agent \"%.*s\" and cannot be used for agent \"%.*s\"; "
+                          "ask an admin for a key: reeve keys add agent --agent %.*s",
                           RV_STR_FMT(caller->agent), RV_STR_FMT(poll->agent),
                           RV_STR_FMT(poll->agent));
 }

@@ -152,7 +152,7 @@ void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call)
     if (list->count == 0) {
         struct rv_problem problem = {.status = 404, .err = RV_ERR_NOT_FOUND};
         problem.detail = RV_STR(
-            "no such workflow is published; GET /v1/workflows, or `reeve workflows`, shows all");
+            "no such workflow is published; GET /v1/workflows or `reeve workflows` lists all");
         rv_answer_problem(answer, &problem);
         return;
     }

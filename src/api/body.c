@@ -37,10 +37,10 @@ bool rv_body_read(struct rv_parser *parser, struct rv_str text, bool may_be_empt
     enum rv_err err = tree ? rv_json_parse(&parser->tree, text, RV_JSON_DEPTH_MAX, tree, &fault)
                            : RV_ERR_MEMORY;
     if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && fault.line != 0))
-        return rv_refuse_http(parser, 400, "the body is no JSON: line %u, column %u: %s",
+        return rv_refuse_http(parser, 400, "the body is not JSON: line %u, column %u: %s",
                               fault.line, fault.column, fault.message);
     if (err != RV_OK)
-        return rv_refuse(parser, err, "the body is too large to be taken apart; send less at once");
+        return rv_refuse(parser, err, "the body is too large to parse; send less at once");
     return rv_body_open(parser, tree, RV_STR(""), names, ret);
 }
 
@@ -78,8 +78,7 @@ bool rv_body_text(struct rv_parser *parser, const struct rv_body *body, const ch
         return true;
     struct rv_str text = rv_json_str(value);
     if (value->type != RV_JSON_STRING || text.len == 0 || !rv_text_plain(text))
-        return type_refuse(parser, body, name,
-                           "a string, not empty and without control characters");
+        return type_refuse(parser, body, name, "a non-empty string without control characters");
     if (text.len > bytes_max) {
         struct rv_str place = rv_body_member_name(parser, body, name);
         return rv_refuse(parser, RV_ERR_LIMIT, "%.*s is longer than %zu bytes", RV_STR_FMT(place),
@@ -87,7 +86,7 @@ bool rv_body_text(struct rv_parser *parser, const struct rv_body *body, const ch
     }
     *ret = rv_arena_str(parser->arena, text);
     if (ret->at == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     return true;
 }
 
@@ -136,7 +135,7 @@ bool rv_body_payload(struct rv_parser *parser, const struct rv_body *body, const
     rv_json_write(&parser->scratch, value);
     struct rv_str text = rv_buf_str(&parser->scratch);
     if (parser->scratch.failed == RV_ERR_MEMORY)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     if (parser->scratch.failed != RV_OK || text.len > RV_PAYLOAD_BYTES_MAX) {
         struct rv_str place = rv_body_member_name(parser, body, name);
         return rv_refuse(parser, RV_ERR_LIMIT,
@@ -145,7 +144,7 @@ bool rv_body_payload(struct rv_parser *parser, const struct rv_body *body, const
     }
     *ret = rv_arena_str(parser->arena, text);
     if (ret->at == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     return true;
 }
 

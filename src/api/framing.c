@@ -45,7 +45,8 @@ static bool line_ended(const char *end)
     return end[0] == '\0' && end[1] == '\0';
 }
 
-#define LINES_WRONG "a line of the head is folded or does not end with CR and LF; send each whole"
+#define LINES_WRONG                                                                                \
+    "a header line is folded or does not end with CR LF; send each header in one line"
 
 static bool name_is(const char *name, size_t len, const char *wanted)
 {
@@ -74,7 +75,8 @@ static enum MHD_Result header_look(void *self, enum MHD_ValueKind kind, const ch
     struct rv_str text = {value ? value : "", value ? value_len : 0};
     if (!name_valid(name, name_len) ||
         (text.len > 0 && (memchr(text.at, '\0', text.len) || memchr(text.at, '\r', text.len)))) {
-        head->good = rv_refuse_http(head->parser, 400, "a header holds bytes that none may have");
+        head->good = rv_refuse_http(head->parser, 400,
+                                    "a header contains an invalid byte; remove it");
         return MHD_NO;
     }
     if (value != NULL && !line_ended(value + value_len)) {
@@ -118,14 +120,14 @@ static bool lengths_check(struct rv_parser *parser, const struct head *head)
 {
     if (head->lengths > 1 || head->encodings > 1)
         return rv_refuse_http(parser, 400,
-                              "Content-Length or Transfer-Encoding stands there twice; send one");
+                              "Content-Length or Transfer-Encoding is given twice; send one");
     if (head->lengths + head->encodings > 1)
         return rv_refuse_http(parser, 400,
                               "Content-Length and Transfer-Encoding exclude each other; send one");
     if (head->lengths == 1 && !digits_only(head->length))
         return rv_refuse_http(parser, 400, "Content-Length must be a whole number");
     if (head->encodings == 1 && !name_is(head->encoding.at, head->encoding.len, "chunked"))
-        return rv_refuse_http(parser, 501, "only Transfer-Encoding: chunked is known");
+        return rv_refuse_http(parser, 501, "the only supported Transfer-Encoding is chunked");
     return true;
 }
 
@@ -138,23 +140,25 @@ bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
     /* The version stands right behind the target's end in libmicrohttpd's buffer: anything else
      * between them was cut off by a NUL. */
     if (exchange->target_at + exchange->target.len + 1 != version)
-        return rv_refuse_http(parser, 400, "the address holds a NUL byte; remove it");
+        return rv_refuse_http(parser, 400, "the URL contains a NUL byte; remove it");
     if (!line_ended(version + strlen(version)))
         return rv_refuse_http(parser, 400, LINES_WRONG);
     MHD_get_connection_values_n(exchange->http, MHD_HEADER_KIND, header_look, &head);
     if (!head.good || !lengths_check(parser, &head))
         return false;
     if (head.encodings != 0 && strcmp(version, "HTTP/1.0") == 0)
-        return rv_refuse_http(parser, 400, "HTTP/1.0 has no Transfer-Encoding");
+        return rv_refuse_http(parser, 400,
+                              "Transfer-Encoding is not allowed in HTTP/1.0; use HTTP/1.1");
     if (head.hosts > 1)
-        return rv_refuse_http(parser, 400, "the header Host stands there twice");
+        return rv_refuse_http(parser, 400, "the header Host is given twice; send one");
     if (head.authorizations > 1)
-        return rv_refuse_http(parser, 400, "the header Authorization stands there twice");
+        return rv_refuse_http(parser, 400, "the header Authorization is given twice; send one");
     if (head.keys > 1)
-        return rv_refuse_http(parser, 400, "the header Idempotency-Key stands there twice");
+        return rv_refuse_http(parser, 400, "the header Idempotency-Key is given twice; send one");
     /* A page that some browser shows must not reach a server on its user's loopback. */
     if (head.origin)
-        return rv_refuse_http(parser, 403, "requests from web pages are refused (header Origin)");
+        return rv_refuse_http(parser, 403,
+                              "requests from web pages are refused (they have the header Origin)");
     struct rv_arena *arena = parser->arena;
     *ret_head = (struct rv_head){
         .length = head.lengths ? rv_arena_str(arena, head.length) : RV_STR_NONE,

@@ -251,7 +251,7 @@ static enum MHD_Result answer_send(struct exchange *exchange, bool close)
     struct rv_answer *answer = &exchange->answer;
     if (answer->body.failed != RV_OK) {
         struct rv_problem problem = {.status = 503, .err = RV_ERR_MEMORY};
-        problem.detail = RV_STR("no memory for the answer; try again");
+        problem.detail = RV_STR("out of memory for the answer; try again");
         rv_buf_done(&answer->body);
         rv_answer_problem(answer, &problem);
     }
@@ -619,7 +619,7 @@ static enum MHD_Result head_done(struct rv_api *api, struct exchange *exchange, 
                          &exchange->caller))
         return refusal_send(api, exchange, true);
     if (length.at != NULL && (!rv_text_int(length, &bytes) || bytes > RV_BODY_BYTES_MAX)) {
-        rv_refuse(parser, RV_ERR_LIMIT, "a body has at most %d bytes; send less at once",
+        rv_refuse(parser, RV_ERR_LIMIT, "the body is larger than %d bytes; send less at once",
                   RV_BODY_BYTES_MAX);
         return refusal_send(api, exchange, true);
     }
@@ -676,10 +676,10 @@ static enum MHD_Result body_add(struct rv_api *api, struct exchange *exchange, c
         return MHD_YES;
     rv_parser_begin(parser, &exchange->call.arena);
     if (exchange->came_bytes > RV_BODY_BYTES_MAX)
-        rv_refuse(parser, RV_ERR_LIMIT, "a body has at most %d bytes; send less at once",
+        rv_refuse(parser, RV_ERR_LIMIT, "the body is larger than %d bytes; send less at once",
                   RV_BODY_BYTES_MAX);
     else
-        rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     return body_refuse(api, exchange);
 }
 

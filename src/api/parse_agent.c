@@ -29,11 +29,12 @@ static bool confirm_read(struct rv_parser *parser, const struct rv_body *body, s
         return true;
     poll->confirm = RV_NEW_ARRAY(parser->arena, struct rv_str, poll->confirm_count);
     if (poll->confirm == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     for (size_t i = 0; i < poll->confirm_count; i++) {
         struct rv_str id = rv_json_str(&items[i]);
         if (id.at == NULL || id.len > RV_NAME_BYTES_MAX)
-            return rv_refuse(parser, RV_ERR_INVALID, "confirm[%zu] must be a poll id of yours", i);
+            return rv_refuse(parser, RV_ERR_INVALID,
+                             "confirm[%zu] must be the id of one of your polls", i);
         poll->confirm[i] = rv_arena_str(parser->arena, id);
     }
     return true;
@@ -57,7 +58,7 @@ static bool poll_read(struct rv_parser *parser, const struct rv_body *body, uint
     if (poll->poll.at == NULL)
         poll->poll = rv_arena_printf(parser->arena, "auto-%016llx", (unsigned long long)seed);
     poll->max = (uint32_t)(max < RV_POLL_REQUESTS_MAX ? max : RV_POLL_REQUESTS_MAX);
-    return poll->poll.at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "no memory; try again");
+    return poll->poll.at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "out of memory; try again");
 }
 
 static bool agent_name(struct rv_parser *parser, struct rv_str name)
@@ -159,7 +160,8 @@ static bool effect_read(struct rv_parser *parser, const struct rv_body *error,
         return true;
     if (!rv_effect_parse(effect, &reply->effect) || reply->effect == RV_EFFECT_DONE)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "%.*s.effect must be \"none\" or \"unknown\"; what is done is an output",
+                         "%.*s.effect must be \"none\" or \"unknown\"; if the request was carried "
+                         "out, reply with an output",
                          RV_STR_FMT(error->where));
     return true;
 }
@@ -234,7 +236,7 @@ bool rv_parse_replies(struct rv_parser *parser, const struct rv_request_line *re
         return false;
     replies->items = RV_NEW_ARRAY(parser->arena, struct rv_reply_item, replies->count);
     if (replies->items == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     for (size_t i = 0; i < replies->count; i++) {
         struct rv_reply_item *item = &replies->items[i];
         if (reply_read(parser, &items[i], rv_body_item_name(parser, "replies", i), item))
@@ -258,7 +260,7 @@ bool rv_parse_leases(struct rv_parser *parser, const struct rv_request_line *req
         return false;
     leases->items = RV_NEW_ARRAY(parser->arena, struct rv_lease_item, leases->count);
     if (leases->items == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     for (size_t i = 0; i < leases->count; i++) {
         struct rv_body item;
         struct rv_str where = rv_body_item_name(parser, "leases", i);
@@ -298,7 +300,8 @@ bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *requ
         return false;
     return limit->sets_concurrent || limit->sets_rate ||
            rv_refuse(parser, RV_ERR_INVALID,
-                     "which limit? \"concurrent\", \"perSecond\" or both; 0 lifts it");
+                     "no limit is given; give \"concurrent\", \"perSecond\" or both (0 removes the "
+                     "limit)");
 }
 
 static bool pause_read(struct rv_parser *parser, const struct rv_request_line *request, bool paused,

@@ -15,8 +15,8 @@ static bool selection_read(struct rv_parser *parser, struct rv_str text, struct 
 {
     return rv_task_parse(text, ret) == RV_OK ||
            rv_refuse_http(parser, 404,
-                          "\"%.*s\" is no id of a selection; GET /v1/selections, or "
-                          "`reeve selections`, shows those there are",
+                          "\"%.*s\" is not a selection id; GET /v1/selections or `reeve "
+                          "selections` lists the selections",
                           RV_STR_FMT(text));
 }
 
@@ -41,7 +41,7 @@ static bool filter_keep(struct rv_parser *parser, const struct rv_request_line *
     if (parser->scratch.failed == RV_OK)
         *ret_filter = rv_arena_str(parser->arena, rv_buf_str(&parser->scratch));
     return ret_filter->at != NULL ||
-           rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+           rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
 }
 
 bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *request,
@@ -50,7 +50,7 @@ bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *req
     struct rv_call_select *select = RV_NEW(&call->arena, struct rv_call_select);
     struct rv_body body;
     if (select == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     call->u.select = select;
     if (!rv_key_header_none(parser, request, "selection") ||
         !rv_parse_task_filter(parser, request, &select->list) ||
@@ -59,10 +59,9 @@ bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *req
         !filter_keep(parser, request, &select->row.filter))
         return false;
     return request->args_count > 0 ||
-           rv_refuse_http(
-               parser, 400,
-               "which tasks? give a filter, such as state=error (--state error): those of "
-               "GET /v1/tasks and `reeve tasks`");
+           rv_refuse_http(parser, 400,
+                          "the filter is missing; give one, such as state=error (--state error): "
+                          "the filters are those of GET /v1/tasks and `reeve tasks`");
 }
 
 bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *request,
@@ -89,11 +88,11 @@ bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *reque
         rv_buf_reset(&parser->scratch);
         rv_suggest_to(parser, command, rv_bulk_verbs);
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"command\": \"%.*s\" is no command for many tasks; %.*s",
-                         RV_STR_FMT(command), RV_STR_FMT(rv_buf_str(&parser->scratch)));
+                         "\"command\": \"%.*s\" is not a bulk command; %.*s", RV_STR_FMT(command),
+                         RV_STR_FMT(rv_buf_str(&parser->scratch)));
     }
     if (bulk->abandon && bulk->verb != RV_COMMAND_CANCEL)
-        return rv_refuse(parser, RV_ERR_INVALID, "\"abandon\" goes with \"cancel\" alone");
+        return rv_refuse(parser, RV_ERR_INVALID, "\"abandon\" is only for \"cancel\"");
     return !bulk->abandon || rv_body_need(parser, &body, "reason", bulk->word.reason);
 }
 
@@ -154,7 +153,7 @@ bool rv_parse_outcomes(struct rv_parser *parser, const struct rv_request_line *r
         return rv_refuse_http(parser, 400, "outcome=%.*s: must be done, refused or gone",
                               RV_STR_FMT(outcome));
     if (after.at != NULL && rv_task_parse(after, &asked->after) != RV_OK)
-        return rv_refuse_http(parser, 400, "after=%.*s: must be \"next\" of the page before",
+        return rv_refuse_http(parser, 400, "after=%.*s: must be \"next\" of the previous page",
                               RV_STR_FMT(after));
     return true;
 }

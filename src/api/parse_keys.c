@@ -18,10 +18,9 @@ static bool id_read(struct rv_parser *parser, struct rv_str text, struct rv_str 
 {
     *ret_id = text;
     return id_valid(text) ||
-           rv_refuse_http(
-               parser, 404,
-               "\"%.*s\" is no id of a key; GET /v1/keys, or `reeve keys`, shows those there are",
-               RV_STR_FMT(text));
+           rv_refuse_http(parser, 404,
+                          "\"%.*s\" is not a key id; GET /v1/keys or `reeve keys` lists the keys",
+                          RV_STR_FMT(text));
 }
 
 bool rv_parse_keys(struct rv_parser *parser, const struct rv_request_line *request,
@@ -49,8 +48,8 @@ static bool role_read(struct rv_parser *parser, const struct rv_body *body, enum
     if (rv_role_parse(role, ret_role))
         return true;
     rv_suggest_to(parser, role, roles);
-    return rv_refuse(parser, RV_ERR_INVALID, "role \"%.*s\": there is no such role; %.*s",
-                     RV_STR_FMT(role), RV_STR_FMT(rv_buf_str(&parser->scratch)));
+    return rv_refuse(parser, RV_ERR_INVALID, "role \"%.*s\": unknown role; %.*s", RV_STR_FMT(role),
+                     RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
 
 bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *request,
@@ -66,13 +65,12 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
         return false;
     if (key->agent.at == NULL && key->role == RV_ROLE_AGENT)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"agent\" (--agent NAME) is missing: whose steps the key is for");
+                         "\"agent\" (--agent NAME) is missing: the agent that uses the key");
     if (key->agent.at != NULL && key->role != RV_ROLE_AGENT)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"agent\" goes with the role agent and with no other: it names the one "
-                         "whose steps the key is for");
+                         "\"agent\" is only for the role agent; leave it out");
     if (rv_key_make(parser->arena, key, &call->u.key.secret) != RV_OK)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     return true;
 }
 

@@ -22,7 +22,8 @@ static bool definition_refuse(struct rv_parser *parser, const struct rv_request_
 
 static bool too_large(struct rv_parser *parser)
 {
-    return rv_refuse(parser, RV_ERR_LIMIT, "a definition has at most %d bytes; split the workflow",
+    return rv_refuse(parser, RV_ERR_LIMIT,
+                     "the definition is larger than %d bytes; split the workflow",
                      RV_DEFINITION_BYTES_MAX);
 }
 

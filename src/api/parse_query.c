@@ -22,9 +22,9 @@ static bool task_read(struct rv_parser *parser, struct rv_str text, struct rv_ta
 {
     if (rv_task_parse(text, ret) == RV_OK)
         return true;
-    return rv_refuse_http(parser, 404,
-                          "\"%.*s\" is no task id; an id has 13 characters, such as 06DWX3T9H2K4Q",
-                          RV_STR_FMT(text));
+    return rv_refuse_http(
+        parser, 404, "\"%.*s\" is not a task id; an id has 13 characters, such as 06DWX3T9H2K4Q",
+        RV_STR_FMT(text));
 }
 
 bool rv_parse_nothing(struct rv_parser *parser, const struct rv_request_line *request,
@@ -82,13 +82,12 @@ bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *r
         return false;
     if (operate->input.at == NULL &&
         (operate->assume_not_done || operate->undo_first || operate->step != 0))
-        return rv_refuse(
-            parser, RV_ERR_INVALID,
-            "\"step\", \"assumeNotDone\" and \"undoFirst\" go with \"input\": with the "
-            "same input a resubmission is the same request, which may be repeated");
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "\"step\", \"assumeNotDone\" and \"undoFirst\" need \"input\": without "
+                         "another input a resubmission repeats the same request");
     if (operate->assume_not_done && operate->undo_first)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"assumeNotDone\" and \"undoFirst\": say one of the two");
+                         "\"assumeNotDone\" and \"undoFirst\" exclude each other; give one");
     return true;
 }
 
@@ -107,7 +106,7 @@ static bool finding_read(struct rv_parser *parser, const struct rv_body *body,
     }
     rv_buf_reset(&parser->scratch);
     rv_suggest_to(parser, text, rv_finding_texts);
-    return rv_refuse(parser, RV_ERR_INVALID, "\"finding\": \"%.*s\" is nothing to find out; %.*s",
+    return rv_refuse(parser, RV_ERR_INVALID, "\"finding\": \"%.*s\" is not a finding; %.*s",
                      RV_STR_FMT(text), RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
 
@@ -170,7 +169,7 @@ static bool alert_read(struct rv_parser *parser, struct rv_str text, int64_t *re
     if (rv_task_parse(text, &id) != RV_OK)
         return rv_refuse_http(
             parser, 404,
-            "\"%.*s\" is no alert id; GET /v1/alerts, or `reeve alerts`, shows those there are",
+            "\"%.*s\" is not an alert id; GET /v1/alerts or `reeve alerts` lists the alerts",
             RV_STR_FMT(text));
     *ret = id.value;
     return true;
@@ -294,7 +293,7 @@ static bool place_read(struct rv_parser *parser, struct rv_str after, struct rv_
     if (!rv_text_int(before, &step) || !rv_text_int(behind, &attempt) || step > UINT32_MAX ||
         attempt > UINT32_MAX)
         return rv_refuse_http(parser, 400,
-                              "after=%.*s: must be \"next\" of the page before, such as 3.2",
+                              "after=%.*s: must be \"next\" of the previous page, such as 3.2",
                               RV_STR_FMT(after));
     list->after_step = (uint32_t)step;
     list->after = (uint32_t)attempt;
@@ -354,7 +353,7 @@ static bool state_read(struct rv_parser *parser, const struct rv_request_line *r
     if (rv_task_state_parse(text, &filter->state))
         return true;
     rv_suggest_to(parser, text, states);
-    return rv_refuse_http(parser, 400, "state=%.*s: no such state; %.*s", RV_STR_FMT(text),
+    return rv_refuse_http(parser, 400, "state=%.*s: unknown state; %.*s", RV_STR_FMT(text),
                           RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
 
@@ -416,11 +415,13 @@ static bool filters_fit(struct rv_parser *parser, const struct rv_request_line *
     const struct rv_task_filter *filter = &list->filter;
     size_t paging = rv_arg_get(request, "limit").at != NULL;
     if (list->key.at != NULL && request->args_count > 1 + paging)
-        return rv_refuse_http(parser, 400, "key= names one task: leave the other filters out");
+        return rv_refuse_http(
+            parser, 400,
+            "key= selects one task and cannot be combined with other filters; leave them out");
     if (filter->agent.at != NULL && filter->by_state && !rv_task_state_open(filter->state))
-        return rv_refuse_http(parser, 400,
-                              "agent= is about tasks that stand at a step of it: state= must be "
-                              "one of open tasks, or left out");
+        return rv_refuse_http(
+            parser, 400,
+            "agent= selects open tasks: state= must be a state of open tasks, or left out");
     return true;
 }
 
@@ -497,5 +498,5 @@ bool rv_parse_workflow(struct rv_parser *parser, const struct rv_request_line *r
         parser->arena, "%.*s/%.*s%s%.*s", RV_STR_FMT(request->params[0]),
         RV_STR_FMT(request->params[1]), version.at ? ":" : "", RV_STR_FMT(version));
     return list->filter.workflow.at != NULL ||
-           rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+           rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
 }

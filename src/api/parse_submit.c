@@ -51,8 +51,8 @@ static bool reply_read(struct rv_parser *parser, const struct rv_body *body,
     if (rv_json_get(value, RV_STR("secret")) != NULL)
         return rv_refuse(
             parser, RV_ERR_INVALID,
-            "%.*s: secrets are not taken, since they would be stored with the task; "
-            "webhooks are signed with the server's (reeve serve --webhook-secret-file)",
+            "%.*s: secrets are not accepted, since they would be stored with the task; the server "
+            "signs webhooks with its own secrets (reeve serve --webhook-secret-file)",
             RV_STR_FMT(where));
     if (!rv_body_open(parser, value, where, names, &reply) ||
         !rv_body_text(parser, &reply, "url", RV_URL_BYTES_MAX, &item->reply_url) ||
@@ -60,7 +60,7 @@ static bool reply_read(struct rv_parser *parser, const struct rv_body *body,
         return false;
     if (item->reply_url.at == NULL && !item->reply_stream)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "%.*s: must name the \"url\" of a webhook, or say \"stream\": true",
+                         "%.*s: must have the \"url\" of a webhook, or \"stream\": true",
                          RV_STR_FMT(where));
     return true;
 }
@@ -149,7 +149,7 @@ static bool key_take(struct rv_parser *parser, const struct rv_request_line *req
         return false;
     if (sent.at != NULL && key->at != NULL && !rv_str_eq(sent, *key))
         return rv_refuse_http(parser, 400,
-                              "the header Idempotency-Key says \"%.*s\", \"key\" in the body says "
+                              "the header Idempotency-Key is \"%.*s\", but \"key\" in the body is "
                               "\"%.*s\"; send one key",
                               RV_STR_FMT(sent), RV_STR_FMT(*key));
     if (sent.at != NULL)
@@ -204,19 +204,22 @@ bool rv_parse_submit(struct rv_parser *parser, const struct rv_request_line *req
         !rv_body_list(parser, &body, "tasks", RV_CALL_ITEMS_MAX, &tasks, &count))
         return false;
     if (tasks != NULL && body.object->len != 1)
-        return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"tasks\" must stand alone; put the other properties into its items");
+        return rv_refuse(
+            parser, RV_ERR_INVALID,
+            "\"tasks\" cannot be combined with other properties; put them into its items");
     if (tasks != NULL && submit->wait_ms != 0)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "wait is for one task; for many, ask GET /v1/tasks/{task}?wait= for each");
+                         "wait is only for a single task; for several tasks use GET "
+                         "/v1/tasks/{task}?wait= for each");
     if (tasks != NULL && request->key.at != NULL)
         return rv_refuse_http(
-            parser, 400, "Idempotency-Key is for one task; give each of \"tasks\" its \"key\"");
+            parser, 400,
+            "Idempotency-Key is only for a single task; give each of \"tasks\" its own \"key\"");
     submit->batch = tasks != NULL;
     submit->count = tasks ? count : 1;
     submit->items = RV_NEW_ARRAY(parser->arena, struct rv_submission, submit->count);
     if (submit->items == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     if (tasks == NULL)
         return item_read(parser, request, &body, true, &submit->items[0]);
     for (size_t i = 0; i < count; i++)

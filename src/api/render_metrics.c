@@ -55,17 +55,17 @@ static void histogram(struct rv_buf *buf, const char *name, const char *help,
 static void tasks_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     const char *name = "reeve_submissions_total";
-    head(buf, name, "counter", "Submissions by what became of them; known: the key was.");
+    head(buf, name, "counter", "Submissions by result; known: the idempotency key existed.");
     labelled(buf, name, "result", "accepted", counts->submissions_accepted);
     labelled(buf, name, "result", "known", counts->submissions_known);
     labelled(buf, name, "result", "refused", counts->submissions_refused);
     name = "reeve_tasks_ended_total";
-    head(buf, name, "counter", "Tasks by the state in which they ended.");
+    head(buf, name, "counter", "Tasks that have ended, by final state.");
     for (unsigned i = 0; i < RV_TASK_STATE_COUNT; i++)
         if (!rv_task_state_open((enum rv_task_state)i))
             labelled(buf, name, "state", rv_task_state_text((enum rv_task_state)i),
                      counts->tasks_ended[i]);
-    plain(buf, "reeve_tasks_open", "gauge", "Tasks that have not ended, those in error too.",
+    plain(buf, "reeve_tasks_open", "gauge", "Tasks that have not ended, including tasks in error.",
           counts->open_tasks > 0 ? (uint64_t)counts->open_tasks : 0);
     name = "reeve_alerts_total";
     head(buf, name, "counter", "Alerts raised, by kind.");
@@ -76,9 +76,9 @@ static void tasks_put(struct rv_buf *buf, const struct rv_counts *counts)
 static void attempts_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     const char *name = "reeve_attempts_ended_total";
-    plain(buf, "reeve_attempts_begun_total", "counter", "Steps handed out to agents.",
+    plain(buf, "reeve_attempts_begun_total", "counter", "Steps dispatched to agents.",
           counts->attempts_begun);
-    head(buf, name, "counter", "Attempts by how they ended.");
+    head(buf, name, "counter", "Attempts that have ended, by final state.");
     for (unsigned i = 0; i < RV_ATTEMPT_STATE_COUNT; i++) {
         enum rv_attempt_state state = (enum rv_attempt_state)i;
         if (state != RV_ATTEMPT_NONE && !rv_attempt_state_live(state))
@@ -89,42 +89,44 @@ static void attempts_put(struct rv_buf *buf, const struct rv_counts *counts)
     labelled(buf, name, "class", "transient", counts->failures_transient);
     labelled(buf, name, "class", "permanent", counts->failures_permanent);
     name = "reeve_replies_total";
-    head(buf, name, "counter", "Replies that count (or did before), and those that do not.");
+    head(buf, name, "counter",
+         "Replies by result; taken: recorded by this call or an earlier one.");
     labelled(buf, name, "result", "taken", counts->replies_taken);
     labelled(buf, name, "result", "refused", counts->replies_refused);
-    histogram(buf, "reeve_hand_out_wait_seconds", "From when a step was ready to its attempt.",
+    histogram(buf, "reeve_hand_out_wait_seconds", "Time from a step being ready to its attempt.",
               &counts->hand_out_wait);
-    histogram(buf, "reeve_attempt_seconds", "From an attempt's record to its end.",
+    histogram(buf, "reeve_attempt_seconds", "Time from an attempt's record to its end.",
               &counts->attempt);
 }
 
 static void batches_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     plain(buf, "reeve_supervisor_findings_total", "counter",
-          "Tasks that the supervisor moved on: expiries, retries, timers.", counts->findings);
-    plain(buf, "reeve_batches_total", "counter", "Batches with anything in them.", counts->batches);
-    plain(buf, "reeve_batches_refused_total", "counter", "Batches that the store did not take.",
+          "Tasks that the supervisor changed: expiries, retries, timers.", counts->findings);
+    plain(buf, "reeve_batches_total", "counter", "Batches that were not empty.", counts->batches);
+    plain(buf, "reeve_batches_refused_total", "counter", "Batches that the store refused.",
           counts->batches_refused);
     plain(buf, "reeve_batch_calls_total", "counter",
-          "Requests in all batches; by batches, their mean size.", counts->calls);
-    histogram(buf, "reeve_batch_seconds", "A batch, from load to the last answer.", &counts->batch);
-    histogram(buf, "reeve_commit_seconds", "The commit of a batch.", &counts->commit);
+          "Requests in all batches; divided by batches: the mean batch size.", counts->calls);
+    histogram(buf, "reeve_batch_seconds", "Duration of a batch, from load to the last answer.",
+              &counts->batch);
+    histogram(buf, "reeve_commit_seconds", "Duration of a batch's commit.", &counts->commit);
 }
 
 static void decisions_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     const char *name = "reeve_long_decisions_seconds_total";
     plain(buf, "reeve_long_decisions_total", "counter",
-          "Decisions whose expressions took longer than their turn in a batch.",
+          "Decisions whose expressions exceeded their time slice in a batch.",
           counts->long_decisions);
-    plain(buf, "reeve_long_decisions_open", "gauge", "Those that are not made yet.",
-          counts->long_decisions_open);
-    head(buf, name, "counter", "The time that they had beside the batches.");
+    plain(buf, "reeve_long_decisions_open", "gauge",
+          "Such decisions that are still being evaluated.", counts->long_decisions_open);
+    head(buf, name, "counter", "Time spent on such decisions outside batches.");
     rv_buf_printf(buf, "%s ", name);
     seconds_add(buf, counts->long_decisions_us);
     rv_buf_add_char(buf, '\n');
     name = "reeve_expression_fuel_total";
-    head(buf, name, "counter", "Work of expressions, in units of about 10 ns.");
+    head(buf, name, "counter", "Work units of expressions, about 10 ns each.");
     labelled(buf, name, "where", "batch", counts->fuel_in_batches);
     labelled(buf, name, "where", "beside", counts->fuel_beside);
 }
@@ -164,7 +166,7 @@ static void agents_put(struct rv_buf *buf, const struct rv_call_metrics *metrics
     by_agent(buf, metrics, name, help, offsetof(struct rv_agent_count, member))
     const char *name = "reeve_queue_oldest_seconds";
     BY_AGENT("reeve_queue_depth", waiting, "Steps that are ready and wait for an agent.");
-    head(buf, name, "gauge", "How long the first of them has waited.");
+    head(buf, name, "gauge", "Waiting time of the oldest of these steps.");
     for (size_t i = 0; i < metrics->agents_count; i++) {
         const struct rv_agent_count *row = &metrics->agents[i];
         rv_buf_printf(buf, "%s{agent=\"", name);
@@ -173,11 +175,11 @@ static void agents_put(struct rv_buf *buf, const struct rv_call_metrics *metrics
         seconds_add(buf, row->oldest_ms > 0 ? (uint64_t)row->oldest_ms * 1000 : 0);
         rv_buf_add_char(buf, '\n');
     }
-    BY_AGENT("reeve_agent_instances", instances, "Instances that were seen lately.");
-    BY_AGENT("reeve_attempts_open", attempts_open, "Attempts that are out.");
+    BY_AGENT("reeve_agent_instances", instances, "Instances that are connected.");
+    BY_AGENT("reeve_attempts_open", attempts_open, "Attempts that are open.");
     BY_AGENT("reeve_polls_parked", polls_parked, "Polls that wait for work.");
     BY_AGENT("reeve_circuits_open", circuits_open, "Targets whose circuit is open.");
-    plain(buf, "reeve_calls_parked", "gauge", "Requests that wait, polls among them.",
+    plain(buf, "reeve_calls_parked", "gauge", "Requests that wait for a result, including polls.",
           metrics->calls_parked);
 #undef BY_AGENT
 }
@@ -187,7 +189,7 @@ static void answers_put(struct rv_buf *buf, const struct rv_api_counts *counts)
     static const char *const classes[] = {"2xx", "4xx", "5xx"};
     const char *name = "reeve_http_answers_total";
     const struct rv_route *routes = rv_routes();
-    head(buf, name, "counter", "Answers by route and class of status.");
+    head(buf, name, "counter", "Answers by route and status class.");
     for (size_t i = 0; i <= RV_ROUTES_MAX; i++) {
         bool none = i == RV_ROUTES_MAX;
         if (!none && routes[i].method == NULL)
@@ -203,23 +205,24 @@ static void answers_put(struct rv_buf *buf, const struct rv_api_counts *counts)
 static void api_put(struct rv_buf *buf, const struct rv_api_counts *counts)
 {
     answers_put(buf, counts);
-    plain(buf, "reeve_http_unauthorized_total", "counter",
-          "Requests without an API key that is valid.", counts->unauthorized);
+    plain(buf, "reeve_http_unauthorized_total", "counter", "Requests without a valid API key.",
+          counts->unauthorized);
     plain(buf, "reeve_http_connections_total", "counter", "Connections taken.",
           counts->connections_taken);
     plain(buf, "reeve_http_connections", "gauge", "Connections open.", counts->connections);
-    plain(buf, "reeve_http_calls", "gauge", "Requests with the scheduler, parked ones too.",
+    plain(buf, "reeve_http_calls", "gauge", "Requests at the scheduler, including waiting ones.",
           counts->calls);
     histogram(buf, "reeve_submission_seconds",
-              "From a submission's last byte to its answer, where it did not ask to wait.",
+              "Time from a submission's last byte to its answer, for submissions without wait.",
               &counts->submission);
-    histogram(buf, "reeve_reply_seconds", "From a reply's last byte to its answer.",
+    histogram(buf, "reeve_reply_seconds", "Time from a reply's last byte to its answer.",
               &counts->reply);
     plain(buf, "reeve_store_bytes", "gauge", "Size of the state store's files.",
           counts->store_bytes > 0 ? (uint64_t)counts->store_bytes : 0);
     if (!counts->has_spans)
         return;
-    head(buf, "reeve_spans_total", "counter", "Spans that the collector took, and those dropped.");
+    head(buf, "reeve_spans_total", "counter",
+         "Spans, by result: accepted by the collector, or dropped.");
     labelled(buf, "reeve_spans_total", "result", "sent", counts->spans_sent);
     labelled(buf, "reeve_spans_total", "result", "dropped", counts->spans_dropped);
 }

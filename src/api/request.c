@@ -59,7 +59,7 @@ bool rv_parser_starved(struct rv_parser *parser)
     bool starved = parser->arena->refused == RV_ERR_MEMORY ||
                    parser->tree.refused == RV_ERR_MEMORY || parser->scratch.failed == RV_ERR_MEMORY;
     if (starved)
-        rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     return starved;
 }
 
@@ -105,7 +105,7 @@ static bool percent_decode(struct rv_parser *parser, struct rv_str text, bool pl
 {
     char *at = rv_arena_bytes(parser->arena, text.len + 1);
     if (at == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.at[i];
@@ -114,7 +114,7 @@ static bool percent_decode(struct rv_parser *parser, struct rv_str text, bool pl
             int low = i + 2 < text.len ? hex_digit(text.at[i + 2]) : -1;
             if (high < 0 || low < 0)
                 return rv_refuse_http(parser, 400,
-                                      "a percent sign in the address is not followed by two hex "
+                                      "a percent sign in the URL is not followed by two hex "
                                       "digits; write it as %%25");
             c = (char)(high * 16 + low);
             i += 2;
@@ -125,9 +125,9 @@ static bool percent_decode(struct rv_parser *parser, struct rv_str text, bool pl
     }
     *ret = (struct rv_str){at, len};
     if (!rv_text_plain(*ret))
-        return rv_refuse_http(parser, 400, "the address holds a control character; remove it");
+        return rv_refuse_http(parser, 400, "the URL contains a control character; remove it");
     if (!utf8_valid(parser, *ret))
-        return rv_refuse_http(parser, 400, "the address is not valid UTF-8");
+        return rv_refuse_http(parser, 400, "the URL is not valid UTF-8");
     return true;
 }
 
@@ -141,11 +141,10 @@ bool rv_key_header(struct rv_parser *parser, const struct rv_request_line *reque
     bool escaped = quoted && (memchr(key.at, '\\', key.len) || memchr(key.at, '"', key.len));
     if (key.at != NULL && (key.len == 0 || key.len > RV_KEY_BYTES_MAX || escaped ||
                            !rv_text_plain(key) || !utf8_valid(parser, key)))
-        return rv_refuse_http(
-            parser, 400,
-            "Idempotency-Key must be a text of 1 to %d bytes, in UTF-8 and without "
-            "control characters; if it is quoted, without \\ and \"",
-            RV_KEY_BYTES_MAX);
+        return rv_refuse_http(parser, 400,
+                              "Idempotency-Key must have 1 to %d bytes, in UTF-8 and without "
+                              "control characters; a quoted key must not contain \\ or \"",
+                              RV_KEY_BYTES_MAX);
     *ret_key = key;
     return true;
 }
@@ -154,10 +153,11 @@ bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *
                         const char *what)
 {
     return request->key.at == NULL ||
-           rv_refuse_http(parser, 400,
-                          "Idempotency-Key is not known here: the same request again makes another "
-                          "%s; leave the header out, and look before you repeat",
-                          what);
+           rv_refuse_http(
+               parser, 400,
+               "Idempotency-Key is not supported for this request: a repetition creates another "
+               "%s; leave the header out, and check the result before you repeat",
+               what);
 }
 
 static struct rv_str until(struct rv_str *rest, char end)
@@ -180,7 +180,8 @@ static bool path_read(struct rv_parser *parser, struct rv_request_line *request)
         struct rv_str raw = until(&rest, '/');
         bool dots = rv_str_is(raw, ".") || rv_str_is(raw, "..");
         if (raw.len == 0 || dots || request->segments_count == RV_SEGMENTS_MAX)
-            return rv_refuse_http(parser, 404, "there is no \"%.*s\"; the API begins with /v1/",
+            return rv_refuse_http(parser, 404,
+                                  "\"%.*s\" does not exist; paths of the API begin with /v1/",
                                   RV_STR_FMT(request->path));
         if (!percent_decode(parser, raw, false, &request->segments[request->segments_count++]))
             return false;
@@ -194,7 +195,7 @@ static bool query_read(struct rv_parser *parser, struct rv_str query,
     bool some = query.at != NULL && query.len > 0;
     request->args = some ? RV_NEW_ARRAY(parser->arena, struct rv_arg, RV_ARGS_MAX) : NULL;
     if (some && request->args == NULL)
-        return rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request; try again");
+        return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     while (query.at != NULL && query.len > 0) {
         struct rv_str value = until(&query, '&');
         struct rv_str name = until(&value, '=');
@@ -218,15 +219,13 @@ bool rv_request_read(struct rv_parser *parser, struct rv_str target, struct rv_r
 {
     *ret = (struct rv_request_line){.segments_count = 0};
     if (target.len > RV_TARGET_BYTES_MAX)
-        return rv_refuse_http(parser, 414, "the address is longer than %d bytes",
-                              RV_TARGET_BYTES_MAX);
+        return rv_refuse_http(parser, 414, "the URL is longer than %d bytes", RV_TARGET_BYTES_MAX);
     for (size_t i = 0; i < target.len; i++)
         if ((unsigned char)target.at[i] <= 0x20 || target.at[i] == 0x7f)
-            return rv_refuse_http(parser, 400,
-                                  "the address holds a blank or a control character; "
-                                  "percent-encode it");
+            return rv_refuse_http(
+                parser, 400, "the URL contains a blank or a control character; percent-encode it");
     if (target.len == 0 || target.at[0] != '/')
-        return rv_refuse_http(parser, 400, "the address must begin with a slash");
+        return rv_refuse_http(parser, 400, "the path must begin with a slash");
     struct rv_str query = target;
     ret->path = until(&query, '?');
     return path_read(parser, ret) && query_read(parser, query, ret);
@@ -239,7 +238,7 @@ void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *co
     if (near != NULL) {
         rv_buf_printf(&parser->scratch, "did you mean \"%s\"?", near);
     } else if (names[0] == NULL) {
-        rv_buf_lit(&parser->scratch, "there are none here");
+        rv_buf_lit(&parser->scratch, "this operation has none");
     } else {
         rv_buf_lit(&parser->scratch, "known are");
         for (size_t i = 0; names[i] != NULL; i++)
@@ -331,7 +330,8 @@ bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request
         return rv_refuse_http(parser, 400, "wait=%.*s: must be an ISO 8601 duration such as PT20S",
                               RV_STR_FMT(text));
     if (*ret_ms > RV_WAIT_MS_MAX)
-        return rv_refuse_http(parser, 400, "wait=%.*s: at most PT%dS; ask again after that",
+        return rv_refuse_http(parser, 400,
+                              "wait=%.*s: the maximum is PT%dS; repeat the request after that",
                               RV_STR_FMT(text), RV_WAIT_MS_MAX / 1000);
     return true;
 }

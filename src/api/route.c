@@ -128,9 +128,9 @@ static const struct rv_route *not_found(struct rv_parser *parser, struct rv_str 
         patterns[count++] = route->pattern;
     patterns[count] = NULL;
     const char *near = rv_suggest(path, patterns);
-    rv_refuse_http(parser, 404, "there is no \"%.*s\"%s%s%s", RV_STR_FMT(path),
-                   near ? "; did you mean \"" : "; the API begins with /v1/", near ? near : "",
-                   near ? "\"?" : "");
+    rv_refuse_http(parser, 404, "\"%.*s\" does not exist%s%s%s", RV_STR_FMT(path),
+                   near ? "; did you mean \"" : "; paths of the API begin with /v1/",
+                   near ? near : "", near ? "\"?" : "");
     return NULL;
 }
 
@@ -169,7 +169,7 @@ const struct rv_route *rv_route_find(struct rv_parser *parser, struct rv_str met
     if (methods.len == 0)
         return not_found(parser, request->path);
     struct rv_str allow = rv_arena_str(parser->arena, (struct rv_str){methods.text, methods.len});
-    rv_refuse_http(parser, 405, "%.*s is not possible at \"%.*s\"; use %.*s", RV_STR_FMT(method),
+    rv_refuse_http(parser, 405, "%.*s is not allowed for \"%.*s\"; use %.*s", RV_STR_FMT(method),
                    RV_STR_FMT(request->path), RV_STR_FMT(allow));
     parser->problem.allow = allow;
     return NULL;

@@ -11,19 +11,19 @@
  *      NAME             family  text                                              HTTP  exit */
 /* clang-format off */
 #define RV_ERR_TABLE(X)                                                                            \
-    X(BUSY,             RETRY,  "busy, try again",                                   503,  5)      \
+    X(BUSY,             RETRY,  "busy; try again",                                   503,  5)      \
     X(IO,               RETRY,  "input/output error",                                503,  5)      \
     X(FULL,             RETRY,  "the disk is full",                                  503,  5)      \
     X(MEMORY,           RETRY,  "out of memory",                                     503,  5)      \
-    X(CONFLICT,         RELOAD, "changed by someone else meanwhile",                 409,  4)      \
-    X(COMMIT_UNKNOWN,   RELOAD, "the outcome of the commit is not known",            503,  5)      \
-    X(DEPOSED,          RELOAD, "another instance holds this role now",              503,  5)      \
-    X(WENT_BACK,        RELOAD, "the store has lost what was committed",             503,  5)      \
+    X(CONFLICT,         RELOAD, "changed concurrently",                              409,  4)      \
+    X(COMMIT_UNKNOWN,   RELOAD, "the outcome of the commit is unknown",              503,  5)      \
+    X(DEPOSED,          RELOAD, "another instance has taken over this role",         503,  5)      \
+    X(WENT_BACK,        RELOAD, "the store has lost a committed change",             503,  5)      \
     X(INVALID,          TELL,   "invalid input",                                     422,  2)      \
     X(UNSUPPORTED,      TELL,   "not supported yet",                                 422,  2)      \
     X(NOT_FOUND,        TELL,   "not found",                                         404,  3)      \
     X(REFUSED,          TELL,   "refused in this state",                             409,  4)      \
-    X(DUPLICATE,        TELL,   "the key is taken by a different body",              409,  4)      \
+    X(DUPLICATE,        TELL,   "the key was used with a different body",            409,  4)      \
     X(LIMIT,            TELL,   "over a limit",                                      413,  2)      \
     X(LATE,             TELL,   "too late",                                          410,  4)      \
     X(CORRUPT,          STOP,   "stored data cannot be read",                        500,  5)      \

@@ -19,7 +19,7 @@ int cli_agent(struct cli *cli)
     const char *max = cli_value(cli, CLI_OPTION_MAX);
     if (strcmp(args[0], "exec") != 0)
         return cli_tell(cli, CLI_USAGE,
-                        "\"%s\" is no kind of agent; there is: reeve agent exec NAME -- COMMAND",
+                        "\"%s\": unknown kind of agent; usage: reeve agent exec NAME -- COMMAND",
                         args[0]);
     struct rv_exec_options options = {.url = cli_value(cli, CLI_OPTION_URL),
                                       .name = args[1],

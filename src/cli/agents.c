@@ -121,7 +121,7 @@ static int agents_list(struct cli *cli)
         agent_add(cli, &table, &items[i]);
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if (count == 0)
-        printf("No agent has asked for work yet, and no step waits for one.\n");
+        printf("No agent has connected yet, and no step waits for one.\n");
     return CLI_DONE;
 }
 
@@ -148,8 +148,9 @@ static int limits_write(struct cli *cli, struct rv_buf *body)
     const char *rate = cli_value(cli, CLI_OPTION_RATE);
     int64_t limit;
     if (concurrent == NULL && rate == NULL)
-        return cli_tell(cli, CLI_USAGE,
-                        "which limit? --concurrent N, --rate N/s or both; none lifts it");
+        return cli_tell(
+            cli, CLI_USAGE,
+            "no limit is given; give --concurrent N, --rate N/s or both (none removes the limit)");
     if (concurrent != NULL) {
         if (!limit_read(concurrent, false, &limit))
             return cli_tell(cli, CLI_USAGE,
@@ -195,8 +196,8 @@ static int name_doubt(struct cli *cli, struct rv_str name)
     }
     const char *near = names != NULL ? rv_suggest(name, names) : NULL;
     return cli_tell(cli, CLI_DONE,
-                    "no agent \"%.*s\" is there, and no step waits for one; it is kept for when "
-                    "there is%s%s%s",
+                    "agent \"%.*s\" has not connected, and no step waits for it; the setting "
+                    "applies when it connects%s%s%s",
                     RV_STR_FMT(name), near ? " (did you mean \"" : "", near ? near : "",
                     near ? "\"?)" : "");
 }
@@ -229,10 +230,10 @@ static int circuit_say(struct cli *cli, const struct rv_buf *body)
     const char *agent = cli->words.args[1];
     printf("%s%s%.*s: ", agent, target.len > 0 ? ", " : "", RV_STR_FMT(target));
     if (step.len > 0)
-        printf("step %.*s is tried now; the circuit closes when the target answers\n",
+        printf("step %.*s is sent as a probe; the circuit closes if the target answers\n",
                RV_STR_FMT(step));
     else
-        printf("no step waits for it; the next one is tried at once\n");
+        printf("no step waits for the target; the next step is sent immediately\n");
     return CLI_DONE;
 }
 
@@ -297,12 +298,13 @@ int cli_agents(struct cli *cli)
     if (cli->words.args_count == 0)
         return agents_list(cli);
     if (!limit && !circuit && strcmp(args[0], "pause") != 0 && strcmp(args[0], "resume") != 0)
-        return cli_tell(cli, CLI_USAGE,
-                        "\"%s\" is no word for agents; there are: reeve agents limit AGENT, reeve "
-                        "agents pause AGENT, reeve agents resume AGENT, reeve agents close-circuit "
-                        "AGENT",
-                        args[0]);
+        return cli_tell(
+            cli, CLI_USAGE,
+            "\"%s\": unknown command for agents; commands: reeve agents limit AGENT, reeve "
+            "agents pause AGENT, reeve agents resume AGENT, reeve agents close-circuit "
+            "AGENT",
+            args[0]);
     if (cli->words.args_count == 1)
-        return cli_tell(cli, CLI_USAGE, "which agent? usage: reeve agents %s AGENT", args[0]);
+        return cli_tell(cli, CLI_USAGE, "AGENT is missing; usage: reeve agents %s AGENT", args[0]);
     return agent_command(cli);
 }

@@ -190,10 +190,10 @@ static int alerts_list(struct cli *cli, const char *group)
     if (alerts.count == 0 && group != NULL)
         printf("No open alert is in group %s.\n", group);
     else if (alerts.count == 0)
-        printf("There was never an alert.\n");
+        printf("No alerts.\n");
     if (next.len > 0)
-        printf("\nThere are more: reeve alerts%s%s%s --after %.*s\n", group ? " " : "",
-               group ? group : "", all ? " --all" : "", RV_STR_FMT(next));
+        printf("\nMore: reeve alerts%s%s%s --after %.*s\n", group ? " " : "", group ? group : "",
+               all ? " --all" : "", RV_STR_FMT(next));
     return CLI_DONE;
 }
 
@@ -210,7 +210,7 @@ static int alert_tell(struct cli *cli, const char *verb, struct rv_str alert)
     if (cli_has(cli, CLI_OPTION_JSON))
         cli_json_print(answer.text);
     else if (strcmp(verb, "retry") == 0)
-        printf("%.*s retried: its messages are on their way again\n", RV_STR_FMT(alert));
+        printf("%.*s retried: the delivery of its messages has restarted\n", RV_STR_FMT(alert));
     else
         printf("%.*s acknowledged; \"reeve alerts --all\" still lists it\n", RV_STR_FMT(alert));
     return CLI_DONE;
@@ -233,6 +233,6 @@ int cli_alerts(struct cli *cli)
             "reeve alerts retry ALERT",
             args[0]);
     if (cli->words.args_count == 1)
-        return cli_tell(cli, CLI_USAGE, "which alert? usage: reeve alerts %s ALERT", args[0]);
+        return cli_tell(cli, CLI_USAGE, "ALERT is missing; usage: reeve alerts %s ALERT", args[0]);
     return alert_tell(cli, args[0], rv_str_of(args[1]));
 }

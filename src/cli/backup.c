@@ -34,14 +34,13 @@ static int errno_tell(const struct backup *backup, const char *path, int number)
     const struct cli *cli = backup->cli;
     if (number == ENOSPC || number == EDQUOT || number == EFBIG)
         return cli_tell(cli, CLI_UNREACHABLE,
-                        "%s: there is no room for the copy: make space, or name a file elsewhere",
+                        "%s: the disk is full: free space, or write the copy to another disk",
                         path);
     if (number == ENOENT || number == ENOTDIR)
-        return cli_tell(cli, CLI_NOT_FOUND, "%s: there is no folder \"%s\": make it first", path,
+        return cli_tell(cli, CLI_NOT_FOUND, "%s: there is no folder \"%s\": create it first", path,
                         backup->folder);
     if (number == EACCES || number == EPERM || number == EROFS)
-        return cli_tell(cli, CLI_REFUSED, "%s: you may not write there: %s", path,
-                        strerror(number));
+        return cli_tell(cli, CLI_REFUSED, "%s: no permission to write: %s", path, strerror(number));
     return cli_tell(cli, CLI_UNREACHABLE, "%s: %s", path, strerror(number));
 }
 
@@ -60,8 +59,8 @@ static bool names_make(struct backup *backup)
 
 static int exists_tell(const struct backup *backup)
 {
-    return cli_tell(backup->cli, CLI_REFUSED,
-                    "%s is there already, and is not overwritten: give another name", backup->file);
+    return cli_tell(backup->cli, CLI_REFUSED, "%s exists and is not overwritten: give another name",
+                    backup->file);
 }
 
 /* What was left by a command that was killed is taken over, and never by two. */
@@ -72,7 +71,8 @@ static int partial_open(struct backup *backup)
         return exists_tell(backup);
     int fd = open(backup->partial, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0 && errno == ELOOP)
-        return cli_tell(backup->cli, CLI_REFUSED, "%s is a link: take it away", backup->partial);
+        return cli_tell(backup->cli, CLI_REFUSED, "%s is a symbolic link: remove it",
+                        backup->partial);
     if (fd < 0)
         return errno_tell(backup, backup->partial, errno);
     int code = CLI_DONE;
@@ -81,10 +81,11 @@ static int partial_open(struct backup *backup)
                         backup->partial);
     else if (fstat(fd, &about) != 0 || lstat(backup->partial, &named) != 0 ||
              about.st_ino != named.st_ino || about.st_dev != named.st_dev)
-        code = cli_tell(backup->cli, CLI_REFUSED, "%s has just become another backup: try again",
+        code = cli_tell(backup->cli, CLI_REFUSED, "%s was replaced by another backup: try again",
                         backup->partial);
     else if (!S_ISREG(about.st_mode))
-        code = cli_tell(backup->cli, CLI_REFUSED, "%s is no file: take it away", backup->partial);
+        code = cli_tell(backup->cli, CLI_REFUSED, "%s is not a regular file: remove it",
+                        backup->partial);
     else if (fchmod(fd, 0600) != 0 || ftruncate(fd, 0) != 0 ||
              (unlink(backup->log) != 0 && errno != ENOENT))
         code = errno_tell(backup, backup->partial, errno);
@@ -139,8 +140,8 @@ static int copy_fetch(struct backup *backup)
         return errno_tell(backup, backup->partial, backup->write_errno);
     if (result == RV_RESULT_UNREACHABLE && backup->bytes > 0)
         return cli_tell(cli, CLI_UNREACHABLE,
-                        "the copy broke off after %lld bytes: the server has ended, or its log "
-                        "says why; try again",
+                        "the copy stopped after %lld bytes: check that the server runs, see its "
+                        "log, then try again",
                         (long long)backup->bytes);
     if (result == RV_RESULT_UNREACHABLE)
         return cli_unreachable(cli, client);
@@ -173,12 +174,12 @@ static int copy_check(struct backup *backup, struct rv_cli_check *check)
     enum rv_err err = cli->server->check(backup->partial, check, &why);
     int code = CLI_DONE;
     if (err != RV_OK)
-        code = cli_tell(cli, rv_err_exit(err), "the copy came, but cannot be looked at: %.*s",
+        code = cli_tell(cli, rv_err_exit(err), "the copy is complete, but cannot be verified: %.*s",
                         RV_STR_FMT(rv_buf_str(&why)));
     else if (backup->findings > 0)
         code = cli_tell(cli, CLI_FAILED,
-                        "the server's store is not sound, and this copy was not kept: %.*s%s; stop "
-                        "the server, then `reeve check` says more",
+                        "the server's store is damaged, and the copy was deleted: %.*s%s; stop the "
+                        "server and run `reeve check`",
                         RV_STR_FMT(backup->finding), backup->findings > 1 ? ", and more" : "");
     rv_buf_done(&why);
     return code;

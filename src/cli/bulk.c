@@ -135,7 +135,7 @@ int cli_selections(struct cli *cli)
     if (selections.table.count == 0)
         printf("No selections: reeve select --state error\n");
     if (next.len > 0)
-        printf("There are more: reeve selections --after %.*s\n", RV_STR_FMT(next));
+        printf("More: reeve selections --after %.*s\n", RV_STR_FMT(next));
     return CLI_DONE;
 }
 
@@ -170,7 +170,7 @@ static int refusals_print(struct cli *cli)
     }
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if (count == REFUSALS_SHOWN)
-        printf("There may be more: GET /v1/selections/%s/outcomes\n", cli->words.args[1]);
+        printf("For more: GET /v1/selections/%s/outcomes\n", cli->words.args[1]);
     return CLI_DONE;
 }
 
@@ -229,8 +229,8 @@ static int bulk_begin(struct cli *cli)
     const char *rate = cli_value(cli, CLI_OPTION_RATE);
     if (!is_bulk_word(cli->words.args[0]))
         return cli_tell(cli, CLI_USAGE,
-                        "\"%s\" is no command for many tasks: undo, cancel, resubmit, suspend, "
-                        "unsuspend; pause, resume and status are about what is under way",
+                        "\"%s\": unknown bulk command; commands for tasks: undo, cancel, resubmit, "
+                        "suspend, unsuspend; for a running bulk command: pause, resume, status",
                         cli->words.args[0]);
     bool unsuspend = strcmp(cli->words.args[0], "unsuspend") == 0;
     struct cli_about about = {.command = unsuspend ? "resume" : cli->words.args[0], .rate = 0};
@@ -240,7 +240,7 @@ static int bulk_begin(struct cli *cli)
         return cli_tell(cli, CLI_USAGE, "--rate %s: must be N/s with a whole number from 1 to %d",
                         rate, RV_BULK_RATE_MAX);
     if (cli_has(cli, CLI_OPTION_ABANDON) && strcmp(about.command, "cancel") != 0)
-        return cli_tell(cli, CLI_USAGE, "--abandon goes with cancel alone");
+        return cli_tell(cli, CLI_USAGE, "--abandon is only for cancel; leave it out");
     int code = cli_abandon_check(cli);
     if (code == CLI_DONE)
         code = cli_late_seen_read(cli, &about);
@@ -257,7 +257,8 @@ int cli_bulk(struct cli *cli)
     bool status = strcmp(word, "status") == 0;
     bool hold = strcmp(word, "pause") == 0 || strcmp(word, "resume") == 0;
     if ((status || hold) && (cli_has(cli, CLI_OPTION_RATE) || cli_has(cli, CLI_OPTION_ABANDON)))
-        return cli_tell(cli, CLI_USAGE, "--rate and --abandon are for what is begun");
+        return cli_tell(cli, CLI_USAGE,
+                        "--rate and --abandon are only for a new bulk command; leave them out");
     if (status)
         return bulk_status(cli);
     return hold ? bulk_hold(cli) : bulk_begin(cli);

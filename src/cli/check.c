@@ -59,7 +59,8 @@ static void sum_print(struct cli *cli, const char *store, const struct rv_cli_ch
     else
         printf("%s: %lld workflows, %lld tasks, %lld steps, %lld repeated attempts: %s\n", store,
                (long long)check->workflows, (long long)check->tasks, (long long)check->steps,
-               (long long)check->attempts, findings == 0 ? "sound" : "not sound, see above");
+               (long long)check->attempts,
+               findings == 0 ? "sound" : "the store has errors, listed above");
 }
 
 int cli_check(struct cli *cli)

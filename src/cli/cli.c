@@ -87,7 +87,7 @@ static int starved_tell(const struct cli *cli, int code)
     if (cli->arena.refused != RV_ERR_MEMORY)
         return code;
     fflush(stdout);
-    fprintf(stderr, "reeve: out of memory: what was printed is not all\n");
+    fprintf(stderr, "reeve: out of memory: the output is incomplete\n");
     return rv_err_exit(RV_ERR_MEMORY);
 }
 

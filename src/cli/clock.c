@@ -11,7 +11,8 @@ int cli_clock(struct cli *cli)
 {
     const char *store = cli_store(cli);
     if (strcmp(cli->words.args[0], "reset") != 0)
-        return cli_tell(cli, CLI_USAGE, "clock: say reset, not \"%s\"", cli->words.args[0]);
+        return cli_tell(cli, CLI_USAGE, "\"%s\": unknown command; usage: reeve clock reset",
+                        cli->words.args[0]);
     int64_t back_ms = 0;
     char text[RV_INSTANT_TEXT_BYTES];
     struct rv_buf why;

@@ -80,7 +80,7 @@ static bool option_unknown(struct reader *reader, struct rv_str flag)
     else if (command != NULL)
         rv_buf_printf(reader->fault, "see \"reeve help %s\"", command->name);
     else
-        rv_buf_lit(reader->fault, "options of a command stand after it; see \"reeve help\"");
+        rv_buf_lit(reader->fault, "options of a command follow the command; see \"reeve help\"");
     return false;
 }
 
@@ -105,7 +105,7 @@ static bool option_read(struct reader *reader)
         return false;
     }
     if (row->value == NULL && equals != NULL) {
-        rv_buf_printf(reader->fault, "%s takes no value", row->flag);
+        rv_buf_printf(reader->fault, "%s does not take a value", row->flag);
         return false;
     }
     if (row->value != NULL && equals == NULL && reader->next == reader->argc) {
@@ -126,11 +126,11 @@ static bool command_read(struct reader *reader)
         reader->argv[0] = word;
         return true;
     }
-    rv_buf_printf(reader->fault, "there is no command \"%s\"; ", word);
+    rv_buf_printf(reader->fault, "unknown command \"%s\"; ", word);
     if (near != NULL)
         rv_buf_printf(reader->fault, "did you mean \"reeve %s\"?", near);
     else
-        rv_buf_lit(reader->fault, "\"reeve help\" lists all");
+        rv_buf_lit(reader->fault, "\"reeve help\" lists the commands");
     return false;
 }
 
@@ -144,7 +144,7 @@ static bool args_check(struct reader *reader)
         rv_buf_printf(reader->fault, "%s is missing; usage: reeve %s %s", command->args,
                       command->name, command->args);
     else if (words->args_count > command->args_max)
-        rv_buf_printf(reader->fault, "\"%s\" is one word too many; usage: reeve %s%s%s",
+        rv_buf_printf(reader->fault, "unexpected argument \"%s\"; usage: reeve %s%s%s",
                       words->args[command->args_max], command->name, command->args[0] ? " " : "",
                       command->args);
     else
@@ -197,11 +197,11 @@ static void list_write(struct rv_buf *buf)
     rv_buf_lit(buf, "usage: reeve COMMAND\n\n");
     for (const struct cli_command *command = commands; command->name != NULL; command++)
         rv_buf_printf(buf, "  %-10s %s\n", command->name, command->help);
-    rv_buf_lit(buf, "\nWith every command:\n");
+    rv_buf_lit(buf, "\nOptions of every command:\n");
     options_write(buf, CLI_COMMON);
-    rv_buf_lit(buf, "\n\"reeve help COMMAND\" tells all about one. Exit codes: 0 done, 1 the task "
-                    "failed or was undone,\n2 usage, 3 not found, 4 refused, 5 unreachable, 6 the "
-                    "task needs an operator.\n");
+    rv_buf_lit(buf, "\n\"reeve help COMMAND\" describes a command. Exit codes: 0 success, 1 the "
+                    "task failed or was undone,\n2 usage, 3 not found, 4 refused, 5 unreachable, 6 "
+                    "the task needs an operator.\n");
 }
 
 void cli_help_write(struct rv_buf *buf, const struct cli_command *command)

@@ -186,8 +186,7 @@ int cli_completion(struct cli *cli)
     int code = CLI_DONE;
     rv_buf_init(&buf, SCRIPT_BYTES_MAX);
     if (!cli_completion_write(&buf, rv_str_of(shell)))
-        code = cli_tell(cli, CLI_USAGE, "\"%s\" is no shell known here; there are bash, zsh, fish",
-                        shell);
+        code = cli_tell(cli, CLI_USAGE, "\"%s\": unknown shell; shells: bash, zsh, fish", shell);
     else if (buf.failed != RV_OK)
         code = cli_tell(cli, CLI_UNREACHABLE, "out of memory");
     else

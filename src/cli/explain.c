@@ -32,11 +32,11 @@ static struct rv_str agent_text(struct cli *cli, const struct rv_json *step)
     if (instance.len > 0)
         return rv_arena_printf(arena, "%.*s, instance %.*s%.*s", RV_STR_FMT(cli_str(step, "agent")),
                                RV_STR_FMT(instance), RV_STR_FMT(last));
-    return rv_arena_printf(
-        arena, "%.*s: %lld connected, %lld asking for work, %lld steps ready for it%.*s",
-        RV_STR_FMT(cli_str(step, "agent")), (long long)cli_int(step, "instancesConnected"),
-        (long long)cli_int(step, "instancesPolling"), (long long)cli_int(step, "stepsReady"),
-        RV_STR_FMT(last));
+    return rv_arena_printf(arena, "%.*s: %lld connected, %lld polling, %lld steps in its queue%.*s",
+                           RV_STR_FMT(cli_str(step, "agent")),
+                           (long long)cli_int(step, "instancesConnected"),
+                           (long long)cli_int(step, "instancesPolling"),
+                           (long long)cli_int(step, "stepsReady"), RV_STR_FMT(last));
 }
 
 static struct rv_str ladder_text(struct cli *cli, const struct rv_json *step)
@@ -95,7 +95,7 @@ static void late_print(struct cli *cli, const struct rv_json *told)
         return;
     cli_late_print(cli, late, late_count);
     if (seen > (int64_t)late_count)
-        printf("%lld later ones: reeve show %.*s\n", (long long)seen - (long long)late_count,
+        printf("%lld more: reeve show %.*s\n", (long long)seen - (long long)late_count,
                RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(told, "task"))));
 }
 
@@ -157,7 +157,7 @@ void cli_cures_print(struct cli *cli, const struct rv_json *told)
     size_t count;
     const struct rv_json *items = cli_items(told, "cures", &count);
     if (count > 0)
-        printf("\nWhat leads on from here:\n");
+        printf("\nCommands that continue the task:\n");
     for (size_t i = 0; i < count; i++)
         printf("  %.*s\n      %.*s\n",
                RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "command"))),
@@ -185,7 +185,7 @@ int cli_explain(struct cli *cli)
            cli_colour_end(cli->colour), suspended ? ", suspended" : "",
            RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
     said(cli, "  ", "until", instant_of(cli, told, "until"));
-    said(cli, "  ", "next look", instant_of(cli, told, "nextLookAt"));
+    said(cli, "  ", "next check", instant_of(cli, told, "nextLookAt"));
     end_print(cli, told);
     const struct rv_json *steps = cli_items(told, "steps", &count);
     for (size_t i = 0; i < count; i++)

@@ -40,9 +40,9 @@ int cli_help(struct cli *cli)
     char *name = cli->words.args[0];
     const struct cli_command *command = cli_command_find(rv_str_of(name), &near);
     if (command == NULL)
-        return cli_tell(cli, CLI_USAGE, "there is no command \"%s\"; %s%s%s", name,
-                        near ? "did you mean \"" : "\"reeve help\" lists all", near ? near : "",
-                        near ? "\"?" : "");
+        return cli_tell(cli, CLI_USAGE, "unknown command \"%s\"; %s%s%s", name,
+                        near ? "did you mean \"" : "\"reeve help\" lists the commands",
+                        near ? near : "", near ? "\"?" : "");
     if (!(command->options & CLI_RAW))
         return cli_help_print(command, stdout);
     char help[] = "--help";

@@ -36,8 +36,8 @@ static void keys_print(struct keys *keys)
     struct cli *cli = keys->cli;
     cli_table_print(&keys->table, stdout, cli->colour, cli_width(cli));
     if (keys->table.count == 0)
-        printf("There are no keys: this machine's users may do everything, and nobody else "
-               "anything.\nThe first one is an admin's: reeve keys add admin\n");
+        printf("No API keys: authentication is off, and only requests from this machine are "
+               "accepted.\nCreate the first key, an admin key: reeve keys add admin\n");
 }
 
 static int keys_list(struct cli *cli)
@@ -73,10 +73,10 @@ static int at_rest_ask(struct cli *cli, const char *method, struct rv_str target
         return cli_tell(cli, CLI_UNREACHABLE, "out of memory");
     if (ret_answer->status == 0)
         return cli_tell(cli, CLI_REFUSED,
-                        "--store %s: %.*s (while the server runs, leave out --store and ask it)",
-                        store, RV_STR_FMT(ret_answer->text));
+                        "--store %s: %.*s (if the server runs, leave out --store)", store,
+                        RV_STR_FMT(ret_answer->text));
     if (made) /* as for a first start; or the path is mistyped */
-        fprintf(stderr, "%s was not there: it is a new store.\n", store);
+        fprintf(stderr, "%s did not exist; a new store was created.\n", store);
     return cli_answer_read(cli, ret_answer);
 }
 
@@ -111,12 +111,13 @@ static void key_print(struct cli *cli, const struct cli_answer *answer)
     struct rv_str key = cli_str(&answer->json, "key");
     printf("%.*s\n", RV_STR_FMT(key));
     fflush(stdout);
-    fprintf(stderr,
-            "Key %.*s, role %.*s. It is shown this once; whoever has it may do what its role may.\n"
-            "Clients take it from the variable REEVE_API_KEY.%s\n",
-            RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "id"))),
-            RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "role"))),
-            cli_bool(&answer->json, "first") ? " From now on every request needs a key." : "");
+    fprintf(
+        stderr,
+        "Key %.*s, role %.*s. The key is shown only once; its holder may do what the role may.\n"
+        "Clients take it from the variable REEVE_API_KEY.%s\n",
+        RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "id"))),
+        RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "role"))),
+        cli_bool(&answer->json, "first") ? " From now on every request needs a key." : "");
 }
 
 static int keys_add(struct cli *cli)
@@ -125,9 +126,10 @@ static int keys_add(struct cli *cli)
     struct cli_answer answer;
     struct rv_buf body;
     if (cli->words.args_count < 2)
-        return cli_tell(cli, CLI_USAGE,
-                        "which role? usage: reeve keys add ROLE; roles: submitter, agent, author, "
-                        "observer, operator, admin");
+        return cli_tell(
+            cli, CLI_USAGE,
+            "ROLE is missing; usage: reeve keys add ROLE; roles: submitter, agent, author, "
+            "observer, operator, admin");
     rv_buf_init(&body, BODY_BYTES_MAX);
     member_add(&body, "role", cli->words.args[1]);
     member_add(&body, "agent", cli_value(cli, CLI_OPTION_AGENT));
@@ -151,7 +153,7 @@ static int keys_revoke(struct cli *cli)
     struct rv_buf body;
     if (cli->words.args_count < 2)
         return cli_tell(cli, CLI_USAGE,
-                        "which key? usage: reeve keys revoke ID, an id that `reeve keys` shows");
+                        "ID is missing; usage: reeve keys revoke ID; `reeve keys` lists the ids");
     rv_buf_init(&body, BODY_BYTES_MAX);
     cli_path_begin(&path, "/v1/keys");
     cli_path_segment(&path, rv_str_of(cli->words.args[1]));
@@ -161,7 +163,7 @@ static int keys_revoke(struct cli *cli)
     if (cli_has(cli, CLI_OPTION_JSON))
         cli_json_print(answer.text);
     else
-        printf("%s revoked: no request with it is answered any more\n", cli->words.args[1]);
+        printf("%s revoked: further requests with it are refused\n", cli->words.args[1]);
     return CLI_DONE;
 }
 
@@ -173,11 +175,11 @@ int cli_keys(struct cli *cli)
     if (cli->words.args_count > 0 && strcmp(args[0], "revoke") == 0)
         return keys_revoke(cli);
     if (cli->words.args_count > 0)
-        return cli_tell(cli, CLI_USAGE,
-                        "\"%s\" is no word for keys; there are: reeve keys add ROLE, reeve keys "
-                        "revoke ID",
-                        args[0]);
+        return cli_tell(
+            cli, CLI_USAGE,
+            "\"%s\": unknown command for keys; commands: reeve keys add ROLE, reeve keys revoke ID",
+            args[0]);
     if (cli_has(cli, CLI_OPTION_STORE))
-        return cli_tell(cli, CLI_USAGE, "--store is for \"add\" and \"revoke\"");
+        return cli_tell(cli, CLI_USAGE, "--store is only for \"add\" and \"revoke\"; leave it out");
     return keys_list(cli);
 }

@@ -98,7 +98,8 @@ static void fault_tell(struct lines *lines, uint64_t number, unsigned column, co
         fprintf(stderr, "%u:", column);
     fprintf(stderr, " %.*s\n", RV_STR_FMT(text));
     if (told == FAULTS_TOLD_MAX)
-        fprintf(stderr, "%s: more lines are refused; they are counted, not told\n", lines->name);
+        fprintf(stderr, "%s: more lines were refused; they are counted but not listed\n",
+                lines->name);
 }
 
 /* The key of an input: the string or number to which --key-from points. */
@@ -111,7 +112,7 @@ static bool key_find(struct lines *lines, const struct rv_json *input, struct rv
         *ret_key = (struct rv_str){value->u.text, value->len};
     if (ret_key->len == 0) {
         lines->faulty++;
-        fault_tell(lines, lines->line_number, 0, "there is no key at %s: a string or a number",
+        fault_tell(lines, lines->line_number, 0, "no key at %s; it must be a string or a number",
                    pointer);
         return false;
     }
@@ -203,11 +204,12 @@ static int batch_submit(struct lines *lines)
         (void)cli_unreachable(lines->cli, lines->client);
     else
         cli_tell(lines->cli, CLI_UNREACHABLE, "%s", rv_client_error(lines->client));
-    fprintf(stderr, "%s: not all of the lines from %" PRIu64 " on are acknowledged; %s\n",
+    fprintf(stderr, "%s: some of the lines from %" PRIu64 " on are not acknowledged; %s\n",
             lines->name, lines->numbers[0],
             cli_has(lines->cli, CLI_OPTION_KEY_FROM)
-                ? "give the same command again: the keys keep tasks from being made twice"
-                : "with --key-from the command could be given again without harm");
+                ? "repeat the command: keys prevent duplicate tasks"
+                : "use --key-from in future: with keys the command can be repeated without "
+                  "duplicate tasks");
     return CLI_UNREACHABLE;
 }
 
@@ -242,7 +244,7 @@ static void summary_print(struct lines *lines)
     if (lines->cli->terminal_err)
         cli_line_clear(stderr);
     fprintf(cli_has(lines->cli, CLI_OPTION_JSON) ? stderr : stdout,
-            "%.*s accepted, %.*s known already, %.*s refused, %.*s not readable; %.*s, %.*s/s\n",
+            "%.*s accepted, %.*s already known, %.*s refused, %.*s not readable; %.*s, %.*s/s\n",
             RV_STR_FMT(cli_text_number(arena, lines->accepted)),
             RV_STR_FMT(cli_text_number(arena, lines->known)),
             RV_STR_FMT(cli_text_number(arena, lines->refused)),
@@ -280,7 +282,7 @@ static int lines_run(struct lines *lines)
     }
     summary_print(lines);
     if (code == CLI_DONE && ferror(lines->file))
-        return cli_tell(lines->cli, CLI_USAGE, "%s: cannot be read to its end", lines->name);
+        return cli_tell(lines->cli, CLI_USAGE, "%s: cannot be read completely", lines->name);
     if (code == CLI_DONE && lines->refused > 0)
         return lines->code_refused;
     return code == CLI_DONE && lines->faulty > 0 ? CLI_USAGE : code;

@@ -94,12 +94,13 @@ static void command_add(struct rv_buf *buf, const struct cli_command *command)
 
 #define HEAD                                                                                       \
     ".SH NAME\n"                                                                                   \
-    "reeve \\- makes tasks over several services finish as a whole, or be undone as a whole\n"     \
+    "reeve \\- runs tasks that span several services to completion, or undoes them\n"              \
     ".SH SYNOPSIS\n.B reeve\n.I COMMAND\n[\\fIARGUMENT\\fR ...] [\\fIOPTION\\fR ...]\n"            \
     ".SH DESCRIPTION\n"                                                                            \
-    "Reeve runs the steps of a task on agents, repeats what fails, undoes what cannot be "         \
-    "finished, survives the crash of every part, and calls an operator rather than guess.\n"       \
-    "Options may stand before or after arguments; \\fB\\-\\-\\fR ends them; "                      \
+    "Reeve runs the steps of a task on agents, retries failed steps, undoes tasks that cannot "    \
+    "complete, survives the crash of any component, and raises an alert for what needs a "         \
+    "person.\n"                                                                                    \
+    "Options may precede or follow arguments; \\fB\\-\\-\\fR ends them; "                          \
     "\\fB\\-\\-name=value\\fR is the same as \\fB\\-\\-name value\\fR.\n"                          \
     ".SH COMMANDS\n"
 
@@ -107,18 +108,18 @@ static void command_add(struct rv_buf *buf, const struct cli_command *command)
     ".SH EXIT STATUS\n"                                                                            \
     ".TP\n0\ndone\n"                                                                               \
     ".TP\n1\nthe task failed or was undone\n"                                                      \
-    ".TP\n2\nusage, or input that is wrong\n"                                                      \
-    ".TP\n3\nthere is no such task, workflow, alert or file\n"                                     \
-    ".TP\n4\nrefused in this state, or to this key\n"                                              \
-    ".TP\n5\nno server, or it cannot work now\n"                                                   \
+    ".TP\n2\nusage error, or invalid input\n"                                                      \
+    ".TP\n3\ntask, workflow, alert or file not found\n"                                            \
+    ".TP\n4\nrefused in this state, or for this API key\n"                                         \
+    ".TP\n5\nthe server is unreachable or not ready\n"                                             \
     ".TP\n6\nthe task needs an operator\n"                                                         \
     ".SH ENVIRONMENT\n"                                                                            \
-    ".TP\nREEVE_URL\nthe server\\(aqs address, where \\-\\-url does not say it\n"                  \
-    ".TP\nREEVE_API_KEY\nthe key that goes with each request\n"                                    \
-    ".TP\nREEVE_CA_FILE\nthe certificates that vouch for an https server, instead of the "         \
+    ".TP\nREEVE_URL\naddress of the server, unless \\-\\-url is given\n"                           \
+    ".TP\nREEVE_API_KEY\nAPI key for all requests\n"                                               \
+    ".TP\nREEVE_CA_FILE\ncertificates to verify an https server with, instead of the "             \
     "system\\(aqs\n"                                                                               \
-    ".TP\nNO_COLOR\nset and not empty: no colours\n"                                               \
-    ".PP\nEach option of \\fBreeve serve\\fR has a variable, which the flag beats.\n"
+    ".TP\nNO_COLOR\nif set and not empty: no colours\n"                                            \
+    ".PP\nEach option of \\fBreeve serve\\fR has a variable; the option takes precedence.\n"
 
 void cli_man_write(struct rv_buf *buf)
 {

@@ -86,12 +86,12 @@ static int message_show(struct follow *follow, struct rv_str data, bool *ret_res
     if (err == RV_ERR_MEMORY)
         return cli_tell(cli, rv_err_exit(err), "out of memory");
     if (err != RV_OK)
-        return cli_tell(cli, CLI_UNREACHABLE, "what came behind message %" PRId64 " is no JSON",
+        return cli_tell(cli, CLI_UNREACHABLE, "the event after message %" PRId64 " is not JSON",
                         follow->after);
     int64_t number = cli_int(&message, "number");
     if (number != follow->after + 1)
         return cli_tell(cli, CLI_UNREACHABLE,
-                        "message %" PRId64 " came where %" PRId64 " was to come", number,
+                        "message %" PRId64 " came where %" PRId64 " was expected", number,
                         follow->after + 1);
     if (cli_has(cli, CLI_OPTION_JSON))
         message_print_json(data);
@@ -162,7 +162,7 @@ static int stream_end(struct follow *follow, int result, int status)
     if (result == RV_RESULT_UNREACHABLE && !follow->begun)
         return cli_unreachable(cli, client);
     if (result == RV_RESULT_OK && follow->refusal.len > 0)
-        return cli_tell(cli, CLI_UNREACHABLE, "the answer is no stream of events");
+        return cli_tell(cli, CLI_UNREACHABLE, "the answer is not an event stream");
     if (result != RV_RESULT_OK && result != RV_RESULT_REFUSED && result != RV_RESULT_UNREACHABLE)
         return cli_tell(cli, CLI_UNREACHABLE, "%s", rv_client_error(client));
     return -1;
@@ -254,7 +254,7 @@ static bool after_read(struct cli *cli, int64_t *ret_after)
         *ret_after = 10 * *ret_after + (text[i] - '0');
     if (i > 0 && text[i] == '\0' && *ret_after <= UINT32_MAX)
         return true;
-    cli_tell(cli, CLI_USAGE, "--after %s: must be the number of a message", text);
+    cli_tell(cli, CLI_USAGE, "--after %s: must be a message number", text);
     return false;
 }
 
@@ -275,8 +275,7 @@ int cli_messages_follow(struct cli *cli, struct rv_str task)
         rv_arena_release(&cli->arena, mark);
     } while (code < 0);
     if (code == CLI_UNREACHABLE && follow.after > 0)
-        fprintf(stderr,
-                "Go on behind what was shown: reeve watch %.*s --messages --after %" PRId64 "\n",
+        fprintf(stderr, "To continue: reeve watch %.*s --messages --after %" PRId64 "\n",
                 RV_STR_FMT(task), follow.after);
     rv_buf_done(&follow.refusal);
     cli_events_done(&follow.events);

@@ -70,8 +70,7 @@ int cli_abandon_check(struct cli *cli)
         return CLI_DONE;
     return cli_tell(
         cli, CLI_USAGE,
-        "--reason TEXT is missing: why what was done stays as it is, for those who look "
-        "at it later");
+        "--reason TEXT is missing: give the reason why the effects remain; it is recorded");
 }
 
 /* The task's state afterwards, and what to do to see how it goes on. */
@@ -97,11 +96,12 @@ static int task_operate(struct cli *cli, const char *verb, const struct cli_abou
            RV_STR_FMT(cli_text_clean(&cli->arena, state)), cli_colour_end(cli->colour),
            suspended ? ", suspended" : "");
     if (rv_str_is(state, "error"))
-        printf("It has stopped, and waits for you; why: reeve show %.*s\n", RV_STR_FMT(task));
+        printf("The task waits for an operator; for the cause: reeve show %.*s\n",
+               RV_STR_FMT(task));
     else if (cli->terminal && suspended)
-        printf("Let it go on: reeve resume %.*s\n", RV_STR_FMT(task));
+        printf("To continue it: reeve resume %.*s\n", RV_STR_FMT(task));
     else if (cli->terminal && cli_instant(&answer.json, "endedAt") == 0)
-        printf("See how it goes on: reeve watch %.*s\n", RV_STR_FMT(task));
+        printf("Follow it: reeve watch %.*s\n", RV_STR_FMT(task));
     return CLI_DONE;
 }
 
@@ -117,8 +117,8 @@ static int ledger_shown(struct cli *cli)
     if (code != CLI_DONE || count == 0)
         return code;
     return cli_tell(cli, CLI_REFUSED,
-                    "these replies came too late to count, and may say what was done: take them "
-                    "into account, then give --late-seen %zu",
+                    "these replies came too late to count, but may report effects: check them, "
+                    "then give --late-seen %zu",
                     count);
 }
 
@@ -135,8 +135,8 @@ int cli_late_seen_read(struct cli *cli, struct cli_about *about)
 {
     const char *given = cli_value(cli, CLI_OPTION_LATE_SEEN);
     if (given != NULL && !is_number(given))
-        return cli_tell(cli, CLI_USAGE, "--late-seen %s: must be a number, as `reeve show` has it",
-                        given);
+        return cli_tell(cli, CLI_USAGE,
+                        "--late-seen %s: must be a number, as shown by `reeve show`", given);
     about->late_seen = rv_str_of(given);
     return CLI_DONE;
 }
@@ -144,7 +144,7 @@ int cli_late_seen_read(struct cli *cli, struct cli_about *about)
 static int about_read(struct cli *cli, struct cli_about *about)
 {
     if (about->step.at != NULL && !is_number(about->step.at))
-        return cli_tell(cli, CLI_USAGE, "step %s: must be a number, as `reeve show` has it",
+        return cli_tell(cli, CLI_USAGE, "step %s: must be a number, as shown by `reeve show`",
                         about->step.at);
     int code = cli_late_seen_read(cli, about);
     if (code == CLI_DONE)
@@ -175,9 +175,9 @@ int cli_settle(struct cli *cli)
     bool nothing = cli_has(cli, CLI_OPTION_NOTHING_HAPPENED);
     if (done + undone + nothing != 1)
         return cli_tell(cli, CLI_USAGE,
-                        "what did you find out? Give one of --done, --undone, --nothing-happened");
+                        "the finding is missing: give one of --done, --undone, --nothing-happened");
     if (!named && nothing)
-        return cli_tell(cli, CLI_USAGE, "which step? usage: reeve settle TASK STEP");
+        return cli_tell(cli, CLI_USAGE, "STEP is missing; usage: reeve settle TASK STEP");
     about.finding = done ? "done" : undone ? "undone" : "nothing-happened";
     return operate_seeing(cli, "settle", &about);
 }

@@ -16,7 +16,7 @@ bool cli_limit_read(struct cli *cli, uint64_t otherwise, uint64_t *ret_limit)
     for (; text[i] >= '0' && text[i] <= '9' && limit < 1000000000; i++)
         limit = 10 * limit + (uint64_t)(text[i] - '0');
     if (i == 0 || text[i] != '\0' || limit == 0) {
-        cli_tell(cli, CLI_USAGE, "--limit %s: must be a whole number from 1 on", text);
+        cli_tell(cli, CLI_USAGE, "--limit %s: must be a whole number, 1 or greater", text);
         return false;
     }
     *ret_limit = limit;

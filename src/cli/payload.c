@@ -27,7 +27,7 @@ int cli_payload_read(struct cli *cli, enum cli_option option, const char *otherw
         *ret_text = rv_arena_str(&cli->arena, rv_buf_str(&text));
         rv_buf_done(&text);
         if (err == RV_ERR_LIMIT)
-            return cli_tell(cli, CLI_USAGE, "%s: at most %d KiB are taken", name,
+            return cli_tell(cli, CLI_USAGE, "%s: larger than %d KiB", name,
                             RV_PAYLOAD_BYTES_MAX / 1024);
         if (err != RV_OK)
             return cli_tell(cli, err == RV_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE, "%s: %s",
@@ -39,7 +39,7 @@ int cli_payload_read(struct cli *cli, enum cli_option option, const char *otherw
     if (given != NULL && given[0] == '@')
         fprintf(stderr, "%s:%u:%u: %s\n", name, fault.line, fault.column, fault.message);
     else
-        cli_tell(cli, CLI_USAGE, "%s is no JSON, at byte %zu: %s; a file is %s @FILE", flag,
+        cli_tell(cli, CLI_USAGE, "%s is not JSON, at byte %zu: %s; for a file write %s @FILE", flag,
                  fault.offset + 1, fault.message, flag);
     return CLI_USAGE;
 }

@@ -14,12 +14,13 @@ int cli_definition_read(struct cli *cli, const char *file, struct rv_buf *ret_te
     errno = 0;
     enum rv_err err = rv_file_read(file, ret_text);
     if (err == RV_OK && ret_text->len == 0)
-        return cli_tell(cli, CLI_USAGE, "%s is empty; it should hold a workflow", file);
+        return cli_tell(cli, CLI_USAGE, "%s is empty; it must hold a workflow definition", file);
     if (err == RV_OK)
         return CLI_DONE;
     if (err == RV_ERR_LIMIT)
-        return cli_tell(cli, CLI_USAGE, "%s: a definition has at most %d KiB; split the workflow",
-                        file, RV_DEFINITION_BYTES_MAX / 1024);
+        return cli_tell(cli, CLI_USAGE,
+                        "%s: the definition is larger than %d KiB; split the workflow", file,
+                        RV_DEFINITION_BYTES_MAX / 1024);
     int code = err == RV_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE;
     return cli_tell(cli, code, "%s: %s", file, errno ? strerror(errno) : rv_err_text(err));
 }

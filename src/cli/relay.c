@@ -52,14 +52,12 @@ int cli_relay(struct cli *cli)
     bool print = cli_has(cli, CLI_OPTION_PRINT);
     bool once = cli_has(cli, CLI_OPTION_ONCE);
     if (init + print + once > 1)
-        return cli_tell(cli, CLI_USAGE,
-                        "--init, --print and --once stand alone; leave out all "
-                        "but one");
+        return cli_tell(cli, CLI_USAGE, "--init, --print and --once exclude each other; give one");
     if (print) {
         printf("%s", rv_relay_sql());
         return CLI_DONE;
     }
     if (cli->words.args_count == 0)
-        return cli_tell(cli, CLI_USAGE, "DATABASE is missing; write: reeve relay sqlite:PATH");
+        return cli_tell(cli, CLI_USAGE, "sqlite:PATH is missing; usage: reeve relay sqlite:PATH");
     return init ? relay_init(cli, cli->words.args[0]) : relay_run(cli, cli->words.args[0]);
 }

@@ -75,7 +75,7 @@ struct rv_client *cli_client(struct cli *cli, bool patient)
     if (*client == NULL) {
         const char *url = cli_value(cli, CLI_OPTION_URL);
         const char *variable = getenv("REEVE_URL");
-        cli_tell(cli, CLI_USAGE, "%s \"%s\" is no address; write http://HOST:PORT",
+        cli_tell(cli, CLI_USAGE, "%s \"%s\" is not an address; write http://HOST:PORT",
                  url ? "--url" : "REEVE_URL",
                  url        ? url
                  : variable ? variable
@@ -100,7 +100,7 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
     else
         fprintf(stderr,
                 "reeve: no server at %s: start one with \"reeve serve\", or set REEVE_URL "
-                "(https:// for one that speaks TLS)\n",
+                "(https:// for a server with TLS)\n",
                 rv_client_url(client));
     rv_arena_done(&arena);
     return CLI_UNREACHABLE;

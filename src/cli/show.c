@@ -59,16 +59,15 @@ static struct rv_str state_note(struct cli *cli, const struct rv_json *task,
     int64_t created = cli_instant(task, "createdAt");
     int64_t ended = cli_instant(task, "endedAt");
     if (cli_bool(task, "unreadable"))
-        return RV_STR("its row cannot be read: what stands here may not be so");
+        return RV_STR("its row is damaged: this information may be wrong");
     if (rv_str_is(state, "error"))
-        return undo ? RV_STR("its undo stopped; it waits for an operator")
-                    : RV_STR("it stopped on its way forward; it waits for an operator");
+        return undo ? RV_STR("its undo has stopped; it waits for an operator")
+                    : RV_STR("it has stopped; it waits for an operator");
     int64_t quiet = cli_instant(task, "quietAt");
     if (rv_str_is(state, "compensating") && quiet > cli->now)
-        return rv_arena_printf(arena,
-                               "nothing is undone before %.*s: until then an agent that was not "
-                               "heard of may be at work",
-                               RV_STR_FMT(cli_text_instant(arena, quiet, cli->now)));
+        return rv_arena_printf(
+            arena, "the undo waits until %.*s: an attempt without a reply may still be running",
+            RV_STR_FMT(cli_text_instant(arena, quiet, cli->now)));
     if (cli_bool(task, "cancelling") && ended == 0)
         return rv_arena_printf(arena, "it is being cancelled: %.*s",
                                RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
@@ -356,7 +355,7 @@ static int attempts_show(struct cli *cli, struct rv_str task)
         return code;
     table_print(&shown, "Attempts that gave no result");
     if (next.len > 0)
-        printf("There are more: GET /v1/tasks/%.*s/attempts?after=%.*s\n", RV_STR_FMT(task),
+        printf("More: GET /v1/tasks/%.*s/attempts?after=%.*s\n", RV_STR_FMT(task),
                RV_STR_FMT(next));
     return CLI_DONE;
 }
@@ -417,7 +416,7 @@ static int history_show(struct cli *cli, struct rv_str task)
         history_add(&items[i - 1], &shown);
     table_print(&shown, "History");
     if (rv_json_get(&answer.json, RV_STR("next")) != NULL)
-        printf("There are earlier commands: reeve show %.*s --all --json\n", RV_STR_FMT(task));
+        printf("For earlier commands: reeve show %.*s --all --json\n", RV_STR_FMT(task));
     return CLI_DONE;
 }
 

@@ -23,16 +23,18 @@ static int options_check(struct cli *cli)
     const char *priority = cli_value(cli, CLI_OPTION_PRIORITY);
     for (size_t i = 0; lines && i < sizeof alone / sizeof alone[0]; i++)
         if (cli_has(cli, alone[i]))
-            return cli_tell(cli, CLI_USAGE, "%s is for one task, --lines for many; leave one out",
-                            cli_option_row(alone[i])->flag);
+            return cli_tell(
+                cli, CLI_USAGE,
+                "%s is for a single task and cannot be combined with --lines; leave one out",
+                cli_option_row(alone[i])->flag);
     if (!lines && cli_has(cli, CLI_OPTION_KEY_FROM))
-        return cli_tell(cli, CLI_USAGE, "--key-from belongs to --lines; one task takes --key");
+        return cli_tell(cli, CLI_USAGE, "--key-from needs --lines; for a single task use --key");
     const char *pointer = cli_value(cli, CLI_OPTION_KEY_FROM);
     if (pointer != NULL && pointer[0] != '/')
         return cli_tell(cli, CLI_USAGE, "--key-from %s: must be a JSON pointer, such as /%s",
                         pointer, pointer);
     if (priority != NULL && (priority[0] < '0' || priority[0] > '9' || priority[1] != '\0'))
-        return cli_tell(cli, CLI_USAGE, "--priority %s: must be a digit; 9 goes first", priority);
+        return cli_tell(cli, CLI_USAGE, "--priority %s: must be a digit, 0 to 9", priority);
     return CLI_DONE;
 }
 
@@ -85,7 +87,7 @@ static int task_submit(struct cli *cli, struct rv_str input, struct rv_str tags,
     rv_buf_init(&body, BODY_BYTES_MAX);
     int code;
     if (rv_submit_write(&body, &item, &why) != RV_OK || body.failed != RV_OK) {
-        code = cli_tell(cli, CLI_USAGE, "this submission cannot be written: %s", why);
+        code = cli_tell(cli, CLI_USAGE, "the request cannot be created: %s", why);
     } else {
         struct cli_call call = {
             .path = RV_STR("/v1/tasks"), .body = rv_buf_str(&body), .repeatable = true};

@@ -12,7 +12,7 @@ static void look_print(const struct cli *cli, const struct rv_cli_look *look)
                ",\"ended\":%" PRId64 ",\"alerts\":%" PRId64 "}\n",
                look->open, look->moved, look->expired, look->ended, look->alerts);
     else
-        printf("%" PRId64 " open tasks, %" PRId64 " moved on: %" PRId64 " attempts expired, "
+        printf("%" PRId64 " open tasks, %" PRId64 " changed: %" PRId64 " attempts expired, "
                "%" PRId64 " tasks ended, %" PRId64 " alerts raised\n",
                look->open, look->moved, look->expired, look->ended, look->alerts);
 }
@@ -21,8 +21,7 @@ int cli_supervise(struct cli *cli)
 {
     if (!cli_has(cli, CLI_OPTION_ONCE))
         return cli_tell(cli, CLI_USAGE,
-                        "give --once: it looks once, for `reeve serve` has a supervisor of its "
-                        "own that looks all the time");
+                        "--once is missing; `reeve serve` runs its own supervisor all the time");
     struct rv_cli_look look = {.open = 0};
     struct rv_buf why;
     rv_buf_init(&why, WHY_BYTES_MAX);

@@ -95,7 +95,7 @@ static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *s
     struct rv_str failure = failure_text(arena, step);
     if (rv_str_is(cli_str(step, "kind"), "wait"))
         return rv_arena_printf(
-            arena, "waits, goes on %.*s",
+            arena, "waits, continues %.*s",
             RV_STR_FMT(cli_text_distance(arena, cli_instant(step, "wakeAt"), now)));
     bool circuit = rv_str_is(cli_str(step, "attemptState"), "circuit-open");
     if (told == NULL && circuit)
@@ -103,11 +103,11 @@ static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *s
     if (ready > now && !circuit)
         return rv_arena_printf(
             arena, "%s %.*s%.*s",
-            cli_int(step, "failureCount") == 0 && cli_int(step, "round") > 0 ? "cools down, again"
+            cli_int(step, "failureCount") == 0 && cli_int(step, "round") > 0 ? "cool-down, again"
                                                                              : "again",
             RV_STR_FMT(cli_text_distance(arena, ready, now)), RV_STR_FMT(failure));
     if (told == NULL)
-        return rv_arena_printf(arena, "not handed out yet%.*s", RV_STR_FMT(failure));
+        return rv_arena_printf(arena, "not dispatched yet%.*s", RV_STR_FMT(failure));
     int64_t until = cli_instant(told, "until");
     struct rv_str target = cli_str(told, "target");
     struct rv_str when = until > now ? cli_text_distance(arena, until, now) : RV_STR("");
@@ -127,8 +127,8 @@ static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json
     if (instance.len > 0)
         at = rv_arena_printf(arena, "at %.*s, ", RV_STR_FMT(instance));
     if (rv_str_is(cli_str(step, "attemptState"), "revoked"))
-        return rv_arena_printf(arena, "told to stop, %.*swaited for until complete-by %.*s",
-                               RV_STR_FMT(at), RV_STR_FMT(distance));
+        return rv_arena_printf(arena, "asked to stop, %.*scomplete-by %.*s", RV_STR_FMT(at),
+                               RV_STR_FMT(distance));
     if (complete_by == 0)
         return RV_STR("");
     return rv_arena_printf(arena, "%.*scomplete-by %.*s", RV_STR_FMT(at), RV_STR_FMT(distance));
@@ -139,7 +139,7 @@ struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step,
 {
     struct rv_str state = cli_str(step, "state");
     if (cli_bool(step, "unreadable"))
-        return RV_STR("its row cannot be read");
+        return RV_STR("its row is damaged");
     if (rv_str_is(state, "pending"))
         return pending_why(arena, step, told, now);
     if (rv_str_is(state, "processing"))

@@ -67,7 +67,7 @@ static void task_add(const struct rv_json *item, void *user)
 /* The command that shows the next page, with the same filters. */
 static void more_print(struct cli *cli, struct rv_str next)
 {
-    printf("There are more: reeve tasks");
+    printf("More: reeve tasks");
     for (size_t i = 0; i < FILTERS; i++)
         if (cli_has(cli, filters[i].option))
             printf(" %s %s", cli_option_row(filters[i].option)->flag,
@@ -95,7 +95,8 @@ int cli_tasks(struct cli *cli)
         return code;
     cli_table_print(&tasks.table, stdout, cli->colour, cli_width(cli));
     if (tasks.table.count == 0)
-        printf("%s\n", filtered ? "No such tasks." : "No tasks yet: reeve submit NAMESPACE/NAME");
+        printf("%s\n",
+               filtered ? "No matching tasks." : "No tasks yet: reeve submit NAMESPACE/NAME");
     if (next.len > 0)
         more_print(cli, next);
     return CLI_DONE;

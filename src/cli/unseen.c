@@ -86,8 +86,8 @@ void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
         if (is_seen(agents, count, name) || noted++ >= NOTES_MAX)
             continue;
         fprintf(stderr,
-                "note: no agent \"%.*s\" is connected; its steps wait until one is: "
-                "reeve agent exec %.*s -- COMMAND\n",
+                "note: agent \"%.*s\" is not connected, and its steps wait for it: reeve agent "
+                "exec %.*s -- COMMAND\n",
                 RV_STR_FMT(name), RV_STR_FMT(name));
     }
     if (noted > NOTES_MAX)

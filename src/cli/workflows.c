@@ -34,7 +34,8 @@ static int workflow_show(struct cli *cli)
     struct rv_str workflow = rv_str_of(cli->words.args[0]);
     struct rv_str path = cli_workflow_path(cli, workflow);
     if (cli_has(cli, CLI_OPTION_LIMIT) || cli_has(cli, CLI_OPTION_AFTER))
-        return cli_tell(cli, CLI_USAGE, "--limit and --after belong to the list; leave them out");
+        return cli_tell(cli, CLI_USAGE,
+                        "--limit and --after are only for the list; leave them out");
     if (path.at == NULL)
         return cli_tell(cli, CLI_USAGE, "%.*s: must be NAMESPACE/NAME or NAMESPACE/NAME:VERSION",
                         RV_STR_FMT(workflow));
@@ -75,8 +76,8 @@ int cli_workflows(struct cli *cli)
         return code;
     cli_table_print(&workflows.table, stdout, cli->colour, cli_width(cli));
     if (workflows.table.count == 0)
-        printf("Nothing is published yet: reeve publish FILE\n");
+        printf("No workflows are published; publish one: reeve publish FILE\n");
     if (next.len > 0)
-        printf("There are more: reeve workflows --after %.*s\n", RV_STR_FMT(next));
+        printf("More: reeve workflows --after %.*s\n", RV_STR_FMT(next));
     return CLI_DONE;
 }

@@ -358,7 +358,7 @@ static enum rv_err output_check(struct rv_session *session, struct rv_str output
     if (output.len > RV_PAYLOAD_BYTES_MAX)
         return RV_ERR_LIMIT;
     struct rv_json value;
-    struct rv_json_fault fault = {.message = "it does not fit into memory"};
+    struct rv_json_fault fault = {.message = "out of memory"};
     rv_arena_reset(&session->scratch);
     enum rv_err err = rv_json_parse(&session->scratch, output, RV_JSON_DEPTH_MAX, &value, &fault);
     *ret_why = fault.message;
@@ -374,7 +374,7 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
     const char *why;
     enum rv_err err = output_check(session, output, &why);
     if (err != RV_OK) {
-        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the output is no JSON to be sent: %s",
+        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the output is not JSON: %s",
                        RV_STR_FMT(seat->attempt.step), why);
         /* Without memory it is not known to be wrong: the step may be tried again. */
         struct rv_session_error error = {.type = RV_STR("agent-output"),
@@ -594,19 +594,19 @@ void rv_session_lost(struct rv_session *session, enum rv_lane lane, int64_t now,
     l->not_before = now + rv_jitter_ms(&session->prng, RETRY_BASE_MS, RETRY_CAP_MS, l->failures);
     if (lane_failed(session, l))
         rv_session_log(session, RV_LOG_WARNING,
-                       "no answer from the server (%s), failure %u in a row; the call is repeated",
+                       "no answer from the server (%s), failure %u in a row; the client retries",
                        why, l->failures);
 }
 
 static const char *cure_of(int status)
 {
     if (status == 401 || status == 403)
-        return "give a valid key in REEVE_API_KEY";
+        return "set REEVE_API_KEY to a valid key";
     if (status == 404)
-        return "is this address a Reeve server? REEVE_URL names it";
+        return "set REEVE_URL to the address of a Reeve server";
     if (status == 413)
-        return "the body is over the server's limit";
-    return "agent and server may be of different versions";
+        return "the body exceeds the server's limit";
+    return "agent and server may have different versions";
 }
 
 /* A 4xx: the same call would be refused again. Replies are taken apart until the offender stands
@@ -621,7 +621,7 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     bool credentials = status == 401 || status == 403;
     if (lane == RV_LANE_REPLY && !credentials && items == 1 && !fetched) {
         rv_place place = session->sent.at[0];
-        rv_session_log(session, RV_LOG_ERROR, "the server refuses the reply of step %.*s: %d %.*s",
+        rv_session_log(session, RV_LOG_ERROR, "the server refused the reply of step %.*s: %d %.*s",
                        RV_STR_FMT(session->seats[place].attempt.step), status, RV_STR_FMT(why));
         session->sent.count = 0;
         session->counts.refused++;
@@ -637,7 +637,7 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     l->not_before = now + REFUSED_BASE_MS / 2 +
                     rv_jitter_ms(&session->prng, REFUSED_BASE_MS, REFUSED_CAP_MS, l->failures);
     if (lane_failed(session, l))
-        rv_session_log(session, RV_LOG_ERROR, "the server refuses: %d %.*s; %s", status,
+        rv_session_log(session, RV_LOG_ERROR, "the server refused the request: %d %.*s; %s", status,
                        RV_STR_FMT(why), cure_of(status));
 }
 
@@ -699,7 +699,7 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
     l->not_before = 0;
     if (!lane_read(session, lane, now, body)) {
         rv_session_lost(session, lane, now,
-                        "the answer is not that of a Reeve server; set REEVE_URL to the address "
+                        "the answer is not from a Reeve server; set REEVE_URL to the address "
                         "that \"reeve serve\" prints");
         return;
     }

@@ -272,7 +272,7 @@ static enum rv_err request_take(struct rv_session *session, int64_t base, int64_
     rv_place place = session->free.at[session->free.count - 1];
     struct seat *seat = &session->seats[place];
     if (!seat_fill(seat, request)) {
-        rv_session_log(session, RV_LOG_ERROR, "step %.*s: a request that does not fit: %s",
+        rv_session_log(session, RV_LOG_ERROR, "step %.*s: invalid request: %s",
                        RV_STR_FMT(rv_json_str(MEMBER(request, "step"))),
                        rv_err_text(seat->text.failed));
         return seat->text.failed == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_OK;
@@ -309,9 +309,8 @@ static bool requests_read(struct rv_session *session, int64_t base, int64_t now,
         if (err == RV_ERR_MEMORY)
             return false;
         if (err != RV_OK) {
-            rv_session_log(session, RV_LOG_ERROR,
-                           "the server sent %u requests where at most %u were asked for", count,
-                           session->fetch.max);
+            rv_session_log(session, RV_LOG_ERROR, "the server sent %u requests; the maximum was %u",
+                           count, session->fetch.max);
             return true;
         }
     }

@@ -288,13 +288,14 @@ void revoked_call(struct draft *d, struct rv_step *step)
     if (!excused) { /* else it had nobody to speak to */
         step->called = true;
         rv_instant_text(step->complete_by, at);
-        draft_alert(d, step->number, RV_ALERT_NO_AGENT,
-                    rv_arena_printf(d->arena,
-                                    "instance %.*s of agent %.*s was told to stop %.*s and has not "
-                                    "answered: nothing is undone before it does, somebody settles "
-                                    "the step, or complete-by, %s, has passed",
-                                    RV_STR_FMT(step->instance), RV_STR_FMT(step->agent),
-                                    RV_STR_FMT(step->reference), at));
+        draft_alert(
+            d, step->number, RV_ALERT_NO_AGENT,
+            rv_arena_printf(
+                d->arena,
+                "instance %.*s of agent %.*s was asked to stop %.*s and has not replied: the undo "
+                "waits for its reply, for an operator who settles the step, or for complete-by, %s",
+                RV_STR_FMT(step->instance), RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
+                at));
     }
     revoked_watch(d, step);
 }

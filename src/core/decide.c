@@ -128,19 +128,20 @@ static void wake_call(struct draft *d, struct rv_step *step)
         draft_alert(d, step->number, RV_ALERT_NO_AGENT,
                     rv_arena_printf(d->arena,
                                     "an operator has paused agent %.*s, and %.*s waits for it: "
-                                    "`reeve agents resume %.*s` lets it go on",
+                                    "`reeve agents resume %.*s` resumes it",
                                     RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
                                     RV_STR_FMT(step->agent)));
     else if (target.at == NULL)
         draft_alert(d, step->number, RV_ALERT_NO_AGENT,
-                    rv_arena_printf(d->arena, "no agent %.*s has taken %.*s",
+                    rv_arena_printf(d->arena, "no instance of agent %.*s has taken %.*s",
                                     RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
     else
         draft_alert(
             d, step->number, RV_ALERT_TARGET,
-            rv_arena_printf(d->arena, "%.*s%sagent %.*s has stopped asking%s: %.*s waits for it",
+            rv_arena_printf(d->arena, "%.*s%sagent %.*s has an open circuit%s: %.*s waits for it",
                             RV_STR_FMT(target), target.len > 0 ? " does not answer, and " : "",
-                            RV_STR_FMT(step->agent), target.len > 0 ? " it" : " its target",
+                            RV_STR_FMT(step->agent),
+                            target.len > 0 ? "" : ", since its target does not answer",
                             RV_STR_FMT(step->reference)));
 }
 

@@ -130,8 +130,8 @@ static struct rv_str failure_text(struct draft *d, const struct rv_step *raiser,
     struct rv_str error = error_brief(d, stop->error);
     return rv_arena_printf(d->arena, "%.*s failed%s%.*s%s%s%.*s", RV_STR_FMT(subject),
                            target.len > 0 ? " at " : "", RV_STR_FMT(target),
-                           d->plan->task.pivot ? " after the point of no return" : "",
-                           error.len > 0 ? ": " : "", RV_STR_FMT(error));
+                           d->plan->task.pivot ? " after the pivot" : "", error.len > 0 ? ": " : "",
+                           RV_STR_FMT(error));
 }
 
 static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, struct rv_step *run,
@@ -165,8 +165,8 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
                                   "%.*s; the task cannot be undone without you: %.*s may have had "
                                   "an effect and %s",
                                   RV_STR_FMT(failure), RV_STR_FMT(blocker.reference),
-                                  blocker.pivot ? "is the point of no return (pivot)"
-                                                : "does not declare how it is undone"));
+                                  blocker.pivot ? "is a pivot (point of no return)"
+                                                : "declares no compensation"));
     return RV_DECIDED;
 }
 

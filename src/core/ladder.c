@@ -34,7 +34,7 @@ static void postponed_tell(struct draft *d, struct rv_step *step, int64_t wait_m
         return;
     rv_instant_text(step->ready_at, at);
     draft_alert(d, step->number, RV_ALERT_POSTPONED,
-                rv_arena_printf(d->arena, "agent %.*s was asked to leave %.*s alone until %s%s%.*s",
+                rv_arena_printf(d->arena, "agent %.*s was asked to postpone %.*s until %s%s%.*s",
                                 RV_STR_FMT(step->agent), RV_STR_FMT(step->reference), at,
                                 step->target.len > 0 ? " by " : "", RV_STR_FMT(step->target)));
     step->called = true;

@@ -60,13 +60,13 @@ static struct rv_str way_on(const struct draft *d, const struct rv_step *step)
     bool undoable = task->pivot == 0 && task->undo_blocker == 0 && step->chained;
     char id[RV_ID_TEXT_BYTES];
     if (rv_task_state_open(task->state))
-        return undoable ? RV_STR("; if the task is undone, so is this step")
-                        : RV_STR("; no undo of the task undoes it");
+        return undoable ? RV_STR("; an undo of the task will undo this step, too")
+                        : RV_STR("; an undo of the task will not undo it");
     if (task->state != RV_TASK_PROCESSED || !undoable)
         return RV_STR("");
     return rv_arena_printf(d->arena,
-                           "; the task can be undone: `reeve show %s` lists its late replies, "
-                           "`reeve undo` takes their number (--late-seen)",
+                           "; the task can be undone: `reeve show %s` lists its late replies; give "
+                           "their number to `reeve undo` with --late-seen",
                            rv_task_text(task->id, id).at);
 }
 
@@ -78,17 +78,17 @@ static void late_call(struct draft *d, const struct rv_step *step, struct rv_str
     bool shown = output.len <= OUTPUT_SHOWN;
     struct rv_str way = way_on(d, step);
     struct rv_str head = rv_task_state_open(task->state)
-                             ? rv_arena_printf(d->arena, "the task went on without %.*s",
+                             ? rv_arena_printf(d->arena, "the task continued without %.*s",
                                                RV_STR_FMT(step->reference))
                              : rv_arena_printf(
                                    d->arena, "the task is %s and counts %.*s as not done",
                                    rv_task_state_text(task->state), RV_STR_FMT(step->reference));
-    draft_alert(d, step->number, RV_ALERT_LATE_DONE,
-                rv_arena_printf(d->arena,
-                                "%.*s: %.*s of step %u was done, its late reply says%s%.*s%.*s",
-                                RV_STR_FMT(head), RV_STR_FMT(attempt), step->number,
-                                shown ? ", with the output " : "", shown ? (int)output.len : 0,
-                                output.at, RV_STR_FMT(way)));
+    draft_alert(
+        d, step->number, RV_ALERT_LATE_DONE,
+        rv_arena_printf(
+            d->arena, "%.*s: %.*s of step %u was done according to its late reply%s%.*s%.*s",
+            RV_STR_FMT(head), RV_STR_FMT(attempt), step->number, shown ? ", with the output " : "",
+            shown ? (int)output.len : 0, output.at, RV_STR_FMT(way)));
 }
 
 /* A late `done` supplies the output that the compensation of an unknown outcome works with. */

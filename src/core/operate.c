@@ -70,16 +70,15 @@ static enum rv_verdict refuse_hindered(struct draft *d)
     if (how == UNDO_NEVER)
         return refuse(
             d, rv_arena_printf(d->arena,
-                               "step %u, %.*s, is the point of no return (pivot) and %s: the task "
-                               "can only go forward",
+                               "step %u, %.*s, is a pivot (point of no return) and %s: the task "
+                               "can only continue forward",
                                number, RV_STR_FMT(step->reference),
                                number == task->pivot ? "was passed" : "may have been carried out"));
     return refuse(
-        d,
-        rv_arena_printf(d->arena,
-                        "step %u, %.*s, may have had an effect and does not declare how it is "
-                        "undone: undo it by hand when the undo of the task comes to it (--by-hand)",
-                        number, RV_STR_FMT(step->reference)));
+        d, rv_arena_printf(d->arena,
+                           "step %u, %.*s, may have had an effect and declares no compensation: "
+                           "with --by-hand the undo stops at this step, and you undo it by hand",
+                           number, RV_STR_FMT(step->reference)));
 }
 
 /* Under way: the same command once more; where it was one step's alone, it is the task's now. */
@@ -104,7 +103,7 @@ enum rv_verdict operate_undo(struct draft *d)
     if (task->state == RV_TASK_COMPENSATING)
         return undo_whole(d);
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
-        return refuse_state(d, "undone", "nothing of it is left");
+        return refuse_state(d, "undone", "there is nothing left to undo");
     if (task->direction == RV_UNDO)
         return refuse_state(d, "undone", "its undo is parked");
     RV_TRY(refuse_hindered(d));
@@ -142,7 +141,7 @@ bool error_is_of_operator(struct rv_str error, const char *type, const char *tit
     return error.at != NULL && error.len > (size_t)len && memcmp(error.at, head, (size_t)len) == 0;
 }
 
-static const char abandoned[] = "The task was abandoned: what was done stays done";
+static const char abandoned[] = "The task was abandoned: its effects remain";
 
 static struct rv_str error_cancelled(struct draft *d)
 {
@@ -207,7 +206,8 @@ enum rv_verdict operate_cancel(struct draft *d)
     if (task->state == RV_TASK_CANCELLED)
         return RV_DECIDED;
     if (!rv_task_state_open(task->state))
-        return refuse_state(d, "cancelled", "it has ended; a processed task can be undone");
+        return refuse_state(d, "cancelled",
+                            "it has ended; to undo a processed task use `reeve undo`");
     if (d->command->u.operate.abandon)
         return operate_abandon(d);
     if (task->state == RV_TASK_COMPENSATING)
@@ -262,9 +262,8 @@ enum rv_verdict operate_retry(struct draft *d)
         any = true;
     }
     return any ? RV_DECIDED
-               : refuse(d,
-                        RV_STR("no step of the task waits to be tried: `reeve explain` says what "
-                               "it waits for"));
+               : refuse(d, RV_STR("no step of the task waits for an attempt: `reeve explain` shows "
+                                  "what it waits for"));
 }
 
 /* Nothing new is handed out; open attempts finish or expire; timers that fall due run at resume. */

@@ -98,12 +98,13 @@ static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_s
         if (step->state != RV_STEP_ERROR || step->kind != RV_KIND_CALL || !meant)
             continue;
         if (*ret_step != NULL)
-            return refuse(d, RV_STR("several steps are in error: name the one whose input it is"));
+            return refuse(d, RV_STR("several steps are in error: give the number of the step that "
+                                    "gets the input (--step, \"step\")"));
         *ret_step = step;
     }
     return *ret_step != NULL
                ? RV_DECIDED
-               : refuse(d, RV_STR("no such step of the task is in error: `reeve show` has them"));
+               : refuse(d, RV_STR("this step is not in error: `reeve show` lists the steps"));
 }
 
 /* What the old request may have done stands in the way, or the operator has said what about it. */
@@ -116,24 +117,24 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
     if (old->effect == RV_EFFECT_NONE || old->undone)
         return RV_DECIDED;
     if (command->u.operate.undo_first && !undoable)
-        return refuse(d, RV_STR("the step does not declare how it is undone: look what was done, "
-                                "undo it by hand, settle it with --undone, then resubmit"));
+        return refuse(d, RV_STR("the step declares no compensation: check its effect, undo it by "
+                                "hand, settle it with --undone, then resubmit"));
     if (command->u.operate.undo_first)
         return RV_DECIDED;
     if (old->effect == RV_EFFECT_DONE)
         return refuse(d, rv_arena_printf(d->arena,
-                                         "its agent says that the old request was done: settle the "
-                                         "step with --done and that output, or %s",
+                                         "its agent reported that the old request was done: settle "
+                                         "the step with --done and that output, or %s",
                                          undoable ? "resubmit with --undo-first"
                                                   : "undo it by hand and settle it with --undone"));
     if (command->u.operate.assume_not_done)
         return refuse_unquiet(d);
     return refuse(
-        d, rv_arena_printf(d->arena,
-                           "nobody knows what the old request did, and another input would be "
-                           "another request: look at the service and the late replies, then "
-                           "resubmit with --assume-not-done%s",
-                           undoable ? " or --undo-first" : ""));
+        d, rv_arena_printf(
+               d->arena,
+               "the effect of the old request is unknown, and another input is a new request: "
+               "check the service and the late replies, then resubmit with --assume-not-done%s",
+               undoable ? " or --undo-first" : ""));
 }
 
 static enum rv_verdict resubmit_edited(struct draft *d)
@@ -212,8 +213,8 @@ static enum rv_verdict resubmit_hopeless(struct draft *d)
         failed = failed || (step->kind != RV_KIND_CALL && step->state == RV_STEP_ERROR);
     }
     if (failed)
-        return refuse(d, RV_STR("the error came from the workflow itself, and the same input and "
-                                "definition would raise it again"));
+        return refuse(d, RV_STR("the workflow itself raised the error, and would raise it again "
+                                "with the same input and definition"));
     if (task->open_count != 0 || task->undo_head == 0)
         return RV_DECIDED;
     const struct rv_step *head;
@@ -221,7 +222,7 @@ static enum rv_verdict resubmit_hopeless(struct draft *d)
     enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
     if (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT)
         return refuse(d, rv_arena_printf(d->arena,
-                                         "step %u, %.*s, cannot be undone by Reeve, and a "
+                                         "step %u, %.*s, is a pivot or declares no compensation: a "
                                          "resubmission would stop at it again",
                                          head->number, RV_STR_FMT(head->reference)));
     return RV_DECIDED;
@@ -231,7 +232,7 @@ enum rv_verdict operate_resubmit(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (task->state != RV_TASK_ERROR)
-        return refuse_state(d, "resubmitted", "only a task in error waits for that");
+        return refuse_state(d, "resubmitted", "only a task in error can be resubmitted");
     if (d->command->u.operate.input.at != NULL)
         return resubmit_edited(d);
     RV_TRY(resubmit_hopeless(d));

@@ -9,9 +9,9 @@
 #include "base/time.h"
 
 static const char *const titles[] = {
-    [RV_FINDING_DONE] = "An operator found out that the step is done",
-    [RV_FINDING_UNDONE] = "An operator found out that the step is undone",
-    [RV_FINDING_NOTHING] = "An operator found out that the step did nothing",
+    [RV_FINDING_DONE] = "An operator settled the step as done",
+    [RV_FINDING_UNDONE] = "An operator settled the step as undone",
+    [RV_FINDING_NOTHING] = "An operator settled the step as without effect",
 };
 
 bool finding_is_nothing(const struct rv_step *step)
@@ -178,8 +178,8 @@ enum rv_verdict refuse_unquiet(struct draft *d)
         return RV_DECIDED;
     rv_instant_text(d->plan->task.quiet_at, at);
     return refuse(d, rv_arena_printf(d->arena,
-                                     "an attempt that ended unheard may be at work until %s: look "
-                                     "again, and say what you find then",
+                                     "an attempt that ended without a reply may still run until "
+                                     "%s: settle the step after that",
                                      at));
 }
 
@@ -190,18 +190,20 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     bool past = finding == RV_FINDING_DONE || d->command->u.operate.output.at != NULL;
     bool gone = rv_attempt_is_gone(step, d->command->now);
     if (rv_attempt_state_live(step->attempt_state) && !gone)
-        return refuse(d, rv_arena_printf(d->arena,
-                                         "instance %.*s may be at work on attempt %u of the step: "
-                                         "suspend the task, and settle the step when it has ended",
-                                         RV_STR_FMT(step->instance), step->attempt));
+        return refuse(d,
+                      rv_arena_printf(d->arena,
+                                      "instance %.*s may still run attempt %u of the step: suspend "
+                                      "the task, and settle the step when the attempt has ended",
+                                      RV_STR_FMT(step->instance), step->attempt));
     if (step->kind != RV_KIND_CALL && step->state != RV_STEP_ERROR)
-        return refuse(d, RV_STR("the step has not failed, and no agent is asked for it"));
+        return refuse(d, RV_STR("the step has not failed, and it has no agent"));
     if (step->kind != RV_KIND_CALL && finding != RV_FINDING_DONE)
-        return refuse(d, RV_STR("the step does nothing outside: settle it as done, with the "
-                                "output with which the task goes on"));
+        return refuse(d, RV_STR("the step has no external effect: settle it as done, with the "
+                                "output for the next step"));
     if (finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE && !step->undone)
-        return refuse(d, RV_STR("its agent says that the request was done: settle the step with "
-                                "--done and that output, or with --undone when it is"));
+        return refuse(d,
+                      RV_STR("its agent reported that the request was done: settle the step with "
+                             "--done and that output, or with --undone after you have undone it"));
     if ((past || gone) && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
         RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
@@ -212,16 +214,16 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
         return settle_past(d, step->number);
     if (step->direction == RV_UNDO)
         return refuse(d, rv_arena_printf(d->arena,
-                                         "the step is a part of the undo of step %u: settle this "
-                                         "part as done, or step %u as a whole",
+                                         "the step is part of the undo of step %u: settle this "
+                                         "step as done, or settle step %u",
                                          step->undoes, step->undoes));
     if (task->state != RV_TASK_ERROR)
-        return refuse(d, RV_STR("the step waits to be handed out: with an output the task goes on "
-                                "behind it"));
+        return refuse(d, RV_STR("the step waits for dispatch: settle it as done with an output to "
+                                "continue after it"));
     if (step->effect == RV_EFFECT_NONE)
-        return refuse(d, RV_STR("nothing of the step is known to have happened"));
+        return refuse(d, RV_STR("the step has had no effect"));
     if (step->undone) /* nor as nothing that happened: its key would be used again */
-        return refuse(d, RV_STR("the step is settled as undone"));
+        return refuse(d, RV_STR("the step is already settled as undone"));
     RV_TRY(refuse_unquiet(d));
     return d->plan->err == RV_OK ? settle_parked(d, step->number) : RV_DECIDED;
 }
@@ -240,11 +242,11 @@ static enum rv_verdict undone_now(struct draft *d, uint32_t number, bool *ret_is
         *ret_is = *ret_is || step->undoes == number;
         if (rv_attempt_state_live(step->attempt_state) && step->undoes == number)
             return refuse(d,
-                          rv_arena_printf(d->arena,
-                                          "instance %.*s may be at work on attempt %u of step "
-                                          "%u, which undoes it: suspend the task, and settle "
-                                          "the step when it has ended",
-                                          RV_STR_FMT(step->instance), step->attempt, step->number));
+                          rv_arena_printf(
+                              d->arena,
+                              "instance %.*s may still run attempt %u of step %u, which undoes it: "
+                              "suspend the task, and settle the step when the attempt has ended",
+                              RV_STR_FMT(step->instance), step->attempt, step->number));
     }
     return RV_DECIDED;
 }
@@ -258,11 +260,12 @@ static enum rv_verdict settle_task(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (task->state != RV_TASK_ERROR || task->direction == RV_UNDO || task->open_count != 0)
-        return refuse(d, RV_STR("name the step: without one only a task in error is settled whose "
-                                "step is not on record"));
+        return refuse(d,
+                      RV_STR("give the number of the step: a task is settled as a whole only if it "
+                             "is in error and the step at which it stopped is not on record"));
     if (d->command->u.operate.finding != RV_FINDING_DONE)
-        return refuse(d, RV_STR("as a whole a task is settled as done alone; what it did is undone "
-                                "by `reeve undo`"));
+        return refuse(d, RV_STR("a task as a whole can only be settled as done; to undo its "
+                                "effects use `reeve undo`"));
     RV_TRY(operate_accept(d));
     task_go_on(d);
     task->output = d->command->u.operate.output;
@@ -284,9 +287,9 @@ static enum rv_verdict settle_chain(struct draft *d)
     if (stands)
         RV_TRY(draft_look(d, task->undo_head, &head));
     if (!stands || rv_definition_undo_way(d->view->definition, head->node) != RV_UNDO_UNDECLARED)
-        return refuse(d,
-                      RV_STR("name the step: without one, steps are settled as undone only where "
-                             "the undo stands at one that does not declare it"));
+        return refuse(
+            d, RV_STR("give the number of the step: without it, steps can be settled as undone "
+                      "only if the undo has stopped at a step without a compensation"));
     RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
@@ -317,18 +320,20 @@ enum rv_verdict operate_settle(struct draft *d)
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     if (!is)
-        return refuse(d, RV_STR("the task does not stand at this step: `reeve show` says where it "
-                                "stands"));
+        return refuse(
+            d, RV_STR("the step is neither open nor in error: `reeve show` lists the steps"));
     if (d->command->u.operate.finding == RV_FINDING_DONE)
-        return refuse(d, RV_STR("the step is being undone: settle it with --undone when it is"));
+        return refuse(
+            d,
+            RV_STR("the step is being undone: settle it with --undone after you have undone it"));
     RV_TRY(draft_look(d, number, &step));
     /* An operator may take back his own word, not that of the agent. */
     bool own = step->state == RV_STEP_SKIPPED && finding_is_done(step) &&
                step->attempt_effect != RV_EFFECT_DONE;
     if (d->command->u.operate.finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE &&
         !own)
-        return refuse(d, RV_STR("its agent says that the request was done: settle the step with "
-                                "--undone when it is"));
+        return refuse(d, RV_STR("its agent reported that the request was done: settle the step "
+                                "with --undone after you have undone it"));
     RV_TRY(refuse_unquiet(d));
     return d->plan->err == RV_OK ? settle_undo(d, number) : RV_DECIDED;
 }

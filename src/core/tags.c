@@ -18,15 +18,15 @@ bool rv_tag_name_good(struct rv_str name)
 const char *rv_tags_wrong(const struct rv_json *tags)
 {
     if (tags->type != RV_JSON_OBJECT)
-        return "must be an object of texts";
+        return "must be an object with string values";
     if (tags->len > RV_TAGS_MAX)
         return "has more than 16 members";
     for (uint32_t i = 0; i < tags->len; i++) {
         const struct rv_json *value = &tags->u.members[i].value;
         if (!rv_tag_name_good(rv_json_str(&tags->u.members[i].key)))
-            return "has a name that is not 1 to 64 letters, digits, \".\", \"-\" or \"_\"";
+            return "has an invalid name: a name is 1 to 64 letters, digits, \".\", \"-\" or \"_\"";
         if (value->type != RV_JSON_STRING || rv_json_str(value).len > RV_TAG_VALUE_BYTES_MAX)
-            return "has a value that is no text of at most 256 bytes";
+            return "has an invalid value: a value is a string of at most 256 bytes";
     }
     return NULL;
 }

@@ -186,12 +186,12 @@ static void undo_taken_back(struct draft *d, struct rv_step *step)
     task->cancelling = false;
     if (step->error.at == NULL) /* its attempt did not fail */
         draft_error(step, RV_STR("{\"type\":\"taken-back\",\"status\":409,\"title\":"
-                                 "\"The undo came when the point of no return was passed\"}"));
+                                 "\"The undo was requested after the point of no return\"}"));
     task->error = step->error;
     fail_park(d, RV_FORWARD, step->number, RV_ALERT_FAILED,
               rv_arena_printf(d->arena,
-                              "%.*s, the point of no return, may have been carried out when the "
-                              "undo came: the undo is taken back",
+                              "%.*s, the pivot, may have been carried out before the undo was "
+                              "requested: the undo is withdrawn",
                               RV_STR_FMT(step->reference)));
 }
 
@@ -304,15 +304,16 @@ static void undo_pop(struct draft *d, struct rv_step *step)
 
 /* The word of an operator about many steps; who and why is in the task's history. */
 #define UNDONE_BY_HAND                                                                             \
-    "{\"type\":\"settled\",\"status\":409,\"title\":\"An operator found out that the step is "     \
+    "{\"type\":\"settled\",\"status\":409,\"title\":\"An operator settled the step as "            \
     "undone\"}"
 
 static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
 {
     fail_park(d, RV_UNDO, step->number, RV_ALERT_NO_UNDO,
               rv_arena_printf(d->arena, "%.*s %s", RV_STR_FMT(step->reference),
-                              way == RV_UNDO_PIVOT ? "is the point of no return and is never undone"
-                                                   : "does not declare how it is undone"));
+                              way == RV_UNDO_PIVOT
+                                  ? "is a pivot (point of no return) and is never undone"
+                                  : "declares no compensation"));
 }
 
 /* The row of the replaced step says whether it was undone. The chain cannot: a late `done` may have

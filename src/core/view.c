@@ -15,15 +15,15 @@ static const struct rv_step *steps_find(const struct rv_step *const *steps, size
 static const char *step_broken(const struct rv_task *task, const struct rv_step *step)
 {
     if (step->unreadable)
-        return "a step's row holds what a step can";
+        return "a step's row has valid values";
     if (step->number == 0 || step->number > task->last_number)
-        return "a step's number is within what the task has given out";
+        return "a step's number is at most the task's last number";
     if ((step->direction == RV_UNDO) != (step->undoes != 0))
-        return "a step that undoes names the step that it undoes, and no other does";
+        return "a compensation names the step that it undoes, and no other step does";
     if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
         return "a call names its agent";
     if (step->undo_way > 1 + (uint32_t)RV_UNDO_PIVOT)
-        return "how a step is undone is one of the ways that there are";
+        return "a step's kind of compensation is valid";
     bool live = rv_attempt_state_live(step->attempt_state);
     if (live && (step->complete_by == 0 || step->lease_until == 0))
         return "a live attempt has a complete-by and a lease";
@@ -38,7 +38,7 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         return "a call in processing has a live attempt";
     if (step->state == RV_STEP_PROCESSED && step->kind == RV_KIND_CALL &&
         step->effect != RV_EFFECT_DONE)
-        return "a processed call has had its effect";
+        return "a processed call has an effect";
     if (step->fence > task->fence)
         return "a step's fence is not above its task's";
     if (step->attempt_state == RV_ATTEMPT_REVOKED && task->direction != RV_UNDO)
@@ -50,24 +50,24 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
 {
     bool parked = task->state == RV_TASK_ERROR;
     if (!rv_step_state_open(step->state) && !(parked && step->state == RV_STEP_ERROR))
-        return "control stands at steps that are open, or parked with their task";
+        return "control is at open steps, or at steps parked with their task";
     if (rv_step_state_open(step->state) && step->ended_at != 0)
-        return "a step that goes on has no end";
+        return "an open step has no end";
     if (step->frames.at == NULL)
-        return "where control stands there are frames";
+        return "a step with control has frames";
     if (task->state == RV_TASK_PENDING && step->state != RV_STEP_PENDING)
         return "a pending task has no step in processing";
     if (step->direction == RV_FORWARD && task->direction == RV_UNDO &&
         step->attempt_state != RV_ATTEMPT_REVOKED)
         return "while a task is undone no forward step is open but for revoked attempts";
     if (step->direction == RV_FORWARD && step->chained)
-        return "a step at which control stands is not on the undo chain yet";
+        return "a step with control is not on the undo chain yet";
     if (step->direction == RV_UNDO && task->direction == RV_FORWARD)
         return "compensations are open only while a task is undone";
     /* Not of one that is over: a step that was undone to be tried with another input is followed
      * by forward attempts, which may end unheard in their turn. */
     if (step->direction == RV_UNDO && step->created_at < task->quiet_at)
-        return "a compensation begins when every attempt that ended unheard is over";
+        return "a compensation begins after the deadline of each attempt without a reply";
     if (rv_step_state_open(step->state) && step->kind != RV_KIND_CALL && step->wake_at == 0)
         return "an open timer has an instant";
     return NULL;
@@ -77,7 +77,7 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
                            size_t steps_count)
 {
     if (task->unreadable)
-        return "a task's row holds what a task can";
+        return "a task's row has valid values";
     bool open = rv_task_state_open(task->state);
     if (!open && task->open_count != 0)
         return "a task that has ended has no open steps";
@@ -88,22 +88,22 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
     if (task->state == RV_TASK_PENDING && task->undo_head != 0)
         return "a pending task has nothing to undo";
     if (task->state == RV_TASK_PROCESSING && task->open_count == 0)
-        return "a task in processing stands at a step";
+        return "a task in processing has a current step";
     if ((task->state == RV_TASK_COMPENSATING || task->state == RV_TASK_COMPENSATED) &&
         task->direction != RV_UNDO)
-        return "a task that is undone goes in the direction undo";
+        return "a task that is being undone has the direction undo";
     bool forward_only = task->state == RV_TASK_PENDING || task->state == RV_TASK_PROCESSING ||
                         task->state == RV_TASK_PROCESSED;
     if (forward_only && task->direction != RV_FORWARD)
-        return "a task that is undone does not say that it goes forward";
+        return "a task that is being undone does not have the direction forward";
     if (task->state == RV_TASK_COMPENSATED && task->undo_head != 0)
         return "a compensated task has nothing left to undo";
     if (!open && (task->suspended_at != 0 || task->redo != 0))
-        return "a task that has ended is not suspended, and nothing of it waits";
+        return "a task that has ended is not suspended and waits for nothing";
     if (task->redo != 0 && task->direction != RV_UNDO)
-        return "a step waits for another one's undo only while there is one";
+        return "a step waits for the undo of another step only while that undo exists";
     if (task->redo > task->last_number)
-        return "the step that waits for an undo is one of the task";
+        return "the step that waits for an undo belongs to the task";
     if (task->undo_head > task->last_number || task->undo_blocker > task->last_number ||
         task->by_hand > task->last_number)
         return "the undo chain names steps of the task";
@@ -111,7 +111,7 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
     for (uint32_t i = 0; i < task->open_count; i++) {
         const struct rv_step *step = steps_find(steps, steps_count, task->open[i]);
         if (step == NULL)
-            return "every open step is there";
+            return "every open step exists";
         const char *broken = open_broken(task, step);
         if (broken != NULL)
             return broken;

@@ -151,7 +151,7 @@ static bool limit_take(struct ev *ev, struct sink *sink, const struct item *item
     struct count_sink s = *(struct count_sink *)sink;
     ev->offset = s.node->offset;
     if (item->value.type != RV_JSON_NUMBER)
-        return ev_raise(ev, "%s (%s) is no count for limit", value_kind(&item->value),
+        return ev_raise(ev, "%s (%s) is not a count for limit", value_kind(&item->value),
                         value_brief(&item->value).text);
     s.left = value_real(&item->value);
     if (s.left < 0)

@@ -33,7 +33,7 @@ void *parse_full(struct parser *p)
 {
     enum rv_err err = p->arena->refused == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_ERR_LIMIT;
     return parse_fail(p, err, p->token.offset,
-                      "the expression needs more memory than it may have; make it shorter");
+                      "the expression needs more memory than allowed; shorten it");
 }
 
 struct node *node_new(struct parser *p, enum expr_op op, size_t offset)

@@ -322,7 +322,7 @@ static bool change_case(struct ev *ev, const struct rv_json *in, char first, cha
                         struct rv_json *ret)
 {
     if (!is_text(in))
-        return ev_raise(ev, "%s (%s) is no string whose case can change", value_kind(in),
+        return ev_raise(ev, "%s (%s) is not a string and has no case", value_kind(in),
                         value_brief(in).text);
     char *bytes = ev_take(ev, (size_t)in->len + 1);
     if (bytes == NULL)

@@ -49,7 +49,7 @@ static const char *fail_full(struct json_reader *reader, const char *at)
 {
     bool capped = reader->arena->refused == RV_ERR_LIMIT;
     return fail_as(reader, capped ? RV_ERR_LIMIT : RV_ERR_MEMORY, at,
-                   capped ? "too large for the memory set aside for it" : "out of memory");
+                   capped ? "larger than the memory reserved for it" : "out of memory");
 }
 
 /* All on the stack goes to the arena in the end, so what the arena cannot take need not be read:
@@ -228,7 +228,7 @@ static bool keys_differ(struct json_reader *reader, const struct json_frame *fra
     if (repeated == count)
         return true;
     json_fail(&reader->failure, key_place(reader->start + frame->offset, reader->end, repeated),
-              "the key stands twice in this object");
+              "duplicate key in this object");
     return false;
 }
 
@@ -340,7 +340,7 @@ static inline __attribute__((always_inline)) void read_text(struct json_reader *
             at = read_after_value(reader, at, build);
     } while (at != NULL && reader->depth > 0);
     if (at != NULL && at != reader->end)
-        json_fail(&reader->failure, at, "expected the end after the value");
+        json_fail(&reader->failure, at, "unexpected text after the value");
 }
 
 static void fault_fill(const struct json_reader *reader, struct rv_json_fault *ret_fault)
@@ -375,7 +375,7 @@ static bool reader_init(struct json_reader *reader, struct rv_str text, unsigned
     reader->room = STACK_FEW;
     if (text.len < UINT32_MAX)
         return true;
-    fail_as(reader, RV_ERR_LIMIT, reader->start, "a text of 4 GiB or more");
+    fail_as(reader, RV_ERR_LIMIT, reader->start, "a string of 4 GiB or more");
     return false;
 }
 

@@ -77,7 +77,7 @@ static enum rv_err entry_parse(struct entry *entry, struct rv_str text, char *wh
 {
     size_t scheme = scheme_len(text);
     if (scheme == 0)
-        return entry_invalid(why, text, "it begins with neither https:// nor http://");
+        return entry_invalid(why, text, "it does not begin with https:// or http://");
     struct rv_str rest = {text.at + scheme, text.len - scheme};
     if (rest.len > 0 && rest.at[0] == '*') {
         entry->below = rest.len > 1 && rest.at[1] == '.';
@@ -103,11 +103,11 @@ static enum rv_err entry_parse(struct entry *entry, struct rv_str text, char *wh
     curl_free(query);
     const char *wrong = NULL;
     if (has_query == CURLUE_OK)
-        wrong = "an entry has no query";
+        wrong = "an entry must not have a query";
     else if (entry->all && strcmp(target->host, "any") != 0)
-        wrong = "a star stands alone or before a dot";
+        wrong = "a star must be alone or followed by a dot";
     else if (entry->below && target->literal)
-        wrong = "there is nothing below an address";
+        wrong = "a star cannot precede an IP address";
     if (wrong == NULL)
         return RV_OK;
     rv_target_done(&entry->target);
@@ -234,8 +234,8 @@ void rv_egress_address_why(const struct rv_target *target, const struct rv_addre
         host = bracketed;
     }
     snprintf(ret_why, RV_EGRESS_WHY_BYTES,
-             "%s leads to %s, %s; only an entry that names the %s and its port allows that: "
-             "--egress %s://%s:%u",
+             "%s resolves to %s, %s; only an entry with the %s and its port allows this: --egress "
+             "%s://%s:%u",
              target->host, text,
              special ? "a link-local, metadata or reserved address"
                      : "an address of this machine or network",

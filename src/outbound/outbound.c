@@ -169,7 +169,7 @@ static bool request_resolve(struct rv_outbound *outbound, struct outgoing *outgo
     char why[RV_RESOLVER_WHY_BYTES];
     int64_t now = rv_clock_mono_ms();
     if (now >= outgoing->deadline) {
-        snprintf(outgoing->why, sizeof outgoing->why, "time was over before %s was resolved",
+        snprintf(outgoing->why, sizeof outgoing->why, "timeout while resolving %s",
                  outgoing->target.host);
         request_end(outbound, outgoing, RV_OUTCOME_TIMEOUT);
         return false;
@@ -377,7 +377,7 @@ static void queue_expire(struct rv_outbound *outbound)
         if (now >= outgoing->deadline) {
             queue_leave(outbound, link);
             snprintf(outgoing->why, sizeof outgoing->why,
-                     "time was over before one of %ld connections was free", outbound->connections);
+                     "timeout while waiting for one of %ld connections", outbound->connections);
             request_end(outbound, outgoing, RV_OUTCOME_TIMEOUT);
             continue;
         }

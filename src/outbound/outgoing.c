@@ -74,11 +74,11 @@ static const char *const own_headers[] = {"host",
 static const char *header_wrong(const struct rv_outbound_header *header)
 {
     if (!is_token(header->name))
-        return "its name holds a byte that no header name may hold";
+        return "its name contains a byte that is not allowed in header names";
     if (!value_is_clean(header->value))
-        return "its value holds a line break or another control";
+        return "its value contains a line break or another control character";
     if (name_in(header->name, own_headers))
-        return "it is made from the URL and the body, and cannot be given";
+        return "it is derived from the URL and the body, and cannot be set";
     if (header->name.len + header->value.len > HEADER_BYTES_MAX)
         return "it is longer than 32 KiB";
     return NULL;
@@ -93,7 +93,7 @@ enum rv_err rv_outgoing_check(struct outgoing *outgoing)
         upper = (method.at[i] >= 'A' && method.at[i] <= 'Z') || method.at[i] == '-';
     if (!upper || rv_str_is(method, "CONNECT") || rv_str_is(method, "TRACE")) {
         snprintf(outgoing->why, sizeof outgoing->why,
-                 "the method is none that can be sent, such as GET or POST");
+                 "the method cannot be sent; use one such as GET or POST");
         return RV_ERR_INVALID;
     }
     if (request->headers_count > HEADERS_MAX) {
@@ -397,7 +397,7 @@ static bool redirects(long status)
 
 static enum rv_err hop_refused(struct outgoing *outgoing, const char *why)
 {
-    snprintf(outgoing->why, sizeof outgoing->why, "a redirect leads astray: %s", why);
+    snprintf(outgoing->why, sizeof outgoing->why, "a redirect was not followed: %s", why);
     return RV_ERR_REFUSED;
 }
 

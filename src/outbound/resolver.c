@@ -210,7 +210,8 @@ enum rv_lookup rv_resolver_look(struct rv_resolver *resolver, const char *host, 
         if (!thread_begin(resolver)) {
             name->state = NAME_FREE;
             name->host[0] = '\0';
-            snprintf(ret_why, RV_RESOLVER_WHY_BYTES, "no thread to resolve names: out of memory");
+            snprintf(ret_why, RV_RESOLVER_WHY_BYTES,
+                     "the resolver's thread cannot start: out of memory");
             lookup = RV_LOOKUP_FAILED;
         }
     }

@@ -62,16 +62,16 @@ static enum rv_err target_read(struct rv_target *target, char *why)
 {
     CURLU *url = target->url;
     if (part_there(url, CURLUPART_USER) || part_there(url, CURLUPART_PASSWORD))
-        return invalid(why, "a URL must hold no user name or password; use `authentication`");
+        return invalid(why, "a URL must not contain a user name or password; use `authentication`");
     if (part_there(url, CURLUPART_ZONEID))
-        return invalid(why, "an address with a zone (%) is not called");
+        return invalid(why, "an address with a zone (%) is not supported");
     char *port = NULL;
     target->port_written = part_there(url, CURLUPART_PORT);
     if (!part_take(url, CURLUPART_SCHEME, 0, &target->scheme))
         return RV_ERR_MEMORY;
     lower(target->scheme);
     if (strcmp(target->scheme, "http") != 0 && strcmp(target->scheme, "https") != 0)
-        return invalid(why, "only http and https are called");
+        return invalid(why, "only http and https are supported");
     /* Every URL of these schemes that could be parsed has all of them. */
     if (!part_take(url, CURLUPART_HOST, 0, &target->host) ||
         !part_take(url, CURLUPART_PATH, 0, &target->path) ||
@@ -82,10 +82,10 @@ static enum rv_err target_read(struct rv_target *target, char *why)
     lower(target->host);
     target->literal = rv_address_parse(rv_str_of(target->host), &target->address);
     if (!target->literal && !host_is_plain(target->host))
-        return invalid(why, "a host is an address, or letters, digits, dots and dashes; names in "
-                            "other scripts are written as xn--");
+        return invalid(why, "a host is an address, or letters, digits, dots and dashes; write "
+                            "names in other scripts as xn--");
     if (target->port == 0)
-        return invalid(why, "port 0 cannot be called");
+        return invalid(why, "port 0 is not valid");
     return RV_OK;
 }
 
@@ -106,8 +106,8 @@ static enum rv_err target_make(struct rv_target *target, CURLU *base, struct rv_
     if (text.len == 0 || text.len > RV_TARGET_URL_BYTES_MAX)
         return invalid(why, text.len == 0 ? "the URL is empty" : "the URL is longer than 64 KiB");
     if (!bytes_belong(text))
-        return invalid(why, "a URL holds no blanks, controls, backslashes or bytes above 126; "
-                            "they are written with %");
+        return invalid(why, "a URL must not contain blanks, control characters, backslashes or "
+                            "bytes above 126; percent-encode them");
     char *copy = malloc(text.len + 1); /* the text may have no end of its own */
     *target = (struct rv_target){.url = base != NULL ? curl_url_dup(base) : curl_url()};
     if (copy == NULL || target->url == NULL) {

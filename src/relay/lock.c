@@ -40,9 +40,10 @@ enum rv_err rv_relay_lock_take(struct rv_relay_lock *lock, const char *path, int
     snprintf(name, sizeof name, "%s-relay", true_path);
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        return fail(fault, name, "cannot be made, beside the database");
+        return fail(fault, name, "cannot be created beside the database");
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        enum rv_err err = errno == EWOULDBLOCK ? RV_ERR_IN_USE : fail(fault, name, "is no lock");
+        enum rv_err err = errno == EWOULDBLOCK ? RV_ERR_IN_USE
+                                               : fail(fault, name, "is not a lock file");
         *ret_pid = pid_read(fd);
         close(fd);
         return err;

@@ -91,27 +91,29 @@ static enum rv_err fail_sqlite(struct rv_relay_fault *fault, const char *path, s
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return fail(fault, RV_ERR_BUSY, path,
-                    "is locked: another program keeps a transaction open; the relay waits for it");
+                    "is locked by an open transaction of another program; the relay waits for it");
     case SQLITE_NOTADB:
-        return fail(fault, RV_ERR_CORRUPT, path,
-                    "is no SQLite database; give the application's: reeve relay sqlite:PATH");
+        return fail(
+            fault, RV_ERR_CORRUPT, path,
+            "is not an SQLite database; give the application's database: reeve relay sqlite:PATH");
     case SQLITE_CORRUPT:
         return fail(fault, RV_ERR_CORRUPT, path, "is damaged (%s): restore it from a backup", said);
     case SQLITE_FULL:
-        return fail(fault, RV_ERR_FULL, path, "has no room: the disk is full; make space");
+        return fail(fault, RV_ERR_FULL, path, "cannot be written: the disk is full; free space");
     case SQLITE_NOMEM:
         return fail(fault, RV_ERR_MEMORY, path, "cannot be read: out of memory");
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
-        return fail(fault, RV_ERR_IO, path,
-                    "cannot be used (%s): the relay needs to read and write it and its folder",
-                    said);
+        return fail(
+            fault, RV_ERR_IO, path,
+            "cannot be used (%s): the relay needs read and write permission for it and its folder",
+            said);
     default: /* no enum, but SQLite's numbers: what is left are our own statements */
         return fail(fault, RV_ERR_INVALID, path,
-                    "does not let the relay work (%s); the table is to be as \"reeve relay "
-                    "--print\" shows it",
+                    "has an unsuitable table reeve_outbox (%s); create it as shown by \"reeve "
+                    "relay --print\"",
                     said);
     }
 }
@@ -124,13 +126,14 @@ static enum rv_err path_check(const char *path, struct rv_relay_fault *fault)
     struct stat about;
     if (stat(path, &about) != 0 && errno == ENOENT)
         return fail(fault, RV_ERR_NOT_FOUND, path,
-                    "does not exist; give the application's database, or make one: reeve relay "
+                    "does not exist; give the application's database, or create one: reeve relay "
                     "--init sqlite:%s",
                     path);
     if (stat(path, &about) != 0)
         return fail(fault, RV_ERR_IO, path, "cannot be opened: %s", strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return fail(fault, RV_ERR_INVALID, path, "is no file; give the application's database");
+        return fail(fault, RV_ERR_INVALID, path,
+                    "is not a regular file; give the application's database");
     return RV_OK;
 }
 
@@ -157,7 +160,7 @@ static enum rv_err database_configure(struct rv_outbox *outbox, struct rv_relay_
             return fail_sqlite(fault, outbox->path, outbox->db);
     if (sqlite3_db_readonly(outbox->db, "main") == 1)
         return fail(fault, RV_ERR_IO, outbox->path,
-                    "cannot be written; the relay deletes the rows that it has moved");
+                    "cannot be written; the relay deletes the rows that it has submitted");
     return RV_OK;
 }
 
@@ -222,8 +225,8 @@ static enum rv_err shape_check(struct rv_outbox *outbox, struct rv_relay_fault *
         return err;
     if (count == 0)
         return fail(fault, RV_ERR_INVALID, outbox->path,
-                    "has no table reeve_outbox; make it: reeve relay --init sqlite:%s, or put what "
-                    "\"reeve relay --print\" shows into the application's migrations",
+                    "has no table reeve_outbox; create it: reeve relay --init sqlite:%s, or add "
+                    "the SQL of \"reeve relay --print\" to the application's migrations",
                     outbox->path);
     for (size_t i = 0; i < sizeof column_names / sizeof column_names[0]; i++) {
         err = column_count(outbox, column_names[i], &count, fault);
@@ -240,7 +243,7 @@ static enum rv_err shape_check(struct rv_outbox *outbox, struct rv_relay_fault *
                    &count, fault);
     if (err == RV_OK && count == 0)
         return fail(fault, RV_ERR_INVALID, outbox->path,
-                    "has a table reeve_outbox whose id is no INTEGER PRIMARY KEY; " CURE_PRINT);
+                    "has a table reeve_outbox whose id is not an INTEGER PRIMARY KEY; " CURE_PRINT);
     if (err == RV_OK)
         err = count_of(outbox,
                        "SELECT count(*) FROM pragma_index_list('reeve_outbox')"
@@ -248,7 +251,7 @@ static enum rv_err shape_check(struct rv_outbox *outbox, struct rv_relay_fault *
                        &count, fault);
     if (err == RV_OK && count == 0)
         return fail(fault, RV_ERR_INVALID, outbox->path,
-                    "has no index reeve_outbox_waiting; make it: reeve relay --init sqlite:%s",
+                    "has no index reeve_outbox_waiting; create it: reeve relay --init sqlite:%s",
                     outbox->path);
     return err;
 }
@@ -366,10 +369,10 @@ static void types_take(sqlite3_stmt *statement, struct rv_row *row)
         row->why = RV_STR("priority must be 0 to 9, or NULL");
     } else if (key_type != SQLITE_TEXT && key_type != SQLITE_NULL) {
         row->verdict = RV_ROW_REFUSED;
-        row->why = RV_STR("key must be a text");
+        row->why = RV_STR("key must be text");
     } else if (sqlite3_column_type(statement, 6) != SQLITE_INTEGER) {
         row->verdict = RV_ROW_REFUSED;
-        row->why = RV_STR("created_at must be seconds since 1970");
+        row->why = RV_STR("created_at must be a number of seconds since 1970");
     }
 }
 

@@ -209,7 +209,7 @@ static void change_wait(struct relay *relay)
         if (looks % MOVED_LOOKS == 0 && rv_outbox_moved(relay->outbox)) {
             relay->err = RV_ERR_IO;
             snprintf(relay->fault->message, sizeof relay->fault->message,
-                     "%s was removed, or another file put in its place; start the relay again",
+                     "%s was removed or replaced by another file; start the relay again",
                      relay->path);
             return;
         }
@@ -257,8 +257,8 @@ static bool lock_take(struct relay *relay)
         }
         if (err == RV_ERR_IN_USE)
             snprintf(relay->fault->message, sizeof relay->fault->message,
-                     "another relay (pid %lld) works on %s; it moves these rows too",
-                     (long long)pid, relay->path);
+                     "another relay (pid %lld) already submits the rows of %s", (long long)pid,
+                     relay->path);
         relay->err = err;
         return false;
     }
@@ -302,7 +302,7 @@ static bool sender_make(struct relay *relay)
     if (err != RV_OK)
         snprintf(relay->fault->message, sizeof relay->fault->message, "%s",
                  err == RV_ERR_INVALID
-                     ? "--url, or REEVE_URL, is no address; write http://HOST:PORT"
+                     ? "--url or REEVE_URL is not an address; write http://HOST:PORT"
                      : "out of memory");
     return err == RV_OK;
 }
@@ -318,7 +318,7 @@ static const char *path_of(const char *database, struct rv_relay_fault *fault)
     if (path != NULL && path[0] != '\0' && !host)
         return path;
     snprintf(fault->message, sizeof fault->message,
-             "\"%s\" is no database that a relay knows; write sqlite:PATH, such as sqlite:shop.db",
+             "\"%s\": unknown kind of database; write sqlite:PATH, such as sqlite:shop.db",
              database);
     return NULL;
 }

@@ -24,9 +24,8 @@ void rv_row_check_age(struct rv_arena *arena, struct rv_row *row, int64_t now)
     row->verdict = RV_ROW_OLD;
     row->why = rv_arena_printf(
         arena,
-        "too old to be sent: it was made %lld days ago, and a server remembers keys for 30 days. "
-        "Look whether there is a task with its key; if there is none, set created_at to now and "
-        "error to NULL",
+        "too old to be sent: it is %lld days old, and a server keeps keys for 30 days. Check "
+        "whether a task with its key exists; if none does, set created_at to now and error to NULL",
         (long long)((now - row->created_at) / RV_DAY_MS));
 }
 
@@ -53,7 +52,7 @@ static bool key_check(struct rv_arena *arena, struct rv_row *row)
     rv_buf_done(&text);
     rv_arena_release(arena, mark);
     if (!same)
-        refuse(row, RV_STR("key is no UTF-8"));
+        refuse(row, RV_STR("key is not UTF-8"));
     return same;
 }
 
@@ -79,10 +78,11 @@ void rv_row_check(struct rv_arena *arena, struct rv_row *row, int64_t now)
     if (row->verdict != RV_ROW_WAITS)
         return;
     if (item->key.len == 0)
-        refuse(row, RV_STR("key is empty: without one a row could become two tasks; leave it out, "
-                           "then the table makes one"));
+        refuse(row, RV_STR("key is empty, and a row without a key could start two tasks; omit it, "
+                           "then the table generates one"));
     else if (item->workflow.len == 0)
-        refuse(row, RV_STR("workflow is empty: it names NAMESPACE/NAME or NAMESPACE/NAME:VERSION"));
+        refuse(row,
+               RV_STR("workflow is empty; it must be NAMESPACE/NAME or NAMESPACE/NAME:VERSION"));
     else if (item->priority > PRIORITY_MAX)
         refuse(row, RV_STR("priority must be 0 to 9"));
     else if (text_check(arena, row, "key", item->key, RV_KEY_BYTES_MAX) &&

@@ -94,7 +94,7 @@ enum rv_err alert_unheard(struct rv_scheduler *s, int64_t unheard, struct rv_str
         .kind = RV_ALERT_UNDELIVERABLE,
         .raised_at = s->batch.now,
         .message = rv_arena_printf(
-            s->batch.arena, "the alerts' webhook has not taken alert %s: %.*s",
+            s->batch.arena, "the alert webhook has not accepted alert %s: %.*s",
             rv_task_text((struct rv_task_id){unheard}, id).at, RV_STR_FMT(why)),
         .source = RV_STR(UNHEARD_SOURCE),
     };
@@ -130,7 +130,7 @@ void ack_act(struct rv_scheduler *s, struct pending *p)
     bool written = s->batch.taskless == RV_OK;
     if (written && s->batch.acks[p->ack - 1].outcome == RV_ERR_NOT_FOUND) {
         p->call->err = RV_ERR_NOT_FOUND;
-        p->call->message = RV_STR("there is no such alert: see `reeve alerts`");
+        p->call->message = RV_STR("there is no such alert; `reeve alerts` lists them");
     }
     taskless_act(s, p);
 }

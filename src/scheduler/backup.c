@@ -4,9 +4,9 @@
 static struct rv_str refusal_text(enum rv_err err)
 {
     if (err == RV_ERR_REFUSED)
-        return RV_STR("another backup is being taken: wait until it has ended");
+        return RV_STR("another backup is running: wait until it has ended");
     if (err == RV_ERR_UNSUPPORTED)
-        return RV_STR("this server's store is no file of its own: it is backed up where it lives");
+        return RV_STR("this server's store is not a file: use the backup tools of its database");
     if (err == RV_ERR_FULL)
         return RV_STR("the disk of the state store is full: free some space, then try again");
     return rv_str_of(rv_err_text(err));

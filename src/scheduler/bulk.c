@@ -385,7 +385,7 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t
         item.outcome = RV_BULK_GONE;
     } else if (bulk->marks[place] == MARK_OFFENDER) {
         item.outcome = RV_BULK_REFUSED;
-        message = RV_STR("the state store refused the task's change: see its alert");
+        message = RV_STR("the state store refused the change of the task: see its alert");
     } else {
         struct rv_plan *plan;
         err = command_decide(s, bulk, place, work, &plan);

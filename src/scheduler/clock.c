@@ -9,13 +9,14 @@ enum { JUMP_MS = 10 * RV_SECOND_MS, ALERT_EVERY_MS = 3600 * RV_SECOND_MS };
 
 static struct rv_str clock_message(struct rv_scheduler *s, int64_t ahead)
 {
-    return rv_arena_printf(
-        s->batch.arena,
-        "the wall clock has jumped: it is %lld s %s the store's clock, which goes on evenly and "
-        "approaches it by 0.5 ms a second. Set the machine's clock right. If it is right, %s",
-        (long long)(ahead > 0 ? ahead : -ahead) / RV_SECOND_MS, ahead > 0 ? "ahead of" : "behind",
-        ahead > 0 ? "restart the server: it takes the wall clock as it is"
-                  : "stop the server and run `reeve clock reset --store FILE`");
+    return rv_arena_printf(s->batch.arena,
+                           "the wall clock has jumped: it is %lld s %s the store's clock, which "
+                           "continues evenly and approaches the wall clock by 0.5 ms per second. "
+                           "Correct the machine's clock. If it is correct, %s",
+                           (long long)(ahead > 0 ? ahead : -ahead) / RV_SECOND_MS,
+                           ahead > 0 ? "ahead of" : "behind",
+                           ahead > 0 ? "restart the server: it then uses the wall clock"
+                                     : "stop the server and run `reeve clock reset --store FILE`");
 }
 
 void clock_note(struct rv_scheduler *s)

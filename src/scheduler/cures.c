@@ -102,7 +102,7 @@ enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena, const stru
         char line[RV_CURE_LINE_BYTES];
         rv_cure_line(work->id, &cures[i], line);
         text = rv_arena_printf(arena, "%.*s%s `%s`", RV_STR_FMT(text),
-                               i == 0 ? "; what leads on from here:" : ",", line);
+                               i == 0 ? "; commands that continue the task:" : ",", line);
     }
     if (err == RV_OK && text.at == NULL)
         return RV_ERR_MEMORY;

@@ -199,7 +199,7 @@ static enum rv_err alert_make(struct rv_scheduler *s, const struct rv_book_verdi
         .task = verdict->row.task,
         .kind = RV_ALERT_UNDELIVERABLE,
         .raised_at = s->batch.now,
-        .message = rv_arena_printf(s->batch.arena, "message %u has not been taken: %.*s",
+        .message = rv_arena_printf(s->batch.arena, "message %u was not accepted: %.*s",
                                    verdict->row.next, RV_STR_FMT(why)),
     };
     *ret_alert = alert;
@@ -312,7 +312,7 @@ static enum rv_err pick_take(struct rv_scheduler *s, const struct rv_book_pick *
         return notice_prepare(s, pick, ret_notice);
     if (!rv_book_expire(&s->deliveries.book, pick->task, s->batch.now, &verdict))
         return RV_OK;
-    return verdict_write(s, &verdict, RV_STR("its destination has not worked for a day"));
+    return verdict_write(s, &verdict, RV_STR("its destination has failed for a day"));
 }
 
 enum rv_err deliveries_plan(struct rv_scheduler *s)
@@ -344,7 +344,7 @@ static enum rv_err retry_refuse(struct pending *p, enum rv_err err, struct rv_st
     return RV_OK;
 }
 
-#define ON_ITS_WAY RV_STR("its messages are on their way again already")
+#define ON_ITS_WAY RV_STR("the delivery of its messages has restarted already")
 
 /* All that the alerts' webhook was not told; the walk finds them. */
 static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
@@ -378,11 +378,12 @@ enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     if (count == 0 || alert.id != id)
         return retry_refuse(p, RV_ERR_NOT_FOUND,
-                            RV_STR("there is no such alert: see `reeve alerts`"));
+                            RV_STR("there is no such alert; `reeve alerts` lists them"));
     if (alert.kind != RV_ALERT_UNDELIVERABLE)
         return retry_refuse(
             p, RV_ERR_REFUSED,
-            call_printf(p->call, "only an alert `undeliverable` is retried; for this one: %.*s",
+            call_printf(p->call,
+                        "only an alert `undeliverable` can be retried; for this alert: %.*s",
                         RV_STR_FMT(rv_alert_cure(&alert, cure))));
     if (alert_is_unheard(&alert))
         return alerts_retry(s, p, &alert);

@@ -89,7 +89,7 @@ void evaluations_hold(struct rv_scheduler *s, struct pending *caller)
     if (caller->aside && s->evaluations.aside >= s->options.polls_parked_max) {
         caller->aside = false;
         finish(s, caller, RV_ERR_BUSY,
-               RV_STR("too many decisions wait for their turn: send it again a little later"));
+               RV_STR("too many expressions are being evaluated: send the request again later"));
         return;
     }
     s->evaluations.aside += caller->aside;

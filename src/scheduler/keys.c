@@ -64,11 +64,11 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
         return refuse(p, RV_ERR_BUSY, RV_STR("this id was just taken: send the request again"));
     if (set->count >= RV_API_KEYS_MAX)
         return refuse(p, RV_ERR_LIMIT,
-                      RV_STR("there are as many keys as there may be: revoke those of no use"));
+                      RV_STR("the maximum number of keys is reached: revoke unused keys"));
     if (key->role != RV_ROLE_ADMIN && admins_count(s, set, RV_STR_NONE) == 0)
         return refuse(p, RV_ERR_REFUSED,
-                      RV_STR("the first key must be an admin's, or nobody could make or revoke "
-                             "others: reeve keys add admin"));
+                      RV_STR("the first key must be an admin key, since only an admin can create "
+                             "and revoke keys: reeve keys add admin"));
     p->call->u.key.first = set->count == 0;
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
@@ -87,11 +87,11 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
     struct rv_api_key *key = &p->call->u.key.row;
     const struct rv_record *record = record_find(set, key->id);
     if (record == NULL)
-        return refuse(p, RV_ERR_NOT_FOUND, RV_STR("there is no such key: see `reeve keys`"));
+        return refuse(p, RV_ERR_NOT_FOUND, RV_STR("there is no such key; `reeve keys` lists them"));
     if (set->count > 0 && admins_count(s, set, key->id) == 0)
         return refuse(p, RV_ERR_REFUSED,
-                      RV_STR("it is the last admin's key: make another first, or stop the server "
-                             "and revoke it with --store PATH"));
+                      RV_STR("it is the last admin key: create another admin key first, or stop "
+                             "the server and revoke it with --store PATH"));
     struct rv_api_key was = {.id = key->id};
     enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
     if (err == RV_ERR_MEMORY)

@@ -218,8 +218,8 @@ enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     if (!found && limits_count(s) >= RV_AGENT_LIMITS_MAX) {
         p->call->err = RV_ERR_LIMIT;
-        p->call->message = RV_STR("there are as many agents with limits as there may be: lift "
-                                  "those of no use, see `reeve agents`");
+        p->call->message = RV_STR("the maximum number of agents with limits is reached: remove "
+                                  "unused limits (`reeve agents` lists them)");
         return RV_OK;
     }
     if (asked->sets_concurrent)

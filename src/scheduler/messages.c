@@ -16,14 +16,12 @@ enum rv_err messages_decide(struct rv_scheduler *s, struct pending *p)
         messages->limit = RV_PAGE_ROWS_MAX;
     if (messages->of == NULL) {
         call->err = RV_ERR_NOT_FOUND;
-        call->message = RV_STR(
-            "there is no such task (finished tasks are kept for a limited time)");
+        call->message = RV_STR("there is no such task (finished tasks are deleted after --retain)");
     } else if (messages->of->reply_url.at == NULL && !messages->of->reply_stream) {
         call->err = RV_ERR_REFUSED;
         call->message = RV_STR(
-            "this task was submitted without replyTo, so nothing was noted for "
-            "its submitter: submit with --stream (\"replyTo\": {\"stream\": true}), or ask "
-            "GET /v1/tasks/{task}?wait=PT20S");
+            "this task was submitted without replyTo and has no messages: submit with --stream "
+            "(\"replyTo\": {\"stream\": true}), or use GET /v1/tasks/{task}?wait=PT20S");
     }
     return RV_OK;
 }

@@ -97,14 +97,13 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     if (work->task == NULL) {
         call->err = RV_ERR_NOT_FOUND;
-        call->message = RV_STR(
-            "there is no such task (finished tasks are kept for a limited time)");
+        call->message = RV_STR("there is no such task (finished tasks are deleted after --retain)");
         return RV_OK;
     }
     if (operate->verb == RV_COMMAND_SETTLE && may_have_answered(s, work, operate->step)) {
         call->err = RV_ERR_BUSY;
-        call->message = RV_STR("a reply of the step's agent is being decided: send the request "
-                               "again, and look at the task first");
+        call->message = RV_STR("a reply of the step's agent is being processed: check the task, "
+                               "then send the request again");
         return RV_OK;
     }
     p->works[0] = work;
@@ -119,7 +118,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     bool moved = call->err == RV_ERR_REFUSED || call->err == RV_ERR_CORRUPT;
     if (moved && operate->agent.at != NULL) {
         call->err = RV_ERR_BUSY; /* another call has changed what was chosen, or it is unreadable */
-        call->message = RV_STR("the step that waited has just moved: send the request again");
+        call->message = RV_STR("the waiting step has changed meanwhile: send the request again");
     }
     if (call->err == RV_ERR_REFUSED && rv_task_state_open(work->task->state))
         err = cures_add(s, &call->arena, work, &call->message);
@@ -146,7 +145,7 @@ void operate_act(struct rv_scheduler *s, struct pending *p)
     }
     if (work != NULL && work->dropped) {
         finish(s, p, RV_ERR_REFUSED,
-               RV_STR("the state store refused the task's change: see its alert"));
+               RV_STR("the state store refused the change of the task: see its alert"));
         return;
     }
     if (work != NULL)
@@ -162,12 +161,12 @@ static void publish_known(struct pending *p, const struct rv_workflow_row *there
     publish->known = rv_str_eq(there->hash, publish->row.hash);
     if (!publish->known) {
         p->call->err = RV_ERR_DUPLICATE;
-        p->call->message = call_printf(
-            p->call,
-            "version %.*s of %.*s/%.*s was published with other content, and a "
-            "published version never changes: raise document.version",
-            RV_STR_FMT(publish->row.version), RV_STR_FMT(publish->row.space),
-            RV_STR_FMT(publish->row.name));
+        p->call->message = call_printf(p->call,
+                                       "version %.*s of %.*s/%.*s is already published with other "
+                                       "content and cannot be changed: raise document.version",
+                                       RV_STR_FMT(publish->row.version),
+                                       RV_STR_FMT(publish->row.space),
+                                       RV_STR_FMT(publish->row.name));
     }
 }
 

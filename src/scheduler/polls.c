@@ -537,7 +537,8 @@ static void poll_park(struct rv_scheduler *s, struct pending *p)
     if (err == RV_OK)
         err = park(s, p, p->poll->wait_ms);
     if (err != RV_OK) {
-        struct rv_str many = RV_STR("too many parked polls: raise `max` and use fewer connections");
+        struct rv_str many = RV_STR(
+            "too many waiting polls: raise `max` and use fewer connections");
         poll_unname(s, p);
         finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
         return;

@@ -60,15 +60,15 @@ static bool target_meant(struct rv_scheduler *s, struct rv_call *call, struct ch
         return true;
     call->err = RV_ERR_REFUSED;
     if (count == 0)
-        call->message = call_printf(call,
-                                    "no circuit of agent \"%.*s\" is open: `reeve agents` "
-                                    "shows those that are",
-                                    RV_STR_FMT(operate->agent));
+        call->message = call_printf(
+            call, "no circuit of agent \"%.*s\" is open; `reeve agents` lists the open circuits",
+            RV_STR_FMT(operate->agent));
     else
-        call->message = call_printf(call, "%s; open are the circuits of: %.*s",
-                                    named ? "no circuit of that target is open"
-                                          : "which one? name its target (--target, \"target\")",
-                                    RV_STR_FMT(open_targets(call, kind)));
+        call->message = call_printf(
+            call, "%s; targets with an open circuit: %.*s",
+            named ? "the target has no open circuit"
+                  : "several circuits are open; give the target (--target, \"target\")",
+            RV_STR_FMT(open_targets(call, kind)));
     return false;
 }
 

@@ -21,7 +21,7 @@ struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_w
 enum rv_err query_no_task(struct pending *p)
 {
     p->call->err = RV_ERR_NOT_FOUND;
-    p->call->message = RV_STR("there is no such task (finished tasks are kept for a limited time)");
+    p->call->message = RV_STR("there is no such task (finished tasks are deleted after --retain)");
     return RV_OK;
 }
 

@@ -84,7 +84,8 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     }
     if (others_step(p->call, work, item->step.number)) {
         item->status = 403;
-        item->message = RV_STR("the step is another agent's: this API key may not answer for it");
+        item->message = RV_STR(
+            "the step belongs to another agent: this API key may not reply for it");
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);

@@ -506,8 +506,8 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
     polls_unmatch_parked(s);
     deliveries_fail(s);
     struct rv_str why = err == RV_ERR_FULL
-                            ? RV_STR("the disk of the state store is full: free some space; the "
-                                     "server goes on by itself, send the request again")
+                            ? RV_STR("the disk of the state store is full: free some space, then "
+                                     "send the request again; the server continues by itself")
                             : rv_str_of(rv_err_text(err));
     while (s->batch.calls.first != NULL) {
         struct pending *p = s->batch.calls.first;
@@ -517,8 +517,8 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         submit_unwritten(p);
         if (p == s->batch.damaged)
             finish(s, p, RV_ERR_CORRUPT,
-                   RV_STR("what this needs of the state store is damaged: stop the server, see "
-                          "what \"reeve check\" names, and restore a backup"));
+                   RV_STR("the data of this request is damaged in the state store: stop the "
+                          "server, find the damage with \"reeve check\", and restore a backup"));
         else
             finish(s, p, err, why);
     }

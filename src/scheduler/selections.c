@@ -62,11 +62,12 @@ static enum rv_err selection_find(struct rv_scheduler *s, struct pending *p, str
         return err;
     if (count == 0)
         return refuse(p, RV_ERR_NOT_FOUND,
-                      RV_STR("there is no such selection: see `reeve selections`"));
+                      RV_STR("there is no such selection; `reeve selections` lists them"));
     err = rv_selection_read(arena, &row, ret_selection);
     if (err == RV_OK && ret_selection->unreadable)
-        return refuse(p, RV_ERR_CORRUPT,
-                      RV_STR("what the store has of this selection cannot be read: select anew"));
+        return refuse(
+            p, RV_ERR_CORRUPT,
+            RV_STR("the stored selection cannot be read: create a new one with `reeve select`"));
     return err == RV_OK ? selection_outcomes(s, arena, ret_selection) : err;
 }
 
@@ -179,15 +180,15 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
     struct rv_call_select *select = p->call->u.select;
     size_t all, open;
     if (select->count == 0)
-        return refuse(p, RV_ERR_NOT_FOUND, RV_STR("no task fits the filter: nothing was kept"));
+        return refuse(p, RV_ERR_NOT_FOUND,
+                      RV_STR("no task matches the filter: no selection was created"));
     enum rv_err err = selections_count(s, &all, &open);
     if (err != RV_OK)
         return err;
     if (all >= RV_SELECTIONS_MAX)
-        return refuse(
-            p, RV_ERR_LIMIT,
-            RV_STR("there are as many selections as there may be: those that have ended "
-                   "go by themselves, as finished tasks do (serve --retain), or after 30 days"));
+        return refuse(p, RV_ERR_LIMIT,
+                      RV_STR("the maximum number of selections is reached: ended selections are "
+                             "deleted like finished tasks (serve --retain), or after 30 days"));
     select->row.id = rv_id_make(&s->ids, s->batch.now);
     select->row.tasks = (uint32_t)select->count;
     select->row.picked.at = s->batch.now;
@@ -214,8 +215,8 @@ enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
     if (select->count > RV_SELECTION_TASKS_MAX)
         return refuse(p, RV_ERR_LIMIT,
                       call_printf(p->call,
-                                  "more than %d tasks fit the filter: say it closer, for example "
-                                  "by age, and take them in several selections",
+                                  "more than %d tasks match the filter: narrow it, for example by "
+                                  "age, and create several selections",
                                   RV_SELECTION_TASKS_MAX));
     p->waits_turn = !select->whole || s->batch.record_changes++ > 0;
     return p->waits_turn ? RV_OK : selection_make(s, p);
@@ -231,22 +232,23 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
     if (selection->begun.at != 0)
         return refuse(p, RV_ERR_REFUSED,
                       call_printf(p->call,
-                                  "this selection had its command: %s%s; a selection takes one, "
-                                  "select again for another",
+                                  "this selection has a command already: %s%s; create a new "
+                                  "selection for another command",
                                   rv_bulk_verb_text(selection->verb),
                                   selection->ended_at != 0 ? ", which has ended"
                                   : selection->paused      ? ", which is paused"
-                                                           : ", which is under way"));
+                                                           : ", which is running"));
     if (selection_old(s, selection))
-        return refuse(p, RV_ERR_REFUSED,
-                      RV_STR("this selection is too old, and about to be deleted: select again"));
+        return refuse(
+            p, RV_ERR_REFUSED,
+            RV_STR("this selection is too old and is about to be deleted: create a new one"));
     enum rv_err err = selections_count(s, &all, &open);
     if (err != RV_OK)
         return err;
     if (open >= RV_BULKS_OPEN_MAX)
         return refuse(p, RV_ERR_LIMIT,
-                      RV_STR("as many bulk commands are under way or paused as may be: let one of "
-                             "them come to its end"));
+                      RV_STR("the maximum number of running and paused bulk commands is reached: "
+                             "wait until one of them has ended"));
     selection->begun = bulk->word;
     selection->begun.at = s->batch.now;
     selection->verb = bulk->verb;
@@ -263,7 +265,7 @@ static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
     bool pause = bulk->ask == RV_BULK_PAUSE;
     if (selection->begun.at == 0)
         return refuse(p, RV_ERR_REFUSED,
-                      RV_STR("nothing was begun with this selection: see `reeve bulk`"));
+                      RV_STR("this selection has no command yet: see `reeve help bulk`"));
     if (selection->ended_at != 0)
         return refuse(p, RV_ERR_REFUSED, RV_STR("its bulk command has ended"));
     if (selection->paused == pause)

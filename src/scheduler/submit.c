@@ -67,8 +67,8 @@ static enum rv_err item_known(struct rv_scheduler *s, struct rv_submission *item
         return err;
     if (work->task == NULL) {
         refuse(item, RV_ERR_LATE,
-               RV_STR("the task of this key has ended and was deleted by --retain: it is not run "
-                      "again; use a new key for a new task"));
+               RV_STR("the task of this key has ended and was deleted after --retain; use a new "
+                      "key for a new task"));
         return RV_OK;
     }
     item->task = row->task;
@@ -173,7 +173,7 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
     if (workflow == NULL) {
         refuse(item, RV_ERR_NOT_FOUND,
                call_printf(p->call,
-                           "no workflow %.*s/%.*s%s%.*s is published: see `reeve workflows`",
+                           "no workflow %.*s/%.*s%s%.*s is published; `reeve workflows` lists them",
                            RV_STR_FMT(item->space), RV_STR_FMT(item->name),
                            item->version.at ? ":" : "", RV_STR_FMT(item->version)));
         return RV_OK;

@@ -409,11 +409,11 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
     struct rv_command park = {
         .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_UNREADABLE;
-    park.u.park.message = work->broken
-                              ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s",
-                                                work->broken)
-                              : RV_STR("its rows and its definition do not fit together, or are "
-                                       "more than one decision may change");
+    park.u.park.message =
+        work->broken
+            ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s", work->broken)
+            : RV_STR(
+                  "its rows do not match its definition, or exceed what one decision may change");
     struct rv_view view;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     enum rv_err err = plan ? work_view(s, work, 0, 0, &view) : RV_ERR_MEMORY;
@@ -506,8 +506,8 @@ static enum rv_err work_unreadable(struct rv_scheduler *s, struct work *work,
         work->workflow = NULL;
     plan->err = RV_ERR_CORRUPT;
     plan->status = 0;
-    plan->message = RV_STR("the task's rows or its definition cannot be read: see its "
-                           "alerts, and mend what they name");
+    plan->message = RV_STR("the task's rows or its definition cannot be read: see its alerts, and "
+                           "repair what they name");
     return err;
 }
 

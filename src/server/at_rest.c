@@ -167,7 +167,8 @@ enum rv_err rv_at_rest_look(const char *store, struct rv_cli_look *ret_look, str
 {
     struct visit visit = {.finished = false};
     if (access(store, F_OK) != 0) { /* none is made */
-        rv_buf_printf(ret_why, "%s: %s: give the --store of a server", store, strerror(errno));
+        rv_buf_printf(ret_why, "%s: %s: give the path of a server's store with --store", store,
+                      strerror(errno));
         return errno == ENOENT ? RV_ERR_NOT_FOUND : RV_ERR_IO;
     }
     enum rv_err err = visit_open(&visit, store, ret_why);

@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#define CURE_FILE "restore a backup; what is newer in this file can still be read with sqlite3"
+#define CURE_FILE "restore a backup; read newer data from this file with sqlite3"
 #define CURE_ROWS                                                                                  \
-    "a server parks the task with an alert as soon as it looks at it; mend the rows by hand, or "  \
+    "a server parks the task with an alert when it reads it; repair the rows by hand, or "         \
     "restore a backup"
 #define CURE_STRAY "delete these rows by hand, or restore the task from a backup"
 #define CURE_WORKFLOW "restore this row of the table workflow from a backup"
@@ -61,7 +61,7 @@ static void task_find(struct check *check, struct subject *subject, const char *
 /* A rule is told as the sentence that should hold. */
 static void rule_find(struct check *check, struct subject *subject, const char *rule)
 {
-    struct rv_str text = rv_arena_printf(&check->arena, "this does not hold: %s", rule);
+    struct rv_str text = rv_arena_printf(&check->arena, "broken rule: %s", rule);
     task_find(check, subject, text.at != NULL ? text.at : rule, CURE_ROWS);
 }
 
@@ -151,18 +151,18 @@ static enum rv_err steps_check(struct check *check, struct subject *subject)
         return err;
     check->to->steps += (int64_t)all;
     if (all != subject->task->last_number)
-        rule_find(check, subject, "a task has as many steps as it has given out numbers");
+        rule_find(check, subject, "a task's step numbers have no gaps");
     return RV_OK;
 }
 
 static const char *attempt_broken(const struct subject *subject, const struct rv_attempt *attempt)
 {
     if (attempt->state >= RV_ATTEMPT_STATE_COUNT || attempt->effect >= RV_EFFECT_COUNT)
-        return "an attempt's row holds what an attempt can";
+        return "an attempt's row has valid values";
     if (attempt->step.number == 0 || attempt->step.number > subject->task->last_number)
         return "an attempt belongs to a step of its task";
     if (rv_attempt_state_live(attempt->state))
-        return "an attempt that was put aside has ended";
+        return "an archived attempt has ended";
     return NULL;
 }
 
@@ -204,7 +204,7 @@ static enum rv_err alerts_check(struct check *check, struct subject *subject)
                                              before, RV_PAGE_ROWS_MAX, page, &count);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].kind >= RV_ALERT_KIND_COUNT)
-                rule_find(check, subject, "an alert's row holds what an alert can");
+                rule_find(check, subject, "an alert's row has valid values");
             stands = stands || page[i].closed_at == 0;
             before = page[i].id;
         }
@@ -235,7 +235,7 @@ static enum rv_err messages_check(struct check *check, struct subject *subject)
         rv_arena_release(&check->arena, mark);
     }
     if (err == RV_OK && last != subject->task->last_message)
-        rule_find(check, subject, "a task has as many messages as it has given out numbers");
+        rule_find(check, subject, "a task's counter of messages matches its messages");
     return err;
 }
 
@@ -251,7 +251,7 @@ static enum rv_err history_check(struct check *check, struct subject *subject)
                                               before, RV_PAGE_ROWS_MAX, page, &count);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].verb >= RV_OPERATOR_VERB_COUNT)
-                rule_find(check, subject, "a line of a history holds what it can");
+                rule_find(check, subject, "an entry of a history has valid values");
             if (before != 0 && page[i].number + 1 != before)
                 rule_find(check, subject, "a task's history has no gaps");
             before = page[i].number;
@@ -259,7 +259,7 @@ static enum rv_err history_check(struct check *check, struct subject *subject)
         rv_arena_release(&check->arena, mark);
     }
     if (err == RV_OK && before > 1)
-        rule_find(check, subject, "a task's history has its first line");
+        rule_find(check, subject, "a task's history has its first entry");
     return err;
 }
 
@@ -273,12 +273,12 @@ static enum rv_err task_check(struct check *check, const struct rv_task *task)
     if (task->unreadable)
         rule_find(check, &subject, rv_view_broken(task, NULL, 0));
     else if (rv_map_find(&check->workflows, (uint64_t)task->workflow, 0) == NULL)
-        task_find(check, &subject, "its workflow is not there, or cannot be read", CURE_WORKFLOW);
+        task_find(check, &subject, "its workflow is missing or cannot be read", CURE_WORKFLOW);
     for (size_t i = 0; err == RV_OK && i < sizeof parts / sizeof parts[0]; i++)
         err = parts[i](check, &subject);
     if (err != RV_ERR_CORRUPT)
         return err;
-    task_find(check, &subject, "not all of its rows can be read", CURE_FILE);
+    task_find(check, &subject, "some of its rows cannot be read", CURE_FILE);
     return RV_OK;
 }
 
@@ -316,8 +316,8 @@ static enum rv_err store_check(struct check *check)
         err = tasks_check(check);
     if (err != RV_ERR_CORRUPT)
         return err;
-    find(check, (struct rv_task_id){0}, "a part of the file cannot be read: not all was looked at",
-         CURE_FILE);
+    find(check, (struct rv_task_id){0},
+         "a part of the file cannot be read: the check is incomplete", CURE_FILE);
     return RV_OK;
 }
 
@@ -340,7 +340,7 @@ enum rv_err rv_check(const char *path, struct rv_cli_check *to, struct rv_buf *r
     rv_map_init(&check.workflows);
     err = store_check(&check);
     if (err != RV_OK)
-        rv_buf_printf(ret_why, "%s cannot be looked at: %s", path, rv_err_text(err));
+        rv_buf_printf(ret_why, "%s cannot be checked: %s", path, rv_err_text(err));
     rv_map_done(&check.workflows);
     rv_arena_done(&check.arena);
     check.store->ops->close(check.store);

@@ -71,7 +71,8 @@ static bool exchange_parse(struct rv_inside *inside, struct exchange *exchange)
     struct rv_request_line line;
     rv_parser_begin(parser, &exchange->call.arena);
     if (exchange->ask->body.len > RV_BODY_BYTES_MAX)
-        return rv_refuse(parser, RV_ERR_LIMIT, "a body has at most %d bytes", RV_BODY_BYTES_MAX);
+        return rv_refuse(parser, RV_ERR_LIMIT, "the body is larger than %d bytes",
+                         RV_BODY_BYTES_MAX);
     if (!rv_request_read(parser, exchange->ask->path, &line))
         return false;
     line.body = exchange->ask->body;

@@ -112,8 +112,7 @@ static bool option_take(int argc, char **argv, int *index, struct serve_options 
     const char *word = argv[*index];
     for (int i = 0; i < OPTION_COUNT; i++) {
         if (strcmp(word, option_rows[i].flag) == 0) {
-            rv_log_refusal("reeve serve", "%s needs a value; `reeve serve --help` says which",
-                           word);
+            rv_log_refusal("reeve serve", "%s needs a value; see `reeve serve --help`", word);
             return false;
         }
     }
@@ -151,11 +150,10 @@ static bool retain_read(const char *text, int64_t *ret_ms)
         return true;
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
-    rv_log_refusal("reeve serve",
-                   "--retain %s: must be a duration from 1s on, such as 90s, 1h30m, 7d or "
-                   "P1Y, or "
-                   "forever",
-                   text);
+    rv_log_refusal(
+        "reeve serve",
+        "--retain %s: must be a duration of at least 1s, such as 90s, 1h30m, 7d or P1Y, or forever",
+        text);
     return false;
 }
 
@@ -165,7 +163,7 @@ static bool most_read(const char *option, const char *text, int64_t *ret_ms)
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
     rv_log_refusal("reeve serve",
-                   "%s %s: must be a duration from 1s on, such as 90s, 1h30m or PT10M", option,
+                   "%s %s: must be a duration of at least 1s, such as 90s, 1h30m or PT10M", option,
                    text);
     return false;
 }
@@ -198,8 +196,8 @@ static bool roles_read(const char *text, bool *ret_http_agent)
             role++;
         if (role == ROLES) {
             rv_log_refusal("reeve serve",
-                           "--roles %s: \"%.*s\" is no role; there are api, scheduler, "
-                           "supervisor and http-agent, with commas between them",
+                           "--roles %s: \"%.*s\": unknown role; roles, separated by commas: api, "
+                           "scheduler, supervisor, http-agent",
                            text, RV_STR_FMT(word));
             return false;
         }
@@ -211,8 +209,8 @@ static bool roles_read(const char *text, bool *ret_http_agent)
     if (has[API] && has[SCHEDULER] && has[SUPERVISOR])
         return true;
     rv_log_refusal("reeve serve",
-                   "--roles %s: no other server can use the same file, so this one must be "
-                   "api, scheduler and supervisor; http-agent may be left out",
+                   "--roles %s: api, scheduler and supervisor are required, since no other server "
+                   "can use the same file; http-agent may be omitted",
                    text);
     return false;
 }

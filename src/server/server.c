@@ -91,13 +91,14 @@ static void store_stop(const struct server *server, enum rv_err err)
     char reason[PATH_MAX + 256];
     if (err == RV_ERR_CORRUPT)
         snprintf(reason, sizeof reason,
-                 "the file %s is damaged: \"reeve check --store %s\" tells where; restore a backup",
+                 "the file %s is damaged: find the place with \"reeve check --store %s\", and "
+                 "restore a backup",
                  server->store_path, server->store_path);
     else
-        snprintf(reason, sizeof reason,
-                 "whether the newest changes were written to %s is not known: start the server "
-                 "again",
-                 server->store_path);
+        snprintf(
+            reason, sizeof reason,
+            "it is unknown whether the newest changes were written to %s: start the server again",
+            server->store_path);
     rv_log(RV_LOG_ERROR, "exit", RV_LOG_STR("reason", rv_str_of(reason)));
     _exit(err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err));
 }
@@ -294,7 +295,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
     enum rv_err err = rv_scheduler_open(&options, &server->scheduler);
     if (err == RV_OK)
         return 0;
-    rv_log_refusal("reeve serve", "the scheduler cannot begin: %s", rv_err_text(err));
+    rv_log_refusal("reeve serve", "the scheduler cannot start: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -311,7 +312,7 @@ static void store_print(const struct server *server, const char *path)
                enlistment->open_tasks == 1 ? "" : "s");
     if (!enlistment->created && enlistment->copied) {
         char text[RV_INSTANT_TEXT_BYTES];
-        printf(", a backup: nothing is in it that came after %.*s",
+        printf(", a backup with the state of %.*s",
                RV_STR_FMT(rv_instant_text(enlistment->last_alive_at, text)));
     }
     if (!enlistment->created)
@@ -344,7 +345,7 @@ static int outbound_open(struct server *server, const struct rv_egress *egress)
     enum rv_err err = rv_outbound_open(&options, &server->outbound);
     if (err == RV_OK)
         return 0;
-    rv_log_refusal("reeve serve", "calls to other services cannot begin: %s", rv_err_text(err));
+    rv_log_refusal("reeve serve", "outbound calls cannot start: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -376,8 +377,7 @@ static int keys_load(struct server *server)
     if (err == RV_OK)
         return 0;
     rv_log_refusal("reeve serve", "the API keys cannot be read: %s%s", rv_err_text(err),
-                   err == RV_ERR_CORRUPT ? "; what is damaged, and what to do, says: reeve check"
-                                         : "");
+                   err == RV_ERR_CORRUPT ? "; to find the damage and its remedy: reeve check" : "");
     return rv_err_exit(err);
 }
 
@@ -388,8 +388,8 @@ static int access_open(struct server *server, const struct rv_server_options *op
     if (result != 0 || !server->access.always_keys || rv_keys_have_admin(&server->access.keys))
         return result;
     rv_log_refusal("reeve serve",
-                   "--listen %.*s%s: others come in there, so it needs API keys, and the "
-                   "store has none of an admin; make one: reeve keys add admin --store %s",
+                   "--listen %.*s%s: other machines can reach this address, so an admin API key is "
+                   "required; create one: reeve keys add admin --store %s",
                    RV_STR_FMT(options->listen), options->behind_proxy ? " --behind-proxy" : "",
                    options->store);
     return rv_err_exit(RV_ERR_REFUSED);
@@ -423,7 +423,7 @@ static int webhook_open(struct server *server, const struct rv_server_options *o
     if (given != NULL || !rv_egress_empty(options->egress))
         err = rv_secrets_read(given ? given : path, given == NULL, &server->secrets, &made, why);
     if (err != RV_OK) {
-        rv_log_refusal("reeve serve", "secrets of webhooks: %s", why[0] ? why : rv_err_text(err));
+        rv_log_refusal("reeve serve", "webhook secrets: %s", why[0] ? why : rv_err_text(err));
         return rv_err_exit(err);
     }
     if (made)
@@ -444,7 +444,7 @@ static int secrets_check(const char *folder)
     errno = 0;
     if (folder == NULL || (stat(folder, &about) == 0 && S_ISDIR(about.st_mode)))
         return 0;
-    rv_log_refusal("reeve serve", "--secrets %s: %s; it is a folder with a file for each secret",
+    rv_log_refusal("reeve serve", "--secrets %s: %s; it must be a folder with one file per secret",
                    folder, errno != 0 ? strerror(errno) : "not a folder");
     return rv_err_exit(RV_ERR_NOT_FOUND);
 }
@@ -471,7 +471,7 @@ static int http_open(struct server *server, const char *secrets, uint16_t port)
     }
     if (err == RV_OK)
         return 0;
-    rv_log_refusal("reeve serve", "the http agent cannot begin: %s", rv_err_text(err));
+    rv_log_refusal("reeve serve", "the http agent cannot start: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -506,7 +506,7 @@ static int api_open(struct server *server, const struct rv_server_options *told,
     rv_keys_init(&server->access.keys);
     if (err == RV_OK)
         return 0;
-    rv_log_refusal("reeve serve", "the API cannot begin: %s", rv_err_text(err));
+    rv_log_refusal("reeve serve", "the API cannot start: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -518,12 +518,11 @@ static bool address_check(struct server *server, const struct rv_server_options 
     server->access.always_keys = public || options->behind_proxy;
     if (err != RV_OK || !public || options->tls_cert != NULL || options->behind_proxy)
         return true; /* what is no address is told where it is opened */
-    rv_log_refusal(
-        "reeve serve",
-        "--listen %.*s: others can reach this address, and API keys must not "
-        "travel in the open: give --tls-cert and --tls-key, or --behind-proxy if a proxy in "
-        "front of it speaks TLS",
-        RV_STR_FMT(options->listen));
+    rv_log_refusal("reeve serve",
+                   "--listen %.*s: other machines can reach this address, and API keys must not be "
+                   "sent unencrypted: give --tls-cert and --tls-key, or --behind-proxy if a proxy "
+                   "in front provides TLS",
+                   RV_STR_FMT(options->listen));
     return false;
 }
 
@@ -536,7 +535,7 @@ static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
     if (err == RV_ERR_INVALID)
         cure = "must be an address and a port up to 65535, such as 127.0.0.1:7733";
     else if (err == RV_ERR_IN_USE)
-        cure = "the port is taken by another program; choose another, or 0 for any free one";
+        cure = "another program uses the port; choose another port, or 0 for a free one";
     rv_log_refusal("reeve serve", "--listen %.*s: %s", RV_STR_FMT(listen), cure);
     return rv_err_exit(err);
 }
@@ -594,7 +593,7 @@ static void assert_log(const char *condition, const char *file, int line)
 static int server_work(struct server *server, const sigset_t *signals)
 {
     if (rv_thread_start(&server->scheduler_thread, "scheduler", scheduler_run, server) != RV_OK) {
-        rv_log_refusal("reeve serve", "no thread for the scheduler: out of memory");
+        rv_log_refusal("reeve serve", "the scheduler's thread cannot start: out of memory");
         calls_refuse(server);
         return rv_err_exit(RV_ERR_MEMORY);
     }
@@ -602,7 +601,7 @@ static int server_work(struct server *server, const sigset_t *signals)
     bool agent = server->http != NULL;
     if (agent &&
         rv_thread_start(&server->http_thread, "http-agent", rv_http_run, server->http) != RV_OK) {
-        rv_log_refusal("reeve serve", "no thread for the http agent: out of memory");
+        rv_log_refusal("reeve serve", "the http agent's thread cannot start: out of memory");
         result = rv_err_exit(RV_ERR_MEMORY);
         agent = false;
     }
@@ -627,7 +626,7 @@ static void memory_hide(void)
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
     if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0)
         rv_log(RV_LOG_WARNING, "memory",
-               RV_LOG_STR("reason", RV_STR("a core file of the server is not ruled out")));
+               RV_LOG_STR("reason", RV_STR("core dumps of the server cannot be disabled")));
 }
 
 static void listening_print(const struct rv_server_options *options, uint16_t port)

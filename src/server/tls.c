@@ -47,11 +47,12 @@ static bool fit_check(const struct rv_tls_files *files, const char *cert_path, c
     EVP_PKEY *key = key_text ? PEM_read_bio_PrivateKey(key_text, NULL, NULL, no_password) : NULL;
     const char *wrong = NULL;
     if (cert == NULL)
-        wrong = "--tls-cert is no certificate in PEM form (-----BEGIN CERTIFICATE-----)";
+        wrong = "--tls-cert is not a certificate in PEM form (-----BEGIN CERTIFICATE-----)";
     else if (key == NULL)
-        wrong = "--tls-key is no private key in PEM form without a password";
+        wrong = "--tls-key is not a private key in PEM form without a password";
     else if (X509_check_private_key(cert, key) != 1)
-        wrong = "the key is not the certificate's: the certificate must stand first in its file";
+        wrong = "the key does not match the certificate: the server's certificate must be the "
+                "first in its file";
     else if (X509_cmp_current_time(X509_get0_notAfter(cert)) < 0)
         wrong = "the certificate has expired: get a new one";
     if (wrong != NULL)
@@ -67,7 +68,7 @@ static bool fit_check(const struct rv_tls_files *files, const char *cert_path, c
 bool rv_tls_read(struct rv_tls_files *files, const char *cert_path, const char *key_path)
 {
     if (cert_path == NULL || key_path == NULL) {
-        rv_log_refusal("reeve serve", "%s goes with %s: give both",
+        rv_log_refusal("reeve serve", "%s needs %s: give both",
                        cert_path ? "--tls-cert" : "--tls-key",
                        cert_path ? "--tls-key" : "--tls-cert");
         return false;

@@ -314,8 +314,8 @@ static enum rv_err memory_end(struct rv_flow *flow, const struct memory *memory,
     forget(dot);
     struct rv_str detail = rv_arena_printf(
         flow->arena,
-        "its expressions and the values that the steps before it left need more than %zu KiB: "
-        "give it less data, or spread its expressions over steps with an agent or a wait between",
+        "its expressions and the values of earlier steps need more than %zu KiB: pass less data, "
+        "or distribute the expressions over steps with an agent or a wait in between",
         flow->memory_max / KIB);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
@@ -401,8 +401,8 @@ static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *ex
     rv_buf_reset(&flow->text);
     if (arena->refused == RV_ERR_LIMIT)
         rv_buf_printf(&flow->text,
-                      "it needs more than %d MiB of memory: give it less data, or spread its work "
-                      "over several expressions",
+                      "it needs more than %d MiB of memory: pass less data, or split it into "
+                      "several expressions",
                       RV_EXPRESSION_BYTES_MAX / (1024 * 1024));
     else
         rv_buf_add_str(&flow->text,

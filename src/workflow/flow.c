@@ -276,7 +276,7 @@ static enum rv_err run_away(struct rv_flow *flow)
         flow->arena, "more than %d steps in a row without an agent or a wait", RV_INLINE_STEPS_MAX);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
-                                                      "The workflow runs away", detail);
+                                                      "The workflow runs too many steps", detail);
 }
 
 /* To the node that a directive names, once a node has ended with the value in hand. */
@@ -320,7 +320,7 @@ static enum rv_err begin_timeout(struct rv_flow *flow, const struct rv_node *nod
     if (err == RV_OK && record->timeout_ms == 0 && node->timeout.computed != NULL)
         return rv_flow_raise_standard(flow, RV_ERROR_VALIDATION, record->node,
                                       "The timeout is not valid",
-                                      RV_STR("a timeout must be longer than nothing"));
+                                      RV_STR("a timeout must be longer than 0"));
     if (err == RV_OK && record->timeout_ms != 0)
         record->deadline = rv_time_add(flow->env->now, record->timeout_ms);
     return err;
@@ -501,7 +501,7 @@ static enum rv_err take_payload(struct rv_flow *flow, struct rv_str text, const 
         return RV_ERR_CORRUPT;
     if (text.len <= RV_PAYLOAD_BYTES_MAX)
         return RV_OK;
-    struct rv_str detail = rv_arena_printf(flow->arena, "%zu bytes, at most %d are taken", text.len,
+    struct rv_str detail = rv_arena_printf(flow->arena, "%zu bytes; the maximum is %d", text.len,
                                            RV_PAYLOAD_BYTES_MAX);
     return detail.at == NULL
                ? rv_flow_full(flow)
@@ -700,7 +700,7 @@ static enum rv_err raise_expired(struct rv_flow *flow)
     }
     if (err == RV_OK)
         err = rv_flow_raise_standard(flow, RV_ERROR_TIMEOUT, expiry.record->node,
-                                     "The time is over", RV_STR_NONE);
+                                     "The timeout has passed", RV_STR_NONE);
     flow->timed_out = err == RV_ERR_INVALID;
     return err;
 }

@@ -85,7 +85,7 @@ static enum rv_err load_dsl(struct rv_load *load, const struct rv_json *document
     bool below = rv_str_begins(dsl, RV_STR("0.")) || rv_str_begins(dsl, RV_STR("1.0.")) ||
                  rv_str_begins(dsl, RV_STR("1.1.0-"));
     return below ? RV_OK
-                 : rv_load_unsupported(load, "dsl", "DSL %.*s is not supported; write for 1.0.3",
+                 : rv_load_unsupported(load, "dsl", "DSL %.*s is not supported; use 1.0.3",
                                        RV_STR_FMT(dsl));
 }
 
@@ -98,10 +98,9 @@ static enum rv_err load_label(struct rv_load *load, const struct rv_json *docume
     if (ret_label->at == NULL)
         return rv_load_invalid(load, NULL, "document needs a %s", key);
     if (!is_label(*ret_label))
-        return rv_load_invalid(load, key,
-                               "%s takes letters, digits and inner hyphens, "
-                               "63 at most",
-                               key);
+        return rv_load_invalid(
+            load, key,
+            "%s must consist of letters, digits and inner hyphens, at most 63 characters", key);
     return RV_OK;
 }
 
@@ -193,7 +192,7 @@ enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, 
     if (err == RV_OK)
         err = rv_load_computed_duration(load, timeout, "after", available, ret_timeout);
     if (err == RV_OK && ret_timeout->computed == NULL && ret_timeout->ms == 0)
-        err = rv_load_invalid(load, "after", "a timeout must be longer than nothing");
+        err = rv_load_invalid(load, "after", "a timeout must be longer than 0");
     if (saved.at != NULL)
         rv_load_leave_named(load, saved);
     rv_load_pop(load, path);
@@ -225,8 +224,7 @@ static enum rv_err check_item(struct rv_load *load, const struct rv_json *item)
     if (item->len > 1) {
         struct rv_str second = rv_json_str(&item->u.members[1].key);
         return rv_load_invalid_name(load, second,
-                                    "two tasks in one item; begin \"%.*s\" with "
-                                    "a dash of its own",
+                                    "two tasks in one list item; begin \"%.*s\" with its own dash",
                                     RV_STR_FMT(second));
     }
     if (name.len == 0 || name.len > RV_NAME_BYTES_MAX)
@@ -269,10 +267,8 @@ static enum rv_err load_names(struct rv_load *load, const struct rv_scope *scope
             continue;
         if (rv_load_find_name(load, names, name, &at) != 0) {
             size_t path = rv_load_push_index(load, i);
-            err = rv_load_invalid_name(load, name,
-                                       "the name \"%.*s\" is taken by another task "
-                                       "of this list",
-                                       RV_STR_FMT(name));
+            err = rv_load_invalid_name(
+                load, name, "another task of this list has the name \"%.*s\"", RV_STR_FMT(name));
             err = rv_load_past(load, err, path);
             continue;
         }
@@ -309,7 +305,7 @@ enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint
                           enum rv_scope_role role, struct rv_scope **ret_scope)
 {
     if (list->type != RV_JSON_ARRAY || list->len == 0)
-        return rv_load_invalid(load, NULL, "a list with at least one task is needed here");
+        return rv_load_invalid(load, NULL, "a list with at least one task is required here");
     if (load->depth == RV_SCOPE_DEPTH_MAX)
         return rv_load_invalid(load, NULL, "tasks are nested deeper than %d levels",
                                RV_SCOPE_DEPTH_MAX);
@@ -543,11 +539,11 @@ struct rv_str rv_definition_name(const struct rv_definition *definition)
 uint32_t rv_definition_warnings(const struct rv_definition *definition, struct rv_arena *arena,
                                 struct rv_definition_warning ret[RV_DEFINITION_WARNINGS_MAX])
 {
-    static const char several[] = "the expression may give several outputs, of which the first "
-                                  "counts; write [...] for all of them or first(...)";
-    static const char undo[] = "this call does not declare `compensate`; an undo of the task stops "
-                               "here and needs an operator. Write `compensate: none` if there is "
-                               "nothing to undo";
+    static const char several[] = "the expression may have several outputs, and only the first is "
+                                  "used; write [...] for all of them, or first(...)";
+    static const char undo[] =
+        "this call declares no `compensate`; an undo of the task stops here and needs an operator. "
+        "Write `compensate: none` if there is nothing to undo";
     uint32_t count = 0;
     for (uint32_t i = 0; i < definition->several_count && count < RV_DEFINITION_WARNINGS_MAX; i++)
         ret[count++] = (struct rv_definition_warning){definition->several[i], rv_str_of(several)};

@@ -55,8 +55,8 @@ enum rv_err rv_load_secrets(struct rv_load *load, const struct rv_json *use)
         size_t item = rv_load_push_index(load, i);
         if (!is_secret_name(rv_json_str(&names->u.items[i])))
             return rv_load_invalid(load, NULL,
-                                   "a secret's name has letters, digits, - _ . and at most %d "
-                                   "bytes; it is the name of a file of --secrets",
+                                   "a secret's name consists of letters, digits, - _ . and has at "
+                                   "most %d bytes; it names a file in the folder of --secrets",
                                    RV_NAME_BYTES_MAX);
         rv_load_pop(load, item);
     }
@@ -92,7 +92,7 @@ static enum rv_err load_scheme(struct rv_load *load, const struct rv_json *schem
         err = rv_load_string(load, scheme, known[i].name, &text);
         if (err == RV_OK && secret.at != NULL && text.at != NULL)
             err = rv_load_invalid_name(load, rv_str_of(known[i].name),
-                                       "either `use` or what the secret holds; leave one out");
+                                       "`use` cannot be combined with credentials; leave one out");
         else if (err == RV_OK && secret.at == NULL && text.at == NULL)
             err = rv_load_invalid(load, NULL, "%s needs `%s`, or `use` with a secret's name", kind,
                                   known[i].name);
@@ -244,7 +244,7 @@ static enum rv_err check_method(struct rv_load *load, const struct rv_json *with
     for (size_t i = 0; i < method.len; i++) {
         char c = (char)(method.at[i] | 0x20);
         if ((c < 'a' || c > 'z') && c != '-')
-            return rv_load_invalid(load, "method", "a method is a word such as get or post");
+            return rv_load_invalid(load, "method", "a method is a name such as get or post");
     }
     node->safe = word_is(method, "GET") || word_is(method, "HEAD");
     return RV_OK;

@@ -49,9 +49,8 @@ static enum rv_err no_kind(struct rv_load *load, const struct rv_json *task)
                                         "did you mean \"%s\"?",
                                         RV_STR_FMT(key), near);
     }
-    return rv_load_invalid(load, NULL,
-                           "this task does nothing; it needs one of call, do, set, "
-                           "switch, try, raise, wait");
+    return rv_load_invalid(
+        load, NULL, "this task has no action; add one of call, do, set, switch, try, raise, wait");
 }
 
 static const struct kind *kind_of(const struct rv_json *task)
@@ -71,12 +70,11 @@ static enum rv_err kind_unsupported(struct rv_load *load, const struct rv_json *
     const struct rv_json *run = rv_json_get(task, RV_STR("run"));
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (rv_json_get(run, rv_str_of(programs[i])) != NULL)
-            return rv_load_unsupported_name(load, kind->key,
-                                            "run: %s is not supported: the server runs nothing "
-                                            "that a workflow brings; call an agent by its name, "
-                                            "and start that where the program is: reeve agent "
-                                            "exec NAME -- COMMAND",
-                                            programs[i]);
+            return rv_load_unsupported_name(
+                load, kind->key,
+                "run: %s is not supported: the server executes no programs; call an agent, and "
+                "start the agent where the program is: reeve agent exec NAME -- COMMAND",
+                programs[i]);
     return rv_load_unsupported_name(load, kind->key, "%s is not supported yet", kind->key);
 }
 
@@ -88,10 +86,9 @@ static enum rv_err check_kind(struct rv_load *load, const struct rv_json *task,
         struct rv_str other = rv_str_of(kinds[i].key);
         bool extra = kind->extra[1] != NULL && rv_str_is(other, kind->extra[1]);
         if (&kinds[i] != kind && !extra && rv_json_get(task, other) != NULL)
-            return rv_load_invalid_name(load, other,
-                                        "a task is either %s or %s; make two tasks "
-                                        "of it",
-                                        kind->key, kinds[i].key);
+            return rv_load_invalid_name(
+                load, other, "a task cannot have both %s and %s; split it into two tasks",
+                kind->key, kinds[i].key);
     }
     struct rv_load_property known[COMMON + 4];
     size_t n = 0;
@@ -184,10 +181,10 @@ static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, s
                                   "functions of a catalog or a URL are not supported "
                                   "yet; call an agent by its name");
     if (err == RV_OK && !is_agent_name(node->agent))
-        err = rv_load_invalid(load, "call",
-                              "an agent's name has letters, digits, - _ . and at "
-                              "most %d bytes",
-                              RV_NAME_BYTES_MAX);
+        err = rv_load_invalid(
+            load, "call",
+            "an agent's name consists of letters, digits, - _ . and has at most %d bytes",
+            RV_NAME_BYTES_MAX);
     const struct rv_json *with;
     err = rv_load_past(load, err, path);
     if (err == RV_OK)
@@ -223,8 +220,9 @@ static enum rv_err enter_case(struct rv_load *load, const struct rv_json *item,
     if (item->type != RV_JSON_OBJECT || item->len == 0)
         return rv_load_invalid(load, NULL, "a case is a name with `when` and `then`");
     if (item->len > 1)
-        return rv_load_invalid_name(load, rv_json_str(&item->u.members[1].key),
-                                    "two cases in one item; begin each with a dash of its own");
+        return rv_load_invalid_name(
+            load, rv_json_str(&item->u.members[1].key),
+            "two cases in one list item; begin each case with its own dash");
     const struct rv_json_member *member = &item->u.members[0];
     (void)rv_load_push(load, rv_json_str(&member->key));
     if (member->value.type != RV_JSON_OBJECT)
@@ -248,7 +246,8 @@ static enum rv_err load_case(struct rv_load *load, const struct rv_json *item, s
     if (err == RV_OK)
         err = rv_load_expression(load, body, "when", RV_PLACE_TASK, &branch->when);
     if (err == RV_OK && branch->when == NULL && *has_default)
-        err = rv_load_invalid(load, NULL, "a second case without `when`; there is one default");
+        err = rv_load_invalid(load, NULL,
+                              "a second case without `when`; only one default case is allowed");
     *has_default = *has_default || branch->when == NULL;
     return err;
 }

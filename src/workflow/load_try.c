@@ -30,8 +30,7 @@ static enum rv_err load_variable(struct rv_load *load, const struct rv_json *cau
                                "the $");
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         if (rv_str_is(*ret_name, taken[i]))
-            return rv_load_invalid(load, "as", "$%s has a meaning of its own; choose another name",
-                                   taken[i]);
+            return rv_load_invalid(load, "as", "$%s is reserved; choose another name", taken[i]);
     }
     return RV_OK;
 }
@@ -45,7 +44,7 @@ static enum rv_err load_filter_text(struct rv_load *load, const struct rv_json *
         return err;
     size_t path = rv_load_push(load, rv_str_of(key));
     err = rv_load_plain(load, *ret_text,
-                        "is not computed in a filter; write a condition as `when`");
+                        "is not evaluated in a filter; write a condition as `when`");
     if (err == RV_OK && rv_str_is(rv_str_of(key), "type"))
         err = rv_load_error_type(load, *ret_text);
     if (err == RV_OK)
@@ -86,8 +85,8 @@ static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caugh
         size_t inner = load->path.len;
         if (with->len == 0)
             err = rv_load_invalid(load, NULL,
-                                  "with needs one of type, status, instance, title, "
-                                  "detail; leave it out to catch every error");
+                                  "`with` needs one of type, status, instance, title, detail; omit "
+                                  "`with` to catch every error");
         if (err == RV_OK)
             err = rv_load_members(load, with, known, "errors.with");
         if (err == RV_OK)

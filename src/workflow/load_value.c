@@ -251,7 +251,7 @@ static enum rv_err duration_parts(struct rv_load *load, const struct rv_json *ob
         sum += n * part_ms[i];
     }
     if (err == RV_OK && sum > RV_DURATION_MS_MAX)
-        err = rv_load_invalid(load, NULL, "a duration is at most 100 years");
+        err = rv_load_invalid(load, NULL, "the maximum duration is 100 years");
     if (err == RV_OK)
         *duration_ms = sum;
     return err;

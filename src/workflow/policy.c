@@ -17,9 +17,9 @@ static enum rv_err load_then(struct rv_load *load, const struct rv_json *failure
     if (err != RV_OK || then.at == NULL)
         return err;
     if (load->undo)
-        return rv_load_invalid(load, "then",
-                               "a compensation that fails waits for an operator; "
-                               "`then` has no place here");
+        return rv_load_invalid(
+            load, "then",
+            "`then` is not allowed in a compensation: a failed compensation waits for an operator");
     policy->then_error = rv_str_is(then, "error");
     if (!policy->then_error && !rv_str_is(then, "compensate"))
         return rv_load_invalid(load, "then", "then must be compensate or error");
@@ -69,20 +69,17 @@ static enum rv_err load_policy(struct rv_load *load, const struct rv_json *reeve
     size_t path = load->path.len;
     enum rv_err err = rv_load_duration(load, reeve, "completeBy", &policy->complete_by_ms);
     if (err == RV_OK && policy->complete_by_ms == 0)
-        err = rv_load_invalid(load, "completeBy", "completeBy must be longer than nothing");
+        err = rv_load_invalid(load, "completeBy", "completeBy must be longer than 0");
     err = rv_load_past(load, err, path);
     if (err == RV_OK)
         err = rv_load_duration(load, reeve, "lease", &lease_ms);
     if (err == RV_OK && own_lease && lease_ms == 0)
         err = rv_load_invalid(load, "lease",
-                              "lease must be longer than nothing; leave it out for "
-                              "the default");
+                              "lease must be longer than 0; omit it for the default");
     if (own_lease)
         policy->lease_ms = lease_ms;
     if (err == RV_OK && own_lease && policy->lease_ms > policy->complete_by_ms)
-        err = rv_load_invalid(load, "lease",
-                              "lease is longer than completeBy, which ends the "
-                              "attempt anyway");
+        err = rv_load_invalid(load, "lease", "lease is longer than completeBy and has no effect");
     /* A lease that came from the document must not outlive a shorter completeBy of the task. */
     if (own_complete_by && policy->lease_ms > policy->complete_by_ms)
         policy->lease_ms = policy->complete_by_ms;
@@ -134,9 +131,9 @@ static enum rv_err load_compensate(struct rv_load *load, const struct rv_json *r
     if (compensate == NULL)
         return RV_OK;
     if (load->undo)
-        return rv_load_invalid_name(load, RV_STR("compensate"),
-                                    "a compensation has no "
-                                    "compensation of its own; it must be safe to repeat");
+        return rv_load_invalid_name(
+            load, RV_STR("compensate"),
+            "a compensation cannot have a compensation; it must be idempotent");
     if (rv_str_is(rv_json_str(compensate), "none")) {
         node->undo_way = RV_UNDO_NOTHING;
         return RV_OK;
@@ -168,8 +165,7 @@ static enum rv_err load_pivot(struct rv_load *load, const struct rv_json *reeve,
         return rv_load_invalid_name(load, RV_STR("pivot"), "a compensation cannot be a pivot");
     if (rv_json_get(reeve, RV_STR("compensate")) != NULL)
         return rv_load_invalid_name(load, RV_STR("pivot"),
-                                    "a pivot is never undone; leave out "
-                                    "pivot or compensate");
+                                    "a pivot is never undone; remove pivot or compensate");
     node->undo_way = RV_UNDO_PIVOT;
     return RV_OK;
 }
@@ -197,8 +193,8 @@ enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task
         if (err == RV_OK && rv_json_get(reeve, RV_STR("noEffect")) != NULL &&
             !rv_str_is(node->agent, "http"))
             err = rv_load_invalid_name(load, RV_STR("noEffect"),
-                                       "noEffect is for call: http; other agents say themselves "
-                                       "what they may have done");
+                                       "noEffect is only for call: http; other agents report the "
+                                       "effect of a failure themselves");
         err = rv_load_past(load, err, at);
         if (err == RV_OK)
             err = rv_load_past(load, load_policy(load, reeve, &node->policy), at);

@@ -49,7 +49,7 @@ enum rv_err rv_load_plain(struct rv_load *load, struct rv_str text, const char *
         return RV_OK;
     enum rv_err err = rv_load_invalid(
         load, NULL, "${ %s",
-        why != NULL ? why : "inside of a longer text is not computed; " WHOLE_VALUE);
+        why != NULL ? why : "inside a longer string is not evaluated; " WHOLE_VALUE);
     load->fault->offset = at;
     return err;
 }
@@ -152,11 +152,11 @@ static enum rv_err missing_variable(struct rv_load *load, struct rv_str name)
     if (rv_str_is(name, "secrets") || rv_str_is(name, "authorization"))
         return rv_load_unsupported(load, NULL, "$%.*s is not supported yet", RV_STR_FMT(name));
     enum rv_variable variable = variable_of(name);
-    const char *cure = variable == RV_VAR_UNDO     ? "it is known only inside of compensate"
-                       : variable == RV_VAR_OUTPUT ? "it is known only in export.as; `.` is the "
-                                                     "output in output.as"
-                       : variable == RV_VAR_INPUT  ? "the input is `.` here"
-                                                   : "it has no value yet";
+    const char *cure = variable == RV_VAR_UNDO ? "it is available only in compensate"
+                       : variable == RV_VAR_OUTPUT
+                           ? "it is available only in export.as; in output.as the output is `.`"
+                       : variable == RV_VAR_INPUT ? "the input is `.` here"
+                                                  : "it has no value yet";
     return rv_load_invalid(load, NULL, "$%.*s is not available here; %s", RV_STR_FMT(name), cure);
 }
 
@@ -278,8 +278,8 @@ static enum rv_err check_name(struct rv_load *load, struct rv_str key)
     if (find_opening(key) == key.len || load->published)
         return RV_OK;
     return rv_load_invalid_name(load, key,
-                                "the name of a member is not computed; write the whole object as "
-                                "one expression, such as ${ {(.name): 1} }");
+                                "a member's name is not evaluated; write the whole object as one "
+                                "expression, such as ${ {(.name): 1} }");
 }
 
 /* No `${` stands in a constant: nobody would compute it. */

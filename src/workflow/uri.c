@@ -36,26 +36,26 @@ const char *rv_uri_wrong(struct rv_str text, size_t *ret_offset, bool *ret_unsup
         *ret_offset = i;
         if (c == '{') {
             if (inside)
-                return "a brace inside of braces; a variable is written as {name}";
+                return "nested braces; write a variable as {name}";
             inside = true;
             char next = i + 1 < text.len ? text.at[i + 1] : '\0';
             if (next == '}')
-                return "empty braces; a variable is written as {name}";
+                return "empty braces; write a variable as {name}";
             if (next != '\0' && strchr("+#./;?&=,!@|", next) != NULL) {
                 *ret_unsupported = true;
-                return "of RFC 6570 only {name} is supported; write the rest into the URI, or use "
-                       "`query`";
+                return "only {name} of RFC 6570 is supported; write other parts into the URI, or "
+                       "use `query`";
             }
         } else if (c == '}') {
             if (!inside)
-                return "a closing brace without its opening one";
+                return "a closing brace without an opening brace";
             inside = false;
         } else if (!inside && !literal_belongs(c)) {
-            return "a URI holds no blanks, quotes, backslashes, <, >, ^, | or bytes above 126; "
-                   "write them with %";
+            return "a URI must not contain blanks, quotes, backslashes, <, >, ^, | or bytes above "
+                   "126; percent-encode them";
         }
     }
-    return inside ? "an opening brace without its closing one" : NULL;
+    return inside ? "an opening brace without a closing brace" : NULL;
 }
 
 /* Appends a value. NULL, or why it cannot be. RFC 6570 leaves out what is undefined: the request

@@ -71,7 +71,7 @@ static enum rv_err reader_full(struct yaml_reader *reader)
 {
     reader->fault->line = (uint32_t)reader->parser.mark.line + 1;
     reader->fault->column = 1;
-    reader->fault->message = RV_STR("the document needs more memory than it may take");
+    reader->fault->message = RV_STR("the document needs more memory than allowed");
     return reader->arena->refused == RV_ERR_LIMIT ? RV_ERR_LIMIT : RV_ERR_MEMORY;
 }
 
@@ -88,7 +88,7 @@ static const char *cure_of(const char *problem)
         {"found a tab character where an indentation space is expected",
          "indent with spaces, not tabs"},
         {"mapping values are not allowed in this context",
-         "put the value in quotes if it holds a colon, or check the indentation"},
+         "put the value in quotes if it contains a colon, or check the indentation"},
         {"did not find expected key", "check the indentation and that quotes are closed"},
         {"did not find expected <document start>", "check the indentation"},
         {"could not find expected ':'", "put a colon and a space after the key"},
@@ -198,10 +198,11 @@ static enum rv_err check_plain_node(struct yaml_reader *reader, const yaml_event
 {
     if (anchor != NULL)
         return reader_fault(reader, &event->start_mark,
-                            "anchors (&) are not taken; write the value out where it is used");
+                            "anchors (&) are not supported; repeat the value where it is used");
     if (tag != NULL)
-        return reader_fault(reader, &event->start_mark,
-                            "tags (!) are not taken; put the value in quotes if it is a string");
+        return reader_fault(
+            reader, &event->start_mark,
+            "tags (!) are not supported; put the value in quotes if it is a string");
     return RV_OK;
 }
 
@@ -268,8 +269,7 @@ static enum rv_err check_duplicates(struct yaml_reader *reader, const struct yam
     reader->fault->line = twice->line;
     reader->fault->column = twice->column;
     struct rv_str key = rv_json_str(&twice->member.key);
-    reader->fault->message = rv_arena_printf(reader->arena,
-                                             "the key \"%.*s\" stands twice here; keep one of them",
+    reader->fault->message = rv_arena_printf(reader->arena, "duplicate key \"%.*s\"; remove one",
                                              (int)(key.len < 64 ? key.len : 64), key.at);
     return reader->fault->message.at != NULL ? RV_ERR_INVALID : reader_full(reader);
 }
@@ -297,7 +297,7 @@ static enum rv_err read_entry(struct yaml_reader *reader, bool mapping, unsigned
         if (err == RV_OK && rv_str_is(key, "<<") &&
             event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
             err = reader_fault(reader, &event.start_mark,
-                               "merge keys (<<) are not taken; write the members out");
+                               "merge keys (<<) are not supported; repeat the members");
         yaml_event_delete(&event);
         if (err != RV_OK)
             return err;
@@ -372,14 +372,16 @@ static enum rv_err read_value(struct yaml_reader *reader, yaml_event_t *event, u
         return read_scalar(reader, event, ret_value);
     if (event->type == YAML_MAPPING_START_EVENT || event->type == YAML_SEQUENCE_START_EVENT)
         return read_collection(reader, event, depth, ret_value);
-    return reader_fault(reader, &event->start_mark,
-                        "aliases (*) are not taken; write the value out here, or put it in quotes");
+    return reader_fault(
+        reader, &event->start_mark,
+        "aliases (*) are not supported; repeat the value here, or put it in quotes");
 }
 
 /* The stream: begins, holds one document, ends. */
 static enum rv_err read_stream(struct yaml_reader *reader, struct rv_json *ret_value)
 {
-    static const char *const too_much = "a second document begins here; publish one at a time";
+    static const char *const too_much =
+        "a second document begins here; a file must hold one document";
     bool seen = false;
     for (;;) {
         yaml_event_t event;
@@ -390,7 +392,7 @@ static enum rv_err read_stream(struct yaml_reader *reader, struct rv_json *ret_v
         if (event.type == YAML_DOCUMENT_START_EVENT && seen)
             err = reader_fault(reader, &event.start_mark, too_much);
         else if (end && !seen)
-            err = reader_fault(reader, &event.start_mark, "there is no document in this text");
+            err = reader_fault(reader, &event.start_mark, "the file holds no document");
         else if (!end && event.type != YAML_STREAM_START_EVENT &&
                  event.type != YAML_DOCUMENT_START_EVENT && event.type != YAML_DOCUMENT_END_EVENT) {
             seen = true;
@@ -429,8 +431,8 @@ enum rv_err rv_yaml_parse(struct rv_arena *arena, struct rv_str text, size_t byt
 {
     *ret_fault = (struct rv_yaml_fault){1, 1, RV_STR("out of memory")};
     if (text.len > bytes_max) {
-        struct rv_str message = rv_arena_printf(
-            arena, "the text has %zu bytes, at most %zu are taken", text.len, bytes_max);
+        struct rv_str message = rv_arena_printf(arena, "the text has %zu bytes; the maximum is %zu",
+                                                text.len, bytes_max);
         ret_fault->message = message.at ? message : RV_STR("the text is too large");
         return RV_ERR_LIMIT;
     }

@@ -133,7 +133,7 @@ static void bench_text(const char *name, struct rv_str text)
     rv_arena_init(&bench.arena, 0);
     rv_buf_init(&bench.out, 64 * 1024 * 1024);
     if (rv_json_parse(&keep, text, DEPTH_MAX, &bench.tree, NULL) != RV_OK) {
-        fprintf(stderr, "%s is no JSON\n", name);
+        fprintf(stderr, "%s is not JSON\n", name);
         exit(1);
     }
     measure("scan", name, &bench, run_scan);

@@ -37,7 +37,8 @@ static void a_second_server_is_refused_by_pid(void **state)
     struct subject *s = *state;
     char text[128];
     snprintf(text, sizeof text,
-             " is used by another server (pid %d): stop it or give another --store", (int)getpid());
+             " is used by another server (pid %d): stop that server or give another --store",
+             (int)getpid());
     assert_refused(s->path, RV_ERR_IN_USE, text, getpid());
     bear(s, TASK_BASE); /* the first goes on unharmed */
     subject_restart(s);
@@ -264,7 +265,7 @@ static void what_is_no_store_is_refused(void **state)
     snprintf(path, sizeof path, "%s.lock", s->directory);
     unlink(path);
     snprintf(path, sizeof path, "%s/none/reeve.db", s->directory);
-    assert_refused(path, RV_ERR_IO, "there is no such folder: make it first", 0);
+    assert_refused(path, RV_ERR_IO, "the folder does not exist: create it first", 0);
     assert_int_equal(unlink(s->path), 0);
     char text[4096];
     memset(text, 'x', sizeof text);
@@ -272,7 +273,7 @@ static void what_is_no_store_is_refused(void **state)
     assert_refused(s->path, RV_ERR_CORRUPT, "is not a database", 0);
     assert_int_equal(unlink(s->path), 0);
     sql(s, "CREATE TABLE task(id INTEGER)", text);
-    assert_refused(s->path, RV_ERR_CORRUPT, "is a database of another program", 0);
+    assert_refused(s->path, RV_ERR_CORRUPT, "is the database of another program", 0);
 }
 
 static void a_damaged_store_is_refused(void **state)

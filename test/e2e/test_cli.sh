@@ -120,11 +120,11 @@ gives "no server: says how to start one" 5 \
 run serve --listen 127.0.0.1:0 --store "$PWD/secrets.db" --secrets "$PWD/none"
 gives "serve: a folder of secrets that is not there" 3 '--secrets *none: No such file or directory'
 run serve --listen 127.0.0.1:0 --store "$PWD/none/reeve.db"
-gives "serve: a store in a folder that is not there" 5 'there is no such folder: make it first'
+gives "serve: a store in a folder that is not there" 5 'the folder does not exist: create it first'
 run --url 127.0.0.1:7733 tasks
-gives "an address without http" 2 '--url "127.0.0.1:7733" is no address; write http://HOST:PORT'
+gives "an address without http" 2 '--url "127.0.0.1:7733" is not an address; write http://HOST:PORT'
 run
-gives "no command: the list of them" 2 'publish workflows, YAML or JSON'
+gives "no command: the list of them" 2 'publish workflow definitions in YAML or JSON'
 run help
 gives "help lists the commands" 0 'usage: reeve COMMAND'
 run help submit
@@ -136,7 +136,7 @@ gives "help about the server comes from it" 0 '--store'
 run version
 gives "version" 0 'reeve '
 run sumbit
-gives "a mistyped command" 2 'there is no command "sumbit"; did you mean "reeve submit"?'
+gives "a mistyped command" 2 'unknown command "sumbit"; did you mean "reeve submit"?'
 run tasks --stat error
 gives "a mistyped option" 2 'reeve tasks: unknown option --stat; did you mean --state?'
 run show
@@ -151,7 +151,7 @@ definition 2.0.0 'failures: { then: error }' >parks.yaml
 # Nobody is the agent "nobody": what is submitted in bulk stays where it is.
 definition 3.0.0 'compensate: none' | sed 's/call: shop/call: nobody/' >stays.yaml
 run workflows
-gives "an empty store says what to do" 0 'Nothing is published yet: reeve publish FILE'
+gives "an empty store says what to do" 0 'No workflows are published; publish one: reeve publish FILE'
 run publish two.yaml
 gives "publish" 0 'test/two:1.0.0 published'
 run publish two.yaml
@@ -171,12 +171,12 @@ gives "a workflow that is not there" 3 'test/tow'
 run submit two
 gives "a name without its namespace" 2 'namespace/name'
 run submit test/two --input '{"a":'
-gives "input that is no JSON" 2 'reeve submit: --input is no JSON, at byte 6'
+gives "input that is not JSON" 2 'reeve submit: --input is not JSON, at byte 6'
 run submit test/two --tags city=lisbon
-gives "tags that are no JSON" 2 'reeve submit: --tags is no JSON, at byte 1'
+gives "tags that are no JSON" 2 'reeve submit: --tags is not JSON, at byte 1'
 printf '{\n "a": nul\n}' >bad.json
 run submit test/two --input @bad.json
-gives "an input file that is no JSON: its place" 2 'bad.json:2:7:'
+gives "an input file that is not JSON: its place" 2 'bad.json:2:7:'
 run submit test/two:1.0.0 --key k1 --input '{"second":"charge"}'
 task=$out
 gives "submit gives the id" 0 '[0-9A-Z]'
@@ -198,7 +198,7 @@ gives "agents: who is missing" 0 'shop*not known'
 run show 0000000000000
 gives "a task that is not there" 3 'reeve show: '
 run show task-one
-gives "an id that is none" 3 '"task-one" is no task id'
+gives "an id that is none" 3 '"task-one" is not a task id'
 run resubmit "$task"
 gives "an operation that the state refuses" 4 'reeve resubmit: '
 run cancel "$task" --reason 'not wanted'
@@ -216,7 +216,7 @@ for boot in one two; do
 done
 run cancel "$task"
 run show "$task"
-gives "show: until when nothing is undone" 0 'compensating*nothing is undone before * UTC, in *s: '
+gives "show: until when nothing is undone" 0 'compensating*the undo waits until * UTC, in *s: '
 
 # ---- with an agent ----
 serve_agent &
@@ -228,7 +228,7 @@ gives "submit --watch: each step" 0 'processed*first*processed*second*processed 
 run submit test/two:1.0.0 --input '{"second":"decline"}' --watch
 gives "a task that is undone" 1 'giveBack (undoes 1)*compensated in *: declined: no funds'
 run submit test/two:2.0.0 --input '{"second":"decline"}' --wait
-gives "a task that needs an operator" 6 'error: declined: no funds*It waits for an operator: reeve show'
+gives "a task that needs an operator" 6 'error: declined: no funds*It waits for an operator; for the cause: reeve show'
 task=${out%% *}
 task=${task%%$'\n'*}
 run show "$task"
@@ -288,9 +288,9 @@ bare=${bare%%$'\n'*}
 run cancel "$bare" --abandon
 gives "cancel --abandon without its reason" 2 '--reason TEXT is missing'
 run undo "$bare" --reason 'a test'
-gives "an undo that cannot get through is refused, with what leads on" 4 "reeve undo $bare --by-hand"
+gives "an undo that cannot get through is refused, with the commands that continue it" 4 "reeve undo $bare --by-hand"
 run undo "$bare" --by-hand --reason 'a test'
-gives "undo --by-hand stops where it needs hands" 0 "$bare error*It has stopped*why: reeve show $bare"
+gives "undo --by-hand stops where it needs hands" 0 "$bare error*waits for an operator*reeve show $bare"
 run show "$bare"
 gives "show names the settlement" 0 "reeve settle $bare 1 --undone"
 run show "$bare"
@@ -324,7 +324,7 @@ run show "$long"
 gives "show: the step at which a task stands is never left out" 0 \
     "first*... 59 steps not shown*one61*59 steps are not shown*reeve settle $long 1 --undone"
 run tasks --state suspended
-gives "tasks: none is suspended" 0 'No such tasks.'
+gives "tasks: none is suspended" 0 'No matching tasks.'
 run suspend "$long"
 run tasks --state suspended
 gives "tasks: suspended ones are marked and found" 0 "$long*error, suspended*test/long"
@@ -349,21 +349,21 @@ verdict $? "a refusal as JSON is the server's problem" '.status = 404'
 } >orders.jsonl
 run submit test/two --lines orders.jsonl --key-from /order
 gives "bulk: lines that are wrong are told, the others are taken" 2 \
-    '1,200 accepted, 0 known already, 0 refused, 2 not readable*orders.jsonl:1201:10: not valid JSON: *orders.jsonl:1203: there is no key at /order'
+    '1,200 accepted, 0 already known, 0 refused, 2 not readable*orders.jsonl:1201:10: not valid JSON: *orders.jsonl:1203: no key at /order'
 head -3 orders.jsonl >three.jsonl
 run submit test/two --lines three.jsonl --key-from /order
-gives "bulk: keys make it safe to repeat" 0 '0 accepted, 3 known already'
+gives "bulk: keys make it safe to repeat" 0 '0 accepted, 3 already known'
 "$reeve" submit test/two --lines - --key-from /order --json <three.jsonl >out.txt 2>err.txt
 [ $? = 0 ] && [ "$(jq -s 'map(.status) | add' out.txt)" = 600 ]
 verdict $? "bulk: from standard input, receipts as JSON" 'three lines of status 200'
 run submit test/tow --lines three.jsonl
 gives "bulk: a workflow that is not there" 3 'reeve submit: '
 run submit test/two --lines three.jsonl --key k
-gives "bulk: options that make no sense together" 2 '--key is for one task, --lines for many'
+gives "bulk: options that make no sense together" 2 '--key is for a single task and cannot be combined with --lines'
 run submit test/two --lines nowhere.jsonl
 gives "bulk: a file that is not there" 3 'nowhere.jsonl: No such file or directory'
 run tasks --limit 2
-gives "a page says how to go on" 0 'There are more: reeve tasks --limit 2 --after '
+gives "a page says how to go on" 0 'More: reeve tasks --limit 2 --after '
 
 # ---- what tasks are found by ----
 run submit test/two --key k-tagged --tags '{"city":"Bonn","quote":"a\" OR 1=1 --"}'
@@ -375,17 +375,17 @@ run tasks --tag 'quote=a" OR 1=1 --' --json
 [ "$(jq -s 'length' <<<"$out")" = 1 ]
 verdict $? "tasks: a tag is a text, whatever is in it" 'one task'
 run tasks --tag "city=x' OR '1'='1"
-gives "tasks: a tag that nobody gave" 0 'No such tasks.'
+gives "tasks: a tag that nobody gave" 0 'No matching tasks.'
 run tasks --key k-tagged
 gives "tasks: by their key" 0 "$tagged"
 run tasks --newer PT1H --workflow test/two --agent elsewhere
-gives "tasks: at a step of an agent that none asks" 0 'No such tasks.'
+gives "tasks: at a step of an agent that none asks" 0 'No matching tasks.'
 run tasks --newer PT1H --workflow test/two --agent nobody
 gives "tasks: by age, workflow and agent" 0 '*pending *test/two:3.0.0*'
 run tasks --older P100Y
-gives "tasks: there are none from before the calendar" 0 'No such tasks.'
+gives "tasks: there are none from before the calendar" 0 'No matching tasks.'
 run tasks --agent inventory --state processed
-gives "tasks: a filter that is not offered so" 2 'one of open tasks'
+gives "tasks: a filter that is not offered so" 2 'a state of open tasks'
 run tasks --tag city
 gives "tasks: a tag without its text" 2 'must be NAME=VALUE'
 

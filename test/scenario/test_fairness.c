@@ -430,7 +430,7 @@ static void what_was_accepted_is_told_where_the_rest_cannot_wait(void **state)
     assert_int_equal(items[0].err, RV_OK);
     assert_state(w, items[0].task, "processed");
     assert_int_equal(items[1].err, RV_ERR_BUSY);
-    assert_non_null(strstr(items[1].message.at, "send it again a little later"));
+    assert_non_null(strstr(items[1].message.at, "send the request again later"));
     struct rv_call *alone = submission(w, "no-end");
     begin(w, alone, 1);
     assert_int_equal(alone->err, RV_ERR_BUSY);

@@ -16,7 +16,7 @@
 #define UNDO(agent)                                                                                \
     "compensate: [{undo: {call: " agent ", with: {key: '${ $undo.idempotencyKey }'}}}]"
 
-/* Its agent may be at work for a week. */
+/* Its agent may still run for a week. */
 static const char *const week =
     DOCUMENT("week") "do:\n"
                      "  - a: {call: one, metadata: {reeve: {completeBy: P7D, lease: PT10S, " UNDO(
@@ -105,7 +105,7 @@ static struct rv_request cancelled_while_gone(struct world *w, struct rv_task_id
     struct rv_request request = world_take(w, "one", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, *ret_task), RV_OK);
     assert_cures(w, *ret_task, "abandon");
-    assert_refused(settle(w, *ret_task, 1, RV_FINDING_NOTHING, NULL), "may be at work");
+    assert_refused(settle(w, *ret_task, 1, RV_FINDING_NOTHING, NULL), "may still run");
     assert_int_equal(world_count_open_alerts(w), 0);
     world_pass(w, 20000); /* its lease is over */
     assert_cures(w, *ret_task, "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
@@ -177,7 +177,7 @@ static void nobody_is_called_before_a_long_lease_is_over(void **state)
     world_pass(w, 2 * RV_NO_AGENT_ALERT_MS);
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_cures(w, task, "abandon");
-    assert_refused(settle(w, task, 1, RV_FINDING_DONE, "{}"), "may be at work");
+    assert_refused(settle(w, task, 1, RV_FINDING_DONE, "{}"), "may still run");
     world_pass(w, 3600000);
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
     assert_cures(w, task, "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");

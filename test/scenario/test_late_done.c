@@ -123,7 +123,7 @@ static void a_late_done_after_an_undo_calls_an_operator(void **state)
     assert_int_equal(alert.step, 1);
     assert_string_equal(alert.message.at,
                         "the task is cancelled and counts /do/0/a as not done: attempt 1 of step 1 "
-                        "was done, its late reply says, with the output {\"was\":1}");
+                        "was done according to its late reply, with the output {\"was\":1}");
     world_restart(w, 1000);
     struct rv_call *ack = world_call(w, RV_CALL_ACK);
     ack->u.ack = (struct rv_call_ack){.alert = open_alert(w).id, .by = RV_STR("me")};
@@ -285,7 +285,7 @@ static void a_pivot_that_was_done_late_is_known_while_its_definition_is_lost(voi
         .verb = RV_COMMAND_UNDO, .task = task, .by_hand = true, .late_seen = 1};
     assert_true(world_run(w, undo));
     assert_int_equal(undo->err, RV_ERR_REFUSED);
-    assert_non_null(strstr(undo->message.at, "is the point of no return (pivot) and was passed"));
+    assert_non_null(strstr(undo->message.at, "is a pivot (point of no return) and was passed"));
 }
 
 /* Both attempts were done, and an operator found that nothing had happened. */
@@ -371,10 +371,11 @@ static void what_was_caught_and_done_late_is_undone_with_its_task(void **state)
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     struct rv_alert alert = open_alert(w);
     assert_int_equal(alert.kind, RV_ALERT_LATE_DONE);
-    assert_string_equal(alert.message.at,
-                        "the task went on without /do/0/t/try/0/b: attempt 1 of step 2 was done, "
-                        "its late reply says, with the output {\"was\":1}; if the task is undone, "
-                        "so is this step");
+    assert_string_equal(
+        alert.message.at,
+        "the task continued without /do/0/t/try/0/b: attempt 1 of step 2 was done "
+        "according to its late reply, with the output {\"was\":1}; an undo of the task "
+        "will undo this step, too");
     assert_int_equal(world_done(w, b, "{\"was\":2}"), 410);
     assert_int_equal(open_alert(w).id, alert.id);
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
@@ -485,8 +486,8 @@ static void what_a_retry_keeps_calls_when_it_is_given_up(void **state)
     struct rv_request e = world_take(w, "one", "i1");
     struct rv_alert alert = open_alert(w);
     assert_int_equal(alert.step, b.step.number);
-    assert_non_null(strstr(alert.message.at, "an attempt of step 3 was done, its late reply says, "
-                                             "with the output {\"was\":1}"));
+    assert_non_null(strstr(alert.message.at, "an attempt of step 3 was done according to its "
+                                             "late reply, with the output {\"was\":1}"));
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
     struct rv_request undo = world_take(w, "one", "i1");
     assert_string_equal(undo.input.at, "{\"undo\":\"b\"}");
@@ -567,7 +568,7 @@ static void what_was_done_late_and_is_undone_by_hand_stops_the_undo(void **state
     world_publish(w, byhand);
     struct rv_request b = caught_before(w, "byhand", &task, &e);
     assert_int_equal(world_done(w, b, "{}"), 410);
-    assert_non_null(strstr(open_alert(w).message.at, "; no undo of the task undoes it"));
+    assert_non_null(strstr(open_alert(w).message.at, "; an undo of the task will not undo it"));
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
     assert_state(w, task, "error");
     struct rv_call *undo = world_call(w, RV_CALL_OPERATE);

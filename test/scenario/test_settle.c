@@ -249,7 +249,7 @@ static void a_task_that_has_ended_is_undone_by_hand_too(void **state)
     assert_refused(undo(w, task, false), "step 2");
     assert_state(w, task, "processed");
     assert_int_equal(undo(w, task, true)->err, RV_OK);
-    assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "its agent says");
+    assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "its agent reported");
     assert_int_equal(settle(w, task, 3, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     assert_cures(w, task, "settle-undone:2 settle-all-undone abandon");
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
@@ -285,7 +285,7 @@ static void what_was_undone_by_hand_is_resubmitted_with_another_key(void **state
     struct rv_request first = world_take(w, "two", "i1");
     world_fail(w, first, false, RV_EFFECT_UNKNOWN);
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
-    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "is settled as undone");
+    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "is already settled as undone");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     struct rv_request second = world_take(w, "two", "i1");
     assert_int_equal(second.step.number, 3);
@@ -392,14 +392,14 @@ static void a_compensation_whose_call_fails_is_done_by_hand(void **state)
     world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     struct rv_request part = world_take(w, "two", "i1");
-    assert_refused(settle(w, task, 2, RV_FINDING_UNDONE, NULL), "may be at work");
+    assert_refused(settle(w, task, 2, RV_FINDING_UNDONE, NULL), "may still run");
     world_fail(w, part, false, RV_EFFECT_UNKNOWN);
     char cures[128];
     snprintf(cures, sizeof cures, "resubmit settle-done:%u settle-undone:2 abandon",
              part.step.number);
     assert_cures(w, task, cures);
-    assert_refused(settle(w, task, part.step.number, RV_FINDING_UNDONE, NULL), "step 2 as a whole");
-    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "its agent says");
+    assert_refused(settle(w, task, part.step.number, RV_FINDING_UNDONE, NULL), "or settle step 2");
+    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "its agent reported");
     assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     assert_step(w, task, part.step.number, "cancelled");
     done(w, "one");
@@ -416,7 +416,7 @@ static void an_inline_step_that_fails_after_the_pivot_is_settled(void **state)
     assert_cures(w, task, "settle-done:3 abandon");
     assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}),
                    "3 --done --output null`");
-    assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "does nothing outside");
+    assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "has no external effect");
     world_restart(w, 100);
     assert_int_equal(settle(w, task, 3, RV_FINDING_DONE, "{\"n\":7}")->err, RV_OK);
     struct rv_request request = world_take(w, "three", "i1");
@@ -467,7 +467,7 @@ static void a_step_that_is_not_on_record_is_settled_with_its_task(void **state)
     struct rv_call *refused = give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT});
     assert_refused(refused, " --done --output null`");
     assert_refused(settle(w, task, 0, RV_FINDING_UNDONE, NULL), "reeve undo");
-    assert_refused(settle(w, task, 1, RV_FINDING_DONE, NULL), "does not stand at this step");
+    assert_refused(settle(w, task, 1, RV_FINDING_DONE, NULL), "neither open nor in error");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
     assert_int_equal(settle(w, task, 0, RV_FINDING_DONE, "{\"by\":\"hand\"}")->err, RV_OK);
     assert_state(w, task, "processed");
@@ -476,7 +476,7 @@ static void a_step_that_is_not_on_record_is_settled_with_its_task(void **state)
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "has ended");
     task = world_submit(w, "pivot", "{}");
-    assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "name the step");
+    assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "give the number of the step");
 }
 
 /* Every command that is named for a task that waits is accepted as it stands. */

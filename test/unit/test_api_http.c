@@ -503,7 +503,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
         assert_true(client_read(&client, &reply));
         assert_int_equal(reply.status, wanted[i]);
     }
-    assert_non_null(strstr(reply.body, "there is no \\\"/v1/nothing\\\""));
+    assert_non_null(strstr(reply.body, "\\\"/v1/nothing\\\" does not exist"));
     client_close(&client);
 }
 

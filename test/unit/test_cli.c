@@ -136,20 +136,20 @@ static void test_words_help_needs_no_arguments(void **state)
 static void test_words_refusals(void **state)
 {
     (void)state;
-    refused("sumbit s/w", "there is no command \"sumbit\"; did you mean \"reeve submit\"?");
-    refused("xyzzy", "there is no command \"xyzzy\"; \"reeve help\" lists all");
+    refused("sumbit s/w", "unknown command \"sumbit\"; did you mean \"reeve submit\"?");
+    refused("xyzzy", "unknown command \"xyzzy\"; \"reeve help\" lists the commands");
     refused("submit s/w --priorty 3", "unknown option --priorty; did you mean --priority?");
     refused("submit s/w --xyzzy", "unknown option --xyzzy; see \"reeve help submit\"");
     refused("tasks --lines k", "unknown option --lines; see \"reeve help tasks\"");
     refused("--input {} submit s/w",
-            "unknown option --input; options of a command stand after it; see \"reeve help\"");
-    refused("submit s/w --key", "--key needs a value: --key KEY (the task's key: the same one is "
-                                "the same task, however often submitted)");
-    refused("submit s/w --wait=yes", "--wait takes no value");
+            "unknown option --input; options of a command follow the command; see \"reeve help\"");
+    refused("submit s/w --key", "--key needs a value: --key KEY (idempotency key: the same key "
+                                "always means the same task)");
+    refused("submit s/w --wait=yes", "--wait does not take a value");
     refused("submit s/w --key a --key b", "--key is given twice; leave one out");
     refused("show", "TASK is missing; usage: reeve show TASK");
-    refused("show a b", "\"b\" is one word too many; usage: reeve show TASK");
-    refused("tasks b", "\"b\" is one word too many; usage: reeve tasks");
+    refused("show a b", "unexpected argument \"b\"; usage: reeve show TASK");
+    refused("tasks b", "unexpected argument \"b\"; usage: reeve tasks");
 }
 
 /* Every command is told with every option that it takes, and lines fit a terminal of 100. */
@@ -346,21 +346,20 @@ static void test_why(void **state)
     (void)state;
     const int64_t now = INT64_C(1795254584000); /* 2026-11-21T09:49:44Z */
     struct rv_json step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"attempt\":0}");
-    is(cli_step_why(&arena, &step, NULL, now), "not handed out yet");
+    is(cli_step_why(&arena, &step, NULL, now), "not dispatched yet");
     step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"failureCount\":1,"
                 "\"readyAt\":\"2026-11-21T09:49:46Z\",\"error\":{\"type\":"
                 "\"https://a.org/spec/1.0.0/errors/timeout\",\"title\":\"too slow\"}}");
     is(cli_step_why(&arena, &step, NULL, now), "again in 2.0 s, after: timeout: too slow");
     step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"failureCount\":0,\"round\":1,"
                 "\"readyAt\":\"2026-11-21T09:54:44Z\"}");
-    is(cli_step_why(&arena, &step, NULL, now), "cools down, again in 5 m 0 s");
+    is(cli_step_why(&arena, &step, NULL, now), "cool-down, again in 5 m 0 s");
     step = json("{\"state\":\"processing\",\"attemptState\":\"open\",\"instance\":\"a7\","
                 "\"completeBy\":\"2026-11-21T09:49:45.5Z\"}");
     is(cli_step_why(&arena, &step, NULL, now), "at a7, complete-by in 1.5 s");
     step = json("{\"state\":\"processing\",\"attemptState\":\"revoked\",\"instance\":\"a7\","
                 "\"completeBy\":\"2026-11-21T09:49:45Z\"}");
-    is(cli_step_why(&arena, &step, NULL, now),
-       "told to stop, at a7, waited for until complete-by in 1.0 s");
+    is(cli_step_why(&arena, &step, NULL, now), "asked to stop, at a7, complete-by in 1.0 s");
     step = json("{\"state\":\"processed\",\"undone\":true}");
     is(cli_step_why(&arena, &step, NULL, now), "undone");
     step = json("{\"reference\":\"/do/0/pay/metadata/reeve/compensate/0/refund\",\"undoes\":2}");

@@ -130,14 +130,14 @@ static void a_word_that_cannot_be_used_does_not_count(void **state)
     } rows[] = {
         {"{\"error\":{\"efect\":\"none\"}}",
          "unknown property \"efect\"; did you mean \"effect\"?"},
-        {"{\"error\":{\"effect\":\"none\",\"type\":7}}", "type is to be a text"},
-        {"{\"error\":{\"effect\":\"none\",\"type\":\"\"}}", "type is to be a text"},
+        {"{\"error\":{\"effect\":\"none\",\"type\":7}}", "type must be a string"},
+        {"{\"error\":{\"effect\":\"none\",\"type\":\"\"}}", "type must be a string"},
         {"{\"error\":{\"effect\":\"none\",\"title\":{}}}", "title and detail"},
-        {"{\"error\":{\"effect\":\"none\",\"status\":1000}}", "status is to be"},
+        {"{\"error\":{\"effect\":\"none\",\"status\":1000}}", "status must be"},
         {"{\"error\":{\"effect\":\"none\",\"retryAfterMs\":-1}}", "retryAfterMs"},
-        {"{\"error\":{\"effect\":\"done\"}}", "effect is to be"},
-        {"{\"error\":{\"effect\":\"none\",\"transient\":1}}", "transient is to be"},
-        {"{\"error\":\"effect none\"}", "error is no object"},
+        {"{\"error\":{\"effect\":\"done\"}}", "effect must be"},
+        {"{\"error\":{\"effect\":\"none\",\"transient\":1}}", "transient must be"},
+        {"{\"error\":\"effect none\"}", "error is not an object"},
         {"{\"error\":{\"effect\":\"none\"},\"more\":1}", NULL},
         {"{\"error\":{\"effect\":\"none\"}}\nbye", NULL},
         {"{\"error\":{\"effect\":\"none\"", NULL},
@@ -272,7 +272,7 @@ static void commands_are_found_as_a_shell_finds_them(void **state)
     assert_string_equal(rv_exec_find(&arena, "tool", list, &why), path);
     assert_string_equal(rv_exec_find(&arena, path, "", &why), path);
     assert_null(rv_exec_find(&arena, "tool", "/nowhere", &why));
-    assert_non_null(strstr(why, "\"tool\" is in no folder of PATH"));
+    assert_non_null(strstr(why, "\"tool\" was not found in PATH"));
     assert_null(rv_exec_find(&arena, "tool", NULL, &why));
     assert_null(rv_exec_find(&arena, "", list, &why));
     assert_null(rv_exec_find(&arena, "text", list, &why));

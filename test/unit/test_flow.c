@@ -456,7 +456,7 @@ static void test_runs_away(void **state)
         kit_new(&kit, yaml);
         kit.inline_steps = steps;
         kit_run(&kit, "{}");
-        kit_expect_error(&kit, "{\"status\":500,\"title\":\"The workflow runs away\"}");
+        kit_expect_error(&kit, "{\"status\":500,\"title\":\"The workflow runs too many steps\"}");
         assert_true(steps == 0 || kit.stops > RV_INLINE_STEPS_MAX / 256);
         kit_done(&kit);
     }
@@ -465,7 +465,7 @@ static void test_runs_away(void **state)
             HEAD "do:\n- t:\n    try: [ { r: { raise: { error: { type: x, status: 1 } } } } ]\n"
                  "    catch: { retry: {} }\n");
     kit_run(&kit, "{}");
-    kit_expect_error(&kit, "{\"status\":500,\"title\":\"The workflow runs away\"}");
+    kit_expect_error(&kit, "{\"status\":500,\"title\":\"The workflow runs too many steps\"}");
     kit_done(&kit);
 }
 

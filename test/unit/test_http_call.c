@@ -28,18 +28,18 @@ static const struct {
     {"5:11", "call: http needs `endpoint`", HTTP("{method: get}")},
     {"5:25", "unknown property \"endpiont\" under call: http; did you mean \"endpoint\"?",
      HTTP("{method: get, endpiont: 'http://a'}")},
-    {"5:20", "a method is a word", HTTP("{method: 'get /', endpoint: 'http://a'}")},
+    {"5:20", "a method is a name", HTTP("{method: 'get /', endpoint: 'http://a'}")},
     {"5:20", "method must be a string", HTTP("{method: 1, endpoint: 'http://a'}")},
     {"5:35", "a URI is a string", HTTP("{method: get, endpoint: 5}")},
     {"5:35", "a URI begins with https:// or http://", URL("ftp://a")},
     {"5:35", "a URI begins with https:// or http://", URL("a.example/x")},
-    {"5:35", "a URI holds no blanks", URL("http://a/b c")},
+    {"5:35", "a URI must not contain blanks", URL("http://a/b c")},
     {"5:35", "a closing brace", URL("http://a/}")},
     {"5:35", "an opening brace", URL("http://a/{b")},
     {"5:35", "empty braces", URL("http://a/{}")},
-    {"5:35", "a brace inside of braces", URL("http://a/{{b}}")},
-    {"5:35", "of RFC 6570 only {name} is supported", URL("http://a/{?b}")},
-    {"5:35", "of RFC 6570 only {name} is supported", URL("http://a/{+b}")},
+    {"5:35", "nested braces", URL("http://a/{{b}}")},
+    {"5:35", "only {name} of RFC 6570 is supported", URL("http://a/{?b}")},
+    {"5:35", "only {name} of RFC 6570 is supported", URL("http://a/{+b}")},
     {"5:35", "an endpoint needs `uri`", HTTP("{method: get, endpoint: {}}")},
     {"5:36", "unknown property \"url\" under endpoint",
      HTTP("{method: get, endpoint: {url: 'http://a'}}")},
@@ -64,14 +64,14 @@ static const struct {
     {"6:76", "there is no \"nme\" under use.authentications; did you mean \"name\"?",
      USE("{authentications: {name: {bearer: {token: t}}}}",
          "{method: get, endpoint: {uri: 'http://a', authentication: {use: nme}}}")},
-    {"2:17", "a secret's name has letters", HEAD "use: {secrets: ['../x']}\ndo: []\n"},
+    {"2:17", "a secret's name consists of letters", HEAD "use: {secrets: ['../x']}\ndo: []\n"},
     {"2:35", "bearer needs `token`",
      HEAD "use: {authentications: {a: {bearer: {}}}}\ndo: [{b: {call: x}}]\n"},
     {"6:30", "noEffect is a list of statuses",
      HTTP("{method: get, endpoint: 'http://a'}") "    metadata: {reeve: {noEffect: 400}}\n"},
     {"6:30", "noEffect is a list of statuses",
      HTTP("{method: get, endpoint: 'http://a'}") "    metadata: {reeve: {noEffect: [200]}}\n"},
-    {"5:24", "noEffect is for call: http",
+    {"5:24", "noEffect is only for call: http",
      HEAD "do:\n- a:\n    call: x\n    metadata: {reeve: {noEffect: [400]}}\n"},
 };
 
@@ -198,7 +198,7 @@ static void values_that_do_not_fit_raise_an_error(void **state)
     kit_done(&kit);
 }
 
-#define INSIDE "${ inside of a longer text is not computed; write the whole value as one expression"
+#define INSIDE "${ inside a longer string is not evaluated; write the whole value as one expression"
 
 /* Wherever an expression may stand, one inside of a longer text is refused: it would be sent as it
  * is written. */
@@ -212,14 +212,14 @@ static void no_expression_is_taken_for_text(void **state)
         {HTTP("{method: get, endpoint: {uri: 'http://h/${ .a }/x'}}"), INSIDE},
         {HTTP("{method: get, endpoint: 'http://h', query: {k: 'a-${ .a }'}}"), INSIDE},
         {HTTP("{method: get, endpoint: 'http://h', query: {'${ .n }': a}}"),
-         "the name of a member is not computed"},
+         "a member's name is not evaluated"},
         {HTTP("{method: get, endpoint: 'http://h', headers: {X: 'Bearer ${ .a }'}}"), INSIDE},
         {HTTP("{method: get, endpoint: 'http://h', headers: 'x ${ .a }'}"), "headers must be an"},
         {HTTP("{method: get, endpoint: 'http://h', body: 'Dear ${ .a },'}"), INSIDE},
         {HTTP("{method: get, endpoint: 'http://h', body: {l: [{t: 'a ${ .a }'}]}}"), INSIDE},
         {HTTP("{method: get, endpoint: 'http://h', body: {l: ['${ .a }', {'${ .a }': 1}]}}"),
-         "the name of a member is not computed"},
-        {HTTP("{method: 'p${ .a }', endpoint: 'http://h'}"), "a method is a word"},
+         "a member's name is not evaluated"},
+        {HTTP("{method: 'p${ .a }', endpoint: 'http://h'}"), "a method is a name"},
         {HTTP("{method: get, endpoint: {uri: 'http://h', authentication: {basic: {username: 'u',"
               " password: 'x${ .p }'}}}}"),
          INSIDE},
@@ -240,7 +240,7 @@ static void no_expression_is_taken_for_text(void **state)
               " $undo.fence }'}}}]}}}}]\n",
          INSIDE},
         {HEAD "do: [{a: {try: [{b: {call: x}}], catch: {errors: {with: {title: '${ .t }'}}}}}]\n",
-         "${ is not computed in a filter; write a condition as `when`"},
+         "${ is not evaluated in a filter; write a condition as `when`"},
         {HEAD "do: [{a: {if: '.a == ${ .b }', set: {n: 1}}}]\n", "as one expression"},
     };
     (void)state;

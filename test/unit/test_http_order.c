@@ -160,7 +160,7 @@ static void what_cannot_be_sent_is_told_without_an_effect(void **state)
         const char *input;
         const char *part;
     } rows[] = {
-        {"[]", "no object"},
+        {"[]", "must be an object with method"},
         {"{}", "method must be"},
         {"{\"method\":\"\"}", "method must be"},
         {"{\"method\":\"averyveryverylongmethod\"}", "method must be"},
@@ -174,20 +174,20 @@ static void what_cannot_be_sent_is_told_without_an_effect(void **state)
         {INPUT(",\"headers\":null"), "headers must be an object"},
         {INPUT(",\"query\":{\"key\":null}"), "\"key\" must be a string, a number, true or false, "
                                              "not null"},
-        {INPUT(",\"query\":{\"key\":[1,null]}"), "not a list that holds another value"},
+        {INPUT(",\"query\":{\"key\":[1,null]}"), "not a list with a value of another type"},
         {INPUT(",\"headers\":{\"X\":null}"), "header \"X\" must be a string, not null"},
         {INPUT(",\"headers\":{\"X\":5}"), "header \"X\" must be a string, not a number"},
         {INPUT(",\"headers\":{\"X\":true}"), "header \"X\" must be a string, not true or false"},
         {INPUT(",\"headers\":{\"X\":[\"a\"]}"), "header \"X\" must be a string, not a list"},
-        {"{\"method\":\"delete\",\"endpoint\":\"http://a/{id}\"}", "the URI holds { or }"},
+        {"{\"method\":\"delete\",\"endpoint\":\"http://a/{id}\"}", "the URI contains { or }"},
         {"{\"method\":\"delete\",\"endpoint\":{\"uri\":\"http://a/${ .id }\"}}",
-         "the URI holds { or }"},
+         "the URI contains { or }"},
         {INPUT(",\"query\":{\"a\":{\"b\":1}}"), "query: \"a\" must be"},
         {AUTH("{\"digest\":{}}"), "must be basic or bearer"},
         {AUTH("{\"basic\":{\"use\":\"nowhere\"}}"), "the secret \"nowhere\" cannot be read"},
-        {AUTH("{\"basic\":{\"use\":\"token\"}}"), "the credentials have no `username`"},
-        {AUTH("{\"bearer\":{\"use\":\"pair\"}}"), "the credentials have no `token`"},
-        {AUTH("{\"bearer\":{\"token\":5}}"), "the credentials have no `token`"},
+        {AUTH("{\"basic\":{\"use\":\"token\"}}"), "the credentials need `username`"},
+        {AUTH("{\"bearer\":{\"use\":\"pair\"}}"), "the credentials need `token`"},
+        {AUTH("{\"bearer\":{\"token\":5}}"), "the credentials need `token`"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -407,7 +407,7 @@ static void answers_that_cannot_be_an_output_are_failures(void **state)
     (void)state;
     memset(large, 'a', sizeof large - 1);
     judge(&judged, INPUT(), answered(200, "application/json", "{\"a\":1,\"a\":2}"));
-    assert_non_null(strstr(judged.told, "the answer is no JSON"));
+    assert_non_null(strstr(judged.told, "the answer is not JSON"));
     assert_false(judged.result.failure.transient);
     assert_int_equal(judged.result.failure.effect, RV_RUNTIME_UNKNOWN_EFFECT);
     judged_done(&judged);

@@ -293,7 +293,7 @@ static void assert_repeated(const char *text, size_t offset)
     assert_int_equal(rv_json_scan(rv_str_of(text), 64, NULL), RV_OK);
     if (rv_json_parse(&arena, rv_str_of(text), 64, &value, &fault) != RV_ERR_INVALID)
         fail_msg("taken: %s", text);
-    assert_string_equal(fault.message, "the key stands twice in this object");
+    assert_string_equal(fault.message, "duplicate key in this object");
     assert_int_equal(fault.offset, offset);
     rv_arena_done(&arena);
 }

@@ -52,7 +52,7 @@ static void on_done(void *user, const struct rv_outbound_answer *told)
     struct fate *fate = user;
     fate->outcome = told->outcome;
     fate->sent = told->sent;
-    fate->why_fits = told->why.at != NULL && strstr(told->why.at, "connections was free") != NULL;
+    fate->why_fits = told->why.at != NULL && strstr(told->why.at, "connections") != NULL;
     atomic_store(&fate->done, true);
 }
 

@@ -337,23 +337,23 @@ static void what_is_wrong_is_told_with_its_cure(void **state)
     struct fixture *f = *state;
     bool new_file;
     refused(f, "/tmp/reeve-no-such/shop.db", RV_ERR_NOT_FOUND, "reeve relay --init");
-    refused(f, f->folder, RV_ERR_INVALID, "is no file");
+    refused(f, f->folder, RV_ERR_INVALID, "is not a regular file");
     run_sql(f->application, "DROP INDEX reeve_outbox_waiting");
-    refused(f, f->path, RV_ERR_INVALID, "no index reeve_outbox_waiting; make it: reeve relay");
+    refused(f, f->path, RV_ERR_INVALID, "no index reeve_outbox_waiting; create it: reeve relay");
     assert_int_equal(rv_outbox_make(f->path, &new_file, &f->fault), RV_OK);
     assert_false(new_file);
     run_sql(f->application, "ALTER TABLE reeve_outbox RENAME COLUMN priority TO urgency");
     refused(f, f->path, RV_ERR_INVALID, "without the column priority");
     assert_int_equal(rv_outbox_make(f->path, &new_file, &f->fault), RV_ERR_INVALID);
     run_sql(f->application, "DROP TABLE reeve_outbox");
-    refused(f, f->path, RV_ERR_INVALID, "has no table reeve_outbox; make it");
+    refused(f, f->path, RV_ERR_INVALID, "has no table reeve_outbox; create it");
     run_sql(f->application, "CREATE VIEW reeve_outbox AS SELECT 1 AS id");
     refused(f, f->path, RV_ERR_INVALID, "has no table reeve_outbox");
     run_sql(f->application,
             "DROP VIEW reeve_outbox;"
             "CREATE TABLE reeve_outbox(id TEXT PRIMARY KEY, workflow, input, key, priority,"
             " correlation_id, created_at, error)");
-    refused(f, f->path, RV_ERR_INVALID, "whose id is no INTEGER PRIMARY KEY");
+    refused(f, f->path, RV_ERR_INVALID, "whose id is not an INTEGER PRIMARY KEY");
 }
 
 static void what_is_no_database_is_told(void **state)
@@ -367,7 +367,7 @@ static void what_is_no_database_is_told(void **state)
     for (int i = 0; i < 200; i++)
         fprintf(file, "this is a diary, day %d\n", i);
     assert_int_equal(fclose(file), 0);
-    refused(f, path, RV_ERR_CORRUPT, "is no SQLite database");
+    refused(f, path, RV_ERR_CORRUPT, "is not an SQLite database");
     assert_int_equal(rv_outbox_make(path, &new_file, &f->fault), RV_ERR_CORRUPT);
     assert_int_equal(unlink(path), 0);
 }
@@ -381,7 +381,7 @@ static void a_locked_database_is_told_as_locked(void **state)
     f->rows[0].verdict = RV_ROW_ACCEPTED;
     run_sql(f->application, "BEGIN IMMEDIATE");
     assert_int_equal(rv_outbox_settle(f->outbox, f->rows, f->count, &f->fault), RV_ERR_BUSY);
-    assert_non_null(strstr(f->fault.message, "is locked: another program"));
+    assert_non_null(strstr(f->fault.message, "is locked by an open transaction"));
     run_sql(f->application, "COMMIT");
     settle(f);
     assert_string_equal(ask(f, "SELECT count(*) FROM reeve_outbox"), "0");

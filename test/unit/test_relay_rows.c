@@ -120,9 +120,9 @@ static void a_key_goes_out_as_it_is_or_not_at_all(void **state)
     row.item.key = RV_STR("order \"\xc3\xa4\"\n");
     check(f, row, RV_ROW_WAITS, NULL); /* whether it takes blanks is the server's affair */
     row.item.key = RV_STR("order-\xff");
-    check(f, row, RV_ROW_REFUSED, "no UTF-8");
+    check(f, row, RV_ROW_REFUSED, "not UTF-8");
     row.item.key = RV_STR("order-\xed\xa0\x80");
-    check(f, row, RV_ROW_REFUSED, "no UTF-8");
+    check(f, row, RV_ROW_REFUSED, "not UTF-8");
 }
 
 static void a_bad_input_is_told_with_its_place(void **state)
@@ -146,7 +146,7 @@ static void a_row_is_not_sent_when_its_key_may_be_forgotten(void **state)
     row.created_at = now - RV_ROW_AGE_MS_MAX + 1;
     check(f, row, RV_ROW_WAITS, NULL);
     row.created_at = now - RV_ROW_AGE_MS_MAX;
-    check(f, row, RV_ROW_OLD, "29 days ago");
+    check(f, row, RV_ROW_OLD, "29 days old");
     assert_true(RV_ROW_AGE_MS_MAX < 30 * RV_DAY_MS);
     row.created_at = now + RV_DAY_MS; /* clocks are set back */
     check(f, row, RV_ROW_WAITS, NULL);

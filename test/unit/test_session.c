@@ -236,7 +236,7 @@ static void no_poll_without_room(void **state)
                                                         "9000") "," REQUEST("S-5", "e", "9000",
                                                                             "9000")));
     assert_int_equal(rv_session_open(f->session), MAX); /* the fifth was not asked for */
-    assert_non_null(strstr(f->log, "5 requests where at most 4"));
+    assert_non_null(strstr(f->log, "5 requests; the maximum was 4"));
     assert_false(call_take(f, 5000));
     assert_int_equal(rv_session_wake_at(f->session), 8999);
 }
@@ -483,7 +483,7 @@ static void refusal_of_a_poll_names_the_cure(void **state)
     call_expect(f, 0, RV_LANE_POLL);
     rv_session_answered(f->session, RV_LANE_POLL, 0, 401, -1,
                         RV_STR("{\"title\":\"no key\",\"detail\":\"give one\"}"));
-    assert_non_null(strstr(f->log, "401 no key: give one; give a valid key in REEVE_API_KEY"));
+    assert_non_null(strstr(f->log, "401 no key: give one; set REEVE_API_KEY to a valid key"));
     assert_in_range(rv_session_wake_at(f->session), 1000, 30000);
 }
 

@@ -105,7 +105,7 @@ static void a_compensation_that_is_over_was_begun_before_later_attempts(void **s
 static void a_task_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
-    BREAKS("a task's row holds what a task can", task->unreadable = true);
+    BREAKS("a task's row has valid values", task->unreadable = true);
     BREAKS("a task that has ended has no open steps", task->state = RV_TASK_PROCESSED,
            task->ended_at = NOW);
     BREAKS("a task has an end exactly when it has ended", task->ended_at = NOW);
@@ -113,37 +113,39 @@ static void a_task_that_breaks_a_rule_is_told(void **state)
            task->open_count = 0);
     BREAKS("a pending task waits at a step", task->state = RV_TASK_PENDING, task->open_count = 0);
     BREAKS("a pending task has nothing to undo", task->state = RV_TASK_PENDING);
-    BREAKS("a task in processing stands at a step", task->open_count = 0);
-    BREAKS("a task that is undone goes in the direction undo", task->state = RV_TASK_COMPENSATING);
-    BREAKS("a task that is undone does not say that it goes forward", task->direction = RV_UNDO);
+    BREAKS("a task in processing has a current step", task->open_count = 0);
+    BREAKS("a task that is being undone has the direction undo",
+           task->state = RV_TASK_COMPENSATING);
+    BREAKS("a task that is being undone does not have the direction forward",
+           task->direction = RV_UNDO);
     BREAKS("a compensated task has nothing left to undo", task->state = RV_TASK_COMPENSATED,
            task->direction = RV_UNDO, task->open_count = 0, task->ended_at = NOW);
     BREAKS("the undo chain names steps of the task", task->undo_head = 3);
     BREAKS("the undo chain names steps of the task", task->undo_blocker = 3);
-    BREAKS("every open step is there", task->open[0] = 7);
-    BREAKS("every open step is there", rows.given = 0);
+    BREAKS("every open step exists", task->open[0] = 7);
+    BREAKS("every open step exists", rows.given = 0);
 }
 
 static void an_open_step_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
-    BREAKS("control stands at steps that are open, or parked with their task",
+    BREAKS("control is at open steps, or at steps parked with their task",
            out->state = RV_STEP_PROCESSED);
-    BREAKS("control stands at steps that are open, or parked with their task",
+    BREAKS("control is at open steps, or at steps parked with their task",
            out->state = RV_STEP_ERROR);
-    BREAKS("a step that goes on has no end", out->ended_at = NOW);
-    BREAKS("where control stands there are frames", out->frames = RV_STR_NONE);
+    BREAKS("an open step has no end", out->ended_at = NOW);
+    BREAKS("a step with control has frames", out->frames = RV_STR_NONE);
     BREAKS("a pending task has no step in processing", task->state = RV_TASK_PENDING,
            task->undo_head = 0);
     BREAKS("while a task is undone no forward step is open but for revoked attempts",
            task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO);
-    BREAKS("a step at which control stands is not on the undo chain yet", out->chained = true);
+    BREAKS("a step with control is not on the undo chain yet", out->chained = true);
     BREAKS("compensations are open only while a task is undone", out->direction = RV_UNDO,
            out->undoes = 1);
-    BREAKS("a compensation begins when every attempt that ended unheard is over",
+    BREAKS("a compensation begins after the deadline of each attempt without a reply",
            task->quiet_at = NOW, task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO,
            out->direction = RV_UNDO, out->undoes = 1, out->created_at = NOW - 1);
-    BREAKS("a compensation begins when every attempt that ended unheard is over",
+    BREAKS("a compensation begins after the deadline of each attempt without a reply",
            task->quiet_at = NOW, task->state = RV_TASK_ERROR, task->direction = RV_UNDO,
            out->direction = RV_UNDO, out->undoes = 1, out->created_at = NOW - 1,
            out->state = RV_STEP_ERROR);
@@ -160,12 +162,13 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
 static void a_step_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
-    BREAKS("a step's number is within what the task has given out", done->number = 3);
-    BREAKS("a step's number is within what the task has given out", done->number = 0);
-    BREAKS("a step that undoes names the step that it undoes, and no other does", done->undoes = 2);
-    BREAKS("a step that undoes names the step that it undoes, and no other does",
+    BREAKS("a step's number is at most the task's last number", done->number = 3);
+    BREAKS("a step's number is at most the task's last number", done->number = 0);
+    BREAKS("a compensation names the step that it undoes, and no other step does",
+           done->undoes = 2);
+    BREAKS("a compensation names the step that it undoes, and no other step does",
            done->direction = RV_UNDO);
-    BREAKS("a step's row holds what a step can", done->unreadable = true);
+    BREAKS("a step's row has valid values", done->unreadable = true);
     BREAKS("a call names its agent", out->agent = RV_STR_NONE);
     BREAKS("a live attempt has a complete-by and a lease", out->complete_by = 0);
     BREAKS("a live attempt has a complete-by and a lease", out->lease_until = 0);
@@ -175,7 +178,7 @@ static void a_step_that_breaks_a_rule_is_told(void **state)
     BREAKS("a live attempt belongs to a step in processing", out->state = RV_STEP_PENDING);
     BREAKS("a call in processing has a live attempt", out->attempt_state = RV_ATTEMPT_FAILED,
            out->attempt_ended_at = NOW);
-    BREAKS("a processed call has had its effect", done->effect = RV_EFFECT_UNKNOWN);
+    BREAKS("a processed call has an effect", done->effect = RV_EFFECT_UNKNOWN);
     BREAKS("a step's fence is not above its task's", out->fence = 10);
     BREAKS("an attempt is revoked only by an undo", out->attempt_state = RV_ATTEMPT_REVOKED);
 }

@@ -106,7 +106,7 @@ static void test_refused(void **state)
     check_refused("a: !!str 1\n", RV_ERR_INVALID, 1, 4, "tags (!)");
     check_refused("a: ! 1\n", RV_ERR_INVALID, 1, 4, "tags (!)");
     check_refused("b:\n  <<: {}\n", RV_ERR_INVALID, 2, 3, "merge keys");
-    check_refused("a: 1\nb: 2\n\"a\": 3\n", RV_ERR_INVALID, 3, 1, "\"a\" stands twice");
+    check_refused("a: 1\nb: 2\n\"a\": 3\n", RV_ERR_INVALID, 3, 1, "duplicate key \"a\"");
     check_refused("{\"a\": 1,\n \"a\": 3}", RV_ERR_INVALID, 2, 2, "");
     check_refused("? [x]\n: 1\n", RV_ERR_INVALID, 1, 3, "key must be a string");
     check_refused("a: 1\n---\nb: 2\n", RV_ERR_INVALID, 2, 1, "second document");

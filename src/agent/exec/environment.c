@@ -55,11 +55,12 @@ const char *rv_exec_find(struct rv_arena *arena, const char *name, const char *p
     }
     *ret_why = refused;
     if (refused == NULL)
-        *ret_why = rv_arena_printf(arena,
-                                   "\"%s\" is in no folder of PATH; is it installed? A file "
-                                   "of this folder is ./%s",
-                                   name, name)
-                       .at;
+        *ret_why =
+            rv_arena_printf(
+                arena,
+                "\"%s\" was not found in PATH; install it, or write ./%s for a file in this folder",
+                name, name)
+                .at;
     return NULL;
 }
 

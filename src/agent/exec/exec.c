@@ -255,7 +255,7 @@ static enum rv_err exec_prepare(struct exec *exec, struct rv_exec_fault *fault)
     const struct rv_exec_options *options = exec->options;
     const char *why;
     if (options->max < 1 || options->max > RV_EXEC_COMMANDS_MAX)
-        return fail(fault, RV_ERR_INVALID, "%d commands at a time: must be 1 to %d", options->max,
+        return fail(fault, RV_ERR_INVALID, "--max %d: must be 1 to %d", options->max,
                     RV_EXEC_COMMANDS_MAX);
     exec->path = rv_exec_find(&exec->arena, options->command[0], getenv("PATH"), &why);
     if (exec->path == NULL)
@@ -263,7 +263,7 @@ static enum rv_err exec_prepare(struct exec *exec, struct rv_exec_fault *fault)
     if (!standard_streams_open() || !slots_open(exec, options->max))
         return fail(fault, RV_ERR_IO, "no file descriptors: %s", strerrordesc_np(errno));
     if (rv_keeper_start(&exec->keeper) != RV_OK)
-        return fail(fault, RV_ERR_IO, "no process can be started: %s", strerrordesc_np(errno));
+        return fail(fault, RV_ERR_IO, "processes cannot be started: %s", strerrordesc_np(errno));
     return RV_OK;
 }
 
@@ -292,10 +292,10 @@ static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
     rv_passing_close(options->name);
     if (atomic_load(&exec->keeper_gone))
         return fail(fault, RV_ERR_IO,
-                    "the process reeve-keeper is gone, without which no command "
-                    "is started; start the agent again");
+                    "the process reeve-keeper has ended, and commands cannot start without it; "
+                    "start the agent again");
     if (result == RV_RESULT_MEMORY)
-        return fail(fault, RV_ERR_IO, "no memory or no threads for %d commands", options->max);
+        return fail(fault, RV_ERR_IO, "not enough memory or threads for %d commands", options->max);
     return RV_OK;
 }
 

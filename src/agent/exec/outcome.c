@@ -126,23 +126,23 @@ static const char *error_take(struct rv_arena *arena, const struct rv_json *erro
     struct rv_failure said = *failure;
     int64_t status = said.status;
     if (error->type != RV_JSON_OBJECT)
-        return "its error is no object";
+        return "its error is not an object";
     const char *wrong = names_wrong(arena, error);
     if (wrong != NULL)
         return wrong;
     if (!text_read(arena, error, "type", &said.type))
-        return "its error's type is to be a text";
+        return "its error's type must be a string";
     if (!text_read(arena, error, "title", &said.title) ||
         !text_read(arena, error, "detail", &said.detail))
-        return "its error's title and detail are to be texts";
+        return "its error's title and detail must be strings";
     if (!number_read(error, "status", 999, &status))
-        return "its error's status is to be a number up to 999";
+        return "its error's status must be a number up to 999";
     if (!number_read(error, "retryAfterMs", INT64_C(1) << 53, &said.retry_after_ms))
-        return "its error's retryAfterMs is to be milliseconds";
+        return "its error's retryAfterMs must be a number of milliseconds";
     if (!effect_read(error, &said.effect))
-        return "its error's effect is to be \"none\" or \"unknown\"";
+        return "its error's effect must be \"none\" or \"unknown\"";
     if (!transient_read(error, &said.transient))
-        return "its error's transient is to be true or false";
+        return "its error's transient must be true or false";
     said.status = (int)status;
     *failure = said;
     return NULL;
@@ -202,7 +202,7 @@ static void succeeded(struct rv_arena *arena, const struct rv_exec_result *resul
                       struct rv_exec_outcome *outcome)
 {
     struct rv_json value;
-    struct rv_json_fault fault = {.message = "it does not fit into memory"};
+    struct rv_json_fault fault = {.message = "out of memory"};
     struct rv_str output = trimmed(result->output).len > 0 ? result->output : RV_STR("null");
     if (rv_json_parse(arena, output, RV_JSON_DEPTH_MAX, &value, &fault) == RV_OK) {
         outcome->output = rv_arena_str(arena, output);
@@ -210,7 +210,7 @@ static void succeeded(struct rv_arena *arena, const struct rv_exec_result *resul
     }
     outcome->failure.type = "output-no-json";
     outcome->failure.title = rv_arena_printf(arena,
-                                             "stdout:%u:%u: %s; the output is to be one JSON value",
+                                             "stdout:%u:%u: %s; the output must be one JSON value",
                                              fault.line, fault.column, fault.message)
                                  .at;
 }
@@ -244,16 +244,16 @@ void rv_exec_outcome(struct rv_arena *arena, const struct rv_exec_result *result
     case RV_EXEC_FLOODED:
         failure->type = "output-too-large";
         failure->title = "the output is larger than " PAYLOAD_LIMIT_TEXT
-                         "; put it somewhere and print where";
+                         "; store it elsewhere and print a reference";
         break;
     case RV_EXEC_CANCELLED:
         failure->type = "cancelled";
-        failure->title = "the command was ended, as the server asked";
+        failure->title = "the command was killed on request of the server";
         failure->transient = 1;
         break;
     case RV_EXEC_HURRIED:
         failure->type = "agent-stopped";
-        failure->title = "the command was ended because its agent had to go";
+        failure->title = "the command was killed because its agent stopped";
         failure->transient = 1;
         break;
     case RV_EXEC_LATE:

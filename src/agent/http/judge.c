@@ -262,10 +262,12 @@ static void fail_status(struct rv_http_order *order, const struct rv_outbound_an
 {
     struct rv_str title = rv_arena_printf(
         &order->arena, "%.*s %s: status %d%s", RV_STR_FMT(order->method), order->target,
-        answer->status, answer->status < 400 ? ", a redirect; `redirect: true` follows it" : "");
+        answer->status,
+        answer->status < 400 ? ", a redirect; `redirect: true` in the workflow follows redirects"
+                             : "");
     *failure = (struct rv_runtime_failure){
         .type = RV_STR(ERROR_TYPE "communication"),
-        .title = title.at != NULL ? title : RV_STR("a status that is an error"),
+        .title = title.at != NULL ? title : RV_STR("an error status"),
         .detail = failure_detail(order, answer),
         .status = answer->status,
         .transient = status_passes(answer->status),
@@ -278,12 +280,12 @@ static void fail_output(struct rv_http_order *order, const struct rv_outbound_an
 {
     struct rv_str title;
     if (wrong != NULL)
-        title = rv_arena_printf(&order->arena, "%.*s %s: the answer is no JSON: %s",
+        title = rv_arena_printf(&order->arena, "%.*s %s: the answer is not JSON: %s",
                                 RV_STR_FMT(order->method), order->target, wrong);
     else
         title = rv_arena_printf(&order->arena,
                                 err == RV_ERR_LIMIT ? "%.*s %s: the output is larger than 1 MiB"
-                                                    : "%.*s %s: no memory for the output",
+                                                    : "%.*s %s: out of memory for the output",
                                 RV_STR_FMT(order->method), order->target);
     fail(order, answer, title.at != NULL ? title : RV_STR("out of memory"), failure);
     failure->transient = wrong == NULL && err == RV_ERR_MEMORY;

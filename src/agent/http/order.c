@@ -57,7 +57,7 @@ static bool scalar_text(struct rv_http_order *order, const struct rv_json *value
 static const char *kind_of(const struct rv_json *value)
 {
     return value->type == RV_JSON_NULL     ? "null"
-           : value->type == RV_JSON_ARRAY  ? "a list that holds another value"
+           : value->type == RV_JSON_ARRAY  ? "a list with a value of another type"
            : value->type == RV_JSON_NUMBER ? "a number"
            : value->type == RV_JSON_BOOL   ? "true or false"
                                            : "an object";
@@ -106,7 +106,7 @@ static bool method_read(struct rv_http_order *order, const struct rv_json *input
     if (upper == NULL)
         return no_memory(order);
     if (method.len == 0 || method.len > METHOD_BYTES_MAX)
-        return WRONG(order, "method must be a word such as get or post");
+        return WRONG(order, "method must be a method name such as get or post");
     for (size_t i = 0; i < method.len; i++) {
         char c = method.at[i];
         upper[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
@@ -145,9 +145,9 @@ static bool url_read(struct rv_http_order *order, const struct rv_json *input)
     if (uri.len == 0)
         return WRONG(order, "endpoint must be a URI, or an object with `uri`");
     if (memchr(uri.at, '\0', uri.len) != NULL)
-        return WRONG(order, "the URI holds a NUL");
+        return WRONG(order, "the URI contains a NUL byte");
     if (memchr(uri.at, '{', uri.len) != NULL || memchr(uri.at, '}', uri.len) != NULL)
-        return WRONG(order, "the URI holds { or }: in a computed URI {name} stands for nothing");
+        return WRONG(order, "the URI contains { or }: {name} is not replaced in a computed URI");
     const char *fragment = memchr(uri.at, '#', uri.len);
     if (fragment != NULL)
         uri.len = (size_t)(fragment - uri.at);
@@ -274,7 +274,7 @@ static bool secret_read(struct rv_http_order *order, const struct rv_http_secret
     if (err != RV_OK)
         return wrong_set(order, ERROR_TYPE "authentication", 401, false,
                          rv_arena_printf(&order->arena,
-                                         "the secret \"%.*s\" cannot be read (%s); put it into a "
+                                         "the secret \"%.*s\" cannot be read (%s); store it in a "
                                          "file of that name in the folder of --secrets",
                                          RV_STR_FMT(name), rv_err_text(err)));
     /* Its text is JSON with the properties, or for a token the token itself. */
@@ -290,7 +290,7 @@ static bool property_read(struct rv_http_order *order, const struct rv_json *fro
     if (ret_text->at == NULL)
         return wrong_set(
             order, ERROR_TYPE "authentication", 401, false,
-            rv_arena_printf(&order->arena, "the credentials have no `%s` that is a text", name));
+            rv_arena_printf(&order->arena, "the credentials need `%s` as a string", name));
     return true;
 }
 
@@ -393,7 +393,7 @@ void rv_http_order_read(struct rv_http_order *order, struct rv_str input,
         return;
     }
     if (err != RV_OK || tree.type != RV_JSON_OBJECT) {
-        WRONG(order, "the input is no object with method and endpoint");
+        WRONG(order, "the input must be an object with method and endpoint");
         return;
     }
     if (!rest_read(order, &tree) || !method_read(order, &tree) || !url_read(order, &tree) ||

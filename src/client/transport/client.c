@@ -163,7 +163,7 @@ static int answer_take(struct rv_client *client, struct rv_answer *ret_answer)
         return RV_RESULT_OK;
     rv_arena_reset(&client->arena);
     struct rv_str why = rv_submit_problem(&client->arena, body);
-    snprintf(client->error, sizeof client->error, "the server refuses (%d): %.*s",
+    snprintf(client->error, sizeof client->error, "the server refused the request (%d): %.*s",
              ret_answer->status, RV_STR_FMT(why));
     return RV_RESULT_REFUSED;
 }
@@ -172,10 +172,10 @@ static int call_failed(struct rv_client *client, CURLcode code)
 {
     const char *cure = "the server may or may not have received the call";
     if (never_sent(code))
-        cure = "is `reeve serve` running there? REEVE_URL names another address";
+        cure = "check that `reeve serve` runs there, or set REEVE_URL to its address";
     if (distrusted(code))
-        cure = "nothing was sent: the server's certificate must be valid, for this name, and of an "
-               "authority that the system knows, or the file that REEVE_CA_FILE names";
+        cure = "nothing was sent: the server's certificate must be valid for this name and issued "
+               "by an authority of the system, or of the file in REEVE_CA_FILE";
     if (code == CURLE_SSL_CONNECT_ERROR)
         cure = "nothing was sent: for a server without TLS write http:// in its address";
     snprintf(client->error, sizeof client->error, "no answer from %s: %s; %s", client->url,
@@ -258,7 +258,7 @@ static int item_write(struct rv_client *client, const struct rv_submission *s, s
         key_make(client, made_key);
         item.key = rv_str_of(made_key);
     }
-    const char *why = "a submission names its workflow";
+    const char *why = "the submission has no workflow";
     enum rv_err err = s->workflow ? rv_submit_write(body, &item, &why) : RV_ERR_INVALID;
     if (err == RV_OK)
         return RV_RESULT_OK;
@@ -378,7 +378,7 @@ static int batch_read(struct rv_client *client, const struct rv_answer *answer, 
         receipt_give(&receipts[i], &ret_receipts[i]);
         if (receipts[i].status >= 300) {
             result = RV_RESULT_REFUSED;
-            snprintf(client->error, sizeof client->error, "submission %zu is refused (%d): %.*s",
+            snprintf(client->error, sizeof client->error, "submission %zu was refused (%d): %.*s",
                      i + 1, receipts[i].status, RV_STR_FMT(receipts[i].why));
         }
     }

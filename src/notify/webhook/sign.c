@@ -53,18 +53,18 @@ static const char *key_read(struct rv_str text, struct secret *secret)
 {
     size_t prefix = strlen(PREFIX);
     if (text.len < prefix || memcmp(text.at, PREFIX, prefix) != 0)
-        return "a secret begins with " PREFIX;
+        return "a secret must begin with " PREFIX;
     struct rv_str code = {text.at + prefix, text.len - prefix};
     if (code.len == 0 || code.len % 4 != 0 || code.len / 4 * 3 > sizeof secret->key)
-        return "behind " PREFIX " stand 16 to 64 bytes in base64; `openssl rand -base64 32` makes "
-               "some";
+        return "after " PREFIX " a secret must have 16 to 64 bytes in base64, as printed by "
+               "`openssl rand -base64 32`";
     int bytes = EVP_DecodeBlock(secret->key, (const unsigned char *)code.at, (int)code.len);
     size_t padding = (size_t)(code.at[code.len - 1] == '=') +
                      (size_t)(code.at[code.len - 1] == '=' && code.at[code.len - 2] == '=');
     if (bytes < 0 || (size_t)bytes < KEY_BYTES_MIN + padding ||
         (size_t)bytes - padding > KEY_BYTES_MAX)
-        return "behind " PREFIX " stand 16 to 64 bytes in base64; `openssl rand -base64 32` makes "
-               "some";
+        return "after " PREFIX " a secret must have 16 to 64 bytes in base64, as printed by "
+               "`openssl rand -base64 32`";
     secret->bytes = (size_t)bytes - padding;
     return NULL;
 }
@@ -84,7 +84,7 @@ static const char *line_read(struct rv_secrets *secrets, struct rv_str line)
     if (line.len == 0 || line.at[0] == '#')
         return NULL;
     if (secrets->count == RV_SECRETS_MAX)
-        return "there are too many secrets; take out those that are not in use";
+        return "there are too many secrets; remove unused ones";
     struct secret *secret = &secrets->secrets[secrets->count];
     *secret = (struct secret){.destination = NULL};
     const char *blank = memchr(line.at, ' ', line.len);
@@ -94,7 +94,7 @@ static const char *line_read(struct rv_secrets *secrets, struct rv_str line)
         code = trim((struct rv_str){blank, line.len - len});
         secret->destination = strndup(line.at, len);
         if (secret->destination == NULL)
-            return "there is no memory";
+            return "out of memory";
     }
     secrets->count++;
     return key_read(code, secret);
@@ -104,7 +104,7 @@ enum rv_err rv_secrets_parse(struct rv_str text, struct rv_secrets **ret_secrets
                              char ret_why[static RV_SECRETS_WHY_BYTES])
 {
     struct rv_secrets *secrets = calloc(1, sizeof *secrets);
-    const char *wrong = secrets == NULL ? "there is no memory" : NULL;
+    const char *wrong = secrets == NULL ? "out of memory" : NULL;
     int number = 0;
     while (wrong == NULL && text.len > 0) {
         const char *end = memchr(text.at, '\n', text.len);
@@ -115,7 +115,7 @@ enum rv_err rv_secrets_parse(struct rv_str text, struct rv_secrets **ret_secrets
         text = (struct rv_str){text.at + used, text.len - used};
     }
     if (wrong == NULL && secrets->count == 0)
-        wrong = "there is no secret in it";
+        wrong = "it holds no secret";
     if (wrong == NULL) {
         *ret_secrets = secrets;
         return RV_OK;

@@ -38,14 +38,14 @@ static void look_end(struct look *look, const char *what)
 static void page_found(void *self, int64_t page)
 {
     char text[WHAT_BYTES];
-    snprintf(text, sizeof text, "page %" PRId64 " is not what was written", page);
+    snprintf(text, sizeof text, "page %" PRId64 " has a wrong checksum", page);
     look_tell(self, no_task, text);
 }
 
 static enum rv_err pages_look(struct look *look)
 {
     int code = rv_seal_check(look->store->db, page_found, look);
-    look_end(look, "pages are not what was written");
+    look_end(look, "pages have a wrong checksum");
     return rv_sqlite_err(look->store, code);
 }
 
@@ -74,7 +74,7 @@ static enum rv_err rows_look(struct look *look, const char *sql, const char *mor
     if (err != RV_ERR_CORRUPT)
         return err;
     if (!look->unread)
-        look_tell(look, no_task, "a part of the file cannot be read: not all was looked at");
+        look_tell(look, no_task, "a part of the file cannot be read: the check is incomplete");
     look->unread = true;
     look->told = 0;
     return RV_OK;
@@ -82,7 +82,7 @@ static enum rv_err rows_look(struct look *look, const char *sql, const char *mor
 
 #define ORPHANS(table)                                                                             \
     "SELECT DISTINCT task, "                                                                       \
-    "'rows in the table " #table " belong to this task, which is not there' "                      \
+    "'rows in the table " #table " belong to this task, which does not exist' "                    \
     "FROM " #table " WHERE task NOT IN (SELECT id FROM task)"
 
 static const char *const statements[] = {

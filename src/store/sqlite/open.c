@@ -27,7 +27,7 @@
 enum { CHECKPOINT_PAGES = 2000 };
 /* A link that somebody laid where a file of ours is to be would have us write another's. */
 #define LINK_FORMAT                                                                                \
-    "has a symbolic link in the place of its %s, which is not followed: remove it, or give "       \
+    "has a symbolic link in place of its %s, which is not followed: remove it, or give "           \
     "another --store"
 
 struct opening {
@@ -56,8 +56,9 @@ static enum rv_err fail_errno(const struct opening *opening, const char *what, i
 {
     enum rv_err err = number == ENOSPC || number == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
     if (err == RV_ERR_FULL)
-        return fail(opening, err, "%s: the disk is full: make space", what);
-    return fail(opening, err, "%s: %s: mend that or give another --store", what, strerror(number));
+        return fail(opening, err, "%s: the disk is full: free space", what);
+    return fail(opening, err, "%s: %s: correct this or give another --store", what,
+                strerror(number));
 }
 
 /* What SQLite said about the file, in words of an operator. */
@@ -66,16 +67,16 @@ static enum rv_err fail_sqlite(const struct opening *opening, enum rv_err err)
     sqlite3 *db = opening->store->db;
     if (err == RV_ERR_BUSY)
         return fail(opening, RV_ERR_IN_USE,
-                    "is open in another program: close that or give another --store");
+                    "is open in another program: close that program or give another --store");
     if (err == RV_ERR_CORRUPT && (sqlite3_errcode(db) & 0xff) == SQLITE_NOTADB)
         return fail(opening, err, "is not a database: give another --store, or restore a backup");
     if (err == RV_ERR_CORRUPT) {
         bool changed = sqlite3_extended_errcode(db) == SQLITE_IOERR_DATA;
         return fail(opening, err, "is damaged (%s): restore it from a backup",
-                    changed ? "a page is not what was written" : sqlite3_errmsg(db));
+                    changed ? "a page has a wrong checksum" : sqlite3_errmsg(db));
     }
     if (err == RV_ERR_FULL)
-        return fail(opening, err, "cannot be opened: the disk is full: make space");
+        return fail(opening, err, "cannot be opened: the disk is full: free space");
     return fail(opening, err, "cannot be opened: %s", sqlite3_errmsg(db));
 }
 
@@ -101,9 +102,9 @@ static enum rv_err fail_in_use(const struct opening *opening, int fd)
     opening->fault->pid = lock_pid(fd);
     if (opening->fault->pid == 0)
         return fail(opening, RV_ERR_IN_USE,
-                    "is used by another server: stop it or give another --store");
+                    "is used by another server: stop that server or give another --store");
     return fail(opening, RV_ERR_IN_USE,
-                "is used by another server (pid %lld): stop it or give another --store",
+                "is used by another server (pid %lld): stop that server or give another --store",
                 (long long)opening->fault->pid);
 }
 
@@ -130,9 +131,10 @@ static enum rv_err lock_take(const struct opening *opening)
     if (fd < 0 && errno == ELOOP)
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "lock file");
     if (fd < 0 && errno == ENOENT)
-        return fail(opening, RV_ERR_IO, "there is no such folder: make it first");
+        return fail(opening, RV_ERR_IO, "the folder does not exist: create it first");
     if (fd < 0)
-        return fail_errno(opening, "cannot have its lock file beside it", errno);
+        return fail_errno(opening, "cannot be opened: its lock file cannot be created beside it",
+                          errno);
     enum rv_err err = RV_OK;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)
         err = lock_write(opening, fd);
@@ -162,7 +164,8 @@ static enum rv_err file_find(const struct opening *opening)
     if (stat(opening->path, &stat_of) == 0)
         return RV_OK;
     if (errno == ENOENT)
-        return fail(opening, RV_ERR_NOT_FOUND, "does not exist: give the --store of a server");
+        return fail(opening, RV_ERR_NOT_FOUND,
+                    "does not exist: give the path of a server's store with --store");
     return fail_errno(opening, "cannot be opened", errno);
 }
 
@@ -174,8 +177,8 @@ static enum rv_err file_create(const struct opening *opening)
         fd = open(opening->path, O_RDWR | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT)
             return fail(opening, RV_ERR_REFUSED,
-                        "is a symbolic link to no file, and no store is made through one: remove "
-                        "it, or give another --store");
+                        "is a symbolic link to a file that does not exist: remove it, or give "
+                        "another --store");
     }
     if (fd < 0)
         return fail_errno(opening, "cannot be opened", errno);
@@ -183,7 +186,7 @@ static enum rv_err file_create(const struct opening *opening)
     struct stat stat;
     bool regular = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
     if (!regular)
-        return fail(opening, RV_ERR_IO, "is not a file: give another --store");
+        return fail(opening, RV_ERR_IO, "is not a regular file: give another --store");
     return RV_OK;
 }
 
@@ -209,8 +212,8 @@ static enum rv_err log_check(const struct opening *opening)
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "log");
     if (there && stat.st_size > 0 && copy_there(opening))
         return fail(opening, RV_ERR_IN_USE,
-                    "is a backup, and the log beside it (the same name with -wal) belongs to the "
-                    "store that was here before: move the log away, with that store");
+                    "is a backup, but the log beside it (the same name with -wal) belongs to an "
+                    "earlier store at this place: move the log away, together with that store");
     return RV_OK;
 }
 
@@ -287,9 +290,9 @@ static enum rv_err log_secure(const struct opening *opening)
         return RV_OK;
     if (err == RV_ERR_CORRUPT)
         return fail(opening, err,
-                    "has a damaged log, and what was acknowledged since stands behind the damage: "
-                    "restore it from a backup");
-    return fail(opening, err, "has a log that cannot be written again: %s", sqlite3_errstr(code));
+                    "has a damaged log with acknowledged changes after the damage: restore it from "
+                    "a backup");
+    return fail(opening, err, "has a log that cannot be rewritten: %s", sqlite3_errstr(code));
 }
 
 /* An enum is written as one of its table's texts (columns.c): the CHECKs would find nothing in each
@@ -308,22 +311,22 @@ static enum rv_err schema_prepare(const struct opening *opening)
     enum rv_err err = rv_sqlite_version(store, &version);
     if (err == RV_OK && !rv_seal_there(store->db))
         return fail(opening, RV_ERR_CORRUPT,
-                    "has pages without seals: another program made it, or its first page is "
+                    "has pages without checksums: another program created it, or its first page is "
                     "damaged: restore it from a backup, or give another --store");
     if (err == RV_ERR_NOT_FOUND)
         return fail(opening, RV_ERR_CORRUPT,
-                    "is a database of another program: give another --store");
+                    "is the database of another program: give another --store");
     if (err != RV_OK)
         return fail_sqlite(opening, err);
     if (version > rv_sqlite_version_newest())
         return fail(opening, RV_ERR_VERSION,
-                    "has schema version %d, and this program knows versions up to %d: start the "
+                    "has schema version %d, and this program supports versions up to %d: start the "
                     "newer reeve that wrote it, or give another --store",
                     version, rv_sqlite_version_newest());
     if (opening->there && version < rv_sqlite_version_newest())
         return fail(opening, RV_ERR_VERSION,
-                    "has schema version %d, and this program's is %d: start `reeve serve` on it "
-                    "once, which brings it up to date",
+                    "has schema version %d, and this program has version %d: start `reeve serve` "
+                    "on it once to migrate it",
                     version, rv_sqlite_version_newest());
     if (!opening->there) {
         err = copy_settle(opening);
