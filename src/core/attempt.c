@@ -363,7 +363,8 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
         ladder_repeat(step, rv_time_add(command->now, spread));
         return RV_DECIDED;
     }
-    if (lease)
+    bool silent = command->kind == RV_COMMAND_WAKE && command->u.wake.silent == step->number;
+    if (lease || silent)
         ladder_count_death(d, step);
     return ladder_fail(d, step, error, 0);
 }

@@ -79,6 +79,7 @@ struct rv_command {
             enum rv_effect effect;
         } end;
         struct {
+            uint32_t silent;   /* a step whose instance has not polled since it took the attempt */
             bool excused;      /* the server was absent when the instant passed: nobody's failure */
             int64_t spread_ms; /* excused: hand out again within this time, at random */
             struct rv_str circuit; /* target of the open circuit that holds back what is ready */

@@ -107,8 +107,8 @@ void ladder_count_death(struct draft *d, struct rv_step *step)
 {
     step->deaths++;
     if (step->deaths == RV_POISON_DEATHS)
-        draft_alert(d, step->number, RV_ALERT_POISON,
-                    rv_arena_printf(d->arena, "%u instances of agent %.*s died at step %.*s",
-                                    step->deaths, RV_STR_FMT(step->agent),
-                                    RV_STR_FMT(step->reference)));
+        draft_alert(
+            d, step->number, RV_ALERT_POISON,
+            rv_arena_printf(d->arena, "%u instances of agent %.*s died or hung at step %.*s",
+                            step->deaths, RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
 }

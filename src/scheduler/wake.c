@@ -15,10 +15,25 @@ static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
     return live && due;
 }
 
+/* Its lease lasts until complete-by, so the end of the lease does not show that the instance is
+ * gone. An instance counts as gone if it has not polled since it took the attempt. After a restart
+ * that is not known. */
+static bool is_silent(const struct rv_scheduler *s, const struct work *work,
+                      const struct rv_step *step)
+{
+    const struct held *held = held_find(&s->agents, (struct rv_step_id){work->id, step->number});
+    const struct agent_instance *instance = held != NULL ? held->instance : NULL;
+    return step->attempt_state == RV_ATTEMPT_OPEN && step->wake_at <= s->batch.now &&
+           step->lease_until >= step->complete_by && instance != NULL && instance->seen_at != 0 &&
+           instance->seen_at <= step->attempt_at && instance->parked_count == 0;
+}
+
 /* What only the caches know of the instant that has passed. */
-static void wake_tell(struct rv_scheduler *s, const struct rv_step *step,
+static void wake_tell(struct rv_scheduler *s, const struct work *work, const struct rv_step *step,
                       struct rv_command *command)
 {
+    if (is_silent(s, work, step))
+        command->u.wake.silent = step->number;
     if (rv_attempt_state_live(step->attempt_state) && step->wake_at <= s->batch.now &&
         absence_covers(s, step->wake_at)) {
         command->u.wake.excused = true;
@@ -42,12 +57,13 @@ static void wake_tell(struct rv_scheduler *s, const struct rv_step *step,
 bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *command)
 {
     work->waits_to_end = end_unknown(s, work);
+    command->u.wake.silent = 0;
     command->u.wake.excused = false;
     command->u.wake.spread_ms = 0;
     command->u.wake.absent_from = 0;
     command->u.wake.circuit = RV_STR_NONE;
     command->u.wake.paused = false;
     for (size_t i = 0; i < work->steps_count; i++)
-        wake_tell(s, work->steps[i].row, command);
+        wake_tell(s, work, work->steps[i].row, command);
     return !work->waits_to_end;
 }

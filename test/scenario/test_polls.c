@@ -183,6 +183,27 @@ static void three_dead_instances_raise_poison(void **state)
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_POISON), 1);
 }
 
+/* Their leases last until complete-by. One that polls meanwhile is slow, and not dead. */
+static void three_silent_instances_raise_poison(void **state)
+{
+    struct world *w = *state;
+    static const char *const names[] = {"i1", "i2", "i3"};
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    (void)world_take(w, "inventory", "slow");
+    (void)world_poll(w, "inventory", "slow", 0);
+    world_pass(w, 1000);
+    (void)world_poll(w, "inventory", "slow", 0);
+    world_pass(w, 11000);
+    assert_int_equal(world_step(w, task, 1)->deaths, 0);
+    for (uint32_t death = 1; death <= 3; death++) {
+        world_pass(w, 60000);
+        assert_int_equal(world_poll(w, "inventory", names[death - 1], 1)->u.poll.requests_count, 1);
+        world_pass(w, 12000);
+        assert_int_equal(world_step(w, task, 1)->deaths, death);
+    }
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_POISON), 1);
+}
+
 static void a_parked_poll_is_answered_in_the_transaction_that_makes_a_step_ready(void **state)
 {
     struct world *w = *state;
@@ -635,6 +656,7 @@ int main(void)
         SCENARIO(agents_without_confirm_rely_on_complete_by),
         SCENARIO(a_new_boot_ends_the_old_boots_attempts_at_once),
         SCENARIO(three_dead_instances_raise_poison),
+        SCENARIO(three_silent_instances_raise_poison),
         SCENARIO(a_parked_poll_is_answered_in_the_transaction_that_makes_a_step_ready),
         SCENARIO(a_parked_poll_ends_empty_at_its_time),
         SCENARIO(a_caller_that_left_takes_nothing),
