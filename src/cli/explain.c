@@ -138,6 +138,29 @@ static void effects_print(struct cli *cli, const struct rv_json *told)
                RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "outcome"))));
 }
 
+/* An undo of the task stops at each of them. */
+static void by_hand_print(struct cli *cli, const struct rv_json *told)
+{
+    struct rv_arena *arena = &cli->arena;
+    struct rv_str state = cli_str(told, "state");
+    size_t count, printed = 0;
+    const struct rv_json *items = cli_items(told, "effects", &count);
+    if (rv_str_is(state, "processed") || rv_str_is(state, "compensated") ||
+        rv_str_is(state, "cancelled"))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (!rv_str_is(cli_str(&items[i], "outcome"), "by-hand"))
+            continue;
+        if (printed++ == 0)
+            printf("\n  an undo of the task needs an operator for:\n");
+        printf("    step %lld %.*s, effect %.*s: undo it by hand, then settle it with --undone\n",
+               (long long)cli_int(&items[i], "step"),
+               RV_STR_FMT(
+                   cli_text_clean(arena, cli_text_step(arena, cli_str(&items[i], "reference")))),
+               RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "effect"))));
+    }
+}
+
 static void end_print(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
@@ -193,6 +216,7 @@ int cli_explain(struct cli *cli)
     attempts_print(cli, told);
     events_print(cli, told);
     effects_print(cli, told);
+    by_hand_print(cli, told);
     const struct rv_json *alerts = cli_items(told, "alerts", &count);
     for (size_t i = 0; i < count; i++) {
         printf("\n");

@@ -310,10 +310,12 @@ static void undo_pop(struct draft *d, struct rv_step *step)
 static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
 {
     fail_park(d, RV_UNDO, step->number, RV_ALERT_NO_UNDO,
-              rv_arena_printf(d->arena, "%.*s %s", RV_STR_FMT(step->reference),
+              rv_arena_printf(d->arena, "step %u, %.*s, %s", step->number,
+                              RV_STR_FMT(step->reference),
                               way == RV_UNDO_PIVOT
                                   ? "is a pivot (point of no return) and is never undone"
-                                  : "declares no compensation"));
+                                  : "declares no compensation: undo it by hand, then settle it "
+                                    "as undone"));
 }
 
 /* The row of the replaced step says whether it was undone. The chain cannot: a late `done` may have

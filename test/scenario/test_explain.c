@@ -130,6 +130,28 @@ static void an_abandoned_task_names_the_operator_and_what_is_left(void **state)
     assert_int_equal(told->effects[0].how, RV_EFFECT_STAYS);
 }
 
+/* Of two steps that are done, the definition of the second declares no compensation. */
+static void an_effect_without_compensation_is_left_to_an_operator(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("bare") "do:\n"
+                                      "  - a:\n"
+                                      "      call: one\n"
+                                      "      metadata: {reeve: {compensate: [{z: {call: one}}]}}\n"
+                                      "  - b: {call: one}\n"
+                                      "  - c: {call: one}\n");
+    struct rv_task_id task = world_submit(w, "bare", "{}");
+    assert_int_equal(explained(w, task)->effects_count, 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_restart(w, 1000);
+    const struct rv_call_explain *told = explained(w, task);
+    assert_int_equal(told->effects_count, 2);
+    assert_int_equal(told->effects[0].how, RV_EFFECT_STAYS);
+    assert_int_equal(told->effects[1].how, RV_EFFECT_BY_HAND);
+    assert_int_equal(told->effects_total[RV_EFFECT_BY_HAND], 1);
+}
+
 #define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
 
 int main(void)
@@ -138,6 +160,7 @@ int main(void)
         SCENARIO(a_cool_down_stays_on_record),
         SCENARIO(an_undone_task_says_why_and_what),
         SCENARIO(an_abandoned_task_names_the_operator_and_what_is_left),
+        SCENARIO(an_effect_without_compensation_is_left_to_an_operator),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }
