@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BODY_BYTES_MAX = 64 * 1024, SELECTIONS_SHOWN = 1000, REFUSALS_SHOWN = 10 };
+enum {
+    BODY_BYTES_MAX = 64 * 1024,
+    SELECTIONS_SHOWN = 1000,
+    REFUSALS_SHOWN = 10,
+    REFUSALS_READ = 100000
+};
 
 /* ---- what is told ---- */
 
@@ -149,27 +154,75 @@ static void path_of(struct cli *cli, struct cli_path *path, const char *rest)
         cli_path_segment(path, rv_str_of(rest));
 }
 
+/* Refusals that differ in nothing but the id of their task are one line. */
+struct refusal {
+    struct rv_str message; /* with TASK for the id of its task */
+    struct rv_str task;    /* a sample */
+    int64_t count;
+};
+
+struct refusals {
+    struct cli *cli;
+    struct refusal rows[REFUSALS_SHOWN];
+    size_t count;
+    int64_t others; /* of further kinds */
+};
+
+static struct rv_str without_task(struct rv_arena *arena, struct rv_str message, struct rv_str task)
+{
+    struct rv_buf text;
+    rv_buf_init(&text, message.len + 1);
+    for (size_t i = 0; i < message.len;) {
+        struct rv_str rest = {message.at + i, message.len - i};
+        bool is_id = task.len > 0 && rest.len >= task.len &&
+                     memcmp(rest.at, task.at, task.len) == 0;
+        if (is_id)
+            rv_buf_lit(&text, "TASK");
+        else
+            rv_buf_add_char(&text, rest.at[0]);
+        i += is_id ? task.len : 1;
+    }
+    struct rv_str made = rv_arena_str(arena, rv_buf_str(&text));
+    rv_buf_done(&text);
+    return made.at != NULL ? made : message;
+}
+
+static void refusal_each(const struct rv_json *item, void *user)
+{
+    struct refusals *refusals = user;
+    struct rv_str task = cli_str(item, "task");
+    struct rv_str message = without_task(&refusals->cli->arena, cli_str(item, "message"), task);
+    size_t at = 0;
+    while (at < refusals->count && !rv_str_eq(refusals->rows[at].message, message))
+        at++;
+    if (at == REFUSALS_SHOWN) {
+        refusals->others++;
+        return;
+    }
+    if (at == refusals->count)
+        refusals->rows[refusals->count++] = (struct refusal){.message = message, .task = task};
+    refusals->rows[at].count++;
+}
+
 static int refusals_print(struct cli *cli)
 {
-    static const char *const heads[] = {"TASK", "REFUSED", NULL};
-    struct cli_path path;
-    struct cli_answer answer;
+    static const char *const heads[] = {">TASKS", "REFUSED", "SAMPLE", NULL};
+    struct refusals refusals = {.cli = cli};
+    struct cli_list list = {.items = "outcomes", .each = refusal_each, .user = &refusals};
     struct cli_table table;
-    size_t count = 0;
-    path_of(cli, &path, "outcomes");
-    cli_path_parameter(&path, "limit", "10");
-    int code = cli_get(cli, cli_path_end(&path, &cli->arena), &answer);
+    struct rv_str next;
+    path_of(cli, &list.path, "outcomes");
+    int code = cli_list_read(cli, &list, NULL, REFUSALS_READ, &next);
     if (code != CLI_DONE)
         return code;
-    const struct rv_json *items = cli_items(&answer.json, "outcomes", &count);
     cli_table_init(&table, &cli->arena, heads);
-    for (size_t i = 0; i < count; i++) {
-        cli_table_add(&table, cli_str(&items[i], "task"), CLI_BOLD);
-        cli_table_add(&table, cli_text_clean(&cli->arena, cli_str(&items[i], "message")),
-                      CLI_PLAIN);
+    for (size_t i = 0; i < refusals.count; i++) {
+        cli_table_add_number(&table, refusals.rows[i].count);
+        cli_table_add(&table, cli_text_clean(&cli->arena, refusals.rows[i].message), CLI_PLAIN);
+        cli_table_add(&table, refusals.rows[i].task, CLI_BOLD);
     }
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
-    if (count == REFUSALS_SHOWN)
+    if (refusals.others > 0 || next.len > 0)
         printf("For more: GET /v1/selections/%s/outcomes\n", cli->words.args[1]);
     return CLI_DONE;
 }
