@@ -359,6 +359,37 @@ static void what_has_changed_is_refused_by_the_commands_rule(void **state)
     assert_state(w, tasks[3], "processed");
 }
 
+/* The effect of the first task declares no compensation, the second has passed its pivot. */
+static void a_task_that_cannot_be_undone_is_refused(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("bare") "do:\n"
+                                      "  - a: {call: two}\n"
+                                      "  - b: {call: three}\n");
+    world_publish(w, DOCUMENT("pivot") "do:\n"
+                                       "  - a: {call: two, metadata: {reeve: {pivot: true}}}\n"
+                                       "  - b: {call: three}\n");
+    const struct rv_task_id stuck[] = {world_submit(w, "bare", "{}"),
+                                       world_submit(w, "pivot", "{}")};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    struct rv_call *call = select_call(w, RV_TASK_PROCESSING);
+    assert_int_equal(call->err, RV_OK);
+    struct rv_task_id selection = call->u.select->row.id;
+    call = world_call(w, RV_CALL_BULK);
+    call->u.bulk.selection = selection;
+    call->u.bulk.ask = RV_BULK_BEGIN;
+    call->u.bulk.verb = RV_COMMAND_UNDO;
+    call->u.bulk.rate = RATE;
+    (void)done(w, call);
+    assert_int_equal(call->err, RV_OK);
+    world_pass(w, 5000);
+    struct rv_selection row = status(w, selection);
+    assert_outcomes(&row, 0, 2);
+    for (int i = 0; i < 2; i++)
+        assert_state(w, stuck[i], "processing");
+}
+
 /* What two selections have in common is each one's, one after the other. */
 static void two_selections_may_have_the_same_tasks(void **state)
 {
@@ -453,6 +484,7 @@ int main(void)
         SCENARIO(the_newest_pauses_are_kept),
         cmocka_unit_test(a_pause_of_an_earlier_release_is_read),
         SCENARIO(what_has_changed_is_refused_by_the_commands_rule),
+        SCENARIO(a_task_that_cannot_be_undone_is_refused),
         SCENARIO(two_selections_may_have_the_same_tasks),
         cmocka_unit_test(an_offender_is_refused),
         SCENARIO(what_makes_no_sense_is_refused),

@@ -353,7 +353,7 @@ static void a_result_that_cannot_be_taken_is_kept(void **state)
     assert_true(world_run(w, reply));
     assert_int_equal(reply->err, RV_OK);
     assert_int_equal(item.status, 410);
-    assert_non_null(strstr(item.message.at, "its task cannot be read; the reply is kept"));
+    assert_non_null(strstr(item.message.at, "its task cannot be read; it is kept"));
     assert_int_equal(world_count_late(w, task), 1);
     assert_state(w, task, "error");
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 1);
@@ -533,6 +533,32 @@ static void the_ledger_keeps_what_is_said_once(void **state)
     world_restart(w, 100);
     assert_int_equal(say(w, first, NULL, "{\"type\":\"busy\"}"), 410);
     assert_int_equal(world_count_late(w, task), RV_LATE_REPLIES_MAX + 2);
+}
+
+/* The answer to a late reply says whether it is kept. */
+static void the_late_reply_too_many_is_answered_as_not_kept(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    world_pass(w, 22000);
+    for (int i = 0; i <= RV_LATE_REPLIES_MAX; i++) {
+        char error[40];
+        snprintf(error, sizeof error, "{\"type\":\"busy-%d\"}", i);
+        struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
+        struct rv_reply_item item = {
+            .step = request.step,
+            .token = request.token,
+            .reply = {.error = rv_str_of(error), .effect = RV_EFFECT_UNKNOWN}};
+        reply->u.replies.items = &item;
+        reply->u.replies.count = 1;
+        assert_true(world_run(w, reply));
+        assert_int_equal(item.status, 410);
+        bool keeps = world_count_late(w, task) == (uint32_t)i + 1;
+        assert_non_null(
+            strstr(item.message.at, keeps ? "is kept for the operator" : "is not kept"));
+        assert_int_equal(keeps, i < RV_LATE_REPLIES_MAX - 1);
+    }
 }
 
 /* Also where the same is said twice in a call. */
@@ -736,6 +762,7 @@ int main(void)
         SCENARIO(a_mended_task_has_its_time_again),
         SCENARIO(an_attempt_of_a_mended_task_counts_at_once),
         SCENARIO(the_ledger_keeps_what_is_said_once),
+        SCENARIO(the_late_reply_too_many_is_answered_as_not_kept),
         SCENARIO(the_ledger_keeps_what_a_call_says_twice_once),
         SCENARIO(a_renewal_that_does_not_pass_is_decided_again),
         SCENARIO(a_renewal_of_an_offender_is_answered),

@@ -206,6 +206,10 @@ static void test_durations(void **state)
     is(cli_text_duration(&arena, INT64_MAX), "106751991167 d 7 h");
     is(cli_text_distance(&arena, 3500, 2000), "in 1.5 s");
     is(cli_text_distance(&arena, 2000, 3500), "1.5 s ago");
+    is(cli_text_ago(&arena, 2000, 3500), "1.5 s ago");
+    is(cli_text_ago(&arena, 2001, 2000), "0 ms ago"); /* the server's clock is ahead */
+    is(cli_text_past(&arena, INT64_C(1795254584001), INT64_C(1795254584000)),
+       "2026-11-21 09:49:44 UTC, 0 ms ago");
     is(cli_text_instant(&arena, INT64_C(1795254584000), INT64_C(1795254586000)),
        "2026-11-21 09:49:44 UTC, 2.0 s ago");
 }

@@ -154,6 +154,15 @@ static void a_word_that_cannot_be_used_does_not_count(void **state)
     }
 }
 
+static void exit_code_75_is_transient_and_its_title_gives_no_advice(void **state)
+{
+    (void)state;
+    struct rv_failure failure = outcome_of(RV_EXEC_EXITED, 75, "").failure;
+    assert_string_equal(failure.type, "exit-75");
+    assert_string_equal(failure.title, "the command ended with exit code 75");
+    assert_int_equal(failure.transient, 1);
+}
+
 /* ---- stderr ---- */
 
 static void the_tail_is_the_end_of_the_stream(void **state)
@@ -297,6 +306,7 @@ int main(void)
         cmocka_unit_test(failures_leave_the_effect_unknown_unless_nothing_was_started),
         cmocka_unit_test(a_command_may_say_more_on_its_last_line),
         cmocka_unit_test(a_word_that_cannot_be_used_does_not_count),
+        cmocka_unit_test(exit_code_75_is_transient_and_its_title_gives_no_advice),
         cmocka_unit_test(the_tail_is_the_end_of_the_stream),
         cmocka_unit_test(the_tail_begins_with_a_whole_character),
         cmocka_unit_test(a_command_knows_what_it_is_to_do),

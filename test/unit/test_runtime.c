@@ -148,6 +148,23 @@ static void a_transient_failure_is_tried_again_until_the_tries_are_used_up(void 
     assert_true(error_is(item, "effect", "unknown"));
 }
 
+/* The error says why, though the attempt has time left. */
+static void what_is_given_up_before_complete_by_says_why(void **state)
+{
+    struct fixture *f = *state;
+    give(f, 0, 3000);
+    rv_place place = expect(f, 0, RV_RUNTIME_START);
+    const struct rv_runtime_failure slow = {
+        .type = RV_STR("busy"), .detail = RV_STR("no worker"), .transient = true};
+    rv_runtime_failed(f->runtime, place, 2000, &slow);
+    expect(f, 2000, RV_RUNTIME_OVER);
+    const struct rv_json *error = rv_json_get(reply(f, 2000), RV_STR("error"));
+    struct rv_str detail = rv_json_str(rv_json_get(error, RV_STR("detail")));
+    static const char why[] = "no worker; not tried again after 1 tries in 2000 ms: one more, ";
+    assert_true(detail.len > sizeof why);
+    assert_memory_equal(detail.at, why, sizeof why - 1);
+}
+
 static void a_permanent_failure_is_told_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -490,6 +507,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_RUNTIME(a_transient_failure_is_tried_again_until_the_tries_are_used_up),
+        WITH_RUNTIME(what_is_given_up_before_complete_by_says_why),
         WITH_RUNTIME(a_permanent_failure_is_told_at_once),
         WITH_RUNTIME(an_unknown_effect_of_an_earlier_try_is_not_forgotten),
         WITH_RUNTIME(what_does_not_fit_before_the_deadline_is_not_tried),
