@@ -130,6 +130,31 @@ static void an_abandoned_task_names_the_operator_and_what_is_left(void **state)
     assert_int_equal(told->effects[0].how, RV_EFFECT_STAYS);
 }
 
+/* Decision 027: a cancel in whose task nothing may have had an effect, and every other end. */
+static void what_ends_without_effects_ends_by_its_reason(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_state(w, task, "cancelled");
+    task = world_submit(w, "order", "{}");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    assert_state(w, task, "compensated");
+    task = world_submit(w, "order", "{}");
+    (void)world_fail(w, world_take(w, "inventory", "i1"), false, RV_EFFECT_NONE);
+    assert_state(w, task, "compensated");
+    assert_int_equal(explained(w, task)->effects_count, 0);
+    /* Carried out, although it needs no undo. */
+    world_publish(w, DOCUMENT("bare") "do:\n"
+                                      "  - a: {call: one, metadata: {reeve: {compensate: none}}}\n"
+                                      "  - b: {call: two}\n");
+    task = world_submit(w, "bare", "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_state(w, task, "compensated");
+    assert_int_equal(explained(w, task)->effects[0].how, RV_EFFECT_NEEDS_NO_UNDO);
+}
+
 /* Of two steps that are done, the definition of the second declares no compensation. */
 static void an_effect_without_compensation_is_left_to_an_operator(void **state)
 {
@@ -161,6 +186,7 @@ int main(void)
         SCENARIO(an_undone_task_says_why_and_what),
         SCENARIO(an_abandoned_task_names_the_operator_and_what_is_left),
         SCENARIO(an_effect_without_compensation_is_left_to_an_operator),
+        SCENARIO(what_ends_without_effects_ends_by_its_reason),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }
