@@ -105,7 +105,7 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program knows versions up to 20", 0);
+                   "has schema version 4711, and this program supports versions up to 20", 0);
 }
 
 static void assert_found(struct subject *s, struct rv_task_filter filter, size_t count)

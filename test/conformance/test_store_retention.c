@@ -67,6 +67,8 @@ static void put(struct subject *s, int64_t id, enum rv_task_state state, int64_t
     struct rv_key_row key = {
         rv_arena_printf(&s->arena, "key of %lld", (long long)id), RV_STR("hash"), {id}};
     struct rv_alert alert = random_alert(s, &prng, id + 1, id);
+    if (alert.kind == RV_ALERT_LATE_DONE)
+        alert.kind = RV_ALERT_NO_AGENT; /* an open late-done keeps its task */
     struct rv_message messages[2] = {random_message(s, &prng, id, 1),
                                      random_message(s, &prng, id, 2)};
     struct rv_delivery delivery = {

@@ -138,7 +138,7 @@ static const struct bad bads[] = {
     {"POST", "/v1/agents/a/requests", "{}", 422, "instance is missing"},
     {"POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"waitMs\":50001}", 422, "50000"},
     {"POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"max\":-1}", 422, "from 0 to 1000"},
-    {"POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"confirm\":[1]}", 422, "poll id"},
+    {"POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"confirm\":[1]}", 422, "id of one of your polls"},
     {"POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"wait\":1}", 422, "\"waitMs\""},
     {"POST", "/v1/replies", "{\"replies\":[],\"next\":{\"instance\":\"i\"}}", 422, "next.agent"},
     {"POST", "/v1/leases", "{\"leases\":[{\"step\":\"" STEP "\"}]}", 422, "leases[0].token"},
