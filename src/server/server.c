@@ -295,6 +295,14 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
     enum rv_err err = rv_scheduler_open(&options, &server->scheduler);
     if (err == RV_OK)
         return 0;
+    if (err == RV_ERR_CORRUPT) {
+        rv_log_refusal(
+            "reeve serve",
+            "the file %s is damaged: \"reeve check --store %s\" finds the place; restore a "
+            "backup",
+            server->store_path, server->store_path);
+        return EXIT_DAMAGED;
+    }
     rv_log_refusal("reeve serve", "the scheduler cannot start: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
