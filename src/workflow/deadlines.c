@@ -114,9 +114,11 @@ static enum rv_err deadlines_change(struct rv_flow_env *env, struct rv_str frame
                                     record_change_fn *change, const struct shift *shift,
                                     struct rv_flow_stop *ret_stop)
 {
+    enum { NUMBERS_BYTES = 4096 };
     struct rv_flow flow;
     enum rv_stand stand = RV_STAND_CALL;
     rv_flow_init(&flow, env, ret_stop);
+    flow.text.bytes_max += NUMBERS_BYTES; /* a later instant may have more digits */
     enum rv_err err = rv_frames_read(&flow, frames, &stand);
     for (struct rv_record *r = flow.top; err == RV_OK && r != NULL; r = r->outer)
         change(&flow, r, shift);

@@ -404,6 +404,9 @@ static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *ex
                       "it needs more than %d MiB of memory: pass less data, or split it into "
                       "several expressions",
                       RV_EXPRESSION_BYTES_MAX / (1024 * 1024));
+    else if (fault.message.len > RV_ERROR_DETAIL_BYTES_MAX)
+        rv_buf_printf(&flow->text, "it failed, and its message is longer than %d KiB",
+                      RV_ERROR_DETAIL_BYTES_MAX / 1024);
     else
         rv_buf_add_str(&flow->text,
                        fault.message.at != NULL ? fault.message : rv_str_of(otherwise));

@@ -438,21 +438,31 @@ static enum rv_err step(struct rv_flow *flow)
     return RV_ERR_CORRUPT;
 }
 
+/* The references of the steps that ran: the first ones, where all of them are over the limit of a
+ * payload. One always has room. */
+static enum rv_err report_run(struct rv_flow *flow)
+{
+    enum { ESCAPED = 6 }; /* bytes of one in a JSON string, at most */
+    const struct rv_flow_stop *stop = flow->stop;
+    struct rv_buf *text = &flow->text;
+    rv_buf_reset(text);
+    for (uint32_t i = 0; i < stop->inline_count && i < RV_INLINE_STEPS_PER_COMMAND; i++) {
+        struct rv_str reference = rv_flow_node(flow, flow->ran[i])->reference;
+        if (i > 0 && text->len + ESCAPED * reference.len > RV_PAYLOAD_BYTES_MAX)
+            break;
+        rv_buf_add_char(text, i == 0 ? '[' : ',');
+        rv_json_write_string(text, reference);
+    }
+    rv_buf_add_char(text, ']');
+    flow->stop->inline_first = rv_flow_node(flow, flow->ran[0])->reference;
+    return rv_flow_take_text(flow, &flow->stop->inline_run);
+}
+
 /* Which steps ran, what became of the context, what was left for good. */
 static enum rv_err report(struct rv_flow *flow)
 {
     struct rv_flow_stop *stop = flow->stop;
-    enum rv_err err = RV_OK;
-    if (stop->inline_count > 0) {
-        rv_buf_reset(&flow->text);
-        for (uint32_t i = 0; i < stop->inline_count && i < RV_INLINE_STEPS_PER_COMMAND; i++) {
-            rv_buf_add_char(&flow->text, i == 0 ? '[' : ',');
-            rv_json_write_string(&flow->text, rv_flow_node(flow, flow->ran[i])->reference);
-        }
-        rv_buf_add_char(&flow->text, ']');
-        stop->inline_first = rv_flow_node(flow, flow->ran[0])->reference;
-        err = rv_flow_take_text(flow, &stop->inline_run);
-    }
+    enum rv_err err = stop->inline_count > 0 ? report_run(flow) : RV_OK;
     if (err == RV_OK && flow->context_changed)
         err = rv_flow_payload_text(flow, &flow->context, &stop->context);
     if (err != RV_OK || flow->abandoned.count == 0)

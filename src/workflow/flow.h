@@ -64,13 +64,14 @@ struct rv_flow_stop {
     struct rv_str context;   /* the new $context, absent when unchanged */
     uint32_t inline_count;   /* steps that ran here since the last stop */
     struct rv_str inline_first; /* the reference of the first of them; absent when none */
-    struct rv_str inline_run; /* their references, a JSON array of at most 256; absent when none */
-    uint32_t *abandoned;      /* numbers of uncompleted steps that this move left for good */
+    struct rv_str inline_run;   /* their references, a JSON array of at most 256 and 1 MiB */
+    uint32_t *abandoned;        /* numbers of uncompleted steps that this move left for good */
     uint32_t abandoned_count;
 };
 
 /* All but the last two: OK with *ret_stop filled. CORRUPT: the frames or the payload do not fit the
- * definition (the task is parked). LIMIT or MEMORY: the arena is full; nothing may be recorded.
+ * definition (the task is parked). LIMIT: a cap of the arena is reached; MEMORY: there is no more;
+ * nothing may be recorded.
  * BUSY: it was given up by its pace. */
 
 /* Starts the workflow itself on its raw input. */

@@ -3,8 +3,6 @@
 #include "base/time.h"
 #include "workflow/flow_priv.h"
 
-enum { DETAIL_BYTES_MAX = 64 * 1024 };
-
 #define ERRORS_BASE "https://open-workflow-specification.org/spec/1.0.0/errors/"
 
 static const struct {
@@ -20,6 +18,7 @@ static const struct {
 
 /* An error in the making; absent strings are left out. */
 struct problem {
+    size_t bytes_max; /* as JSON; 0: what the scratch buffer takes */
     struct rv_str type;
     int64_t status;
     struct rv_str title;
@@ -44,6 +43,21 @@ static struct rv_str instance_of(const struct rv_flow *flow, uint32_t node,
     return kind == RV_ERROR_TIMEOUT ? RV_STR("/timeout") : RV_STR("");
 }
 
+/* What a definition can make it say of itself always has room: this error is never too large. */
+static enum rv_err raise_too_large(struct rv_flow *flow, uint32_t node, size_t bytes_max)
+{
+    rv_buf_reset(&flow->text);
+    rv_buf_printf(&flow->text,
+                  "its type, title, detail and instance are more than %zu bytes as JSON: raise it "
+                  "with shorter texts",
+                  bytes_max != 0 ? bytes_max : flow->text.bytes_max);
+    struct rv_str detail;
+    enum rv_err err = rv_flow_take_text(flow, &detail);
+    return err != RV_OK ? err
+                        : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, node,
+                                                 "The error is over a limit", detail);
+}
+
 static enum rv_err raise(struct rv_flow *flow, uint32_t node, const struct problem *problem)
 {
     struct rv_buf *buf = &flow->text;
@@ -53,11 +67,13 @@ static enum rv_err raise(struct rv_flow *flow, uint32_t node, const struct probl
     rv_buf_lit(buf, ",\"status\":");
     rv_buf_add_int(buf, problem->status);
     write_member(buf, "title", problem->title);
-    if (problem->detail.len <= DETAIL_BYTES_MAX)
+    if (problem->detail.len <= RV_ERROR_DETAIL_BYTES_MAX)
         write_member(buf, "detail", problem->detail);
     write_member(buf, "instance", problem->instance);
     rv_buf_add_char(buf, '}');
     struct rv_str text;
+    if (buf->failed == RV_ERR_LIMIT || (problem->bytes_max != 0 && buf->len > problem->bytes_max))
+        return raise_too_large(flow, node, problem->bytes_max);
     enum rv_err err = rv_flow_take_text(flow, &text);
     if (err != RV_OK)
         return err;
@@ -102,7 +118,11 @@ static enum rv_err compute_text(struct rv_flow *flow, const struct rv_template *
 enum rv_err rv_flow_raise_task(struct rv_flow *flow, uint32_t node)
 {
     const struct rv_raise *raised = rv_flow_node(flow, node)->raised;
-    struct problem problem = {.status = raised->status,
+    enum { MEMORY_PART = 4 }; /* where a server gives decisions little memory */
+    size_t part = flow->memory_max / MEMORY_PART;
+    struct problem problem = {.bytes_max = part < RV_PAYLOAD_BYTES_MAX ? part
+                                                                       : RV_PAYLOAD_BYTES_MAX,
+                              .status = raised->status,
                               .instance = rv_flow_node(flow, node)->reference};
     enum rv_err err = compute_text(flow, raised->type, &problem.type);
     if (err == RV_OK)

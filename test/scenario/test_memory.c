@@ -1,6 +1,8 @@
 /* What expressions take of memory: it is given back, and too much of it is an error of the step
  * that a catch may take, never damage (RULES 11, 14). */
 #include "../lib/world.h"
+#include "base/buf.h"
+#include "base/limits.h"
 #include "order.h"
 
 #include <setjmp.h>
@@ -40,6 +42,20 @@ static const char *const spread =
     DOCUMENT("spread") "do:\n  - a: {set: {l: '${ \"x\" * 700000 }', m: '${ \"x\" * 700000 }', "
                        "n: '${ \"x\" * 700000 }', o: '${ error(\"too far\") }'}}\n";
 
+/* Quotes, which take twice as much each time they are escaped. */
+#define QUOTES "[\"\\\"\" * 524286]"
+#define RAISES "{raise: {error: {type: '${ " QUOTES " }', status: 503, title: '${ " QUOTES " }'}}}"
+
+static const char *const raises = DOCUMENT("raises") "do:\n" STEP_A "  - b: " RAISES "\n";
+static const char *const raises_title =
+    DOCUMENT("raises-title") "do:\n" STEP_A "  - b: {raise: {error: {type: 'urn:x', status: 503, "
+                             "title: '${ " QUOTES " }'}}}\n";
+static const char *const raises_caught =
+    DOCUMENT("raises-caught") "do:\n" STEP_A "  - t:\n      try: [{b: " RAISES "}]\n"
+                              "      catch: {as: e, do: [{c: {set: {e: '${ $e }'}}}]}\n";
+static const char *const says = DOCUMENT(
+    "says") "do:\n" STEP_A "  - b: {set: {n: '${ error(\"x\" * 5000000) }'}}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
@@ -50,6 +66,10 @@ static int open_world(void **state)
     world_publish(&w, grows);
     world_publish(&w, greedy);
     world_publish(&w, spread);
+    world_publish(&w, raises);
+    world_publish(&w, raises_title);
+    world_publish(&w, raises_caught);
+    world_publish(&w, says);
     *state = &w;
     return 0;
 }
@@ -174,6 +194,67 @@ static void values_that_are_too_large_together_are_an_error(void **state)
     assert_non_null(strstr(world_task(w, task)->error.at, "a value has more than 1048576 bytes"));
 }
 
+/* The step has the error, and the reply that led there is recorded. */
+static void expect_error(struct world *w, const char *workflow, const char *text)
+{
+    struct rv_task_id task = answer(w, workflow);
+    assert_step(w, task, 1, "processed");
+    assert_step(w, task, 2, "error");
+    struct rv_str error = world_task(w, task)->error;
+    assert_non_null(memmem(error.at, error.len, text, strlen(text)));
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 0);
+    assert_int_equal(world_count_late(w, task), 0);
+    assert_int_equal(w->batches_failed, 0);
+}
+
+static void an_error_that_is_too_large_is_another_error_of_its_step(void **state)
+{
+    struct world *w = *state;
+    expect_error(w, "raises", "\"title\":\"The error is over a limit\"");
+    expect_error(w, "raises-title", "more than 1048576 bytes as JSON: raise it with shorter texts");
+    struct rv_task_id task = answer(w, "raises-caught");
+    assert_state(w, task, "processed");
+    struct rv_str output = world_task(w, task)->output;
+    assert_non_null(memmem(output.at, output.len, "errors/runtime\",\"status\":500", 28));
+    assert_non_null(memmem(output.at, output.len, "The error is over a limit", 25));
+}
+
+static void a_message_of_an_error_that_is_too_large_is_left_out(void **state)
+{
+    expect_error(*state, "says", "it failed, and its message is longer than 64 KiB");
+}
+
+/* What ran is told as far as there is room. A character of such a name takes six in JSON. */
+static void long_names_of_many_steps_are_no_error(void **state)
+{
+    enum { NAME_BYTES = 120, DEEP = 17 };
+    struct world *w = *state;
+    struct rv_buf yaml;
+    rv_buf_init(&yaml, RV_DEFINITION_BYTES_MAX);
+    rv_buf_lit(&yaml, DOCUMENT("names") "do:\n" STEP_A "  - i: {set: {i: 0}}\n  - ");
+    for (int i = 0; i < DEEP; i++) {
+        rv_buf_lit(&yaml, "{\"");
+        for (int n = 0; n < NAME_BYTES; n++)
+            rv_buf_lit(&yaml, "\\x01");
+        rv_buf_lit(&yaml, "\": {do: [");
+    }
+    rv_buf_lit(&yaml, "{b: {set: {i: '${ .i + 1 }'}}},"
+                      " {c: {switch: [{more: {when: '.i < 200', then: b}}]}}");
+    for (int i = 0; i < DEEP; i++)
+        rv_buf_lit(&yaml, "]}}");
+    rv_buf_lit(&yaml, "\n");
+    rv_buf_add_char(&yaml, '\0');
+    assert_int_equal(yaml.failed, RV_OK);
+    world_publish(w, yaml.at);
+    rv_buf_done(&yaml);
+    struct rv_task_id task = answer(w, "names");
+    world_pass(w, 1000);
+    assert_state(w, task, "processed");
+    assert_int_equal(w->batches_failed, 0);
+    size_t told = world_step(w, task, 2)->input.len;
+    assert_true(told > RV_PAYLOAD_BYTES_MAX / 2 && told <= RV_PAYLOAD_BYTES_MAX);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -185,6 +266,9 @@ int main(void)
         SCENARIO(one_expression_has_a_limit_of_its_own),
         SCENARIO(many_steps_need_no_more_memory_than_a_few),
         SCENARIO(values_that_are_too_large_together_are_an_error),
+        SCENARIO(an_error_that_is_too_large_is_another_error_of_its_step),
+        SCENARIO(a_message_of_an_error_that_is_too_large_is_left_out),
+        SCENARIO(long_names_of_many_steps_are_no_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
