@@ -112,7 +112,7 @@ void rv_passing_close(const char *agent)
     pthread_mutex_lock(&one_writes);
     if (shared.owed_attempts > 0)
         fprintf(stderr,
-                "reeve agent: warning: %s: omitted %" PRIu64 " bytes of the stderr of %" PRIu64
+                "reeve agent: warning: %s: left out %" PRIu64 " bytes of the stderr of %" PRIu64
                 " attempts\n",
                 agent, shared.owed_bytes, shared.owed_attempts);
     shared.owed_bytes = shared.owed_attempts = 0;
