@@ -494,6 +494,50 @@ enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_
     return call->err;
 }
 
+struct rv_call *world_give(struct world *w, struct rv_task_id task, struct rv_command command)
+{
+    size_t late = world_count_late(w, task);
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.verb = command.kind;
+    call->u.operate.task = task;
+    call->u.operate.by = RV_STR("ann");
+    call->u.operate.reason = RV_STR("test");
+    call->u.operate.late_seen = (uint32_t)late;
+    call->u.operate.step = command.step;
+    call->u.operate.finding = command.u.operate.finding;
+    call->u.operate.output = command.u.operate.output;
+    call->u.operate.by_hand = command.u.operate.by_hand;
+    call->u.operate.abandon = command.u.operate.abandon;
+    assert_true(world_run(w, call));
+    return call;
+}
+
+struct rv_call *world_settle_step(struct world *w, struct rv_task_id task, uint32_t step,
+                                  enum rv_finding finding, const char *output)
+{
+    struct rv_command command = {.kind = RV_COMMAND_SETTLE, .step = step};
+    command.u.operate.finding = finding;
+    command.u.operate.output = rv_str_of(output);
+    return world_give(w, task, command);
+}
+
+void world_assert_cures(struct world *w, struct rv_task_id task, const char *expected)
+{
+    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
+    char named[256] = "";
+    size_t len = 0;
+    call->u.explain.task = task;
+    assert_true(world_run(w, call));
+    for (size_t i = 0; i < call->u.explain.cures_count; i++) {
+        const struct rv_cure *cure = &call->u.explain.cures[i];
+        int written = snprintf(named + len, sizeof named - len,
+                               cure->step != 0 ? "%s%s:%u" : "%s%s", i > 0 ? " " : "",
+                               rv_cure_text(cure->kind), cure->step);
+        len += (size_t)written;
+    }
+    assert_string_equal(named, expected);
+}
+
 void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
 {
     struct rv_arena arena;

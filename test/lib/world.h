@@ -107,6 +107,12 @@ size_t world_count_open_alerts(struct world *w);
 size_t world_count_late(struct world *w, struct rv_task_id task);
 /* OK or the error of the operator's command. */
 enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_task_id task);
+/* An operator's command with all its options; the call, with the message of a refusal. */
+struct rv_call *world_give(struct world *w, struct rv_task_id task, struct rv_command command);
+struct rv_call *world_settle_step(struct world *w, struct rv_task_id task, uint32_t step,
+                                  enum rv_finding finding, const char *output);
+/* The commands that `explain` recommends: "resubmit settle-done:3 undo ...". */
+void world_assert_cures(struct world *w, struct rv_task_id task, const char *expected);
 /* Somebody has edited the file by hand: the task's definition is now this one. */
 void world_pin(struct world *w, struct rv_task_id task, int64_t workflow);
 /* The operator's word about the agent "inventory"; the call that says it, not run yet. */

@@ -43,50 +43,6 @@ static int close_world(void **state)
     return 0;
 }
 
-/* The command as given, with the message of its refusal. */
-static struct rv_call *give(struct world *w, struct rv_task_id task, struct rv_command command)
-{
-    size_t late = world_count_late(w, task);
-    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
-    call->u.operate.verb = command.kind;
-    call->u.operate.task = task;
-    call->u.operate.by = RV_STR("ann");
-    call->u.operate.reason = RV_STR("test");
-    call->u.operate.late_seen = (uint32_t)late;
-    call->u.operate.step = command.step;
-    call->u.operate.finding = command.u.operate.finding;
-    call->u.operate.output = command.u.operate.output;
-    assert_true(world_run(w, call));
-    return call;
-}
-
-static struct rv_call *settle(struct world *w, struct rv_task_id task, uint32_t step,
-                              enum rv_finding finding, const char *output)
-{
-    struct rv_command command = {.kind = RV_COMMAND_SETTLE, .step = step};
-    command.u.operate.finding = finding;
-    command.u.operate.output = rv_str_of(output);
-    return give(w, task, command);
-}
-
-/* "resubmit settle-done:3 undo ..." */
-static void assert_cures(struct world *w, struct rv_task_id task, const char *expected)
-{
-    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
-    char named[256] = "";
-    size_t len = 0;
-    call->u.explain.task = task;
-    assert_true(world_run(w, call));
-    for (size_t i = 0; i < call->u.explain.cures_count; i++) {
-        const struct rv_cure *cure = &call->u.explain.cures[i];
-        int written = snprintf(named + len, sizeof named - len,
-                               cure->step != 0 ? "%s%s:%u" : "%s%s", i > 0 ? " " : "",
-                               rv_cure_text(cure->kind), cure->step);
-        len += (size_t)written;
-    }
-    assert_string_equal(named, expected);
-}
-
 static void done(struct world *w, const char *agent)
 {
     assert_int_equal(world_done(w, world_take(w, agent, "i1"), "{\"n\":1}"), 200);
@@ -104,15 +60,17 @@ static struct rv_request cancelled_while_gone(struct world *w, struct rv_task_id
     *ret_task = world_submit(w, "week", "{}");
     struct rv_request request = world_take(w, "one", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, *ret_task), RV_OK);
-    assert_cures(w, *ret_task, "abandon");
-    assert_refused(settle(w, *ret_task, 1, RV_FINDING_NOTHING, NULL), "may still run");
+    world_assert_cures(w, *ret_task, "abandon");
+    assert_refused(world_settle_step(w, *ret_task, 1, RV_FINDING_NOTHING, NULL), "may still run");
     assert_int_equal(world_count_open_alerts(w), 0);
     world_pass(w, 20000); /* its lease is over */
-    assert_cures(w, *ret_task, "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
+    world_assert_cures(w, *ret_task,
+                       "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
     world_pass(w, RV_NO_AGENT_ALERT_MS);
     assert_int_equal(world_count_alerts(w, *ret_task, RV_ALERT_NO_AGENT), 1);
     assert_int_equal(world_count_open_alerts(w), 1);
-    assert_cures(w, *ret_task, "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
+    world_assert_cures(w, *ret_task,
+                       "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
     return request;
 }
 
@@ -121,7 +79,7 @@ static void a_revoked_step_whose_agent_is_gone_is_found_done(void **state)
     struct world *w = *state;
     struct rv_task_id task;
     struct rv_request request = cancelled_while_gone(w, &task);
-    assert_int_equal(settle(w, task, 1, RV_FINDING_DONE, "{\"n\":1}")->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_DONE, "{\"n\":1}")->err, RV_OK);
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_step(w, task, 1, "cancelled");
     assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
@@ -137,7 +95,7 @@ static void a_revoked_step_whose_agent_is_gone_did_nothing(void **state)
     struct world *w = *state;
     struct rv_task_id task;
     struct rv_request request = cancelled_while_gone(w, &task);
-    assert_int_equal(settle(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
     assert_state(w, task, "cancelled");
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_int_equal(world_done(w, request, "{\"late\":1}"), 410);
@@ -149,7 +107,7 @@ static void a_revoked_step_whose_agent_is_gone_was_undone_by_hand(void **state)
     struct world *w = *state;
     struct rv_task_id task;
     (void)cancelled_while_gone(w, &task);
-    assert_int_equal(settle(w, task, 1, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     assert_state(w, task, "cancelled");
     assert_true(world_step(w, task, 1)->undone);
     assert_int_equal(world_poll(w, "one", "i2", 8)->u.poll.requests_count, 0);
@@ -176,12 +134,12 @@ static void nobody_is_called_before_a_long_lease_is_over(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     world_pass(w, 2 * RV_NO_AGENT_ALERT_MS);
     assert_int_equal(world_count_open_alerts(w), 0);
-    assert_cures(w, task, "abandon");
-    assert_refused(settle(w, task, 1, RV_FINDING_DONE, "{}"), "may still run");
+    world_assert_cures(w, task, "abandon");
+    assert_refused(world_settle_step(w, task, 1, RV_FINDING_DONE, "{}"), "may still run");
     world_pass(w, 3600000);
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
-    assert_cures(w, task, "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
-    assert_int_equal(settle(w, task, 1, RV_FINDING_DONE, "{}")->err, RV_OK);
+    world_assert_cures(w, task, "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_DONE, "{}")->err, RV_OK);
 }
 
 /* Nobody could be heard of while the server was absent. */

@@ -99,57 +99,11 @@ static int close_world(void **state)
     return 0;
 }
 
-/* The command as given, with the message of its refusal. */
-static struct rv_call *give(struct world *w, struct rv_task_id task, struct rv_command command)
-{
-    size_t late = world_count_late(w, task);
-    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
-    call->u.operate.verb = command.kind;
-    call->u.operate.task = task;
-    call->u.operate.by = RV_STR("ann");
-    call->u.operate.reason = RV_STR("test");
-    call->u.operate.late_seen = (uint32_t)late;
-    call->u.operate.step = command.step;
-    call->u.operate.finding = command.u.operate.finding;
-    call->u.operate.output = command.u.operate.output;
-    call->u.operate.by_hand = command.u.operate.by_hand;
-    call->u.operate.abandon = command.u.operate.abandon;
-    assert_true(world_run(w, call));
-    return call;
-}
-
-static struct rv_call *settle(struct world *w, struct rv_task_id task, uint32_t step,
-                              enum rv_finding finding, const char *output)
-{
-    struct rv_command command = {.kind = RV_COMMAND_SETTLE, .step = step};
-    command.u.operate.finding = finding;
-    command.u.operate.output = rv_str_of(output);
-    return give(w, task, command);
-}
-
 static struct rv_call *undo(struct world *w, struct rv_task_id task, bool by_hand)
 {
     struct rv_command command = {.kind = RV_COMMAND_UNDO};
     command.u.operate.by_hand = by_hand;
-    return give(w, task, command);
-}
-
-/* "resubmit settle-done:3 undo ..." */
-static void assert_cures(struct world *w, struct rv_task_id task, const char *expected)
-{
-    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
-    char named[256] = "";
-    size_t len = 0;
-    call->u.explain.task = task;
-    assert_true(world_run(w, call));
-    for (size_t i = 0; i < call->u.explain.cures_count; i++) {
-        const struct rv_cure *cure = &call->u.explain.cures[i];
-        int written = snprintf(named + len, sizeof named - len,
-                               cure->step != 0 ? "%s%s:%u" : "%s%s", i > 0 ? " " : "",
-                               rv_cure_text(cure->kind), cure->step);
-        len += (size_t)written;
-    }
-    assert_string_equal(named, expected);
+    return world_give(w, task, command);
 }
 
 /* Each cure says how many late replies there are, and is accepted with that number alone. */
@@ -199,14 +153,15 @@ static void an_undo_across_a_step_undone_by_hand(void **state)
     done(w, "one");
     done(w, "two");
     world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
-    assert_cures(w, task, "resubmit settle-done:3 undo-by-hand abandon");
+    world_assert_cures(w, task, "resubmit settle-done:3 undo-by-hand abandon");
     assert_refused(undo(w, task, false), "step 2, /do/1/b");
     assert_state(w, task, "error");
     assert_int_equal(undo(w, task, true)->err, RV_OK);
     assert_state(w, task, "error");
-    assert_cures(w, task, "settle-undone:2 settle-all-undone abandon");
-    assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}), "2 --undone`");
-    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    world_assert_cures(w, task, "settle-undone:2 settle-all-undone abandon");
+    assert_refused(world_give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}),
+                   "2 --undone`");
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     done(w, "one");
     assert_state(w, task, "compensated");
     assert_true(world_step(w, task, 2)->undone);
@@ -219,7 +174,7 @@ static void what_follows_an_accepted_command_is_no_refusal(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "heavy", "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
-    assert_cures(w, task, "resubmit settle-done:1 undo abandon");
+    world_assert_cures(w, task, "resubmit settle-done:1 undo abandon");
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
     call->u.operate.verb = RV_COMMAND_SETTLE;
     call->u.operate.task = task;
@@ -249,10 +204,10 @@ static void a_task_that_has_ended_is_undone_by_hand_too(void **state)
     assert_refused(undo(w, task, false), "step 2");
     assert_state(w, task, "processed");
     assert_int_equal(undo(w, task, true)->err, RV_OK);
-    assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "its agent reported");
-    assert_int_equal(settle(w, task, 3, RV_FINDING_UNDONE, NULL)->err, RV_OK);
-    assert_cures(w, task, "settle-undone:2 settle-all-undone abandon");
-    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_refused(world_settle_step(w, task, 3, RV_FINDING_NOTHING, NULL), "its agent reported");
+    assert_int_equal(world_settle_step(w, task, 3, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    world_assert_cures(w, task, "settle-undone:2 settle-all-undone abandon");
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     done(w, "one");
     assert_state(w, task, "compensated");
 }
@@ -264,13 +219,13 @@ static void a_parked_step_is_found_to_have_done_nothing(void **state)
     struct rv_task_id task = world_submit(w, "pivot", "{}");
     done(w, "one");
     world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_UNKNOWN);
-    assert_cures(w, task,
-                 "resubmit settle-done:2 settle-undone:2 settle-nothing-happened:2 abandon");
+    world_assert_cures(w, task,
+                       "resubmit settle-done:2 settle-undone:2 settle-nothing-happened:2 abandon");
     assert_refused(undo(w, task, true), "may have been carried out");
     assert_state(w, task, "error");
-    assert_int_equal(settle(w, task, 2, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_NOTHING, NULL)->err, RV_OK);
     assert_state(w, task, "error");
-    assert_cures(w, task, "resubmit settle-done:2 undo abandon");
+    world_assert_cures(w, task, "resubmit settle-done:2 undo abandon");
     assert_int_equal(undo(w, task, false)->err, RV_OK);
     done(w, "one");
     assert_state(w, task, "compensated");
@@ -284,8 +239,9 @@ static void what_was_undone_by_hand_is_resubmitted_with_another_key(void **state
     done(w, "one");
     struct rv_request first = world_take(w, "two", "i1");
     world_fail(w, first, false, RV_EFFECT_UNKNOWN);
-    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
-    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "is already settled as undone");
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_refused(world_settle_step(w, task, 2, RV_FINDING_NOTHING, NULL),
+                   "is already settled as undone");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     struct rv_request second = world_take(w, "two", "i1");
     assert_int_equal(second.step.number, 3);
@@ -311,10 +267,10 @@ static void an_undo_that_met_the_pivot_is_taken_back(void **state)
     assert_false(world_task(w, task)->cancelling);
     assert_non_null(world_step(w, task, 2)->error.at);
     /* Its late reply said that it was done. */
-    assert_cures(w, task, "resubmit settle-done:2 settle-undone:2 abandon");
+    world_assert_cures(w, task, "resubmit settle-done:2 settle-undone:2 abandon");
     assert_late_seen(w, task, 1);
-    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "done");
-    assert_int_equal(settle(w, task, 2, RV_FINDING_DONE, "{\"sent\":1}")->err, RV_OK);
+    assert_refused(world_settle_step(w, task, 2, RV_FINDING_NOTHING, NULL), "done");
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_DONE, "{\"sent\":1}")->err, RV_OK);
     done(w, "three");
     assert_state(w, task, "processed");
 }
@@ -376,9 +332,9 @@ static void a_compensation_whose_expression_fails_is_done_by_hand(void **state)
     struct world *w = *state;
     struct rv_task_id task;
     park_failing_undo(w, &task);
-    assert_cures(w, task, "resubmit settle-undone:2 abandon");
-    assert_refused(settle(w, task, 2, RV_FINDING_DONE, NULL), "is being undone");
-    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    world_assert_cures(w, task, "resubmit settle-undone:2 abandon");
+    assert_refused(world_settle_step(w, task, 2, RV_FINDING_DONE, NULL), "is being undone");
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     done(w, "one");
     assert_state(w, task, "compensated");
 }
@@ -392,15 +348,16 @@ static void a_compensation_whose_call_fails_is_done_by_hand(void **state)
     world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     struct rv_request part = world_take(w, "two", "i1");
-    assert_refused(settle(w, task, 2, RV_FINDING_UNDONE, NULL), "may still run");
+    assert_refused(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL), "may still run");
     world_fail(w, part, false, RV_EFFECT_UNKNOWN);
     char cures[128];
     snprintf(cures, sizeof cures, "resubmit settle-done:%u settle-undone:2 abandon",
              part.step.number);
-    assert_cures(w, task, cures);
-    assert_refused(settle(w, task, part.step.number, RV_FINDING_UNDONE, NULL), "or settle step 2");
-    assert_refused(settle(w, task, 2, RV_FINDING_NOTHING, NULL), "its agent reported");
-    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    world_assert_cures(w, task, cures);
+    assert_refused(world_settle_step(w, task, part.step.number, RV_FINDING_UNDONE, NULL),
+                   "or settle step 2");
+    assert_refused(world_settle_step(w, task, 2, RV_FINDING_NOTHING, NULL), "its agent reported");
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     assert_step(w, task, part.step.number, "cancelled");
     done(w, "one");
     assert_state(w, task, "compensated");
@@ -413,12 +370,13 @@ static void an_inline_step_that_fails_after_the_pivot_is_settled(void **state)
     done(w, "one");
     done(w, "two");
     assert_state(w, task, "error");
-    assert_cures(w, task, "settle-done:3 abandon");
-    assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}),
+    world_assert_cures(w, task, "settle-done:3 abandon");
+    assert_refused(world_give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}),
                    "3 --done --output null`");
-    assert_refused(settle(w, task, 3, RV_FINDING_NOTHING, NULL), "has no external effect");
+    assert_refused(world_settle_step(w, task, 3, RV_FINDING_NOTHING, NULL),
+                   "has no external effect");
     world_restart(w, 100);
-    assert_int_equal(settle(w, task, 3, RV_FINDING_DONE, "{\"n\":7}")->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 3, RV_FINDING_DONE, "{\"n\":7}")->err, RV_OK);
     struct rv_request request = world_take(w, "three", "i1");
     assert_string_equal(request.input.at, "{\"got\":{\"n\":7}}");
     assert_int_equal(world_done(w, request, "{}"), 200);
@@ -432,8 +390,9 @@ static void a_workflow_whose_output_fails_is_settled(void **state)
     struct rv_task_id task = world_submit(w, "ending", "{}");
     done(w, "one");
     assert_state(w, task, "error");
-    assert_cures(w, task, "settle-done:2 abandon");
-    assert_int_equal(settle(w, task, 2, RV_FINDING_DONE, "{\"by\":\"hand\"}")->err, RV_OK);
+    world_assert_cures(w, task, "settle-done:2 abandon");
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_DONE, "{\"by\":\"hand\"}")->err,
+                     RV_OK);
     assert_state(w, task, "processed");
     assert_memory_equal(world_task(w, task)->output.at, "{\"by\":\"hand\"}", 13);
 }
@@ -447,7 +406,7 @@ static void a_wait_that_ran_out_of_time_after_the_pivot_is_settled(void **state)
     assert_state(w, task, "error");
     const struct rv_task *row = world_task(w, task);
     assert_int_equal(row->open_count, 1);
-    assert_int_equal(settle(w, task, row->open[0], RV_FINDING_DONE, "5")->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, row->open[0], RV_FINDING_DONE, "5")->err, RV_OK);
     assert_string_equal(world_take(w, "two", "i1").input.at, "{\"got\":5}");
 }
 
@@ -463,20 +422,23 @@ static void a_step_that_is_not_on_record_is_settled_with_its_task(void **state)
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), output), 200);
     assert_state(w, task, "error");
     assert_int_equal(world_task(w, task)->open_count, 0);
-    assert_cures(w, task, "settle-task abandon");
-    struct rv_call *refused = give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT});
+    world_assert_cures(w, task, "settle-task abandon");
+    struct rv_call *refused = world_give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT});
     assert_refused(refused, " --done --output null`");
-    assert_refused(settle(w, task, 0, RV_FINDING_UNDONE, NULL), "reeve undo");
-    assert_refused(settle(w, task, 1, RV_FINDING_DONE, NULL), "neither open nor in error");
+    assert_refused(world_settle_step(w, task, 0, RV_FINDING_UNDONE, NULL), "reeve undo");
+    assert_refused(world_settle_step(w, task, 1, RV_FINDING_DONE, NULL),
+                   "neither open nor in error");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
-    assert_int_equal(settle(w, task, 0, RV_FINDING_DONE, "{\"by\":\"hand\"}")->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 0, RV_FINDING_DONE, "{\"by\":\"hand\"}")->err,
+                     RV_OK);
     assert_state(w, task, "processed");
     assert_memory_equal(world_task(w, task)->output.at, "{\"by\":\"hand\"}", 13);
     assert_null(world_task(w, task)->error.at);
     assert_int_equal(world_count_open_alerts(w), 0);
-    assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "has ended");
+    assert_refused(world_settle_step(w, task, 0, RV_FINDING_DONE, NULL), "has ended");
     task = world_submit(w, "pivot", "{}");
-    assert_refused(settle(w, task, 0, RV_FINDING_DONE, NULL), "give the number of the step");
+    assert_refused(world_settle_step(w, task, 0, RV_FINDING_DONE, NULL),
+                   "give the number of the step");
 }
 
 /* Every command that is named for a task that waits is accepted as it stands. */
@@ -484,27 +446,28 @@ static void what_is_named_for_a_waiting_task_is_accepted(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "pivot", "{}");
-    assert_cures(w, task, "settle-done:1 cancel");
+    world_assert_cures(w, task, "settle-done:1 cancel");
     done(w, "one");
-    assert_cures(w, task, "settle-done:2 cancel");
+    world_assert_cures(w, task, "settle-done:2 cancel");
     done(w, "two");
     world_pass(w, RV_NO_AGENT_ALERT_MS + 1000);
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
-    assert_cures(w, task, "settle-done:3 abandon");
-    assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_CANCEL}), "3 --done");
+    world_assert_cures(w, task, "settle-done:3 abandon");
+    assert_refused(world_give(w, task, (struct rv_command){.kind = RV_COMMAND_CANCEL}), "3 --done");
     assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_OK);
     struct rv_request request = world_take(w, "three", "i1");
-    assert_cures(w, task, "abandon");
+    world_assert_cures(w, task, "abandon");
     assert_int_equal(world_done(w, request, "{}"), 200);
     assert_state(w, task, "processed");
-    assert_cures(w, task, "");
+    world_assert_cures(w, task, "");
     task = world_submit(w, "undeclared", "{}");
     done(w, "one");
     done(w, "two");
-    assert_cures(w, task, "settle-done:3 cancel-by-hand");
+    world_assert_cures(w, task, "settle-done:3 cancel-by-hand");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
-    assert_cures(w, task, "resume settle-done:3 cancel-by-hand");
-    assert_refused(give(w, task, (struct rv_command){.kind = RV_COMMAND_RETRY}), "reeve resume");
+    world_assert_cures(w, task, "resume settle-done:3 cancel-by-hand");
+    assert_refused(world_give(w, task, (struct rv_command){.kind = RV_COMMAND_RETRY}),
+                   "reeve resume");
 }
 
 /* Nothing of the task goes on before the resume: until then an operator is called. */
@@ -516,11 +479,11 @@ static void a_suspended_task_keeps_its_alert_until_the_resume(void **state)
     done(w, "two");
     world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
-    assert_cures(w, task, "resume resubmit settle-done:3 undo-by-hand abandon");
+    world_assert_cures(w, task, "resume resubmit settle-done:3 undo-by-hand abandon");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     assert_state(w, task, "processing");
     assert_int_equal(world_count_open_alerts(w), 1);
-    assert_cures(w, task, "resume settle-done:3 cancel-by-hand");
+    world_assert_cures(w, task, "resume settle-done:3 cancel-by-hand");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
     assert_int_equal(world_count_open_alerts(w), 0);
     done(w, "three");
@@ -544,10 +507,10 @@ static void many_steps_are_undone_by_hand_at_once(void **state)
     for (int i = 0; i < STEPS; i++)
         done(w, "one");
     assert_state(w, task, "processed");
-    assert_refused(settle(w, task, 0, RV_FINDING_UNDONE, NULL), "has ended");
+    assert_refused(world_settle_step(w, task, 0, RV_FINDING_UNDONE, NULL), "has ended");
     assert_int_equal(undo(w, task, true)->err, RV_OK);
-    assert_cures(w, task, "settle-undone:70 settle-all-undone abandon");
-    assert_int_equal(settle(w, task, 0, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    world_assert_cures(w, task, "settle-undone:70 settle-all-undone abandon");
+    assert_int_equal(world_settle_step(w, task, 0, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     world_pass(w, 10);
     assert_state(w, task, "compensating");
     assert_int_equal(world_count_open_alerts(w), 0);
@@ -591,7 +554,7 @@ static void a_late_done_of_a_step_that_was_passed_is_undone_with_the_rest(void *
     struct rv_task_id task = world_submit(w, "passed", "{}");
     struct rv_request first = world_take(w, "one", "i1");
     world_pass(w, 10000);
-    assert_int_equal(settle(w, task, 1, RV_FINDING_NOTHING, "{\"x\":1}")->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, "{\"x\":1}")->err, RV_OK);
     assert_int_equal(world_done(w, first, "{\"r\":1}"), 410);
     assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
     assert_string_equal(world_step(w, task, 1)->output.at, "{\"x\":1}");
@@ -642,7 +605,7 @@ static void a_reply_that_comes_again_after_a_finding_is_answered_as_before(void 
     struct rv_task_id task = world_submit(w, "undeclared", "{}");
     struct rv_request first = world_take(w, "one", "i1");
     assert_int_equal(world_fail(w, first, false, RV_EFFECT_UNKNOWN), 200);
-    assert_int_equal(settle(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
     assert_int_equal(world_fail(w, first, false, RV_EFFECT_UNKNOWN), 200);
     assert_int_equal(world_count_late(w, task), 0);
 }
@@ -664,7 +627,7 @@ static void an_inline_step_in_a_scope_whose_time_is_over_is_settled(void **state
     assert_state(w, task, "error");
     world_pass(w, 60000);
     uint32_t number = world_task(w, task)->open[0];
-    assert_int_equal(settle(w, task, number, RV_FINDING_DONE, "{}")->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, number, RV_FINDING_DONE, "{}")->err, RV_OK);
     assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
     assert_state(w, task, "processed");
 }
@@ -689,7 +652,7 @@ static void the_alert_of_a_compensation_that_is_not_needed_is_closed(void **stat
     assert_state(w, task, "compensating");
     world_pass(w, RV_NO_AGENT_ALERT_MS + 1000);
     assert_int_equal(world_count_open_alerts(w), 1);
-    assert_int_equal(settle(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
