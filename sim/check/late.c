@@ -185,8 +185,8 @@ static void check_left(const struct transition *t, const struct step_past *past,
                       step->number);
 }
 
-/* P-02: nor is it silent while its task goes on: what an operator took for nothing to undo, and its
- * service says was done, is to be undone again. */
+/* P-02: a step that was settled as --nothing-happened during the undo, and that a late `done`
+ * proves to be done while its task is open, is put back on the undo chain. */
 static void check_put_back(const struct transition *t, const struct step_past *past,
                            const struct rv_step *step)
 {

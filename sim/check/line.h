@@ -19,7 +19,7 @@ struct begun {
 
 struct lineup {
     struct begun begun[LINE_BEGUN_MAX];
-    size_t count;         /* more are not looked at */
+    size_t count;         /* at most LINE_BEGUN_MAX; others are ignored */
     int64_t bad_at;       /* virtual time at which the store refused a batch; 0: it has not */
     uint64_t bad_batches; /* how many there had been then */
 };

@@ -145,15 +145,15 @@ static void check_passed(const struct transition *t, const struct step_past *pas
 static void check_by_hand(const struct transition *t, const struct step_past *past,
                           const struct rv_step *step)
 {
-    bool told = t->past->row.by_hand != 0;
+    bool declared = t->past->row.by_hand != 0;
     bool now = past != NULL && !past->row.undone && step->undone &&
                check_found(step, RV_FINDING_UNDONE) && !check_found(&past->row, RV_FINDING_UNDONE);
     for (size_t i = 0; now && i < t->change->history_count; i++) {
         const struct rv_history_row *row = &t->change->history[i];
-        told = told ||
-               (row->verb == RV_OPERATOR_SETTLE && (row->step == 0 || row->step == step->number));
+        declared = declared || (row->verb == RV_OPERATOR_SETTLE &&
+                                (row->step == 0 || row->step == step->number));
     }
-    if (now && !told)
+    if (now && !declared)
         world_violate(t->w, "O-02", "step %u counts as undone by hand, and nobody said so",
                       step->number);
 }
