@@ -341,6 +341,18 @@ static struct rv_str error_timeout(struct draft *d, const struct rv_step *step)
                            step->attempt, lease ? "its lease until" : "complete-by", at);
 }
 
+/* The server was absent: the step is repeated, at random within a time, and no failure counted. */
+static enum rv_verdict attempt_excuse(struct draft *d, struct rv_step *step, struct rv_str error,
+                                      int64_t spread_ms)
+{
+    step->error = error;
+    int64_t spread = d->spread_ms;
+    if (spread == 0)
+        spread = (int64_t)rv_prng_below(&d->prng, (uint64_t)spread_ms + 1);
+    ladder_repeat(step, rv_time_add(d->command->now, spread));
+    return RV_DECIDED;
+}
+
 enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
 {
     const struct rv_command *command = d->command;
@@ -355,14 +367,8 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
         step->error = error;
         return undo_settle(d, step, RV_EFFECT_UNKNOWN);
     }
-    if (command->kind == RV_COMMAND_WAKE && command->u.wake.excused) {
-        step->error = error;
-        int64_t spread = d->spread_ms;
-        if (spread == 0)
-            spread = (int64_t)rv_prng_below(&d->prng, (uint64_t)command->u.wake.spread_ms + 1);
-        ladder_repeat(step, rv_time_add(command->now, spread));
-        return RV_DECIDED;
-    }
+    if (command->kind == RV_COMMAND_WAKE && command->u.wake.excused)
+        return attempt_excuse(d, step, error, command->u.wake.spread_ms);
     bool silent = command->kind == RV_COMMAND_WAKE && command->u.wake.silent == step->number;
     if (lease || silent)
         ladder_count_death(d, step);
@@ -408,5 +414,10 @@ enum rv_verdict attempt_end(struct draft *d)
     if (error.at == NULL)
         return RV_NO_ROOM;
     ladder_count_death(d, step);
+    const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
+    int64_t spread = policy->delay_ms < step->lease_ms ? policy->delay_ms : step->lease_ms;
+    /* If the server ends again and again during this step, the step is the likely cause. */
+    if (command->u.end.excused && step->deaths < RV_POISON_DEATHS)
+        return attempt_excuse(d, step, error, spread);
     return ladder_fail(d, step, error, 0);
 }

@@ -77,6 +77,7 @@ struct rv_command {
         struct {
             enum rv_attempt_state how; /* UNDELIVERED or LOST */
             enum rv_effect effect;
+            bool excused; /* LOST: its agent ended with the server, which is nobody's failure */
         } end;
         struct {
             uint32_t silent;   /* a step whose instance has not polled since it took the attempt */

@@ -125,6 +125,7 @@ struct rv_poll {
     struct rv_str poll;
     uint32_t max;
     int64_t wait_ms;
+    bool inside;   /* it comes from the agent inside this server, which starts and ends with it */
     bool leaving;  /* the instance stops: its last poll */
     bool confirms; /* `confirm` was given, perhaps empty */
     struct rv_str *confirm;

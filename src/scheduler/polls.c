@@ -8,7 +8,7 @@
 #include "core/trace.h"
 
 static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
-                                enum rv_attempt_state how, enum rv_effect effect)
+                                enum rv_attempt_state how, enum rv_effect effect, bool excused)
 {
     struct work *work;
     struct rv_step_id id = held->step;
@@ -26,6 +26,7 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
                                  .token = held->token};
     command.u.end.how = how;
     command.u.end.effect = effect;
+    command.u.end.excused = excused;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     /* To its end: the instance gets nothing else before this is known. */
     return plan ? work_decide(s, work, &command, NULL, plan) : RV_ERR_MEMORY;
@@ -79,7 +80,8 @@ static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending
 }
 
 /* A new boot id: the process that held these attempts is no more. Each attempt is asked for the
- * boot that took it, since a batch that noted the new one may have been refused. */
+ * boot that took it, since a batch that noted the new one may have been refused. What the agent
+ * inside the server held was lost with the server: its absence is nobody's failure. */
 static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *ret_waits)
 {
     struct agent_instance *instance = p->instance;
@@ -95,7 +97,7 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *re
     for (struct held *h = instance->held; h != NULL; h = h->next) {
         if (h->boot == p->boot)
             continue;
-        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN);
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN, p->poll->inside);
         if (err != RV_OK)
             return err;
         p->ended = true;
@@ -218,7 +220,7 @@ static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
         if (rv_str_is(p->poll->poll, d->poll) || d->answered_at + grace > s->batch.now)
             continue;
         for (struct held *h = d->held; h != NULL; h = h->mate_next) {
-            enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN);
+            enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN, false);
             if (err != RV_OK)
                 return err;
             p->ended = true;
@@ -351,7 +353,7 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
                        s->enlistment.shared;
         if (perhaps)
             continue;
-        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE);
+        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE, false);
         if (err != RV_OK)
             return err;
     }

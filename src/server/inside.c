@@ -80,7 +80,11 @@ static bool exchange_parse(struct rv_inside *inside, struct exchange *exchange)
     if (exchange->route == NULL)
         return false;
     exchange->call.kind = exchange->route->kind;
-    return exchange->route->parse(parser, &line, &exchange->call) && !rv_parser_starved(parser);
+    if (!exchange->route->parse(parser, &line, &exchange->call) || rv_parser_starved(parser))
+        return false;
+    if (exchange->call.kind == RV_CALL_POLL)
+        exchange->call.u.poll.inside = true;
+    return true;
 }
 
 static enum rv_err exchange_ask(struct rv_inside *inside, struct exchange *exchange)

@@ -169,6 +169,43 @@ static void a_new_boot_ends_the_old_boots_attempts_at_once(void **state)
     assert_int_equal(requests(poll_as(w, "i1", "b2", "p2", true, NULL, 0)), 1);
 }
 
+static void poll_inside(struct world *w, const char *boot, size_t wanted)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("server"),
+                                    .boot = rv_str_of(boot),
+                                    .poll = RV_STR("p"),
+                                    .inside = true,
+                                    .max = 8};
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.poll.requests_count, wanted);
+}
+
+/* The agent inside the server ends with it. That is the server's absence and no failure, unless the
+ * server ends three times during one step. */
+static void what_ends_with_the_server_is_no_failure(void **state)
+{
+    struct world *w = *state;
+    static const char *const boots[] = {"b1", "b2", "b3", "b4"};
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    poll_inside(w, boots[0], 1);
+    for (uint32_t end = 1; end <= 3; end++) {
+        const char *boot = boots[end];
+        world_restart(w, 100);
+        poll_inside(w, boot, 0);
+        const struct rv_step *step = world_step(w, task, 1);
+        assert_int_equal(step->attempt_state, RV_ATTEMPT_LOST);
+        assert_int_equal(step->effect, RV_EFFECT_UNKNOWN);
+        assert_int_equal(step->failure_count, end < 3 ? 0 : 1);
+        assert_in_range(step->ready_at, w->now, w->now + step->lease_ms);
+        assert_int_equal(world_count_alerts(w, task, RV_ALERT_POISON), end == 3);
+        world_pass(w, step->lease_ms + 1);
+        if (end < 3)
+            poll_inside(w, boot, 1);
+    }
+}
+
 static void three_dead_instances_raise_poison(void **state)
 {
     struct world *w = *state;
@@ -655,6 +692,7 @@ int main(void)
         cmocka_unit_test(what_a_refused_batch_heard_is_heard),
         SCENARIO(agents_without_confirm_rely_on_complete_by),
         SCENARIO(a_new_boot_ends_the_old_boots_attempts_at_once),
+        SCENARIO(what_ends_with_the_server_is_no_failure),
         SCENARIO(three_dead_instances_raise_poison),
         SCENARIO(three_silent_instances_raise_poison),
         SCENARIO(a_parked_poll_is_answered_in_the_transaction_that_makes_a_step_ready),
