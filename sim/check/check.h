@@ -102,8 +102,9 @@ void check_fair(struct world *w, struct server *s);
 bool check_few_bytes(const struct world *w);
 /* After each batch. */
 void check_load(struct world *w, const struct server *s);
-/* check_counts.c: the counters of a server, after a batch that went well. */
-void check_counts(struct world *w, const struct server *s);
+/* check_counts.c: the counters of a server, after a batch; `good`: the store refused nothing of it
+ * as a whole. */
+void check_counts(struct world *w, struct server *s, bool good);
 /* Of the changes that were committed together at `now`, before the history has them. */
 void check_batch_bytes(struct world *w, const struct rv_batch *batch, int64_t now);
 /* check_idle.c: what was written in the time in which nothing happened, since `before`, but that

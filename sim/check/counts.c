@@ -1,5 +1,11 @@
-/* I-25: a server counts as many open tasks of each state as there are. The counters change with
- * each commit: a change that one of them misses stays wrong until the server starts again.
+/* I-25: what a server counts is what the rows say: its open tasks by state, and for each agent the
+ * steps that wait in its queue and since when the oldest of them waits. These are caches that each
+ * commit changes, so a change that one of them misses stays wrong until the server starts again.
+ *
+ * A queue never has more than the steps that are ready. It has all of them once the server has had
+ * the time to look at them: the walk after a start, and steps that come due, take as many batches
+ * as the bounds on a batch demand; what was due in a batch that the store refused is looked at
+ * again within a scan.
  *
  * Stores that several servers may share are left out: commits of others are learned later, and a
  * standby may lack the newest ones. So are stores that have lost transactions. */
@@ -8,17 +14,112 @@
 #include "scheduler/counts.h"
 #include "scheduler/scheduler.h"
 #include "sim/store/rewind.h"
+#include "sim/store/tap.h"
 #include "sim/world/server.h"
 #include "sim/world/world.h"
 
-enum { EACH_BATCHES = 16 };
+enum { EACH_BATCHES = 16, KINDS_MAX = 16, BATCHES_SLACK = 2 };
 
-void check_counts(struct world *w, const struct server *s)
+/* What the rows say of the queue of an agent. */
+struct queue {
+    uint64_t agent;
+    size_t ready;
+    size_t known;  /* of those: the server has had the time to see that they are */
+    int64_t since; /* the oldest of all waits */
+    bool seen;     /* the server has a queue of that agent */
+};
+
+struct queues {
+    struct queue all[KINDS_MAX];
+    size_t count;
+};
+
+static struct queue *queue_of(struct queues *queues, uint64_t agent)
 {
-    bool ends = w->history->open == 0;
-    if (rv_scheduler_enlistment(s->scheduler)->shared || rewind_any(w) ||
-        (!ends && s->went_well % EACH_BATCHES != 0))
-        return;
+    for (size_t i = 0; i < queues->count; i++)
+        if (queues->all[i].agent == agent)
+            return &queues->all[i];
+    if (queues->count == KINDS_MAX)
+        return NULL;
+    struct queue *queue = &queues->all[queues->count++];
+    *queue = (struct queue){.agent = agent, .since = INT64_MAX};
+    return queue;
+}
+
+/* In so many batches the server has looked at whatever is due. */
+static uint64_t batches_before(const struct world *w, bool walk)
+{
+    uint64_t open = (uint64_t)w->history->open;
+    uint64_t due = w->knobs.findings_max < open ? 4 * open / w->knobs.findings_max : 0;
+    return BATCHES_SLACK + due + (walk ? open / w->knobs.scan_rows : 0);
+}
+
+static bool is_known(const struct world *w, const struct server *s, const struct step_past *step)
+{
+    int64_t deadline = step->row.deadline;
+    bool walked = s->batches - s->counts_from > batches_before(w, true);
+    bool over = deadline != 0 && deadline <= s->store_now; /* about to end */
+    return walked && !over && step->queued != 0 &&
+           s->batches - step->queued > batches_before(w, false) &&
+           (s->counts_bad == 0 || w->now - s->counts_bad > w->knobs.scan_ms);
+}
+
+static void queues_read(struct world *w, const struct server *s, struct queues *queues)
+{
+    for (size_t i = 0; i < w->history->count; i++) {
+        struct task_past *task = w->history->all[i];
+        bool waits = task->row.state != RV_TASK_ERROR;
+        for (uint32_t n = 0; n < task->row.open_count; n++) {
+            struct step_past *step = history_step(task, task->row.open[n]);
+            if (step == NULL)
+                continue;
+            if (!waits || !rv_step_ready(&task->row, &step->row, s->store_now)) {
+                step->queued = 0;
+                continue;
+            }
+            if (step->queued == 0)
+                step->queued = s->batches;
+            struct queue *queue = queue_of(queues, step->agent);
+            if (queue == NULL)
+                continue;
+            int64_t since = step->row.waits_since;
+            queue->ready++;
+            queue->known += is_known(w, s, step);
+            queue->since = since < queue->since ? since : queue->since;
+        }
+    }
+}
+
+static void check_queues(struct world *w, const struct server *s)
+{
+    struct queues queues = {.count = 0};
+    struct rv_str agent;
+    size_t waiting;
+    int64_t since;
+    queues_read(w, s, &queues);
+    for (size_t i = 0; rv_scheduler_queue(s->scheduler, i, &agent, &waiting, &since); i++) {
+        struct queue *queue = queue_of(&queues, history_hash(agent));
+        if (queue == NULL)
+            return;
+        queue->seen = true;
+        if (waiting > queue->ready || waiting < queue->known)
+            world_violate(w, "I-25", "%s counts %zu steps in the queue of %.*s, %zu wait%s",
+                          s->name, waiting, RV_STR_FMT(agent), queue->ready,
+                          queue->known < queue->ready ? " at most" : "");
+        else if (waiting > 0 && waiting == queue->ready && since != queue->since)
+            world_violate(w, "I-25",
+                          "%s says that the oldest step in the queue of %.*s waits since %lld, it "
+                          "waits since %lld",
+                          s->name, RV_STR_FMT(agent), (long long)since, (long long)queue->since);
+    }
+    for (size_t i = 0; i < queues.count; i++)
+        if (!queues.all[i].seen && queues.all[i].known > 0)
+            world_violate(w, "I-25", "%s has no queue of an agent for which %zu steps wait",
+                          s->name, queues.all[i].known);
+}
+
+static void check_states(struct world *w, const struct server *s)
+{
     const struct rv_counts *counts = rv_scheduler_counts(s->scheduler);
     int64_t there[RV_TASK_STATE_COUNT] = {0};
     for (size_t i = 0; i < w->history->count; i++)
@@ -32,4 +133,15 @@ void check_counts(struct world *w, const struct server *s)
                       (long long)there[i]);
         return;
     }
+}
+
+void check_counts(struct world *w, struct server *s, bool good)
+{
+    if (!good)
+        s->counts_bad = w->now;
+    if (rv_scheduler_enlistment(s->scheduler)->shared || rewind_any(w))
+        return;
+    check_queues(w, s);
+    if (good && (w->history->open == 0 || s->went_well % EACH_BATCHES == 0))
+        check_states(w, s);
 }

@@ -54,6 +54,8 @@ struct step_past {
     struct reading waits;   /* that is free (check_bound.c) */
     int64_t line_since;     /* from when on it stands in line for an agent; in which batch it was */
     uint64_t lined;         /* first seen to, 0: it does not (check/line.c) */
+    uint64_t queued;        /* the batch after which it was first seen ready; 0: it is not
+                             * (check/counts.c) */
     bool poison_told;
     bool undo_begun;
     bool call_late; /* its alert `late-done` is open */

@@ -320,8 +320,7 @@ static void batch_run(void *self)
     s->went_well += err == RV_OK;
     bound_batch(w, s, err == RV_OK);
     check_load(w, s);
-    if (err == RV_OK)
-        check_counts(w, s);
+    check_counts(w, s, err == RV_OK);
     check_fair(w, s);
     if (s->stopping) {
         server_end(s, "has stopped", true);
@@ -486,6 +485,7 @@ void server_start(struct server *s)
         .outlet = hook_outlet(s),
     };
     s->fuel_beside = 0;
+    s->counts_from = s->batches;
     enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
     if (w->crossings == NULL) /* else the start itself may be crashed at */
         storage_check_start(w, err);

@@ -64,6 +64,8 @@ struct server {
     int64_t store_now;    /* ... and what that showed */
     int64_t holds_until;  /* it deletes nothing before (decision 019) */
     uint64_t fuel_beside; /* granted to long decisions by its process, until the last batch */
+    uint64_t counts_from; /* batch from which on its queues may be without due steps (counts.c), */
+    int64_t counts_bad;   /* and the virtual time at which the store last refused one; 0: never */
 };
 
 /* What the call asks for as a poll; NULL: nothing. */

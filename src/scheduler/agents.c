@@ -453,14 +453,19 @@ static void kind_unready(struct agent_kind *kind, struct rv_step_id id)
         entry_void(kind, (uint64_t)id.task.value, id.number);
 }
 
+void agents_unready(struct agents *agents, struct rv_task_id task, const struct rv_step *step)
+{
+    struct agent_kind *kind = step->agent.at != NULL ? agents_kind_find(agents, step->agent) : NULL;
+    if (kind != NULL)
+        kind_unready(kind, (struct rv_step_id){task, step->number});
+}
+
 void agents_see_parked(struct agents *agents, const struct rv_task *task,
                        const struct rv_step *step)
 {
     struct rv_step_id id = {task->id, step->number};
     struct held *held = held_find(agents, id);
-    struct agent_kind *kind = step->agent.at != NULL ? agents_kind_find(agents, step->agent) : NULL;
-    if (kind != NULL)
-        kind_unready(kind, id);
+    agents_unready(agents, task->id, step);
     if (held == NULL)
         return;
     circuit_unprobe(agents, id);
@@ -557,45 +562,52 @@ enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
     uint64_t id = (uint64_t)task->id.value;
     if (kind == NULL)
         return RV_ERR_MEMORY;
-    const uint64_t *queued = rv_map_find(&kind->queued, id, step->number);
+    uint64_t *queued = rv_map_find(&kind->queued, id, step->number);
     bool behind = queued != NULL && (*queued & QUEUED_BEHIND) != 0;
     if (queued == NULL && rv_map_find(&kind->gone, id, step->number) != NULL)
         kind_sweep(kind); /* one entry for each step */
     /* Its target may be another one by now, or none: another server has tried it. */
     bool stays = queued != NULL && (!behind || (!step->insist && circuit_waits(kind, step)));
-    if (stays)
+    if (stays) {
+        /* It may wait anew since; its entry goes to its new place when it comes up (routing.c). */
+        *queued = queued_mark(ready_place(task, step), behind);
         return RV_OK;
+    }
     enum rv_err err = queue(kind, id, step->number, ready_place(task, step));
     if (behind)
         entry_void(kind, id, step->number);
     return err;
 }
 
-int64_t kind_waits_since(struct agent_kind *kind)
+int64_t kind_waits_since(const struct agent_kind *kind)
 {
-    const struct rv_heap_entry *first;
-    struct rv_heap_entry entry;
-    while ((first = rv_heap_first(&kind->ready)) != NULL) {
-        const uint64_t *queued = rv_map_find(&kind->queued, first->value, first->detail);
-        if (queued != NULL && (*queued & QUEUED_BEHIND) == 0)
-            return queued_since(*queued);
-        (void)rv_heap_pop(&kind->ready, &entry);
-        rv_map_remove(&kind->gone, entry.value, entry.detail);
+    int64_t since = INT64_MAX;
+    if (kind->queued.count == 0)
+        return 0;
+    for (size_t i = 0; i < kind->queued.room; i++) {
+        const struct rv_map_slot *slot = &kind->queued.slots[i];
+        if (slot->used && queued_since(slot->value) < since)
+            since = queued_since(slot->value);
     }
-    return 0;
+    return since;
 }
 
 bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
                        struct ready_place *ret_place)
 {
     struct rv_heap_entry entry;
-    int64_t since = kind_waits_since(kind);
-    if (!rv_heap_pop(&kind->ready, &entry))
-        return false;
-    rv_map_remove(&kind->queued, entry.value, entry.detail);
-    *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
-    *ret_place = (struct ready_place){entry.at, since};
-    return true;
+    while (rv_heap_pop(&kind->ready, &entry)) {
+        const uint64_t *queued = rv_map_find(&kind->queued, entry.value, entry.detail);
+        if (queued == NULL || (*queued & QUEUED_BEHIND) != 0) {
+            rv_map_remove(&kind->gone, entry.value, entry.detail);
+            continue;
+        }
+        *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
+        *ret_place = (struct ready_place){entry.at, queued_since(*queued)};
+        rv_map_remove(&kind->queued, entry.value, entry.detail);
+        return true;
+    }
+    return false;
 }
 
 void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, struct ready_place place)

@@ -234,6 +234,8 @@ RV_CHECK enum rv_err agents_see(struct agents *agents, const struct rv_task *tas
  * else waits for what becomes of its attempt. */
 void agents_see_parked(struct agents *agents, const struct rv_task *task,
                        const struct rv_step *step);
+/* The step does not wait for an agent. */
+void agents_unready(struct agents *agents, struct rv_task_id task, const struct rv_step *step);
 /* A step's place in line: its age, less a bonus for its task's priority. It keeps the place until
  * it is tried. */
 struct ready_place {
@@ -261,8 +263,8 @@ RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *t
                                   const struct rv_step *step);
 /* Removes the void entries from the heaps of the kind, so that their counts are exact. */
 void kind_sweep(struct agent_kind *kind);
-/* Since when the first step in line waits; 0: none is ready. */
-int64_t kind_waits_since(struct agent_kind *kind);
+/* Since when the oldest step waits, also one behind a circuit; 0: none waits. O(steps). */
+int64_t kind_waits_since(const struct agent_kind *kind);
 /* The next hint of the kind and its place; the caller verifies it against the row. */
 bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
                        struct ready_place *ret_place);

@@ -138,9 +138,23 @@ void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool r
     rv_histogram_add(&s->counts.batch, counts_clock(s) - begun_us);
 }
 
+bool rv_scheduler_queue(const struct rv_scheduler *s, size_t place, struct rv_str *ret_agent,
+                        size_t *ret_waiting, int64_t *ret_since)
+{
+    const struct agent_kind *kind = s->agents.kinds;
+    for (; kind != NULL && place > 0; place--)
+        kind = kind->next;
+    if (kind == NULL)
+        return false;
+    *ret_agent = rv_str_of(kind->name);
+    *ret_waiting = kind->queued.count;
+    *ret_since = kind_waits_since(kind);
+    return true;
+}
+
 /* A row for each agent, and one for all those beyond the bound: who watches must not be flooded by
  * names. */
-static void agent_count(struct agent_kind *kind, int64_t now, struct rv_agent_count *row)
+static void agent_count(const struct agent_kind *kind, int64_t now, struct rv_agent_count *row)
 {
     int64_t since = kind_waits_since(kind);
     int64_t age = since != 0 ? now - since : 0;
@@ -165,7 +179,7 @@ enum rv_err query_metrics(struct rv_scheduler *s, struct pending *p)
     *counts = s->counts;
     out->counts = counts;
     out->calls_parked = s->parked_by_serial.count;
-    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+    for (const struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
         bool others = out->agents_count >= RV_METRICS_AGENTS_MAX;
         struct rv_agent_count *row =
             &out->agents[others ? RV_METRICS_AGENTS_MAX : out->agents_count];

@@ -431,19 +431,15 @@ static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pen
     return vain && p->admitted && !p->parked;
 }
 
-static void match_back(const struct pending *p, const struct matched *m)
+void poll_unmatch(struct pending *p)
 {
-    struct rv_step_id id = {m->work->id, m->step};
-    agents_ready_back(p->kind, id, ready_place(m->work->task, work_step(m->work, m->step)));
+    p->matched = NULL;
+    p->matched_count = p->matched_bytes = 0;
 }
 
 void poll_unadmit(struct pending *p)
 {
-    for (size_t i = 0; i < p->matched_count; i++)
-        if (p->matched[i].work->dropped && !p->matched[i].repeat)
-            match_back(p, &p->matched[i]);
-    p->matched = NULL;
-    p->matched_count = p->matched_bytes = 0;
+    poll_unmatch(p);
     p->admitted = false;
 }
 
@@ -462,8 +458,6 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     for (size_t i = 0; i < p->matched_count; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);
-        if (m->work->dropped && !m->repeat)
-            match_back(p, m);
         /* Perhaps it ended in this very batch, and somebody else has the next one. */
         bool over = step->attempt_state != RV_ATTEMPT_OPEN || step->token != m->token;
         if (m->work->dropped || over || p->unanswerable)
@@ -473,8 +467,7 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
         else
             p->unanswerable = true;
     }
-    p->matched = NULL; /* the batch's arena goes */
-    p->matched_count = p->matched_bytes = 0;
+    poll_unmatch(p); /* the batch's arena goes */
     if (p->instance->cancels > 0 && !p->left)
         cancels_fill(p);
     struct delivery *delivery = delivery_find(p->instance, poll->poll);
@@ -483,15 +476,6 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
         delivery->answers += poll->requests_count > 0;
     }
     return poll->requests_count > 0 || poll->cancels_count > 0 || p->unanswerable;
-}
-
-void poll_unmatch(struct pending *p)
-{
-    for (size_t i = 0; i < p->matched_count; i++)
-        if (!p->matched[i].repeat)
-            match_back(p, &p->matched[i]);
-    p->matched = NULL;
-    p->matched_count = p->matched_bytes = 0;
 }
 
 static void poll_finish(struct rv_scheduler *s, struct pending *p)

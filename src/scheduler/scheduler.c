@@ -452,6 +452,7 @@ static void batch_act(struct rv_scheduler *s)
             bool again = work_again(w);
             int64_t at = again ? s->batch.now : rv_time_add(s->batch.now, OFFENDER_REST_MS);
             s->more_due = s->more_due || again;
+            work_withdraw(s, w);
             if (w->outcome == RV_ERR_DEPOSED)
                 rv_supervisor_unclaim(&s->supervisor);
             look_again(s, w->id, at);
@@ -522,6 +523,8 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         else
             finish(s, p, err, why);
     }
+    for (const struct work *w = s->batch.works; w != NULL; w = w->next)
+        work_withdraw(s, w);
     log_event(s, RV_LOG_ERROR, "batch",
               rv_arena_printf(s->batch.arena, "{\"error\":\"%s\"}", rv_err_text(err)));
     again_soon(s);

@@ -113,6 +113,10 @@ void rv_scheduler_drain(struct rv_scheduler *scheduler);
 
 /* What it has done so far; the metrics show it. */
 const struct rv_counts *rv_scheduler_counts(const struct rv_scheduler *scheduler);
+/* The queue of the agent in that place of the list: its steps, and since when the oldest of them
+ * waits. False: there are no more agents. The name is valid until the next batch. */
+bool rv_scheduler_queue(const struct rv_scheduler *scheduler, size_t place,
+                        struct rv_str *ret_agent, size_t *ret_waiting, int64_t *ret_since);
 /* What the log line at start says. */
 const struct rv_enlistment *rv_scheduler_enlistment(const struct rv_scheduler *scheduler);
 

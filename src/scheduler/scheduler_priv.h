@@ -33,7 +33,8 @@ struct workflow_cache {
 /* A step's row in a batch's working set. */
 struct work_step {
     const struct rv_step *row;
-    enum rv_attempt_state was; /* as loaded: its newest attempt, and that one's number */
+    const struct rv_step *stored; /* as loaded; NULL: it was not */
+    enum rv_attempt_state was;    /* as loaded: its newest attempt, and that one's number */
     uint32_t was_attempt;
     bool was_over; /* control had left it */
     bool dirty;
@@ -59,7 +60,8 @@ struct failures {
 
 struct work {
     struct rv_task_id id;
-    const struct rv_task *task; /* NULL: there is no such task (yet) */
+    const struct rv_task *task;   /* NULL: there is no such task (yet) */
+    const struct rv_task *stored; /* as loaded */
     int64_t revision_before;
     enum rv_task_state state_before;
     const char *broken; /* the rule that the rows as loaded break: then it can only be parked or
@@ -361,6 +363,8 @@ RV_CHECK enum rv_err work_view(struct rv_scheduler *s, const struct work *work, 
                                uint64_t token, struct rv_view *ret_view);
 /* Steps of the work that wait for an agent go into the ready queues. */
 void work_offer(struct rv_scheduler *s, struct work *work);
+/* The work's change was not committed: the ready queues have its steps as they were loaded. */
+void work_withdraw(struct rv_scheduler *s, const struct work *work);
 /* Loads in one go the tasks (and steps) that the batch will ask for. */
 RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids,
                                    size_t count);
@@ -675,7 +679,7 @@ RV_CHECK enum rv_err polls_match(struct rv_scheduler *s);
 bool poll_fill(struct rv_scheduler *s, struct pending *p);
 /* The poll is admitted anew with a later batch, and gets what it has taken as it is then. */
 void poll_unadmit(struct pending *p);
-/* The batch failed: what was to be handed out is ready again. */
+/* Nothing that the batch was to hand out goes to the poll. */
 void poll_unmatch(struct pending *p);
 /* The batch is lost, but not what the poll confirms (p->poll may be NULL). */
 void poll_heed(const struct rv_scheduler *s, struct pending *p);

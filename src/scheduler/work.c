@@ -58,6 +58,7 @@ static enum rv_err work_step_add(struct rv_scheduler *s, struct work *work,
     if (!GROW(s->batch.arena, work->steps, work->steps_count, work->steps_room))
         return RV_ERR_MEMORY;
     work->steps[work->steps_count++] = (struct work_step){.row = row,
+                                                          .stored = row,
                                                           .was = row->attempt_state,
                                                           .was_attempt = row->attempt,
                                                           .was_over = step_over(work->task, row)};
@@ -81,7 +82,7 @@ const struct rv_step *work_step(const struct work *work, uint32_t number)
 static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
                                const struct rv_task *task)
 {
-    work->task = task;
+    work->task = work->stored = task;
     if (task == NULL)
         return RV_OK;
     work->revision_before = task->revision;
@@ -256,6 +257,7 @@ static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
         return err;
     struct work_step *step = &work->steps[work->steps_count - 1];
     step->dirty = true;
+    step->stored = NULL;
     step->insert = planned->insert;
     if (planned->insert) {
         step->was_attempt = 0;
@@ -581,5 +583,23 @@ void work_offer(struct rv_scheduler *s, struct work *work)
         /* A hint only: without memory for it the repair scan gives it again. */
         if (agents_ready(&s->agents, work->task, step) != RV_OK)
             return;
+    }
+}
+
+/* Before the commit, steps were queued so that the polls of the same batch find them, and others
+ * were taken from the queue for these polls. */
+void work_withdraw(struct rv_scheduler *s, const struct work *work)
+{
+    const struct rv_task *task = work->stored;
+    bool open = task != NULL && task->state != RV_TASK_ERROR &&
+                (!work->dropped || work_again(work)); /* an offender is left alone */
+    for (size_t i = 0; i < work->steps_count; i++) {
+        const struct work_step *step = &work->steps[i];
+        bool waits = open && step->stored != NULL && step->stored->agent.at != NULL &&
+                     rv_step_ready(task, step->stored, s->batch.now);
+        if (!waits)
+            agents_unready(&s->agents, work->id, step->row);
+        else if (agents_ready(&s->agents, task, step->stored) != RV_OK)
+            return; /* the next look at the task gives the hint again */
     }
 }

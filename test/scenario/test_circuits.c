@@ -90,6 +90,60 @@ static void the_oldest_wait_is_shown(void **state)
     assert_int_equal(kind_row(w).waiting_since, 0);
 }
 
+static struct rv_call *submission(struct world *w, uint8_t priority)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    call->u.submit.items = RV_NEW(&call->arena, struct rv_submission);
+    call->u.submit.count = 1;
+    call->u.submit.items[0] = (struct rv_submission){.space = RV_STR("shop"),
+                                                     .name = RV_STR("order"),
+                                                     .input = RV_STR("{}"),
+                                                     .priority = priority};
+    return call;
+}
+
+/* The oldest step may be neither the first in line nor in the line at all. */
+static void the_oldest_wait_is_that_of_all_steps(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    open_circuit(w, world_take(w, "inventory", "i1"), NULL, 5000);
+    world_pass(w, 700);
+    int64_t then = w->now;
+    (void)world_submit(w, "order", "{}");
+    world_pass(w, 700);
+    assert_true(world_run(w, submission(w, 9)));
+    assert_int_equal(kind_row(w).waiting, 2);
+    assert_int_equal(kind_row(w).waiting_since, then);
+    assert_int_equal(handed_out(w), 0);
+    assert_int_equal(kind_row(w).waiting, 2);
+    assert_int_equal(kind_row(w).waiting_since, then);
+}
+
+static void a_refused_commit_changes_no_queue(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id waits = world_submit(w, "order", "{}");
+    int64_t then = w->now;
+    faults.fail_commits = 1;
+    struct rv_call *refused = submission(w, 5);
+    assert_true(world_run(w, refused));
+    assert_int_equal(refused->err, RV_ERR_BUSY);
+    assert_int_equal(kind_row(w).waiting, 1);
+    faults.offender = (struct rv_task_id){waits.value + 2};
+    refused = submission(w, 5);
+    assert_true(world_run(w, refused));
+    assert_int_equal(refused->u.submit.items[0].err, RV_ERR_INVALID);
+    assert_int_equal(kind_row(w).waiting, 1);
+    faults.offender = (struct rv_task_id){0};
+    faults.fail_commits = 1;
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, waits), RV_ERR_BUSY);
+    assert_int_equal(kind_row(w).waiting, 1);
+    assert_int_equal(kind_row(w).waiting_since, then);
+    assert_int_equal(handed_out(w), 1);
+    assert_int_equal(kind_row(w).waiting, 0);
+}
+
 /* A step that was cancelled, or is held back, waits for no agent. */
 static void only_steps_that_wait_are_counted(void **state)
 {
@@ -349,6 +403,8 @@ int main(void)
         SCENARIO(a_circuit_stops_the_steps_of_its_own_target),
         SCENARIO(a_target_is_asked_by_one_probe),
         SCENARIO(the_oldest_wait_is_shown),
+        SCENARIO(the_oldest_wait_is_that_of_all_steps),
+        SCENARIO(a_refused_commit_changes_no_queue),
         SCENARIO(only_steps_that_wait_are_counted),
         SCENARIO(a_cancelled_step_leaves_its_circuit),
         SCENARIO(a_probe_that_finds_it_open_opens_it_anew),
