@@ -15,13 +15,13 @@
 #include "sim/world/server.h"
 #include "sim/world/world.h"
 
-enum { BATCHES_SLACK = 4, TURN_FUEL_MIN = 10000, PRIORITY_MS = 10000, FINDINGS_ALL = 1000 };
+enum { BATCHES_SLACK = 4, TURN_FUEL_MIN = 10000, PRIORITY_MS = 10000 };
 
 /* In so many batches whatever is ready has come into the ready queue: a batch takes up only so many
  * due tasks. */
 static uint64_t batches_before(const struct world *w)
 {
-    return BATCHES_SLACK + 4 * (uint64_t)w->history->open / w->knobs.findings_max;
+    return BATCHES_SLACK + 2 * (uint64_t)w->history->open / w->knobs.findings_max;
 }
 
 /* Where a turn of long decisions is small, a step may be under evaluation while it stands there;
@@ -47,9 +47,29 @@ int64_t check_line_since(const struct step_past *past, const struct rv_step *ste
     return past->line_since != 0 && stays ? past->line_since : step->waits_since;
 }
 
+/* What leaves the line has to be seen in it anew, also where no batch is looked at meanwhile. */
+static void line_leave(const struct transition *t)
+{
+    bool all = t->task->suspended_at != 0 || t->task->state == RV_TASK_ERROR;
+    for (uint32_t n = 0; all && n < t->past->row.open_count; n++) {
+        struct step_past *step = history_step(t->past, t->past->row.open[n]);
+        if (step != NULL)
+            step->lined = 0;
+    }
+    for (size_t i = 0; i < t->change->steps_count; i++) {
+        const struct rv_step *step = t->change->steps[i];
+        struct step_past *past = history_step(t->past, step->number);
+        bool stays = past != NULL && step->state == RV_STEP_PENDING &&
+                     step->token == past->row.token && step->ready_at == past->row.ready_at;
+        if (past != NULL && !stays)
+            past->lined = 0;
+    }
+}
+
 void check_in_line(const struct transition *t)
 {
     struct lineup *line = &t->w->lineup;
+    line_leave(t);
     for (size_t i = 0; i < t->change->steps_count; i++) {
         const struct rv_step *step = t->change->steps[i];
         const struct step_past *past = history_step(t->past, step->number);
@@ -83,10 +103,7 @@ static void check_passed_by(struct world *w, const struct task_past *task,
         const struct begun *b = &w->lineup.begun[i];
         int64_t later_ms = place_of(b->since, b->priority) -
                            place_of(step->line_since, task->row.priority);
-        /* Where a batch takes up a few due tasks only, one of another priority may come first. */
-        bool all_taken = w->knobs.findings_max >= FINDINGS_ALL;
-        bool younger = b->since > step->line_since && b->priority <= task->row.priority;
-        if (b->agent == step->agent && (all_taken ? later_ms > 0 : younger))
+        if (b->agent == step->agent && later_ms > 0)
             world_violate(
                 w, "I-36",
                 "step %u (its row: %lld) stands in line since %lld with priority %u, and one of "
