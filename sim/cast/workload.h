@@ -64,6 +64,9 @@ void workload_submission(struct world *w, struct rv_buf *body, uint32_t number);
 bool workload_is_heavy(const struct world *w, struct rv_str name);
 /* What these begin with. */
 #define SIM_HEAVY "[range("
+/* The step's compensation calls nobody. It ends with a step whose name begins with `v`. */
+bool workload_undone_inside(const struct rv_definition *definition, uint32_t node);
+bool workload_is_undo_end(struct rv_str reference);
 /* The name of an agent kind. */
 const char *workload_agent(uint32_t kind);
 

@@ -6,7 +6,11 @@
 
 #include <stdio.h>
 
-enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, KEPT_TASKS_MAX = 60 };
+enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, LARGE_ONE_OF = 2, KEPT_TASKS_MAX = 60 };
+
+/* A text that is four times as long in an error, which has no room for it twice where decisions
+ * have little memory. */
+#define TOO_LARGE "${ [\\\"\\\\\\\"\\\" * 4000] }"
 
 /* One definition under construction. */
 struct draft {
@@ -203,10 +207,12 @@ static void write_task(struct draft *d, uint32_t later)
         write_switch(d, later);
     } else if (kind < 82) {
         uint32_t status = roll(d, 2) ? 503 : 400, on = roll(d, 10);
+        bool large = d->names % LARGE_ONE_OF == 0; /* no draw of its own: seeds keep their worlds */
         rv_buf_printf(d->out,
-                      "\"raise\":{\"error\":{\"type\":\"https://example.com/raised\",\"status\":%u,"
-                      "\"title\":\"raised\"}},\"if\":\"$workflow.input.roll == %u\"",
-                      status, on);
+                      "\"raise\":{\"error\":{\"type\":\"%s\",\"status\":%u,"
+                      "\"title\":\"%s\"}},\"if\":\"$workflow.input.roll == %u\"",
+                      large ? TOO_LARGE : "https://example.com/raised", status,
+                      large ? TOO_LARGE : "raised", on);
     } else if (kind < 94 && deeper) {
         write_try(d);
         if (roll(d, 6) == 0)
@@ -261,11 +267,15 @@ static void write_impatient(struct draft *d)
 }
 
 /* A try that is retried once for each of its calls, more of them than one decision once had room
- * for. Each run makes another call; it fails after it has had its effect, and is kept. Then the try
- * gives all of them up, and what follows may fail too. */
+ * for; most of their compensations call nobody and end at once. Each run makes another call; it
+ * fails after it has had its effect, and is kept. Then the try gives all of them up, and what
+ * follows may fail too. */
 static void write_kept(struct draft *d)
 {
-    uint32_t first = d->names++, count = roll(d, 3) == 0 ? 130 + roll(d, 20) : 65 + roll(d, 20);
+    uint32_t first = d->names++;
+    uint32_t tens = roll(d, 3) == 0 ? 13 + roll(d, 11) : 0;
+    uint32_t count = tens != 0 ? 10 * tens : 65 + roll(d, 20);
+    bool calls = tens % 2 == 0; /* else none of its compensations does */
     rv_buf_printf(d->out,
                   "{\"s%u\":{\"try\":[{\"pick\":{\"set\":{\"n\":\"${ ($context.n // 0) + 1 }\"},"
                   "\"export\":{\"as\":\"${ {n: .n} }\"}}}",
@@ -277,12 +287,18 @@ static void write_kept(struct draft *d)
                       i, i, any_agent(d));
         write_policy(d, true);
         rv_buf_lit(d->out, ",\"compensate\":");
-        if (i % 16 == 0) {
+        if (calls && i % 16 == 0) {
             rv_buf_lit(d->out, "[");
             write_undo_call(d, "\"key\":\"${ $undo.idempotencyKey }\"");
             rv_buf_lit(d->out, "]}}}}");
-        } else {
+        } else if (i % 8 == 4) {
             rv_buf_lit(d->out, "\"none\"}}}}");
+        } else {
+            rv_buf_printf(d->out,
+                          "[{\"u%u\":{\"if\":\"$undo.fence == 0\",\"call\":\"%s\"}},"
+                          "{\"v%u\":{\"set\":{\"was\":\"${ $undo.outcome }\"}}}]}}}}",
+                          d->names, workload_agent(0), d->names);
+            d->names++;
         }
     }
     /* It ends by a run that calls nothing, by its catch, or by the error of the last call. */
@@ -317,4 +333,26 @@ void workload_random(struct world *w, struct rv_buf *out, const struct workload_
         write_kept(&d);
     write_steps(&d);
     rv_buf_lit(out, "]}");
+}
+
+bool workload_is_undo_end(struct rv_str reference)
+{
+    size_t at = reference.len;
+    while (at > 0 && reference.at[at - 1] != '/')
+        at--;
+    return at < reference.len && reference.at[at] == 'v';
+}
+
+bool workload_undone_inside(const struct rv_definition *definition, uint32_t node)
+{
+    struct rv_str step = rv_definition_reference(definition, node);
+    for (uint32_t n = node + 1; n <= rv_definition_nodes(definition); n++) {
+        struct rv_str reference = rv_definition_reference(definition, n);
+        if (!rv_str_begins(reference, step) || !workload_is_undo_end(reference))
+            continue;
+        struct rv_str rest = {reference.at + step.len, reference.len - step.len};
+        if (rv_str_begins(rest, RV_STR("/metadata/reeve/compensate/")))
+            return true;
+    }
+    return false;
 }

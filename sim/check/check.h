@@ -56,8 +56,6 @@ void check_seen(struct world *w, struct rv_task_id task, uint32_t before, int64_
 bool check_wanted_now(const struct transition *t, const struct rv_step *step);
 /* Whether an operator resubmits a step in this commit that he takes for not done. */
 bool check_assumed_now(const struct transition *t);
-/* A call of the step's compensation is done. */
-bool check_compensated(const struct transition *t, uint32_t number);
 void check_limits(const struct transition *t);
 void check_in_line(const struct transition *t);
 /* Since when the step of that row stands in line for an agent. */

@@ -80,6 +80,8 @@ static void check_step_effect(struct world *w, const struct task_past *past,
     const struct effect *effect = ledger_find(w, key);
     struct shop_stand stand = stand_of(effect);
     enum rv_undo_way way = rv_definition_undo_way(past->definition, step->row.node);
+    if (way == RV_UNDO_STEPS && workload_undone_inside(past->definition, step->row.node))
+        way = RV_UNDO_NOTHING; /* no service hears of it; I-16 sees that it was carried out */
     enum shop_end end = end_of(past, step);
     bool deceived = is_deceived(step, effect);
     const char *wrong = end == SHOP_COMPENSATED && (way == RV_UNDO_NOTHING || deceived)

@@ -1,5 +1,6 @@
 #include "sim/check/check.h"
 
+#include "sim/cast/workload.h"
 #include "sim/world/world.h"
 
 static bool forward_call(const struct rv_step *step)
@@ -117,15 +118,18 @@ static bool carried_out_anew(const struct transition *t, const struct rv_step *s
     return false;
 }
 
-bool check_compensated(const struct transition *t, uint32_t number)
+/* A compensation of the workloads calls an agent, perhaps after a wait; where its definition says
+ * that it calls nobody, it is done when its last step is. */
+static bool check_compensated(const struct transition *t, const struct rv_step *forward)
 {
-    bool done = false;
+    bool inside = workload_undone_inside(t->past->definition, forward->node), done = false;
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct rv_step *step = &t->steps[i];
-        if (step->undoes != number)
+        if (step->undoes != forward->number)
             continue;
         bool over = step->state == RV_STEP_PROCESSED || step->state == RV_STEP_SKIPPED;
-        done = done || (step->kind == RV_KIND_CALL && over);
+        bool last = inside ? workload_is_undo_end(step->reference) : step->kind == RV_KIND_CALL;
+        done = done || (last && over);
         if (rv_step_state_open(step->state) ||
             (step->state == RV_STEP_CANCELLED && !carried_out_anew(t, step)))
             return false;
@@ -143,7 +147,7 @@ static void check_undone(const struct transition *t, const struct rv_step *forwa
     if (way_of(t, forward) == RV_UNDO_NOTHING || check_found_now(t, forward, RV_FINDING_UNDONE) ||
         check_found_now(t, forward, RV_FINDING_NOTHING))
         return;
-    if (!check_compensated(t, forward->number))
+    if (!check_compensated(t, forward))
         world_violate(t->w, "I-16", "step %u counts as undone, but its compensation is not done",
                       forward->number);
 }

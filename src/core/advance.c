@@ -11,7 +11,9 @@ enum rv_verdict advance_error(enum rv_err err)
         return RV_DECIDED;
     if (err == RV_ERR_BUSY)
         return RV_GIVEN_UP;
-    return err == RV_ERR_MEMORY || err == RV_ERR_LIMIT ? RV_NO_ROOM : RV_UNREADABLE;
+    if (err == RV_ERR_MEMORY)
+        return RV_NO_ROOM;
+    return err == RV_ERR_LIMIT ? RV_OVER_LIMIT : RV_UNREADABLE;
 }
 
 enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32_t undoes,

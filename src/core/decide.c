@@ -293,7 +293,11 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     plan->more_count = 0;
     plan->steps = NULL;
     plan->steps_room = 0;
-    struct draft d = {.view = view, .command = command, .arena = arena, .plan = plan};
+    struct draft d = {.view = view,
+                      .command = command,
+                      .arena = arena,
+                      .plan = plan,
+                      .bytes_begun = arena->bytes_taken};
     rv_prng_init(&d.prng, command->seed);
     enum rv_verdict verdict = decide(&d);
     if (command->asks) /* accepted, refused, or there is nothing to change */
@@ -305,7 +309,9 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     if (verdict == RV_DECIDED && (arena->refused != RV_OK || d.starved))
         verdict = RV_NO_ROOM;
     if (verdict == RV_DECIDED && d.outgrown)
-        verdict = RV_UNREADABLE;
+        verdict = RV_OVER_LIMIT;
+    if (verdict == RV_NO_ROOM && arena->refused == RV_ERR_LIMIT)
+        verdict = RV_OVER_LIMIT;
     if (still_suspended(&d))
         plan->close_alerts = false;
     if (!rv_task_state_open(plan->task.state)) {

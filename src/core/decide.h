@@ -127,9 +127,9 @@ struct rv_planned_step {
     bool insert;
 };
 
-/* A decision that would need more has met rows that no task of one line of control has: it is
- * UNREADABLE. The most steps change when retries give up all that they keep, and an undo begins:
- * those, and the steps that its first piece passes (undo.c). */
+/* A decision that would need more is OVER_LIMIT; none does. The most steps change when retries give
+ * up all that they keep, and an undo begins: those, and the steps that its first piece passes. The
+ * piece ends when there is no room for more (undo.c). */
 enum {
     RV_PLAN_STEPS_MAX = RV_UNFINISHED_STEPS_MAX + 64,
     RV_PLAN_ALERTS_MAX = RV_UNFINISHED_STEPS_MAX + 4, /* of each step that is given up one */
@@ -179,15 +179,17 @@ enum rv_verdict {
     RV_NEED_ATTEMPT, /* load the ended attempt of command->step with its token and ask again */
     RV_NEED_LATE,    /* load what the ledger has of its attempt `plan->wanted` and ask again */
     RV_GIVEN_UP,     /* by command->pace: there is no decision */
-    RV_NO_ROOM,      /* the arena says no: nothing may be written, try again */
-    RV_UNREADABLE    /* rows and definition do not fit together, or the task has outgrown what one
-                       * decision may take: park it */
+    RV_NO_ROOM,      /* the process is out of memory: nothing may be written, try again */
+    RV_OVER_LIMIT,   /* it needs more than a limit lets one decision have, and always will: the
+                      * task is parked, and no other is held up */
+    RV_UNREADABLE    /* rows and definition do not fit together: park it */
 };
 
 /* Total: every state meets every command. Takes nothing but what it is given: no clock, no I/O, no
  * global.
- * `now` is what command->now says; fuel and inline limits are those of base/limits.h. A limit of
- * the arena gives NO_ROOM. */
+ * `now` is what command->now says; fuel and inline limits are those of base/limits.h. What a
+ * workflow can bring about ends before any limit, as an error of its step or in another decision:
+ * OVER_LIMIT is for what should not be, and for an arena with a cap of its own. */
 enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
                           struct rv_arena *arena, struct rv_plan *plan);
 

@@ -4,16 +4,19 @@
  * undone. While the task is being undone nobody is called: the step is undone with the rest. */
 #include "core/plan_priv.h"
 
-/* A task that goes forward keeps the step for a DSL retry: it may open again. */
+/* A task that goes forward keeps the step for a DSL retry: it may open again. Where that cannot be
+ * read it may, too, and the step is not put on the undo chain; but the reply is kept, and what it
+ * tells of the effect. */
 static enum rv_verdict kept_by(struct draft *d, uint32_t open, uint32_t number, bool *ret_kept)
 {
     const struct rv_step *step;
     bool kept = false;
-    RV_TRY(draft_look(d, open, &step));
-    if (step->direction == RV_FORWARD && step->frames.at != NULL)
-        RV_TRY(advance_error(rv_flow_keeps(d->arena, step->frames, number, &kept)));
-    *ret_kept = *ret_kept || kept;
-    return RV_DECIDED;
+    enum rv_verdict verdict = draft_look(d, open, &step);
+    if (verdict == RV_DECIDED && step->direction == RV_FORWARD && step->frames.at != NULL)
+        verdict = advance_error(rv_flow_keeps(d->arena, step->frames, number, &kept));
+    bool damage = verdict == RV_UNREADABLE;
+    *ret_kept = *ret_kept || kept || damage;
+    return damage ? RV_DECIDED : verdict;
 }
 
 /* Control has gone past it, and it has no result. */
@@ -136,7 +139,11 @@ enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t atte
     if (output.at == NULL)
         return RV_DECIDED;
     RV_TRY(is_past(d, step, &past));
-    RV_TRY(is_undone_anyway(d, step, &undone));
+    enum rv_verdict verdict = is_undone_anyway(d, step, &undone);
+    if (verdict == RV_UNREADABLE)
+        undone = false;
+    else
+        RV_TRY(verdict);
     bool not_done = step->effect == RV_EFFECT_NONE ||
                     (step->effect != RV_EFFECT_DONE &&
                      (finding_is_nothing(step) ||

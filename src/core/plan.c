@@ -86,7 +86,7 @@ static enum rv_verdict planned_grow(struct draft *d)
 {
     struct rv_plan *plan = d->plan;
     if (plan->steps_count == RV_PLAN_STEPS_MAX)
-        return RV_UNREADABLE;
+        return RV_OVER_LIMIT;
     if (plan->steps_count < plan->steps_room)
         return RV_DECIDED;
     size_t room = plan->steps_room != 0 ? 2 * plan->steps_room : 8;

@@ -7,6 +7,13 @@
 #include "core/decide.h"
 #include "workflow/flow.h"
 
+/* What one decision has undone, and used for it. */
+struct undo_piece {
+    uint32_t pops;
+    uint32_t inline_steps;
+    int64_t fuel;
+};
+
 /* The decision under way. Every function below returns RV_DECIDED to go on; any other verdict goes
  * straight back to the caller of rv_decide, who throws the plan away. */
 struct draft {
@@ -15,9 +22,12 @@ struct draft {
     struct rv_arena *arena;
     struct rv_plan *plan;
     struct rv_prng prng;
-    int64_t spread_ms; /* drawn for the step's timeouts, and so for its next attempt; 0: not yet */
-    bool outgrown;     /* a fixed part of the plan is full: nothing of it may be used */
-    bool starved;      /* there was no memory for a message: the plan is no good without it */
+    int64_t spread_ms;  /* drawn for the step's timeouts, and so for its next attempt; 0: not yet */
+    size_t bytes_begun; /* taken of the arena before it */
+    bool undoing;       /* undo_next is at work: what ends meanwhile leaves the rest to it */
+    struct undo_piece undo;
+    bool outgrown; /* a fixed part of the plan is full: nothing of it may be used */
+    bool starved;  /* there was no memory for a message: the plan is no good without it */
 };
 
 /* The step's row to read; NEED_STEP when it is neither planned nor loaded, UNREADABLE when there is

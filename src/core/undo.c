@@ -11,10 +11,12 @@
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
+#include "base/limits.h"
 #include "base/time.h"
 
-/* One decision pops at most so many steps that need no compensation; the rest is due at once. */
-enum { UNDO_POPS_MAX = 32 };
+/* One decision pops at most so many steps, whose compensations may end within it; each changes a
+ * few rows. The rest is due at once. */
+enum { UNDO_POPS_MAX = 32, UNDO_POP_STEPS = 4, UNDO_MEMORY_PART = 4 };
 
 /* Where the definition cannot be read, the step has kept what it said when the attempt was recorded
  * whose late reply is taken now. One of an older version did not: it counts as one that a person
@@ -337,58 +339,103 @@ enum rv_verdict undo_head_look(struct draft *d, const struct rv_step **ret_head)
                                                                            : RV_UNREADABLE;
 }
 
-enum rv_verdict undo_next(struct draft *d)
+/* Like a long run of inline steps, an undo whose compensations end at once goes on in pieces. */
+static bool piece_is_full(const struct draft *d)
+{
+    const struct undo_piece *undo = &d->undo;
+    const struct rv_plan *plan = d->plan;
+    size_t memory = d->command->memory_max != 0 ? d->command->memory_max : RV_DECISION_BYTES_MAX;
+    return undo->pops >= UNDO_POPS_MAX || undo->fuel >= RV_FUEL_PER_COMMAND ||
+           undo->inline_steps >= RV_INLINE_STEPS_PER_COMMAND ||
+           d->arena->bytes_taken - d->bytes_begun > memory / UNDO_MEMORY_PART ||
+           plan->steps_count + UNDO_POP_STEPS > RV_PLAN_STEPS_MAX ||
+           plan->late_over_count == RV_PLAN_LATE_OVER_MAX;
+}
+
+static enum rv_verdict compensate(struct draft *d, const struct rv_step *step)
+{
+    struct rv_flow_env env;
+    struct rv_flow_stop stop;
+    RV_TRY(advance_env(d, RV_UNDO, step->number, &env));
+    RV_TRY(advance_error(rv_flow_start_undo(&env, step->node, step->data, &stop)));
+    d->undo.fuel += RV_FUEL_PER_COMMAND - env.fuel;
+    d->undo.inline_steps += RV_INLINE_STEPS_PER_COMMAND - env.inline_steps;
+    return advance(d, RV_UNDO, step->number, NULL, &stop);
+}
+
+/* The step is off the chain, and nothing is to be done for it. */
+static void undone_at_once(struct draft *d, struct rv_step *step)
+{
+    undo_pop(d, step);
+    step->undone = true;
+    late_over(d, step);
+}
+
+/* The step at the head of the chain. *ret_more: the next one may be looked at. */
+static enum rv_verdict undo_one(struct draft *d, bool *ret_more)
 {
     struct rv_task *task = &d->plan->task;
-    bool under_way = task->open_count != 0;
-    if (task->state != RV_TASK_COMPENSATING || under_way)
+    const struct rv_step *head;
+    struct rv_step *step;
+    *ret_more = false;
+    RV_TRY(undo_head_look(d, &head));
+    enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
+    if (way != RV_UNDO_NOTHING && d->command->now < task->quiet_at)
         return RV_DECIDED;
-    for (int pops = 0; pops < UNDO_POPS_MAX; pops++) {
-        if (task->redo != 0) {
-            bool begins;
-            RV_TRY(redo_may_begin(d, &begins));
-            if (begins)
-                return redo_begin(d);
-        }
-        if (task->undo_head == 0) {
-            undo_finish(d);
-            return RV_DECIDED;
-        }
-        const struct rv_step *head;
-        struct rv_step *step;
-        RV_TRY(undo_head_look(d, &head));
-        enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
-        if (way != RV_UNDO_NOTHING && d->command->now < task->quiet_at)
-            return RV_DECIDED;
-        RV_TRY(draft_step(d, head->number, &step));
-        switch (way) {
-        case RV_UNDO_UNDECLARED:
-        case RV_UNDO_PIVOT:
-            if (way == RV_UNDO_UNDECLARED && task->by_hand == step->number) {
-                undo_pop(d, step);
-                step->undone = true;
-                late_over(d, step);
-                draft_error(step, RV_STR(UNDONE_BY_HAND));
-                continue;
-            }
+    RV_TRY(draft_step(d, head->number, &step));
+    d->undo.pops++;
+    *ret_more = true;
+    switch (way) {
+    case RV_UNDO_UNDECLARED:
+    case RV_UNDO_PIVOT:
+        if (way == RV_UNDO_UNDECLARED && task->by_hand == step->number) {
+            undone_at_once(d, step);
+            draft_error(step, RV_STR(UNDONE_BY_HAND));
+        } else {
             undo_stuck(d, step, way);
-            return RV_DECIDED;
-        case RV_UNDO_NOTHING:
-            undo_pop(d, step);
-            step->undone = true;
-            late_over(d, step);
-            continue;
-        case RV_UNDO_STEPS:
-            break;
         }
+        break;
+    case RV_UNDO_NOTHING:
+        undone_at_once(d, step);
+        break;
+    case RV_UNDO_STEPS:
         undo_pop(d, step);
-        struct rv_flow_env env;
-        struct rv_flow_stop stop;
-        RV_TRY(advance_env(d, RV_UNDO, step->number, &env));
-        RV_TRY(advance_error(rv_flow_start_undo(&env, step->node, step->data, &stop)));
-        return advance(d, RV_UNDO, step->number, NULL, &stop);
+        return compensate(d, step);
     }
-    return RV_DECIDED; /* rv_view_wake_at says when */
+    return RV_DECIDED;
+}
+
+static enum rv_verdict undo_on(struct draft *d, bool *ret_more)
+{
+    const struct rv_task *task = &d->plan->task;
+    *ret_more = false;
+    if (task->redo != 0) {
+        bool begins;
+        RV_TRY(redo_may_begin(d, &begins));
+        if (begins)
+            return redo_begin(d);
+    }
+    if (task->undo_head != 0)
+        return undo_one(d, ret_more);
+    undo_finish(d);
+    return RV_DECIDED;
+}
+
+/* A compensation that ends while it begins comes here again, and what is behind it is undone by the
+ * loop: how deep the calls go does not depend on how long the chain is. */
+enum rv_verdict undo_next(struct draft *d)
+{
+    const struct rv_task *task = &d->plan->task;
+    enum rv_verdict verdict = RV_DECIDED;
+    bool more = true;
+    if (d->undoing)
+        return RV_DECIDED;
+    d->undoing = true;
+    while (verdict == RV_DECIDED && more && task->state == RV_TASK_COMPENSATING &&
+           task->open_count == 0 && !piece_is_full(d))
+        verdict = undo_on(d, &more);
+    d->undoing = false;
+    return verdict; /* when there is more, rv_view_wake_at says when */
 }
 
 /* What an operator gave as a step's input is his word, whatever is known (`replaces`). */

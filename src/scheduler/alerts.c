@@ -47,6 +47,9 @@ static void member_put(struct rv_buf *body, const char *name, struct rv_str text
     rv_json_write_string(body, text);
 }
 
+/* The message may quote an error of a step, as large as a payload, and is escaped. */
+enum { BODY_BYTES_MAX = 16 * RV_PAYLOAD_BYTES_MAX };
+
 enum rv_err alert_body(struct rv_scheduler *s, int64_t id, struct rv_str *ret_body)
 {
     struct rv_alert alert;
@@ -55,7 +58,7 @@ enum rv_err alert_body(struct rv_scheduler *s, int64_t id, struct rv_str *ret_bo
     enum rv_err err = alert_find(s, id, &alert);
     if (err != RV_OK)
         return err;
-    rv_buf_init(&body, 8 * RV_PAYLOAD_BYTES_MAX);
+    rv_buf_init(&body, BODY_BYTES_MAX);
     rv_buf_printf(&body, "{\"alert\":\"%s\",\"kind\":\"%s\",\"raisedAt\":\"%s\"",
                   rv_task_text((struct rv_task_id){id}, task).at, rv_alert_kind_text(alert.kind),
                   rv_instant_text(alert.raised_at, at).at);

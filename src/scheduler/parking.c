@@ -182,7 +182,7 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
     struct rv_call *call = p->call;
     unpark(s, p);
     evaluations_drop_of(s, p);
-    if (err != RV_OK && call->kind == RV_CALL_SUBMIT && submit_in_part(s, call, err, message)) {
+    if (err != RV_OK && call->kind == RV_CALL_SUBMIT && submit_in_part(s, p, err, message)) {
         err = RV_OK;
         message = RV_STR_NONE;
     }

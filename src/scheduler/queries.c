@@ -316,10 +316,11 @@ enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
     enum rv_err err = query_read(s, p);
-    if (err == RV_ERR_CORRUPT)
-        s->batch.damaged = p;
-    if (call->arena.refused == RV_OK)
+    if (call->arena.refused == RV_OK) {
+        if (err == RV_ERR_CORRUPT)
+            s->batch.damaged = p;
         return err;
+    }
     call->err = call->arena.refused;
     call->message = call->err == RV_ERR_LIMIT
                         ? RV_STR("the answer is too large: ask for fewer rows with `limit`")

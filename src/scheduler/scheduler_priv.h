@@ -146,6 +146,7 @@ struct pending {
     bool unanswerable;            /* the poll: no memory for what it was given */
     size_t evaluations;           /* of its decisions */
     size_t evaluating;            /* of these, under way */
+    bool counted;                 /* SUBMIT: it waits for its task, and all of it is counted */
     bool waits;                   /* OPERATE: its decision is among these */
     struct rv_task_id awaits;     /* REPLIES: an evaluation of another's; none: none */
     bool aside;                   /* among those that wait for evaluations */
@@ -526,7 +527,7 @@ void submit_act(struct rv_scheduler *s, struct pending *p);
 void submit_unwritten(const struct pending *p);
 /* The call cannot go on. False: nothing of it was accepted. Else who asked learns of that, and what
  * is left is refused item by item. */
-bool submit_in_part(struct rv_scheduler *s, struct rv_call *call, enum rv_err err,
+bool submit_in_part(struct rv_scheduler *s, const struct pending *p, enum rv_err err,
                     struct rv_str message);
 /* What earlier batches have said of items of replies or renewals: perhaps the store has lost it. */
 void replies_forget(struct rv_call *call);

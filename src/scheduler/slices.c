@@ -100,7 +100,7 @@ static enum rv_err rows_more(struct rv_scheduler *s, struct evaluation *e)
     if (err == RV_OK)
         err = view_ready(s, e);
     if (err == RV_ERR_NOT_FOUND) {
-        e->verdict = RV_UNREADABLE;
+        e->verdict = RV_UNREADABLE; /* it wanted a row that is not there */
         evaluation_end(e);
         return RV_OK;
     }

@@ -145,8 +145,10 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct pending *p, size_t 
     if (err != RV_OK || work->waits)
         return err;
     if (plan->err != RV_OK) {
-        refuse(item, RV_ERR_CORRUPT,
-               RV_STR("the workflow's definition cannot be read: publish it again"));
+        bool limit = plan->err == RV_ERR_LIMIT;
+        refuse(item, plan->err,
+               limit ? plan->message
+                     : RV_STR("the workflow's definition cannot be read: publish it again"));
         return RV_OK;
     }
     item->task = work->id;
@@ -272,10 +274,10 @@ void submit_unwritten(const struct pending *p)
             submit->items[i].task.value = 0;
 }
 
-bool submit_in_part(struct rv_scheduler *s, struct rv_call *call, enum rv_err err,
+bool submit_in_part(struct rv_scheduler *s, const struct pending *p, enum rv_err err,
                     struct rv_str message)
 {
-    struct rv_call_submit *submit = &call->u.submit;
+    struct rv_call_submit *submit = &p->call->u.submit;
     bool accepted = false;
     for (size_t i = 0; i < submit->count; i++)
         accepted = accepted || submit->items[i].task.value != 0;
@@ -285,7 +287,8 @@ bool submit_in_part(struct rv_scheduler *s, struct rv_call *call, enum rv_err er
         if (!item_over(&submit->items[i]))
             refuse(&submit->items[i], err,
                    message.at != NULL ? message : rv_str_of(rv_err_text(err)));
-    counts_submissions(s, submit);
+    if (!p->counted)
+        counts_submissions(s, submit);
     return true;
 }
 
@@ -295,6 +298,7 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
     if (submit_goes_on(s, p))
         return;
     counts_submissions(s, submit);
+    p->counted = true;
     struct rv_submission *one = submit->count == 1 ? &submit->items[0] : NULL;
     if (one == NULL || one->task.value == 0 || submit->wait_ms <= 0) {
         finish(s, p, RV_OK, RV_STR_NONE);

@@ -406,23 +406,26 @@ static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uin
     return err;
 }
 
-static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed)
+#define OVER_LIMIT "more is to be decided of the task at once than a limit of Reeve allows"
+
+static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed,
+                             enum rv_verdict verdict)
 {
     struct rv_command park = {
         .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_UNREADABLE;
-    park.u.park.message =
-        work->broken
-            ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s", work->broken)
-            : RV_STR(
-                  "its rows do not match its definition, or exceed what one decision may change");
+    park.u.park.message = work->broken
+                              ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s",
+                                                work->broken)
+                          : verdict == RV_OVER_LIMIT
+                              ? RV_STR(OVER_LIMIT "; none of its rows is damaged")
+                              : RV_STR("its rows do not match its definition");
     struct rv_view view;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     enum rv_err err = plan ? work_view(s, work, 0, 0, &view) : RV_ERR_MEMORY;
     if (err != RV_OK)
         return err;
-    enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
-    if (verdict != RV_DECIDED)
+    if (rv_decide(&view, &park, s->batch.arena, plan) != RV_DECIDED)
         return RV_ERR_MEMORY;
     return plan->changed ? work_adopt(s, work, plan) : RV_OK;
 }
@@ -454,6 +457,7 @@ enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
     case RV_DECIDED:
     case RV_ACCEPTED:
     case RV_GIVEN_UP:
+    case RV_OVER_LIMIT:
     case RV_UNREADABLE:
         break;
     case RV_NO_ROOM:
@@ -495,21 +499,23 @@ static enum rv_verdict work_turn(struct rv_scheduler *s, const struct work *work
     return verdict;
 }
 
-/* A row that others name is missing, or none fit. `again`: what a reply says is kept all the same,
- * if its attempt can be read. */
+/* A row that others name is missing, or none fit, or a limit is reached. It is the end of this task
+ * alone. `again`: what a reply says is kept all the same, if its attempt can be read. */
 static enum rv_err work_unreadable(struct rv_scheduler *s, struct work *work,
-                                   const struct rv_command *command, struct rv_plan *plan,
-                                   bool *ret_again)
+                                   const struct rv_command *command, enum rv_verdict verdict,
+                                   struct rv_plan *plan, bool *ret_again)
 {
     bool readable = work->workflow != NULL && work->workflow->definition != NULL;
-    enum rv_err err = work->task ? work_park(s, work, command->seed) : RV_OK;
+    enum rv_err err = work->task ? work_park(s, work, command->seed, verdict) : RV_OK;
     *ret_again = err == RV_OK && command->kind == RV_COMMAND_REPLY && readable;
     if (*ret_again)
         work->workflow = NULL;
-    plan->err = RV_ERR_CORRUPT;
     plan->status = 0;
-    plan->message = RV_STR("the task's rows or its definition cannot be read: see its alerts, and "
-                           "repair what they name");
+    plan->err = verdict == RV_OVER_LIMIT ? RV_ERR_LIMIT : RV_ERR_CORRUPT;
+    plan->message = verdict == RV_OVER_LIMIT
+                        ? RV_STR(OVER_LIMIT)
+                        : RV_STR("the task's rows or its definition cannot be read: see its "
+                                 "alerts, and repair what they name");
     return err;
 }
 
@@ -566,7 +572,7 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
         err = work_load_more(s, work, command, verdict, ret_plan);
         if (err == RV_ERR_NOT_FOUND) {
             bool again;
-            err = work_unreadable(s, work, command, ret_plan, &again);
+            err = work_unreadable(s, work, command, verdict, ret_plan, &again);
             if (!again)
                 return err;
         }

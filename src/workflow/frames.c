@@ -386,7 +386,7 @@ enum rv_err rv_flow_keeps(struct rv_arena *arena, struct rv_str frames, uint32_t
     struct rv_json tree;
     enum rv_err err = frames_parse(arena, frames, &tree);
     if (err != RV_OK)
-        return err == RV_ERR_LIMIT ? RV_ERR_MEMORY : err;
+        return err;
     const struct rv_json *records = rv_json_get(&tree, RV_STR("s"));
     bool keeps = false;
     for (uint32_t i = 0; records != NULL && records->type == RV_JSON_ARRAY && i < records->len; i++)

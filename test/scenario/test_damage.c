@@ -411,6 +411,48 @@ static void what_cannot_be_read_is_parked_until_it_is_mended(void **state)
     world_close(w);
 }
 
+static const char *const goes_past =
+    DOCUMENT("past") "do:\n"
+                     "  - t:\n"
+                     "      try:\n"
+                     "        - a: {call: one, metadata: {reeve: {completeBy: PT2S, failures:"
+                     " {threshold: 1, rounds: 0}, compensate: none}}}\n"
+                     "      catch: {as: e, do: [{c: {set: {x: 1}}}]}\n"
+                     "  - b: {call: two, metadata: {reeve: {compensate: none}}}\n";
+
+/* What is damaged is the step at which the task stands, not the one of which the reply tells. */
+static void a_late_done_is_kept_beside_a_damaged_step(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE step SET frames = '{\"s\":['",
+        "UPDATE step SET frames = 'x'",
+    };
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        file_remove(store.path);
+        file_copy(store.base, store.path);
+        open_at(w, store.now + 10, false);
+        world_publish(w, goes_past);
+        struct rv_task_id task = world_submit(w, "past", "{}");
+        struct rv_request request = world_take(w, "one", "i1");
+        world_pass(w, 3000);
+        int64_t now = w->now;
+        struct rv_request late = {.step = request.step, .token = request.token};
+        world_close(w);
+        char sql[200];
+        snprintf(sql, sizeof sql, "%s WHERE agent = 'two' AND task = %lld", damages[i],
+                 (long long)task.value);
+        store_edit(sql);
+        open_at(w, now + 10, false);
+        assert_int_equal(world_done(w, late, "{\"charged\":1}"), 410);
+        assert_int_equal(world_count_late(w, task), 1);
+        const struct rv_step *step = world_step(w, task, late.step.number);
+        assert_int_equal(step->effect, RV_EFFECT_DONE);
+        assert_string_equal(step->output.at, "{\"charged\":1}");
+        world_close(w);
+    }
+}
+
 /* ---- flipped bits ---- */
 
 static void bit_flip(struct rv_prng *prng)
@@ -477,6 +519,7 @@ static void flipped_bits_are_found_or_do_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_late_done_is_kept_beside_a_damaged_step),
         cmocka_unit_test(wrong_values_hit_one_task_alone),
         cmocka_unit_test(what_cannot_be_read_is_parked_until_it_is_mended),
         cmocka_unit_test(flipped_bits_are_found_or_do_no_harm),
