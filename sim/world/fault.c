@@ -208,9 +208,10 @@ bool fault_is_recent(const struct world *w, enum fault fault, struct rv_task_id 
 {
     const struct faults *f = w->faults;
     int64_t since = w->now - within_ms;
-    for (uint32_t actor = 0; actor < ACTORS_MAX; actor++)
-        if ((actors >> actor & 1) != 0 && f->hit_at[fault][actor] >= 0 &&
-            f->hit_at[fault][actor] >= since)
+    if (since < 0)
+        since = 0; /* -1: it never struck */
+    for (uint32_t left = actors; left != 0; left &= left - 1)
+        if (f->hit_at[fault][__builtin_ctz(left)] >= since)
             return true;
     const uint64_t *hit = rv_map_find(&f->hits, (uint64_t)fault, (uint64_t)task.value);
     return hit != NULL && (int64_t)*hit >= since;
