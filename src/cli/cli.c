@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include "base/os/clock.h"
+#include "base/os/log.h"
 #include "base/time.h"
 #include "cli/run_priv.h"
 #include "cli/text_priv.h"
@@ -24,9 +25,11 @@ int cli_tell(const struct cli *cli, int code, const char *format, ...)
     va_end(args);
     struct rv_str clean = cli_text_clean(&arena, said);
     const struct cli_command *command = cli->words.command;
+    struct rv_str program = RV_STR("reeve");
+    if (command != NULL)
+        program = rv_arena_printf(&arena, "reeve %s", command->name);
     fflush(stdout);
-    fprintf(stderr, "reeve%s%s: %.*s\n", command ? " " : "", command ? command->name : "",
-            RV_STR_FMT(clean));
+    rv_log_refusal(program.len > 0 ? program.at : "reeve", "%.*s", RV_STR_FMT(clean));
     rv_arena_done(&arena);
     return code;
 }
@@ -68,6 +71,42 @@ static bool durations_read(struct cli *cli)
     return true;
 }
 
+/* ---- the log ---- */
+
+/* The last --log of the words; NULL: none. */
+static const char *log_asked(int argc, char **argv)
+{
+    static const char flag[] = "--log";
+    const char *asked = NULL;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], flag, sizeof flag - 1) != 0)
+            continue;
+        if (argv[i][sizeof flag - 1] == '=')
+            asked = argv[i] + sizeof flag;
+        else if (argv[i][sizeof flag - 1] == '\0' && i + 1 < argc)
+            asked = argv[++i];
+    }
+    return asked;
+}
+
+/* The format of the log, for commands with --log; also when the other words are refused, so that
+ * their refusal is a line of the log. False: there is no such format. */
+static bool log_choose(const struct cli *cli, const char *asked)
+{
+    const struct cli_command *command = cli->words.command;
+    const char *variable = getenv("REEVE_LOG");
+    if (command == NULL || command->options & CLI_RAW || !(command->options & CLI_O(LOG)))
+        return true;
+    if (asked == NULL)
+        asked = variable != NULL && variable[0] != '\0' ? variable
+                : strcmp(command->name, "agent") == 0   ? "text" /* its commands write stderr */
+                                                        : "auto";
+    if (rv_log_choose(asked))
+        return true;
+    cli_tell(cli, CLI_USAGE, "--log %s: must be text, json or auto", asked);
+    return false;
+}
+
 static int command_run(struct cli *cli)
 {
     const struct cli_command *command = cli->words.command;
@@ -80,6 +119,20 @@ static int command_run(struct cli *cli)
     return command->run(cli);
 }
 
+static int words_run(struct cli *cli, int argc, char **argv)
+{
+    const char *log = log_asked(argc, argv); /* before the words are moved */
+    struct rv_buf fault;
+    rv_buf_init(&fault, FAULT_BYTES_MAX);
+    int code = CLI_USAGE;
+    bool read = cli_words_read(&cli->words, argc, argv, &fault);
+    if (log_choose(cli, log))
+        code = read ? command_run(cli)
+                    : cli_tell(cli, CLI_USAGE, "%.*s", RV_STR_FMT(rv_buf_str(&fault)));
+    rv_buf_done(&fault);
+    return code;
+}
+
 /* Texts that found no memory are printed as nothing, and pages end early: then what was said is not
  * all there is, and a code that says otherwise would be a lie. */
 static int starved_tell(const struct cli *cli, int code)
@@ -87,7 +140,7 @@ static int starved_tell(const struct cli *cli, int code)
     if (cli->arena.refused != RV_ERR_MEMORY)
         return code;
     fflush(stdout);
-    fprintf(stderr, "reeve: out of memory: the output is incomplete\n");
+    rv_log_refusal("reeve", "out of memory: the output is incomplete");
     return rv_err_exit(RV_ERR_MEMORY);
 }
 
@@ -99,17 +152,12 @@ int rv_cli_run(int argc, char **argv, const struct rv_cli_server *server)
                       .now = rv_clock_wall_ms()};
     cli.colour = cli.terminal && colours_wanted();
     rv_arena_init(&cli.arena, 0);
-    struct rv_buf fault;
-    rv_buf_init(&fault, FAULT_BYTES_MAX);
     int code;
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
         code = cli_version(&cli);
-    else if (cli_words_read(&cli.words, argc, argv, &fault))
-        code = command_run(&cli);
     else
-        code = cli_tell(&cli, CLI_USAGE, "%.*s", RV_STR_FMT(rv_buf_str(&fault)));
+        code = words_run(&cli, argc, argv);
     code = starved_tell(&cli, code);
-    rv_buf_done(&fault);
     rv_client_close(cli.quick);
     rv_client_close(cli.patient);
     rv_arena_done(&cli.arena);

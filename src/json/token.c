@@ -1,5 +1,7 @@
 #include "json/token_priv.h"
 
+#include "base/utf8.h"
+
 const char *json_fail(struct json_failure *failure, const char *at, const char *message)
 {
     *failure = (struct json_failure){RV_ERR_INVALID, at, message};
@@ -9,41 +11,6 @@ const char *json_fail(struct json_failure *failure, const char *at, const char *
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-/* RFC 3629, section 4: the first byte bounds the second one. */
-size_t json_utf8_len(const char *at, const char *end)
-{
-    const unsigned char *b = (const unsigned char *)at;
-    size_t room = (size_t)(end - at);
-    size_t len;
-    unsigned char low = 0x80;
-    unsigned char high = 0xbf;
-    if (b[0] < 0x80)
-        return 1;
-    if (b[0] >= 0xc2 && b[0] <= 0xdf) {
-        len = 2;
-    } else if (b[0] >= 0xe0 && b[0] <= 0xef) {
-        len = 3;
-        if (b[0] == 0xe0)
-            low = 0xa0; /* below: overlong */
-        if (b[0] == 0xed)
-            high = 0x9f; /* above: surrogates */
-    } else if (b[0] >= 0xf0 && b[0] <= 0xf4) {
-        len = 4;
-        if (b[0] == 0xf0)
-            low = 0x90; /* below: overlong */
-        if (b[0] == 0xf4)
-            high = 0x8f; /* above: beyond U+10FFFF */
-    } else {
-        return 0;
-    }
-    if (room < len || b[1] < low || b[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
 }
 
 /* Four hex digits, or -1. */
@@ -119,7 +86,7 @@ const char *json_string_end(struct json_failure *failure, const char *at, const 
             return json_fail(failure, at, "control character in a string: write it as \\u00XX");
         }
         while (at != end && (unsigned char)*at >= 0x80) {
-            size_t len = json_utf8_len(at, end);
+            size_t len = rv_utf8_len(at, end);
             if (len == 0)
                 return json_fail(failure, at, "invalid UTF-8");
             at += len;

@@ -26,10 +26,6 @@ const char *json_number_end(struct json_failure *failure, const char *at, const 
  * the number of bytes: never more than the token has. */
 size_t json_unescape(const char *at, const char *end, char *to);
 
-/* How many bytes the UTF-8 sequence at `at` has: 1 to 4, or 0 if it is invalid (overlong, a
- * surrogate, above U+10FFFF, cut off). `at` < `end`. */
-size_t json_utf8_len(const char *at, const char *end);
-
 #define JSON_BYTES(b) (UINT64_C(0x0101010101010101) * (b))
 
 /* Has the top bit set in each byte that is no plain text in a JSON string: a quote, a backslash, a

@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "json/number_priv.h"
 #include "json/order_priv.h"
 #include "json/token_priv.h"
@@ -40,7 +41,7 @@ void rv_json_write_string(struct rv_buf *buf, struct rv_str text)
         const char *plain = at;
         at = json_plain_end(at, end);
         while (at != end && (unsigned char)*at >= 0x80) {
-            size_t len = json_utf8_len(at, end);
+            size_t len = rv_utf8_len(at, end);
             if (len == 0)
                 break;
             at += len;

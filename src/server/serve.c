@@ -124,19 +124,6 @@ static bool option_take(int argc, char **argv, int *index, struct serve_options 
     return false;
 }
 
-static bool log_choose(const char *form)
-{
-    if (strcmp(form, "auto") == 0)
-        rv_log_set_form(RV_LOG_AUTO);
-    else if (strcmp(form, "text") == 0)
-        rv_log_set_form(RV_LOG_TEXT);
-    else if (strcmp(form, "json") == 0)
-        rv_log_set_form(RV_LOG_JSON);
-    else
-        return false;
-    return true;
-}
-
 /* Not 0. */
 static bool time_read(const char *text, int64_t *ret_ms)
 {
@@ -223,7 +210,7 @@ static void log_choose_first(int argc, char **argv, const char *otherwise)
         const char *value = value_of(&option_rows[OPTION_LOG], argc, argv, &i);
         form = value != NULL ? value : form;
     }
-    (void)log_choose(form);
+    (void)rv_log_choose(form);
 }
 
 static int serve(int argc, char **argv, struct serve_options *options)
@@ -244,7 +231,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
     }
     if (!egress_read_variable(options))
         return EXIT_USAGE;
-    if (!log_choose(values[OPTION_LOG])) {
+    if (!rv_log_choose(values[OPTION_LOG])) {
         rv_log_refusal("reeve serve", "--log %s: must be text, json or auto", values[OPTION_LOG]);
         return EXIT_USAGE;
     }

@@ -21,7 +21,7 @@ struct rv_command {
     enum rv_exec_end (*asked)(void *user, int64_t *ret_left_ms);
     void *user;
     int wake_fd;                /* readable: ask now */
-    struct rv_passing *passing; /* what it writes to stderr goes on to ours; all zero before */
+    struct rv_passing *passing; /* copies its stderr to ours */
 };
 
 /* Runs it to its end. Afterwards no process of its group is there any more. `output` has the limit

@@ -7,6 +7,7 @@
 #include "agent/exec/environment.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/os/log.h"
 #include "reeve.h"
 
 #include <errno.h>
@@ -142,7 +143,10 @@ static struct rv_exec_result request_run(struct exec *exec, struct rv_request *r
                                          struct rv_exec_tail *tail)
 {
     struct slot *slot = slot_take(exec, request);
-    struct rv_passing passing = {.passed = 0};
+    struct rv_passing passing = {.agent = exec->options->name,
+                                 .task = rv_request_task(request),
+                                 .step = rv_request_step(request),
+                                 .attempt = rv_request_attempt(request)};
     struct rv_command command = {.path = exec->path,
                                  .arguments = exec->options->command,
                                  .environment = environment_of(arena, exec, request),
@@ -155,8 +159,7 @@ static struct rv_exec_result request_run(struct exec *exec, struct rv_request *r
     struct rv_exec_result result = {.end = RV_EXEC_NOT_STARTED, .number = ENOMEM};
     if (command.environment != NULL && command.input.at != NULL)
         result = rv_command_run(&command, output, tail);
-    rv_passing_report(&passing, exec->options->name, rv_request_step(request),
-                      rv_request_attempt(request));
+    rv_passing_report(&passing);
     slot_give(slot);
     return result;
 }
@@ -267,6 +270,17 @@ static enum rv_err exec_prepare(struct exec *exec, struct rv_exec_fault *fault)
     return RV_OK;
 }
 
+/* libreeve's messages. */
+static void on_log(enum rv_agent_log level, const char *message, void *user)
+{
+    static const enum rv_log_level levels[] = {[RV_AGENT_LOG_INFO] = RV_LOG_INFO,
+                                               [RV_AGENT_LOG_WARNING] = RV_LOG_WARNING,
+                                               [RV_AGENT_LOG_ERROR] = RV_LOG_ERROR};
+    const struct exec *exec = user;
+    rv_log(levels[level], "agent", RV_LOG_STR("agent", rv_str_of(exec->options->name)),
+           RV_LOG_STR("message", rv_str_of(message)));
+}
+
 static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
 {
     const struct rv_exec_options *options = exec->options;
@@ -278,14 +292,15 @@ static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
                                      .max = options->max,
                                      .tries_max = 1, /* once for each attempt */
                                      .on_cancel = on_cancel,
+                                     .log = on_log,
                                      .renew_ms = RENEW_MS};
     exec->agent = rv_agent_open(options->url, &agent);
     if (exec->agent == NULL)
-        return RV_ERR_INVALID; /* libreeve has told why */
+        return RV_ERR_INVALID; /* libreeve has logged why */
     serving = exec;
     signals_take(on_signal);
-    fprintf(stderr, "reeve agent: info: %s runs %s, up to %d at a time\n", options->name,
-            exec->path, options->max);
+    rv_log(RV_LOG_INFO, "agent-works", RV_LOG_STR("agent", rv_str_of(options->name)),
+           RV_LOG_STR("command", rv_str_of(exec->path)), RV_LOG_INT("max", options->max));
     int result = rv_agent_run(exec->agent);
     signals_take(SIG_IGN); /* nothing is left that could be ended sooner */
     rv_agent_close(exec->agent);

@@ -22,13 +22,13 @@ struct rv_exec_options {
     char *const *command; /* ended by NULL; the first is a path, or a name to be found in PATH */
 };
 
-/* Why the agent did not run, or ended early; "" if it was told on stderr already. */
+/* Why the agent did not run, or ended early; "" if it is in the log already. */
 struct rv_exec_fault {
     char message[512];
 };
 
 /* Works until SIGTERM, SIGINT or SIGHUP, then lets the running commands end; a second signal ends
- * them. INVALID: the options, the command. IO: it could not go on. To be called by a process that
+ * them. INVALID: the options, the command. IO: it could not go on. Logs with rv_log(). To be called by a process that
  * has one thread, and once. */
 RV_CHECK enum rv_err rv_exec_run(const struct rv_exec_options *options,
                                  struct rv_exec_fault *ret_fault);

@@ -1,4 +1,4 @@
-/* passing.h - what commands write to stderr goes on to the agent's own stderr, within bounds. */
+/* passing.h - copies the stderr of commands to the agent's own stderr, within limits. */
 #ifndef RV_AGENT_EXEC_PASSING_H
 #define RV_AGENT_EXEC_PASSING_H
 
@@ -15,19 +15,29 @@ enum {
     RV_PASSING_BYTES_PER_SECOND = 32 * 1024
 };
 
-/* Of one attempt; begins all zero. */
+/* If the log is JSON, a longer line of a command is split: each part is written at once (PIPE_BUF),
+ * also if every byte of it is escaped. */
+enum { RV_PASSING_LINE_BYTES = 512 };
+
+/* Of one attempt; what is not named begins as zero. */
 struct rv_passing {
+    const char *agent; /* these four: borrowed for the attempt */
+    const char *task;
+    const char *step;
+    int64_t attempt;
     size_t passed;
     uint64_t left_out;
-    bool mid_line; /* the last byte that was passed on ended no line */
+    bool mid_line;   /* text: the last byte that was written did not end a line */
+    size_t line_len; /* JSON: bytes of the current line */
+    char line[RV_PASSING_LINE_BYTES];
 };
 
-/* Never blocks: what a slow reader of the agent's stderr does not take is left out. */
+/* Text is copied unchanged; if the log is JSON, each line becomes an event "stderr". Never blocks:
+ * what a slow reader of the agent's stderr does not take is left out. */
 void rv_passing_add(struct rv_passing *passing, const char *bytes, size_t count);
 /* The attempt has ended. The line counts against the rate, too; where there is no room, a later one
  * tells it with its own. */
-void rv_passing_report(const struct rv_passing *passing, const char *agent, const char *step,
-                       int64_t attempt);
+void rv_passing_report(struct rv_passing *passing);
 /* The agent ends: what no line has told yet. */
 void rv_passing_close(const char *agent);
 

@@ -2,19 +2,21 @@
 
 #include "base/os/clock.h"
 #include "base/time.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 8192 };
+/* Longest message of a refusal: it fits into a line even if each byte is escaped. */
+enum { MESSAGE_BYTES_MAX = 1200 };
 
 static enum rv_log_form log_form = RV_LOG_JSON;
-static bool json_chosen; /* not for want of a terminal */
+static bool json_chosen; /* by name, not because stderr is not a terminal */
 
 /* A line under construction; what does not fit is dropped, but the end always has its place. */
 struct line {
-    char at[LINE_BYTES];
+    char *at; /* borrowed */
     size_t len;
     size_t len_max;
 };
@@ -28,6 +30,24 @@ void rv_log_set_form(enum rv_log_form form)
     json_chosen = form == RV_LOG_JSON;
     if (form == RV_LOG_AUTO)
         log_form = isatty(STDERR_FILENO) ? RV_LOG_TEXT : RV_LOG_JSON;
+}
+
+bool rv_log_choose(const char *name)
+{
+    static const char *const names[] = {
+        [RV_LOG_AUTO] = "auto", [RV_LOG_TEXT] = "text", [RV_LOG_JSON] = "json"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            rv_log_set_form((enum rv_log_form)i);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rv_log_is_json(void)
+{
+    return log_form == RV_LOG_JSON;
 }
 
 static void line_add(struct line *line, const char *text, size_t len)
@@ -50,19 +70,26 @@ static void line_add_int(struct line *line, int64_t number)
     line_add(line, digits, (size_t)n);
 }
 
-/* What is not printable is escaped, in text lines too: a stranger's name must not forge a line. */
+/* Control characters are escaped, in text lines too: a stranger's name must not forge a line. Bytes
+ * that are not UTF-8 become U+FFFD: JSON must be UTF-8. */
 static void line_add_escaped(struct line *line, struct rv_str text)
 {
-    for (size_t i = 0; i < text.len && line->len_max - line->len >= 6; i++) {
-        unsigned char c = (unsigned char)text.at[i];
+    const char *end = text.at + text.len;
+    size_t len;
+    for (const char *at = text.at; at < end && line->len_max - line->len >= 6; at += len) {
+        unsigned char c = (unsigned char)*at;
         char escape[8];
+        len = rv_utf8_len(at, end);
         if (c == '"' || c == '\\') {
             line_add(line, (char[]){'\\', (char)c}, 2);
         } else if (c < 0x20 || c == 0x7f) {
             snprintf(escape, sizeof escape, "\\u%04x", c);
             line_add(line, escape, 6);
+        } else if (len == 0) {
+            line_add_text(line, "\xef\xbf\xbd");
+            len = 1;
         } else {
-            line_add(line, (const char *)&text.at[i], 1);
+            line_add(line, at, len);
         }
     }
 }
@@ -92,12 +119,10 @@ static bool line_has_room(const struct line *line, const struct rv_log_field *fi
     return most <= line->len_max - line->len;
 }
 
-void rv_log_write(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
-                  size_t count)
+size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
+                   size_t count, char *ret_line)
 {
-    struct line line;
-    line.len = 0;
-    line.len_max = sizeof line.at - 4;
+    struct line line = {.at = ret_line, .len_max = RV_LOG_LINE_BYTES - 4};
     char time_text[RV_INSTANT_TEXT_BYTES];
     struct rv_str now = rv_instant_text(rv_clock_wall_ms(), time_text);
     bool json = log_form == RV_LOG_JSON;
@@ -116,24 +141,35 @@ void rv_log_write(enum rv_log_level level, const char *event, const struct rv_lo
         line_add_text(&line, json ? "\":" : "=");
         line_add_value(&line, &fields[i], json || value_needs_quotes(&fields[i]));
     }
-    line.len_max = sizeof line.at;
+    line.len_max = RV_LOG_LINE_BYTES;
     line_add_text(&line, json ? "}\n" : "\n");
-    /* Nobody can be told that the log cannot be written. */
-    if (write(STDERR_FILENO, line.at, line.len) < 0)
+    return line.len;
+}
+
+void rv_log_write(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
+                  size_t count)
+{
+    char line[RV_LOG_LINE_BYTES];
+    size_t len = rv_log_line(level, event, fields, count, line);
+    /* There is no place to report that the log cannot be written. */
+    if (write(STDERR_FILENO, line, len) < 0)
         return;
 }
 
 void rv_log_refusal(const char *program, const char *format, ...)
 {
-    char text[LINE_BYTES];
+    char text[MESSAGE_BYTES_MAX + 1] = "";
     va_list arguments;
     va_start(arguments, format);
-    int len = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (len < 0)
-        text[0] = '\0';
-    if (json_chosen)
+    if (json_chosen) {
+        (void)vsnprintf(text, sizeof text, format, arguments);
         rv_log(RV_LOG_ERROR, "refused", RV_LOG_STR("message", rv_str_of(text)));
-    else
-        fprintf(stderr, "%s: %s\n", program, text);
+    } else {
+        flockfile(stderr);
+        fprintf(stderr, "%s: ", program);
+        vfprintf(stderr, format, arguments);
+        fputc('\n', stderr);
+        funlockfile(stderr);
+    }
+    va_end(arguments);
 }

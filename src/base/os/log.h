@@ -1,4 +1,4 @@
-/* log.h - the server's log: one line per event on stderr, for people on a terminal, else JSON. */
+/* log.h - the log of a program: one line per event on stderr, as text or as JSON. */
 #ifndef RV_BASE_OS_LOG_H
 #define RV_BASE_OS_LOG_H
 
@@ -27,14 +27,23 @@ struct rv_log_field {
 #define RV_LOG_INT(name, value) ((struct rv_log_field){(name), RV_STR_NONE, (value), false})
 #define RV_LOG_RAW(name, value) ((struct rv_log_field){(name), (value), 0, true})
 
+enum { RV_LOG_LINE_BYTES = 8192 };
+
 /* Once, before other threads log. */
 void rv_log_set_form(enum rv_log_form form);
-/* Why a program does not start: "PROGRAM: message" on stderr; after RV_LOG_JSON was chosen a line
- * of the log with the event "refused". */
+/* The same by name: "text", "json" or "auto". False: unknown name; nothing changes. */
+bool rv_log_choose(const char *name);
+/* Whether lines are JSON, by choice or since stderr is not a terminal. */
+bool rv_log_is_json(void);
+/* Why a program does not start or cannot continue: "PROGRAM: message" on stderr; after RV_LOG_JSON
+ * was chosen a line of the log with the event "refused". */
 __attribute__((format(printf, 2, 3))) void rv_log_refusal(const char *program, const char *format,
                                                           ...);
-/* From any thread. One write per line, so lines do not mix. `event` is a short fixed name. Fields
- * that do not fit into 8 KiB are left out. */
+/* Writes the line with its newline to `ret_line` (RV_LOG_LINE_BYTES) and returns its length. `event`
+ * is a short fixed name. Fields that do not fit are left out. */
+size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
+                   size_t count, char *ret_line);
+/* From any thread. One write per line, so lines do not mix. */
 void rv_log_write(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
                   size_t count);
 
