@@ -131,7 +131,7 @@ static size_t rows_of(struct world *w, struct rv_store *store, struct rv_task_id
     enum rv_err errs[] = {
         ops->list_steps(store, arena, id, 0, 1, &row.step, &counts[0]),
         ops->list_attempts(store, arena, all, 0, 0, 1, &row.attempt, &counts[1]),
-        ops->list_late_replies(store, arena, all, 0, 1, &row.late, &counts[2]),
+        ops->list_late_replies(store, arena, all, 0, 0, 1, &row.late, &counts[2]),
         ops->list_alerts(store, arena, id, false, 0, 1, &row.alert, &counts[3]),
         ops->list_messages(store, arena, id, 0, 1, &row.message, &counts[4]),
         ops->list_deliveries(store, arena, id, RV_STR_NONE, none, 1, &row.delivery, &counts[5]),

@@ -174,10 +174,10 @@ static enum rv_err op_find_attempt(struct rv_store *store, struct rv_arena *aren
 }
 
 static enum rv_err op_list_late(struct rv_store *store, struct rv_arena *arena,
-                                struct rv_step_id step, uint32_t attempt, size_t limit,
+                                struct rv_step_id step, uint32_t attempt, size_t skip, size_t limit,
                                 struct rv_late_reply *ret_rows, size_t *ret_count)
 {
-    ACROSS(store, BOUNDARY_LIST, list_late_replies, arena, step, attempt, limit, ret_rows,
+    ACROSS(store, BOUNDARY_LIST, list_late_replies, arena, step, attempt, skip, limit, ret_rows,
            ret_count);
 }
 

@@ -171,7 +171,7 @@ static uint64_t with_ledgers(uint64_t sum, struct world *w, struct rv_store *sto
     struct rv_alert alerts[RV_PAGE_ROWS_MAX];
     size_t count = 0;
     struct rv_step_id all = {task, 0};
-    enum rv_err err = store->ops->list_late_replies(store, &w->history->scratch, all, 0,
+    enum rv_err err = store->ops->list_late_replies(store, &w->history->scratch, all, 0, 0,
                                                     RV_PAGE_ROWS_MAX, late, &count);
     if (!readable(w, err))
         return sum;

@@ -472,11 +472,11 @@ static enum rv_err tap_op_find_attempt(struct rv_store *store, struct rv_arena *
 }
 
 static enum rv_err tap_op_list_late(struct rv_store *store, struct rv_arena *arena,
-                                    struct rv_step_id step, uint32_t attempt, size_t limit,
-                                    struct rv_late_reply *ret_rows, size_t *ret_count)
+                                    struct rv_step_id step, uint32_t attempt, size_t skip,
+                                    size_t limit, struct rv_late_reply *ret_rows, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_late_replies(inner_of(store), arena, step, attempt, limit,
-                                                   ret_rows, ret_count);
+    return inner_of(store)->ops->list_late_replies(inner_of(store), arena, step, attempt, skip,
+                                                   limit, ret_rows, ret_count);
 }
 
 static enum rv_err tap_op_list_alerts(struct rv_store *store, struct rv_arena *arena,

@@ -320,9 +320,14 @@ bool rv_parse_attempts(struct rv_parser *parser, const struct rv_request_line *r
 bool rv_parse_late(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
-    static const char *const names[] = {"limit", NULL};
-    return page_read(parser, request, names, &call->u.list) &&
-           task_read(parser, request->params[0], &call->u.list.task);
+    static const char *const names[] = {"after", "limit", NULL};
+    int64_t skip = 0;
+    if (!page_read(parser, request, names, &call->u.list) ||
+        !task_read(parser, request->params[0], &call->u.list.task) ||
+        !rv_arg_int(parser, request, "after", 0, INT32_MAX, &skip))
+        return false;
+    call->u.list.skip = (size_t)skip;
+    return true;
 }
 
 bool rv_parse_history(struct rv_parser *parser, const struct rv_request_line *request,

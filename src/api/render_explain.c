@@ -1,6 +1,7 @@
 /* Why a task stands where it stands, as a person and as a program read it. */
 #include "api/answer.h"
 #include "api/put.h"
+#include "base/assert.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -150,6 +151,41 @@ static void end_put(struct rv_buf *buf, const struct rv_call_explain *told)
     rv_buf_add_char(buf, '}');
 }
 
+/* The lists above that are cut, and where all of their rows are. */
+static void cuts_put(struct rv_buf *buf, const struct rv_call_explain *told)
+{
+    enum { TEXT_BYTES = 128 };
+    static const struct {
+        const char *list;
+        const char *what;
+        const char *path;
+    } cuts[] = {
+#define RV_EXPLAINED_CUT(name, list, before, max, after, path) {list, before #max after, path},
+#include "scheduler/tbl/explained_cut.def"
+#undef RV_EXPLAINED_CUT
+    };
+    static const char word[] = "TASK";
+    char id[RV_ID_TEXT_BYTES], text[TEXT_BYTES];
+    struct rv_str task = rv_task_text(told->task, id);
+    rv_put_open_in(buf, "incomplete", '[');
+    for (size_t i = 0; i < RV_EXPLAINED_CUTS; i++) {
+        const char *path = cuts[i].path, *at = strstr(path, word);
+        if (!told->cut[i])
+            continue;
+        rv_assert(at != NULL);
+        rv_put_open(buf, '{');
+        rv_put_text(buf, "list", rv_str_of(cuts[i].list));
+        rv_put_text(buf, "shown", rv_str_of(cuts[i].what));
+        snprintf(text, sizeof text, "show %.*s --all", RV_STR_FMT(task));
+        rv_put_text(buf, "command", rv_str_of(text));
+        snprintf(text, sizeof text, "/v1/%.*s%.*s%s", (int)(at - path), path, RV_STR_FMT(task),
+                 at + sizeof word - 1);
+        rv_put_text(buf, "path", rv_str_of(text));
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, ']');
+}
+
 /* How a task has ended: as it was decided first. */
 static const char *end_of(const struct rv_call_explain *told)
 {
@@ -215,6 +251,7 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(buf, ']');
     events_put(buf, told);
     effects_put(buf, told);
+    cuts_put(buf, told);
     end_put(buf, told);
     rv_buf_add_char(buf, '}');
 }

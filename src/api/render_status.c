@@ -63,12 +63,13 @@ static void failures_put(struct rv_buf *buf, const struct rv_call_status *status
 static void waits_put(struct rv_buf *buf, const struct rv_call_agents *agents)
 {
     const struct rv_agent_kind_row *longest[WAITS_SHOWN];
-    size_t count = 0;
+    size_t count = 0, all = 0;
     for (size_t i = 0; i < agents->kinds_count; i++) {
         const struct rv_agent_kind_row *kind = &agents->kinds[i];
         size_t at = count;
         if (kind->waiting == 0 || kind->waiting_since == 0)
             continue;
+        all++;
         for (; at > 0 && kind->waiting_since < longest[at - 1]->waiting_since; at--)
             if (at < WAITS_SHOWN)
                 longest[at] = longest[at - 1];
@@ -87,6 +88,7 @@ static void waits_put(struct rv_buf *buf, const struct rv_call_agents *agents)
         rv_buf_add_char(buf, '}');
     }
     rv_buf_add_char(buf, ']');
+    rv_put_int(buf, "agentsWaitedFor", (int64_t)all);
 }
 
 static void circuits_put(struct rv_buf *buf, const struct rv_call_agents *agents)

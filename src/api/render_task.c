@@ -212,6 +212,8 @@ void rv_render_late(struct rv_answer *answer, const struct rv_call *call)
     const struct rv_call_list *list = &call->u.list;
     rv_put_open(buf, '{');
     rv_put_late_replies(buf, list->late_replies, list->count);
+    if (list->count == list->limit)
+        rv_put_int(buf, "next", (int64_t)(list->skip + list->count));
     rv_buf_add_char(buf, '}');
 }
 

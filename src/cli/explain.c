@@ -175,6 +175,19 @@ static void end_print(struct cli *cli, const struct rv_json *told)
     said(cli, "  ", "reason", cli_text_clean(arena, cli_str(by, "reason")));
 }
 
+/* The late replies report their rest themselves. */
+static void incomplete_print(struct cli *cli, const struct rv_json *told)
+{
+    struct rv_arena *arena = &cli->arena;
+    size_t count, printed = 0;
+    const struct rv_json *items = cli_items(told, "incomplete", &count);
+    for (size_t i = 0; i < count; i++)
+        if (!rv_str_is(cli_str(&items[i], "list"), "lateReplies"))
+            printf("%s  Only %.*s are listed. For all: reeve %.*s\n", printed++ == 0 ? "\n" : "",
+                   RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "shown"))),
+                   RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "command"))));
+}
+
 void cli_cures_print(struct cli *cli, const struct rv_json *told)
 {
     size_t count;
@@ -223,6 +236,7 @@ int cli_explain(struct cli *cli)
         cli_alert_print(cli, &alerts[i], "  ");
     }
     late_print(cli, told);
+    incomplete_print(cli, told);
     cli_cures_print(cli, told);
     return CLI_DONE;
 }

@@ -16,7 +16,6 @@ enum {
     STANDS_MAX = 32,
     STEPS_MAX = 1000000,
     ALERTS_SHOWN = 100,
-    LATE_SHOWN = 100,
     ATTEMPTS_SHOWN = 100,
     PAYLOAD_COLUMNS = 400 /* of an input or output; --json has all of it */
 };
@@ -369,8 +368,9 @@ static int attempts_show(struct cli *cli, struct rv_str task)
         return code;
     table_print(&shown, "Attempts that gave no result");
     if (next.len > 0)
-        printf("More: GET /v1/tasks/%.*s/attempts?after=%.*s\n", RV_STR_FMT(task),
-               RV_STR_FMT(next));
+        printf("The first %d attempts are examined. For more: GET "
+               "/v1/tasks/%.*s/attempts?after=%.*s\n",
+               ATTEMPTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)), RV_STR_FMT(next));
     return CLI_DONE;
 }
 
@@ -384,7 +384,11 @@ static int alerts_show(struct cli *cli, struct rv_str task)
     cli_path_begin(&list.path, "/v1/alerts");
     cli_path_parameter(&list.path, "task", id.at);
     cli_path_parameter(&list.path, "open", "false");
-    return cli_list_read(cli, &list, NULL, ALERTS_SHOWN, &next);
+    int code = cli_list_read(cli, &list, NULL, ALERTS_SHOWN, &next);
+    if (code == CLI_DONE && next.len > 0)
+        printf("Only the newest %d alerts are examined. For all: reeve show %.*s --all --json\n",
+               ALERTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));
+    return code;
 }
 
 void cli_late_print(struct cli *cli, const struct rv_json *items, size_t count)
@@ -410,6 +414,9 @@ int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
     const struct rv_json *items = cli_items(&answer.json, "lateReplies", &count);
     *ret_count = count;
     cli_late_print(cli, items, count);
+    if (rv_json_get(&answer.json, RV_STR("next")) != NULL)
+        printf("The oldest %zu are listed. For all: reeve show %.*s --json\n", count,
+               RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return CLI_DONE;
 }
 
@@ -491,17 +498,11 @@ static int alerts_add(struct cli *cli, struct rv_buf *document, const char *task
 
 static int late_add_json(struct cli *cli, struct rv_buf *document, struct rv_str task)
 {
-    struct cli_answer answer;
-    int code = cli_get(cli, cli_task_path(cli, task, "/late-replies"), &answer);
-    if (code != CLI_DONE)
-        return code;
-    const struct rv_json *rows = rv_json_get(&answer.json, RV_STR("lateReplies"));
-    rv_buf_lit(document, ",\"lateReplies\":");
-    if (rows != NULL)
-        rv_json_write(document, rows);
-    else
-        rv_buf_lit(document, "[]");
-    return CLI_DONE;
+    struct cli_list list = {.items = "lateReplies"};
+    cli_path_begin(&list.path, "/v1/tasks");
+    cli_path_segment(&list.path, task);
+    rv_buf_lit(&list.path.buf, "/late-replies");
+    return list_add(cli, document, "lateReplies", &list, NULL, STEPS_MAX);
 }
 
 /* One document: the task, and what belongs to it. "steps" of the task is their number. */

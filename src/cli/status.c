@@ -76,6 +76,9 @@ static void waits_print(struct cli *cli, const struct rv_json *status)
     }
     section(cli, "Steps that wait for an agent");
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
+    int64_t all = cli_int(status, "agentsWaitedFor");
+    if (all > (int64_t)count)
+        printf("%lld more agents: reeve agents\n", (long long)all - (long long)count);
 }
 
 static void circuits_print(struct cli *cli, const struct rv_json *status)

@@ -230,7 +230,7 @@ struct rv_call_list {
     uint32_t after_step;          /* STEPS: after this number; ATTEMPTS: after this step ... */
     uint32_t after;               /* ... and this attempt */
     int64_t before;               /* ALERTS, HISTORY */
-    size_t skip;                  /* WORKFLOWS */
+    size_t skip;                  /* WORKFLOWS, LATE: rows before the page */
     bool open_only;               /* ALERTS */
     struct rv_str key;            /* TASKS: present: only the task of this key */
     int64_t older_ms;             /* TASKS: submitted so long ago, or longer; 0: any */
@@ -336,7 +336,6 @@ enum rv_explained_kind {
 #include "scheduler/tbl/explained_event.def"
 #undef RV_EXPLAINED_EVENT
 };
-enum { RV_EXPLAINED_EVENTS_MAX = 60 };
 
 struct rv_explained_event {
     enum rv_explained_kind kind;
@@ -362,6 +361,19 @@ struct rv_effect_told {
     enum rv_explained_effect how;
 };
 
+/* Lists that are cut when they are long. */
+enum rv_explained_cut {
+#define RV_EXPLAINED_CUT(name, list, before, max, after, path) RV_EXPLAINED_CUT_##name,
+#include "scheduler/tbl/explained_cut.def"
+#undef RV_EXPLAINED_CUT
+    RV_EXPLAINED_CUTS
+};
+enum {
+#define RV_EXPLAINED_CUT(name, list, before, max, after, path) RV_EXPLAINED_##name##_MAX = (max),
+#include "scheduler/tbl/explained_cut.def"
+#undef RV_EXPLAINED_CUT
+};
+
 struct rv_call_explain {
     struct rv_task_id task;
     const struct rv_task *found; /* out; NULL with RV_ERR_NOT_FOUND */
@@ -371,20 +383,20 @@ struct rv_call_explain {
     int64_t next_at; /* when it is looked at next; 0: on an event */
     struct rv_explained *steps;
     size_t steps_count;
-    struct rv_attempt *attempts; /* ended, of the first of these steps; the newest 20 */
+    struct rv_attempt *attempts; /* ended, of the first of these steps; the newest */
     size_t attempts_count;
     struct rv_alert *alerts; /* open */
     size_t alerts_count;
-    struct rv_late_reply *late_replies; /* of the task, the oldest 10 */
+    struct rv_late_reply *late_replies; /* of the task, the oldest */
     size_t late_replies_count;
     struct rv_cure *cures; /* of an open task */
     size_t cures_count;
     struct rv_explained_event *events; /* the oldest first */
     size_t events_count;
-    struct rv_effect_told *effects; /* by number, the first 50 */
+    struct rv_effect_told *effects; /* by number, the first */
     size_t effects_count;
     uint32_t effects_total[RV_EXPLAINED_EFFECTS];
-    bool steps_left_out;                   /* the task has more steps than were looked at */
+    bool cut[RV_EXPLAINED_CUTS];           /* the list has more rows, which are not here */
     const struct rv_history_row *ended_by; /* the newest command that undid or cancelled it */
 };
 

@@ -33,7 +33,7 @@ enum rv_err ledger_count(struct rv_scheduler *s, struct rv_task_id task, const s
     if (rows == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = s->store->ops->list_late_replies(
-        s->store, s->batch.arena, (struct rv_step_id){task, 0}, 0, limit, rows, &count);
+        s->store, s->batch.arena, (struct rv_step_id){task, 0}, 0, 0, limit, rows, &count);
     rv_arena_release(s->batch.arena, mark);
     *ret_count = (uint32_t)(count + (work != NULL ? work->late_count : 0));
     return err;

@@ -7,7 +7,6 @@
 #include "base/time.h"
 
 /* The newest ended attempts and open alerts, and the oldest late replies, that are told. */
-enum { ATTEMPTS_TOLD = 20, ALERTS_TOLD = 10, LATE_TOLD = 10 };
 
 static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_explained *told)
 {
@@ -165,25 +164,35 @@ static void explain_task(const struct rv_scheduler *s, struct rv_call_explain *o
     }
 }
 
+enum rv_err explain_attempts(struct rv_scheduler *s, struct rv_call_explain *out,
+                             struct rv_arena *arena, uint32_t step, uint32_t newest)
+{
+    uint32_t after = newest > RV_EXPLAINED_ATTEMPTS_MAX ? newest - RV_EXPLAINED_ATTEMPTS_MAX - 1
+                                                        : 0;
+    out->cut[RV_EXPLAINED_CUT_ATTEMPTS] = after > 0;
+    return s->store->ops->list_attempts(s->store, arena, (struct rv_step_id){out->task, step}, step,
+                                        after, RV_EXPLAINED_ATTEMPTS_MAX, out->attempts,
+                                        &out->attempts_count);
+}
+
 /* The newest ended attempts of the step at which it stands, and the open alerts. */
 static enum rv_err explain_newest(struct rv_scheduler *s, struct rv_call_explain *out,
-                                struct rv_arena *arena)
+                                  struct rv_arena *arena)
 {
     const struct rv_step *step = out->steps_count > 0 ? out->steps[0].step : NULL;
-    out->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, ATTEMPTS_TOLD);
-    out->alerts = RV_NEW_ARRAY(arena, struct rv_alert, ALERTS_TOLD);
+    size_t alerts = RV_EXPLAINED_ALERTS_MAX + 1;
+    out->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, RV_EXPLAINED_ATTEMPTS_MAX);
+    out->alerts = RV_NEW_ARRAY(arena, struct rv_alert, alerts);
     if (out->attempts == NULL || out->alerts == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = RV_OK;
-    if (step != NULL && step->attempt > 1) {
-        uint32_t after = step->attempt > ATTEMPTS_TOLD ? step->attempt - ATTEMPTS_TOLD - 1 : 0;
-        err = s->store->ops->list_attempts(
-            s->store, arena, (struct rv_step_id){out->task, step->number}, step->number, after,
-            ATTEMPTS_TOLD, out->attempts, &out->attempts_count);
-    }
+    if (step != NULL && step->attempt > 1)
+        err = explain_attempts(s, out, arena, step->number, step->attempt);
     if (err == RV_OK)
-        err = s->store->ops->list_alerts(s->store, arena, out->task, true, 0, ALERTS_TOLD,
-                                         out->alerts, &out->alerts_count);
+        err = s->store->ops->list_alerts(s->store, arena, out->task, true, 0, alerts, out->alerts,
+                                         &out->alerts_count);
+    out->cut[RV_EXPLAINED_CUT_ALERTS] = out->alerts_count == alerts;
+    out->alerts_count -= out->alerts_count == alerts;
     return err;
 }
 
@@ -191,11 +200,16 @@ static enum rv_err explain_newest(struct rv_scheduler *s, struct rv_call_explain
 static enum rv_err explain_late(struct rv_scheduler *s, struct rv_call_explain *out,
                                 struct rv_arena *arena)
 {
-    out->late_replies = RV_NEW_ARRAY(arena, struct rv_late_reply, LATE_TOLD);
+    size_t rows = RV_EXPLAINED_LATE_MAX + 1;
+    out->late_replies = RV_NEW_ARRAY(arena, struct rv_late_reply, rows);
     if (out->late_replies == NULL)
         return RV_ERR_MEMORY;
-    return s->store->ops->list_late_replies(s->store, arena, (struct rv_step_id){out->task, 0}, 0,
-                                            LATE_TOLD, out->late_replies, &out->late_replies_count);
+    enum rv_err err = s->store->ops->list_late_replies(
+        s->store, arena, (struct rv_step_id){out->task, 0}, 0, 0, rows, out->late_replies,
+        &out->late_replies_count);
+    out->cut[RV_EXPLAINED_CUT_LATE] = out->late_replies_count == rows;
+    out->late_replies_count -= out->late_replies_count == rows;
+    return err;
 }
 
 /* Whether a step waits for what `retry` is above: its ladder, a circuit. It is not above a pause, a

@@ -4,14 +4,15 @@
 
 #include "base/limits.h"
 
-/* The first steps that are looked at, in pages; what is reported of them; the newest commands, and
- * the newest alerts of any kind. */
-enum { STEPS_MAX = 2000, PAGE_STEPS = 20, EFFECTS_TOLD = 50, ATTEMPTS_TOLD = 20 };
-enum { COMMANDS_READ = 20, ALERTS_READ = 50 };
+/* Steps of one page; the newest commands, and the newest alerts of any kind. */
+enum { PAGE_STEPS = 20, COMMANDS_READ = 20, ALERTS_READ = 50 };
 
 static struct rv_explained_event *event_add(struct rv_call_explain *out)
 {
-    return out->events_count < RV_EXPLAINED_EVENTS_MAX ? &out->events[out->events_count++] : NULL;
+    if (out->events_count < RV_EXPLAINED_EVENTS_MAX)
+        return &out->events[out->events_count++];
+    out->cut[RV_EXPLAINED_CUT_EVENTS] = true;
+    return NULL;
 }
 
 /* How the effect of a forward step stands, as far as there may be one; false: there is none. */
@@ -41,8 +42,10 @@ static enum rv_err effect_note(struct rv_call_explain *out, struct rv_arena *are
     if (!effect_of(step, &effect))
         return RV_OK;
     out->effects_total[effect]++;
-    if (out->effects_count == EFFECTS_TOLD)
+    if (out->effects_count == RV_EXPLAINED_EFFECTS_MAX) {
+        out->cut[RV_EXPLAINED_CUT_EFFECTS] = true;
         return RV_OK;
+    }
     struct rv_str reference = rv_arena_str(arena, step->reference);
     if (step->reference.at != NULL && reference.at == NULL)
         return arena->refused;
@@ -80,7 +83,7 @@ static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *ou
     uint32_t after = 0;
     size_t count = PAGE_STEPS, looked = 0;
     enum rv_err err = RV_OK;
-    while (err == RV_OK && count == PAGE_STEPS && looked < STEPS_MAX) {
+    while (err == RV_OK && count == PAGE_STEPS && looked < RV_EXPLAINED_STEPS_MAX) {
         struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
         struct rv_step *rows = RV_ROOM(s->batch.arena, struct rv_step, PAGE_STEPS);
         count = 0;
@@ -97,7 +100,8 @@ static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *ou
         looked += count;
         rv_arena_release(s->batch.arena, mark);
     }
-    out->steps_left_out = err == RV_OK && count == PAGE_STEPS;
+    out->cut[RV_EXPLAINED_CUT_STEPS] = err == RV_OK && count == PAGE_STEPS &&
+                                       out->found->last_number > after;
     return err;
 }
 
@@ -137,6 +141,7 @@ static enum rv_err postponed_note(struct rv_scheduler *s, struct rv_call_explain
         return RV_ERR_MEMORY;
     enum rv_err err = s->store->ops->list_alerts(s->store, arena, out->task, false, 0, ALERTS_READ,
                                                  rows, &count);
+    out->cut[RV_EXPLAINED_CUT_EVENTS] |= count == ALERTS_READ;
     for (size_t i = count; err == RV_OK && i > 0; i--) {
         const struct rv_alert *alert = &rows[i - 1];
         struct rv_explained_event *event = alert->kind == RV_ALERT_POSTPONED ? event_add(out)
@@ -193,10 +198,7 @@ static enum rv_err failed_attempts(struct rv_scheduler *s, struct rv_call_explai
 {
     if (out->steps_count > 0 || walk->attempts <= 1)
         return RV_OK;
-    uint32_t after = walk->attempts > ATTEMPTS_TOLD ? walk->attempts - ATTEMPTS_TOLD - 1 : 0;
-    return s->store->ops->list_attempts(s->store, arena,
-                                        (struct rv_step_id){out->task, walk->failed}, walk->failed,
-                                        after, ATTEMPTS_TOLD, out->attempts, &out->attempts_count);
+    return explain_attempts(s, out, arena, walk->failed, walk->attempts);
 }
 
 static void events_sort(struct rv_call_explain *out)
@@ -214,7 +216,7 @@ enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
 {
     struct walk walk = {.undo_at = 0};
     out->events = RV_NEW_ARRAY(arena, struct rv_explained_event, RV_EXPLAINED_EVENTS_MAX);
-    out->effects = RV_NEW_ARRAY(arena, struct rv_effect_told, EFFECTS_TOLD);
+    out->effects = RV_NEW_ARRAY(arena, struct rv_effect_told, RV_EXPLAINED_EFFECTS_MAX);
     if (out->events == NULL || out->effects == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = steps_walk(s, out, arena, &walk);

@@ -603,6 +603,9 @@ void raises_act(struct rv_scheduler *s);
 
 /* explain.c */
 RV_CHECK enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p);
+/* The newest attempts of a step before its newest one. */
+RV_CHECK enum rv_err explain_attempts(struct rv_scheduler *s, struct rv_call_explain *out,
+                                      struct rv_arena *arena, uint32_t step, uint32_t newest);
 /* What has happened to the task, beside what explain_answer() reports (explain_past.c). */
 RV_CHECK enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
                                   struct rv_arena *arena);

@@ -395,7 +395,7 @@ static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uin
     size_t count = 0;
     enum rv_err err = s->store->ops->list_late_replies(s->store, s->batch.arena,
                                                        (struct rv_step_id){work->id, step}, attempt,
-                                                       RV_LATE_REPLIES_MAX, rows, &count);
+                                                       0, RV_LATE_REPLIES_MAX, rows, &count);
     for (size_t i = 0; err == RV_OK && i < work->late_count; i++)
         if (work->late[i].step.number == step && work->late[i].attempt == attempt)
             rows[count++] = work->late[i];

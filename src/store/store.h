@@ -289,10 +289,12 @@ struct rv_store_ops {
     enum rv_err (*find_attempt)(struct rv_store *store, struct rv_arena *arena,
                                 struct rv_step_id step, uint64_t token,
                                 struct rv_attempt *ret_attempt, bool *ret_found);
-    /* In the order in which they came: of one task (step.number 0) or of one attempt of a step. */
+    /* In the order in which they came, without the first `skip`: of one task (step.number 0) or of
+     * one attempt of a step. */
     enum rv_err (*list_late_replies)(struct rv_store *store, struct rv_arena *arena,
-                                     struct rv_step_id step, uint32_t attempt, size_t limit,
-                                     struct rv_late_reply *ret_rows, size_t *ret_count);
+                                     struct rv_step_id step, uint32_t attempt, size_t skip,
+                                     size_t limit, struct rv_late_reply *ret_rows,
+                                     size_t *ret_count);
     /* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor
      * closed; `task` none: of all. */
     enum rv_err (*list_alerts)(struct rv_store *store, struct rv_arena *arena,

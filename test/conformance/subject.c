@@ -549,8 +549,8 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
     enum { LATE_MAX = 1000 };
     struct rv_late_reply *late = RV_NEW_ARRAY(&s->arena, struct rv_late_reply, LATE_MAX);
     assert_int_equal(s->ops->list_late_replies(s->store, &s->arena,
-                                               (struct rv_step_id){task->id, 0}, 0, LATE_MAX, late,
-                                               &count),
+                                               (struct rv_step_id){task->id, 0}, 0, 0, LATE_MAX,
+                                               late, &count),
                      RV_OK);
     for (size_t i = 0; i < count; i++)
         dump_late_reply(out, &late[i]);

@@ -217,7 +217,7 @@ static void an_older_schema_is_brought_up(void **state)
     struct rv_late_reply late[2];
     size_t count = 0;
     assert_int_equal(s->ops->list_late_replies(s->store, &s->arena,
-                                               (struct rv_step_id){{TASK_BASE}, 1}, 1, 2, late,
+                                               (struct rv_step_id){{TASK_BASE}, 1}, 1, 0, 2, late,
                                                &count),
                      RV_OK);
     assert_int_equal(count, 1);

@@ -299,7 +299,7 @@ static void assert_no_trace(struct subject *s, int64_t task)
                      RV_OK);
     assert_int_equal(count, 0);
     assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, (struct rv_step_id){id, 0}, 0,
-                                               1, late, &count),
+                                               0, 1, late, &count),
                      RV_OK);
     assert_int_equal(count, 0);
     assert_int_equal(alerts_of(s, task, false, alerts), 0);

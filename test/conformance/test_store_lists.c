@@ -117,22 +117,30 @@ static void late_replies_are_listed_by_attempt(void **state)
     subject_commit_all(s, &change, 1);
     struct rv_step_id step = {{TASK_BASE}, 1};
     size_t count = 0;
-    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 1, LATE, found, &count),
-                     RV_OK);
+    assert_int_equal(
+        s->ops->list_late_replies(s->store, &s->arena, step, 1, 0, LATE, found, &count), RV_OK);
     assert_int_equal(count, 3);
     assert_int_equal(found[0].arrived_at, 1);
     assert_int_equal(found[1].arrived_at, 4);
     assert_int_equal(found[2].arrived_at, 6);
-    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 1, 2, found, &count),
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 1, 0, 2, found, &count),
                      RV_OK);
     assert_int_equal(count, 2);
-    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 3, LATE, found, &count),
-                     RV_OK);
+    assert_int_equal(
+        s->ops->list_late_replies(s->store, &s->arena, step, 3, 0, LATE, found, &count), RV_OK);
     assert_int_equal(count, 0);
+    assert_int_equal(
+        s->ops->list_late_replies(s->store, &s->arena, step, 1, 1, LATE, found, &count), RV_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(found[0].arrived_at, 4);
     step.number = 0;
-    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 0, LATE, found, &count),
-                     RV_OK);
+    assert_int_equal(
+        s->ops->list_late_replies(s->store, &s->arena, step, 0, 0, LATE, found, &count), RV_OK);
     assert_int_equal(count, LATE);
+    assert_int_equal(
+        s->ops->list_late_replies(s->store, &s->arena, step, 0, 4, LATE, found, &count), RV_OK);
+    assert_int_equal(count, LATE - 4);
+    assert_int_equal(found[0].arrived_at, 5);
 }
 
 /* Reads a list to its end; returns how many calls it took. */

@@ -234,10 +234,11 @@ static enum rv_err faults_find_attempt(struct rv_store *store, struct rv_arena *
 }
 
 static enum rv_err faults_list_late_replies(struct rv_store *store, struct rv_arena *arena,
-                                            struct rv_step_id step, uint32_t attempt, size_t limit,
-                                            struct rv_late_reply *ret_rows, size_t *ret_count)
+                                            struct rv_step_id step, uint32_t attempt, size_t skip,
+                                            size_t limit, struct rv_late_reply *ret_rows,
+                                            size_t *ret_count)
 {
-    PASS(store, list_late_replies, arena, step, attempt, limit, ret_rows, ret_count);
+    PASS(store, list_late_replies, arena, step, attempt, skip, limit, ret_rows, ret_count);
 }
 
 static enum rv_err faults_list_alerts(struct rv_store *store, struct rv_arena *arena,

@@ -204,7 +204,7 @@ static enum rv_err ask_rows_of_task(struct subject *s, struct asked *asked)
     if (err == RV_OK && found)
         OUTSIDE(dump_attempt(&asked->dump, &attempts[0]));
     if (err == RV_OK)
-        err = s->ops->list_late_replies(s->store, &asked->arena, (struct rv_step_id){task, 0}, 0,
+        err = s->ops->list_late_replies(s->store, &asked->arena, (struct rv_step_id){task, 0}, 0, 0,
                                         20, late, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(dump_late_reply(&asked->dump, &late[i]));

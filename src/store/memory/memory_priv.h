@@ -252,8 +252,9 @@ enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_step_id step, uint32_t after_step, uint32_t after,
                                  size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
 enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                     struct rv_step_id step, uint32_t attempt, size_t limit,
-                                     struct rv_late_reply *ret_rows, size_t *ret_count);
+                                     struct rv_step_id step, uint32_t attempt, size_t skip,
+                                     size_t limit, struct rv_late_reply *ret_rows,
+                                     size_t *ret_count);
 enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                struct rv_task_id task, bool open_only, int64_t before, size_t limit,
                                struct rv_alert *ret_alerts, size_t *ret_count);

@@ -294,14 +294,17 @@ enum rv_err memory_find_attempt(struct rv_store *base, struct rv_arena *arena,
 }
 
 enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                     struct rv_step_id step, uint32_t attempt, size_t limit,
-                                     struct rv_late_reply *ret_rows, size_t *ret_count)
+                                     struct rv_step_id step, uint32_t attempt, size_t skip,
+                                     size_t limit, struct rv_late_reply *ret_rows,
+                                     size_t *ret_count)
 {
     const struct node *node = memory_node_find(data_of(base), step.task);
-    size_t count = 0;
+    size_t count = 0, found = 0;
     for (size_t i = 0; node != NULL && i < node->late.count && count < limit; i++) {
         const struct rv_late_reply *late = node->late.at[i].row;
         if (step.number != 0 && (late->step.number != step.number || late->attempt != attempt))
+            continue;
+        if (found++ < skip)
             continue;
         enum rv_err err = shape_read(&shape_late_reply, arena, late, &ret_rows[count]);
         if (err != RV_OK)

@@ -403,8 +403,9 @@ enum rv_err rv_sqlite_find_attempt(struct rv_store *base, struct rv_arena *arena
 }
 
 enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                        struct rv_step_id step, uint32_t attempt, size_t limit,
-                                        struct rv_late_reply *ret_rows, size_t *ret_count)
+                                        struct rv_step_id step, uint32_t attempt, size_t skip,
+                                        size_t limit, struct rv_late_reply *ret_rows,
+                                        size_t *ret_count)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     bool of_task = step.number == 0;
@@ -415,9 +416,10 @@ enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *
         return err;
     sqlite3_bind_int64(statement, 1, step.task.value);
     sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    sqlite3_bind_int64(statement, 3, (int64_t)skip);
     if (!of_task) {
-        sqlite3_bind_int64(statement, 3, step.number);
-        sqlite3_bind_int64(statement, 4, attempt);
+        sqlite3_bind_int64(statement, 4, step.number);
+        sqlite3_bind_int64(statement, 5, attempt);
     }
     return rows_take(store, statement, &rv_table_late_reply, arena, limit, ret_rows,
                      sizeof *ret_rows, ret_count);

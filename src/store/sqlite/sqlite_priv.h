@@ -344,8 +344,9 @@ enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *aren
                                     size_t limit, struct rv_attempt *ret_attempts,
                                     size_t *ret_count);
 enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                        struct rv_step_id step, uint32_t attempt, size_t limit,
-                                        struct rv_late_reply *ret_rows, size_t *ret_count);
+                                        struct rv_step_id step, uint32_t attempt, size_t skip,
+                                        size_t limit, struct rv_late_reply *ret_rows,
+                                        size_t *ret_count);
 enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_str source, struct rv_alert *ret_alert, bool *ret_found);
 enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,

@@ -73,10 +73,10 @@ static const struct sql statements[RV_SQL_COUNT] = {
                                  "INDEXED BY attempt_token "
                                  "WHERE task = ?1 AND step = ?2 AND token = ?3 LIMIT 1"},
     [RV_SQL_LATE_INSERT] = {INSERT, LATE, NULL},
-    [RV_SQL_LATE_LIST] = {SELECT, LATE, "WHERE task = ?1 ORDER BY id LIMIT ?2"},
+    [RV_SQL_LATE_LIST] = {SELECT, LATE, "WHERE task = ?1 ORDER BY id LIMIT ?2 OFFSET ?3"},
     [RV_SQL_LATE_LIST_ATTEMPT] = {SELECT, LATE,
-                                  "WHERE task = ?1 AND step = ?3 AND attempt = ?4 "
-                                  "ORDER BY id LIMIT ?2"},
+                                  "WHERE task = ?1 AND step = ?4 AND attempt = ?5 "
+                                  "ORDER BY id LIMIT ?2 OFFSET ?3"},
     [RV_SQL_ALERT_INSERT] = {INSERT, ALERT, NULL},
     [RV_SQL_ALERT_CLOSE] = {PLAIN, NULL,
                             "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL "
