@@ -221,7 +221,8 @@ static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
     if (list->late_replies == NULL)
         return RV_ERR_MEMORY;
     return s->store->ops->list_late_replies(s->store, arena, (struct rv_step_id){list->task, 0}, 0,
-                                            list->skip, list->limit, list->late_replies, &list->count);
+                                            list->skip, list->limit, list->late_replies,
+                                            &list->count);
 }
 
 static enum rv_err query_alerts(struct rv_scheduler *s, struct pending *p)

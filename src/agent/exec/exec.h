@@ -28,8 +28,8 @@ struct rv_exec_fault {
 };
 
 /* Works until SIGTERM, SIGINT or SIGHUP, then lets the running commands end; a second signal ends
- * them. INVALID: the options, the command. IO: it could not go on. Logs with rv_log(). To be called by a process that
- * has one thread, and once. */
+ * them. Logs with rv_log(). INVALID: the options, the command. IO: it could not go on. To be called
+ * by a process that has one thread, and once. */
 RV_CHECK enum rv_err rv_exec_run(const struct rv_exec_options *options,
                                  struct rv_exec_fault *ret_fault);
 

@@ -39,7 +39,7 @@ bool rv_log_is_json(void);
  * was chosen a line of the log with the event "refused". */
 __attribute__((format(printf, 2, 3))) void rv_log_refusal(const char *program, const char *format,
                                                           ...);
-/* Writes the line with its newline to `ret_line` (RV_LOG_LINE_BYTES) and returns its length. `event`
+/* Writes the line and its newline to `ret_line` (RV_LOG_LINE_BYTES) and returns the length. `event`
  * is a short fixed name. Fields that do not fit are left out. */
 size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
                    size_t count, char *ret_line);
