@@ -134,6 +134,8 @@ void rv_render_outcomes(struct rv_answer *answer, const struct rv_call *call)
         rv_put_text(buf, "outcome", rv_str_of(rv_bulk_outcome_text(row->outcome)));
         if (row->message.len > 0)
             rv_put_text(buf, "message", row->message);
+        if (asked->tasks[i] != NULL)
+            rv_put_text(buf, "state", rv_str_of(rv_task_state_text(asked->tasks[i]->state)));
         rv_put_instant_if(buf, "at", row->at);
         rv_buf_add_char(buf, '}');
     }

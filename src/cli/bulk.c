@@ -12,7 +12,8 @@ enum {
     BODY_BYTES_MAX = 64 * 1024,
     SELECTIONS_SHOWN = 1000,
     REFUSALS_SHOWN = 10,
-    REFUSALS_READ = 100000
+    OUTCOMES_READ = 100000, /* of one kind: the largest selection */
+    STATES_MAX = 8          /* more than tasks have */
 };
 
 /* ---- what is told ---- */
@@ -212,7 +213,7 @@ static int refusals_print(struct cli *cli)
     struct cli_table table;
     struct rv_str next;
     path_of(cli, &list.path, "outcomes");
-    int code = cli_list_read(cli, &list, NULL, REFUSALS_READ, &next);
+    int code = cli_list_read(cli, &list, NULL, OUTCOMES_READ, &next);
     if (code != CLI_DONE)
         return code;
     cli_table_init(&table, &cli->arena, heads);
@@ -224,6 +225,67 @@ static int refusals_print(struct cli *cli)
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if (refusals.others > 0 || next.len > 0)
         printf("For more: GET /v1/selections/%s/outcomes\n", cli->words.args[1]);
+    return CLI_DONE;
+}
+
+/* The tasks that accepted the command, by their state now: an undo that it began may still run, or
+ * may have stopped with an error. */
+struct states {
+    struct rv_str names[STATES_MAX];
+    struct rv_str samples[STATES_MAX];
+    int64_t counts[STATES_MAX];
+    size_t count;
+    int64_t gone;
+};
+
+static void state_each(const struct rv_json *item, void *user)
+{
+    struct states *states = user;
+    struct rv_str state = cli_str(item, "state");
+    size_t at = 0;
+    while (at < states->count && !rv_str_eq(states->names[at], state))
+        at++;
+    if (state.len == 0 || at == STATES_MAX) {
+        states->gone++;
+        return;
+    }
+    if (at == states->count) {
+        states->names[at] = state;
+        states->samples[at] = cli_str(item, "task");
+        states->count++;
+    }
+    states->counts[at]++;
+}
+
+static int states_print(struct cli *cli)
+{
+    static const char *const heads[] = {">TASKS", "STATE NOW", "SAMPLE", NULL};
+    struct states states = {.count = 0};
+    struct cli_list list = {.items = "outcomes", .each = state_each, .user = &states};
+    struct cli_table table;
+    struct rv_str next;
+    path_of(cli, &list.path, "outcomes");
+    cli_path_parameter(&list.path, "outcome", "done");
+    int code = cli_list_read(cli, &list, NULL, OUTCOMES_READ, &next);
+    if (code != CLI_DONE)
+        return code;
+    cli_table_init(&table, &cli->arena, heads);
+    for (size_t i = 0; i < states.count; i++) {
+        struct rv_str name = cli_text_clean(&cli->arena, states.names[i]);
+        cli_table_add_number(&table, states.counts[i]);
+        cli_table_add(&table, name, cli_colour_of_state(name));
+        cli_table_add(&table, cli_text_clean(&cli->arena, states.samples[i]), CLI_BOLD);
+    }
+    if (states.gone > 0) {
+        cli_table_add_number(&table, states.gone);
+        cli_table_add(&table, RV_STR("no longer exists"), CLI_DIM);
+        cli_table_add(&table, RV_STR(""), CLI_PLAIN);
+    }
+    cli_table_print(&table, stdout, cli->colour, cli_width(cli));
+    if (next.len > 0)
+        printf("The states of the first %d tasks are counted. For all: GET "
+               "/v1/selections/%s/outcomes?outcome=done\n",
+               OUTCOMES_READ, cli->words.args[1]);
     return CLI_DONE;
 }
 
@@ -245,8 +307,13 @@ static int bulk_status(struct cli *cli)
     if (code != CLI_DONE)
         return code;
     code = answer_print(cli, &answer);
-    bool refusals = cli_int(&answer.json, "refused") > 0 && !cli_has(cli, CLI_OPTION_JSON);
-    return refusals ? refusals_print(cli) : code;
+    if (cli_has(cli, CLI_OPTION_JSON))
+        return code;
+    if (cli_int(&answer.json, "done") > 0)
+        code = states_print(cli);
+    if (code == CLI_DONE && cli_int(&answer.json, "refused") > 0)
+        code = refusals_print(cli);
+    return code;
 }
 
 static int bulk_hold(struct cli *cli)

@@ -520,7 +520,8 @@ struct rv_call_outcomes {
     enum rv_bulk_outcome outcome;
     struct rv_task_id after; /* none: from the first */
     size_t limit;
-    struct rv_outcome_row *rows; /* out */
+    struct rv_outcome_row *rows;  /* out */
+    const struct rv_task **tasks; /* as they are now; NULL: it is gone */
     size_t count;
 };
 

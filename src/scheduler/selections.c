@@ -320,6 +320,19 @@ enum rv_err query_selections(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
+/* What the command began may not have ended yet, and may still fail. */
+static enum rv_err outcome_tasks(struct rv_scheduler *s, struct rv_call_outcomes *asked,
+                                 struct rv_arena *arena)
+{
+    struct rv_task_id *ids = RV_NEW_ARRAY(arena, struct rv_task_id, asked->count + 1);
+    asked->tasks = RV_NEW_ARRAY(arena, const struct rv_task *, asked->count + 1);
+    if (ids == NULL || asked->tasks == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < asked->count; i++)
+        ids[i] = asked->rows[i].task;
+    return s->store->ops->load_tasks(s->store, arena, ids, asked->count, asked->tasks);
+}
+
 enum rv_err query_outcomes(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_outcomes *asked = &p->call->u.outcomes;
@@ -345,5 +358,5 @@ enum rv_err query_outcomes(struct rv_scheduler *s, struct pending *p)
     for (size_t i = 0; err == RV_OK && i < count; i++)
         if (rv_bulk_outcome_read(&rows[i], &asked->rows[asked->count]))
             asked->count++;
-    return err;
+    return err == RV_OK ? outcome_tasks(s, asked, arena) : err;
 }
