@@ -194,6 +194,7 @@ static void header_add(struct rv_http_order *order, struct rv_str name, struct r
     order->headers[order->headers_count++] = (struct rv_outbound_header){name, value};
 }
 
+/* Numbers, true and false are sent as text, as published definitions rely on. */
 static bool headers_read(struct rv_http_order *order, const struct rv_json *input)
 {
     const struct rv_json *given = MEMBER(input, "headers");
@@ -208,11 +209,11 @@ static bool headers_read(struct rv_http_order *order, const struct rv_json *inpu
         return no_memory(order);
     for (uint32_t i = 0; i < count; i++) {
         const struct rv_json_member *member = &given->u.members[i];
-        struct rv_str name = rv_json_str(&member->key);
-        if (member->value.type != RV_JSON_STRING)
+        struct rv_str name = rv_json_str(&member->key), text;
+        if (member->value.type == RV_JSON_NULL || !scalar_text(order, &member->value, &text))
             return WRONG(order, "header \"%.*s\" must be a string, not %s", RV_STR_FMT(name),
                          member->value.type == RV_JSON_ARRAY ? "a list" : kind_of(&member->value));
-        header_add(order, name, rv_json_str(&member->value));
+        header_add(order, name, text);
     }
     return true;
 }
