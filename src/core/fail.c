@@ -5,7 +5,7 @@
 #include "core/tags.h"
 #include "json/json.h"
 
-enum { TYPE_SHOWN = 100, TITLE_SHOWN = 300 }; /* bytes of an error in an alert */
+enum { TYPE_SHOWN = 100, TITLE_SHOWN = 300, DETAIL_SHOWN = 300 }; /* of an error in an alert */
 
 static struct rv_str cut(struct rv_str text, size_t bytes)
 {
@@ -16,7 +16,18 @@ static struct rv_str cut(struct rv_str text, size_t bytes)
     return (struct rv_str){text.at, bytes};
 }
 
-/* "timeout: The agent did not answer in time"; "": no memory, or it is no error. */
+/* The end of a longer text, where the output of a command and the reason of an agent are. */
+static struct rv_str cut_begin(struct rv_str text, size_t bytes)
+{
+    if (text.len <= bytes)
+        return text;
+    size_t from = text.len - bytes;
+    while (from < text.len && ((unsigned char)text.at[from] & 0xC0) == 0x80)
+        from++;
+    return (struct rv_str){text.at + from, text.len - from};
+}
+
+/* "exit-1: The command failed: no such order"; "": no memory, or it is no error. */
 static struct rv_str error_brief(struct draft *d, struct rv_str error)
 {
     struct rv_json value;
@@ -25,12 +36,14 @@ static struct rv_str error_brief(struct draft *d, struct rv_str error)
         return RV_STR("");
     struct rv_str type = rv_error_type_last(rv_json_str(rv_json_get(&value, RV_STR("type"))));
     struct rv_str title = rv_json_str(rv_json_get(&value, RV_STR("title")));
-    if (title.len == 0)
-        title = rv_json_str(rv_json_get(&value, RV_STR("detail")));
+    struct rv_str detail = rv_json_str(rv_json_get(&value, RV_STR("detail")));
     type = cut(type, TYPE_SHOWN);
     title = rv_str_eq(title, type) ? RV_STR("") : cut(title, TITLE_SHOWN);
-    return rv_arena_printf(d->arena, "%.*s%s%.*s", RV_STR_FMT(type),
-                           type.len > 0 && title.len > 0 ? ": " : "", RV_STR_FMT(title));
+    detail = cut_begin(detail, DETAIL_SHOWN);
+    return rv_arena_printf(d->arena, "%.*s%s%.*s%s%.*s", RV_STR_FMT(type),
+                           type.len > 0 && title.len > 0 ? ": " : "", RV_STR_FMT(title),
+                           type.len + title.len > 0 && detail.len > 0 ? ": " : "",
+                           RV_STR_FMT(detail));
 }
 
 /* The node of a workflow itself has no reference. */
