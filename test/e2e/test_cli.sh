@@ -136,7 +136,7 @@ gives "no server: says how to start one" 5 \
 run serve --listen 127.0.0.1:0 --store "$PWD/secrets.db" --secrets "$PWD/none"
 gives "serve: a folder of secrets that is not there" 3 '--secrets *none: No such file or directory'
 run serve --listen 127.0.0.1:0 --store "$PWD/none/reeve.db"
-gives "serve: a store in a folder that is not there" 5 'the folder does not exist: create it first'
+gives "serve: a store in a folder that is not there" 5 'is in a folder that does not exist; create the folder first'
 run --url 127.0.0.1:7733 tasks
 gives "an address without http" 2 '--url "127.0.0.1:7733" is not an address; write http://HOST:PORT'
 run

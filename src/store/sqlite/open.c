@@ -131,7 +131,8 @@ static enum rv_err lock_take(const struct opening *opening)
     if (fd < 0 && errno == ELOOP)
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "lock file");
     if (fd < 0 && errno == ENOENT)
-        return fail(opening, RV_ERR_IO, "the folder does not exist: create it first");
+        return fail(opening, RV_ERR_IO,
+                    "is in a folder that does not exist; create the folder first");
     if (fd < 0)
         return fail_errno(opening, "cannot be opened: its lock file cannot be created beside it",
                           errno);
