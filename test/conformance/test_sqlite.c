@@ -265,7 +265,7 @@ static void what_is_no_store_is_refused(void **state)
     snprintf(path, sizeof path, "%s.lock", s->directory);
     unlink(path);
     snprintf(path, sizeof path, "%s/none/reeve.db", s->directory);
-    assert_refused(path, RV_ERR_IO, "is in a folder that does not exist; create the folder first", 0);
+    assert_refused(path, RV_ERR_IO, "is in a folder that does not exist; create the folder", 0);
     assert_int_equal(unlink(s->path), 0);
     char text[4096];
     memset(text, 'x', sizeof text);
