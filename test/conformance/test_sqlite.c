@@ -118,25 +118,10 @@ static void assert_found(struct subject *s, struct rv_task_filter filter, size_t
     assert_int_equal(found, count);
 }
 
-/* Makes a store of the first version of it, with something of each kind that versions bring up. */
-static const char *const undoing_versions[] = {
-    "ALTER TABLE task DROP COLUMN quiet_at",
-    "DROP INDEX late_reply_attempt",
-    "CREATE INDEX late_reply_task ON late_reply(task)",
-    "INSERT INTO late_reply(task, step, attempt, reason, output)"
-    " VALUES(1000000, 1, 1, 'after complete-by', '{\"a\":1}')",
-    "DROP INDEX submission_key_task",
-    "DROP TABLE record",
+/* Takes from a store what version 14 and later ones have brought. */
+static const char *const undoing_version_14[] = {
     "DROP TABLE history",
-    "DROP TABLE tag",
-    "DROP TABLE error_type",
-    "DROP INDEX step_agent",
-    "UPDATE task SET open_steps = '1', error = '{\"type\":\"https://x/errors/timeout\"}'",
-    "ALTER TABLE task DROP COLUMN tags",
-    "ALTER TABLE task DROP COLUMN suspended_at",
-    "ALTER TABLE task DROP COLUMN redo",
     "ALTER TABLE task DROP COLUMN by_hand",
-    "ALTER TABLE step DROP COLUMN replaces",
     "ALTER TABLE step DROP COLUMN waits_since",
     "ALTER TABLE step DROP COLUMN called",
     "ALTER TABLE step DROP COLUMN insist",
@@ -147,6 +132,26 @@ static const char *const undoing_versions[] = {
     "DROP INDEX attempt_token",
     "ALTER TABLE attempt DROP COLUMN retry_at",
     "ALTER TABLE attempt DROP COLUMN round",
+    "DELETE FROM schema_version WHERE version > 13",
+};
+
+/* After that: makes a store of the first version of it, with something of each kind that versions bring up. */
+static const char *const undoing_versions[] = {
+    "ALTER TABLE task DROP COLUMN quiet_at",
+    "DROP INDEX late_reply_attempt",
+    "CREATE INDEX late_reply_task ON late_reply(task)",
+    "INSERT INTO late_reply(task, step, attempt, reason, output)"
+    " VALUES(1000000, 1, 1, 'after complete-by', '{\"a\":1}')",
+    "DROP INDEX submission_key_task",
+    "DROP TABLE record",
+    "DROP TABLE tag",
+    "DROP TABLE error_type",
+    "DROP INDEX step_agent",
+    "UPDATE task SET open_steps = '1', error = '{\"type\":\"https://x/errors/timeout\"}'",
+    "ALTER TABLE task DROP COLUMN tags",
+    "ALTER TABLE task DROP COLUMN suspended_at",
+    "ALTER TABLE task DROP COLUMN redo",
+    "ALTER TABLE step DROP COLUMN replaces",
     "ALTER TABLE task DROP COLUMN last_message",
     "ALTER TABLE task DROP COLUMN reply_stream",
     "ALTER TABLE task DROP COLUMN reply_url",
@@ -160,8 +165,6 @@ static const char *const undoing_versions[] = {
     "DELETE FROM schema_version WHERE version > 1",
 };
 
-/* A store of the first version opens with its tasks, is brought to the newest, and takes what the
- * newest knows. */
 /* Of `reeve clock reset`: a server ran while the wall clock was ten years ahead. */
 static void a_clock_that_was_ahead_is_set_back(void **state)
 {
@@ -198,14 +201,37 @@ static void a_clock_that_was_ahead_is_set_back(void **state)
     assert_int_equal(load_step(s, TASK_BASE, 1)->complete_by, s->wall + 5000);
 }
 
+static void sql_each(const struct subject *s, const char *const *texts, size_t count)
+{
+    char ignored[64];
+    for (size_t i = 0; i < count; i++)
+        sql(s, texts[i], ignored);
+}
+
+static void an_alert_keeps_its_source_in_a_newer_schema(void **state)
+{
+    struct subject *s = *state;
+    subject_close(s);
+    sql_each(s, undoing_version_14, sizeof undoing_version_14 / sizeof undoing_version_14[0]);
+    static const char *const raised[] = {
+        "INSERT INTO alert(id, task, step, kind, raised_at, message, source)"
+        " VALUES(5, 0, 0, 'reported', 9, 'the outbox is gone', 'relay:shop')"};
+    sql_each(s, raised, 1);
+    subject_open(s);
+    subject_close(s);
+    assert_sql(s, "SELECT kind || message || source FROM alert WHERE id = 5",
+               "reportedthe outbox is gonerelay:shop");
+}
+
+/* A store of the first version opens with its tasks, is brought to the newest, and takes what the
+ * newest knows. */
 static void an_older_schema_is_brought_up(void **state)
 {
     struct subject *s = *state;
-    char ignored[64];
     bear(s, TASK_BASE);
     subject_close(s);
-    for (size_t i = 0; i < sizeof undoing_versions / sizeof undoing_versions[0]; i++)
-        sql(s, undoing_versions[i], ignored);
+    sql_each(s, undoing_version_14, sizeof undoing_version_14 / sizeof undoing_version_14[0]);
+    sql_each(s, undoing_versions, sizeof undoing_versions / sizeof undoing_versions[0]);
     subject_open(s);
     assert_int_equal(s->enlistment.open_tasks, 1);
     assert_int_equal(load(s, TASK_BASE)->quiet_at, 0);
@@ -680,6 +706,7 @@ int main(void)
         ON_A_STORE(a_newer_schema_is_refused),
         ON_A_STORE(a_clock_that_was_ahead_is_set_back),
         ON_A_STORE(an_older_schema_is_brought_up),
+        ON_A_STORE(an_alert_keeps_its_source_in_a_newer_schema),
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),
         ON_A_STORE(a_row_that_none_of_ours_can_be_is_told),
