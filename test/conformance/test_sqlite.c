@@ -135,7 +135,8 @@ static const char *const undoing_version_14[] = {
     "DELETE FROM schema_version WHERE version > 13",
 };
 
-/* After that: makes a store of the first version of it, with something of each kind that versions bring up. */
+/* After that: makes a store of the first version of it, with something of each kind that versions
+ * bring up. */
 static const char *const undoing_versions[] = {
     "ALTER TABLE task DROP COLUMN quiet_at",
     "DROP INDEX late_reply_attempt",
