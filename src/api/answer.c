@@ -5,7 +5,7 @@
 #include "json/json.h"
 
 #ifndef RV_VERSION
-#error "the build says which version this is"
+#error "RV_VERSION is not defined: build with meson"
 #endif
 
 /* All requests of a poll at their largest, and what stands around each. */

@@ -8,7 +8,7 @@
 #include "api/route.h"
 
 #ifndef RV_VERSION
-#error "the build says which version this is"
+#error "RV_VERSION is not defined: build with meson"
 #endif
 
 static const struct rv_operation operations[] = {

@@ -195,7 +195,7 @@ static const char *end_of(const struct rv_call_explain *told)
         return "it has ended: it was processed";
     case RV_TASK_COMPENSATED:
         if (told->ended_by != NULL)
-            return "it has ended: an operator had it undone";
+            return "it has ended: it was undone at an operator's command";
         return undone ? "it has ended: it failed, and what it had done was undone"
                       : "it has ended: it failed before it had an effect that needs to be undone";
     case RV_TASK_CANCELLED:

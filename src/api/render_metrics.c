@@ -6,7 +6,7 @@
 #include "base/limits.h"
 
 #ifndef RV_VERSION
-#error "the build says which version this is"
+#error "RV_VERSION is not defined: build with meson"
 #endif
 
 typedef unsigned long long number;

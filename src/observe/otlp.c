@@ -3,7 +3,7 @@
 #include "json/json.h"
 
 #ifndef RV_VERSION
-#error "the build says which version this is"
+#error "RV_VERSION is not defined: build with meson"
 #endif
 
 enum { KIND_INTERNAL = 1, KIND_CLIENT = 3, STATUS_OK = 1, STATUS_ERROR = 2 };

@@ -284,12 +284,12 @@ static enum rv_err check_kept(struct rv_flow *flow)
     flow->fatal = true;
     struct rv_str detail = rv_arena_printf(
         flow->arena,
-        "a try is retried, and more than %d steps in it have failed and were not "
-        "completed",
+        "more than %d steps failed in this try and the tries around it; reduce the number of "
+        "retries",
         RV_UNFINISHED_STEPS_MAX);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
-                                                      "Too many steps are left unfinished", detail);
+                                                      "Too many failed steps in a try", detail);
 }
 
 static enum rv_err begin_retry(struct rv_flow *flow, int64_t delay_ms)

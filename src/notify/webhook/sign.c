@@ -115,7 +115,7 @@ enum rv_err rv_secrets_parse(struct rv_str text, struct rv_secrets **ret_secrets
         text = (struct rv_str){text.at + used, text.len - used};
     }
     if (wrong == NULL && secrets->count == 0)
-        wrong = "it holds no secret";
+        wrong = "it contains no secret";
     if (wrong == NULL) {
         *ret_secrets = secrets;
         return RV_OK;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #ifndef RV_VERSION
-#error "the build says which version this is"
+#error "RV_VERSION is not defined: build with meson"
 #endif
 
 enum {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #ifndef RV_VERSION
-#error "the build says which version this is"
+#error "RV_VERSION is not defined: build with meson"
 #endif
 
 enum {
