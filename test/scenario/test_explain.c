@@ -177,6 +177,34 @@ static void an_effect_without_compensation_is_left_to_an_operator(void **state)
     assert_int_equal(told->effects_total[RV_EFFECT_BY_HAND], 1);
 }
 
+/* As many attempts as are listed, and the one that is open; with the next one the list is cut. */
+static void a_list_of_attempts_that_is_cut_is_named(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("retries") "do:\n"
+                                         "  - work:\n"
+                                         "      call: tool\n"
+                                         "      metadata:\n"
+                                         "        reeve:\n"
+                                         "          failures: {threshold: 1, rounds: 60, "
+                                         "cooldown: PT0.1S}\n");
+    struct rv_task_id task = world_submit(w, "retries", "{}");
+    for (int failed = 0; failed <= RV_EXPLAINED_ATTEMPTS_MAX; failed++) {
+        struct rv_request request = world_take(w, "tool", "i1");
+        const struct rv_call_explain *told = explained(w, task);
+        assert_int_equal(told->attempts_count, failed);
+        assert_false(told->cut[RV_EXPLAINED_CUT_ATTEMPTS]);
+        assert_int_equal(world_fail(w, request, true, RV_EFFECT_NONE), 200);
+        world_pass(w, 1000);
+    }
+    (void)world_take(w, "tool", "i1");
+    const struct rv_call_explain *told = explained(w, task);
+    assert_int_equal(told->attempts_count, RV_EXPLAINED_ATTEMPTS_MAX);
+    assert_true(told->cut[RV_EXPLAINED_CUT_ATTEMPTS]);
+    assert_false(told->cut[RV_EXPLAINED_CUT_LATE]);
+    assert_false(told->cut[RV_EXPLAINED_CUT_STEPS]);
+}
+
 #define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
 
 int main(void)
@@ -187,6 +215,7 @@ int main(void)
         SCENARIO(an_abandoned_task_names_the_operator_and_what_is_left),
         SCENARIO(an_effect_without_compensation_is_left_to_an_operator),
         SCENARIO(what_ends_without_effects_ends_by_its_reason),
+        SCENARIO(a_list_of_attempts_that_is_cut_is_named),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }
