@@ -202,7 +202,7 @@ static void a_clock_that_was_ahead_is_set_back(void **state)
     assert_int_equal(load_step(s, TASK_BASE, 1)->complete_by, s->wall + 5000);
 }
 
-static void sql_each(const struct subject *s, const char *const *texts, size_t count)
+static void sql_each(struct subject *s, const char *const *texts, size_t count)
 {
     char ignored[64];
     for (size_t i = 0; i < count; i++)
