@@ -4,8 +4,8 @@
 
 #include "base/limits.h"
 
-/* Steps of one page; the newest commands, and the newest alerts of any kind. */
-enum { PAGE_STEPS = 20, COMMANDS_READ = 20, ALERTS_READ = 50 };
+/* Steps and commands of one page; the newest alerts of any kind. */
+enum { PAGE_STEPS = 20, PAGE_COMMANDS = 20, ALERTS_READ = 50 };
 
 static struct rv_explained_event *event_add(struct rv_call_explain *out)
 {
@@ -155,19 +155,25 @@ static enum rv_err postponed_note(struct rv_scheduler *s, struct rv_call_explain
     return err;
 }
 
-/* The command that ended the way forward, if one did. */
+/* The newest command that ended the way forward, if one did, among the RV_HISTORY_MAX that a task
+ * keeps. */
 static enum rv_err command_note(struct rv_scheduler *s, struct rv_call_explain *out,
                                 struct rv_arena *arena)
 {
-    struct rv_history_row *rows = RV_NEW_ARRAY(arena, struct rv_history_row, COMMANDS_READ);
-    size_t count = 0;
+    struct rv_history_row *rows = RV_NEW_ARRAY(arena, struct rv_history_row, PAGE_COMMANDS);
+    size_t count = PAGE_COMMANDS;
+    uint32_t before = 0;
+    enum rv_err err = RV_OK;
     if (rows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_history(s->store, arena, out->task, 0, COMMANDS_READ,
-                                                  rows, &count);
-    for (size_t i = 0; err == RV_OK && i < count && out->ended_by == NULL; i++)
-        if (rows[i].verb == RV_OPERATOR_CANCEL || rows[i].verb == RV_OPERATOR_UNDO)
-            out->ended_by = &rows[i];
+    while (err == RV_OK && out->ended_by == NULL && count == PAGE_COMMANDS) {
+        err = s->store->ops->list_history(s->store, arena, out->task, before, PAGE_COMMANDS, rows,
+                                          &count);
+        for (size_t i = 0; err == RV_OK && i < count && out->ended_by == NULL; i++)
+            if (rows[i].verb == RV_OPERATOR_CANCEL || rows[i].verb == RV_OPERATOR_UNDO)
+                out->ended_by = &rows[i];
+        before = rows[PAGE_COMMANDS - 1].number;
+    }
     return err;
 }
 

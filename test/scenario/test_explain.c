@@ -177,6 +177,30 @@ static void an_effect_without_compensation_is_left_to_an_operator(void **state)
     assert_int_equal(told->effects_total[RV_EFFECT_BY_HAND], 1);
 }
 
+static void operate(struct world *w, struct rv_task_id task, enum rv_command_kind verb)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate.task = task;
+    call->u.operate.verb = verb;
+    call->u.operate.by = RV_STR("ann");
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+}
+
+static void a_cancel_is_named_after_many_commands(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    operate(w, task, RV_COMMAND_CANCEL);
+    for (int i = 0; i < 40; i++)
+        operate(w, task, i % 2 == 0 ? RV_COMMAND_SUSPEND : RV_COMMAND_RESUME);
+    const struct rv_call_explain *told = explained(w, task);
+    assert_non_null(told->ended_by);
+    assert_int_equal(told->ended_by->verb, RV_OPERATOR_CANCEL);
+    assert_int_equal(told->ended_by->number, 1);
+}
+
 /* As many attempts as are listed, and the one that is open; with the next one the list is cut. */
 static void a_list_of_attempts_that_is_cut_is_named(void **state)
 {
@@ -216,6 +240,7 @@ int main(void)
         SCENARIO(an_effect_without_compensation_is_left_to_an_operator),
         SCENARIO(what_ends_without_effects_ends_by_its_reason),
         SCENARIO(a_list_of_attempts_that_is_cut_is_named),
+        SCENARIO(a_cancel_is_named_after_many_commands),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }
