@@ -26,40 +26,9 @@
  * Then it belongs to its maker again, who renders the answer and frees it. All that the request
  * or the answer points to lives on the call's own arena. */
 enum rv_call_kind {
-    RV_CALL_PUBLISH,    /* u.publish */
-    RV_CALL_SUBMIT,     /* u.submit */
-    RV_CALL_POLL,       /* u.poll: may be parked */
-    RV_CALL_REPLIES,    /* u.replies */
-    RV_CALL_LEASES,     /* u.leases */
-    RV_CALL_OPERATE,    /* u.operate: resubmit, undo, cancel, settle, suspend, resume */
-    RV_CALL_ACK,        /* u.ack */
-    RV_CALL_RAISE,      /* u.raise: an alert of no task */
-    RV_CALL_SHOW,       /* u.show: a task; may be parked until it changes */
-    RV_CALL_STEPS,      /* u.list */
-    RV_CALL_ATTEMPTS,   /* u.list */
-    RV_CALL_LATE,       /* u.list */
-    RV_CALL_HISTORY,    /* u.list */
-    RV_CALL_TASKS,      /* u.list */
-    RV_CALL_ALERTS,     /* u.list */
-    RV_CALL_WORKFLOWS,  /* u.list */
-    RV_CALL_AGENTS,     /* u.agents */
-    RV_CALL_METRICS,    /* u.metrics */
-    RV_CALL_STATUS,     /* u.status */
-    RV_CALL_LIMIT,      /* u.limit: changes what the agents of one name may take */
-    RV_CALL_KEYS,       /* u.keys: a page of API keys */
-    RV_CALL_KEY_ADD,    /* u.key */
-    RV_CALL_KEY_REVOKE, /* u.key: only its id counts */
-    RV_CALL_MESSAGES,   /* u.messages: of a task; may be parked until there are more */
-    RV_CALL_RETRY,      /* u.retry: an alert `undeliverable` */
-    RV_CALL_DELIVERED,  /* u.delivered: what came of messages that were sent; nobody waits */
-    RV_CALL_EXPLAIN,    /* u.explain */
-    RV_CALL_SELECT,     /* u.select, made by who asks */
-    RV_CALL_BULK,       /* u.bulk: one command for each task of a selection; pause, resume */
-    RV_CALL_SELECTIONS, /* u.selections */
-    RV_CALL_OUTCOMES,   /* u.outcomes: of a bulk command */
-    RV_CALL_BACKUP,     /* u.backup */
-    RV_CALL_GONE,       /* u.gone: the caller of a call that may wait has left */
-    RV_CALL_UNDELIVERED /* u.undelivered: the answer to a poll never left this process */
+#define RV_CALL_KIND(name, changes, decide, act) RV_CALL_##name,
+#include "scheduler/tbl/call_kind.def"
+#undef RV_CALL_KIND
 };
 
 struct rv_call_publish {

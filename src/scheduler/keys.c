@@ -122,52 +122,22 @@ enum rv_err key_decide(struct rv_scheduler *s, struct pending *p)
     return p->call->kind == RV_CALL_KEY_ADD ? add_decide(s, p, &set) : revoke_decide(s, p, &set);
 }
 
+static const bool kind_changes[] = {
+#define RV_CALL_KIND(name, changes, decide, act) [RV_CALL_##name] = (changes),
+#include "scheduler/tbl/call_kind.def"
+#undef RV_CALL_KIND
+};
+
 /* What may still change something in this batch. What a call that reads or waits is answered is the
  * api's to check. */
 static bool call_changes(const struct rv_call *call)
 {
-    switch (call->kind) {
-    case RV_CALL_REPLIES: /* decided but for the poll, its results are to be answered */
-        for (size_t i = 0; i < call->u.replies.count; i++)
-            if (call->u.replies.items[i].status == 0)
-                return true;
-        return false;
-    case RV_CALL_PUBLISH:
-    case RV_CALL_SUBMIT:
-    case RV_CALL_LEASES:
-    case RV_CALL_OPERATE:
-    case RV_CALL_ACK:
-    case RV_CALL_RAISE:
-    case RV_CALL_LIMIT:
-    case RV_CALL_KEY_ADD:
-    case RV_CALL_KEY_REVOKE:
-    case RV_CALL_RETRY:
-    case RV_CALL_SELECT:
-    case RV_CALL_BULK:
-        return true;
-    case RV_CALL_POLL:
-    case RV_CALL_SHOW:
-    case RV_CALL_STEPS:
-    case RV_CALL_ATTEMPTS:
-    case RV_CALL_LATE:
-    case RV_CALL_HISTORY:
-    case RV_CALL_TASKS:
-    case RV_CALL_ALERTS:
-    case RV_CALL_WORKFLOWS:
-    case RV_CALL_AGENTS:
-    case RV_CALL_METRICS:
-    case RV_CALL_STATUS:
-    case RV_CALL_KEYS:
-    case RV_CALL_MESSAGES:
-    case RV_CALL_DELIVERED:
-    case RV_CALL_EXPLAIN:
-    case RV_CALL_SELECTIONS:
-    case RV_CALL_OUTCOMES:
-    case RV_CALL_BACKUP:
-    case RV_CALL_GONE:
-    case RV_CALL_UNDELIVERED:
-        return false;
-    }
+    if (call->kind != RV_CALL_REPLIES)
+        return kind_changes[call->kind];
+    /* Decided but for the poll, its results are to be answered. */
+    for (size_t i = 0; i < call->u.replies.count; i++)
+        if (call->u.replies.items[i].status == 0)
+            return true;
     return false;
 }
 

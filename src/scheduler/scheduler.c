@@ -206,64 +206,38 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     return RV_OK;
 }
 
+/* Decided when all others are. */
+static enum rv_err later_decide(struct rv_scheduler *s, struct pending *p)
+{
+    (void)s;
+    (void)p;
+    return RV_OK;
+}
+
+static enum rv_err gone_decide(struct rv_scheduler *s, struct pending *p)
+{
+    call_left(s, p->call->u.gone.serial);
+    return RV_OK;
+}
+
+static void finish_act(struct rv_scheduler *s, struct pending *p)
+{
+    pending_unlink(&s->batch.calls, p);
+    finish(s, p, p->call->err, p->call->message);
+}
+
+static const struct call_kind {
+    enum rv_err (*decide)(struct rv_scheduler *s, struct pending *p);
+    void (*act)(struct rv_scheduler *s, struct pending *p);
+} call_kinds[] = {
+#define RV_CALL_KIND(name, changes, decide, act) [RV_CALL_##name] = {decide, act},
+#include "scheduler/tbl/call_kind.def"
+#undef RV_CALL_KIND
+};
+
 enum rv_err call_decide(struct rv_scheduler *s, struct pending *p)
 {
-    switch (p->call->kind) {
-    case RV_CALL_REPLIES:
-        return replies_decide(s, p);
-    case RV_CALL_LEASES:
-        return leases_decide(s, p);
-    case RV_CALL_SUBMIT:
-        return submit_decide(s, p);
-    case RV_CALL_OPERATE:
-        return operate_decide(s, p);
-    case RV_CALL_PUBLISH:
-        return publish_decide(s, p);
-    case RV_CALL_ACK:
-        return ack_decide(s, p);
-    case RV_CALL_RAISE:
-        return raise_decide(s, p);
-    case RV_CALL_KEY_ADD:
-    case RV_CALL_KEY_REVOKE:
-        return key_decide(s, p);
-    case RV_CALL_MESSAGES:
-        return messages_decide(s, p);
-    case RV_CALL_RETRY:
-        return retry_decide(s, p);
-    case RV_CALL_DELIVERED:
-        return delivered_decide(s, p);
-    case RV_CALL_LIMIT:
-        return limit_decide(s, p);
-    case RV_CALL_SELECT:
-        return select_decide(s, p);
-    case RV_CALL_BULK:
-        return bulk_call_decide(s, p);
-    case RV_CALL_UNDELIVERED:
-        return poll_undelivered(s, p);
-    case RV_CALL_GONE:
-        call_left(s, p->call->u.gone.serial);
-        return RV_OK;
-    case RV_CALL_POLL:
-    case RV_CALL_BACKUP:
-        return RV_OK;
-    case RV_CALL_SHOW:
-    case RV_CALL_STEPS:
-    case RV_CALL_ATTEMPTS:
-    case RV_CALL_LATE:
-    case RV_CALL_HISTORY:
-    case RV_CALL_TASKS:
-    case RV_CALL_ALERTS:
-    case RV_CALL_WORKFLOWS:
-    case RV_CALL_AGENTS:
-    case RV_CALL_KEYS:
-    case RV_CALL_METRICS:
-    case RV_CALL_STATUS:
-    case RV_CALL_EXPLAIN:
-    case RV_CALL_SELECTIONS:
-    case RV_CALL_OUTCOMES:
-        return query_answer(s, p);
-    }
-    return RV_OK;
+    return call_kinds[p->call->kind].decide(s, p);
 }
 
 /* Replies are decided before expiries: who answered in time is not expired in the same batch. Polls
@@ -375,75 +349,6 @@ static void remember(struct rv_scheduler *s, struct work *work)
     look_again(s, work->id, wake_at);
 }
 
-static void act_call(struct rv_scheduler *s, struct pending *p)
-{
-    switch (p->call->kind) {
-    case RV_CALL_REPLIES:
-        replies_act(s, p);
-        return;
-    case RV_CALL_LEASES:
-        leases_act(s, p);
-        return;
-    case RV_CALL_SUBMIT:
-        submit_act(s, p);
-        return;
-    case RV_CALL_OPERATE:
-        operate_act(s, p);
-        return;
-    case RV_CALL_POLL:
-        poll_act(s, p);
-        return;
-    case RV_CALL_SHOW:
-        show_act(s, p);
-        return;
-    case RV_CALL_MESSAGES:
-        messages_act(s, p);
-        return;
-    case RV_CALL_RETRY:
-        retry_act(s, p);
-        return;
-    case RV_CALL_DELIVERED:
-    case RV_CALL_PUBLISH:
-        taskless_act(s, p);
-        return;
-    case RV_CALL_ACK:
-        ack_act(s, p);
-        return;
-    case RV_CALL_RAISE:
-        raise_act(s, p);
-        return;
-    case RV_CALL_KEY_ADD:
-    case RV_CALL_KEY_REVOKE:
-    case RV_CALL_LIMIT:
-    case RV_CALL_SELECT:
-    case RV_CALL_BULK:
-        key_act(s, p);
-        return;
-    case RV_CALL_BACKUP:
-        backup_act(s, p);
-        return;
-    case RV_CALL_UNDELIVERED:
-    case RV_CALL_GONE:
-    case RV_CALL_STEPS:
-    case RV_CALL_ATTEMPTS:
-    case RV_CALL_LATE:
-    case RV_CALL_HISTORY:
-    case RV_CALL_TASKS:
-    case RV_CALL_ALERTS:
-    case RV_CALL_WORKFLOWS:
-    case RV_CALL_AGENTS:
-    case RV_CALL_KEYS:
-    case RV_CALL_METRICS:
-    case RV_CALL_STATUS:
-    case RV_CALL_EXPLAIN:
-    case RV_CALL_SELECTIONS:
-    case RV_CALL_OUTCOMES:
-        break;
-    }
-    pending_unlink(&s->batch.calls, p);
-    finish(s, p, p->call->err, p->call->message);
-}
-
 static void batch_act(struct rv_scheduler *s)
 {
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
@@ -475,7 +380,7 @@ static void batch_act(struct rv_scheduler *s)
     retention_act(s);
     bulks_act(s);
     while (s->batch.calls.first != NULL)
-        act_call(s, s->batch.calls.first);
+        call_kinds[s->batch.calls.first->call->kind].act(s, s->batch.calls.first);
     polls_act_parked(s);
 }
 
