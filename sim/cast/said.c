@@ -18,6 +18,7 @@ void said_new(struct world *w)
     rv_map_init(&w->said->newest);
     rv_map_init(&w->said->left);
     rv_map_init(&w->said->tried);
+    rv_map_init(&w->said->named);
     rv_map_init(&w->said->shut);
 }
 
@@ -31,6 +32,7 @@ void said_free(struct world *w)
     rv_map_done(&w->said->newest);
     rv_map_done(&w->said->left);
     rv_map_done(&w->said->tried);
+    rv_map_done(&w->said->named);
     rv_map_done(&w->said->shut);
     free(w->said);
 }
@@ -49,6 +51,8 @@ void said_arrived(struct world *w, const struct rv_call *call)
         const struct rv_reply_item *item = &call->u.replies.items[i];
         if (!item->failed && item->refused == 0)
             note(&w->said->done, (uint64_t)item->step.task.value, item->step.number, w->now);
+        if (item->failed && item->reply.target.at != NULL)
+            note(&w->said->named, item->token, 0, (int64_t)history_hash(item->reply.target));
     }
 }
 
@@ -98,6 +102,17 @@ void said_shut(struct world *w, uint64_t agent, uint64_t target, int64_t until)
 {
     if (until > noted(&w->said->shut, agent, target))
         note(&w->said->shut, agent, target, until);
+}
+
+uint64_t said_target(const struct world *w, uint64_t token)
+{
+    const uint64_t *found = rv_map_find(&w->said->named, token, 0);
+    return found != NULL ? *found : 0;
+}
+
+void said_shut_no_more(struct world *w, uint64_t agent, uint64_t target)
+{
+    note(&w->said->shut, agent, target, -1);
 }
 
 int64_t said_shut_until(const struct world *w, uint64_t agent, uint64_t target)

@@ -21,6 +21,7 @@ struct said {
     struct rv_map newest; /* (agent and instance, server): when the newest poll there was sent */
     struct rv_map left;   /* token: an answer with the attempt has left a server */
     struct rv_map tried;  /* token: its agent has begun to work on it */
+    struct rv_map named;  /* token: hash of the target that a failure of the attempt named */
     struct rv_map shut;   /* (agent, target): until when that circuit is open, as the rows say */
 };
 
@@ -38,6 +39,10 @@ void said_tried(struct world *w, struct rv_str token);
  * nothing. Both are hashes; the target of the circuit of the whole agent is that of "". */
 void said_shut(struct world *w, uint64_t agent, uint64_t target, int64_t until);
 
+/* The target that a failure of the attempt named, as a hash; 0: none. */
+uint64_t said_target(const struct world *w, uint64_t token);
+/* It is closed. */
+void said_shut_no_more(struct world *w, uint64_t agent, uint64_t target);
 bool said_was_tried(const struct world *w, uint64_t token);
 /* -1: it was never open. */
 int64_t said_shut_until(const struct world *w, uint64_t agent, uint64_t target);

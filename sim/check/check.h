@@ -144,8 +144,9 @@ void check_end(struct world *w);
 /* check_circuit.c */
 /* Whether an open circuit may hold back what is ready for the agent just now. */
 bool check_circuit_holds(const struct world *w, const struct step_past *step);
-/* Whether one may ever have held it back. */
-bool check_circuit_known(const struct world *w, const struct step_past *step);
+/* Its next attempt begins with the commit, which leaves `step`. */
+void check_circuit_begins(const struct transition *t, struct step_past *past,
+                          const struct rv_step *step);
 /* At the end: whoever waits for long has called for an operator. */
 void check_waiting_called(struct world *w);
 

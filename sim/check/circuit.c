@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "sim/cast/said.h"
+#include "sim/world/fault.h"
 #include "sim/world/world.h"
 
 enum { JITTER_PART = 4, SLACK_MS = 5000 };
@@ -28,6 +29,69 @@ static void check_untried(const struct transition *t, const struct step_past *pa
                       step->number, past->row.attempt);
 }
 
+static uint64_t whole_agent(void)
+{
+    return history_hash(RV_STR(""));
+}
+
+/* Which circuit lets it through as a probe, if it is there: that of the whole agent, else that of
+ * its target. */
+void check_circuit_begins(const struct transition *t, struct step_past *past,
+                          const struct rv_step *step)
+{
+    int64_t whole = said_shut_until(t->w, past->agent, whole_agent());
+    int64_t its = past->target != 0 ? said_shut_until(t->w, past->agent, past->target) : -1;
+    past->gate_whole = whole >= 0;
+    past->gate = its >= 0 ? past->target : 0;
+    past->gate_sure = !step->insist && (whole >= 0 || its >= 0) &&
+                      (whole >= 0 ? whole : its) < step->attempt_at;
+}
+
+/* A probe that is done closes its circuit. Of several servers each has circuits of its own. */
+static void probe_ended(const struct transition *t, const struct step_past *past,
+                        const struct rv_step *step)
+{
+    uint64_t target = past->gate_whole ? whole_agent() : past->gate;
+    bool done = past->row.attempt_state == RV_ATTEMPT_OPEN &&
+                check_state_now(t, past, step) == RV_ATTEMPT_DONE;
+    if (done && past->gate_sure && t->w->knobs.servers == 1 &&
+        !fault_happened(t->w, FAULT_FAILOVER) &&
+        said_shut_until(t->w, past->agent, target) < past->row.attempt_at)
+        said_shut_no_more(t->w, past->agent, target);
+}
+
+/* It waits as its failure made it wait, for no less than its agent said. Else it was resubmitted,
+ * or begun anew, in the same commit. */
+static bool waits_on(const struct step_past *past, const struct rv_step *step)
+{
+    bool next_try = step->round == past->row.round &&
+                    step->failure_count == past->row.failure_count + 1;
+    bool next_round = step->round == past->row.round + 1 && step->failure_count == 0;
+    return step->attempt_state == RV_ATTEMPT_PARKED || next_try || next_round;
+}
+
+/* A step that was sent back opens the circuit whenever a server reads it before its instant; a
+ * failure that names its target, once. */
+static void circuit_opens(const struct transition *t, const struct step_past *past,
+                          const struct rv_step *step)
+{
+    uint64_t agent = history_hash(step->agent), target = history_hash(step->target);
+    bool parked = step->attempt_state == RV_ATTEMPT_PARKED;
+    bool failed = step->attempt_state == RV_ATTEMPT_FAILED && step->target.at != NULL;
+    bool ended_now = past != NULL && rv_attempt_state_live(past->row.attempt_state);
+    bool waits = step->state == RV_STEP_PENDING && !step->insist;
+    if (ended_now && !parked && !failed && check_state_now(t, past, step) == RV_ATTEMPT_FAILED)
+        target = said_target(t->w, past->row.token); /* its row has begun anew */
+    else if (!parked && !failed)
+        target = 0;
+    if (target == 0)
+        return;
+    if (ended_now && !((parked || failed) && waits && waits_on(past, step)))
+        said_shut(t->w, agent, target, t->now + pause_ms_max());
+    else if (ended_now || (parked && waits && step->ready_at > t->now))
+        said_shut(t->w, agent, target, step->ready_at);
+}
+
 void check_circuits(const struct transition *t)
 {
     for (size_t i = 0; i < t->steps_count; i++) {
@@ -35,29 +99,27 @@ void check_circuits(const struct transition *t)
         const struct step_past *past = history_step(t->past, step->number);
         if (step->kind != RV_KIND_CALL || step->agent.at == NULL)
             continue;
-        if (past != NULL)
+        if (past != NULL) {
             check_untried(t, past, step);
-        uint64_t agent = history_hash(step->agent);
-        uint64_t target = history_hash(step->target);
-        bool parked = step->attempt_state == RV_ATTEMPT_PARKED;
-        bool failed = step->attempt_state == RV_ATTEMPT_FAILED && step->target.at != NULL;
-        if (parked && step->state == RV_STEP_PENDING)
-            said_shut(t->w, agent, target, step->ready_at);
-        else if (parked || failed) /* its row does not say for how long */
-            said_shut(t->w, agent, target, step->attempt_ended_at + pause_ms_max());
+            probe_ended(t, past, step);
+        }
+        circuit_opens(t, past, step);
     }
 }
 
-/* Whether an attempt of the kind is out that may be the probe of a circuit. */
-static bool probe_is_out(const struct world *w, uint64_t agent)
+/* Whether an attempt is out that may be the probe of a circuit that holds the step back. */
+static bool probe_is_out(const struct world *w, const struct step_past *held)
 {
+    bool whole = said_shut_until(w, held->agent, whole_agent()) >= 0;
     for (size_t i = 0; i < w->history->count; i++) {
         struct task_past *task = w->history->all[i];
         for (uint32_t n = 0; n < task->row.open_count; n++) {
             const struct step_past *step = history_step(task, task->row.open[n]);
-            if (step != NULL && step->agent == agent &&
-                rv_attempt_state_live(step->row.attempt_state) &&
-                step->row.complete_by >= w->bounds.seen_at)
+            bool out = step != NULL && step->agent == held->agent &&
+                       rv_attempt_state_live(step->row.attempt_state) &&
+                       step->row.complete_by >= w->bounds.seen_at;
+            bool its = out && held->target != 0 && step->gate == held->target;
+            if (its || (out && whole && step->gate_whole))
                 return true;
         }
     }
@@ -68,21 +130,15 @@ static bool probe_is_out(const struct world *w, uint64_t agent)
  * neither was ever open. */
 static int64_t shut_until(const struct world *w, const struct step_past *step)
 {
-    int64_t whole = said_shut_until(w, step->agent, history_hash(RV_STR("")));
+    int64_t whole = said_shut_until(w, step->agent, whole_agent());
     int64_t its = step->target != 0 ? said_shut_until(w, step->agent, step->target) : -1;
     return its > whole ? its : whole;
 }
 
-bool check_circuit_known(const struct world *w, const struct step_past *step)
-{
-    return shut_until(w, step) >= 0;
-}
-
 bool check_circuit_holds(const struct world *w, const struct step_past *step)
 {
-    if (w->knobs.circuit == 0 || !check_circuit_known(w, step))
-        return false;
-    return shut_until(w, step) >= w->bounds.seen_at || probe_is_out(w, step->agent);
+    int64_t until = w->knobs.circuit != 0 ? shut_until(w, step) : -1;
+    return until >= 0 && (until >= w->bounds.seen_at || probe_is_out(w, step));
 }
 
 /* P-02: what nobody has tried for long calls for an operator. */

@@ -5,8 +5,11 @@
  *
  * Since when a step stands in line is counted here, not read from its row. A server alone on its
  * store is looked at, batch by batch: what has stood there through some batches of which nothing
- * was refused is in the ready queue. What a circuit has ever held back is left out: whether it may
- * go is for the agents to say. */
+ * was refused is in the ready queue.
+ *
+ * A circuit holds back what waits for its target: others may pass it then, but nothing that waits
+ * for the same target, since a circuit releases its steps in their order. Once its time is over and
+ * no probe is out, it has released the first of them, and nothing may pass that one (circuit.c). */
 #include "sim/check/line.h"
 
 #include "sim/check/check.h"
@@ -72,12 +75,19 @@ void check_in_line(const struct transition *t)
     line_leave(t);
     for (size_t i = 0; i < t->change->steps_count; i++) {
         const struct rv_step *step = t->change->steps[i];
-        const struct step_past *past = history_step(t->past, step->number);
+        struct step_past *past = history_step(t->past, step->number);
         bool begins = past != NULL && past->row.state == RV_STEP_PENDING &&
                       step->attempt_state == RV_ATTEMPT_OPEN && step->token != past->row.token;
         if (begins && line->count < LINE_BEGUN_MAX)
-            line->begun[line->count++] = (struct begun){history_hash(step->agent), past->line_since,
-                                                        t->past->row.priority};
+            line->begun[line->count++] = (struct begun){
+                .agent = past->agent,
+                .target = past->target,
+                .wanted = step->insist,
+                .since = past->line_since,
+                .priority = t->past->row.priority,
+            };
+        if (begins)
+            check_circuit_begins(t, past, step);
     }
 }
 
@@ -96,14 +106,16 @@ static int64_t place_of(int64_t since, uint8_t priority)
     return since - priority * (int64_t)PRIORITY_MS;
 }
 
+/* `free`: no circuit holds it back. */
 static void check_passed_by(struct world *w, const struct task_past *task,
-                            const struct step_past *step)
+                            const struct step_past *step, bool free)
 {
     for (size_t i = 0; i < w->lineup.count; i++) {
         const struct begun *b = &w->lineup.begun[i];
         int64_t later_ms = place_of(b->since, b->priority) -
                            place_of(step->line_since, task->row.priority);
-        if (b->agent == step->agent && later_ms > 0)
+        bool beside = free || (b->target == step->target && !b->wanted);
+        if (b->agent == step->agent && beside && later_ms > 0)
             world_violate(
                 w, "I-36",
                 "step %u (its row: %lld) stands in line since %lld with priority %u, and one of "
@@ -113,32 +125,59 @@ static void check_passed_by(struct world *w, const struct task_past *task,
     }
 }
 
-void line_batch(struct world *w, bool good)
+/* Whether no circuit has held it back since `from` and some batches: if it is the first of those
+ * that wait behind one, it has been released. */
+static bool is_free(const struct world *w, const struct step_past *step, uint64_t from)
+{
+    from = step->free_from > from ? step->free_from : from;
+    return step->free_from != 0 && w->bounds.attended.batches - from > batches_before(w);
+}
+
+/* Seen after each batch, also where nothing is checked. */
+static void step_see(const struct world *w, const struct task_past *task, struct step_past *step)
 {
     const struct bounds *b = &w->bounds;
+    if (!stands_in_line(w, task, step)) {
+        step->lined = step->free_from = 0;
+        return;
+    }
+    if (step->lined == 0)
+        step->lined = b->attended.batches;
+    if (check_circuit_holds(w, step))
+        step->free_from = 0;
+    else if (step->free_from == 0 || step->free_from < b->started.batches)
+        step->free_from = b->attended.batches;
+}
+
+static void step_check(struct world *w, const struct task_past *task, const struct step_past *step)
+{
+    const struct bounds *b = &w->bounds;
+    uint64_t from = step->lined > b->started.batches ? step->lined : b->started.batches;
+    from = from > w->lineup.bad_batches ? from : w->lineup.bad_batches;
+    if (step->lined == 0 || b->attended.batches - from <= batches_before(w))
+        return;
+    w->concerned = task->row.id;
+    check_passed_by(w, task, step, is_free(w, step, from));
+}
+
+void line_batch(struct world *w, bool good)
+{
     if (!good) {
         w->lineup.bad_at = w->now;
-        w->lineup.bad_batches = b->attended.batches;
+        w->lineup.bad_batches = w->bounds.attended.batches;
     }
     /* What was due in a batch that the store refused is offered again within a scan, and then some
      * batches, since the server may have been away for as long. */
     good = good && (w->lineup.bad_at == 0 || w->now - w->lineup.bad_at > w->knobs.scan_ms);
-    for (size_t i = 0; good && is_looked_at(w) && i < w->history->count; i++) {
+    for (size_t i = 0; is_looked_at(w) && i < w->history->count; i++) {
         struct task_past *task = w->history->all[i];
         for (uint32_t n = 0; n < task->row.open_count; n++) {
             struct step_past *step = history_step(task, task->row.open[n]);
-            if (step == NULL || !stands_in_line(w, task, step)) {
-                if (step != NULL)
-                    step->lined = 0;
+            if (step == NULL)
                 continue;
-            }
-            if (step->lined == 0)
-                step->lined = b->attended.batches;
-            uint64_t from = step->lined > b->started.batches ? step->lined : b->started.batches;
-            from = from > w->lineup.bad_batches ? from : w->lineup.bad_batches;
-            w->concerned = task->row.id;
-            if (b->attended.batches - from > batches_before(w) && !check_circuit_known(w, step))
-                check_passed_by(w, task, step);
+            step_see(w, task, step);
+            if (good)
+                step_check(w, task, step);
         }
     }
     w->lineup.count = 0;

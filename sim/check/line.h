@@ -12,8 +12,10 @@ enum { LINE_BEGUN_MAX = 256 };
 
 /* An attempt that has begun. */
 struct begun {
-    uint64_t agent; /* hash of its kind */
-    int64_t since;  /* from when on its step stood in line */
+    uint64_t agent; /* hashes of its kind, and of the target that its step was sent back for */
+    uint64_t target;
+    bool wanted;   /* an operator wanted it tried now */
+    int64_t since; /* from when on its step stood in line */
     uint8_t priority;
 };
 

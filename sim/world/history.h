@@ -49,11 +49,15 @@ struct step_past {
     uint64_t boot;         /* hashes of the newest attempt's boot and poll, of the open circuit's */
     uint64_t poll;         /* target */
     uint64_t target;       /* 0: none */
+    uint64_t gate;         /* target of the circuit of which its newest attempt may be the probe, */
+    bool gate_whole;       /* or it may be that of the circuit of the whole agent; */
+    bool gate_sure;        /* and it is, if that circuit was there when it began */
     uint64_t agent;        /* hash of its kind */
     struct reading overdue; /* when it was first seen to be; likewise to be ready beside an agent */
     struct reading waits;   /* that is free (check_bound.c) */
     int64_t line_since;     /* from when on it stands in line for an agent; in which batch it was */
     uint64_t lined;         /* first seen to, 0: it does not (check/line.c) */
+    uint64_t free_from;     /* batch since which no circuit has held it back; 0: one does */
     uint64_t queued;        /* the batch after which it was first seen ready; 0: it is not
                              * (check/counts.c) */
     bool poison_told;
