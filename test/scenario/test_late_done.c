@@ -103,14 +103,33 @@ static struct rv_alert open_alert(struct world *w)
     return call->u.list.alerts[0];
 }
 
+/* A task whose first attempt runs out of time; the request of that attempt. */
+static struct rv_request expired(struct world *w, const char *name, struct rv_task_id *ret_task)
+{
+    *ret_task = world_submit(w, name, "{}");
+    struct rv_request request = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    return request;
+}
+
+/* The same of a task whose first step was done. */
+static struct rv_request second_expired(struct world *w, const char *name,
+                                        struct rv_task_id *ret_task)
+{
+    *ret_task = world_submit(w, name, "{}");
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    struct rv_request request = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    return request;
+}
+
 /* A finding that was wrong, and nothing of the task is left to tell: an operator is called, once,
  * until he says that he has seen to it. */
 static void a_late_done_after_an_undo_calls_an_operator(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "alone", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request first = expired(w, "alone", &task);
     assert_state(w, task, "error");
     found_to_be_nothing(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
@@ -136,9 +155,8 @@ static void a_late_done_after_an_undo_calls_an_operator(void **state)
 static void a_late_done_of_what_needed_no_undo_calls_an_operator(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "alone", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request first = expired(w, "alone", &task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_state(w, task, "compensating");
     found_to_be_nothing(w, task);
@@ -152,9 +170,8 @@ static void a_late_done_of_what_needed_no_undo_calls_an_operator(void **state)
 static void a_late_done_of_what_was_undone_calls_nobody(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "alone", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request first = expired(w, "alone", &task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_state(w, task, "compensated");
@@ -166,9 +183,8 @@ static void a_late_done_of_what_was_undone_calls_nobody(void **state)
 static void a_late_done_of_an_abandoned_task_calls_nobody(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "alone", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request first = expired(w, "alone", &task);
     found_to_be_nothing(w, task);
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
     call->u.operate = (struct rv_call_operate){
@@ -184,10 +200,8 @@ static void a_late_done_of_an_abandoned_task_calls_nobody(void **state)
 static void a_late_done_while_the_undo_goes_on_is_undone(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "two", "{}");
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request b = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request b = second_expired(w, "two", &task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(finds_nothing(w, task, 2), RV_OK);
     struct rv_request undo = world_take(w, "one", "i1");
@@ -210,10 +224,8 @@ static void a_late_done_while_the_undo_goes_on_is_undone(void **state)
 static void what_was_done_late_is_not_settled_as_nothing(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "two", "{}");
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request b = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request b = second_expired(w, "two", &task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     assert_int_equal(finds_nothing(w, task, 2), RV_ERR_REFUSED);
@@ -225,10 +237,8 @@ static void what_was_done_late_is_not_settled_as_nothing(void **state)
 static void a_late_done_of_what_a_person_took_back_is_undone(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "two", "{}");
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request b = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request b = second_expired(w, "two", &task);
     assert_int_equal(settle(w, task, (struct rv_call_operate){.step = 2}), RV_OK);
     assert_state(w, task, "processed");
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
@@ -244,9 +254,8 @@ static void a_late_done_of_what_a_person_took_back_is_undone(void **state)
 static void a_late_done_of_a_replaced_request_is_undone_with_the_rest(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "alone", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request first = expired(w, "alone", &task);
     resubmit_edited(w, task, true);
     found_to_be_nothing(w, task);
     struct rv_request second = world_take(w, "one", "i1");
@@ -590,9 +599,8 @@ static void what_was_done_late_and_is_undone_by_hand_stops_the_undo(void **state
 static void a_wrong_finding_calls_before_the_end(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "two", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request first = expired(w, "two", &task);
     assert_int_equal(settle(w, task,
                             (struct rv_call_operate){
                                 .step = 1, .finding = RV_FINDING_NOTHING, .output = RV_STR("{}")}),
@@ -632,9 +640,8 @@ static void a_late_done_is_not_settled_as_nothing(void **state)
 static void a_wrong_assumption_calls_before_the_end(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "alone", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_request first = expired(w, "alone", &task);
     resubmit_edited(w, task, false);
     struct rv_request second = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, first, "{}"), 410);
