@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, LARGE_ONE_OF = 2, KEPT_TASKS_MAX = 60 };
+enum { TURN_FUEL_MIN = 10000 }; /* of a turn that is not small */
 
 /* A text that is four times as long in an error, which has no room for it twice where decisions
  * have little memory. */
@@ -274,6 +275,8 @@ static void write_kept(struct draft *d)
 {
     uint32_t first = d->names++;
     uint32_t tens = roll(d, 3) == 0 ? 13 + roll(d, 11) : 0;
+    if (d->w->knobs.turn_fuel < TURN_FUEL_MIN) /* more of them take too many turns (I-21) */
+        tens = tens < 15 ? tens : 13 + tens % 2;
     uint32_t count = tens != 0 ? 10 * tens : 65 + roll(d, 20);
     bool calls = tens % 2 == 0; /* else none of its compensations does */
     rv_buf_printf(d->out,

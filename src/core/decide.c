@@ -291,6 +291,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     plan->message = RV_STR_NONE;
     plan->wanted = 0;
     plan->more_count = 0;
+    plan->chain = 0;
     plan->steps = NULL;
     plan->steps_room = 0;
     struct draft d = {.view = view,

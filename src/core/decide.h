@@ -169,6 +169,7 @@ struct rv_plan {
     uint32_t wanted;       /* NEED_STEP, NEED_LATE: the number */
     const uint32_t *more;  /* NEED_STEP: further ones, which will be asked for */
     size_t more_count;
+    uint32_t chain; /* NEED_STEP: so many of the undo chain after it may be asked for next */
 };
 
 enum rv_verdict {

@@ -331,9 +331,13 @@ static enum rv_verdict redo_may_begin(struct draft *d, bool *ret_begins)
     return RV_DECIDED;
 }
 
+/* Where the undo goes on at once, it needs as many rows again: a decision that begins anew for each
+ * of them would evaluate what comes before them as often. */
 enum rv_verdict undo_head_look(struct draft *d, const struct rv_step **ret_head)
 {
+    d->plan->chain = d->undo.pops;
     RV_TRY(draft_look(d, d->plan->task.undo_head, ret_head));
+    d->plan->chain = 0;
     const struct rv_step *head = *ret_head;
     return head->chained && !head->undone && head->direction == RV_FORWARD ? RV_DECIDED
                                                                            : RV_UNREADABLE;

@@ -186,13 +186,31 @@ enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t n
     return err == RV_OK ? work_check(s, work) : err;
 }
 
+/* The step, and `count` more along the undo chain. What is wrong with those the decision finds when
+ * it comes there. */
+static enum rv_err work_chain_load(struct rv_scheduler *s, struct work *work, uint32_t number,
+                                   uint32_t count)
+{
+    enum rv_err err = work_step_load(s, work, number);
+    for (; err == RV_OK && count > 0 && work->broken == NULL; count--) {
+        const struct rv_step *step = work_step(work, number);
+        number = step->undo_prev;
+        if (!step->chained || number == 0)
+            break;
+        err = work_step_load(s, work, number);
+        if (err == RV_ERR_NOT_FOUND)
+            return RV_OK;
+    }
+    return err;
+}
+
 /* The steps that a decision asks for. */
 static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
                                    const struct rv_plan *plan)
 {
     size_t count = plan->more_count + 1;
     if (count == 1)
-        return work_step_load(s, work, plan->wanted);
+        return work_chain_load(s, work, plan->wanted, plan->chain);
     struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, count);
     const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
     if (ids == NULL || rows == NULL)
