@@ -132,7 +132,7 @@ static void many_steps_that_a_retry_kept_are_all_undone(void **state)
     }
 }
 
-/* A compensation takes about 200; that of each step would take 3,000 if each row that the undo reads
+/* A compensation takes about 200; it would take 3,000 if each row that the undo reads
  * began its decision anew. */
 enum { COMPLETED = 400, FUEL_OF_UNDO_MAX = 700 };
 
