@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, LARGE_ONE_OF = 2, KEPT_TASKS_MAX = 60 };
-enum { TURN_FUEL_MIN = 10000 }; /* of a turn that is not small */
+enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, LARGE_ONE_OF = 2 };
+enum { KEPT_TASKS_MAX = 60, KEPT_TASKS_SLOW = 10, TURN_FUEL_MIN = 10000, DECISION_KIB_MIN = 1024 };
 
 /* A text that is four times as long in an error, which has no room for it twice where decisions
  * have little memory. */
@@ -267,6 +267,12 @@ static void write_impatient(struct draft *d)
                   first + 2, then);
 }
 
+/* Its decisions take many turns, or there are many of them. */
+static bool is_slow(const struct world *w)
+{
+    return w->knobs.turn_fuel < TURN_FUEL_MIN || w->knobs.decision_kib < DECISION_KIB_MIN;
+}
+
 /* A try that is retried once for each of its calls, more of them than one decision once had room
  * for; most of their compensations call nobody and end at once. Each run makes another call; it
  * fails after it has had its effect, and is kept. Then the try gives all of them up, and what
@@ -274,11 +280,9 @@ static void write_impatient(struct draft *d)
 static void write_kept(struct draft *d)
 {
     uint32_t first = d->names++;
-    uint32_t tens = roll(d, 3) == 0 ? 13 + roll(d, 11) : 0;
-    if (d->w->knobs.turn_fuel < TURN_FUEL_MIN) /* more of them take too many turns (I-21) */
-        tens = tens < 15 ? tens : 13 + tens % 2;
-    uint32_t count = tens != 0 ? 10 * tens : 65 + roll(d, 20);
-    bool calls = tens % 2 == 0; /* else none of its compensations does */
+    bool large = roll(d, 3) == 0, calls = roll(d, 2) == 0; /* its compensations */
+    uint32_t count = !large ? 65 : calls || is_slow(d->w) ? 130 : 180;
+    count += roll(d, 20);
     rv_buf_printf(d->out,
                   "{\"s%u\":{\"try\":[{\"pick\":{\"set\":{\"n\":\"${ ($context.n // 0) + 1 }\"},"
                   "\"export\":{\"as\":\"${ {n: .n} }\"}}}",
@@ -332,7 +336,7 @@ void workload_random(struct world *w, struct rv_buf *out, const struct workload_
         rv_buf_lit(out, ",");
     }
     bool kept = roll(&d, KEPT_ONE_OF) == 0;
-    if (kept && w->knobs.tasks <= KEPT_TASKS_MAX)
+    if (kept && w->knobs.tasks <= (is_slow(w) ? KEPT_TASKS_SLOW : KEPT_TASKS_MAX))
         write_kept(&d);
     write_steps(&d);
     rv_buf_lit(out, "]}");

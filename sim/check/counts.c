@@ -46,12 +46,18 @@ static struct queue *queue_of(struct queues *queues, uint64_t agent)
     return queue;
 }
 
+/* rows_max is 0: the limit of the server itself, which no world reaches. */
+static uint64_t pieces(uint64_t rows, uint64_t rows_max)
+{
+    return rows_max != 0 && rows_max < rows ? (rows + rows_max - 1) / rows_max : 0;
+}
+
 /* In so many batches the server has looked at whatever is due. */
 static uint64_t batches_before(const struct world *w, bool walk)
 {
     uint64_t open = (uint64_t)w->history->open;
-    uint64_t due = w->knobs.findings_max < open ? 4 * open / w->knobs.findings_max : 0;
-    return BATCHES_SLACK + due + (walk ? open / w->knobs.scan_rows : 0);
+    return BATCHES_SLACK + 4 * pieces(open, w->knobs.findings_max) +
+           (walk ? pieces(open, w->knobs.scan_rows) : 0);
 }
 
 static bool is_known(const struct world *w, const struct server *s, const struct step_past *step)

@@ -321,7 +321,7 @@ static void check_cures(const struct transition *t)
                            .steps_count = t->steps_count,
                            .definition = t->past->definition};
     enum rv_verdict verdict = rv_cures(&view, t->now, arena, cures, &count, &want);
-    rv_assert(verdict != RV_NO_ROOM);
+    rv_assert(verdict != RV_NO_ROOM && verdict != RV_OVER_LIMIT);
     check_asking(t, &view, cures, count);
     for (size_t i = 0; i < count; i++) {
         struct rv_command command = rv_cure_command(&cures[i]);

@@ -162,7 +162,7 @@ static void no_line_is_lost_without_memory(void **state)
         struct rv_arena arena;
         rv_arena_init(&arena, bytes);
         enum rv_verdict verdict = decide(f, &retry, &arena);
-        assert_true(verdict == RV_DECIDED || verdict == RV_NO_ROOM);
+        assert_true(verdict == RV_DECIDED || verdict == RV_OVER_LIMIT);
         assert_false(decided && verdict != RV_DECIDED);
         decided = verdict == RV_DECIDED;
         if (decided) {
