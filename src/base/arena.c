@@ -68,12 +68,6 @@ void rv_arena_reset(struct rv_arena *arena)
     arena->refused = RV_OK;
 }
 
-struct rv_arena_mark rv_arena_mark(const struct rv_arena *arena)
-{
-    return (struct rv_arena_mark){arena->current, arena->next, arena->end, arena->bytes_taken,
-                                  arena->refused};
-}
-
 void rv_arena_release(struct rv_arena *arena, struct rv_arena_mark mark)
 {
     if (mark.current == NULL) {

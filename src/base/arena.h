@@ -39,7 +39,11 @@ struct rv_arena_mark {
     size_t bytes_taken;
     enum rv_err refused;
 };
-struct rv_arena_mark rv_arena_mark(const struct rv_arena *arena);
+static inline struct rv_arena_mark rv_arena_mark(const struct rv_arena *arena)
+{
+    return (struct rv_arena_mark){arena->current, arena->next, arena->end, arena->bytes_taken,
+                                  arena->refused};
+}
 void rv_arena_release(struct rv_arena *arena, struct rv_arena_mark mark);
 
 enum { RV_ARENA_ALIGN = 16 };

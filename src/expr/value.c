@@ -217,23 +217,32 @@ bool value_compare(struct ev *ev, const struct rv_json *a, const struct rv_json 
     return go;
 }
 
+/* What the escapes of JSON add to the text, at most. */
+static size_t escapes_max(const char *at, size_t len)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)at[i];
+        if (c < 0x20 || c == 0x7F)
+            bytes += 5;
+        else if (c == '"' || c == '\\')
+            bytes++;
+    }
+    return bytes;
+}
+
 /* About 0.8 ns a byte, so a long text is looked at in pieces. */
 static bool string_bytes_max(struct ev *ev, struct rv_str text, size_t *ret_bytes)
 {
     enum { PIECE = 64 * 1024 };
-    size_t bytes = text.len + 2;
-    for (size_t from = 0, to; from < text.len; from = to) {
-        to = text.len - from < PIECE ? text.len : from + PIECE;
-        if (!ev_spend(ev, (to - from) / 12))
+    size_t bytes = text.len + 2, len;
+    do {
+        len = text.len < PIECE ? text.len : PIECE;
+        if (!ev_spend(ev, len / 12))
             return false;
-        for (size_t i = from; i < to; i++) {
-            unsigned char c = (unsigned char)text.at[i];
-            if (c < 0x20 || c == 0x7F)
-                bytes += 5;
-            else if (c == '"' || c == '\\')
-                bytes++;
-        }
-    }
+        bytes += escapes_max(text.at, len);
+        text = (struct rv_str){text.at + len, text.len - len};
+    } while (text.len > 0);
     *ret_bytes = bytes;
     return true;
 }

@@ -262,10 +262,6 @@ struct rv_str json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYT
 {
     struct digits digits = {.at = "0", .count = 1};
     size_t len = 0;
-    if (json_is_written_as_int(real)) {
-        len = (size_t)snprintf(text, JSON_REAL_TEXT_BYTES, "%lld", (long long)real);
-        return (struct rv_str){text, len};
-    }
     if (signbit(real))
         text[len++] = '-';
     real = fabs(real);
@@ -342,9 +338,12 @@ static bool is_short(const struct rv_json *number, double real)
 
 static struct rv_str number_text(const struct rv_json *number, char text[JSON_REAL_TEXT_BYTES])
 {
-    if (number->computed)
+    if (!number->computed)
+        return (struct rv_str){number->u.text, number->len};
+    if (!json_is_written_as_int(number->u.real))
         return json_text_of_real(number->u.real, text);
-    return (struct rv_str){number->u.text, number->len};
+    int len = snprintf(text, JSON_REAL_TEXT_BYTES, "%lld", (long long)number->u.real);
+    return (struct rv_str){text, (size_t)len};
 }
 
 /* A text is never on the other side of a second one than its double is, and what a double is

@@ -10,11 +10,11 @@ enum { JSON_REAL_TEXT_BYTES = 40 };
 
 /* The nearest double; infinite when the text is beyond all of them. */
 double json_real_of_text(struct rv_str text);
-/* As rv_json_write has it: the fewest digits that read back as the same double, of a large integer
- * all its digits. Not for NaN and infinities. */
+/* The fewest digits that read back as the same double. Not for NaN and infinities, nor for what is
+ * written as an integer. */
 struct rv_str json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYTES]);
 
-/* Its digits are all written: it is short enough for that. */
+/* All its digits are written: it is short enough for that. */
 static inline bool json_is_written_as_int(double real)
 {
     return fabs(real) <= 1e17 && real == trunc(real) && (real != 0 || !signbit(real));

@@ -21,16 +21,10 @@ enum value_use {
     VALUE_PART   /* others come before that */
 };
 
-enum rv_err rv_flow_spend(struct rv_flow *flow, size_t units)
+enum rv_err rv_flow_parse(struct rv_flow *flow, struct rv_payload *payload,
+                          struct rv_json *ret_tree)
 {
-    return rv_pace_spend(flow->env->pace, (int64_t)units) ? RV_OK : RV_ERR_BUSY;
-}
-
-enum rv_err rv_flow_tree(struct rv_flow *flow, struct rv_payload *payload, struct rv_json *ret_tree)
-{
-    enum rv_err err = RV_OK;
-    if (!payload->has_tree)
-        err = rv_flow_spend(flow, payload->text.len / BYTES_PER_FUEL);
+    enum rv_err err = rv_flow_spend(flow, payload->text.len / BYTES_PER_FUEL);
     return err == RV_OK ? rv_payload_tree(payload, flow->arena, ret_tree) : err;
 }
 
@@ -281,14 +275,6 @@ void rv_flow_memory_init(struct rv_flow *flow)
     rv_arena_init(&flow->copies, 0);
 }
 
-bool rv_flow_over(const struct rv_flow *flow)
-{
-    enum { LEFT_PART = 4 }; /* of the memory: the rest is for the next step */
-    const struct rv_flow_env *env = flow->env;
-    size_t left = flow->arena->bytes_taken - flow->bytes_begun;
-    return env->fuel <= 0 || env->inline_steps == 0 || left > flow->memory_max / LEFT_PART;
-}
-
 /* From here to the end the arena takes no more than the move may. What a move does beside its
  * expressions is bounded by the sizes of its payloads, and always has room. */
 static struct memory memory_begin(struct rv_flow *flow)
@@ -522,7 +508,8 @@ enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *tem
         err = fill(flow, template, dot, VALUE_WHOLE, &tree);
     if (err == RV_OK)
         err = settle(flow, &tree, mark, ret_value);
-    rv_arena_reset(&flow->copies);
+    if (flow->copies.bytes_taken != 0)
+        rv_arena_reset(&flow->copies);
     return memory_end(flow, &memory, dot, err);
 }
 

@@ -355,7 +355,8 @@ static enum rv_err enter(struct rv_flow *flow)
     if (runs_inside(node))
         note_run(flow);
     record->input = record->raw;
-    err = begin_timeout(flow, node, &record->raw);
+    if (node->timeout.ms != 0 || node->timeout.computed != NULL)
+        err = begin_timeout(flow, node, &record->raw);
     if (err == RV_OK && node->input_from != NULL)
         err = rv_flow_evaluate(flow, node->input_from, &record->raw, &record->input);
     flow->value = record->input;

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/pace.h"
 #include "workflow/definition_priv.h"
 #include "workflow/flow.h"
 #include "workflow/payload_priv.h"
@@ -98,12 +99,29 @@ static inline const struct rv_node *rv_flow_node(const struct rv_flow *flow, uin
 /* Work that is about to be done, about 10 ns a unit; what an expression does counts by itself. It
  * changes nothing of what the flow gives: only how long it runs until others have their turn. BUSY:
  * given up. */
-RV_CHECK enum rv_err rv_flow_spend(struct rv_flow *flow, size_t units);
+RV_CHECK static inline enum rv_err rv_flow_spend(struct rv_flow *flow, size_t units)
+{
+    return rv_pace_spend(flow->env->pace, (int64_t)units) ? RV_OK : RV_ERR_BUSY;
+}
 /* What one decision may run is used up, in time, in steps or in memory: it goes on in another. */
-bool rv_flow_over(const struct rv_flow *flow);
-/* The payload as a tree on the arena. */
-RV_CHECK enum rv_err rv_flow_tree(struct rv_flow *flow, struct rv_payload *payload,
-                                  struct rv_json *ret_tree);
+static inline bool rv_flow_over(const struct rv_flow *flow)
+{
+    enum { LEFT_PART = 4 }; /* of the memory: the rest is for the next step */
+    const struct rv_flow_env *env = flow->env;
+    size_t left = flow->arena->bytes_taken - flow->bytes_begun;
+    return env->fuel <= 0 || env->inline_steps == 0 || left > flow->memory_max / LEFT_PART;
+}
+/* The payload as a tree on the arena; rv_flow_parse makes it. */
+RV_CHECK enum rv_err rv_flow_parse(struct rv_flow *flow, struct rv_payload *payload,
+                                   struct rv_json *ret_tree);
+RV_CHECK static inline enum rv_err rv_flow_tree(struct rv_flow *flow, struct rv_payload *payload,
+                                                struct rv_json *ret_tree)
+{
+    if (!payload->has_tree)
+        return rv_flow_parse(flow, payload, ret_tree);
+    *ret_tree = payload->tree;
+    return RV_OK;
+}
 /* The text in the scratch buffer, on the arena. */
 RV_CHECK enum rv_err rv_flow_take_text(struct rv_flow *flow, struct rv_str *ret_text);
 RV_CHECK enum rv_err rv_flow_payload_text(struct rv_flow *flow, const struct rv_payload *payload,
