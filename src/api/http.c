@@ -7,6 +7,8 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/clock.h"
+#include "base/time.h"
+#include "http/http.h"
 
 #include <gnutls/gnutls.h>
 #include <linux/tcp.h>
@@ -649,10 +651,15 @@ static enum MHD_Result body_refuse(struct rv_api *api, struct exchange *exchange
     struct rv_buf *body = &exchange->answer.body;
     rv_answer_problem(&exchange->answer, &api->parser.problem);
     rv_buf_reset(text);
-    rv_buf_printf(text,
-                  "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
-                  "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-                  exchange->answer.status, rv_http_phrase(exchange->answer.status), body->len);
+    char date[RV_HTTP_DATE_BYTES];
+    rv_http_date(rv_clock_wall_ms() / RV_SECOND_MS, date);
+    rv_http_write_head(text, &(struct rv_http_answer){.status = exchange->answer.status,
+                                                      .minor = 1,
+                                                      .close = true,
+                                                      .length = body->len,
+                                                      .type = "application/problem+json",
+                                                      .date = date});
+    rv_http_write_end(text);
     rv_buf_add_str(text, rv_buf_str(body));
     if (text->failed == RV_OK)
         text_send(exchange, rv_buf_str(text));

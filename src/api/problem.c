@@ -1,37 +1,7 @@
 #include "api/problem.h"
 
 #include "api/put.h"
-
-struct phrase {
-    int status;
-    const char *text;
-};
-
-static const struct phrase phrases[] = {
-    {400, "Bad Request"},
-    {401, "Unauthorized"},
-    {403, "Forbidden"},
-    {404, "Not Found"},
-    {405, "Method Not Allowed"},
-    {409, "Conflict"},
-    {410, "Gone"},
-    {413, "Content Too Large"},
-    {414, "URI Too Long"},
-    {422, "Unprocessable Content"},
-    {431, "Request Header Fields Too Large"},
-    {500, "Internal Server Error"},
-    {501, "Not Implemented"},
-    {503, "Service Unavailable"},
-    {505, "HTTP Version Not Supported"},
-};
-
-const char *rv_http_phrase(int status)
-{
-    for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
-        if (phrases[i].status == status)
-            return phrases[i].text;
-    return "Error";
-}
+#include "http/http.h"
 
 /* A stable name for programs; problems of HTTP alone are fully told by their status. */
 static const char *problem_type(enum rv_err err)

@@ -22,7 +22,5 @@ struct rv_problem {
 
 /* Appends the JSON object. */
 void rv_problem_write(struct rv_buf *buf, const struct rv_problem *problem);
-/* "Not Found", for the statuses that Reeve gives; "Error" for others. */
-const char *rv_http_phrase(int status);
 
 #endif

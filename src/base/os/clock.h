@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Since 1970; may jump when somebody sets it. Only the store reads it, through rv_wall_clock. */
+/* Since 1970; may jump when somebody sets it. The store reads it through rv_wall_clock; beside that
+ * it is for the Date of an answer. */
 int64_t rv_clock_wall_ms(void);
 /* Since some fixed moment; for deadlines and for arrival stamps. */
 int64_t rv_clock_mono_ms(void);
