@@ -4,7 +4,8 @@
 
 static const char unauthorized_cure[] =
     "send it as \"Authorization: Bearer KEY\"; clients read it from REEVE_API_KEY, and an admin "
-    "creates one with `reeve keys add ROLE`";
+    "creates one with `reeve keys add ROLE`; if no admin key is left, stop the server and use "
+    "`reeve keys add admin --store PATH`";
 
 /* "Bearer KEY"; absent for anything else. */
 static struct rv_str bearer_of(struct rv_str authorization)
