@@ -77,7 +77,18 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_buf_add_char(buf, '}');
 }
 
-static void cure_put(struct rv_buf *buf, struct rv_task_id task, const struct rv_cure *cure)
+/* Whether the cure is for a forward step of a task that is being undone. */
+static bool cure_undoes(const struct rv_call_explain *told, const struct rv_cure *cure)
+{
+    for (size_t i = 0; i < told->steps_count; i++)
+        if (told->steps[i].step->number == cure->step)
+            return told->found->direction == RV_UNDO &&
+                   told->steps[i].step->direction == RV_FORWARD;
+    return false;
+}
+
+static void cure_put(struct rv_buf *buf, const struct rv_call_explain *told,
+                     const struct rv_cure *cure)
 {
     char line[RV_CURE_LINE_BYTES];
     rv_put_open(buf, '{');
@@ -86,8 +97,8 @@ static void cure_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
         rv_put_int(buf, "step", cure->step);
     if (cure->late_seen != 0)
         rv_put_int(buf, "lateSeen", cure->late_seen);
-    rv_put_text(buf, "command", rv_cure_line(task, cure, line));
-    rv_put_text(buf, "effect", rv_str_of(rv_cure_effect(cure->kind)));
+    rv_put_text(buf, "command", rv_cure_line(told->task, cure, line));
+    rv_put_text(buf, "effect", rv_str_of(rv_cure_effect(cure->kind, cure_undoes(told, cure))));
     rv_buf_add_char(buf, '}');
 }
 
@@ -247,7 +258,7 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     rv_put_late_replies(buf, told->late_replies, told->late_replies_count);
     rv_put_open_in(buf, "cures", '[');
     for (size_t i = 0; i < told->cures_count; i++)
-        cure_put(buf, task->id, &told->cures[i]);
+        cure_put(buf, told, &told->cures[i]);
     rv_buf_add_char(buf, ']');
     events_put(buf, told);
     effects_put(buf, told);

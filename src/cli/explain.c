@@ -32,11 +32,11 @@ static struct rv_str agent_text(struct cli *cli, const struct rv_json *step)
     if (instance.len > 0)
         return rv_arena_printf(arena, "%.*s, instance %.*s%.*s", RV_STR_FMT(cli_str(step, "agent")),
                                RV_STR_FMT(instance), RV_STR_FMT(last));
-    return rv_arena_printf(arena, "%.*s: %lld connected, %lld polling, %lld steps in its queue%.*s",
-                           RV_STR_FMT(cli_str(step, "agent")),
-                           (long long)cli_int(step, "instancesConnected"),
-                           (long long)cli_int(step, "instancesPolling"),
-                           (long long)cli_int(step, "stepsReady"), RV_STR_FMT(last));
+    return rv_arena_printf(
+        arena, "%.*s: %lld connected, %lld polling, %lld step%s in its queue%.*s",
+        RV_STR_FMT(cli_str(step, "agent")), (long long)cli_int(step, "instancesConnected"),
+        (long long)cli_int(step, "instancesPolling"), (long long)cli_int(step, "stepsReady"),
+        cli_int(step, "stepsReady") == 1 ? "" : "s", RV_STR_FMT(last));
 }
 
 static struct rv_str ladder_text(struct cli *cli, const struct rv_json *step)
@@ -58,12 +58,14 @@ static void step_print(struct cli *cli, const struct rv_json *step)
            RV_STR_FMT(cli_text_clean(arena, cli_text_step(arena, cli_str(step, "reference")))),
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
            cli_colour_end(cli->colour));
-    said(cli, "    ", "why", cli_text_clean(arena, cli_str(step, "why")));
+    bool parked = rv_str_is(state, "error"); /* the first line says why */
+    if (!parked)
+        said(cli, "    ", "why", cli_text_clean(arena, cli_str(step, "why")));
     said(cli, "    ", "until", instant_of(cli, step, "until"));
     said(cli, "    ", "agent", cli_text_clean(arena, agent_text(cli, step)));
     said(cli, "    ", "target", cli_text_clean(arena, cli_str(step, "target")));
     said(cli, "    ", "failures", ladder_text(cli, step));
-    said(cli, "    ", "after",
+    said(cli, "    ", parked ? "error" : "after",
          cli_text_clean(arena, cli_error_text(arena, rv_json_get(step, RV_STR("error")))));
     said(cli, "    ", "timeout", instant_of(cli, step, "deadline"));
 }
@@ -168,7 +170,7 @@ static void end_print(struct cli *cli, const struct rv_json *told)
     said(cli, "  ", "ended", instant_of(cli, told, "endedAt"));
     if (cli_instant(told, "endedAt") != 0)
         said(cli, "  ", "error",
-             cli_text_clean(arena, cli_error_text(arena, rv_json_get(told, RV_STR("error")))));
+             cli_text_clean(arena, cli_task_error_text(arena, rv_json_get(told, RV_STR("error")))));
     if (by == NULL)
         return;
     said(cli, "  ", "by", cli_text_clean(arena, cli_str(by, "by")));
@@ -200,6 +202,29 @@ void cli_cures_print(struct cli *cli, const struct rv_json *told)
                RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "effect"))));
 }
 
+/* Why the task is where it is; of one that is parked, the step that failed and its error. */
+static struct rv_str headline(struct cli *cli, const struct rv_json *told)
+{
+    struct rv_arena *arena = &cli->arena;
+    struct rv_str why = cli_str(told, "why");
+    size_t count;
+    const struct rv_json *steps = cli_items(told, "steps", &count);
+    if (!rv_str_is(cli_str(told, "state"), "error"))
+        return why;
+    for (size_t i = 0; i < count; i++) {
+        struct rv_str error = cli_error_text(arena, rv_json_get(&steps[i], RV_STR("error")));
+        if (rv_str_is(cli_str(&steps[i], "state"), "error") && error.len > 0)
+            return rv_arena_printf(
+                arena, "step %lld %.*s failed: %.*s; the task waits for an operator",
+                (long long)cli_int(&steps[i], "number"),
+                RV_STR_FMT(cli_text_step(arena, cli_str(&steps[i], "reference"))),
+                RV_STR_FMT(error));
+    }
+    struct rv_str error = cli_task_error_text(arena, rv_json_get(told, RV_STR("error")));
+    return error.len > 0 ? rv_arena_printf(arena, "%.*s; %.*s", RV_STR_FMT(error), RV_STR_FMT(why))
+                         : why;
+}
+
 int cli_explain(struct cli *cli)
 {
     struct rv_str task = rv_str_of(cli->words.args[0]);
@@ -219,7 +244,7 @@ int cli_explain(struct cli *cli)
     printf("%.*s %s%.*s%s%s: %.*s\n", RV_STR_FMT(task),
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
            cli_colour_end(cli->colour), suspended ? ", suspended" : "",
-           RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
+           RV_STR_FMT(cli_text_clean(arena, headline(cli, told))));
     said(cli, "  ", "until", instant_of(cli, told, "until"));
     said(cli, "  ", "next check", instant_of(cli, told, "nextLookAt"));
     end_print(cli, told);

@@ -42,7 +42,7 @@ static struct rv_str message_text(struct rv_arena *arena, const struct rv_json *
     const struct rv_json *step = rv_json_get(message, RV_STR("step"));
     const struct rv_json *alert = rv_json_get(message, RV_STR("alert"));
     struct rv_str iteration = cli_str(step, "iteration");
-    struct rv_str error = cli_error_text(arena, rv_json_get(message, RV_STR("error")));
+    struct rv_str error = cli_task_error_text(arena, rv_json_get(message, RV_STR("error")));
     if (alert != NULL && error.len > 0)
         return rv_arena_printf(arena, "%.*s, after %.*s", RV_STR_FMT(cli_str(alert, "kind")),
                                RV_STR_FMT(error));

@@ -335,6 +335,15 @@ struct rv_str cli_error_text(struct rv_arena *arena, const struct rv_json *error
     return text;
 }
 
+struct rv_str cli_task_error_text(struct rv_arena *arena, const struct rv_json *error)
+{
+    struct rv_str text = cli_error_text(arena, error);
+    struct rv_str place = cli_str(error, "instance");
+    if (text.len == 0 || place.len == 0 || place.at[0] != '/')
+        return text;
+    return rv_arena_printf(arena, "%.*s (at %.*s)", RV_STR_FMT(text), RV_STR_FMT(place));
+}
+
 void cli_workflow_split(struct rv_str workflow, struct rv_str *ret_name, struct rv_str *ret_version)
 {
     const char *colon = workflow.len ? memchr(workflow.at, ':', workflow.len) : NULL;

@@ -83,6 +83,8 @@ int64_t cli_instant(const struct rv_json *object, const char *name);
 const struct rv_json *cli_items(const struct rv_json *object, const char *name, size_t *ret_count);
 /* An error in one line: "type: title: detail", without what is missing. */
 struct rv_str cli_error_text(struct rv_arena *arena, const struct rv_json *error);
+/* An error of a task: the same, then where it was raised: " (at /do/0/reserve)". */
+struct rv_str cli_task_error_text(struct rv_arena *arena, const struct rv_json *error);
 /* The name "namespace/name" apart from ":version", which may be absent. */
 void cli_workflow_split(struct rv_str workflow, struct rv_str *ret_name,
                         struct rv_str *ret_version);

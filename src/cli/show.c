@@ -85,7 +85,7 @@ static void task_print(struct cli *cli, const struct rv_json *task, const struct
            RV_STR_FMT(cli_text_clean(arena, cli_str(task, "task"))), cli_colour_end(cli->colour),
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
            cli_colour_end(cli->colour), note.len ? "  " : "", RV_STR_FMT(note));
-    struct rv_str error = cli_error_text(arena, rv_json_get(task, RV_STR("error")));
+    struct rv_str error = cli_task_error_text(arena, rv_json_get(task, RV_STR("error")));
     line_print(cli, "error", cli_text_clean(arena, error));
     line_print(cli, "workflow", cli_text_clean(arena, cli_str(task, "workflow")));
     line_print(cli, "key", cli_text_clean(arena, cli_str(task, "key")));

@@ -1,6 +1,7 @@
 #include "cli/unseen_priv.h"
 
 #include "base/limits.h"
+#include "base/suggest.h"
 #include "cli/server_priv.h"
 #include "cli/text_priv.h"
 #include "workflow/definition.h"
@@ -71,6 +72,24 @@ static bool is_seen(const struct rv_json *agents, size_t count, struct rv_str na
     return false;
 }
 
+/* The known agent that is nearest to one that was never seen; NULL: none is near. */
+static const char *near_of(struct cli *cli, const struct rv_json *agents, size_t count,
+                           struct rv_str name)
+{
+    size_t known = 0;
+    const char **names = RV_NEW_ARRAY(&cli->arena, const char *, count + 1);
+    for (size_t i = 0; names != NULL && i < count; i++) {
+        struct rv_str agent = cli_str(&agents[i], "agent");
+        if (rv_str_eq(agent, name) || !is_seen(agents, count, agent))
+            continue;
+        names[known] = rv_arena_str(&cli->arena, agent).at;
+        if (names[known] == NULL)
+            return NULL;
+        known++;
+    }
+    return names != NULL ? rv_suggest(name, names) : NULL;
+}
+
 void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
 {
     struct rv_json json;
@@ -85,10 +104,13 @@ void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
         struct rv_str name = callees->names[i];
         if (is_seen(agents, count, name) || noted++ >= NOTES_MAX)
             continue;
-        fprintf(stderr,
-                "note: agent \"%.*s\" is not connected, and its steps wait for it: reeve agent "
-                "exec %.*s -- COMMAND\n",
-                RV_STR_FMT(name), RV_STR_FMT(name));
+        const char *near = near_of(cli, agents, count, name);
+        fprintf(stderr, "note: agent \"%.*s\" is not connected, and its steps wait for it",
+                RV_STR_FMT(name));
+        if (near != NULL)
+            fprintf(stderr, "; did you mean \"%s\"?\n", near);
+        else
+            fprintf(stderr, ": reeve agent exec %.*s -- COMMAND\n", RV_STR_FMT(name));
     }
     if (noted > NOTES_MAX)
         fprintf(stderr, "note: %zu more agents are not connected\n", noted - NOTES_MAX);

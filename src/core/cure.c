@@ -20,8 +20,11 @@ const char *rv_cure_text(enum rv_cure_kind kind)
     return (unsigned)kind < RV_CURE_KIND_COUNT ? cures[kind].text : "?";
 }
 
-const char *rv_cure_effect(enum rv_cure_kind kind)
+const char *rv_cure_effect(enum rv_cure_kind kind, bool undo)
 {
+    if (kind == RV_CURE_PAST && undo)
+        return "the step is done, by its agent or by hand: undo it, and continue the undo (replace "
+               "null with its output as JSON)";
     return (unsigned)kind < RV_CURE_KIND_COUNT ? cures[kind].effect : "?";
 }
 

@@ -26,7 +26,8 @@ enum { RV_CURE_LINE_BYTES = 128, RV_ALERT_CURE_BYTES = 384 };
 enum { RV_CURES_MAX = RV_CURE_KIND_COUNT + 3 * (RV_OPEN_STEPS_MAX + 1) };
 
 const char *rv_cure_text(enum rv_cure_kind kind);
-const char *rv_cure_effect(enum rv_cure_kind kind);
+/* `undo`: the command is for a forward step of a task that is being undone. */
+const char *rv_cure_effect(enum rv_cure_kind kind, bool undo);
 /* Whether the command is refused until the late replies of the task were seen (RULES 3). */
 bool rv_cure_needs_ledger(enum rv_cure_kind kind);
 /* "reeve settle 06DWX3T9H2K4Q 3 --undone --late-seen 2". */

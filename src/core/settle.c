@@ -319,6 +319,10 @@ enum rv_verdict operate_settle(struct draft *d)
     RV_TRY(undone_now(d, number, &is));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
+    if (!is && number > task->last_number)
+        return refuse(
+            d,
+            rv_arena_printf(d->arena, "there is no step %u: `reeve show` lists the steps", number));
     if (!is)
         return refuse(
             d, RV_STR("the step is neither open nor in error: `reeve show` lists the steps"));

@@ -196,6 +196,9 @@ static void undo_note(struct rv_call_explain *out, const struct walk *walk)
     } else {
         event->step = walk->undoes;
     }
+    /* Without a step that failed or was undone, the task has ended at once. */
+    if (event->at == 0)
+        event->at = task->ended_at != 0 ? task->ended_at : task->created_at;
 }
 
 /* The attempts of the step that failed last, where the task stands at none. */
