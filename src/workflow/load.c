@@ -218,21 +218,21 @@ static enum rv_err check_item(struct rv_load *load, const struct rv_json *item)
 {
     if (item->type != RV_JSON_OBJECT || item->len == 0)
         return rv_load_invalid(load, NULL,
-                               "an item of a task list is a name with a task, such as "
+                               "an item of a step list is a name with a step, such as "
                                "- reserveStock: {call: inventory}");
     struct rv_str name = rv_json_str(&item->u.members[0].key);
     if (item->len > 1) {
         struct rv_str second = rv_json_str(&item->u.members[1].key);
         return rv_load_invalid_name(load, second,
-                                    "two tasks in one list item; begin \"%.*s\" with its own dash",
+                                    "two steps in one list item; begin \"%.*s\" with its own dash",
                                     RV_STR_FMT(second));
     }
     if (name.len == 0 || name.len > RV_NAME_BYTES_MAX)
-        return rv_load_invalid_name(load, name, "a task's name has 1 to %d bytes",
+        return rv_load_invalid_name(load, name, "a step's name has 1 to %d bytes",
                                     RV_NAME_BYTES_MAX);
     if (rv_str_is(name, "continue") || rv_str_is(name, "exit") || rv_str_is(name, "end"))
         return rv_load_invalid_name(load, name,
-                                    "\"%.*s\" is a flow directive; give the task "
+                                    "\"%.*s\" is a flow directive; give the step "
                                     "another name",
                                     RV_STR_FMT(name));
     return RV_OK;
@@ -268,7 +268,7 @@ static enum rv_err load_names(struct rv_load *load, const struct rv_scope *scope
         if (rv_load_find_name(load, names, name, &at) != 0) {
             size_t path = rv_load_push_index(load, i);
             err = rv_load_invalid_name(
-                load, name, "another task of this list has the name \"%.*s\"", RV_STR_FMT(name));
+                load, name, "another step of this list has the name \"%.*s\"", RV_STR_FMT(name));
             err = rv_load_past(load, err, path);
             continue;
         }
@@ -287,7 +287,7 @@ static enum rv_err load_item(struct rv_load *load, const struct rv_json *item,
     const struct rv_json_member *member = &item->u.members[0];
     (void)rv_load_push(load, rv_json_str(&member->key));
     if (member->value.type != RV_JSON_OBJECT)
-        return rv_load_invalid(load, NULL, "a task is an object, such as {call: inventory}");
+        return rv_load_invalid(load, NULL, "a step is an object, such as {call: inventory}");
     struct rv_node *node = node_new(load, scope, member);
     if (node == NULL)
         return rv_load_full(load);
@@ -305,7 +305,7 @@ enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint
                           enum rv_scope_role role, struct rv_scope **ret_scope)
 {
     if (list->type != RV_JSON_ARRAY || list->len == 0)
-        return rv_load_invalid(load, NULL, "a list with at least one task is required here");
+        return rv_load_invalid(load, NULL, "a list with at least one step is required here");
     if (load->depth == RV_SCOPE_DEPTH_MAX)
         return rv_load_invalid(load, NULL, "tasks are nested deeper than %d levels",
                                RV_SCOPE_DEPTH_MAX);

@@ -45,12 +45,12 @@ static enum rv_err no_kind(struct rv_load *load, const struct rv_json *task)
             shared = shared || rv_str_is(key, common[c].name);
         if (near != NULL && !shared)
             return rv_load_invalid_name(load, key,
-                                        "unknown property \"%.*s\" under a task; "
+                                        "unknown property \"%.*s\" under a step; "
                                         "did you mean \"%s\"?",
                                         RV_STR_FMT(key), near);
     }
     return rv_load_invalid(
-        load, NULL, "this task has no action; add one of call, do, set, switch, try, raise, wait");
+        load, NULL, "this step has no action; add one of call, do, set, switch, try, raise, wait");
 }
 
 static const struct kind *kind_of(const struct rv_json *task)
@@ -87,7 +87,7 @@ static enum rv_err check_kind(struct rv_load *load, const struct rv_json *task,
         bool extra = kind->extra[1] != NULL && rv_str_is(other, kind->extra[1]);
         if (&kinds[i] != kind && !extra && rv_json_get(task, other) != NULL)
             return rv_load_invalid_name(
-                load, other, "a task cannot have both %s and %s; split it into two tasks",
+                load, other, "a step cannot have both %s and %s; split it into two steps",
                 kind->key, kinds[i].key);
     }
     struct rv_load_property known[COMMON + 4];
@@ -97,7 +97,7 @@ static enum rv_err check_kind(struct rv_load *load, const struct rv_json *task,
         known[n++] = (struct rv_load_property){kind->extra[i], false};
     memcpy(known + n, common, sizeof common);
     known[n + COMMON] = (struct rv_load_property){NULL, false};
-    char under[32] = "a task (";
+    char under[32] = "a step (";
     size_t len = strlen(kind->key);
     memcpy(under + 8, kind->key, len);
     memcpy(under + 8 + len, ")", 2);
@@ -385,11 +385,11 @@ static enum rv_err unknown_target(struct rv_load *load, struct rv_str name,
     const char *near = rv_suggest(name, names);
     const char *more = scope->count > SHOWN_MAX ? ", ..." : "";
     return near != NULL ? rv_load_invalid(load, NULL,
-                                          "no task is named \"%.*s\" here; did you mean "
+                                          "no step is named \"%.*s\" here; did you mean "
                                           "\"%s\"? In this list are %.*s%s",
                                           RV_STR_FMT(name), near, RV_STR_FMT(list), more)
                         : rv_load_invalid(load, NULL,
-                                          "no task is named \"%.*s\" here; in this list are "
+                                          "no step is named \"%.*s\" here; in this list are "
                                           "%.*s%s (or continue, exit, end)",
                                           RV_STR_FMT(name), RV_STR_FMT(list), more);
 }

@@ -129,11 +129,11 @@ static enum rv_err unknown_property(struct rv_load *load, struct rv_str key,
         len += n + 2;
     }
     const char *near = rv_suggest(key, names);
-    const char *level = strncmp(under, "a task", 6) == 0 ? rv_load_level_of(key) : NULL;
+    const char *level = strncmp(under, "a step", 6) == 0 ? rv_load_level_of(key) : NULL;
     if (level != NULL)
         return rv_load_invalid_name(load, key,
-                                    "\"%.*s\" is not a property of a task; write it under %s of "
-                                    "the task",
+                                    "\"%.*s\" is not a property of a step; write it under %s of "
+                                    "the step",
                                     RV_STR_FMT(key), level);
     if (near != NULL)
         return rv_load_invalid_name(load, key,
