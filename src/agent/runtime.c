@@ -450,6 +450,17 @@ static bool retry_plan(struct rv_runtime *runtime, rv_place place, int64_t now)
     return true;
 }
 
+/* Without the stop it would have been tried again. */
+static void stopped(struct rv_runtime *runtime, rv_place place, int64_t now)
+{
+    if (!runtime->options.leaves) {
+        reply_failed(runtime, place, now);
+        return;
+    }
+    rv_session_drop(runtime->session, place);
+    duty_over(runtime, place);
+}
+
 void rv_runtime_failed(struct rv_runtime *runtime, rv_place place, int64_t now,
                        const struct rv_runtime_failure *failure)
 {
@@ -462,7 +473,11 @@ void rv_runtime_failed(struct rv_runtime *runtime, rv_place place, int64_t now,
         rv_circuit_report(&runtime->circuits, duty->circuit, now, duty->probe, failure->transient,
                           failure->retry_after_ms);
     duty->probe = false;
-    if (!counts || !retry_plan(runtime, place, now))
+    if (counts && retry_plan(runtime, place, now))
+        return;
+    if (counts && runtime->stopping && failure->transient && !duty->cancelled)
+        stopped(runtime, place, now);
+    else
         reply_failed(runtime, place, now);
 }
 
@@ -471,7 +486,7 @@ bool rv_runtime_stop(struct rv_runtime *runtime, int64_t now)
     runtime->stopping = true;
     for (rv_place i = 0; i < runtime->places; i++)
         if (runtime->duties[i].state == DUTY_PAUSED)
-            reply_failed(runtime, i, now);
+            stopped(runtime, i, now);
     runtime->timers_at = INT64_MAX;
     return rv_session_stop(runtime->session);
 }

@@ -21,6 +21,9 @@ struct rv_runtime_options {
     int64_t retry_cap_ms;
     uint32_t circuit_failures; /* 0: no circuit breaker */
     int64_t circuit_open_ms;
+    /* It ends with the server, whose absence is nobody's failure (RULES 9): what is not over at the
+     * stop gets no reply, and the server finds it lost at its start. Else a failure is replied. */
+    bool leaves;
     /* Names the target of an attempt; NULL: the agent's name. The text is copied. */
     struct rv_str (*target)(void *user, rv_place place);
     void *user;

@@ -281,6 +281,7 @@ static bool conversation_open(struct rv_http *http)
                                                      .log = session_said,
                                                      .log_user = http},
                                          .tries_max = TRIES_MAX,
+                                         .leaves = true,
                                          .retry_base_ms = RETRY_BASE_MS,
                                          .retry_cap_ms = RETRY_CAP_MS,
                                          .circuit_failures = CIRCUIT_FAILURES,
