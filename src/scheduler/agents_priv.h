@@ -98,11 +98,21 @@ struct agent_instance {
     struct agent_instance *next;
 };
 
+/* An attempt that was let through as a circuit's probe. It is known until it ends: if its target
+ * answers, the circuit closes, whichever attempt is its probe by then. */
+struct probe {
+    struct rv_step_id step;
+    struct circuit *circuit; /* borrowed */
+    struct probe *next;      /* among those of the circuit */
+    struct probe *prev;
+};
+
 /* An open circuit: the agent's own word that a target does not answer. */
 struct circuit {
     char *target; /* owned; "": the whole agent */
     int64_t until;
-    struct rv_step_id probe; /* number 0: none is out */
+    struct probe *probe;     /* holds back what waits; NULL: none does */
+    struct probe *probes;    /* owned: all that are out, also those that hold nothing back */
     struct rv_heap waiting;  /* ready steps that wait for the circuit, ranked as in `ready` */
     struct agent_kind *kind; /* borrowed */
     uint64_t hash;           /* of the target */
@@ -180,7 +190,7 @@ struct agents {
     struct rv_map held;          /* (task, number) -> struct held * */
     struct rv_map deliveries;    /* (instance, hash of the poll) -> struct delivery * */
     struct rv_dues circuits_due; /* circuits of all kinds */
-    struct rv_map probes;        /* (task, number) -> struct circuit * */
+    struct rv_map probes;        /* (task, number) -> struct probe * */
     size_t circuits_max;         /* of one kind, beside that of the whole agent */
     size_t circuits_count;       /* of all kinds */
     struct rv_heap seekers;      /* (rank, poll, place): those that are compared (routing.c) */
@@ -323,7 +333,7 @@ void circuit_expire(struct circuit *circuit, int64_t now);
 size_t circuits_worst(const struct agent_kind *kind, size_t max, const struct circuit **ret_worst);
 /* A hint of the first step in the circuit's line; number 0: none waits there. */
 struct rv_step_id circuit_first(const struct circuit *circuit);
-/* The step is no probe any more. */
+/* The step holds nothing back any longer: its attempt may never end. */
 void circuit_unprobe(struct agents *agents, struct rv_step_id id);
 /* Forgets circuits that nobody has waited for since `before`. */
 void circuits_forget(struct agent_kind *kind, int64_t before);

@@ -1,7 +1,9 @@
 /* Circuits: an agent that answers `circuit-open` has stopped asking a target that fails. Steps for
  * that target wait here, in the order of the ready queue, until its instant; then one of them goes
  * out as a probe. The circuit closes when the target has answered; a probe that fails says nothing
- * better of it, and another one goes out. What was not tried counts no failure (RULES 5).
+ * better of it, and another one goes out. What was not tried counts no failure (RULES 5). A probe
+ * that is replaced by a step on which an operator insists, or whose time is over before its reply
+ * is decided, holds nothing back any longer, but its answer closes the circuit all the same.
  *
  * An agent may name ever new targets, so a batch looks only at circuits that are due, and finds one
  * by its target or its probe. One whose instant has passed and for which nobody waits is idle: it
@@ -63,15 +65,6 @@ static void circuit_wake(struct circuit *circuit)
     circuit_stir(circuit);
 }
 
-static void circuit_rest(struct circuit *circuit, int64_t now)
-{
-    list_remove(circuit);
-    circuit->idle = true;
-    circuit->idle_since = now;
-    list_add(circuit);
-    rv_due_clear(&circuit->kind->agents->circuits_due, &circuit->due);
-}
-
 static struct circuit *circuit_of_hash(const struct agent_kind *kind, uint64_t hash)
 {
     const uint64_t *found = rv_map_find(&kind->circuits_by_target, hash, 0);
@@ -86,40 +79,88 @@ struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target
     return circuit != NULL && rv_str_is(target, circuit->target) ? circuit : NULL;
 }
 
-static struct circuit *circuit_probed_by(const struct agents *agents, struct rv_step_id id)
+static struct probe *probe_find(const struct agents *agents, struct rv_step_id id)
 {
     const uint64_t *found = rv_map_find(&agents->probes, (uint64_t)id.task.value, id.number);
-    return found != NULL ? (struct circuit *)(uintptr_t)*found : NULL;
+    return found != NULL ? (struct probe *)(uintptr_t)*found : NULL;
 }
 
 /* ---- a circuit's life ---- */
 
+/* It holds nothing back any longer. */
 static void probe_end(struct circuit *circuit)
 {
-    struct rv_step_id id = circuit->probe;
-    if (id.number == 0)
+    if (circuit->probe == NULL)
         return;
-    rv_map_remove(&circuit->kind->agents->probes, (uint64_t)id.task.value, id.number);
-    circuit->probe.number = 0;
+    circuit->probe = NULL;
     circuit_stir(circuit);
+}
+
+/* Its attempt has ended, or was not written. */
+static void probe_forget(struct probe *probe)
+{
+    struct circuit *circuit = probe->circuit;
+    if (circuit->probe == probe)
+        probe_end(circuit);
+    if (probe->prev != NULL)
+        probe->prev->next = probe->next;
+    else
+        circuit->probes = probe->next;
+    if (probe->next != NULL)
+        probe->next->prev = probe->prev;
+    rv_map_remove(&circuit->kind->agents->probes, (uint64_t)probe->step.task.value,
+                  probe->step.number);
+    free(probe);
+}
+
+/* NULL: no memory. */
+static struct probe *probe_new(struct circuit *circuit, struct rv_step_id id)
+{
+    struct probe *probe = malloc(sizeof *probe);
+    if (probe == NULL || rv_map_put(&circuit->kind->agents->probes, (uint64_t)id.task.value,
+                                    id.number, (uint64_t)(uintptr_t)probe) != RV_OK) {
+        free(probe);
+        return NULL;
+    }
+    *probe = (struct probe){.step = id, .circuit = circuit, .next = circuit->probes};
+    if (circuit->probes != NULL)
+        circuit->probes->prev = probe;
+    circuit->probes = probe;
+    return probe;
 }
 
 /* A step is the probe of one circuit at most. Without memory it goes out, and is nobody's probe. */
 static void probe_begin(struct circuit *circuit, struct rv_step_id id)
 {
-    struct agents *agents = circuit->kind->agents;
-    struct circuit *before = circuit_probed_by(agents, id);
+    struct probe *before = probe_find(circuit->kind->agents, id);
     if (before != NULL)
-        probe_end(before);
-    probe_end(circuit);
-    if (rv_map_put(&agents->probes, (uint64_t)id.task.value, id.number,
-                   (uint64_t)(uintptr_t)circuit) == RV_OK)
-        circuit->probe = id;
+        probe_forget(before);
+    circuit->probe = probe_new(circuit, id);
     circuit_wake(circuit);
+}
+
+/* Attempts that were not written, or whose end another server has recorded, end nowhere here. */
+static void circuit_rest(struct circuit *circuit, int64_t now)
+{
+    const struct agents *agents = circuit->kind->agents;
+    struct probe *next;
+    for (struct probe *probe = circuit->probes; probe != NULL; probe = next) {
+        next = probe->next;
+        if (held_find(agents, probe->step) == NULL)
+            probe_forget(probe);
+    }
+    list_remove(circuit);
+    circuit->idle = true;
+    circuit->idle_since = now;
+    list_add(circuit);
+    rv_due_clear(&circuit->kind->agents->circuits_due, &circuit->due);
 }
 
 void circuit_free(struct circuit *circuit)
 {
+    circuit->probe = NULL;
+    while (circuit->probes != NULL)
+        probe_forget(circuit->probes);
     rv_heap_done(&circuit->waiting);
     free(circuit->target);
     free(circuit);
@@ -240,7 +281,7 @@ static bool circuit_keep(struct circuit *circuit, const struct rv_task *task,
 static bool circuit_gate(struct circuit *circuit, const struct rv_task *task,
                          const struct rv_step *step, int64_t now)
 {
-    bool shut = circuit->until > now || circuit->probe.number != 0;
+    bool shut = circuit->until > now || circuit->probe != NULL;
     if (shut && !step->insist)
         return !circuit_keep(circuit, task, step);
     probe_begin(circuit, (struct rv_step_id){task->id, step->number});
@@ -268,7 +309,7 @@ bool circuit_lets(struct agent_kind *kind, const struct rv_task *task, const str
 
 bool circuit_is_open(const struct circuit *circuit, int64_t now)
 {
-    return circuit->until > now || circuit->probe.number != 0 || circuit->waiting.count > 0;
+    return circuit->until > now || circuit->probe != NULL || circuit->waiting.count > 0;
 }
 
 const struct circuit *circuit_of(const struct agent_kind *kind, const struct rv_step *step,
@@ -282,9 +323,9 @@ void circuit_hear(struct agent_kind *kind, const struct rv_task *task, const str
                   const struct circuit_word *word)
 {
     struct rv_step_id id = {task->id, step->number};
-    struct circuit *probed = word->answers ? circuit_probed_by(kind->agents, id) : NULL;
-    if (probed != NULL)
-        circuit_close(probed);
+    const struct probe *probe = word->answers ? probe_find(kind->agents, id) : NULL;
+    if (probe != NULL)
+        circuit_close(probe->circuit);
     if (word->target.at != NULL)
         circuit_open(kind, word->target, word->until);
 }
@@ -293,11 +334,11 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
                  int64_t now)
 {
     struct rv_step_id id = {task->id, step->number};
-    struct circuit *probed = circuit_probed_by(kind->agents, id);
-    if (probed != NULL && step->attempt_state == RV_ATTEMPT_DONE)
-        circuit_close(probed);
-    else if (probed != NULL && !rv_attempt_state_live(step->attempt_state))
-        probe_end(probed);
+    struct probe *probe = probe_find(kind->agents, id);
+    if (probe != NULL && step->attempt_state == RV_ATTEMPT_DONE)
+        circuit_close(probe->circuit);
+    else if (probe != NULL && !rv_attempt_state_live(step->attempt_state))
+        probe_forget(probe);
     bool parked = step->state == RV_STEP_PENDING && step->attempt_state == RV_ATTEMPT_PARKED;
     if (parked && step->target.at != NULL && step->ready_at > now)
         circuit_open(kind, step->target, step->ready_at);
@@ -305,20 +346,22 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
 
 void circuit_unprobe(struct agents *agents, struct rv_step_id id)
 {
-    struct circuit *circuit = circuit_probed_by(agents, id);
-    if (circuit != NULL)
-        probe_end(circuit);
+    const struct probe *probe = probe_find(agents, id);
+    if (probe != NULL && probe->circuit->probe == probe)
+        probe_end(probe->circuit);
 }
 
 /* ---- time ---- */
 
 static void circuit_tick(struct agents *agents, struct circuit *circuit, int64_t now)
 {
-    /* It was not written, another server has recorded its end, or its time is over. */
-    const struct held *held = circuit->probe.number != 0 ? held_find(agents, circuit->probe) : NULL;
-    if (held == NULL || held->complete_by <= now)
+    struct probe *probe = circuit->probe;
+    const struct held *held = probe != NULL ? held_find(agents, probe->step) : NULL;
+    if (probe != NULL && held == NULL) /* not written, or another server has recorded its end */
+        probe_forget(probe);
+    else if (held != NULL && held->complete_by <= now)
         probe_end(circuit);
-    if (circuit->probe.number != 0) {
+    if (circuit->probe != NULL) {
         rv_due_set(&agents->circuits_due, &circuit->due, held->complete_by);
     } else if (circuit->until > now) {
         rv_due_set(&agents->circuits_due, &circuit->due, circuit->until);

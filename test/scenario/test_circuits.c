@@ -275,6 +275,75 @@ static void a_probe_that_did_not_leave_is_sent_again(void **state)
     assert_int_equal(handed_out(w), 1);
 }
 
+/* Three steps whose circuit's time is over, one of them out as its probe. */
+static struct rv_request probe_of_three(struct world *w, struct rv_task_id *ret_last)
+{
+    struct rv_request request[3];
+    for (size_t i = 0; i < 3; i++)
+        *ret_last = world_submit(w, "order", "{}");
+    for (size_t i = 0; i < 3; i++)
+        request[i] = world_take(w, "inventory", "i1");
+    for (size_t i = 0; i < 3; i++)
+        open_circuit(w, request[i], "north", 5000);
+    world_pass(w, 5000);
+    struct rv_call *poll = world_poll(w, "inventory", "i1", 8);
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    return poll->u.poll.requests[0];
+}
+
+static void a_probe_that_another_replaced_closes_its_circuit(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id last;
+    struct rv_request probe = probe_of_three(w, &last);
+    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, last), RV_OK);
+    assert_int_equal(handed_out(w), 1);
+    assert_int_equal(handed_out(w), 0);
+    assert_int_equal(world_done(w, probe, "1"), 200);
+    assert_int_equal(kind_row(w).circuits_open, 0);
+    assert_int_equal(handed_out(w), 1);
+}
+
+/* Nothing says that the target answers, and what was forced is out. */
+static void a_replaced_probe_that_fails_closes_nothing(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id last;
+    struct rv_request probe = probe_of_three(w, &last);
+    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, last), RV_OK);
+    struct rv_request forced = world_take(w, "inventory", "i1");
+    open_circuit(w, probe, "north", 1000);
+    world_pass(w, 1000);
+    assert_int_equal(handed_out(w), 0);
+    open_circuit(w, forced, "north", 1000);
+    world_pass(w, 1000);
+    assert_int_equal(handed_out(w), 1);
+    assert_int_equal(handed_out(w), 0);
+}
+
+/* It arrived in time, and is read when another probe is out. */
+static void a_reply_that_is_read_late_closes_its_circuit(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id last;
+    struct rv_request probe = probe_of_three(w, &last);
+    world_pass(w, probe.complete_by - w->now - 1);
+    struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item item = {
+        .step = probe.step, .token = probe.token, .reply.output = RV_STR("1")};
+    reply->u.replies.items = &item;
+    reply->u.replies.count = 1;
+    w->heard_until = w->mono;
+    world_pass(w, 2);
+    assert_int_equal(handed_out(w), 1);
+    assert_int_equal(handed_out(w), 0);
+    w->heard_until = 0;
+    assert_true(world_run(w, reply));
+    assert_int_equal(item.status, 200);
+    assert_int_equal(kind_row(w).circuits_open, 0);
+    assert_int_equal(handed_out(w), 1);
+}
+
 /* ---- many targets ---- */
 
 enum { MANY = RV_AGENT_CIRCUITS_MAX + 200, PIECE = 200, OPEN_MS = 60000 };
@@ -411,6 +480,9 @@ int main(void)
         SCENARIO(a_circuit_is_known_again_after_a_restart),
         SCENARIO(a_circuit_that_nobody_waits_for_is_forgotten),
         SCENARIO(a_probe_that_did_not_leave_is_sent_again),
+        SCENARIO(a_probe_that_another_replaced_closes_its_circuit),
+        SCENARIO(a_replaced_probe_that_fails_closes_nothing),
+        SCENARIO(a_reply_that_is_read_late_closes_its_circuit),
         SCENARIO(ever_new_targets_are_known_up_to_a_bound),
         SCENARIO(the_whole_agent_always_has_a_circuit),
         SCENARIO(circuits_cost_a_batch_nothing),
