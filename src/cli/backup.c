@@ -218,8 +218,10 @@ static int file_settle(struct backup *backup)
 static void sum_print(const struct backup *backup, const struct rv_cli_check *check)
 {
     if (!cli_has(backup->cli, CLI_OPTION_JSON)) {
-        printf("%s: %lld bytes, %lld workflows, %lld tasks: sound\n", backup->file,
-               (long long)backup->bytes, (long long)check->workflows, (long long)check->tasks);
+        printf("%s: %lld bytes, %lld workflow%s, %lld task%s: sound\n", backup->file,
+               (long long)backup->bytes, (long long)check->workflows,
+               check->workflows == 1 ? "" : "s", (long long)check->tasks,
+               check->tasks == 1 ? "" : "s");
         return;
     }
     struct rv_buf line;

@@ -47,9 +47,10 @@ static void selection_print(struct cli *cli, const struct rv_json *of)
 {
     struct rv_str progress = progress_text(cli, of);
     struct rv_str filter = cli_text_clean(&cli->arena, cli_str(of, "filter"));
-    printf("%.*s %.*s, %lld tasks: %.*s\n", RV_STR_FMT(cli_str(of, "selection")),
+    printf("%.*s %.*s, %lld task%s: %.*s\n", RV_STR_FMT(cli_str(of, "selection")),
            RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(of, "state"))),
-           (long long)cli_int(of, "tasks"), RV_STR_FMT(filter));
+           (long long)cli_int(of, "tasks"), cli_int(of, "tasks") == 1 ? "" : "s",
+           RV_STR_FMT(filter));
     if (progress.len > 0)
         printf("  %.*s\n", RV_STR_FMT(progress));
     word_print(cli, rv_json_get(of, RV_STR("picked")), "selected");
@@ -94,7 +95,8 @@ int cli_select(struct cli *cli)
         cli_table_add(&table, cli_text_ago(arena, cli_instant(&items[i], "createdAt"), cli->now),
                       CLI_DIM);
     }
-    printf("%.*s: %lld tasks\n", RV_STR_FMT(cli_str(&answer.json, "selection")), (long long)tasks);
+    printf("%.*s: %lld task%s\n", RV_STR_FMT(cli_str(&answer.json, "selection")), (long long)tasks,
+           tasks == 1 ? "" : "s");
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if ((int64_t)count < tasks)
         printf("and %lld more\n", (long long)tasks - (long long)count);

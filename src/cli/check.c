@@ -48,6 +48,11 @@ static void found(void *self, struct rv_str task, struct rv_str what, struct rv_
         rv_arena_release(&cli->arena, mark);
 }
 
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void sum_print(struct cli *cli, const char *store, const struct rv_cli_check *check,
                       size_t findings)
 {
@@ -57,9 +62,10 @@ static void sum_print(struct cli *cli, const char *store, const struct rv_cli_ch
                findings == 0 ? "true" : "false", findings, (long long)check->workflows,
                (long long)check->tasks, (long long)check->steps, (long long)check->attempts);
     else
-        printf("%s: %lld workflows, %lld tasks, %lld steps, %lld repeated attempts: %s\n", store,
-               (long long)check->workflows, (long long)check->tasks, (long long)check->steps,
-               (long long)check->attempts,
+        printf("%s: %lld workflow%s, %lld task%s, %lld step%s, %lld repeated attempt%s: %s\n",
+               store, (long long)check->workflows, plural(check->workflows),
+               (long long)check->tasks, plural(check->tasks), (long long)check->steps,
+               plural(check->steps), (long long)check->attempts, plural(check->attempts),
                findings == 0 ? "sound" : "the store has errors, listed above");
 }
 

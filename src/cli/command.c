@@ -26,6 +26,23 @@ const struct cli_option_row *cli_option_row(enum cli_option option)
     return &option_rows[option];
 }
 
+const char *cli_option_help(const char *command, enum cli_option option)
+{
+    static const struct {
+        const char *command;
+        enum cli_option option;
+        const char *help;
+    } own[] = {
+#define RV_CLI_OPTION_HELP(command, name, help) {command, CLI_OPTION_##name, help},
+#include "cli/tbl/option_help.def"
+#undef RV_CLI_OPTION_HELP
+    };
+    for (size_t i = 0; command != NULL && i < sizeof own / sizeof own[0]; i++)
+        if (own[i].option == option && strcmp(own[i].command, command) == 0)
+            return own[i].help;
+    return option_rows[option].help;
+}
+
 const struct cli_command *cli_commands(void)
 {
     return commands;
@@ -100,7 +117,12 @@ static bool option_read(struct reader *reader)
         return option_unknown(reader, flag);
     const struct cli_option_row *row = &option_rows[i];
     const char **value = &reader->words->values[i];
-    if (*value != NULL && row->value != NULL) {
+    bool tag = i == CLI_OPTION_TAG && known & CLI_O(TAGS); /* of a new task: there may be several */
+    if (tag && reader->words->tags_count == CLI_TAGS_MAX) {
+        rv_buf_printf(reader->fault, "a task may have %d tags", CLI_TAGS_MAX);
+        return false;
+    }
+    if (*value != NULL && row->value != NULL && !tag) {
         rv_buf_printf(reader->fault, "%s is given twice; leave one out", row->flag);
         return false;
     }
@@ -109,11 +131,19 @@ static bool option_read(struct reader *reader)
         return false;
     }
     if (row->value != NULL && equals == NULL && reader->next == reader->argc) {
-        rv_buf_printf(reader->fault, "%s needs a value: %s %s (%s)", row->flag, row->flag,
-                      row->value, row->help);
+        rv_buf_printf(
+            reader->fault, "%s needs a value: %s %s (%s)", row->flag, row->flag, row->value,
+            cli_option_help(reader->words->command != NULL ? reader->words->command->name : NULL,
+                            (enum cli_option)i));
         return false;
     }
     *value = row->value == NULL ? "" : equals ? equals + 1 : reader->argv[reader->next++];
+    if (tag)
+        reader->words->tags[reader->words->tags_count++] = *value;
+    if (i == CLI_OPTION_STORE && (*value)[0] == '\0') {
+        rv_buf_lit(reader->fault, "--store is empty; write --store PATH");
+        return false;
+    }
     return true;
 }
 
@@ -180,7 +210,7 @@ bool cli_words_read(struct cli_words *words, int argc, char **argv, struct rv_bu
 
 /* ---- help ---- */
 
-static void options_write(struct rv_buf *buf, uint64_t options)
+static void options_write(struct rv_buf *buf, const char *command, uint64_t options)
 {
     for (unsigned i = 0; i < CLI_OPTION_COUNT; i++) {
         const struct cli_option_row *row = &option_rows[i];
@@ -188,7 +218,8 @@ static void options_write(struct rv_buf *buf, uint64_t options)
             continue;
         const char *value = row->value ? row->value : "";
         int room = 22 - (int)strlen(row->flag) - 1;
-        rv_buf_printf(buf, "  %s %-*s  %s\n", row->flag, room, value, row->help);
+        rv_buf_printf(buf, "  %s %-*s  %s\n", row->flag, room, value,
+                      cli_option_help(command, (enum cli_option)i));
     }
 }
 
@@ -198,7 +229,7 @@ static void list_write(struct rv_buf *buf)
     for (const struct cli_command *command = commands; command->name != NULL; command++)
         rv_buf_printf(buf, "  %-10s %s\n", command->name, command->help);
     rv_buf_lit(buf, "\nOptions of every command:\n");
-    options_write(buf, CLI_COMMON);
+    options_write(buf, NULL, CLI_COMMON);
     rv_buf_lit(buf, "\n\"reeve help COMMAND\" describes a command. Exit codes: 0 success, 1 the "
                     "task failed or was undone,\n2 usage, 3 not found, 4 refused, 5 unreachable, 6 "
                     "the task needs an operator.\n");
@@ -213,5 +244,5 @@ void cli_help_write(struct rv_buf *buf, const struct cli_command *command)
     rv_buf_printf(buf, "usage: reeve %s%s%s\n\n%c%s.\n", command->name, command->args[0] ? " " : "",
                   command->args, command->help[0] - 'a' + 'A', command->help + 1);
     rv_buf_printf(buf, "%s\n", command->more);
-    options_write(buf, cli_command_options(command));
+    options_write(buf, command->name, cli_command_options(command));
 }

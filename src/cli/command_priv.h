@@ -19,7 +19,7 @@ enum cli_option {
 #define CLI_O(name) (UINT64_C(1) << CLI_OPTION_##name)
 #define CLI_COMMON (CLI_O(URL) | CLI_O(JSON) | CLI_O(HELP))
 #define CLI_RAW (UINT64_C(1) << 63)
-enum { CLI_ARGS_MAX = 1000 };
+enum { CLI_ARGS_MAX = 1000, CLI_TAGS_MAX = 16 };
 
 struct cli_option_row {
     const char *flag;
@@ -43,6 +43,8 @@ struct cli_command {
 uint64_t cli_command_options(const struct cli_command *command);
 /* By enum cli_option. */
 const struct cli_option_row *cli_option_row(enum cli_option option);
+/* What the option does in a command; NULL: in all. */
+const char *cli_option_help(const char *command, enum cli_option option);
 /* Ended by a row whose name is NULL. */
 const struct cli_command *cli_commands(void);
 /* NULL: no such command; *ret_near is then the closest name, or NULL. */
@@ -52,7 +54,9 @@ const struct cli_command *cli_command_find(struct rv_str name, const char **ret_
 struct cli_words {
     const struct cli_command *command; /* NULL: none was given */
     const char
-        *values[CLI_OPTION_COUNT]; /* "" for a given option without a value; NULL: not given */
+        *values[CLI_OPTION_COUNT];  /* "" for a given option without a value; NULL: not given */
+    const char *tags[CLI_TAGS_MAX]; /* each --tag, where it may be repeated */
+    size_t tags_count;
     char **args; /* borrowed from argv, whose words are moved together; before them: the command */
     size_t args_count;
 };

@@ -23,7 +23,8 @@ static void options_walk(struct rv_buf *buf, const struct cli_command *command, 
     for (unsigned i = 0; i < CLI_OPTION_COUNT; i++) {
         const struct cli_option_row *row = cli_option_row((enum cli_option)i);
         if (options >> i & 1)
-            each(buf, command, row->flag, row->value, row->help);
+            each(buf, command, row->flag, row->value,
+                 cli_option_help(command->name, (enum cli_option)i));
     }
 }
 

@@ -39,6 +39,7 @@ struct lines {
     uint64_t *numbers; /* of their lines */
     const char *traceparent;
     const char *tracestate;
+    const char *tags; /* JSON; NULL: none */
     size_t count;
     size_t bytes;
 
@@ -141,6 +142,7 @@ static void line_take(struct lines *lines)
                                                           .key = key.at,
                                                           .traceparent = lines->traceparent,
                                                           .tracestate = lines->tracestate,
+                                                          .tags = lines->tags,
                                                           .priority = priority == NULL ? 0
                                                                       : priority[0] == '0'
                                                                           ? RV_PRIORITY_LOWEST
@@ -305,9 +307,9 @@ static bool file_open(struct lines *lines, const char *name)
     return true;
 }
 
-int cli_lines_submit(struct cli *cli)
+int cli_lines_submit(struct cli *cli, struct rv_str tags)
 {
-    struct lines lines = {.cli = cli, .begun_ms = rv_clock_mono_ms()};
+    struct lines lines = {.cli = cli, .begun_ms = rv_clock_mono_ms(), .tags = tags.at};
     if (!file_open(&lines, cli_value(cli, CLI_OPTION_LINES))) {
         int code = errno == ENOENT ? CLI_NOT_FOUND : CLI_USAGE;
         return cli_tell(cli, code, "%s: %s", lines.name, strerror(errno));

@@ -47,12 +47,12 @@ static void option_add(struct rv_buf *buf, const char *flag, const char *value, 
     rv_buf_lit(buf, "\n");
 }
 
-static void options_add(struct rv_buf *buf, uint64_t options)
+static void options_add(struct rv_buf *buf, const char *command, uint64_t options)
 {
     for (unsigned i = 0; i < CLI_OPTION_COUNT; i++) {
         const struct cli_option_row *row = cli_option_row((enum cli_option)i);
         if (options >> i & 1)
-            option_add(buf, row->flag, row->value, row->help);
+            option_add(buf, row->flag, row->value, cli_option_help(command, (enum cli_option)i));
     }
 }
 
@@ -89,7 +89,7 @@ static void command_add(struct rv_buf *buf, const struct cli_command *command)
     if (command->options & CLI_RAW)
         serve_add(buf);
     else
-        options_add(buf, command->options);
+        options_add(buf, command->name, command->options);
 }
 
 #define HEAD                                                                                       \
@@ -128,6 +128,6 @@ void cli_man_write(struct rv_buf *buf)
     for (const struct cli_command *command = cli_commands(); command->name != NULL; command++)
         command_add(buf, command);
     rv_buf_lit(buf, ".SH COMMON OPTIONS\n");
-    options_add(buf, CLI_COMMON);
+    options_add(buf, NULL, CLI_COMMON);
     rv_buf_lit(buf, TAIL);
 }

@@ -44,6 +44,39 @@ int cli_payload_read(struct cli *cli, enum cli_option option, const char *otherw
     return CLI_USAGE;
 }
 
+int cli_tags_read(struct cli *cli, struct rv_str *ret_tags)
+{
+    const struct cli_words *words = &cli->words;
+    const char *given = cli_value(cli, CLI_OPTION_TAGS);
+    struct rv_buf json;
+    *ret_tags = RV_STR_NONE;
+    if (given != NULL && words->tags_count > 0)
+        return cli_tell(cli, CLI_USAGE, "give the tags with --tag or with --tags, not with both");
+    if (given != NULL && given[0] != '@' && given[0] != '{')
+        return cli_tell(cli, CLI_USAGE,
+                        "--tags %s is not a JSON object; write --tags '{\"city\":\"Bonn\"}' or "
+                        "--tag city=Bonn",
+                        given);
+    if (words->tags_count == 0)
+        return cli_payload_read(cli, CLI_OPTION_TAGS, NULL, ret_tags);
+    rv_buf_init(&json, RV_PAYLOAD_BYTES_MAX);
+    for (size_t i = 0; i < words->tags_count; i++) {
+        const char *tag = words->tags[i], *equals = strchr(tag, '=');
+        if (equals == NULL || equals == tag) {
+            rv_buf_done(&json);
+            return cli_tell(cli, CLI_USAGE, "--tag %s: must be NAME=VALUE", tag);
+        }
+        rv_buf_add_char(&json, i == 0 ? '{' : ',');
+        rv_json_write_string(&json, (struct rv_str){tag, (size_t)(equals - tag)});
+        rv_buf_add_char(&json, ':');
+        rv_json_write_string(&json, rv_str_of(equals + 1));
+    }
+    rv_buf_add_char(&json, '}');
+    *ret_tags = rv_arena_str(&cli->arena, rv_buf_str(&json));
+    rv_buf_done(&json);
+    return ret_tags->at != NULL ? CLI_DONE : cli_tell(cli, CLI_UNREACHABLE, "out of memory");
+}
+
 void cli_trace_read(struct cli *cli, const char **ret_traceparent, const char **ret_tracestate)
 {
     const char *given = cli_value(cli, CLI_OPTION_TRACEPARENT);

@@ -36,6 +36,9 @@ static int file_publish(struct cli *cli, const char *file, struct rv_str text)
                             .body = text,
                             .content_type = "application/yaml"};
     int code = cli_ask(cli, &call, &answer);
+    if (code == CLI_USAGE && cli_int(&answer.json, "line") > 0 && cli_faults_many(cli, text) &&
+        !cli_has(cli, CLI_OPTION_JSON))
+        cli_tell(cli, code, "%s has more errors; `reeve publish --check` lists all of them", file);
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON)) {

@@ -134,6 +134,12 @@ static enum rv_err text_check(struct cli *cli, struct checked *checked)
     return err;
 }
 
+bool cli_faults_many(struct cli *cli, struct rv_str text)
+{
+    struct checked checked = {.file = "", .text = text};
+    return text_check(cli, &checked) == RV_OK && checked.errors > 1;
+}
+
 static void checked_print(struct cli *cli, const struct checked *checked)
 {
     fflush(stdout);

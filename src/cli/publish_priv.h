@@ -11,4 +11,7 @@ int cli_definition_read(struct cli *cli, const char *file, struct rv_buf *ret_te
 /* `reeve publish --check`: reads every file as a server does and reports all faults. */
 int cli_publish_check(struct cli *cli);
 
+/* Whether more than one error is found in the definition. */
+bool cli_faults_many(struct cli *cli, struct rv_str text);
+
 #endif

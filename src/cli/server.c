@@ -95,7 +95,9 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
     bool there = quick != NULL && rv_client_request(quick, &probe, &answer) == RV_RESULT_OK;
     if (quick != NULL)
         rv_answer_free(&answer);
-    if (there || strncasecmp(rv_client_url(client), "https:", 6) == 0)
+    /* A host that is unknown or an address that is malformed: the client has the reason. */
+    bool odd = why.at != NULL && strstr(why.at, "onnect") == NULL;
+    if (there || odd || strncasecmp(rv_client_url(client), "https:", 6) == 0)
         cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));
     else
         fprintf(stderr,

@@ -122,11 +122,11 @@ int cli_submit(struct cli *cli)
     int code = options_check(cli);
     if (code != CLI_DONE)
         return code;
-    if (cli_has(cli, CLI_OPTION_LINES))
-        return cli_lines_submit(cli);
-    code = cli_payload_read(cli, CLI_OPTION_INPUT, "{}", &input);
+    code = cli_tags_read(cli, &tags);
+    if (code == CLI_DONE && cli_has(cli, CLI_OPTION_LINES))
+        return cli_lines_submit(cli, tags);
     if (code == CLI_DONE)
-        code = cli_payload_read(cli, CLI_OPTION_TAGS, NULL, &tags);
+        code = cli_payload_read(cli, CLI_OPTION_INPUT, "{}", &input);
     if (code == CLI_DONE)
         code = task_submit(cli, input, tags, &answer);
     if (code != CLI_DONE)

@@ -116,6 +116,13 @@ static bool option_take(int argc, char **argv, int *index, struct serve_options 
             return false;
         }
     }
+    if (word[0] != '-') {
+        rv_log_refusal("reeve serve",
+                       "unexpected argument %s; for the file of the store write "
+                       "--store %s",
+                       word, word);
+        return false;
+    }
     names[OPTION_COUNT] = "--help";
     names[OPTION_COUNT + 1] = NULL;
     const char *near = rv_suggest(rv_str_of(word), names);
@@ -233,6 +240,10 @@ static int serve(int argc, char **argv, struct serve_options *options)
         return EXIT_USAGE;
     if (!rv_log_choose(values[OPTION_LOG])) {
         rv_log_refusal("reeve serve", "--log %s: must be text, json or auto", values[OPTION_LOG]);
+        return EXIT_USAGE;
+    }
+    if (values[OPTION_STORE][0] == '\0') {
+        rv_log_refusal("reeve serve", "--store is empty; write --store PATH");
         return EXIT_USAGE;
     }
     int64_t retain_ms, scan_interval_ms, postpone_ms, circuit_ms;

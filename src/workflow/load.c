@@ -307,7 +307,7 @@ enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint
     if (list->type != RV_JSON_ARRAY || list->len == 0)
         return rv_load_invalid(load, NULL, "a list with at least one step is required here");
     if (load->depth == RV_SCOPE_DEPTH_MAX)
-        return rv_load_invalid(load, NULL, "tasks are nested deeper than %d levels",
+        return rv_load_invalid(load, NULL, "steps are nested deeper than %d levels",
                                RV_SCOPE_DEPTH_MAX);
     struct rv_scope *scope = RV_NEW(load->arena, struct rv_scope);
     if (scope == NULL)
@@ -417,7 +417,7 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
     if (err != RV_OK)
         return err;
     if (list == NULL)
-        return rv_load_invalid(load, NULL, "the workflow needs `do`, a list of tasks");
+        return rv_load_invalid(load, NULL, "the workflow needs `do`, a list of steps");
     size_t path = rv_load_push(load, RV_STR("do"));
     err = rv_load_scope(load, list, 0, RV_ROLE_BODY, &node->body);
     rv_load_pop(load, path);

@@ -161,6 +161,16 @@ static bool is_agent_name(struct rv_str s)
     return s.len >= 1 && s.len <= RV_NAME_BYTES_MAX;
 }
 
+/* The input of an agent. */
+static enum rv_err load_with(struct rv_load *load, const struct rv_json *task,
+                             const struct rv_json **ret_with)
+{
+    *ret_with = rv_json_get(task, RV_STR("with"));
+    if (*ret_with == NULL || (*ret_with)->type == RV_JSON_OBJECT)
+        return RV_OK;
+    return rv_load_invalid(load, "with", "with must be an object, such as { order: '${ . }' }");
+}
+
 static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
     static const char *const functions[] = {"grpc", "openapi", "asyncapi", "a2a", "mcp"};
@@ -188,7 +198,7 @@ static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, s
     const struct rv_json *with;
     err = rv_load_past(load, err, path);
     if (err == RV_OK)
-        err = rv_load_member(load, task, "with", RV_JSON_OBJECT, &with);
+        err = load_with(load, task, &with);
     if (err == RV_OK && with != NULL)
         err = rv_load_with_metadata(load, with);
     if (err != RV_OK || with == NULL)

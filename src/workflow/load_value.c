@@ -304,6 +304,13 @@ static const char *suggest_named(struct rv_load *load, const struct rv_json *nam
     return names != NULL ? rv_suggest(name, names) : NULL;
 }
 
+/* A name that is a duration, or an example of one. */
+static struct rv_str duration_meant(struct rv_str name)
+{
+    int64_t ms;
+    return rv_duration_parse(name, &ms) == RV_OK ? name : RV_STR("PT5S");
+}
+
 enum rv_err rv_load_enter_named(struct rv_load *load, const char *kind, struct rv_str name,
                                 const struct rv_json **ret_value, struct rv_str *ret_saved)
 {
@@ -311,6 +318,11 @@ enum rv_err rv_load_enter_named(struct rv_load *load, const char *kind, struct r
     *ret_value = rv_json_get(named, name);
     if (*ret_value == NULL) {
         const char *near = suggest_named(load, named, name);
+        if (near == NULL && strcmp(kind, "timeouts") == 0)
+            return rv_load_invalid(load, NULL,
+                                   "there is no \"%.*s\" under use.timeouts; for a duration write "
+                                   "{ after: %.*s }",
+                                   RV_STR_FMT(name), RV_STR_FMT(duration_meant(name)));
         return near != NULL ? rv_load_invalid(load, NULL,
                                               "there is no \"%.*s\" under use.%s; "
                                               "did you mean \"%s\"?",

@@ -139,7 +139,7 @@ static enum rv_err load_compensate(struct rv_load *load, const struct rv_json *r
         return RV_OK;
     }
     if (compensate->type != RV_JSON_ARRAY)
-        return rv_load_invalid(load, "compensate", "compensate must be a list of tasks, or none");
+        return rv_load_invalid(load, "compensate", "compensate must be a list of steps, or none");
     size_t path = rv_load_push(load, RV_STR("compensate"));
     const struct rv_load_error *errors = load->errors;
     uint32_t number = load->definition->count; /* a call owns no nodes before these */

@@ -47,9 +47,12 @@ enum rv_err rv_load_plain(struct rv_load *load, struct rv_str text, const char *
     size_t at = find_opening(text);
     if (at == text.len || load->published)
         return RV_OK;
+    bool unclosed = at == 0 && memchr(text.at, '}', text.len) == NULL;
     enum rv_err err = rv_load_invalid(
         load, NULL, "${ %s",
-        why != NULL ? why : "inside a longer string is not evaluated; " WHOLE_VALUE);
+        unclosed      ? "has no closing }; write an expression as ${ ... }"
+        : why != NULL ? why
+                      : "inside a longer string is not evaluated; " WHOLE_VALUE);
     load->fault->offset = at;
     return err;
 }
