@@ -189,7 +189,15 @@ gives "a name without its namespace" 2 'namespace/name'
 run submit test/two --input '{"a":'
 gives "input that is not JSON" 2 'reeve submit: --input is not JSON, at byte 6'
 run submit test/two --tags city=lisbon
-gives "tags that are no JSON" 2 'reeve submit: --tags is not JSON, at byte 1'
+gives "tags that are no JSON" 2 'reeve submit: --tags city=lisbon is not a JSON object'
+run submit test/two --tag city
+gives "a tag without a value" 2 'reeve submit: --tag city: must be NAME=VALUE'
+run serve x.db
+gives "a store as an argument" 2 'for the file of the store write --store x.db'
+run check --store ''
+gives "an empty path of the store" 2 '--store is empty'
+run tasks --url http://nohost.invalid:1
+gives "an unknown host" 5 'nohost.invalid'
 printf '{\n "a": nul\n}' >bad.json
 run submit test/two --input @bad.json
 gives "an input file that is not JSON: its place" 2 'bad.json:2:7:'

@@ -173,6 +173,8 @@ static int call_failed(struct rv_client *client, CURLcode code)
     const char *cure = "the server may or may not have received the call";
     if (never_sent(code))
         cure = "check that `reeve serve` runs there, or set REEVE_URL to its address";
+    if (code == CURLE_URL_MALFORMAT)
+        cure = "the address is not valid: write http://HOST:PORT";
     if (distrusted(code))
         cure = "nothing was sent: the server's certificate must be valid for this name and issued "
                "by an authority of the system, or of the file in REEVE_CA_FILE";
