@@ -229,6 +229,18 @@ static void a_list_of_attempts_that_is_cut_is_named(void **state)
     assert_false(told->cut[RV_EXPLAINED_CUT_STEPS]);
 }
 
+/* No step failed and none is undone: the undo began when the task ended. */
+static void an_undo_without_a_step_has_a_time(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("fails") "do:\n- a: {call: tool, if: '${ error(\"no\") }'}\n");
+    struct rv_task_id task = world_submit(w, "fails", "{}");
+    assert_state(w, task, "compensated");
+    const struct rv_call_explain *told = explained(w, task);
+    assert_int_equal(told->events_count, 1);
+    assert_event(told, 0, RV_EXPLAINED_UNDO_BEGAN, 0);
+}
+
 #define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
 
 int main(void)
@@ -241,6 +253,7 @@ int main(void)
         SCENARIO(what_ends_without_effects_ends_by_its_reason),
         SCENARIO(a_list_of_attempts_that_is_cut_is_named),
         SCENARIO(a_cancel_is_named_after_many_commands),
+        SCENARIO(an_undo_without_a_step_has_a_time),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }
