@@ -1,8 +1,9 @@
 /* I-25: what a server counts is what the rows say: its open tasks by state, and for each agent the
- * steps that wait in its queue and since when the oldest of them waits. These are caches that each
- * commit changes, so a change that one of them misses stays wrong until the server starts again.
+ * steps that wait in its queue and since when the oldest of them waits, and that includes those
+ * that the agent sent back with `circuit-open`. These are caches that each commit changes, so a
+ * change that one of them misses stays wrong until the server starts again.
  *
- * A queue never has more than the steps that are ready. It has all of them once the server has had
+ * A queue never has more than the steps that wait. It has all of them once the server has had
  * the time to look at them: the walk after a start, and steps that come due, take as many batches
  * as the bounds on a batch demand; what was due in a batch that the store refused is looked at
  * again within a scan.
@@ -70,6 +71,13 @@ static bool is_known(const struct world *w, const struct server *s, const struct
            (s->counts_bad == 0 || w->now - s->counts_bad > w->knobs.scan_ms);
 }
 
+/* Ready, or sent back by its agent until an instant that is to come. */
+static bool is_waiting(const struct rv_task *task, const struct rv_step *step, int64_t now)
+{
+    bool sent_back = step->attempt_state == RV_ATTEMPT_PARKED;
+    return rv_step_ready(task, step, sent_back ? INT64_MAX : now);
+}
+
 static void queues_read(struct world *w, const struct server *s, struct queues *queues)
 {
     for (size_t i = 0; i < w->history->count; i++) {
@@ -79,7 +87,7 @@ static void queues_read(struct world *w, const struct server *s, struct queues *
             struct step_past *step = history_step(task, task->row.open[n]);
             if (step == NULL)
                 continue;
-            if (!waits || !rv_step_ready(&task->row, &step->row, s->store_now)) {
+            if (!waits || !is_waiting(&task->row, &step->row, s->store_now)) {
                 step->queued = 0;
                 continue;
             }

@@ -165,7 +165,8 @@ static void agents_put(struct rv_buf *buf, const struct rv_call_metrics *metrics
 #define BY_AGENT(name, member, help)                                                               \
     by_agent(buf, metrics, name, help, offsetof(struct rv_agent_count, member))
     const char *name = "reeve_queue_oldest_seconds";
-    BY_AGENT("reeve_queue_depth", waiting, "Steps that are ready and wait for an agent.");
+    BY_AGENT("reeve_queue_depth", waiting,
+             "Steps that wait for an agent, also while a circuit is open.");
     head(buf, name, "gauge", "Waiting time of the oldest of these steps.");
     for (size_t i = 0; i < metrics->agents_count; i++) {
         const struct rv_agent_count *row = &metrics->agents[i];

@@ -91,6 +91,7 @@ static void kind_free(struct agent_kind *kind)
     rv_map_done(&kind->circuits_by_target);
     rv_map_done(&kind->sent_back);
     rv_map_done(&kind->sent_back_ranks);
+    rv_map_done(&kind->sent_back_since);
     rv_heap_done(&kind->ready);
     rv_map_done(&kind->queued);
     rv_map_done(&kind->gone);
@@ -138,6 +139,7 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
     rv_map_init(&kind->circuits_by_target);
     rv_map_init(&kind->sent_back);
     rv_map_init(&kind->sent_back_ranks);
+    rv_map_init(&kind->sent_back_since);
     if (kind->name == NULL || rv_map_put(&agents->kinds_by_hash, rv_hash(agents->hash_key, name), 0,
                                          (uint64_t)(uintptr_t)kind) != RV_OK) {
         kind_free(kind);
@@ -465,7 +467,11 @@ void agents_see_parked(struct agents *agents, const struct rv_task *task,
 {
     struct rv_step_id id = {task->id, step->number};
     struct held *held = held_find(agents, id);
-    agents_unready(agents, task->id, step);
+    struct agent_kind *kind = step->agent.at != NULL ? agents_kind_find(agents, step->agent) : NULL;
+    if (kind != NULL) {
+        kind_unready(kind, id);
+        sent_back_forget(kind, id);
+    }
     if (held == NULL)
         return;
     circuit_unprobe(agents, id);
@@ -509,9 +515,9 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
         held = NULL;
     }
     if (live && held == NULL) {
-        enum rv_err err = held_add(agents, kind, id, step, ours, now);
-        if (err != RV_OK)
-            return err;
+        enum rv_err added = held_add(agents, kind, id, step, ours, now);
+        if (added != RV_OK)
+            return added;
         held = held_find(agents, id);
     }
     if (live)
@@ -522,14 +528,16 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
         agents_news(agents, held->instance);
     }
     circuit_see(kind, task, step, now);
-    sent_back_see(kind, task, step);
+    enum rv_err err = sent_back_see(kind, task, step);
     /* No failure is counted for a parked task: its attempt may never end. */
     if (task->state == RV_TASK_ERROR)
         circuit_unprobe(agents, id);
-    if (task->state != RV_TASK_ERROR && rv_step_ready(task, step, now))
-        return agents_ready(agents, task, step);
-    kind_unready(kind, id);
-    return RV_OK;
+    if (task->state == RV_TASK_ERROR || !rv_step_ready(task, step, now)) {
+        kind_unready(kind, id);
+        return err;
+    }
+    enum rv_err queued = agents_ready(agents, task, step);
+    return queued != RV_OK ? queued : err;
 }
 
 struct ready_place ready_place(const struct rv_task *task, const struct rv_step *step)
@@ -577,19 +585,6 @@ enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
     if (behind)
         entry_void(kind, id, step->number);
     return err;
-}
-
-int64_t kind_waits_since(const struct agent_kind *kind)
-{
-    int64_t since = INT64_MAX;
-    if (kind->queued.count == 0)
-        return 0;
-    for (size_t i = 0; i < kind->queued.room; i++) {
-        const struct rv_map_slot *slot = &kind->queued.slots[i];
-        if (slot->used && queued_since(slot->value) < since)
-            since = queued_since(slot->value);
-    }
-    return since;
 }
 
 bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,

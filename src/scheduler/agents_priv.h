@@ -114,6 +114,7 @@ struct circuit {
     struct probe *probe;     /* holds back what waits; NULL: none does */
     struct probe *probes;    /* owned: all that are out, also those that hold nothing back */
     struct rv_heap waiting;  /* ready steps that wait for the circuit, ranked as in `ready` */
+    size_t sent_back;        /* steps for it that are not ready yet (circuits_count_waiting) */
     struct agent_kind *kind; /* borrowed */
     uint64_t hash;           /* of the target */
     bool idle;               /* its instant has passed, and nobody waits: nothing is due */
@@ -165,6 +166,7 @@ struct agent_kind {
     struct circuit_list circuits_idle; /* owned */
     struct rv_map sent_back;           /* (task, number) -> hash of the target (sent_back.c) */
     struct rv_map sent_back_ranks;     /* (task, number) -> its rank, of the same steps */
+    struct rv_map sent_back_since;     /* (task, number) -> since when it waits, likewise */
     struct rv_map circuits_by_target;  /* hash -> struct circuit *, of both lists */
     struct kind_limit limit;
     uint32_t held_count;        /* of all instances */
@@ -273,8 +275,10 @@ RV_CHECK enum rv_err agents_ready(struct agents *agents, const struct rv_task *t
                                   const struct rv_step *step);
 /* Removes the void entries from the heaps of the kind, so that their counts are exact. */
 void kind_sweep(struct agent_kind *kind);
-/* Since when the oldest step waits, also one behind a circuit; 0: none waits. O(steps). */
-int64_t kind_waits_since(const struct agent_kind *kind);
+/* The steps that wait for an agent: those in the queue, also behind a circuit, and those that were
+ * sent back. *ret_since, which may be NULL: since when the oldest waits; 0: none waits. O(steps),
+ * without it O(steps that were sent back). */
+void kind_waiting(const struct agent_kind *kind, size_t *ret_count, int64_t *ret_since);
 /* The next hint of the kind and its place; the caller verifies it against the row. */
 bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
                        struct ready_place *ret_place);
@@ -316,8 +320,10 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
  * holds, or that has outlived its complete-by, does not keep the others waiting. Looks only at
  * circuits that are due. */
 void circuits_tick(struct agents *agents, int64_t now);
-/* The step's row as committed: whether its agent has sent it back for its target. */
-void sent_back_see(struct agent_kind *kind, const struct rv_task *task, const struct rv_step *step);
+/* The step's row as committed: whether its agent has sent it back for its target. MEMORY: it is
+ * found by its circuit alone, and not counted. */
+RV_CHECK enum rv_err sent_back_see(struct agent_kind *kind, const struct rv_task *task,
+                                   const struct rv_step *step);
 /* The row says that it waits no more. */
 void sent_back_forget(struct agent_kind *kind, struct rv_step_id step);
 /* The first in line of those that were sent back for the target, absent: for any; number 0: none. A
@@ -328,6 +334,14 @@ struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target
 bool circuit_is_open(const struct circuit *circuit, int64_t now);
 /* The rest of its time is forgotten: whoever comes next is its probe. */
 void circuit_expire(struct circuit *circuit, int64_t now);
+/* Counts the steps that were sent back for each open circuit, and are not ready yet. */
+void circuits_count_waiting(struct agent_kind *kind);
+/* All steps that wait for it, as counted last. */
+static inline size_t circuit_waiting(const struct circuit *circuit)
+{
+    return circuit->waiting.count + circuit->sent_back;
+}
+
 /* The worst of the open circuits, at most `max`: that of the whole agent, then those for which most
  * steps wait, then those that stay open longest. Gives their number. */
 size_t circuits_worst(const struct agent_kind *kind, size_t max, const struct circuit **ret_worst);

@@ -233,12 +233,12 @@ struct rv_agent_row {
 struct rv_circuit_row {
     struct rv_str target; /* "": the whole agent */
     int64_t until;        /* not in the future: its probe is out, or goes next */
-    uint64_t waiting;     /* steps that wait behind it */
+    uint64_t waiting;     /* steps that wait for it */
 };
 
 struct rv_agent_kind_row {
     struct rv_str agent;
-    uint64_t waiting;      /* steps ready for it that no instance took */
+    size_t waiting;        /* steps that wait for it, also while a circuit is open */
     int64_t waiting_since; /* of the oldest; 0: none */
     uint32_t instances;
     uint64_t circuits_open;
@@ -393,7 +393,7 @@ struct rv_call_raise {
 
 struct rv_agent_count {
     struct rv_str agent; /* absent: all those beyond the bound together */
-    uint64_t waiting;    /* steps ready for it that no instance took */
+    uint64_t waiting;    /* steps that wait for it, also while a circuit is open */
     int64_t oldest_ms;   /* how long the first of them has waited */
     uint64_t instances;
     uint64_t attempts_open;

@@ -408,8 +408,8 @@ static bool is_worse(const struct circuit *a, const struct circuit *b)
 {
     if ((a->target[0] == '\0') != (b->target[0] == '\0'))
         return a->target[0] == '\0';
-    return a->waiting.count != b->waiting.count ? a->waiting.count > b->waiting.count
-                                                : a->until > b->until;
+    size_t waiting_a = circuit_waiting(a), waiting_b = circuit_waiting(b);
+    return waiting_a != waiting_b ? waiting_a > waiting_b : a->until > b->until;
 }
 
 size_t circuits_worst(const struct agent_kind *kind, size_t max, const struct circuit **ret_worst)

@@ -147,8 +147,7 @@ bool rv_scheduler_queue(const struct rv_scheduler *s, size_t place, struct rv_st
     if (kind == NULL)
         return false;
     *ret_agent = rv_str_of(kind->name);
-    *ret_waiting = kind->queued.count;
-    *ret_since = kind_waits_since(kind);
+    kind_waiting(kind, ret_waiting, ret_since);
     return true;
 }
 
@@ -156,9 +155,11 @@ bool rv_scheduler_queue(const struct rv_scheduler *s, size_t place, struct rv_st
  * names. */
 static void agent_count(const struct agent_kind *kind, int64_t now, struct rv_agent_count *row)
 {
-    int64_t since = kind_waits_since(kind);
+    size_t waiting;
+    int64_t since;
+    kind_waiting(kind, &waiting, &since);
     int64_t age = since != 0 ? now - since : 0;
-    row->waiting += kind->queued.count;
+    row->waiting += waiting;
     row->oldest_ms = age > row->oldest_ms ? age : row->oldest_ms;
     row->polls_parked += kind->parked_count;
     row->circuits_open += kind->circuits.count;

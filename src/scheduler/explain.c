@@ -8,6 +8,18 @@
 
 /* The newest ended attempts and open alerts, and the oldest late replies, that are told. */
 
+/* Counted once for each agent. */
+static size_t queue_count(const struct agent_kind *kind, const struct rv_call_explain *out)
+{
+    size_t count;
+    for (size_t i = 0; i + 1 < out->steps_count; i++)
+        if (out->steps[i].step->kind == RV_KIND_CALL &&
+            rv_str_is(out->steps[i].step->agent, kind->name))
+            return out->steps[i].queued;
+    kind_waiting(kind, &count, NULL);
+    return count;
+}
+
 static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_explained *told)
 {
     for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
@@ -16,7 +28,6 @@ static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_
         told->connected += instance_connected(i, now);
         told->polling += i->parked_count > 0;
     }
-    told->queued = kind->queued.count;
 }
 
 /* Whoever connects gets nothing of a paused agent's; limits count only where somebody could ask. */
@@ -72,15 +83,18 @@ static void explain_held(const struct rv_scheduler *s, const struct agent_kind *
 }
 
 static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
-                                const struct rv_task *task, struct rv_explained *told)
+                                const struct rv_call_explain *out, struct rv_explained *told)
 {
+    const struct rv_task *task = out->found;
     const struct rv_step *step = told->step;
     int64_t now = s->batch.now;
     const struct agent_kind *kind = step->kind == RV_KIND_CALL
                                         ? agents_kind_find(&s->agents, step->agent)
                                         : NULL;
-    if (kind != NULL)
+    if (kind != NULL) {
         see_instances(kind, now, told);
+        told->queued = queue_count(kind, out);
+    }
     if (!rv_step_state_open(step->state)) {
         told->reason = RV_WAIT_OPERATOR;
     } else if (rv_attempt_state_live(step->attempt_state)) {
@@ -138,7 +152,7 @@ static enum rv_err explain_steps(struct rv_scheduler *s, struct rv_call_explain 
         struct rv_explained *told = &out->steps[out->steps_count++];
         told->step = rows[i];
         explain_definition(entry, told);
-        err = explain_step(s, arena, task, told);
+        err = explain_step(s, arena, out, told);
     }
     out->next_at = rv_view_wake_at(task, there, out->steps_count, s->batch.now);
     return err;

@@ -133,17 +133,18 @@ static enum rv_err query_attempts(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
-static void circuits_show(const struct agent_kind *kind, struct rv_arena *arena,
+static void circuits_show(struct agent_kind *kind, struct rv_arena *arena,
                           struct rv_agent_kind_row *row)
 {
     const struct circuit *worst[RV_AGENT_CIRCUITS_SHOWN];
+    circuits_count_waiting(kind);
     row->circuits_open = kind->circuits.count;
     row->circuits_count = circuits_worst(kind, RV_AGENT_CIRCUITS_SHOWN, worst);
     for (size_t i = 0; i < row->circuits_count; i++)
         row->circuits[i] = (struct rv_circuit_row){
             .target = rv_arena_str(arena, rv_str_of(worst[i]->target)),
             .until = worst[i]->until,
-            .waiting = worst[i]->waiting.count,
+            .waiting = circuit_waiting(worst[i]),
         };
 }
 
@@ -163,8 +164,7 @@ enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena, struct r
         struct rv_agent_kind_row *row = &out->kinds[out->kinds_count++];
         row->agent = rv_arena_str(arena, rv_str_of(k->name));
         kind_sweep(k);
-        row->waiting = k->queued.count;
-        row->waiting_since = kind_waits_since(k);
+        kind_waiting(k, &row->waiting, &row->waiting_since);
         row->open_attempts = k->held_count;
         row->limit = (struct rv_agent_limit){
             .agent = row->agent,

@@ -106,8 +106,9 @@ static struct rv_call *submission(struct world *w, uint8_t priority)
 static void the_oldest_wait_is_that_of_all_steps(void **state)
 {
     struct world *w = *state;
-    (void)world_submit(w, "order", "{}");
+    struct rv_task_id first = world_submit(w, "order", "{}");
     open_circuit(w, world_take(w, "inventory", "i1"), NULL, 5000);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, first), RV_OK);
     world_pass(w, 700);
     int64_t then = w->now;
     (void)world_submit(w, "order", "{}");
@@ -176,11 +177,56 @@ static void a_cancelled_step_leaves_its_circuit(void **state)
     open_circuit(w, second, "north", 8000);
     world_pass(w, 6000);
     assert_int_equal(handed_out(w), 0);
+    assert_int_equal(kind_row(w).circuits[0].waiting, 2); /* the second for its own instant */
+    assert_int_equal(kind_row(w).waiting, 2);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, a), RV_OK);
     assert_int_equal(kind_row(w).circuits[0].waiting, 1);
     assert_int_equal(kind_row(w).waiting, 1);
-    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, a), RV_OK);
-    assert_int_equal(kind_row(w).circuits[0].waiting, 0);
-    assert_int_equal(kind_row(w).waiting, 0);
+}
+
+static const struct rv_agent_count *metrics_row(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_METRICS);
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.metrics.agents_count, 1);
+    return &call->u.metrics.agents[0];
+}
+
+/* The agent sent them back: they wait for it, as those that are ready do. */
+static void steps_that_were_sent_back_are_counted(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id a = world_submit(w, "order", "{}");
+    int64_t then = w->now;
+    world_pass(w, 700);
+    struct rv_task_id b = world_submit(w, "order", "{}");
+    (void)world_submit(w, "order", "{}");
+    open_circuit(w, world_take(w, "inventory", "i1"), "north", 20000);
+    open_circuit(w, world_take(w, "inventory", "i1"), "north", 20000);
+    open_circuit(w, world_take(w, "inventory", "i1"), NULL, 20000);
+    struct rv_agent_kind_row row = kind_row(w);
+    assert_int_equal(row.waiting, 3);
+    assert_int_equal(row.waiting_since, then);
+    assert_int_equal(row.circuits[0].waiting, 1); /* of the whole agent */
+    assert_int_equal(row.circuits[1].waiting, 2);
+    world_pass(w, 300);
+    assert_int_equal(metrics_row(w)->waiting, 3);
+    assert_int_equal(metrics_row(w)->oldest_ms, 1000);
+    struct rv_call *explain = world_call(w, RV_CALL_EXPLAIN);
+    explain->u.explain.task = a;
+    assert_true(world_run(w, explain));
+    assert_int_equal(explain->u.explain.steps[0].queued, 3);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, a), RV_OK);
+    assert_int_equal(kind_row(w).waiting, 2);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, a), RV_OK);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, b), RV_OK);
+    row = kind_row(w);
+    assert_int_equal(row.waiting, 2);
+    assert_int_equal(row.waiting_since, then);
+    assert_int_equal(row.circuits[1].waiting, 1);
+    world_pass(w, 20000); /* one is the probe of the whole agent, the other one waits behind it */
+    assert_int_equal(handed_out(w), 1);
+    assert_int_equal(kind_row(w).waiting, 1);
 }
 
 /* Both came back from the same target: the later instant counts, and only one of them asks. */
@@ -476,6 +522,7 @@ int main(void)
         SCENARIO(a_refused_commit_changes_no_queue),
         SCENARIO(only_steps_that_wait_are_counted),
         SCENARIO(a_cancelled_step_leaves_its_circuit),
+        SCENARIO(steps_that_were_sent_back_are_counted),
         SCENARIO(a_probe_that_finds_it_open_opens_it_anew),
         SCENARIO(a_circuit_is_known_again_after_a_restart),
         SCENARIO(a_circuit_that_nobody_waits_for_is_forgotten),
