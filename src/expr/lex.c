@@ -175,6 +175,18 @@ static bool lex_unicode(struct lexer *lexer, char *bytes, size_t *len)
     return true;
 }
 
+size_t lex_string_room(const struct lexer *lexer)
+{
+    size_t at = lexer->next;
+    while (at < lexer->text.len && lexer->text.at[at] != '"') {
+        bool escape = lexer->text.at[at] == '\\';
+        if (escape && char_at(lexer, at + 1) == '(')
+            break;
+        at += escape ? 2 : 1;
+    }
+    return at - lexer->next; /* what is written is never longer than its escape */
+}
+
 enum string_end lex_string(struct lexer *lexer, char *bytes, size_t *ret_len)
 {
     static const char names[] = "\"\\/bfnrt";

@@ -35,9 +35,11 @@ struct token lex_next(struct lexer *lexer);
 /* How a piece of a string ended. */
 enum string_end { STRING_CLOSED, STRING_EXPRESSION, STRING_BAD_ESCAPE, STRING_UNTERMINATED };
 
-/* Reads on inside a string, up to its closing quote or "\(", which is passed. `bytes` has room for
- * the rest of the text; *ret_len says how much was written. On the two errors `next` stands at the
- * offending byte. */
+/* How many bytes the piece has at most that lex_string reads next. */
+size_t lex_string_room(const struct lexer *lexer);
+/* Reads on inside a string, up to its closing quote or "\(", which is passed. `bytes` has that
+ * room; *ret_len says how much was written. On the two errors `next` stands at the offending byte.
+ */
 enum string_end lex_string(struct lexer *lexer, char *bytes, size_t *ret_len);
 
 #endif

@@ -73,10 +73,10 @@ static struct node *string_join(struct parser *p, size_t offset, struct node *be
 struct node *parse_string(struct parser *p, struct rv_str format, size_t offset)
 {
     struct node *whole = NULL;
-    char *bytes = rv_arena_bytes(p->arena, p->lexer.text.len - p->lexer.next + 1);
-    if (bytes == NULL)
-        return parse_full(p);
     for (;;) {
+        char *bytes = rv_arena_bytes(p->arena, lex_string_room(&p->lexer) + 1);
+        if (bytes == NULL)
+            return parse_full(p);
         size_t len = 0;
         enum string_end end = lex_string(&p->lexer, bytes, &len);
         if (end == STRING_BAD_ESCAPE)
@@ -87,7 +87,6 @@ struct node *parse_string(struct parser *p, struct rv_str format, size_t offset)
         if (len > 0 || whole == NULL) {
             struct rv_json piece = rv_json_of_str((struct rv_str){bytes, len});
             whole = string_join(p, offset, whole, node_const(p, offset, piece));
-            bytes += len;
         }
         if (end == STRING_CLOSED)
             break;

@@ -416,9 +416,10 @@ static struct node *node_assignment(struct parser *p, const struct operator_row 
 static struct node *node_comma(struct parser *p, size_t offset, struct node *left,
                                struct node *right, bool joins)
 {
-    struct node *comma = joins ? left : node_new(p, OP_COMMA, offset);
-    if (comma == NULL || (!joins && !node_add_kid(p, comma, left)) ||
-        !node_add_kid(p, comma, right))
+    if (joins)
+        return node_join(p, left, right);
+    struct node *comma = node_new(p, OP_COMMA, offset);
+    if (comma == NULL || !node_add_kid(p, comma, left) || !node_add_kid(p, comma, right))
         return NULL;
     return node_finish(p, comma);
 }

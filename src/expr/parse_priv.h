@@ -92,6 +92,8 @@ struct node *node_finish(struct parser *p, struct node *node);
 struct node *node_pair(struct parser *p, enum expr_op op, size_t offset, struct node *a,
                        struct node *b);
 bool node_add_kid(struct parser *p, struct node *node, struct node *kid);
+/* One more item of a finished comma, in time that does not grow with those that it has. */
+struct node *node_join(struct parser *p, struct node *comma, struct node *kid);
 struct node *node_const(struct parser *p, size_t offset, struct rv_json value);
 struct node *node_native(struct parser *p, size_t offset, native_fn native, struct node *first,
                          struct node *second);

@@ -143,18 +143,32 @@ static uint16_t node_height(const struct node *node)
     return (uint16_t)(height + 1);
 }
 
-struct node *node_finish(struct parser *p, struct node *node)
+static struct node *height_check(struct parser *p, struct node *node)
 {
-    if (p->err != RV_OK || node == NULL)
-        return NULL;
-    node->single = node_single(node);
-    node->height = node_height(node);
     if (node->height > HEIGHT_MAX)
         return parse_fail(p, RV_ERR_LIMIT, node->offset,
                           "the expression is nested deeper than %d levels; split it with "
                           "\"... as $x | ...\" or into two steps",
                           HEIGHT_MAX);
     return node;
+}
+
+struct node *node_finish(struct parser *p, struct node *node)
+{
+    if (p->err != RV_OK || node == NULL)
+        return NULL;
+    node->single = node_single(node);
+    node->height = node_height(node);
+    return height_check(p, node);
+}
+
+struct node *node_join(struct parser *p, struct node *comma, struct node *kid)
+{
+    if (p->err != RV_OK || !node_add_kid(p, comma, kid))
+        return NULL;
+    if (kid->height >= comma->height)
+        comma->height = (uint16_t)(kid->height + 1);
+    return height_check(p, comma);
 }
 
 struct node *node_pair(struct parser *p, enum expr_op op, size_t offset, struct node *a,

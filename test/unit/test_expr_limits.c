@@ -493,6 +493,55 @@ static void the_stack_is_bounded(void **state)
     rv_buf_done(&got.text);
 }
 
+/* The least processor time of three that it takes to compile `before`, so many times `one` with
+ * `between`, and `after`. */
+static double compile_seconds(const char *const shape[4], unsigned count)
+{
+    double least = 1e9;
+    struct rv_buf text;
+    rv_buf_init(&text, RV_DEFINITION_BYTES_MAX);
+    rv_buf_add_str(&text, rv_str_of(shape[0]));
+    for (unsigned i = 0; i < count; i++)
+        rv_buf_printf(&text, "%s%s", i ? shape[2] : "", shape[1]);
+    rv_buf_add_str(&text, rv_str_of(shape[3]));
+    assert_int_equal(text.failed, RV_OK);
+    for (int round = 0; round < 3; round++) {
+        struct timespec from, to;
+        struct rv_arena arena;
+        struct rv_expr *expr;
+        struct rv_expr_fault fault;
+        rv_arena_init(&arena, 0);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+        assert_int_equal(rv_expr_compile(&arena, rv_buf_str(&text), NULL, 0, &expr, &fault), RV_OK);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+        double took = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+        least = took < least ? took : least;
+        rv_arena_done(&arena);
+    }
+    rv_buf_done(&text);
+    return least;
+}
+
+/* Eight times the text takes about eight times as long: work that grew with its square would take
+ * 64 times as long. */
+static void long_expressions_compile_in_linear_time(void **state)
+{
+    static const char *const shapes[][4] = {
+        {"[", "1", ",", "]"},     {"[", ".a", ",", "]"},    {"{", "k:1", ",", "}"},
+        {"[", "[1]", ",", "]"},   {"\"", "a\\n", "", "\""}, {". ", "#", "", ""},
+        {"[", "\"a\"", ",", "]"},
+    };
+    enum { FEW = 7000, TIMES = 8, TIMES_MAX = 30 };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        double few = compile_seconds(shapes[i], FEW);
+        double many = compile_seconds(shapes[i], FEW * TIMES);
+        if (many > few * TIMES_MAX + 0.002)
+            fail_msg("%s%s...: %g s for %d, %g s for %d", shapes[i][0], shapes[i][1], few, FEW,
+                     many, FEW * TIMES);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +554,7 @@ int main(void)
         cmocka_unit_test(the_compiler_may_run_out_of_memory_anywhere),
         cmocka_unit_test(a09_hostile_expressions_end_soon),
         cmocka_unit_test(the_stack_is_bounded),
+        cmocka_unit_test(long_expressions_compile_in_linear_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
