@@ -4,7 +4,10 @@
 #include "base/time.h"
 
 enum { REPLIES_PIECE = 64 }; /* whose rows are loaded at once, of a large call */
+enum { NOT_NOW = 503 };      /* the status of an item that is to be sent again */
 enum { POSTPONE_MS_MAX_DEFAULT = 60 * RV_MINUTE_MS, CIRCUIT_MS_MAX_DEFAULT = 5 * RV_MINUTE_MS };
+
+#define REFUSED_BY_STORE "the state store refused the change of the task: see its alert"
 
 static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct work **ret_work)
 {
@@ -112,8 +115,10 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     if (err != RV_OK || work->waits)
         return err;
     if (plan->err != RV_OK) {
-        /* The task cannot take it now; the agent repeats until its complete-by. */
-        p->call->err = RV_ERR_BUSY;
+        /* Its rows cannot be read: nothing of the reply can be kept. Once they are mended it counts
+         * if it is sent again until its complete-by; the other items have their own results. */
+        item->status = NOT_NOW;
+        item->message = rv_arena_str(&p->call->arena, plan->message);
         return RV_OK;
     }
     p->works[i] = work;
@@ -244,10 +249,12 @@ void replies_act(struct rv_scheduler *s, struct pending *p)
     bool again = false, left = false;
     for (size_t i = 0; i < replies->count; i++) {
         if (p->works[i] != NULL && p->works[i]->dropped) {
-            replies->items[i].status = 0;
-            again = again || work_again(p->works[i]);
-            if (!work_again(p->works[i]))
-                p->call->err = RV_ERR_BUSY; /* the store does not take it: perhaps later */
+            bool repeats = work_again(p->works[i]);
+            again = again || repeats;
+            replies->items[i].status = repeats ? 0 : NOT_NOW;
+            replies->items[i].counted = false;
+            if (!repeats)
+                replies->items[i].message = RV_STR(REFUSED_BY_STORE);
         }
         left = left || replies->items[i].status == 0;
     }
@@ -303,8 +310,11 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
     err = work_decide(s, work, &command, NULL, plan);
     if (err != RV_OK)
         return err;
-    p->works[i] = work;
-    item->status = plan->status;
+    item->status = plan->err == RV_OK ? plan->status : NOT_NOW;
+    if (work_step(work, item->step.number)->unreadable)
+        item->cancel = false; /* nobody knows: the attempt goes on */
+    else
+        p->works[i] = work;
     return RV_OK;
 }
 
@@ -341,10 +351,10 @@ void leases_act(struct rv_scheduler *s, struct pending *p)
         if (work == NULL)
             continue;
         if (work->dropped) {
-            item->status = 0;
-            again = again || work_again(work);
-            if (!work_again(work))
-                p->call->err = RV_ERR_BUSY;
+            bool repeats = work_again(work);
+            again = again || repeats;
+            item->status = repeats ? 0 : NOT_NOW;
+            item->cancel = false;
             continue;
         }
         const struct rv_step *step = work_step(work, item->step.number);

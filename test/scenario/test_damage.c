@@ -453,6 +453,60 @@ static void a_late_done_is_kept_beside_a_damaged_step(void **state)
     }
 }
 
+/* The rows of one task are damaged: its agent is told to send that reply again, and the others that
+ * it sends with it are taken. */
+static void a_damaged_step_blocks_no_other_reply(void **state)
+{
+    struct world *w = *state;
+    struct rv_reply_item items[2];
+    struct rv_lease_item leases[2];
+    file_remove(store.path);
+    open_at(w, START_AT, false);
+    world_publish(w, ORDER);
+    struct rv_task_id good = world_submit(w, "order", "{}"), bad = world_submit(w, "order", "{}");
+    const struct rv_call *poll = world_poll(w, "inventory", "i1", 2);
+    assert_int_equal(poll->u.poll.requests_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct rv_request *request = &poll->u.poll.requests[i];
+        leases[i] = (struct rv_lease_item){.step = request->step, .token = request->token};
+        items[i] = (struct rv_reply_item){
+            .step = request->step, .token = request->token, .reply = {.output = RV_STR("{}")}};
+    }
+    bool first = items[0].step.task.value == good.value;
+    int64_t now = w->now;
+    world_close(w);
+    char sql[200];
+    snprintf(sql, sizeof sql, "UPDATE step SET round = 'x' WHERE task = %lld",
+             (long long)bad.value);
+    store_edit(sql);
+    open_at(w, now + 10, false);
+    struct rv_call *renew = world_call(w, RV_CALL_LEASES);
+    renew->u.leases.items = leases;
+    renew->u.leases.count = 2;
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    call->u.replies.items = items;
+    call->u.replies.count = 2;
+    assert_true(world_run(w, renew) && world_run(w, call));
+    assert_true(renew->err == RV_OK && call->err == RV_OK);
+    assert_int_equal(leases[!first].status, 200);
+    assert_int_equal(leases[first].status, 503);
+    assert_false(leases[0].cancel || leases[1].cancel);
+    assert_int_equal(items[!first].status, 200);
+    assert_int_equal(items[first].status, 503);
+    assert_true(items[first].message.len > 0);
+    assert_step(w, good, 1, "processed");
+    assert_state(w, bad, "error");
+    now = w->now;
+    struct rv_request again = {.step = items[first].step, .token = items[first].token};
+    world_close(w);
+    snprintf(sql, sizeof sql, "UPDATE step SET round = 0 WHERE task = %lld", (long long)bad.value);
+    store_edit(sql);
+    open_at(w, now + 10, false);
+    assert_int_equal(world_done(w, again, "{}"), 200);
+    assert_step(w, bad, 1, "processed");
+    world_close(w);
+}
+
 /* ---- flipped bits ---- */
 
 static void bit_flip(struct rv_prng *prng)
@@ -520,6 +574,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_done_is_kept_beside_a_damaged_step),
+        cmocka_unit_test(a_damaged_step_blocks_no_other_reply),
         cmocka_unit_test(wrong_values_hit_one_task_alone),
         cmocka_unit_test(what_cannot_be_read_is_parked_until_it_is_mended),
         cmocka_unit_test(flipped_bits_are_found_or_do_no_harm),
