@@ -186,6 +186,27 @@ static enum rv_err commit_all(struct rv_scheduler *s, struct rv_change *changes,
     return err == RV_OK ? commit_piece(s, changes, count) : err;
 }
 
+/* What is learned from the change that parks, as from any other. */
+static struct work *parked_of(struct rv_scheduler *s, const struct work *work,
+                              const struct rv_task *before, struct rv_plan *plan)
+{
+    struct work *parked = RV_NEW(s->batch.arena, struct work);
+    if (parked != NULL)
+        *parked = (struct work){.id = work->id,
+                                .task = &plan->task,
+                                .stored = before,
+                                .revision_before = before->revision,
+                                .state_before = before->state,
+                                .was_open = rv_task_state_open(before->state),
+                                .changed = true,
+                                .alerts = plan->alerts,
+                                .alerts_count = plan->alerts_count,
+                                .messages = plan->messages,
+                                .messages_count = plan->messages_count,
+                                .workflow = work->workflow};
+    return parked;
+}
+
 /* The offender's task waits for an operator from the next batch on. */
 static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
 {
@@ -226,14 +247,16 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
                                .alerts_to = alerts_to(s),
                                .messages = plan->messages,
                                .messages_count = plan->messages_count};
-    struct work parked = {
-        .task = &plan->task, .messages = plan->messages, .messages_count = plan->messages_count};
-    err = delivery_of(s, &parked, &change.delivery);
+    struct work *parked = parked_of(s, work, before, plan);
+    err = parked != NULL ? delivery_of(s, parked, &change.delivery) : RV_ERR_MEMORY;
     if (err != RV_OK) {
         s->store->ops->rollback(s->store);
         return err;
     }
-    return commit_once(s, &change, 1, false);
+    err = commit_once(s, &change, 1, false);
+    if (err == RV_OK && change.outcome == RV_OK)
+        work->parked = parked;
+    return err;
 }
 
 static size_t changes_count(const struct rv_scheduler *s)

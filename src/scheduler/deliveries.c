@@ -504,9 +504,12 @@ void deliveries_act(struct rv_scheduler *s)
 {
     if (s->options.outlet.send == NULL)
         return;
-    for (const struct work *w = s->batch.works; w != NULL && at_work(s); w = w->next)
-        if (w->changed && !w->dropped && w->messages_count > 0 && w->task->reply_url.at != NULL)
-            work_learn(s, w);
+    for (const struct work *w = s->batch.works; w != NULL && at_work(s); w = w->next) {
+        const struct work *written = w->dropped ? w->parked : w;
+        if (written != NULL && written->changed && written->messages_count > 0 &&
+            written->task->reply_url.at != NULL)
+            work_learn(s, written);
+    }
     for (size_t i = 0; i < s->batch.deliveries_count; i++) {
         delivery_learn(s, &s->batch.deliveries[i]);
         delivery_log(s, &s->batch.deliveries[i]);

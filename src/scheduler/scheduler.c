@@ -349,6 +349,15 @@ static void remember(struct rv_scheduler *s, struct work *work)
     look_again(s, work->id, wake_at);
 }
 
+/* Whoever watches hears of what was written. */
+static void change_act(struct rv_scheduler *s, struct work *work)
+{
+    counts_learn(s, work);
+    spans_learn(s, work);
+    for (size_t i = 0; i < work->alerts_count; i++)
+        alert_act(s, &work->alerts[i]);
+}
+
 static void batch_act(struct rv_scheduler *s)
 {
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
@@ -363,15 +372,15 @@ static void batch_act(struct rv_scheduler *s)
             look_again(s, w->id, at);
             if (again && s->enlistment.shared)
                 others_miss(s, w->id);
+            if (w->parked != NULL) {
+                change_act(s, w->parked);
+                waiters_tell(s, w->parked);
+            }
             continue;
         }
         remember(s, w);
-        if (w->changed) {
-            counts_learn(s, w);
-            spans_learn(s, w);
-        }
-        for (size_t i = 0; w->changed && i < w->alerts_count; i++)
-            alert_act(s, &w->alerts[i]);
+        if (w->changed)
+            change_act(s, w);
         if (w->changed || (w->task != NULL && s->enlistment.shared))
             waiters_tell(s, w);
     }

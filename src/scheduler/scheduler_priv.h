@@ -67,9 +67,10 @@ struct work {
     const char *broken; /* the rule that the rows as loaded break: then it can only be parked or
                          * abandoned; NULL: none */
     bool changed;
-    bool was_open;     /* as loaded */
-    bool waits_to_end; /* an end of it has come that is not decided yet */
-    bool dropped;      /* its change did not pass; its decisions are void */
+    bool was_open;       /* as loaded */
+    bool waits_to_end;   /* an end of it has come that is not decided yet */
+    bool dropped;        /* its change did not pass; its decisions are void */
+    struct work *parked; /* ... and this one was written instead; NULL: none */
     struct work_step *steps;
     size_t steps_count;
     size_t steps_room;

@@ -2,6 +2,7 @@
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "order.h"
+#include "scheduler/counts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,6 +163,50 @@ static void an_offender_is_parked_and_its_reply_answered(void **state)
     assert_state(w, bad, "error");
     assert_int_equal(world_count_alerts(w, bad, RV_ALERT_OFFENDER), 1);
     faults.offender = (struct rv_task_id){0};
+}
+
+/* One task that the store refuses: the other replies of the same call have their results. */
+static void an_offender_blocks_no_other_reply(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "order", "{}");
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    struct rv_request requests[] = {world_take(w, "inventory", "i1"),
+                                    world_take(w, "inventory", "i1")};
+    struct rv_reply_item items[2];
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    for (size_t i = 0; i < 2; i++)
+        items[i] = (struct rv_reply_item){.step = requests[i].step,
+                                          .token = requests[i].token,
+                                          .reply = {.output = RV_STR("{}")}};
+    call->u.replies.items = items;
+    call->u.replies.count = 2;
+    faults.offender = bad;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(items[i].status, items[i].step.task.value == bad.value ? 503 : 200);
+    faults.offender = (struct rv_task_id){0};
+    assert_state(w, bad, "error");
+}
+
+/* Whoever watches hears of a task that is parked for its offence as of any other. */
+static void a_parked_offender_is_counted_and_logged(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "order", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    const struct rv_counts *counts = rv_scheduler_counts(w->scheduler);
+    int alerts = w->alerts;
+    faults.offender = bad;
+    assert_int_not_equal(world_done(w, request, "{}"), 200);
+    assert_int_equal(counts->open_by_state[RV_TASK_PROCESSING], 0);
+    assert_int_equal(counts->open_by_state[RV_TASK_ERROR], 1);
+    assert_int_equal(counts->alerts[RV_ALERT_OFFENDER], 1);
+    assert_int_equal(w->alerts, alerts + 1);
+    faults.offender = (struct rv_task_id){0};
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, bad), RV_OK);
+    assert_int_equal(counts->open_by_state[RV_TASK_ERROR], 0);
 }
 
 static void an_operators_command_on_an_offender_is_answered(void **state)
@@ -462,7 +507,7 @@ static void an_offender_whose_parking_is_refused_is_parked_later(void **state)
     run_batch(w, calls, 2);
     assert_int_equal(faults.fail_commits, 0);
     assert_int_equal(calls[0]->u.replies.items[0].status, 200);
-    assert_int_equal(calls[1]->err, RV_ERR_BUSY);
+    assert_int_equal(calls[1]->u.replies.items[0].status, 503);
     assert_state(w, bad, "processing");
     world_pass(w, 60 * 1000);
     assert_state(w, bad, "error");
@@ -527,6 +572,8 @@ int main(void)
         SCENARIO(a_process_that_looks_gone_still_confirms),
         SCENARIO(nothing_goes_to_a_poll_of_an_older_boot),
         SCENARIO(an_offender_is_parked_and_its_reply_answered),
+        SCENARIO(an_offender_blocks_no_other_reply),
+        SCENARIO(a_parked_offender_is_counted_and_logged),
         SCENARIO(an_operators_command_on_an_offender_is_answered),
         SCENARIO(a_publication_beside_an_offender_is_written),
         SCENARIO(what_is_written_is_answered_and_the_rest_decided_again),
