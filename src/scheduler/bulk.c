@@ -419,6 +419,15 @@ static enum rv_err numbers_put(struct rv_scheduler *s, struct bulk *bulk)
     return RV_OK;
 }
 
+/* Another server may have written a pause of which this one has not heard. */
+static enum rv_err holds_read(struct rv_scheduler *s, struct bulk *bulk)
+{
+    struct rv_selection row;
+    bool found;
+    enum rv_err err = selection_load(s, s->batch.arena, bulk->row.id, &found, &row);
+    return err == RV_OK && found && !row.unreadable ? holds_learn(bulk, &row) : err;
+}
+
 /* The numbers of the commands so far; when all are given, its end. */
 static enum rv_err bulk_tell(struct rv_scheduler *s, struct bulk *bulk)
 {
@@ -426,6 +435,9 @@ static enum rv_err bulk_tell(struct rv_scheduler *s, struct bulk *bulk)
     if (memcmp(bulk->told, bulk->row.outcomes, sizeof bulk->told) != 0)
         err = numbers_put(s, bulk);
     if (err != RV_OK || bulk->left > 0)
+        return err;
+    err = holds_read(s, bulk);
+    if (err != RV_OK)
         return err;
     struct rv_selection ended = bulk->row;
     ended.ended_at = s->batch.now;
@@ -439,6 +451,10 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
 {
     if (bulk->read != READ_ALL)
         return RV_OK;
+    if (bulk->row.id.value == s->batch.held.value) {
+        s->more_due = true; /* it goes on, or ends, once that is written */
+        return RV_OK;
+    }
     enum rv_err err = bulk_tell(s, bulk);
     while (bulk->at < bulk->ids_count && bulk->marks[bulk->at] == MARK_OVER)
         bulk->at++;

@@ -478,6 +478,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.wait_told = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.forgot = false;
+    s->batch.held.value = 0;
     s->batch.sweep = NULL;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.large_begun = false;

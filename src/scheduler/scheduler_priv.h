@@ -236,6 +236,7 @@ struct batch {
     size_t records_count;
     size_t records_room;
     unsigned record_changes; /* calls that change records */
+    struct rv_task_id held;  /* the selection of which one of them writes a pause or its end */
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     size_t deliveries_room;
@@ -453,6 +454,10 @@ RV_CHECK enum rv_err record_put(struct rv_scheduler *s, struct rv_record_change 
 /* selections.c */
 RV_CHECK enum rv_err selection_put(struct rv_scheduler *s, const struct rv_selection *selection,
                                    int64_t epoch);
+/* As the store has it; *ret_found false: it has none. */
+RV_CHECK enum rv_err selection_load(struct rv_scheduler *s, struct rv_arena *arena,
+                                    struct rv_task_id id, bool *ret_found,
+                                    struct rv_selection *ret_selection);
 /* How many outcomes of each kind are known to the store. */
 RV_CHECK enum rv_err selection_outcomes(struct rv_scheduler *s, struct rv_arena *arena,
                                         struct rv_selection *selection);

@@ -35,6 +35,19 @@ enum rv_err selection_put(struct rv_scheduler *s, const struct rv_selection *sel
     return err;
 }
 
+enum rv_err selection_load(struct rv_scheduler *s, struct rv_arena *arena, struct rv_task_id id,
+                           bool *ret_found, struct rv_selection *ret_selection)
+{
+    char key[RV_ID_TEXT_BYTES];
+    struct rv_record row;
+    size_t count;
+    enum rv_err err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_SELECTION),
+                                                  rv_task_text(id, key), RV_STR_NONE, 1, &row,
+                                                  &count);
+    *ret_found = err == RV_OK && count > 0;
+    return *ret_found ? rv_selection_read(arena, &row, ret_selection) : err;
+}
+
 enum rv_err selection_outcomes(struct rv_scheduler *s, struct rv_arena *arena,
                                struct rv_selection *selection)
 {
@@ -51,24 +64,19 @@ enum rv_err selection_outcomes(struct rv_scheduler *s, struct rv_arena *arena,
 static enum rv_err selection_find(struct rv_scheduler *s, struct pending *p, struct rv_task_id id,
                                   struct rv_selection *ret_selection)
 {
-    char key[RV_ID_TEXT_BYTES];
-    struct rv_record row;
-    size_t count;
     struct rv_arena *arena = &p->call->arena;
-    enum rv_err err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_SELECTION),
-                                                  rv_task_text(id, key), RV_STR_NONE, 1, &row,
-                                                  &count);
+    bool found;
+    enum rv_err err = selection_load(s, arena, id, &found, ret_selection);
     if (err != RV_OK)
         return err;
-    if (count == 0)
+    if (!found)
         return refuse(p, RV_ERR_NOT_FOUND,
                       RV_STR("there is no such selection; `reeve selections` lists them"));
-    err = rv_selection_read(arena, &row, ret_selection);
-    if (err == RV_OK && ret_selection->unreadable)
+    if (ret_selection->unreadable)
         return refuse(
             p, RV_ERR_CORRUPT,
             RV_STR("the stored selection cannot be read: create a new one with `reeve select`"));
-    return err == RV_OK ? selection_outcomes(s, arena, ret_selection) : err;
+    return selection_outcomes(s, arena, ret_selection);
 }
 
 /* How many selections there are, and with how many of them a bulk command is under way. */
@@ -268,6 +276,7 @@ static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
                       RV_STR("this selection has no command yet: see `reeve help bulk`"));
     if (selection->ended_at != 0)
         return refuse(p, RV_ERR_REFUSED, RV_STR("its bulk command has ended"));
+    s->batch.held = selection->id;
     if (selection->paused == pause)
         return RV_OK;
     selection->paused = pause;

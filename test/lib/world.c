@@ -54,6 +54,8 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
         w->histories_lost++;
     if (strcmp(event, "command") == 0)
         w->commands_logged++;
+    if (strcmp(event, "bulk-end") == 0)
+        w->bulks_ended++;
 }
 
 static void product(struct world *w, bool inside)

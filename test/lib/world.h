@@ -46,6 +46,7 @@ struct world {
     int alerts;         /* log lines of alerts */
     int histories_lost; /* log lines that say so */
     int commands_logged;
+    int bulks_ended; /* log lines that say so */
     int batches_failed;
     bool broke;               /* its store has ended the process */
     struct rv_call *out[256]; /* calls not yet freed */

@@ -291,6 +291,54 @@ static void each_pause_is_recorded(void **state)
     assert_holds(&row, 6, 0); /* its end has written the record anew */
 }
 
+static struct rv_call *hold_call(struct world *w, struct rv_task_id selection,
+                                 enum rv_bulk_ask ask)
+{
+    struct rv_call *call = world_call(w, RV_CALL_BULK);
+    call->u.bulk.selection = selection;
+    call->u.bulk.ask = ask;
+    call->u.bulk.verb = RV_COMMAND_RESUBMIT;
+    call->u.bulk.rate = RV_BULK_RATE_MAX;
+    call->u.bulk.word.by = RV_STR("ann");
+    call->u.bulk.word.role = RV_STR("operator");
+    return call;
+}
+
+/* Whichever batch it comes in, that of the end too: what was answered is there, and it ends once. */
+static void a_pause_in_the_batch_of_its_end_is_kept(void **state)
+{
+    enum { BATCHES = 10 };
+    static const enum rv_bulk_ask asks[] = {RV_BULK_PAUSE, RV_BULK_RESUME};
+    struct world *w = *state;
+    int refused = 0;
+    for (int i = 0; i < TASKS; i++)
+        assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, tasks[i]), RV_OK);
+    for (int round = 0; round < 2 * BATCHES; round++) {
+        struct rv_task_id selection = select_call(w, RV_TASK_PROCESSING)->u.select->row.id;
+        struct rv_call *begin = hold_call(w, selection, RV_BULK_BEGIN);
+        struct rv_call *hold = hold_call(w, selection, asks[round % 2]);
+        w->bulks_ended = 0;
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, &begin, 1, w->mono), RV_OK);
+        for (int i = 0; i < round / 2; i++) {
+            w->now += 10;
+            w->mono += 10;
+            assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_OK);
+        }
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, &hold, 1, w->mono), RV_OK);
+        world_settle(w);
+        assert_true(world_finished(hold));
+        bool paused = hold->err == RV_OK && round % 2 == 0;
+        assert_int_equal(status(w, selection).holds_count, paused);
+        if (paused && status(w, selection).ended_at == 0)
+            asked(w, selection, RV_BULK_RESUME);
+        world_pass(w, 1000);
+        assert_true(status(w, selection).ended_at != 0);
+        assert_int_equal(w->bulks_ended, 1);
+        refused += hold->err == RV_ERR_REFUSED;
+    }
+    assert_true(refused > 0 && refused < 2 * BATCHES);
+}
+
 static void the_newest_pauses_are_kept(void **state)
 {
     enum { PAUSES = 15 };
@@ -481,6 +529,7 @@ int main(void)
         cmocka_unit_test(what_did_not_pass_is_decided_again),
         SCENARIO(paused_through_a_restart),
         SCENARIO(each_pause_is_recorded),
+        SCENARIO(a_pause_in_the_batch_of_its_end_is_kept),
         SCENARIO(the_newest_pauses_are_kept),
         cmocka_unit_test(a_pause_of_an_earlier_release_is_read),
         SCENARIO(what_has_changed_is_refused_by_the_commands_rule),
