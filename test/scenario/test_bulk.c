@@ -304,7 +304,7 @@ static struct rv_call *hold_call(struct world *w, struct rv_task_id selection,
     return call;
 }
 
-/* Whichever batch it comes in, that of the end too: what was answered is there, and it ends once. */
+/* Whichever batch it comes in: what was answered is there, and the command ends once. */
 static void a_pause_in_the_batch_of_its_end_is_kept(void **state)
 {
     enum { BATCHES = 10 };
