@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NOTES_MAX = 10 };
+enum { NOTES_MAX = 10, NEAR_BYTES_MIN = 3 /* shorter names are all near */ };
 
 static void name_add(struct cli *cli, struct cli_callees *callees, struct rv_str name)
 {
@@ -77,6 +77,8 @@ static const char *near_of(struct cli *cli, const struct rv_json *agents, size_t
                            struct rv_str name)
 {
     size_t known = 0;
+    if (name.len < NEAR_BYTES_MIN)
+        return NULL;
     const char **names = RV_NEW_ARRAY(&cli->arena, const char *, count + 1);
     for (size_t i = 0; names != NULL && i < count; i++) {
         struct rv_str agent = cli_str(&agents[i], "agent");
@@ -105,12 +107,11 @@ void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
         if (is_seen(agents, count, name) || noted++ >= NOTES_MAX)
             continue;
         const char *near = near_of(cli, agents, count, name);
-        fprintf(stderr, "note: agent \"%.*s\" is not connected, and its steps wait for it",
-                RV_STR_FMT(name));
-        if (near != NULL)
-            fprintf(stderr, "; did you mean \"%s\"?\n", near);
-        else
-            fprintf(stderr, ": reeve agent exec %.*s -- COMMAND\n", RV_STR_FMT(name));
+        fprintf(stderr,
+                "note: agent \"%.*s\" is not connected, and its steps wait for it: reeve agent "
+                "exec %.*s -- COMMAND%s%s%s\n",
+                RV_STR_FMT(name), RV_STR_FMT(name), near ? " (did you mean \"" : "",
+                near ? near : "", near ? "\"?)" : "");
     }
     if (noted > NOTES_MAX)
         fprintf(stderr, "note: %zu more agents are not connected\n", noted - NOTES_MAX);
