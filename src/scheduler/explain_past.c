@@ -3,16 +3,17 @@
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
+#include "core/tags.h"
 
 /* Steps and commands of one page; the newest alerts of any kind. */
 enum { PAGE_STEPS = 20, PAGE_COMMANDS = 20, ALERTS_READ = 50 };
 
+/* There is room for all that may be: they are sorted before the list is cut. */
+enum { EVENTS_ROOM = ALERTS_READ + RV_EXPLAINED_ATTEMPTS_MAX + 2 };
+
 static struct rv_explained_event *event_add(struct rv_call_explain *out)
 {
-    if (out->events_count < RV_EXPLAINED_EVENTS_MAX)
-        return &out->events[out->events_count++];
-    out->cut[RV_EXPLAINED_CUT_EVENTS] = true;
-    return NULL;
+    return out->events_count < EVENTS_ROOM ? &out->events[out->events_count++] : NULL;
 }
 
 /* How the effect of a forward step stands, as far as there may be one; false: there is none. */
@@ -135,14 +136,14 @@ static void cool_downs_note(struct rv_call_explain *out)
 static enum rv_err postponed_note(struct rv_scheduler *s, struct rv_call_explain *out,
                                   struct rv_arena *arena)
 {
-    struct rv_alert *rows = RV_NEW_ARRAY(arena, struct rv_alert, ALERTS_READ);
+    struct rv_alert *rows = RV_NEW_ARRAY(arena, struct rv_alert, ALERTS_READ + 1);
     size_t count = 0;
     if (rows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_alerts(s->store, arena, out->task, false, 0, ALERTS_READ,
-                                                 rows, &count);
-    out->cut[RV_EXPLAINED_CUT_EVENTS] |= count == ALERTS_READ;
-    for (size_t i = count; err == RV_OK && i > 0; i--) {
+    enum rv_err err = s->store->ops->list_alerts(s->store, arena, out->task, false, 0,
+                                                 ALERTS_READ + 1, rows, &count);
+    out->cut[RV_EXPLAINED_CUT_EVENTS] |= err == RV_OK && count > ALERTS_READ;
+    for (size_t i = count < ALERTS_READ ? count : ALERTS_READ; err == RV_OK && i > 0; i--) {
         const struct rv_alert *alert = &rows[i - 1];
         struct rv_explained_event *event = alert->kind == RV_ALERT_POSTPONED ? event_add(out)
                                                                              : NULL;
@@ -155,23 +156,46 @@ static enum rv_err postponed_note(struct rv_scheduler *s, struct rv_call_explain
     return err;
 }
 
-/* The newest command that ended the way forward, if one did, among the RV_HISTORY_MAX that a task
- * keeps. */
-static enum rv_err command_note(struct rv_scheduler *s, struct rv_call_explain *out,
-                                struct rv_arena *arena)
+/* Whether the task went forward until that command: one that came when the undo had begun for
+ * another reason does not change the reason (decision 027). A cancel that turned the task has left
+ * its error; the decision of an undo may be a little older than its line. */
+static bool has_turned(const struct rv_task *task, const struct walk *walk,
+                       struct rv_str error_type, const struct rv_history_row *row)
 {
-    struct rv_history_row *rows = RV_NEW_ARRAY(arena, struct rv_history_row, PAGE_COMMANDS);
+    bool undone = walk->undo_at != 0 && walk->undo_at < row->at;
+    bool failed = walk->failed_at != 0 && walk->failed_at < row->at;
+    if (row->verb == RV_OPERATOR_CANCEL)
+        return rv_str_is(error_type, "cancelled") || !(undone || failed);
+    return row->verb == RV_OPERATOR_UNDO && !(undone && (failed || task->error.at != NULL));
+}
+
+/* The newest command that ended the way forward, if one did, among the RV_HISTORY_MAX that a task
+ * keeps. What has been processed, or goes forward again, no command has ended. */
+static enum rv_err command_note(struct rv_scheduler *s, struct rv_call_explain *out,
+                                struct rv_arena *arena, const struct walk *walk)
+{
+    const struct rv_task *task = out->found;
+    bool cancelled = task->state == RV_TASK_CANCELLED;
+    struct rv_str type = RV_STR_NONE;
     size_t count = PAGE_COMMANDS;
     uint32_t before = 0;
-    enum rv_err err = RV_OK;
+    if (!cancelled && (task->state == RV_TASK_PROCESSED || task->direction != RV_UNDO))
+        return RV_OK;
+    struct rv_history_row *rows = RV_NEW_ARRAY(arena, struct rv_history_row, PAGE_COMMANDS);
     if (rows == NULL)
         return RV_ERR_MEMORY;
+    enum rv_err err = RV_OK;
+    if (task->error.at != NULL && rv_error_type(arena, task->error, &type) != RV_OK)
+        type = RV_STR_NONE;
     while (err == RV_OK && out->ended_by == NULL && count == PAGE_COMMANDS) {
         err = s->store->ops->list_history(s->store, arena, out->task, before, PAGE_COMMANDS, rows,
                                           &count);
-        for (size_t i = 0; err == RV_OK && i < count && out->ended_by == NULL; i++)
-            if (rows[i].verb == RV_OPERATOR_CANCEL || rows[i].verb == RV_OPERATOR_UNDO)
+        for (size_t i = 0; err == RV_OK && i < count && out->ended_by == NULL; i++) {
+            bool ends = cancelled ? rows[i].verb == RV_OPERATOR_CANCEL
+                                  : has_turned(task, walk, type, &rows[i]);
+            if (ends)
                 out->ended_by = &rows[i];
+        }
         before = rows[PAGE_COMMANDS - 1].number;
     }
     return err;
@@ -224,7 +248,7 @@ enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
                          struct rv_arena *arena)
 {
     struct walk walk = {.undo_at = 0};
-    out->events = RV_NEW_ARRAY(arena, struct rv_explained_event, RV_EXPLAINED_EVENTS_MAX);
+    out->events = RV_NEW_ARRAY(arena, struct rv_explained_event, EVENTS_ROOM);
     out->effects = RV_NEW_ARRAY(arena, struct rv_effect_told, RV_EXPLAINED_EFFECTS_MAX);
     if (out->events == NULL || out->effects == NULL)
         return RV_ERR_MEMORY;
@@ -232,12 +256,16 @@ enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
     if (err == RV_OK)
         err = failed_attempts(s, out, arena, &walk);
     if (err == RV_OK)
-        err = command_note(s, out, arena);
+        err = command_note(s, out, arena, &walk);
     if (err == RV_OK) {
         undo_note(out, &walk);
         cool_downs_note(out);
         err = postponed_note(s, out, arena);
     }
     events_sort(out);
+    if (out->events_count > RV_EXPLAINED_EVENTS_MAX) {
+        out->events_count = RV_EXPLAINED_EVENTS_MAX;
+        out->cut[RV_EXPLAINED_CUT_EVENTS] = true;
+    }
     return err;
 }

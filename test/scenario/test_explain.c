@@ -177,6 +177,76 @@ static void an_effect_without_compensation_is_left_to_an_operator(void **state)
     assert_int_equal(told->effects_total[RV_EFFECT_BY_HAND], 1);
 }
 
+/* Decision 027: a cancel after the undo has begun for another reason does not change the reason. */
+static void a_cancel_of_a_failed_task_is_not_its_reason(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    struct rv_request request = world_take(w, "payment", "p1");
+    assert_int_equal(world_fail(w, request, false, RV_EFFECT_UNKNOWN), 200);
+    assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "{}"), 200);
+    world_pass(w, 3000);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    const struct rv_call_explain *told = explained(w, task);
+    assert_null(told->ended_by);
+    assert_int_equal(told->events_count, 1);
+    assert_event(told, 0, RV_EXPLAINED_UNDO_BEGAN, 2);
+    assert_true(told->found->ended_at - told->events[0].at >= 3000);
+}
+
+/* As many alerts as are read are all that there are. */
+static void events_are_cut_where_more_alerts_are_there(void **state)
+{
+    enum { ALERTS_READ = 50 };
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("fails") "do:\n"
+                                       "  - a:\n"
+                                       "      call: one\n"
+                                       "      metadata: {reeve: {compensate: none, failures:"
+                                       " {threshold: 1, rounds: 0, then: error}}}\n");
+    struct rv_task_id task = world_submit(w, "fails", "{}");
+    for (int alerts = 1; alerts <= ALERTS_READ + 1; alerts++) {
+        assert_int_equal(world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE), 200);
+        assert_state(w, task, "error");
+        if (alerts >= ALERTS_READ)
+            assert_int_equal(explained(w, task)->cut[RV_EXPLAINED_CUT_EVENTS],
+                             alerts > ALERTS_READ);
+        assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    }
+}
+
+static void a_withdrawn_undo_has_not_ended_a_task(void **state)
+{
+    struct world *w = *state;
+    world_publish(w,
+                  DOCUMENT("pivots") "do:\n"
+                                     "  - p: {call: one, metadata: {reeve: {pivot: true}}}\n"
+                                     "  - z: {call: one, metadata: {reeve: {compensate: none}}}\n");
+    struct rv_task_id task = world_submit(w, "pivots", "{}");
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    (void)world_done(w, request, "{}");
+    assert_state(w, task, "error");
+    struct rv_call *settle = world_call(w, RV_CALL_OPERATE);
+    settle->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_SETTLE,
+                                                 .task = task,
+                                                 .step = 1,
+                                                 .finding = RV_FINDING_DONE,
+                                                 .output = RV_STR("{}"),
+                                                 .late_seen = 1};
+    assert_true(world_run(w, settle));
+    assert_int_equal(settle->err, RV_OK);
+    assert_null(explained(w, task)->ended_by);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_state(w, task, "processed");
+    const struct rv_call_explain *told = explained(w, task);
+    assert_null(told->ended_by);
+    assert_int_equal(told->events_count, 0);
+}
+
 static void operate(struct world *w, struct rv_task_id task, enum rv_command_kind verb)
 {
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
@@ -253,6 +323,9 @@ int main(void)
         SCENARIO(what_ends_without_effects_ends_by_its_reason),
         SCENARIO(a_list_of_attempts_that_is_cut_is_named),
         SCENARIO(a_cancel_is_named_after_many_commands),
+        SCENARIO(a_cancel_of_a_failed_task_is_not_its_reason),
+        SCENARIO(events_are_cut_where_more_alerts_are_there),
+        SCENARIO(a_withdrawn_undo_has_not_ended_a_task),
         SCENARIO(an_undo_without_a_step_has_a_time),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
