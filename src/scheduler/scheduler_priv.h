@@ -366,7 +366,7 @@ RV_CHECK enum rv_err work_view(struct rv_scheduler *s, const struct work *work, 
                                uint64_t token, struct rv_view *ret_view);
 /* Steps of the work that wait for an agent go into the ready queues. */
 void work_offer(struct rv_scheduler *s, struct work *work);
-/* The work's change was not committed: the ready queues have its steps as they were loaded. */
+/* The work's change was not committed: the caches learn its steps as they were loaded. */
 void work_withdraw(struct rv_scheduler *s, const struct work *work);
 /* Loads in one go the tasks (and steps) that the batch will ask for. */
 RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids,

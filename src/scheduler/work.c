@@ -611,19 +611,24 @@ void work_offer(struct rv_scheduler *s, struct work *work)
 }
 
 /* Before the commit, steps were queued so that the polls of the same batch find them, and others
- * were taken from the queue for these polls. */
+ * were taken from the queue for these polls. What the rows say as they were loaded is learned all
+ * the same: a batch that tells of an attempt for the first time may be refused again and again. */
 void work_withdraw(struct rv_scheduler *s, const struct work *work)
 {
     const struct rv_task *task = work->stored;
-    bool open = task != NULL && task->state != RV_TASK_ERROR &&
-                (!work->dropped || work_again(work)); /* an offender is left alone */
+    bool offends = work->dropped && !work_again(work); /* it is left alone */
     for (size_t i = 0; i < work->steps_count; i++) {
         const struct work_step *step = &work->steps[i];
-        bool waits = open && step->stored != NULL && step->stored->agent.at != NULL &&
-                     rv_step_ready(task, step->stored, s->batch.now);
-        if (!waits)
+        enum rv_err err = RV_OK;
+        if (task == NULL || step->stored == NULL)
             agents_unready(&s->agents, work->id, step->row);
-        else if (agents_ready(&s->agents, task, step->stored) != RV_OK)
+        else if (task->state == RV_TASK_ERROR)
+            agents_see_parked(&s->agents, task, step->stored);
+        else
+            err = agents_see(&s->agents, task, step->stored, false, s->batch.now);
+        if (err != RV_OK)
             return; /* the next look at the task gives the hint again */
+        if (offends)
+            agents_unready(&s->agents, work->id, step->row);
     }
 }

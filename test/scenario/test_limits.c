@@ -1,5 +1,6 @@
 /* What an operator allows the agents of one name (so many at a time, so many a second, none), and
  * which of several polls takes a step: priority with ageing, health, load. */
+#include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "base/bucket.h"
 #include "base/prng.h"
@@ -220,6 +221,30 @@ static void limits_survive_a_restart(void **state)
     assert_int_equal(world_poll(w, "inventory", "i2", 8)->u.poll.requests_count, 0);
 }
 
+/* What the first walk has found is known even if the change that it came to is refused, and the
+ * batch after it, too. */
+static void what_is_open_is_known_after_refused_batches(void **state)
+{
+    (void)state;
+    static struct world w;
+    struct store_faults faults = {.fail_with = RV_ERR_BUSY};
+    world_open_faulty(&w, &faults);
+    world_publish(&w, ORDER);
+    submit_many(&w, 2);
+    world_limit(&w, at_a_time(1));
+    struct rv_request request = world_take(&w, "inventory", "i1");
+    world_restart_unlooked(&w, 100);
+    faults.drop_at = faults.changes + 1;
+    faults.pass_commits = faults.fail_commits = 1;
+    (void)world_fail(&w, request, true, RV_EFFECT_NONE); /* it hears that the store is busy */
+    assert_int_equal(faults.drops, 1);
+    assert_int_equal(faults.fail_commits, 0);
+    assert_int_equal(world_poll(&w, "inventory", "i2", 1)->u.poll.requests_count, 0);
+    assert_int_equal(world_done(&w, request, "{}"), 200);
+    assert_int_equal(world_poll(&w, "inventory", "i2", 1)->u.poll.requests_count, 1);
+    world_close(&w);
+}
+
 /* Each goes by what the one before has left. */
 static void changes_of_one_batch_all_count(void **state)
 {
@@ -371,6 +396,7 @@ int main(void)
         WORLD(nothing_is_handed_out_while_paused),
         WORLD(an_alert_says_that_the_agent_is_paused),
         WORLD(limits_survive_a_restart),
+        cmocka_unit_test(what_is_open_is_known_after_refused_batches),
         WORLD(changes_of_one_batch_all_count),
         WORLD(an_agent_with_limits_is_not_forgotten),
         WORLD(steps_go_away_from_who_fails),
