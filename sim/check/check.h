@@ -56,6 +56,10 @@ void check_seen(struct world *w, struct rv_task_id task, uint32_t before, int64_
 bool check_wanted_now(const struct transition *t, const struct rv_step *step);
 /* Whether an operator resubmits a step in this commit that he takes for not done. */
 bool check_assumed_now(const struct transition *t);
+/* Whether an operator resubmits the step, which was in error before this commit or is since then:
+ * its failures and deaths are counted anew. */
+bool check_resubmitted_now(const struct transition *t, const struct step_past *past,
+                           const struct rv_step *step);
 void check_limits(const struct transition *t);
 void check_in_line(const struct transition *t);
 /* Since when the step of that row stands in line for an agent. */

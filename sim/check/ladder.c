@@ -125,6 +125,31 @@ static bool calls_for_poison(const struct transition *t, uint32_t step)
     return false;
 }
 
+static bool resubmits(const struct transition *t, uint32_t step)
+{
+    for (size_t i = 0; i < t->change->history_count; i++) {
+        const struct rv_history_row *row = &t->change->history[i];
+        if (row->verb == RV_OPERATOR_RESUBMIT && (row->step == 0 || row->step == step))
+            return true;
+    }
+    return false;
+}
+
+bool check_resubmitted_now(const struct transition *t, const struct step_past *past,
+                           const struct rv_step *step)
+{
+    bool was_error = past->row.state == RV_STEP_ERROR;
+    bool was_open = past->row.attempt_state == RV_ATTEMPT_OPEN;
+    if (!rv_step_state_open(step->state) || was_error)
+        return was_error && rv_step_state_open(step->state);
+    if (!was_open || step->failure_count + step->round > 0 || !resubmits(t, step->number))
+        return false;
+    enum rv_attempt_state how = check_state_now(t, past, step);
+    const struct rv_policy *policy = rv_definition_policy(t->past->definition, step->node);
+    bool fell = how == RV_ATTEMPT_EXPIRED || how == RV_ATTEMPT_LOST;
+    return how == RV_ATTEMPT_FAILED || (fell && next_rung(policy, &past->row).exhausted);
+}
+
 /* L-05: when the third instance has died at a step, somebody is called. */
 static void check_poison(const struct transition *t, const struct step_past *past,
                          const struct rv_step *step)
@@ -132,7 +157,8 @@ static void check_poison(const struct transition *t, const struct step_past *pas
     bool died = past->row.attempt_state == RV_ATTEMPT_OPEN &&
                 check_state_now(t, past, step) == RV_ATTEMPT_LOST;
     if (died && past->deaths + 1 >= RV_POISON_DEATHS && !past->poison_told &&
-        rv_step_state_open(step->state) && !calls_for_poison(t, step->number))
+        rv_step_state_open(step->state) && !check_resubmitted_now(t, past, step) &&
+        !calls_for_poison(t, step->number))
         world_violate(t->w, "L-05", "step %u: %d instances died at it and nobody is called",
                       step->number, RV_POISON_DEATHS);
 }

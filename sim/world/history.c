@@ -236,11 +236,12 @@ static void attempts_take(const struct transition *t, struct step_past *past,
                    said_has_left(t->w, past->row.token) && step->direction == RV_FORWARD;
     if (unheard && t->past->quiet_at < past->row.lease_until)
         t->past->quiet_at = past->row.lease_until;
-    bool resubmitted = past->row.state == RV_STEP_ERROR && rv_step_state_open(step->state);
     if (past->row.attempt_state == RV_ATTEMPT_OPEN && now == RV_ATTEMPT_LOST)
         past->deaths++;
-    if (resubmitted)
+    if (check_resubmitted_now(t, past, step)) {
         past->deaths = 0;
+        past->poison_told = false;
+    }
     for (size_t i = 0; i < t->change->alerts_count; i++)
         past->poison_told |= t->change->alerts[i].kind == RV_ALERT_POISON &&
                              t->change->alerts[i].step == step->number;
