@@ -1,5 +1,6 @@
 /* `call: http`: its arguments become one template whose value is all that the agent needs. */
 #include "base/limits.h"
+#include "base/own_header.h"
 #include "workflow/load_priv.h"
 #include "workflow/uri_priv.h"
 
@@ -261,6 +262,16 @@ static enum rv_err check_pairs(struct rv_load *load, const struct rv_json *with,
                            key);
 }
 
+/* NULL: nothing. */
+static const char *header_wrong(const struct rv_json_member *header)
+{
+    if (rv_is_own_header(rv_json_str(&header->key)))
+        return RV_OWN_HEADER_WHY;
+    return header->value.type == RV_JSON_STRING
+               ? NULL
+               : "the value of a header is a string; put it in quotes";
+}
+
 /* Every value is a string; that of an expression is known only when it is computed. */
 static enum rv_err check_headers(struct rv_load *load, const struct rv_json *with)
 {
@@ -271,10 +282,11 @@ static enum rv_err check_headers(struct rv_load *load, const struct rv_json *wit
     size_t path = rv_load_push(load, RV_STR("headers"));
     for (uint32_t i = 0; i < headers->len && err == RV_OK; i++) {
         const struct rv_json_member *member = &headers->u.members[i];
-        if (member->value.type == RV_JSON_STRING)
+        const char *wrong = header_wrong(member);
+        if (wrong == NULL)
             continue;
         size_t item = rv_load_push(load, rv_json_str(&member->key));
-        err = rv_load_invalid(load, NULL, "the value of a header is a string; put it in quotes");
+        err = rv_load_invalid(load, NULL, "%s", wrong);
         err = rv_load_past(load, err, item);
         if (err == RV_OK)
             rv_load_pop(load, path + sizeof "/headers" - 1);

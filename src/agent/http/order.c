@@ -3,6 +3,7 @@
 
 #include "agent/http/order_priv.h"
 #include "base/limits.h"
+#include "base/own_header.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -213,6 +214,8 @@ static bool headers_read(struct rv_http_order *order, const struct rv_json *inpu
         if (member->value.type == RV_JSON_NULL || !scalar_text(order, &member->value, &text))
             return WRONG(order, "header \"%.*s\" must be a string, not %s", RV_STR_FMT(name),
                          member->value.type == RV_JSON_ARRAY ? "a list" : kind_of(&member->value));
+        if (rv_is_own_header(name))
+            return WRONG(order, "header %.*s: " RV_OWN_HEADER_WHY, RV_STR_FMT(name));
         header_add(order, name, text);
     }
     return true;
@@ -415,26 +418,21 @@ bool rv_http_order_head(struct rv_http_order *order, const struct rv_held_attemp
 {
     struct rv_str left = rv_arena_printf(&order->arena, "%lld", (long long)left_ms);
     struct rv_str fence = rv_arena_printf(&order->arena, "%lld", (long long)attempt->fence);
-    enum { TRACEPARENT = 3 };
-    static const char *const own[] = {"reeve-remaining-ms", "reeve-fence", "idempotency-key",
-                                      "traceparent", "tracestate"};
-    const struct rv_outbound_header added[] = {
+    const struct rv_outbound_header own[] = {
         {RV_STR("Reeve-Remaining-Ms"), left},        {RV_STR("Reeve-Fence"), fence},
         {RV_STR("Idempotency-Key"), attempt->key},   {RV_STR("traceparent"), attempt->traceparent},
         {RV_STR("tracestate"), attempt->tracestate},
     };
     if (left.at == NULL || fence.at == NULL)
         return false;
-    for (size_t i = 0; i < sizeof added / sizeof added[0]; i++) {
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
         size_t at = 0;
-        while (at < order->headers_count && !name_is(order->headers[at].name, own[i]))
+        while (at < order->headers_count && !rv_str_eq(order->headers[at].name, own[i].name))
             at++;
-        if (at < order->headers_count && i == 0)
-            order->headers[at] = added[i]; /* of the try before */
-        else if (at == order->headers_count && added[i].value.len > 0)
-            order->headers[order->headers_count++] = added[i];
-        else if (i == TRACEPARENT)
-            break; /* the workflow's own: our tracestate is not that one's */
+        if (at < order->headers_count)
+            order->headers[at] = own[i]; /* of the try before */
+        else if (own[i].value.len > 0)
+            header_add(order, own[i].name, own[i].value);
     }
     return true;
 }
