@@ -296,6 +296,20 @@ enum rv_err rv_outbox_last(struct rv_outbox *outbox, int64_t *ret_id, struct rv_
     return RV_OK;
 }
 
+enum rv_err rv_outbox_marked(struct rv_outbox *outbox, uint64_t *ret_old, uint64_t *ret_all,
+                             struct rv_relay_fault *fault)
+{
+    const struct outbox_row *row;
+    *ret_old = *ret_all = 0;
+    if (relay_dead())
+        return gone(fault);
+    for (size_t i = 0; (row = outbox_row_at(outbox->world, i)) != NULL; i++) {
+        *ret_old += row->state == OUTBOX_OLD;
+        *ret_all += row->state == OUTBOX_OLD || row->state == OUTBOX_REFUSED;
+    }
+    return RV_OK;
+}
+
 enum rv_err rv_outbox_changed(struct rv_outbox *outbox, bool *ret_changed,
                               struct rv_relay_fault *fault)
 {

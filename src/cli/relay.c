@@ -41,9 +41,15 @@ static int relay_run(struct cli *cli, const char *database)
         return cli_tell(cli, rv_err_exit(err), "%s", fault.message);
     if (!options.once)
         return CLI_DONE; /* what was marked was told when it was */
-    if (counts.old > 0)
-        return CLI_OPERATOR;
-    return counts.refused > 0 ? CLI_REFUSED : CLI_DONE;
+    int code = counts.old + counts.marked_old > 0   ? CLI_OPERATOR
+               : counts.refused + counts.marked > 0 ? CLI_REFUSED
+                                                    : CLI_DONE;
+    if (counts.marked > counts.refused + counts.old)
+        return cli_tell(cli, code,
+                        "%" PRIu64 " rows were refused earlier and are no tasks; the column "
+                        "\"error\" tells why: fix them and set it to NULL",
+                        counts.marked - counts.refused - counts.old);
+    return code;
 }
 
 int cli_relay(struct cli *cli)

@@ -34,7 +34,7 @@ static const char sql_table[] =
 static const char *const column_names[] = {"id",       "workflow",       "input",      "key",
                                            "priority", "correlation_id", "created_at", "error"};
 
-enum statement { READ, LAST, DELETE, MARK, VERSION, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
+enum statement { READ, LAST, DELETE, MARK, MARKED, VERSION, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
 #define SQL_READ(trace)                                                                            \
     "SELECT id, workflow, input, key, priority, correlation_id, created_at, " trace                \
@@ -49,6 +49,8 @@ static const char *const statement_sql[STATEMENTS] = {
     [LAST] = "SELECT coalesce(max(id), 0) FROM reeve_outbox",
     [DELETE] = "DELETE FROM reeve_outbox WHERE id = ?1 AND key = ?2",
     [MARK] = "UPDATE reeve_outbox SET error = ?2 WHERE id = ?1",
+    [MARKED] = "SELECT coalesce(sum(error LIKE '" RV_ROW_OLD_WHY "%'), 0), count(*)"
+               " FROM reeve_outbox WHERE error IS NOT NULL",
     [VERSION] = "PRAGMA data_version",
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
@@ -434,6 +436,21 @@ static enum rv_err number_ask(struct rv_outbox *outbox, enum statement which, in
 enum rv_err rv_outbox_last(struct rv_outbox *outbox, int64_t *ret_id, struct rv_relay_fault *fault)
 {
     return number_ask(outbox, LAST, ret_id, fault);
+}
+
+enum rv_err rv_outbox_marked(struct rv_outbox *outbox, uint64_t *ret_old, uint64_t *ret_all,
+                             struct rv_relay_fault *fault)
+{
+    sqlite3_stmt *statement = outbox->statements[MARKED];
+    enum rv_err err = RV_OK;
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+        *ret_old = (uint64_t)sqlite3_column_int64(statement, 0);
+        *ret_all = (uint64_t)sqlite3_column_int64(statement, 1);
+    } else {
+        err = fail_sqlite(fault, outbox->path, outbox->db);
+    }
+    sqlite3_reset(statement);
+    return err;
 }
 
 enum rv_err rv_outbox_changed(struct rv_outbox *outbox, bool *ret_changed,

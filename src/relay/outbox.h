@@ -34,6 +34,10 @@ RV_CHECK enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *a
 /* The highest id there is, 0 for none. */
 RV_CHECK enum rv_err rv_outbox_last(struct rv_outbox *outbox, int64_t *ret_id,
                                     struct rv_relay_fault *fault);
+/* How many rows there are that were given up and not released since, and how many of them because
+ * they are too old. */
+RV_CHECK enum rv_err rv_outbox_marked(struct rv_outbox *outbox, uint64_t *ret_old,
+                                      uint64_t *ret_all, struct rv_relay_fault *fault);
 /* Deletes those that are tasks and marks those that are not to be, in one transaction. What is to
  * be deleted but has another key than when it was read is another row, and stays. */
 RV_CHECK enum rv_err rv_outbox_settle(struct rv_outbox *outbox, const struct rv_row *rows,

@@ -280,6 +280,18 @@ static bool database_open(struct relay *relay)
     return err == RV_OK;
 }
 
+/* Rows that an earlier run has given up are no tasks either. */
+static void marked_count(struct relay *relay)
+{
+    enum rv_err err = RV_OK;
+    if (!relay->options->once || ending(relay))
+        return;
+    do {
+        err = rv_outbox_marked(relay->outbox, &relay->counts->marked_old, &relay->counts->marked,
+                               relay->fault);
+    } while (try_again(relay, err));
+}
+
 static bool batches_make(struct relay *relay)
 {
     relay->all = calloc(BATCHES, sizeof *relay->all);
@@ -333,6 +345,7 @@ static void relay_run(struct relay *relay)
             rv_log(RV_LOG_INFO, "relay-works", RV_LOG_STR("database", rv_str_of(relay->path)),
                    RV_LOG_STR("url", rv_str_of(rv_client_url(relay->sender.client))));
             relay_work(relay);
+            marked_count(relay);
             rv_sender_end(&relay->sender);
         }
         for (size_t i = 0; relay->all != NULL && i < BATCHES; i++)

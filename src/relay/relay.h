@@ -19,6 +19,9 @@ struct rv_relay_counts {
     uint64_t known;   /* they were tasks already */
     uint64_t refused; /* marked with the reason */
     uint64_t old;     /* too old to be sent without a risk of a second task; marked */
+    /* With `once`, at the end: all rows that are marked, also by earlier runs. */
+    uint64_t marked;
+    uint64_t marked_old;
 };
 
 /* Why it ended; "" if there is no reason but that it was asked to. */

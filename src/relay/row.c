@@ -24,7 +24,8 @@ void rv_row_check_age(struct rv_arena *arena, struct rv_row *row, int64_t now)
     row->verdict = RV_ROW_OLD;
     row->why = rv_arena_printf(
         arena,
-        "too old to be sent: it is %lld days old, and a server keeps keys for 30 days. Check "
+        RV_ROW_OLD_WHY
+        " it is %lld days old, and a server keeps keys for 30 days. Check "
         "whether a task with its key exists; if none does, set created_at to now and error to NULL",
         (long long)((now - row->created_at) / RV_DAY_MS));
 }

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How `why` of an OLD one begins: in the table it tells them from those that are REFUSED. */
+#define RV_ROW_OLD_WHY "too old to be sent:"
+
 enum rv_row_verdict {
     RV_ROW_WAITS,    /* nobody has decided yet */
     RV_ROW_ACCEPTED, /* it is a task now */
