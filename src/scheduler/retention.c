@@ -54,10 +54,10 @@ static enum rv_err wait_recall(struct rv_scheduler *s)
     int64_t until = 0;
     if (err != RV_OK || !rv_json_int(rv_json_get(&value, RV_STR("until")), &until))
         return err == RV_ERR_MEMORY ? err : RV_OK; /* not of this server's making */
-    until = rv_time_earlier(until, s->batch.now + RV_DAY_MS);
-    if (until > retention->held_until)
-        retention->held_until = until;
-    retention->held_written = until >= retention->held_until;
+    int64_t ends = rv_time_earlier(until, s->batch.now + RV_DAY_MS);
+    if (ends > retention->held_until)
+        retention->held_until = ends;
+    retention->held_written = until == retention->held_until; /* else a day from each start on */
     return RV_OK;
 }
 

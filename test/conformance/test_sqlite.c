@@ -191,6 +191,12 @@ static void a_clock_that_was_ahead_is_set_back(void **state)
     subject_commit_all(s, &change, 1);
     s->wall += 3000 - years;
     subject_close(s);
+    char wait[200], ignored[64];
+    snprintf(wait, sizeof wait,
+             "INSERT INTO record(kind, key, value) VALUES('retention-wait', 'until', "
+             "'{\"until\":%lld}')",
+             (long long)(s->wall + years + 20 * (int64_t)RV_DAY_MS));
+    sql(s, wait, ignored);
     s->factory->open(s);
     assert_int_equal(rv_store_sqlite_reset_clock(s->store, &back_ms), RV_OK);
     assert_int_equal(back_ms, years - 3000);
@@ -200,6 +206,9 @@ static void a_clock_that_was_ahead_is_set_back(void **state)
     s->ops->rollback(s->store);
     assert_int_equal(load_step(s, TASK_BASE, 1)->wake_at, s->wall + 5000);
     assert_int_equal(load_step(s, TASK_BASE, 1)->complete_by, s->wall + 5000);
+    subject_close(s);
+    snprintf(wait, sizeof wait, "{\"until\":%lld}", (long long)(s->wall + RV_DAY_MS));
+    assert_sql(s, "SELECT value FROM record WHERE kind = 'retention-wait'", wait);
 }
 
 static void sql_each(struct subject *s, const char *const *texts, size_t count)

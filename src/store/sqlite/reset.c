@@ -18,6 +18,10 @@ static const char *const statements[] = {
     "UPDATE delivery SET due_at = max(due_at - ?1, 1), since = max(since - ?1, 1)",
     "UPDATE role SET lease_until = min(lease_until, ?2)",
     "UPDATE instance SET alive_at = min(alive_at, ?2), enlisted_at = min(enlisted_at, ?2)",
+    /* The wait of the retention rule: what the old clock has begun is over in a day. */
+    "UPDATE record SET value = json_set(value, '$.until', min(json_extract(value, '$.until') - ?1, "
+    "?2 + 86400000)) WHERE kind = 'retention-wait' AND json_valid(value) "
+    "AND json_extract(value, '$.until') > ?2",
     "COMMIT",
 };
 
