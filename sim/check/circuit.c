@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "sim/cast/said.h"
+#include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/world.h"
 
@@ -141,9 +142,11 @@ bool check_circuit_holds(const struct world *w, const struct step_past *step)
     return until >= 0 && (until >= w->bounds.seen_at || probe_is_out(w, step));
 }
 
-/* P-02: what nobody has tried for long calls for an operator. */
+/* P-02: what nobody has tried for long calls for an operator. The server's absence does not count,
+ * and agents get the whole time to come back after it (decision 005). */
 void check_waiting_called(struct world *w)
 {
+    int64_t attended = database_attended_since(w);
     for (size_t i = 0; i < w->history->count; i++) {
         struct task_past *task = w->history->all[i];
         bool goes_on = rv_task_state_open(task->row.state) && task->row.state != RV_TASK_ERROR &&
@@ -152,7 +155,8 @@ void check_waiting_called(struct world *w)
             const struct step_past *step = history_step(task, task->row.open[n]);
             if (step == NULL || step->row.state != RV_STEP_PENDING || step->row.called)
                 continue;
-            int64_t waits_ms = w->bounds.seen_at - step->row.waits_since;
+            int64_t since = step->row.waits_since > attended ? step->row.waits_since : attended;
+            int64_t waits_ms = w->bounds.seen_at - since;
             if (w->bounds.seen_at != 0 && waits_ms > RV_NO_AGENT_ALERT_MS + 2 * pause_ms_max()) {
                 w->concerned = task->row.id;
                 world_violate(w, "P-02", "step %u waits since %lld ms and calls nobody",

@@ -156,6 +156,17 @@ static void holds_begin(struct server *s, int64_t now)
     s->holds_until = gone < HOLD_MS_MIN ? 0 : now + (gone < HOLD_MS_MAX ? gone : HOLD_MS_MAX);
 }
 
+int64_t database_attended_since(const struct world *w)
+{
+    const struct database *d = w->database;
+    int64_t since = 0;
+    for (uint32_t i = 0; i < w->knobs.servers; i++)
+        since = w->servers[i].first_now > since ? w->servers[i].first_now : since;
+    for (size_t i = 0; i < d->absences_count; i++)
+        since = d->absences[i].until > since ? d->absences[i].until : since;
+    return since;
+}
+
 int64_t database_held_until(const struct world *w)
 {
     int64_t until = w->database->held_until;
@@ -169,6 +180,7 @@ void database_found(struct server *s, int64_t now)
     struct world *w = s->world;
     struct database *d = w->database;
     int64_t alive_at = s->found_alive_at;
+    s->first_now = now;
     holds_begin(s, now);
     if (w->knobs.servers > 1 && d->looked_at != 0)
         return; /* others look, too */

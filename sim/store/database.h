@@ -51,6 +51,8 @@ void database_look(struct world *w, int64_t now, int64_t slack_ms);
 void database_found(struct server *s, int64_t now);
 /* ... and when all that wait for their operator before they delete anything have done so. */
 int64_t database_held_until(const struct world *w);
+/* The end of the last absence, on the store's clock. */
+int64_t database_attended_since(const struct world *w);
 /* True when the instant (wall clock) passed while no server looked. */
 bool database_was_alone(const struct world *w, int64_t at);
 /* The store past all faults, for those who check. */

@@ -62,6 +62,7 @@ struct server {
     bool looks_first;    /* it has not read it since its start, when the store was last alive at: */
     int64_t found_alive_at;
     int64_t store_now;    /* ... and what that showed */
+    int64_t first_now;    /* ... the first time after its start */
     int64_t holds_until;  /* it deletes nothing before (decision 019) */
     uint64_t fuel_beside; /* granted to long decisions by its process, until the last batch */
     uint64_t counts_from; /* batch from which on its queues may be without due steps (counts.c), */

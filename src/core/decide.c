@@ -121,6 +121,10 @@ static void wake_call(struct draft *d, struct rv_step *step)
                                                                : RV_STR_NONE;
     if (target.at == NULL && step->attempt_state == RV_ATTEMPT_PARKED)
         target = step->target;
+    if (d->command->kind == RV_COMMAND_WAKE && d->command->now < d->command->u.wake.call_at) {
+        step->wake_at = d->command->u.wake.call_at;
+        return;
+    }
     step->wake_at = 0;
     step->called = true;
     bool paused = d->command->kind == RV_COMMAND_WAKE && d->command->u.wake.paused;

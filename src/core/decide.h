@@ -84,6 +84,7 @@ struct rv_command {
             bool excused;      /* the server was absent when the instant passed: nobody's failure */
             int64_t spread_ms; /* excused: hand out again within this time, at random */
             struct rv_str circuit; /* target of the open circuit that holds back what is ready */
+            int64_t call_at;       /* nobody is called for what is ready before; 0: at once */
             bool paused;           /* an operator has paused the agent of what is ready */
             int64_t absent_from;   /* a timeout of the DSL was over in an absence that began then,
                                     and whose time does not count; 0: none was */

@@ -94,3 +94,10 @@ int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at)
         return 0;
     return from != 0 && from < at ? from : at - 1; /* it was over already, and nobody looked */
 }
+
+int64_t absence_since(const struct rv_scheduler *s, int64_t since, int64_t at)
+{
+    const struct absence *absence = absence_of(s, at);
+    int64_t from = absence != NULL ? absence->until : 0;
+    return since < s->first_now && from < s->first_now ? s->first_now : from;
+}

@@ -397,6 +397,10 @@ bool absence_covers(const struct rv_scheduler *s, int64_t at);
 /* The instant before this one from which on no time counts; 0: all of it does. */
 int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at);
 
+/* Where the wait for an agent begins anew that is `since` then and was long enough at `at`: agents
+ * need time to come back, too. 0: nowhere. */
+int64_t absence_since(const struct rv_scheduler *s, int64_t since, int64_t at);
+
 /* log.c */
 void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
                struct rv_str fields);

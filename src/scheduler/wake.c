@@ -1,6 +1,9 @@
 /* What a decision about a task that is due is told: what the rows do not say. */
 #include "scheduler/scheduler_priv.h"
 
+#include "base/limits.h"
+#include "base/time.h"
+
 static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
 {
     bool live = false, due = false;
@@ -28,6 +31,18 @@ static bool is_silent(const struct rv_scheduler *s, const struct work *work,
            instance->seen_at <= step->attempt_at && instance->parked_count == 0;
 }
 
+/* A step that nobody has taken for long, but the server was not there for all of that. */
+static void wake_tell_call(const struct rv_scheduler *s, const struct rv_step *step,
+                           struct rv_command *command)
+{
+    if (step->state != RV_STEP_PENDING || step->wake_at == 0 || step->wake_at > s->batch.now)
+        return;
+    int64_t from = absence_since(s, step->waits_since, step->wake_at);
+    int64_t at = from != 0 ? rv_time_add(from, RV_NO_AGENT_ALERT_MS) : 0;
+    if (at > command->u.wake.call_at)
+        command->u.wake.call_at = at;
+}
+
 /* What only the caches know of the instant that has passed. */
 static void wake_tell(struct rv_scheduler *s, const struct work *work, const struct rv_step *step,
                       struct rv_command *command)
@@ -42,6 +57,7 @@ static void wake_tell(struct rv_scheduler *s, const struct work *work, const str
     /* A step that has ended, and was loaded for a late reply, has no timeout any more. */
     if (rv_step_state_open(step->state) && step->deadline != 0 && step->deadline <= s->batch.now)
         command->u.wake.absent_from = absence_uncounted(s, step->deadline);
+    wake_tell_call(s, step, command);
     const struct agent_kind *kind = step->state == RV_STEP_PENDING && step->agent.at != NULL
                                         ? agents_kind_find(&s->agents, step->agent)
                                         : NULL;
@@ -62,6 +78,7 @@ bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *com
     command->u.wake.spread_ms = 0;
     command->u.wake.absent_from = 0;
     command->u.wake.circuit = RV_STR_NONE;
+    command->u.wake.call_at = 0;
     command->u.wake.paused = false;
     for (size_t i = 0; i < work->steps_count; i++)
         wake_tell(s, work, work->steps[i].row, command);

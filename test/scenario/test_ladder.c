@@ -235,6 +235,22 @@ static void downtime_is_an_absence_and_a_restart_resumes(void **state)
     assert_state(w, other, "processed");
 }
 
+/* An agent that was cut off gets as long after the start as any other. */
+static void downtime_does_not_count_as_waiting_for_an_agent(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    world_pass(w, 60 * 1000);
+    world_restart(w, 20 * 60 * 1000); /* over in the downtime */
+    world_pass(w, 4 * 60 * 1000 + 30 * 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
+    world_restart(w, 28 * 1000); /* over right after the start */
+    world_pass(w, 4 * 60 * 1000 + 50 * 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
+    world_pass(w, 20 * 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+}
+
 /* The first start after the downtime dies before it has decided anything. */
 static void downtime_before_a_start_that_failed_is_an_absence_too(void **state)
 {
@@ -273,6 +289,7 @@ int main(void)
         SCENARIO(a_step_that_nobody_takes_raises_an_alert_and_stays),
         SCENARIO(the_servers_absence_is_nobodys_failure),
         SCENARIO(downtime_is_an_absence_and_a_restart_resumes),
+        SCENARIO(downtime_does_not_count_as_waiting_for_an_agent),
         SCENARIO(downtime_before_a_start_that_failed_is_an_absence_too),
         SCENARIO(a_short_restart_keeps_the_open_attempt),
     };
