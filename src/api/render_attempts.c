@@ -4,21 +4,13 @@
 #include "api/answer.h"
 #include "api/put.h"
 
-/* The newest attempt of a step, as a row like the others. */
+/* The newest attempt of a step, as a row like the others, but for what its end alone decides. */
 static struct rv_attempt newest(struct rv_task_id task, const struct rv_step *step)
 {
-    return (struct rv_attempt){
-        .step = {task, step->number},
-        .number = step->attempt,
-        .state = step->attempt_state,
-        .effect = step->attempt_effect,
-        .fence = step->fence,
-        .attempt_at = step->attempt_at,
-        .complete_by = step->complete_by,
-        .ended_at = step->attempt_ended_at,
-        .instance = step->instance,
-        .error = rv_attempt_error(step),
-    };
+    struct rv_attempt row = rv_attempt_newest(task, step);
+    row.retry_at = 0;
+    row.round = 0;
+    return row;
 }
 
 void rv_put_attempt(struct rv_buf *buf, const struct rv_attempt *attempt)

@@ -118,6 +118,7 @@ void rv_render_status(struct rv_answer *answer, const struct rv_call *call)
     rv_put_open(buf, '{');
     rv_put_instant_if(buf, "startedAt", status->started_at);
     tasks_put(buf, status->counts);
+    rv_put_int(buf, "suspendedTasks", status->counts->suspended);
     failures_put(buf, status);
     waits_put(buf, &status->agents);
     circuits_put(buf, &status->agents);

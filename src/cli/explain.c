@@ -3,6 +3,7 @@
 #include "cli/text_priv.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void said(const struct cli *cli, const char *indent, const char *name, struct rv_str text)
 {
@@ -84,7 +85,7 @@ static void attempts_print(struct cli *cli, const struct rv_json *told)
     }
 }
 
-/* Those that the commands say were seen. */
+/* Those that the commands say were seen; of a task that has ended, all. */
 static void late_print(struct cli *cli, const struct rv_json *told)
 {
     size_t count, late_count;
@@ -93,6 +94,8 @@ static void late_print(struct cli *cli, const struct rv_json *told)
     const struct rv_json *cures = cli_items(told, "cures", &count);
     for (size_t i = 0; i < count; i++)
         seen = cli_int(&cures[i], "lateSeen") > seen ? cli_int(&cures[i], "lateSeen") : seen;
+    if (cli_instant(told, "endedAt") != 0)
+        seen = (int64_t)late_count;
     if (seen == 0)
         return;
     cli_late_print(cli, late, late_count);
@@ -121,14 +124,14 @@ static void events_print(struct cli *cli, const struct rv_json *told)
     }
 }
 
-/* What was undone and what not, of a task that has ended otherwise than processed. */
+/* What was undone and what not, of a task that has ended. */
 static void effects_print(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_str(told, "state");
     size_t count;
     const struct rv_json *items = cli_items(told, "effects", &count);
-    if (!rv_str_is(state, "compensated") && !rv_str_is(state, "cancelled"))
+    if (cli_instant(told, "endedAt") == 0 || (count == 0 && rv_str_is(state, "processed")))
         return;
     printf("\n  effects: %lld undone, %lld not\n", (long long)cli_int(told, "effectsUndone"),
            (long long)cli_int(told, "effectsLeft"));
@@ -144,11 +147,9 @@ static void effects_print(struct cli *cli, const struct rv_json *told)
 static void by_hand_print(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
-    struct rv_str state = cli_str(told, "state");
     size_t count, printed = 0;
     const struct rv_json *items = cli_items(told, "effects", &count);
-    if (rv_str_is(state, "processed") || rv_str_is(state, "compensated") ||
-        rv_str_is(state, "cancelled"))
+    if (cli_instant(told, "endedAt") != 0)
         return;
     for (size_t i = 0; i < count; i++) {
         if (!rv_str_is(cli_str(&items[i], "outcome"), "by-hand"))
@@ -177,14 +178,32 @@ static void end_print(struct cli *cli, const struct rv_json *told)
     said(cli, "  ", "reason", cli_text_clean(arena, cli_str(by, "reason")));
 }
 
-/* The late replies report their rest themselves. */
+/* The list is printed above, and does not report its rest itself. The effects of an open task are
+ * printed where an operator undoes them. */
+static bool is_printed(const struct rv_json *told, const struct rv_json *cut)
+{
+    struct rv_str list = cli_str(cut, "list");
+    size_t count;
+    const struct rv_json *effects = cli_items(told, "effects", &count);
+    if (rv_str_is(list, "lateReplies"))
+        return cli_instant(told, "endedAt") != 0;
+    static const char events[] = "effects and events";
+    struct rv_str shown = cli_str(cut, "shown");
+    bool of_events = shown.len >= sizeof events - 1 &&
+                     memcmp(shown.at, events, sizeof events - 1) == 0;
+    bool printed = !rv_str_is(list, "effects") || of_events || cli_instant(told, "endedAt") != 0;
+    for (size_t i = 0; i < count && !printed; i++)
+        printed = rv_str_is(cli_str(&effects[i], "outcome"), "by-hand");
+    return printed;
+}
+
 static void incomplete_print(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
     size_t count, printed = 0;
     const struct rv_json *items = cli_items(told, "incomplete", &count);
     for (size_t i = 0; i < count; i++)
-        if (!rv_str_is(cli_str(&items[i], "list"), "lateReplies"))
+        if (is_printed(told, &items[i]))
             printf("%s  Only %.*s are listed. For all: reeve %.*s\n", printed++ == 0 ? "\n" : "",
                    RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "shown"))),
                    RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "command"))));

@@ -81,10 +81,12 @@ static void task_print(struct cli *cli, const struct rv_json *task, const struct
     struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_text_clean(arena, cli_str(task, "state"));
     struct rv_str note = state_note(cli, task, told);
-    printf("%s%.*s%s  %s%.*s%s%s%.*s\n", cli_colour_begin(CLI_BOLD, cli->colour),
+    bool suspended = cli_instant(task, "suspendedAt") != 0;
+    printf("%s%.*s%s  %s%.*s%s%s%s%.*s\n", cli_colour_begin(CLI_BOLD, cli->colour),
            RV_STR_FMT(cli_text_clean(arena, cli_str(task, "task"))), cli_colour_end(cli->colour),
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
-           cli_colour_end(cli->colour), note.len ? "  " : "", RV_STR_FMT(note));
+           cli_colour_end(cli->colour), suspended ? ", suspended" : "", note.len ? "  " : "",
+           RV_STR_FMT(note));
     struct rv_str error = cli_task_error_text(arena, rv_json_get(task, RV_STR("error")));
     line_print(cli, "error", cli_text_clean(arena, error));
     line_print(cli, "workflow", cli_text_clean(arena, cli_str(task, "workflow")));

@@ -17,6 +17,7 @@ static void tasks_print(struct cli *cli, const struct rv_json *status)
                                          "processed", "compensated", "cancelled"};
     static const char *const heads[] = {"STATE", ">TASKS", "", NULL};
     const struct rv_json *tasks = rv_json_get(status, RV_STR("tasks"));
+    int64_t suspended = cli_int(status, "suspendedTasks");
     struct cli_table table;
     cli_table_init(&table, &cli->arena, heads);
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
@@ -27,6 +28,9 @@ static void tasks_print(struct cli *cli, const struct rv_json *status)
         cli_table_add(&table, cli_text_number(&cli->arena, (uint64_t)count), CLI_PLAIN);
         cli_table_add(&table, ended ? RV_STR("since the server started") : RV_STR(""), CLI_DIM);
     }
+    cli_table_add(&table, RV_STR("suspended"), suspended > 0 ? CLI_YELLOW : CLI_PLAIN);
+    cli_table_add(&table, cli_text_number(&cli->arena, (uint64_t)suspended), CLI_PLAIN);
+    cli_table_add(&table, RV_STR("counted in their states, too"), CLI_DIM);
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
 }
 

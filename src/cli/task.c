@@ -88,19 +88,31 @@ static struct rv_str failure_text(struct rv_arena *arena, const struct rv_json *
     return rv_arena_printf(arena, ", after: %.*s", RV_STR_FMT(error));
 }
 
+/* No time continues a suspended task. */
+static struct rv_str wait_why(struct rv_arena *arena, const struct rv_json *step, bool suspended,
+                              int64_t now)
+{
+    int64_t due = cli_instant(step, "wakeAt");
+    struct rv_str distance = cli_text_distance(arena, due, now);
+    if (!suspended)
+        return rv_arena_printf(arena, "waits, continues %.*s", RV_STR_FMT(distance));
+    return rv_arena_printf(arena, "waits, due %.*s, %s", RV_STR_FMT(distance),
+                           due <= now ? "continues when the task is resumed"
+                                      : "but the task is suspended");
+}
+
 static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *step,
                                  const struct rv_json *told, int64_t now)
 {
     int64_t ready = cli_instant(step, "readyAt");
     struct rv_str failure = failure_text(arena, step);
+    bool suspended = rv_str_is(cli_str(told, "waitsFor"), "suspended");
     if (rv_str_is(cli_str(step, "kind"), "wait"))
-        return rv_arena_printf(
-            arena, "waits, continues %.*s",
-            RV_STR_FMT(cli_text_distance(arena, cli_instant(step, "wakeAt"), now)));
+        return wait_why(arena, step, suspended, now);
     bool circuit = rv_str_is(cli_str(step, "attemptState"), "circuit-open");
     if (told == NULL && circuit)
         return rv_arena_printf(arena, "circuit open%.*s", RV_STR_FMT(failure));
-    if (ready > now && !circuit)
+    if (ready > now && !circuit && !suspended)
         return rv_arena_printf(
             arena, "%s %.*s%.*s",
             cli_int(step, "failureCount") == 0 && cli_int(step, "round") > 0 ? "cool-down, again"
@@ -116,14 +128,15 @@ static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *s
                            RV_STR_FMT(when), RV_STR_FMT(failure));
 }
 
-static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json *step, int64_t now)
+static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json *step,
+                                    const struct rv_json *told, int64_t now)
 {
     int64_t complete_by = cli_instant(step, "completeBy");
     struct rv_str distance = cli_text_distance(arena, complete_by, now);
     struct rv_str instance = cli_str(step, "instance");
     struct rv_str at = RV_STR("");
     if (rv_str_is(cli_str(step, "kind"), "wait"))
-        return pending_why(arena, step, NULL, now);
+        return pending_why(arena, step, told, now);
     if (instance.len > 0)
         at = rv_arena_printf(arena, "at %.*s, ", RV_STR_FMT(instance));
     if (rv_str_is(cli_str(step, "attemptState"), "revoked"))
@@ -143,8 +156,10 @@ struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step,
     if (rv_str_is(state, "pending"))
         return pending_why(arena, step, told, now);
     if (rv_str_is(state, "processing"))
-        return processing_why(arena, step, now);
+        return processing_why(arena, step, told, now);
     if (rv_str_is(state, "processed"))
-        return cli_bool(step, "undone") ? RV_STR("undone") : RV_STR("");
+        return !cli_bool(step, "undone")        ? RV_STR("")
+               : cli_bool(step, "noUndoNeeded") ? RV_STR("nothing to undo")
+                                                : RV_STR("undone");
     return cli_error_text(arena, rv_json_get(step, RV_STR("error")));
 }

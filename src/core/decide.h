@@ -202,6 +202,8 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
 
 /* The error with which the step's newest attempt ended; absent: with none. */
 struct rv_str rv_attempt_error(const struct rv_step *step);
+/* The step's newest attempt as a row. `retry_at` is that of the step as it stands. */
+struct rv_attempt rv_attempt_newest(struct rv_task_id task, const struct rv_step *step);
 
 /* Whether the step's revoked attempt is silent beyond its lease, which is not renewed any more: its
  * agent has stopped, and an operator may say what it did. */

@@ -202,21 +202,7 @@ void draft_archive(struct draft *d, const struct rv_step *step)
         d->outgrown = true;
         return;
     }
-    d->plan->attempts[d->plan->attempts_count++] = (struct rv_attempt){
-        .step = {d->plan->task.id, step->number},
-        .number = step->attempt,
-        .state = step->attempt_state,
-        .effect = step->attempt_effect,
-        .token = step->token,
-        .fence = step->fence,
-        .attempt_at = step->attempt_at,
-        .complete_by = step->complete_by,
-        .ended_at = step->attempt_ended_at,
-        .retry_at = step->ready_at,
-        .round = step->round,
-        .instance = step->instance,
-        .error = rv_attempt_error(step),
-    };
+    d->plan->attempts[d->plan->attempts_count++] = rv_attempt_newest(d->plan->task.id, step);
 }
 
 void draft_error(struct rv_step *step, struct rv_str error)

@@ -167,6 +167,25 @@ struct rv_str rv_attempt_error(const struct rv_step *step)
     return RV_STR_NONE;
 }
 
+struct rv_attempt rv_attempt_newest(struct rv_task_id task, const struct rv_step *step)
+{
+    return (struct rv_attempt){
+        .step = {task, step->number},
+        .number = step->attempt,
+        .state = step->attempt_state,
+        .effect = step->attempt_effect,
+        .token = step->token,
+        .fence = step->fence,
+        .attempt_at = step->attempt_at,
+        .complete_by = step->complete_by,
+        .ended_at = step->attempt_ended_at,
+        .retry_at = step->ready_at,
+        .round = step->round,
+        .instance = step->instance,
+        .error = rv_attempt_error(step),
+    };
+}
+
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now)
 {
     bool held_back = task->suspended_at != 0 || step->stale;

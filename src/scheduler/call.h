@@ -352,8 +352,9 @@ struct rv_call_explain {
     int64_t next_at; /* when it is looked at next; 0: on an event */
     struct rv_explained *steps;
     size_t steps_count;
-    struct rv_attempt *attempts; /* ended, of the first of these steps; the newest */
+    struct rv_attempt *attempts; /* ended, of one step, the newest */
     size_t attempts_count;
+    uint32_t attempts_of; /* that step: the first of the open ones, or the one that failed last */
     struct rv_alert *alerts; /* open */
     size_t alerts_count;
     struct rv_late_reply *late_replies; /* of the task, the oldest */

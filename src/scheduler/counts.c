@@ -128,6 +128,7 @@ int64_t counts_clock(const struct rv_scheduler *s)
 void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool refused)
 {
     s->counts.circuits = s->agents.circuits_count;
+    s->counts.suspended = (int64_t)s->suspended.count;
     if (s->failures.since == 0)
         s->failures.since = s->batch.now;
     if (calls == 0 && !s->batch.wrote && !refused)

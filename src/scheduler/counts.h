@@ -27,6 +27,7 @@ struct rv_counts {
     uint64_t calls;           /* in all batches */
     int64_t open_tasks;       /* as far as this instance has heard */
     int64_t open_by_state[RV_TASK_STATE_COUNT];
+    int64_t suspended; /* of these, in whatever state, once the walk after the start is over */
     uint64_t long_decisions;           /* that went on beside the batches */
     uint64_t long_decisions_us;        /* the time that they had there */
     uint64_t long_decisions_open;      /* now */

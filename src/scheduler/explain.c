@@ -6,6 +6,8 @@
 
 #include "base/time.h"
 
+#include <string.h>
+
 /* The newest ended attempts and open alerts, and the oldest late replies, that are told. */
 
 /* Counted once for each agent. */
@@ -184,6 +186,7 @@ enum rv_err explain_attempts(struct rv_scheduler *s, struct rv_call_explain *out
     uint32_t after = newest > RV_EXPLAINED_ATTEMPTS_MAX ? newest - RV_EXPLAINED_ATTEMPTS_MAX - 1
                                                         : 0;
     out->cut[RV_EXPLAINED_CUT_ATTEMPTS] = after > 0;
+    out->attempts_of = step;
     return s->store->ops->list_attempts(s->store, arena, (struct rv_step_id){out->task, step}, step,
                                         after, RV_EXPLAINED_ATTEMPTS_MAX, out->attempts,
                                         &out->attempts_count);
@@ -195,12 +198,12 @@ static enum rv_err explain_newest(struct rv_scheduler *s, struct rv_call_explain
 {
     const struct rv_step *step = out->steps_count > 0 ? out->steps[0].step : NULL;
     size_t alerts = RV_EXPLAINED_ALERTS_MAX + 1;
-    out->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, RV_EXPLAINED_ATTEMPTS_MAX);
+    out->attempts = RV_NEW_ARRAY(arena, struct rv_attempt, RV_EXPLAINED_ATTEMPTS_MAX + 1);
     out->alerts = RV_NEW_ARRAY(arena, struct rv_alert, alerts);
     if (out->attempts == NULL || out->alerts == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = RV_OK;
-    if (step != NULL && step->attempt > 1)
+    if (step != NULL && step->attempt > 0)
         err = explain_attempts(s, out, arena, step->number, step->attempt);
     if (err == RV_OK)
         err = s->store->ops->list_alerts(s->store, arena, out->task, true, 0, alerts, out->alerts,
@@ -208,6 +211,30 @@ static enum rv_err explain_newest(struct rv_scheduler *s, struct rv_call_explain
     out->cut[RV_EXPLAINED_CUT_ALERTS] = out->alerts_count == alerts;
     out->alerts_count -= out->alerts_count == alerts;
     return err;
+}
+
+/* The newest attempt stands in its step. Once it has ended it is listed as the others are. */
+static enum rv_err explain_last(struct rv_scheduler *s, struct rv_call_explain *out,
+                                struct rv_arena *arena)
+{
+    struct rv_step_id id = {out->task, out->attempts_of};
+    const struct rv_step *step = NULL;
+    enum rv_err err = RV_OK;
+    if (id.number != 0)
+        err = s->store->ops->load_steps(s->store, arena, &id, 1, &step);
+    if (err != RV_OK || step == NULL || step->unreadable ||
+        step->attempt_state == RV_ATTEMPT_NONE || rv_attempt_state_live(step->attempt_state))
+        return err;
+    struct rv_attempt *row = &out->attempts[out->attempts_count++];
+    *row = rv_attempt_newest(out->task, step);
+    if (step->state != RV_STEP_PENDING)
+        row->retry_at = 0;
+    if (out->attempts_count <= RV_EXPLAINED_ATTEMPTS_MAX)
+        return RV_OK;
+    memmove(out->attempts, out->attempts + 1, RV_EXPLAINED_ATTEMPTS_MAX * sizeof out->attempts[0]);
+    out->attempts_count = RV_EXPLAINED_ATTEMPTS_MAX;
+    out->cut[RV_EXPLAINED_CUT_ATTEMPTS] = true;
+    return RV_OK;
 }
 
 /* The first of those that the commands which are named say were seen. */
@@ -281,7 +308,9 @@ enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
     if (err == RV_OK)
         err = explain_cures(s, out, arena, entry);
     if (err == RV_OK)
-        err = explain_past(s, out, arena);
+        err = explain_past(s, out, arena); /* of the cool-downs in the attempts before the last */
+    if (err == RV_OK)
+        err = explain_last(s, out, arena);
     explain_task(s, out);
     return err;
 }

@@ -229,7 +229,7 @@ static void undo_note(struct rv_call_explain *out, const struct walk *walk)
 static enum rv_err failed_attempts(struct rv_scheduler *s, struct rv_call_explain *out,
                                    struct rv_arena *arena, const struct walk *walk)
 {
-    if (out->steps_count > 0 || walk->attempts <= 1)
+    if (out->steps_count > 0 || walk->attempts == 0)
         return RV_OK;
     return explain_attempts(s, out, arena, walk->failed, walk->attempts);
 }

@@ -57,6 +57,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     deliveries_init(s);
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
+    rv_map_init(&s->suspended);
     rv_map_init(&s->parked_by_serial);
     rv_map_init(&s->parked_polls);
     rv_map_init(&s->batch.works_by_id);
@@ -106,6 +107,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
     bulks_done(&s->bulks);
     rv_map_done(&s->waiters);
     rv_heap_done(&s->parked_until);
+    rv_map_done(&s->suspended);
     rv_map_done(&s->parked_by_serial);
     rv_map_done(&s->parked_polls);
     rv_map_done(&s->batch.works_by_id);
@@ -318,6 +320,10 @@ static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64
     if (err != RV_OK)
         return err;
     *ret_wake_at = rv_view_wake_at(work->task, steps, work->steps_count, s->batch.now);
+    if (work->task->suspended_at == 0)
+        rv_map_remove(&s->suspended, (uint64_t)work->id.value, 0);
+    else if ((err = rv_map_put(&s->suspended, (uint64_t)work->id.value, 0, 0)) != RV_OK)
+        return err;
     return others_note(s, work->id, work->task);
 }
 
@@ -327,6 +333,7 @@ static void remember(struct rv_scheduler *s, struct work *work)
     if (work->task == NULL) {
         look_again(s, work->id, 0);
         rv_map_remove(&s->others.known, (uint64_t)work->id.value, 0);
+        rv_map_remove(&s->suspended, (uint64_t)work->id.value, 0);
         return;
     }
     int64_t wake_at;

@@ -316,6 +316,7 @@ struct rv_scheduler {
     struct agents agents;
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
     struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
+    struct rv_map suspended;     /* tasks that are, as far as they were looked at */
     struct rv_map parked_by_serial; /* serial -> struct pending *, owned */
     struct rv_map parked_polls;     /* (instance, hash of the poll) -> struct pending * */
     struct rv_call *finished;       /* answered in this batch, given back at its end */

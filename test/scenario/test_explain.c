@@ -97,7 +97,9 @@ static void an_undone_task_says_why_and_what(void **state)
     assert_event(told, 0, RV_EXPLAINED_COOL_DOWN, 2);
     assert_event(told, 1, RV_EXPLAINED_UNDO_BEGAN, 2);
     assert_int_equal(told->events[1].at, began_at);
-    assert_int_equal(told->attempts_count, 3); /* the newest stands in its step */
+    assert_int_equal(told->attempts_count, 4); /* the newest, which stands in its step, too */
+    assert_int_equal(told->attempts[3].number, 4);
+    assert_int_equal(told->attempts[3].retry_at, 0);
     assert_int_equal(told->effects_count, 2);
     assert_int_equal(told->effects_total[RV_EFFECT_IS_UNDONE], 2);
     assert_int_equal(told->effects[1].step, 2);
@@ -289,6 +291,12 @@ static void a_list_of_attempts_that_is_cut_is_named(void **state)
         assert_int_equal(told->attempts_count, failed);
         assert_false(told->cut[RV_EXPLAINED_CUT_ATTEMPTS]);
         assert_int_equal(world_fail(w, request, true, RV_EFFECT_NONE), 200);
+        told = explained(w, task); /* one that has ended is listed at once */
+        const struct rv_attempt *last = &told->attempts[told->attempts_count - 1];
+        assert_int_equal(last->number, failed + 1);
+        assert_int_equal(last->ended_at, w->now);
+        assert_int_equal(last->retry_at, told->steps[0].step->ready_at);
+        assert_int_equal(told->cut[RV_EXPLAINED_CUT_ATTEMPTS], failed == RV_EXPLAINED_ATTEMPTS_MAX);
         world_pass(w, 1000);
     }
     (void)world_take(w, "tool", "i1");
