@@ -695,8 +695,9 @@ static void it_is_explained_what_has_failed(void **state)
     told = explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_COOL_DOWN);
     assert_true(told->until >= w->now + 60000);
-    assert_int_equal(told->attempts_count, 1);
+    assert_int_equal(told->attempts_count, 2);
     assert_int_equal(told->attempts[0].state, RV_ATTEMPT_EXPIRED);
+    assert_int_equal(told->attempts[1].state, RV_ATTEMPT_EXPIRED);
     struct rv_task_id parked_task = world_submit(w, "parked", "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
     told = explained(w, parked_task);
