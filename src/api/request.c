@@ -71,17 +71,6 @@ bool rv_text_plain(struct rv_str text)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* UTF-8 is what our JSON reader takes as a string: it is asked, rather than a second table. */
 static bool utf8_valid(struct rv_parser *parser, struct rv_str text)
 {
@@ -110,8 +99,8 @@ static bool percent_decode(struct rv_parser *parser, struct rv_str text, bool pl
     for (size_t i = 0; i < text.len; i++) {
         char c = text.at[i];
         if (c == '%') {
-            int high = i + 2 < text.len ? hex_digit(text.at[i + 1]) : -1;
-            int low = i + 2 < text.len ? hex_digit(text.at[i + 2]) : -1;
+            int high = i + 2 < text.len ? rv_hex_digit(text.at[i + 1]) : -1;
+            int low = i + 2 < text.len ? rv_hex_digit(text.at[i + 2]) : -1;
             if (high < 0 || low < 0)
                 return rv_refuse_http(parser, 400,
                                       "a percent sign in the URL is not followed by two hex "

@@ -40,6 +40,18 @@ static inline bool rv_str_begins(struct rv_str text, struct rv_str prefix)
            (prefix.len == 0 || memcmp(text.at, prefix.at, prefix.len) == 0);
 }
 
+/* 0 to 15, or -1. */
+static inline int rv_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
 /* Order of the bytes, as strcmp would have it; for UTF-8 that is the order of the code points. */
 static inline int rv_str_cmp(struct rv_str a, struct rv_str b)
 {

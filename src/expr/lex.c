@@ -129,22 +129,11 @@ struct token lex_next(struct lexer *lexer)
     return token_upto(lexer, TOKEN_UNKNOWN, at, 0, end);
 }
 
-static int hex_value(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static bool lex_hex4(const struct lexer *lexer, size_t at, uint32_t *ret_code)
 {
     uint32_t code = 0;
     for (size_t i = 0; i < 4; i++) {
-        int digit = hex_value(char_at(lexer, at + i));
+        int digit = rv_hex_digit(char_at(lexer, at + i));
         if (digit < 0)
             return false;
         code = code * 16 + (uint32_t)digit;

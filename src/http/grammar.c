@@ -28,17 +28,6 @@ bool grammar_all(struct rv_str text, unsigned classes)
     return text.len > 0;
 }
 
-int grammar_hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static char lower_of(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -61,8 +50,8 @@ bool grammar_same(struct rv_str a, const char *lower)
 
 static bool escaped(struct rv_str text, size_t at)
 {
-    return text.len - at > 2 && grammar_hex(text.at[at + 1]) >= 0 &&
-           grammar_hex(text.at[at + 2]) >= 0;
+    return text.len - at > 2 && rv_hex_digit(text.at[at + 1]) >= 0 &&
+           rv_hex_digit(text.at[at + 2]) >= 0;
 }
 
 /* Of characters of the classes, and of "%" with two hex digits. */
@@ -93,7 +82,7 @@ bool grammar_target(struct rv_str text)
 static bool literal_valid(struct rv_str text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (grammar_hex(text.at[i]) < 0 && text.at[i] != ':' && text.at[i] != '.')
+        if (rv_hex_digit(text.at[i]) < 0 && text.at[i] != ':' && text.at[i] != '.')
             return false;
     return text.len >= 2 && memchr(text.at, ':', text.len) != NULL;
 }

@@ -29,7 +29,6 @@ bool grammar_all(struct rv_str text, unsigned classes);
 bool grammar_authority(struct rv_str text);
 /* Path and query by RFC 3986: it begins with a slash, each "%" is followed by two hex digits. */
 bool grammar_target(struct rv_str text);
-int grammar_hex(char c);                               /* 0 to 15, or -1 */
 bool grammar_same(struct rv_str a, const char *lower); /* but for the case of ASCII letters */
 bool grammar_alike(struct rv_str a, struct rv_str b);
 /* Without the blanks and tabs around it. */

@@ -125,8 +125,8 @@ static bool length_read(struct rv_http_reader *r, struct rv_str value)
     return true;
 }
 
-/* `chunked` is the only one that is read. Where it is not the last one, nobody knows where the body
- * ends; another one before it is not implemented. */
+/* `chunked` is the only coding that is read. If it is not the last one, the end of the body is
+ * unknown: 400. Another coding before it gets 501. */
 static bool encoding_read(struct rv_http_reader *r, struct rv_str value)
 {
     struct rv_str rest = value, one = RV_STR_NONE;

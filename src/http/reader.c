@@ -142,10 +142,10 @@ static bool chunk_begin(struct rv_http_reader *r, struct rv_str line)
 {
     uint64_t size = 0;
     size_t digits = 0;
-    while (digits < line.len && grammar_hex(line.at[digits]) >= 0) {
+    while (digits < line.len && rv_hex_digit(line.at[digits]) >= 0) {
         if (digits == RV_HTTP_CHUNK_DIGITS_MAX)
             return reader_refuse(r, 400, "a chunk's size has more than 16 digits");
-        size = size * 16 + (uint64_t)grammar_hex(line.at[digits++]);
+        size = size * 16 + (uint64_t)rv_hex_digit(line.at[digits++]);
     }
     if (digits == 0)
         return reader_refuse(r, 400, "a chunk does not begin with its size in hex digits");
