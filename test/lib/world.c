@@ -557,3 +557,19 @@ void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
     assert_int_equal(change.outcome, RV_OK);
     rv_arena_done(&arena);
 }
+
+const struct rv_call_explain *world_explained(struct world *w, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
+    call->u.explain.task = task;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    return &call->u.explain;
+}
+
+void world_expect_one(struct world *w, const char *input)
+{
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_string_equal(request.input.at, input);
+    assert_int_equal(world_done(w, request, "{}"), 200);
+}

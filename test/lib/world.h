@@ -125,4 +125,9 @@ struct rv_call *world_limit_call(struct world *w, struct rv_call_limit limit);
 #define assert_step(w, task, number, expected)                                                     \
     assert_string_equal(rv_step_state_text(world_step((w), (task), (number))->state), (expected))
 
+/* What `explain` says of the task; it is there. */
+const struct rv_call_explain *world_explained(struct world *w, struct rv_task_id task);
+/* Takes the next request of agent "one", whose input must be this, and replies {}. */
+void world_expect_one(struct world *w, const char *input);
+
 #endif

@@ -24,15 +24,6 @@ static int close_world(void **state)
     return 0;
 }
 
-static const struct rv_call_explain *explained(struct world *w, struct rv_task_id task)
-{
-    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
-    call->u.explain.task = task;
-    assert_true(world_run(w, call));
-    assert_int_equal(call->err, RV_OK);
-    return &call->u.explain;
-}
-
 static void assert_event(const struct rv_call_explain *told, size_t place,
                          enum rv_explained_kind kind, uint32_t step)
 {
@@ -57,7 +48,7 @@ static void a_cool_down_stays_on_record(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
     fail_twice(w, "inventory");
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_COOL_DOWN);
     assert_int_equal(told->events_count, 1);
     assert_event(told, 0, RV_EXPLAINED_COOL_DOWN, 1);
@@ -66,7 +57,7 @@ static void a_cool_down_stays_on_record(void **state)
     world_pass(w, 68000);
     (void)world_take(w, "inventory", "i1");
     world_restart(w, 1000);
-    told = explained(w, task);
+    told = world_explained(w, task);
     assert_int_equal(told->events_count, 1);
     assert_event(told, 0, RV_EXPLAINED_COOL_DOWN, 1);
     assert_int_equal(told->events[0].at, at);
@@ -83,7 +74,7 @@ static void an_undone_task_says_why_and_what(void **state)
     world_pass(w, 68000);
     fail_twice(w, "payment");
     assert_state(w, task, "compensating");
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_true(told->events_count > 0);
     assert_event(told, told->events_count - 1, RV_EXPLAINED_UNDO_BEGAN, 2);
     int64_t began_at = told->events[told->events_count - 1].at;
@@ -91,7 +82,7 @@ static void an_undone_task_says_why_and_what(void **state)
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
     assert_state(w, task, "compensated");
     world_restart(w, 1000);
-    told = explained(w, task);
+    told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_NOTHING);
     assert_int_equal(told->events_count, 2);
     assert_event(told, 0, RV_EXPLAINED_COOL_DOWN, 2);
@@ -123,7 +114,7 @@ static void an_abandoned_task_names_the_operator_and_what_is_left(void **state)
     assert_int_equal(call->err, RV_OK);
     assert_state(w, task, "cancelled");
     world_restart(w, 1000);
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_non_null(told->ended_by);
     assert_true(rv_str_is(told->ended_by->by, "ann"));
     assert_true(rv_str_is(told->ended_by->reason, "sold by hand"));
@@ -145,7 +136,7 @@ static void what_ends_without_effects_ends_by_its_reason(void **state)
     task = world_submit(w, "order", "{}");
     (void)world_fail(w, world_take(w, "inventory", "i1"), false, RV_EFFECT_NONE);
     assert_state(w, task, "compensated");
-    assert_int_equal(explained(w, task)->effects_count, 0);
+    assert_int_equal(world_explained(w, task)->effects_count, 0);
     /* Carried out, although it needs no undo. */
     world_publish(w, DOCUMENT("bare") "do:\n"
                                       "  - a: {call: one, metadata: {reeve: {compensate: none}}}\n"
@@ -154,7 +145,7 @@ static void what_ends_without_effects_ends_by_its_reason(void **state)
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_state(w, task, "compensated");
-    assert_int_equal(explained(w, task)->effects[0].how, RV_EFFECT_NEEDS_NO_UNDO);
+    assert_int_equal(world_explained(w, task)->effects[0].how, RV_EFFECT_NEEDS_NO_UNDO);
 }
 
 /* Of two steps that are done, the definition of the second declares no compensation. */
@@ -168,11 +159,11 @@ static void an_effect_without_compensation_is_left_to_an_operator(void **state)
                                       "  - b: {call: one}\n"
                                       "  - c: {call: one}\n");
     struct rv_task_id task = world_submit(w, "bare", "{}");
-    assert_int_equal(explained(w, task)->effects_count, 0);
+    assert_int_equal(world_explained(w, task)->effects_count, 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     world_restart(w, 1000);
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_int_equal(told->effects_count, 2);
     assert_int_equal(told->effects[0].how, RV_EFFECT_STAYS);
     assert_int_equal(told->effects[1].how, RV_EFFECT_BY_HAND);
@@ -192,7 +183,7 @@ static void a_cancel_of_a_failed_task_is_not_its_reason(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
     assert_state(w, task, "compensated");
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_null(told->ended_by);
     assert_int_equal(told->events_count, 1);
     assert_event(told, 0, RV_EXPLAINED_UNDO_BEGAN, 2);
@@ -214,7 +205,7 @@ static void events_are_cut_where_more_alerts_are_there(void **state)
         assert_int_equal(world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE), 200);
         assert_state(w, task, "error");
         if (alerts >= ALERTS_READ)
-            assert_int_equal(explained(w, task)->cut[RV_EXPLAINED_CUT_EVENTS],
+            assert_int_equal(world_explained(w, task)->cut[RV_EXPLAINED_CUT_EVENTS],
                              alerts > ALERTS_READ);
         assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     }
@@ -241,10 +232,10 @@ static void a_withdrawn_undo_has_not_ended_a_task(void **state)
                                                  .late_seen = 1};
     assert_true(world_run(w, settle));
     assert_int_equal(settle->err, RV_OK);
-    assert_null(explained(w, task)->ended_by);
+    assert_null(world_explained(w, task)->ended_by);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_state(w, task, "processed");
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_null(told->ended_by);
     assert_int_equal(told->events_count, 0);
 }
@@ -267,7 +258,7 @@ static void a_cancel_is_named_after_many_commands(void **state)
     operate(w, task, RV_COMMAND_CANCEL);
     for (int i = 0; i < 40; i++)
         operate(w, task, i % 2 == 0 ? RV_COMMAND_SUSPEND : RV_COMMAND_RESUME);
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_non_null(told->ended_by);
     assert_int_equal(told->ended_by->verb, RV_OPERATOR_CANCEL);
     assert_int_equal(told->ended_by->number, 1);
@@ -287,11 +278,11 @@ static void a_list_of_attempts_that_is_cut_is_named(void **state)
     struct rv_task_id task = world_submit(w, "retries", "{}");
     for (int failed = 0; failed <= RV_EXPLAINED_ATTEMPTS_MAX; failed++) {
         struct rv_request request = world_take(w, "tool", "i1");
-        const struct rv_call_explain *told = explained(w, task);
+        const struct rv_call_explain *told = world_explained(w, task);
         assert_int_equal(told->attempts_count, failed);
         assert_false(told->cut[RV_EXPLAINED_CUT_ATTEMPTS]);
         assert_int_equal(world_fail(w, request, true, RV_EFFECT_NONE), 200);
-        told = explained(w, task); /* one that has ended is listed at once */
+        told = world_explained(w, task); /* one that has ended is listed at once */
         const struct rv_attempt *last = &told->attempts[told->attempts_count - 1];
         assert_int_equal(last->number, failed + 1);
         assert_int_equal(last->ended_at, w->now);
@@ -300,7 +291,7 @@ static void a_list_of_attempts_that_is_cut_is_named(void **state)
         world_pass(w, 1000);
     }
     (void)world_take(w, "tool", "i1");
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_int_equal(told->attempts_count, RV_EXPLAINED_ATTEMPTS_MAX);
     assert_true(told->cut[RV_EXPLAINED_CUT_ATTEMPTS]);
     assert_false(told->cut[RV_EXPLAINED_CUT_LATE]);
@@ -314,7 +305,7 @@ static void an_undo_without_a_step_has_a_time(void **state)
     world_publish(w, DOCUMENT("fails") "do:\n- a: {call: tool, if: '${ error(\"no\") }'}\n");
     struct rv_task_id task = world_submit(w, "fails", "{}");
     assert_state(w, task, "compensated");
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_int_equal(told->events_count, 1);
     assert_event(told, 0, RV_EXPLAINED_UNDO_BEGAN, 0);
 }

@@ -611,30 +611,21 @@ static void a_settlement_and_another_input_have_time_again_too(void **state)
 
 /* ---- explain ---- */
 
-static const struct rv_call_explain *explained(struct world *w, struct rv_task_id task)
-{
-    struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
-    call->u.explain.task = task;
-    assert_true(world_run(w, call));
-    assert_int_equal(call->err, RV_OK);
-    return &call->u.explain;
-}
-
 static void it_is_explained_why_no_agent_takes_a_step(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_NO_AGENT);
     assert_int_equal(told->steps[0].connected, 0);
     assert_int_equal(told->next_at, world_step(w, task, 1)->wake_at);
     struct rv_task_id other = world_submit(w, "order", "{}");
     struct rv_request request = world_take(w, "inventory", "i1");
-    told = explained(w, task);
+    told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_HELD);
     assert_true(rv_str_is(told->steps[0].step->instance, "i1"));
     assert_int_equal(told->until, w->now + 10000);
-    told = explained(w, other);
+    told = world_explained(w, other);
     assert_int_equal(told->reason, RV_WAIT_BUSY);
     assert_int_equal(told->steps[0].connected, 1);
     assert_int_equal(told->steps[0].queued, 1);
@@ -643,13 +634,13 @@ static void it_is_explained_why_no_agent_takes_a_step(void **state)
                             .retry_after_ms = 5000};
     assert_int_equal(world_reply(w, request, open), 200);
     for (int i = 0; i < 2; i++) {
-        told = explained(w, i == 0 ? task : other);
+        told = world_explained(w, i == 0 ? task : other);
         assert_int_equal(told->reason, RV_WAIT_CIRCUIT);
         assert_int_equal(told->until, w->now + 5000);
     }
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
-    assert_int_equal(explained(w, task)->reason, RV_WAIT_SUSPENDED);
-    assert_int_equal(explained(w, task)->next_at, 0);
+    assert_int_equal(world_explained(w, task)->reason, RV_WAIT_SUSPENDED);
+    assert_int_equal(world_explained(w, task)->next_at, 0);
 }
 
 static void it_is_explained_that_an_operator_holds_the_agent_back(void **state)
@@ -658,25 +649,25 @@ static void it_is_explained_that_an_operator_holds_the_agent_back(void **state)
     (void)world_submit(w, "order", "{}");
     struct rv_task_id task = world_submit(w, "order", "{}");
     world_limit(w, (struct rv_call_limit){.sets_paused = true, .row.paused = true});
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_PAUSED);
     assert_int_equal(told->steps[0].connected, 0);
     world_limit(w, (struct rv_call_limit){
                        .sets_paused = true, .sets_concurrent = true, .row.concurrent = 1});
-    assert_int_equal(explained(w, task)->reason, RV_WAIT_NO_AGENT);
+    assert_int_equal(world_explained(w, task)->reason, RV_WAIT_NO_AGENT);
     struct rv_request request = world_take(w, "inventory", "i1");
-    told = explained(w, task);
+    told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_LIMIT);
     assert_int_equal(told->until, 0);
     assert_int_equal(told->steps[0].queued, 1);
     world_limit(
         w, (struct rv_call_limit){.sets_concurrent = true, .sets_rate = true, .row.per_second = 1});
     assert_int_equal(world_done(w, request, "{}"), 200);
-    told = explained(w, task);
+    told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_RATE);
     assert_int_equal(told->until, w->now + 1000);
     world_limit(w, (struct rv_call_limit){.sets_rate = true});
-    assert_int_equal(explained(w, told->task)->reason, RV_WAIT_BUSY);
+    assert_int_equal(world_explained(w, told->task)->reason, RV_WAIT_BUSY);
 }
 
 static void it_is_explained_what_has_failed(void **state)
@@ -685,14 +676,14 @@ static void it_is_explained_what_has_failed(void **state)
     struct rv_task_id task = world_submit(w, "order", "{}");
     (void)world_take(w, "inventory", "i1");
     world_pass(w, 10000);
-    const struct rv_call_explain *told = explained(w, task);
+    const struct rv_call_explain *told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_RETRY);
     assert_int_equal(told->steps[0].connected, 1);
     assert_int_equal(told->steps[0].threshold, 2);
     world_pass(w, 2000);
     (void)world_take(w, "inventory", "i1");
     world_pass(w, 10000);
-    told = explained(w, task);
+    told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_COOL_DOWN);
     assert_true(told->until >= w->now + 60000);
     assert_int_equal(told->attempts_count, 2);
@@ -700,18 +691,18 @@ static void it_is_explained_what_has_failed(void **state)
     assert_int_equal(told->attempts[1].state, RV_ATTEMPT_EXPIRED);
     struct rv_task_id parked_task = world_submit(w, "parked", "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
-    told = explained(w, parked_task);
+    told = world_explained(w, parked_task);
     assert_int_equal(told->reason, RV_WAIT_OPERATOR);
     assert_int_equal(told->alerts_count, 1);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, parked_task), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    assert_int_equal(explained(w, parked_task)->reason, RV_WAIT_NOTHING);
+    assert_int_equal(world_explained(w, parked_task)->reason, RV_WAIT_NOTHING);
     struct rv_call *none = world_call(w, RV_CALL_EXPLAIN);
     none->u.explain.task = (struct rv_task_id){7};
     assert_true(world_run(w, none));
     assert_int_equal(none->err, RV_ERR_NOT_FOUND);
     struct rv_task_id timer = world_submit(w, "waiting", "{}");
-    told = explained(w, timer);
+    told = world_explained(w, timer);
     assert_int_equal(told->reason, RV_WAIT_TIMER);
     assert_int_equal(told->until, w->now + 5000);
 }

@@ -3,7 +3,6 @@
 #include "../lib/world.h"
 #include "order.h"
 
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,24 +87,17 @@ static int close_world(void **state)
     return 0;
 }
 
-static void expect_one(struct world *w, const char *input)
-{
-    struct rv_request request = world_take(w, "one", "i1");
-    assert_string_equal(request.input.at, input);
-    assert_int_equal(world_done(w, request, "{}"), 200);
-}
-
 static void undo_goes_in_reverse_and_skips_what_needs_none(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "mixed", "{}");
     for (int i = 0; i < 3; i++)
-        expect_one(w, "{}");
+        world_expect_one(w, "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
     assert_state(w, task, "compensating");
-    expect_one(w, "{\"undo\":\"c\"}");
-    expect_one(w, "{\"undo\":\"c2\"}");
-    expect_one(w, "{\"undo\":\"a\"}");
+    world_expect_one(w, "{\"undo\":\"c\"}");
+    world_expect_one(w, "{\"undo\":\"c2\"}");
+    world_expect_one(w, "{\"undo\":\"a\"}");
     assert_state(w, task, "compensated");
     assert_true(world_step(w, task, 1)->undone);
     assert_true(world_step(w, task, 2)->undone);
@@ -118,14 +110,14 @@ static void an_effect_that_nobody_can_undo_calls_the_operator(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "mixed", "{}");
     for (int i = 0; i < 3; i++)
-        expect_one(w, "{}");
+        world_expect_one(w, "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "error");
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_UNDO), 1);
     assert_int_equal(world_task(w, task)->direction, RV_FORWARD);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     assert_state(w, task, "processing");
-    expect_one(w, "{}");
+    world_expect_one(w, "{}");
     assert_state(w, task, "processed");
     assert_int_equal(world_step(w, task, 4)->attempt, 2);
 }
@@ -139,7 +131,7 @@ static void a_call_that_a_scopes_timeout_cuts_short_is_undone(void **state)
     (void)world_take(w, "one", "i1");
     world_pass(w, 6000);
     assert_state(w, task, "compensating");
-    expect_one(w, "{\"undo\":\"a\"}");
+    world_expect_one(w, "{\"undo\":\"a\"}");
     assert_state(w, task, "compensated");
     assert_true(world_step(w, task, 2)->undone); /* the first row is the way into the scope */
 }
@@ -234,14 +226,14 @@ static void after_the_pivot_it_only_goes_forward(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "pivot", "{}");
-    expect_one(w, "{}");
-    expect_one(w, "{}");
+    world_expect_one(w, "{}");
+    world_expect_one(w, "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
     assert_state(w, task, "error");
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_ERR_REFUSED);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_REFUSED);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
-    expect_one(w, "{}");
+    world_expect_one(w, "{}");
     assert_state(w, task, "processed");
 }
 
@@ -551,7 +543,7 @@ static void abandon_is_the_way_out_of_everything(void **state)
     /* Stuck at a step that nobody can undo. */
     struct rv_task_id stuck = world_submit(w, "mixed", "{}");
     for (int i = 0; i < 3; i++)
-        expect_one(w, "{}");
+        world_expect_one(w, "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_ERR_REFUSED);
     struct rv_call *by_hand = world_call(w, RV_CALL_OPERATE);

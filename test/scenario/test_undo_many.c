@@ -88,13 +88,6 @@ static int close_world(void **state)
     return 0;
 }
 
-static void expect_one(struct world *w, const char *input)
-{
-    struct rv_request request = world_take(w, "one", "i1");
-    assert_string_equal(request.input.at, input);
-    assert_int_equal(world_done(w, request, "{}"), 200);
-}
-
 /* More steps than one decision once had room for: all of them are undone, newest first, and nobody
  * else notices. */
 static void many_steps_that_a_retry_kept_are_all_undone(void **state)
@@ -125,7 +118,7 @@ static void many_steps_that_a_retry_kept_are_all_undone(void **state)
         for (unsigned n = rows[i].kept; n >= 1; n--) {
             char input[32];
             snprintf(input, sizeof input, "{\"undo\":%u}", n);
-            expect_one(w, input);
+            world_expect_one(w, input);
         }
         assert_state(w, task, "compensated");
         assert_int_equal(world_task(w, task)->undo_head, 0);
@@ -233,7 +226,7 @@ static int fail_with(struct world *w, struct rv_request request, const char *err
 /* `b` fails and is kept for the retry, in which `a` fails for good. Gives the request of `b`. */
 static struct rv_request keep_and_park(struct world *w, struct rv_task_id task)
 {
-    expect_one(w, "{}");
+    world_expect_one(w, "{}");
     struct rv_request b = world_take(w, "one", "i1");
     assert_int_equal(fail_with(w, b, "{\"type\":\"x\",\"status\":503}"), 200);
     world_pass(w, 2000);
@@ -250,7 +243,7 @@ static void a_kept_step_goes_on_after_a_resubmission(void **state)
     struct rv_task_id task = world_submit(w, "kept", "{}");
     struct rv_request b = keep_and_park(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
-    expect_one(w, "{}");
+    world_expect_one(w, "{}");
     struct rv_request again = world_take(w, "one", "i1");
     assert_int_equal(again.step.number, b.step.number);
     assert_int_equal(world_done(w, again, "1"), 200);
@@ -273,9 +266,9 @@ static void what_a_retry_kept_is_undone_when_a_new_input_is_taken_back(void **st
     assert_true(world_run(w, call));
     assert_int_equal(call->err, RV_OK);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    expect_one(w, "{\"undo\":\"a\"}"); /* the one whose input was changed */
-    expect_one(w, "{\"undo\":\"b\"}");
-    expect_one(w, "{\"undo\":\"a\"}");
+    world_expect_one(w, "{\"undo\":\"a\"}"); /* the one whose input was changed */
+    world_expect_one(w, "{\"undo\":\"b\"}");
+    world_expect_one(w, "{\"undo\":\"a\"}");
     assert_state(w, task, "compensated");
     assert_true(world_step(w, task, (uint32_t)b.step.number)->undone);
 }
