@@ -39,9 +39,9 @@ struct bulk {
     char place[RV_SELECTION_KEY_BYTES]; /* the key after which they go on */
     struct rv_bucket bucket;
     uint32_t told[RV_BULK_COUNT]; /* as the store has them */
-    bool telling;                 /* in this batch: the numbers ... */
-    bool ending;                  /* ... and its end */
-    size_t records[2];            /* ... with these of its records */
+    uint64_t told_in;  /* the turn of the batch that writes its numbers; 0: none has yet */
+    uint64_t ends_in;  /* the turn of the batch that writes its end */
+    size_t records[2]; /* with these records of that batch */
     struct bulk *next;
 };
 
@@ -305,11 +305,9 @@ enum rv_err bulks_plan(struct rv_scheduler *s)
     if (!rv_supervisor_holds(&s->supervisor))
         return RV_OK;
     enum rv_err err = s->batch.now >= bulks->walk_at ? walk_page(s) : RV_OK;
-    for (struct bulk *bulk = bulks->first; err == RV_OK && bulk != NULL; bulk = bulk->next) {
-        bulk->telling = bulk->ending = false;
+    for (struct bulk *bulk = bulks->first; err == RV_OK && bulk != NULL; bulk = bulk->next)
         if (bulk->read != READ_ALL)
             err = bulk_read(s, bulk);
-    }
     if (err == RV_OK && bulks->removing.value != 0 && s->batch.now >= bulks->remove_at)
         err = remove_piece(s);
     return err;
@@ -414,7 +412,7 @@ static enum rv_err numbers_put(struct rv_scheduler *s, struct bulk *bulk)
     rv_buf_done(&value);
     if (err != RV_OK)
         return err;
-    bulk->telling = true;
+    bulk->told_in = s->batch.turn;
     bulk->records[0] = s->batch.records_count - 1;
     return RV_OK;
 }
@@ -442,9 +440,11 @@ static enum rv_err bulk_tell(struct rv_scheduler *s, struct bulk *bulk)
     struct rv_selection ended = bulk->row;
     ended.ended_at = s->batch.now;
     err = selection_put(s, &ended, s->supervisor.epoch);
-    bulk->ending = err == RV_OK;
+    if (err != RV_OK)
+        return err;
+    bulk->ends_in = s->batch.turn;
     bulk->records[1] = s->batch.records_count - 1;
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
@@ -557,9 +557,9 @@ void bulks_act(struct rv_scheduler *s)
 {
     for (struct bulk **place = &s->bulks.first; *place != NULL;) {
         struct bulk *bulk = *place;
-        if (bulk->telling && record_written(s, bulk->records[0]))
+        if (bulk->told_in == s->batch.turn && record_written(s, bulk->records[0]))
             memcpy(bulk->told, bulk->row.outcomes, sizeof bulk->told);
-        if (!bulk->ending || !record_written(s, bulk->records[1])) {
+        if (bulk->ends_in != s->batch.turn || !record_written(s, bulk->records[1])) {
             place = &bulk->next;
             continue;
         }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 enum { TASKS = 12, RATE = 8 };
+enum { ROLE_RENEWAL_MS = 4000 }; /* after that long the next batch renews the role */
 
 /* Fails for good at once; an operator decides. */
 static const char *const parked =
@@ -207,6 +208,54 @@ static void a_lost_commit_repeats_and_skips_none(void **state)
     }
 }
 
+static struct rv_call *hold_call(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask)
+{
+    struct rv_call *call = world_call(w, RV_CALL_BULK);
+    call->u.bulk.selection = selection;
+    call->u.bulk.ask = ask;
+    call->u.bulk.verb = RV_COMMAND_RESUBMIT;
+    call->u.bulk.rate = RV_BULK_RATE_MAX;
+    call->u.bulk.word.by = RV_STR("ann");
+    call->u.bulk.word.role = RV_STR("operator");
+    return call;
+}
+
+/* The N-th call of the store fails, such as the claim of the role that is renewed: the server takes
+ * the same role anew. Neither the numbers of an earlier batch nor its end are those of that one. */
+static void a_call_that_fails_with_the_role_is_nothing(void **state)
+{
+    enum { CALLS = 80 };
+    (void)state;
+    for (uint64_t n = 1; n <= CALLS; n++) {
+        struct store_faults faults = {.seed = n};
+        struct world w;
+        world_open_faulty(&w, &faults);
+        park_tasks(&w);
+        struct rv_task_id selection = select_parked(&w);
+        struct rv_call *begin = hold_call(&w, selection, RV_BULK_BEGIN);
+        begin->u.bulk.rate = RATE;
+        faults.fail_with = RV_ERR_BUSY;
+        faults.fail_at = faults.calls + n;
+        (void)rv_scheduler_run_batch(w.scheduler, &begin, 1, w.mono);
+        for (int i = 0; i < TASKS && faults.failed == 0; i++) {
+            int64_t step = ((uint64_t)i + n) % 2 == 0 ? 1 : ROLE_RENEWAL_MS;
+            w.now += step;
+            w.mono += step;
+            (void)rv_scheduler_run_batch(w.scheduler, NULL, 0, w.mono);
+        }
+        assert_int_equal(faults.failed, 1);
+        if (begin->err == RV_ERR_BUSY)
+            asked(&w, selection, RV_BULK_BEGIN);
+        world_pass(&w, 10000);
+        struct rv_selection row = status(&w, selection);
+        assert_outcomes(&row, TASKS, 0);
+        assert_true(row.ended_at != 0);
+        assert_int_equal(resubmitted(&w), TASKS);
+        assert_int_equal(w.bulks_ended, 1);
+        world_close(&w);
+    }
+}
+
 /* Changes that do not pass their guard (another server was faster, another is the supervisor) have
  * no outcome either, and are decided again. */
 static void what_did_not_pass_is_decided_again(void **state)
@@ -289,19 +338,6 @@ static void each_pause_is_recorded(void **state)
     struct rv_selection row = status(w, selection);
     assert_true(row.ended_at != 0);
     assert_holds(&row, 6, 0); /* its end has written the record anew */
-}
-
-static struct rv_call *hold_call(struct world *w, struct rv_task_id selection,
-                                 enum rv_bulk_ask ask)
-{
-    struct rv_call *call = world_call(w, RV_CALL_BULK);
-    call->u.bulk.selection = selection;
-    call->u.bulk.ask = ask;
-    call->u.bulk.verb = RV_COMMAND_RESUBMIT;
-    call->u.bulk.rate = RV_BULK_RATE_MAX;
-    call->u.bulk.word.by = RV_STR("ann");
-    call->u.bulk.word.role = RV_STR("operator");
-    return call;
 }
 
 /* Whichever batch it comes in: what was answered is there, and the command ends once. */
@@ -526,6 +562,7 @@ int main(void)
         SCENARIO(no_more_a_second_than_the_rate),
         SCENARIO(a_crash_repeats_and_skips_none),
         cmocka_unit_test(a_lost_commit_repeats_and_skips_none),
+        cmocka_unit_test(a_call_that_fails_with_the_role_is_nothing),
         cmocka_unit_test(what_did_not_pass_is_decided_again),
         SCENARIO(paused_through_a_restart),
         SCENARIO(each_pause_is_recorded),
