@@ -3,10 +3,9 @@
  * that the agent sent back with `circuit-open`. These are caches that each commit changes, so a
  * change that one of them misses stays wrong until the server starts again.
  *
- * A queue never has more than the steps that wait. It has all of them once the server has had
- * the time to look at them: the walk after a start, and steps that come due, take as many batches
- * as the bounds on a batch demand; what was due in a batch that the store refused is looked at
- * again within a scan.
+ * A queue never has more steps than wait. It has all of them a few batches after a start or after
+ * they came due, because one batch takes up only so many, and one scan after a batch that the store
+ * refused, because what was due in that batch is looked at again then.
  *
  * Stores that several servers may share are left out: commits of others are learned later, and a
  * standby may lack the newest ones. So are stores that have lost transactions. */

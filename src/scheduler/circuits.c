@@ -166,21 +166,36 @@ void circuit_free(struct circuit *circuit)
     free(circuit);
 }
 
-/* One that has left meanwhile, because an operator insisted, is not released. */
+/* The first of those that wait; false: none does. One that has left meanwhile, because an operator
+ * insisted, waits no more. */
+static bool waiting_first(struct circuit *circuit, struct rv_step_id *ret_id,
+                          struct ready_place *ret_place)
+{
+    const struct rv_heap_entry *first;
+    while ((first = rv_heap_first(&circuit->waiting)) != NULL) {
+        struct rv_heap_entry gone;
+        const uint64_t *queued = rv_map_find(&circuit->kind->queued, first->value, first->detail);
+        if (queued != NULL && (*queued & QUEUED_BEHIND) != 0) {
+            *ret_id = (struct rv_step_id){{(int64_t)first->value}, (uint32_t)first->detail};
+            *ret_place = (struct ready_place){first->at, queued_since(*queued)};
+            return true;
+        }
+        (void)rv_heap_pop(&circuit->waiting, &gone);
+    }
+    return false;
+}
+
 static void circuit_release_one(struct circuit *circuit)
 {
     struct agent_kind *kind = circuit->kind;
-    struct rv_heap_entry entry;
-    while (rv_heap_pop(&circuit->waiting, &entry)) {
-        struct rv_step_id id = {{(int64_t)entry.value}, (uint32_t)entry.detail};
-        const uint64_t *queued = rv_map_find(&kind->queued, entry.value, entry.detail);
-        if (queued == NULL || (*queued & QUEUED_BEHIND) == 0)
-            continue;
-        struct ready_place place = {entry.at, queued_since(*queued)};
-        rv_map_remove(&kind->queued, entry.value, entry.detail);
-        agents_ready_back(kind, id, place);
+    struct rv_step_id id;
+    struct ready_place place;
+    struct rv_heap_entry first;
+    if (!waiting_first(circuit, &id, &place))
         return;
-    }
+    (void)rv_heap_pop(&circuit->waiting, &first);
+    rv_map_remove(&kind->queued, first.value, first.detail);
+    agents_ready_back(kind, id, place);
 }
 
 static void circuit_close(struct circuit *circuit)
@@ -278,12 +293,22 @@ static bool circuit_keep(struct circuit *circuit, const struct rv_task *task,
     return false;
 }
 
+/* Whoever was released last may have had no use for it: then the next one is the probe, not a step
+ * with a later place that was never held back. */
 static bool circuit_gate(struct circuit *circuit, const struct rv_task *task,
                          const struct rv_step *step, int64_t now)
 {
+    struct rv_step_id first;
+    struct ready_place place;
     bool shut = circuit->until > now || circuit->probe != NULL;
-    if (shut && !step->insist)
-        return !circuit_keep(circuit, task, step);
+    bool passes = !shut && waiting_first(circuit, &first, &place) &&
+                  place.rank < ready_place(task, step).rank;
+    if ((shut || passes) && !step->insist) {
+        bool kept = circuit_keep(circuit, task, step);
+        if (kept && passes)
+            circuit_release_one(circuit);
+        return !kept;
+    }
     probe_begin(circuit, (struct rv_step_id){task->id, step->number});
     return true;
 }

@@ -300,6 +300,17 @@ static void a_circuit_that_nobody_waits_for_is_forgotten(void **state)
     assert_int_equal(call->u.agents.kinds_count, 0);
 }
 
+static struct rv_call *poll_for_one(struct world *w)
+{
+    struct rv_call *poll = world_call(w, RV_CALL_POLL);
+    poll->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("boot-1"),
+                                    .poll = RV_STR("one"),
+                                    .max = 1};
+    return poll;
+}
+
 /* The batch that would have sent the probe was not written: the next one sends it. */
 static void a_probe_that_did_not_leave_is_sent_again(void **state)
 {
@@ -307,12 +318,7 @@ static void a_probe_that_did_not_leave_is_sent_again(void **state)
     (void)world_submit(w, "order", "{}");
     open_circuit(w, world_take(w, "inventory", "i1"), NULL, 5000);
     world_pass(w, 5000);
-    struct rv_call *poll = world_call(w, RV_CALL_POLL);
-    poll->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
-                                    .instance = RV_STR("i1"),
-                                    .boot = RV_STR("boot-1"),
-                                    .poll = RV_STR("refused"),
-                                    .max = 8};
+    struct rv_call *poll = poll_for_one(w);
     faults.fail_commits = 1;
     assert_true(world_run(w, poll));
     assert_int_equal(poll->err, RV_ERR_BUSY);
@@ -387,6 +393,41 @@ static void a_reply_that_is_read_late_closes_its_circuit(void **state)
     assert_true(world_run(w, reply));
     assert_int_equal(item.status, 200);
     assert_int_equal(kind_row(w).circuits_open, 0);
+    assert_int_equal(handed_out(w), 1);
+}
+
+/* Two steps wait behind a circuit, a third for its own instant, which is that of the circuit too.
+ * In that batch the first is cancelled: the second is the probe. */
+static void a_probe_that_is_cancelled_is_replaced_by_the_next(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id waiting[3];
+    struct rv_request requests[3];
+    struct rv_call *calls[2];
+    for (size_t i = 0; i < 3; i++) {
+        waiting[i] = world_submit(w, "order", "{}");
+        world_pass(w, 10);
+    }
+    for (size_t i = 0; i < 3; i++)
+        requests[i] = world_take(w, "inventory", "i1");
+    for (size_t i = 0; i < 3; i++)
+        open_circuit(w, requests[i], "north", i < 2 ? 1000 : 5000);
+    world_pass(w, 1000);
+    assert_int_equal(handed_out(w), 0);
+    assert_int_equal(kind_row(w).circuits[0].waiting, 3);
+    w->now += 4000;
+    w->mono += 4000;
+    calls[0] = world_call(w, RV_CALL_OPERATE);
+    calls[0]->u.operate = (struct rv_call_operate){
+        .verb = RV_COMMAND_CANCEL, .task = waiting[0], .by = RV_STR("ann"), .reason = RV_STR("x")};
+    calls[1] = poll_for_one(w);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
+    world_settle(w);
+    assert_int_equal(calls[0]->err, RV_OK);
+    assert_int_equal(calls[1]->u.poll.requests_count, 1);
+    assert_int_equal(calls[1]->u.poll.requests[0].step.task.value, waiting[1].value);
+    assert_int_equal(handed_out(w), 0);
+    assert_int_equal(world_done(w, calls[1]->u.poll.requests[0], "1"), 200);
     assert_int_equal(handed_out(w), 1);
 }
 
@@ -530,6 +571,7 @@ int main(void)
         SCENARIO(a_probe_that_another_replaced_closes_its_circuit),
         SCENARIO(a_replaced_probe_that_fails_closes_nothing),
         SCENARIO(a_reply_that_is_read_late_closes_its_circuit),
+        SCENARIO(a_probe_that_is_cancelled_is_replaced_by_the_next),
         SCENARIO(ever_new_targets_are_known_up_to_a_bound),
         SCENARIO(the_whole_agent_always_has_a_circuit),
         SCENARIO(circuits_cost_a_batch_nothing),
