@@ -78,6 +78,15 @@ static const char *const retried =
                         "        errors: {with: {status: 500}}\n"
                         "        retry: {delay: PT3S, limit: {attempt: {count: 1}}}\n";
 
+/* What nobody takes in time waits anew. */
+static const char *const anew =
+    DOCUMENT("anew") "do:\n"
+                     "  - t:\n"
+                     "      try: [{a: {call: one, timeout: {after: PT2S}}}]\n"
+                     "      catch: {errors: {with: {status: 408}}, retry: {limit: {attempt:"
+                     " {count: 5}}}}\n";
+static const char *const plain = DOCUMENT("plain") "do:\n  - a: {call: one}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
@@ -89,6 +98,8 @@ static int open_world(void **state)
     world_publish(&w, waits);
     world_publish(&w, caught);
     world_publish(&w, retried);
+    world_publish(&w, anew);
+    world_publish(&w, plain);
     *state = &w;
     return 0;
 }
@@ -114,6 +125,17 @@ static void an_attempt_ended_by_an_outer_timeout_is_undone(void **state)
         assert_int_equal(world_done(w, undo, "{}"), 200);
         assert_state(w, task, "compensated");
     }
+}
+
+static void what_waits_anew_stands_behind_those_that_waited(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id first = world_submit(w, "anew", "{}");
+    world_pass(w, 1000);
+    struct rv_task_id second = world_submit(w, "plain", "{}");
+    world_pass(w, 1500);
+    assert_int_equal(world_take(w, "one", "i1").step.task.value, second.value);
+    assert_int_equal(world_take(w, "one", "i1").step.task.value, first.value);
 }
 
 /* Timeouts of the DSL that are over while the server is down have the time that they had left. */
@@ -345,6 +367,7 @@ int main(void)
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
         SCENARIO(an_attempt_ended_by_an_outer_timeout_is_undone),
+        SCENARIO(what_waits_anew_stands_behind_those_that_waited),
         SCENARIO(downtime_does_not_count_for_timeouts),
         SCENARIO(an_attempt_in_a_timeout_is_repeated_after_downtime),
         SCENARIO(a_wait_in_a_timeout_goes_on_after_downtime),
