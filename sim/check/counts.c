@@ -5,7 +5,8 @@
  *
  * A queue never has more steps than wait. It has all of them a few batches after a start or after
  * they came due, because one batch takes up only so many, and one scan after a batch that the store
- * refused, because what was due in that batch is looked at again then.
+ * refused, because what was due in that batch is looked at again then. A refused batch does not
+ * count: the next one reads the same piece of the walk once more.
  *
  * Stores that several servers may share are left out: commits of others are learned later, and a
  * standby may lack the newest ones. So are stores that have lost transactions. */
@@ -52,7 +53,7 @@ static uint64_t pieces(uint64_t rows, uint64_t rows_max)
     return rows_max != 0 && rows_max < rows ? (rows + rows_max - 1) / rows_max : 0;
 }
 
-/* In so many batches the server has looked at whatever is due. */
+/* In so many batches that the store did not refuse the server has looked at whatever is due. */
 static uint64_t batches_before(const struct world *w, bool walk)
 {
     uint64_t open = (uint64_t)w->history->open;
@@ -63,10 +64,10 @@ static uint64_t batches_before(const struct world *w, bool walk)
 static bool is_known(const struct world *w, const struct server *s, const struct step_past *step)
 {
     int64_t deadline = step->row.deadline;
-    bool walked = s->batches - s->counts_from > batches_before(w, true);
+    bool walked = s->went_well - s->counts_from > batches_before(w, true);
     bool over = deadline != 0 && deadline <= s->store_now; /* about to end */
     return walked && !over && step->queued != 0 &&
-           s->batches - step->queued > batches_before(w, false) &&
+           s->went_well - step->queued > batches_before(w, false) &&
            (s->counts_bad == 0 || w->now - s->counts_bad > w->knobs.scan_ms);
 }
 
@@ -91,7 +92,7 @@ static void queues_read(struct world *w, const struct server *s, struct queues *
                 continue;
             }
             if (step->queued == 0)
-                step->queued = s->batches;
+                step->queued = s->went_well;
             struct queue *queue = queue_of(queues, step->agent);
             if (queue == NULL)
                 continue;

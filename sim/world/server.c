@@ -485,7 +485,7 @@ void server_start(struct server *s)
         .outlet = hook_outlet(s),
     };
     s->fuel_beside = 0;
-    s->counts_from = s->batches;
+    s->counts_from = s->went_well;
     enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
     if (w->crossings == NULL) /* else the start itself may be crashed at */
         storage_check_start(w, err);

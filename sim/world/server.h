@@ -65,7 +65,7 @@ struct server {
     int64_t first_now;    /* ... the first time after its start */
     int64_t holds_until;  /* it deletes nothing before (decision 019) */
     uint64_t fuel_beside; /* granted to long decisions by its process, until the last batch */
-    uint64_t counts_from; /* batch from which on its queues may be without due steps (counts.c), */
+    uint64_t counts_from; /* of those that went well: until some later its queues may lack steps, */
     int64_t counts_bad;   /* and the virtual time at which the store last refused one; 0: never */
 };
 
