@@ -1,11 +1,10 @@
 #include "service.h"
 
 #include "fate.h"
+#include "serve.h"
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <microhttpd.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COUNTERS_MAX = 8192, BURST_EVERY = 48, BURST_LENGTH = 6, BODY_BYTES = 384 };
+enum { COUNTERS_MAX = 8192, BURST_EVERY = 48, BURST_LENGTH = 6 };
 
 /* How often one order has asked for one verb; forgotten when the service dies. */
 struct counter {
@@ -43,21 +42,16 @@ struct request {
     const char *key; /* of the forward step: its own, or for an undo the one it undoes */
     const char *item;
     const char *via; /* another way than the usual one, such as "bank-transfer"; NULL: none */
+    char texts[5][SHOP_TEXT_BYTES];
     int64_t amount;
     int64_t fence;
     uint32_t nth;
 };
 
-struct answer {
-    unsigned status;
-    const char *problem; /* type; NULL: all went well */
-    char body[BODY_BYTES];
-};
-
 /* What a request meets beyond its own fate. */
 enum weather { WEATHER_FAIR, WEATHER_BURST, WEATHER_LAST };
 
-static void answer_problem(struct answer *answer, unsigned status, const char *problem)
+static void answer_problem(struct shop_answer *answer, unsigned status, const char *problem)
 {
     answer->status = status;
     answer->problem = problem;
@@ -66,7 +60,7 @@ static void answer_problem(struct answer *answer, unsigned status, const char *p
 }
 
 /* The receipt is made from the ledger's line, so a repeated request gets the same one. */
-static void answer_receipt(struct answer *answer, const struct service *service,
+static void answer_receipt(struct shop_answer *answer, const struct service *service,
                            const struct shop_entry *entry)
 {
     answer->status = 200;
@@ -92,7 +86,7 @@ static const struct shop_entry *write_line(struct service *service, const struct
 
 /* A writer that lost its right: what it wanted is noted, and not done. */
 static void turn_away(struct service *service, const struct request *request, const char *problem,
-                      struct answer *answer)
+                      struct shop_answer *answer)
 {
     write_line(service, request, "refused");
     answer_problem(answer, 409, problem);
@@ -106,7 +100,7 @@ static const struct shop_entry *find_undo(const struct service *service, const c
 }
 
 static void do_forward(struct service *service, const struct request *request,
-                       struct answer *answer)
+                       struct shop_answer *answer)
 {
     const struct shop_business *business = service->business;
     const struct shop_entry *before = shop_ledger_find(&service->ledger, business->verb,
@@ -133,7 +127,8 @@ static void do_forward(struct service *service, const struct request *request,
         answer_receipt(answer, service, write_line(service, request, "done"));
 }
 
-static void do_undo(struct service *service, const struct request *request, struct answer *answer)
+static void do_undo(struct service *service, const struct request *request,
+                    struct shop_answer *answer)
 {
     const struct shop_entry *before = find_undo(service, request->key);
     if (before != NULL) {
@@ -154,7 +149,8 @@ static void do_undo(struct service *service, const struct request *request, stru
     answer_receipt(answer, service, write_line(service, &undo, forward ? "done" : "void"));
 }
 
-static void do_work(struct service *service, const struct request *request, struct answer *answer)
+static void do_work(struct service *service, const struct request *request,
+                    struct shop_answer *answer)
 {
     pthread_mutex_lock(&service->lock);
     if (request->undo)
@@ -215,11 +211,11 @@ static void hang(const struct service *service, const struct request *request)
 
 /* False: no answer leaves, the connection is closed. */
 static bool meet_fate(struct service *service, const struct request *request, enum weather weather,
-                      struct answer *answer)
+                      struct shop_answer *answer)
 {
     const struct shop_business *business = service->business;
     if (weather == WEATHER_BURST) {
-        answer_problem(answer, MHD_HTTP_SERVICE_UNAVAILABLE, "busy");
+        answer_problem(answer, 503, "busy");
         return true;
     }
     enum shop_fault fault = shop_fate(service->seed, request->order, request->verb, request->nth);
@@ -238,7 +234,7 @@ static bool meet_fate(struct service *service, const struct request *request, en
     return fault != SHOP_FAULT_DROP;
 }
 
-static bool serve(struct service *service, struct request *request, struct answer *answer)
+static bool serve(struct service *service, struct request *request, struct shop_answer *answer)
 {
     enum weather weather = count_request(service, request);
     bool answers = meet_fate(service, request, weather, answer);
@@ -248,117 +244,81 @@ static bool serve(struct service *service, struct request *request, struct answe
     return answers;
 }
 
-static const char *text_argument(struct MHD_Connection *connection, enum MHD_ValueKind kind,
-                                 const char *name)
+typedef bool finder(const struct shop_request *request, const char *name, char *ret, size_t bytes);
+
+/* The text in `room`, or NULL. */
+static const char *text_find(const struct shop_request *from, finder *find, const char *name,
+                             char room[SHOP_TEXT_BYTES])
 {
-    const char *text = MHD_lookup_connection_value(connection, kind, name);
-    return shop_text_good(text) ? text : NULL;
+    return find(from, name, room, SHOP_TEXT_BYTES) && shop_text_good(room) ? room : NULL;
 }
 
-static int64_t number_argument(struct MHD_Connection *connection, enum MHD_ValueKind kind,
-                               const char *name)
+static int64_t number_find(const struct shop_request *from, finder *find, const char *name)
 {
-    const char *text = MHD_lookup_connection_value(connection, kind, name);
-    return text ? strtoll(text, NULL, 10) : 0;
+    char text[SHOP_TEXT_BYTES];
+    return find(from, name, text, sizeof text) ? strtoll(text, NULL, 10) : 0;
 }
 
 /* False: something that the service needs is missing. */
-static bool read_request(const struct shop_business *business, struct MHD_Connection *connection,
-                         const char *path, struct request *request)
+static bool read_request(const struct shop_business *business, const struct shop_request *from,
+                         struct request *request)
 {
-    request->undo = !strcmp(path + 1, business->undo_verb);
+    request->undo = !strcmp(shop_path(from) + 1, business->undo_verb);
     request->verb = request->undo ? business->undo_verb : business->verb;
-    request->order = text_argument(connection, MHD_GET_ARGUMENT_KIND, "order");
-    request->item = text_argument(connection, MHD_GET_ARGUMENT_KIND, "item");
-    request->via = text_argument(connection, MHD_GET_ARGUMENT_KIND, "via");
-    request->amount = number_argument(connection, MHD_GET_ARGUMENT_KIND, "amount");
-    request->fence = number_argument(connection, MHD_HEADER_KIND, "Fence");
-    const char *own_key = text_argument(connection, MHD_HEADER_KIND, "Idempotency-Key");
-    request->key = request->undo ? text_argument(connection, MHD_GET_ARGUMENT_KIND, "key")
+    request->order = text_find(from, shop_argument, "order", request->texts[0]);
+    request->item = text_find(from, shop_argument, "item", request->texts[1]);
+    request->via = text_find(from, shop_argument, "via", request->texts[2]);
+    request->amount = number_find(from, shop_argument, "amount");
+    request->fence = number_find(from, shop_header, "Fence");
+    const char *own_key = text_find(from, shop_header, "Idempotency-Key", request->texts[3]);
+    request->key = request->undo ? text_find(from, shop_argument, "key", request->texts[4])
                                  : own_key;
     if (request->item == NULL)
         request->item = "-";
     return request->order != NULL && own_key != NULL && request->key != NULL && request->fence > 0;
 }
 
-static enum MHD_Result send_answer(struct MHD_Connection *connection, const struct answer *answer)
-{
-    char body[BODY_BYTES];
-    memcpy(body, answer->body, sizeof body);
-    struct MHD_Response *response = MHD_create_response_from_buffer(strlen(body), body,
-                                                                    MHD_RESPMEM_MUST_COPY);
-    if (response == NULL)
-        return MHD_NO;
-    MHD_add_response_header(response, "Content-Type", "application/json");
-    if (answer->problem != NULL)
-        MHD_add_response_header(response, "Problem-Type", answer->problem);
-    if (answer->status == MHD_HTTP_SERVICE_UNAVAILABLE)
-        MHD_add_response_header(response, "Retry-After", "1");
-    enum MHD_Result result = MHD_queue_response(connection, answer->status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
 /* How many requests are still at work: who wants a final ledger waits until there are none. */
-static enum MHD_Result tell_at_work(struct service *service, struct MHD_Connection *connection)
+static void tell_at_work(struct service *service, struct shop_answer *answer)
 {
-    struct answer answer = {.status = 200};
+    answer->status = 200;
     pthread_mutex_lock(&service->lock);
-    snprintf(answer.body, sizeof answer.body, "{\"atWork\":%" PRIu64 "}\n", service->at_work);
+    snprintf(answer->body, sizeof answer->body, "{\"atWork\":%" PRIu64 "}\n", service->at_work);
     pthread_mutex_unlock(&service->lock);
-    return send_answer(connection, &answer);
 }
 
-/* libmicrohttpd calls this first with the headers, then with the body (not wanted here), then with
- * nothing, which is the moment to answer. Each connection has a thread of its own. */
-static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const char *version, const char *body,
-                                  size_t *body_bytes, void **state)
+static bool on_request(void *self, const struct shop_request *from, struct shop_answer *answer)
 {
-    struct service *service = user;
-    struct answer answer = {0};
+    struct service *service = self;
+    const char *path = shop_path(from);
     struct request request = {0};
-    (void)version;
-    (void)body;
-    if (*state == NULL) {
-        *state = service;
-        return MHD_YES;
+    if (!strcmp(shop_method(from), "GET") && !strcmp(path, "/at-work")) {
+        tell_at_work(service, answer);
+        return true;
     }
-    if (*body_bytes > 0) {
-        *body_bytes = 0;
-        return MHD_YES;
-    }
-    if (!strcmp(method, "GET") && !strcmp(path, "/at-work"))
-        return tell_at_work(service, connection);
     bool known = !strcmp(path + 1, service->business->verb) ||
                  !strcmp(path + 1, service->business->undo_verb);
-    if (strcmp(method, "POST") != 0 || !known)
-        answer_problem(&answer, 404, "no-such-operation");
-    else if (!read_request(service->business, connection, path, &request))
-        answer_problem(&answer, 400, "order-key-or-fence-missing");
-    else if (!serve(service, &request, &answer))
-        return MHD_NO;
-    return send_answer(connection, &answer);
+    if (strcmp(shop_method(from), "POST") != 0 || !known)
+        answer_problem(answer, 404, "no-such-operation");
+    else if (!read_request(service->business, from, &request))
+        answer_problem(answer, 400, "order-key-or-fence-missing");
+    else
+        return serve(service, &request, answer);
+    return true;
 }
 
 /* Serves for ever: the services end as services do, by being killed. */
 static int service_run(struct service *service, uint16_t port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, port, NULL,
-        NULL, on_request, service, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
-        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_CONNECTION_LIMIT, 512U,
-        MHD_OPTION_CONNECTION_TIMEOUT, 30U, MHD_OPTION_END);
-    if (daemon == NULL) {
+    int fd;
+    uint16_t taken;
+    if (!shop_listen(port, &fd, &taken)) {
         fprintf(stderr, "%s: cannot listen on port %u\n", service->business->name, port);
         return 1;
     }
-    printf("%u\n", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
+    printf("%u\n", taken);
     fflush(stdout);
-    for (;;)
-        pause();
+    shop_serve(fd, on_request, service);
 }
 
 static int usage(const struct shop_business *business)

@@ -6,18 +6,18 @@
 #include "json/json.h"
 #include "reeve.h"
 
+#include "../lib/loopback.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <time.h>
 
 #include <cmocka.h>
-#include <microhttpd.h>
 #include <pthread.h>
 
 enum { STEPS_MAX = 1000, BOUND_S = 30 };
@@ -35,7 +35,7 @@ struct step {
 struct server {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    struct MHD_Daemon *daemon;
+    struct loopback *loopback;
     char url[64];
     struct rv_prng prng;
     struct step steps[STEPS_MAX];
@@ -229,48 +229,17 @@ static int act(const char *url, struct rv_str text, struct rv_buf *out)
     return status;
 }
 
-static enum MHD_Result serve(void *user, struct MHD_Connection *connection, const char *url,
-                             const char *method, const char *version, const char *upload,
-                             size_t *upload_size, void **context)
+static bool serve(const struct loopback_request *request)
 {
-    (void)user;
-    (void)method;
-    (void)version;
-    struct rv_buf *in = *context;
-    if (in == NULL) {
-        in = *context = calloc(1, sizeof *in);
-        rv_buf_init(in, 1 << 24);
-        return MHD_YES;
-    }
-    if (*upload_size > 0) {
-        rv_buf_add(in, upload, *upload_size);
-        *upload_size = 0;
-        return MHD_YES;
-    }
     struct rv_buf out;
     rv_buf_init(&out, 1 << 24);
-    int status = act(url, rv_buf_str(in), &out);
-    enum MHD_Result result = MHD_NO;
-    if (status != 0) {
-        struct MHD_Response *response = MHD_create_response_from_buffer(out.len, out.at,
-                                                                        MHD_RESPMEM_MUST_COPY);
-        result = MHD_queue_response(connection, (unsigned)status, response);
-        MHD_destroy_response(response);
-    }
+    int status = act(request->path, (struct rv_str){request->body, request->body_bytes}, &out);
+    bool kept = status != 0 &&
+                loopback_say(request->fd, "HTTP/1.1 %d x\r\nContent-Length: %zu\r\n\r\n", status,
+                             out.len) &&
+                loopback_send(request->fd, out.at, out.len);
     rv_buf_done(&out);
-    return result;
-}
-
-static void served(void *user, struct MHD_Connection *connection, void **context,
-                   enum MHD_RequestTerminationCode code)
-{
-    (void)user;
-    (void)connection;
-    (void)code;
-    struct rv_buf *in = *context;
-    if (in != NULL)
-        rv_buf_done(in);
-    free(in);
+    return kept;
 }
 
 static int server_open(void **state)
@@ -281,16 +250,8 @@ static int server_open(void **state)
     pthread_cond_init(&server.changed, NULL);
     rv_prng_init(&server.prng, 17);
     server.remaining_ms = 20000;
-    server.daemon = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, serve, NULL,
-        MHD_OPTION_SOCK_ADDR,
-        &(struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}},
-        MHD_OPTION_NOTIFY_COMPLETED, served, NULL, MHD_OPTION_END);
-    if (server.daemon == NULL)
-        return 1;
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(server.daemon,
-                                                           MHD_DAEMON_INFO_BIND_PORT);
-    snprintf(server.url, sizeof server.url, "http://127.0.0.1:%d/", info->port);
+    server.loopback = loopback_open(serve, NULL);
+    snprintf(server.url, sizeof server.url, "http://127.0.0.1:%u/", loopback_port(server.loopback));
     return 0;
 }
 
@@ -301,7 +262,7 @@ static int server_close(void **state)
     server.closing = true;
     pthread_cond_broadcast(&server.changed);
     pthread_mutex_unlock(&server.mutex);
-    MHD_stop_daemon(server.daemon);
+    loopback_close(server.loopback);
     return 0;
 }
 
