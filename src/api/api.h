@@ -11,17 +11,16 @@
 #include <stdint.h>
 
 struct rv_api;
+struct rv_door_tls; /* door/tls.h */
 
 struct rv_api_options {
-    int listen_fd;              /* owned from then on: a listening socket */
+    const int *sockets; /* listening; owned from then on, also if open fails */
+    size_t sockets_count;
     struct rv_mailbox *mailbox; /* borrowed: where calls (struct rv_call) go */
     struct rv_access access;    /* moved: whom to let in; its keys are the thread's from then on */
-    const char *tls_cert;       /* PEM, borrowed until open returns; NULL: no TLS */
-    const char *tls_key;
-    unsigned connections_max; /* 0: 20,000 */
-    size_t heads_bytes;       /* of a connection, for the heads of request and answer; 0: 5 KiB */
-    int64_t patience_ms;      /* for a request to arrive whole, and for an answer to be taken;
-                                  * also how long a connection may rest. 0: 60 s */
+    struct rv_door_tls *tls;    /* owned from then on; NULL: no TLS */
+    unsigned connections_max;   /* 0: 20,000 */
+    int64_t patience_ms;        /* each limit of time of a connection; 0: those of the door */
     /* How the store was when it was last written; RV_OK: ready. From the api's thread. NULL: always
      * ready. */
     enum rv_err (*health)(void *self);
@@ -36,6 +35,8 @@ struct rv_api_options {
 
 /* Starts the thread. MEMORY or IO. */
 RV_CHECK enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **ret_api);
+/* New connections get this certificate; owned from then on. From any thread. */
+void rv_api_renew(struct rv_api *api, struct rv_door_tls *tls);
 /* From now on no new connection is taken, and requests on old ones get 503. From any thread. */
 void rv_api_drain(struct rv_api *api);
 /* Calls with the scheduler now. From any thread. */
@@ -43,12 +44,5 @@ unsigned rv_api_outstanding(const struct rv_api *api);
 /* Ends the thread once every call is finished and its answer written, or `grace_ms` after the last
  * call was finished. The scheduler must finish every call that it holds, before or meanwhile. */
 void rv_api_close(struct rv_api *api, int64_t grace_ms);
-
-/* Whether others than this machine can reach the address: "127.0.0.1:7733", "[::1]:0" and
- * "localhost:7733" only this one can. INVALID: no such address. */
-RV_CHECK enum rv_err rv_api_address(struct rv_str text, bool *ret_public);
-/* A listening socket there; port 0 takes a free one, *ret_port is what it became. INVALID: no such
- * address. IN_USE: the port is taken. IO: errno tells. */
-RV_CHECK enum rv_err rv_api_listen(struct rv_str text, int *ret_fd, uint16_t *ret_port);
 
 #endif

@@ -1,4 +1,4 @@
-/* api_priv.h - what api.c (the thread) and http.c (the callbacks of libmicrohttpd) share. */
+/* api_priv.h - what api.c (the thread) and http.c (the way of a request) share. */
 #ifndef RV_API_API_PRIV_H
 #define RV_API_API_PRIV_H
 
@@ -10,48 +10,24 @@
 #include "api/route.h"
 #include "base/os/random.h"
 #include "base/os/thread.h"
+#include "door/door.h"
 
-#include <microhttpd.h>
 #include <stdatomic.h>
-
-struct exchange;
-
-enum { RV_LANES = 32 };
-
-/* Some of the connections (lane.c). */
-struct lane {
-    struct rv_api *api;
-    struct MHD_Daemon *daemon;
-    bool due; /* to be run */
-};
-
-/* One TCP connection. In the list of its api while it owes us progress: it rests, sends, or takes
- * an answer; not while its call is with the scheduler. The one that owes longest comes first. */
-struct connection {
-    struct rv_api *api;
-    struct lane *lane;
-    int fd;    /* borrowed: libmicrohttpd closes it */
-    bool left; /* the peer has closed its side */
-    bool listed;
-    int64_t since; /* monotonic: the last progress */
-    struct connection *before;
-    struct connection *after;
-    struct exchange *exchange; /* borrowed: the request in hand; NULL: none */
-};
+#include <strings.h>
 
 enum exchange_stage {
-    STAGE_HEAD,    /* request line read */
-    STAGE_BODY,    /* headers accepted */
-    STAGE_LARGE,   /* suspended, its turn to be parsed comes */
-    STAGE_WAITING, /* suspended, the call is with the scheduler */
+    STAGE_HEAD,
+    STAGE_BODY,    /* head accepted */
+    STAGE_LARGE,   /* its turn to be parsed comes */
+    STAGE_WAITING, /* the call is with the scheduler */
     STAGE_ANSWERED /* the answer is made */
 };
 
 /* One request and its answer. */
 struct exchange {
     struct rv_call call;
-    struct connection *connection; /* borrowed: outlives it */
-    struct MHD_Connection *http;   /* borrowed */
+    struct rv_api *api;
+    struct rv_door_conn *conn; /* borrowed */
     enum exchange_stage stage;
     const struct rv_route *route;
     struct rv_request_line line;
@@ -62,16 +38,12 @@ struct exchange {
     size_t came_bytes; /* of the body */
     bool discards;     /* no room for it: what comes is read and forgotten */
     struct exchange *large_next;
-    const char *target_at; /* as libmicrohttpd holds it, to see where it ended; not to be read */
-    struct rv_str target;  /* on the call's arena */
-    bool hands_out;        /* the answer has requests in it, so its loss matters */
-    bool begun;            /* the socket got the answer, and ... */
-    uint64_t sent_before;  /* ... had sent so much before */
-    bool streams;          /* the answer has begun, and goes on */
-    bool stream_over;      /* ... until here */
-    size_t stream_at;      /* sent of answer.body */
-    struct rv_copy *copy;  /* owned: what is sent; NULL: answer.body */
-    uint64_t copy_rest_at; /* so much of it goes out before it rests */
+    bool hands_out;       /* the answer has requests in it, so its loss matters */
+    bool streams;         /* the answer has begun, and goes on */
+    bool stream_over;     /* ... until here */
+    struct rv_copy *copy; /* owned: what is sent; NULL: answer.body */
+    int64_t copy_at;      /* given to the door */
+    int64_t copy_rest_at; /* so much of it goes out before it rests */
     struct rv_task_id stream_task;
     uint32_t stream_after; /* the newest message in answer.body, or before */
     struct rv_answer answer;
@@ -80,14 +52,8 @@ struct exchange {
 
 struct rv_api {
     struct rv_api_options options;
-    struct lane lanes[RV_LANES];
-    size_t lane_next;
-    int listen_fd; /* -1: nobody is let in any more */
-    bool listens;  /* it is looked at */
+    struct rv_door *door;
     struct rv_thread thread;
-    int epoll_fd;
-    int event_fd;              /* another thread has something for us */
-    atomic_bool event_pending; /* event_fd is set already */
     atomic_bool draining;
     atomic_bool closing;
     atomic_uint outstanding;
@@ -103,44 +69,28 @@ struct rv_api {
     size_t held_bytes;      /* of all requests that are received, wait, or are with the scheduler */
     struct exchange *large; /* large requests that wait to be parsed, the oldest first */
     struct exchange *large_last;
-    struct connection *first; /* list of connections that owe progress */
-    struct connection *last;
     struct exchange *resting; /* the backup that rests; NULL: none */
     int64_t rest_until;       /* monotonic */
     struct exchange *free;
     size_t free_count;
 };
 
-/* api.c: ends the wait of the api's thread. */
-void rv_api_wake(struct rv_api *api);
-
-/* lane.c */
-RV_CHECK enum rv_err rv_lanes_open(struct rv_api *api);
-void rv_lanes_close(struct rv_api *api);
-/* Nobody is let in from now on. */
-void rv_lanes_deafen(struct rv_api *api);
-/* Lets in who waits; a connection was closed, so that there is room for one. */
-void rv_lanes_accept(struct rv_api *api);
-void rv_lanes_left(struct rv_api *api);
-bool rv_lanes_due(const struct rv_api *api);
-void rv_lanes_run(struct rv_api *api);
-/* The suspended connection goes on when its lane is run. */
-void rv_lane_resume(struct exchange *exchange);
+/* The headers that an answer may have; http.c. */
+struct answer_fields {
+    struct rv_door_field at[4];
+    char seconds[16];
+};
+size_t rv_http_fields(const struct rv_answer *answer, struct answer_fields *fields);
 
 /* http.c */
-RV_CHECK enum rv_err rv_http_start(struct lane *lane);
-/* The call came back: makes the answer and wakes the connection; the daemon must run after it. */
+struct rv_door_host rv_http_host(struct rv_api *api);
+/* The call came back: makes the answer. */
 void rv_http_finished(struct rv_api *api, struct rv_call *call);
-/* The socket's peer has closed. */
-void rv_http_left(struct rv_api *api, struct connection *connection);
-/* Progress, from now on it owes more; or none is owed. */
-void rv_http_list(struct connection *connection, int64_t now);
-void rv_http_unlist(struct connection *connection);
+void rv_http_free(struct exchange *exchange);
 void rv_http_forget(struct rv_api *api);
 
 /* What the head says beside the request line; texts on the call's arena, absent ones not given. */
 struct rv_head {
-    struct rv_str length; /* Content-Length */
     struct rv_str file;
     struct rv_str seen; /* Last-Event-ID */
     struct rv_str key;  /* Idempotency-Key */
@@ -149,21 +99,21 @@ struct rv_head {
     struct rv_credentials credentials;
 };
 
-/* framing.c: the request's head as HTTP, before anyone looks at what it means. False with the
- * problem set; the connection is then closed, since where the next request begins is unclear. */
-bool rv_framing_check(struct rv_parser *parser, const struct exchange *exchange,
-                      const char *version, struct rv_head *ret_head);
+/* head.c: false with the problem set. */
+bool rv_head_read(struct rv_parser *parser, const struct rv_http_request *request,
+                  struct rv_head *ret_head);
 
-/* stream.c: answers that go on until the task ends. `answer.body` holds what is to be sent next. */
+/* stream.c: answers that go on until the task ends. `answer.body` holds what is sent next. */
 /* The first messages, or none, are there. */
-enum MHD_Result rv_stream_begin(struct exchange *exchange);
-/* The call came back once more. */
-void rv_stream_finished(struct exchange *exchange);
-/* Nothing more is told. */
-void rv_stream_end(struct exchange *exchange);
+void rv_stream_begin(struct exchange *exchange);
+/* All of it is sent: asks for more, or ends. */
+void rv_stream_more(struct exchange *exchange);
+/* The call came back once more. `over`: nothing more is told. */
+void rv_stream_finished(struct exchange *exchange, bool over);
 /* backup.c: an answer that is read from exchange->copy. */
-enum MHD_Result rv_backup_begin(struct exchange *exchange);
-/* Wakes the backup that has rested; the daemon must run after it. */
+void rv_backup_begin(struct exchange *exchange);
+void rv_backup_more(struct exchange *exchange);
+/* Wakes the backup that has rested. */
 void rv_backup_go_on(struct rv_api *api, int64_t now);
 /* http.c: parses the large request whose turn it is, or refuses it. */
 void rv_http_large_go_on(struct rv_api *api, bool stops);

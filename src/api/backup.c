@@ -1,12 +1,10 @@
-/* A backup as an answer: libmicrohttpd asks for the next bytes when the socket takes some, and they
- * are read from the copy then, a block at a time, so that other connections go on between them.
- * After a few blocks it rests: whoever submits shall not find the api's thread, and a core, busy
- * with it. Its length is told in the head: a client that gets less knows that it has no whole
- * copy. */
+/* A backup as an answer: when the socket has taken a block, the next is read from the copy, so that
+ * other connections go on between them. After a few blocks it rests: whoever submits shall not find
+ * the api's thread, and a core, busy with it. Its length is told in the head: a client that gets
+ * less knows that it has no whole copy. */
 #include "api/api_priv.h"
 
 #include "base/assert.h"
-#include "base/os/clock.h"
 #include "base/os/log.h"
 
 #include <assert.h>
@@ -15,62 +13,74 @@ enum { BLOCK_BYTES = 64 * 1024, TURN_BYTES = 4 * BLOCK_BYTES, REST_MS = 1 };
 
 static_assert(BLOCK_BYTES % RV_COPY_BLOCK_BYTES == 0, "whole blocks, to the end");
 
+static void break_off(struct exchange *exchange, struct rv_str reason)
+{
+    rv_log(RV_LOG_WARNING, "backup-broken", RV_LOG_STR("reason", reason),
+           RV_LOG_INT("at", exchange->copy_at));
+    rv_door_end(exchange->conn, false);
+}
+
+static void block_send(struct exchange *exchange)
+{
+    struct rv_copy *copy = exchange->copy;
+    struct rv_buf block;
+    size_t count = 0;
+    rv_buf_init(&block, BLOCK_BYTES);
+    char *at = rv_buf_reserve(&block, BLOCK_BYTES);
+    enum rv_err err = at != NULL ? copy->read(copy, at, BLOCK_BYTES, &count) : RV_ERR_MEMORY;
+    if (err != RV_OK || count == 0) {
+        rv_buf_done(&block);
+        break_off(exchange, rv_str_of(rv_err_text(err)));
+        return;
+    }
+    block.len = count;
+    exchange->copy_at += (int64_t)count;
+    rv_door_add(exchange->conn, &block);
+}
+
 /* One at a time: the store begins no copy while another is read. */
 static void rest(struct exchange *exchange)
 {
-    struct rv_api *api = exchange->connection->api;
+    struct rv_api *api = exchange->api;
     rv_assert(api->resting == NULL);
+    exchange->copy_rest_at = exchange->copy_at + TURN_BYTES;
     api->resting = exchange;
-    api->rest_until = rv_clock_mono_ms() + REST_MS;
-    MHD_suspend_connection(exchange->http);
+    api->rest_until = rv_door_now(api->door) + REST_MS;
+}
+
+void rv_backup_more(struct exchange *exchange)
+{
+    const struct rv_access *access = &exchange->api->options.access;
+    if (exchange->copy_at == exchange->copy->bytes)
+        rv_door_end(exchange->conn, true);
+    else if (!rv_access_stands(access, exchange->route, &exchange->caller))
+        break_off(exchange, RV_STR("access-ended"));
+    else if (exchange->copy_at >= exchange->copy_rest_at)
+        rest(exchange);
+    else
+        block_send(exchange);
 }
 
 void rv_backup_go_on(struct rv_api *api, int64_t now)
 {
-    if (api->resting == NULL || now < api->rest_until)
+    struct exchange *exchange = api->resting;
+    if (exchange == NULL || now < api->rest_until)
         return;
-    rv_lane_resume(api->resting);
     api->resting = NULL;
+    rv_backup_more(exchange);
 }
 
-static ssize_t bytes_give(void *self, uint64_t position, char *at, size_t max)
+void rv_backup_begin(struct exchange *exchange)
 {
-    struct exchange *exchange = self;
-    struct rv_copy *copy = exchange->copy;
-    size_t count = 0;
-    if (position >= exchange->copy_rest_at) {
-        exchange->copy_rest_at = position + TURN_BYTES;
-        rest(exchange);
-        return 0;
-    }
-    if (!rv_access_stands(&exchange->connection->api->options.access, exchange->route,
-                          &exchange->caller)) {
-        rv_log(RV_LOG_WARNING, "backup-broken", RV_LOG_STR("reason", RV_STR("access-ended")),
-               RV_LOG_INT("at", (int64_t)position));
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    }
-    enum rv_err err = max < RV_COPY_BLOCK_BYTES ? RV_ERR_MEMORY : copy->read(copy, at, max, &count);
-    if (err == RV_OK && count > 0) {
-        rv_http_list(exchange->connection, rv_clock_mono_ms());
-        return (ssize_t)count;
-    }
-    rv_log(RV_LOG_ERROR, "backup-broken", RV_LOG_STR("reason", rv_str_of(rv_err_text(err))),
-           RV_LOG_INT("at", (int64_t)position));
-    return MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-enum MHD_Result rv_backup_begin(struct exchange *exchange)
-{
-    struct MHD_Response *response = MHD_create_response_from_callback(
-        (uint64_t)exchange->copy->bytes, BLOCK_BYTES, bytes_give, exchange, NULL);
-    if (response == NULL)
-        return MHD_NO;
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, exchange->answer.content_type);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    exchange->stage = STAGE_ANSWERED;
+    static const struct rv_door_field fresh = {"Cache-Control", {"no-store", 8}};
     exchange->copy_rest_at = TURN_BYTES;
-    rv_http_list(exchange->connection, rv_clock_mono_ms());
-    enum MHD_Result queued = MHD_queue_response(exchange->http, MHD_HTTP_OK, response);
-    MHD_destroy_response(response);
-    return queued;
+    rv_door_answer(exchange->conn,
+                   &(struct rv_door_answer){.status = 200,
+                                            .type = exchange->answer.content_type,
+                                            .fields = &fresh,
+                                            .fields_count = 1,
+                                            .owner = exchange,
+                                            .open = true,
+                                            .sized = true,
+                                            .length = (uint64_t)exchange->copy->bytes});
 }

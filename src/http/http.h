@@ -100,6 +100,8 @@ enum rv_http_event rv_http_reader_feed(struct rv_http_reader *reader, struct rv_
                                        size_t *ret_taken);
 /* After END: the next request on the same connection. */
 void rv_http_reader_next(struct rv_http_reader *reader);
+/* Bytes that still come of the body, or of the chunk in hand. */
+uint64_t rv_http_reader_rest(const struct rv_http_reader *reader);
 /* No byte of a request has come: the connection can be closed without an answer. Gives back the
  * memory of the head. */
 bool rv_http_reader_idle(struct rv_http_reader *reader);

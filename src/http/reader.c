@@ -34,6 +34,11 @@ void rv_http_reader_next(struct rv_http_reader *r)
     *r = (struct rv_http_reader){.body_max = r->body_max, .head = head};
 }
 
+uint64_t rv_http_reader_rest(const struct rv_http_reader *r)
+{
+    return r->state == READER_BODY || r->state == READER_CHUNK ? r->rest : 0;
+}
+
 bool rv_http_reader_idle(struct rv_http_reader *r)
 {
     if (r->state != READER_START || r->head.len != 0)

@@ -14,6 +14,7 @@
 #include "base/os/random.h"
 #include "base/os/thread.h"
 #include "base/time.h"
+#include "door/listen.h"
 #include "json/json.h"
 #include "notify/webhook/webhook.h"
 #include "observe/export/export.h"
@@ -44,8 +45,8 @@ enum {
     FILES_SPARE = 64, /* descriptors that are not connections */
     CONNECTIONS_MAX = 20000,
     OUTBOUND_MAX = 8192,
-    PROXY_HEADS_BYTES = 16 * 1024, /* a proxy adds where a request came from, and cookies */
-    EXIT_DAMAGED = 1,              /* as of "reeve check" */
+    REASON_BYTES_MAX = 16 * 1024,
+    EXIT_DAMAGED = 1, /* as of "reeve check" */
     EXIT_USAGE = 2
 };
 
@@ -56,8 +57,9 @@ struct server {
     struct rv_mailbox mailbox;
     struct rv_api *api;
     struct rv_outbound *outbound;
-    struct rv_access access; /* until the api has it */
-    struct rv_tls_files tls;
+    struct rv_access access;        /* until the api has it */
+    struct rv_door_tls *tls;        /* until the api has it */
+    const char *tls_cert, *tls_key; /* borrowed: paths; NULL: no TLS */
     struct rv_secrets *secrets;
     struct rv_webhook webhook;
     struct rv_export *spans; /* NULL: nobody watches traces */
@@ -338,7 +340,8 @@ static void connections_share(unsigned *ret_api, long *ret_outbound)
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
-    rlim_t all = limit.rlim_cur > 3 * FILES_SPARE ? limit.rlim_cur - FILES_SPARE : 2 * FILES_SPARE;
+    rlim_t all = limit.rlim_cur > 3 * FILES_SPARE ? limit.rlim_cur - FILES_SPARE
+                                                  : limit.rlim_cur / 2;
     rlim_t outbound = all / 3 < OUTBOUND_MAX ? all / 3 : OUTBOUND_MAX;
     rlim_t api = all - outbound < CONNECTIONS_MAX ? all - outbound : CONNECTIONS_MAX;
     *ret_api = (unsigned)api;
@@ -498,19 +501,19 @@ static int api_open(struct server *server, const struct rv_server_options *told,
     long ignored;
     connections_share(&connections_max, &ignored);
     struct rv_api_options options = {
-        .listen_fd = listen_fd,
+        .sockets = &listen_fd,
+        .sockets_count = 1,
         .mailbox = &server->mailbox,
         .access = server->access,
-        .tls_cert = server->tls.cert.at,
-        .tls_key = server->tls.key.at,
+        .tls = server->tls,
         .connections_max = connections_max,
-        .heads_bytes = told->behind_proxy ? PROXY_HEADS_BYTES : 0,
         .health = store_health,
         .store_bytes = store_bytes,
         .spans = spans_count,
         .self = server,
         .egress = {.refusal = egress_refusal, .self = (void *)(uintptr_t)told->egress}};
     enum rv_err err = rv_api_open(&options, &server->api);
+    server->tls = NULL;
     rv_keys_init(&server->access.keys);
     if (err == RV_OK)
         return 0;
@@ -522,7 +525,7 @@ static int api_open(struct server *server, const struct rv_server_options *told,
 static bool address_check(struct server *server, const struct rv_server_options *options)
 {
     bool public = false;
-    enum rv_err err = rv_api_address(options->listen, &public);
+    enum rv_err err = rv_door_address(options->listen, &public);
     server->access.always_keys = public || options->behind_proxy;
     if (err != RV_OK || !public || options->tls_cert != NULL || options->behind_proxy)
         return true; /* what is no address is told where it is opened */
@@ -536,7 +539,7 @@ static bool address_check(struct server *server, const struct rv_server_options 
 
 static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
 {
-    enum rv_err err = rv_api_listen(listen, ret_fd, ret_port);
+    enum rv_err err = rv_door_listen(listen, ret_fd, ret_port);
     const char *cure = strerror(errno);
     if (err == RV_OK)
         return 0;
@@ -546,6 +549,37 @@ static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
         cure = "another program uses the port; choose another port, or 0 for a free one";
     rv_log_refusal("reeve serve", "--listen %.*s: %s", RV_STR_FMT(listen), cure);
     return rv_err_exit(err);
+}
+
+/* False after it was told on stderr what is wrong. */
+static bool tls_open(struct server *server, const struct rv_server_options *options)
+{
+    struct rv_buf why;
+    if (options->tls_cert == NULL && options->tls_key == NULL)
+        return true;
+    server->tls_cert = options->tls_cert;
+    server->tls_key = options->tls_key;
+    rv_buf_init(&why, REASON_BYTES_MAX);
+    server->tls = rv_tls_read(options->tls_cert, options->tls_key, &why);
+    if (server->tls == NULL)
+        rv_log_refusal("reeve serve", "%.*s", RV_STR_FMT(rv_buf_str(&why)));
+    rv_buf_done(&why);
+    return server->tls != NULL;
+}
+
+/* What is wrong with new files is told, and the old certificate stays. */
+static void tls_renew(struct server *server)
+{
+    struct rv_buf why;
+    rv_buf_init(&why, REASON_BYTES_MAX);
+    struct rv_door_tls *tls = rv_tls_read(server->tls_cert, server->tls_key, &why);
+    if (tls != NULL) {
+        rv_api_renew(server->api, tls);
+        rv_log(RV_LOG_INFO, "certificate-renewed", RV_LOG_STR("file", rv_str_of(server->tls_cert)));
+    } else {
+        rv_log(RV_LOG_ERROR, "certificate-kept", RV_LOG_STR("reason", rv_buf_str(&why)));
+    }
+    rv_buf_done(&why);
 }
 
 /* ---- stop ---- */
@@ -566,9 +600,11 @@ static void calls_refuse(struct server *server)
 }
 
 /* Signals wait in the queue of the process until the main thread asks for them. */
-static void signals_hold(sigset_t *ret_set)
+static void signals_hold(bool tls, sigset_t *ret_set)
 {
     sigemptyset(ret_set);
+    if (tls)
+        sigaddset(ret_set, SIGHUP);
     sigaddset(ret_set, SIGTERM);
     sigaddset(ret_set, SIGINT);
     pthread_sigmask(SIG_BLOCK, ret_set, NULL);
@@ -577,11 +613,12 @@ static void signals_hold(sigset_t *ret_set)
     sigaction(SIGXFSZ, &ignore, NULL); /* a limit on file sizes is a full disk, not an end */
 }
 
-static void signal_await(const sigset_t *set)
+static void signal_await(struct server *server, const sigset_t *set)
 {
     int number = 0;
-    while (sigwait(set, &number) != 0)
-        ;
+    while (sigwait(set, &number) != 0 || number == SIGHUP)
+        if (number == SIGHUP)
+            tls_renew(server);
     rv_log(RV_LOG_INFO, "stopping", RV_LOG_STR("signal", rv_str_of(strsignal(number))));
     rv_systemd_tell("STOPPING=1");
     /* From here on a second signal ends the process in the ordinary way, and so does time. */
@@ -614,7 +651,7 @@ static int server_work(struct server *server, const sigset_t *signals)
         agent = false;
     }
     if (result == 0)
-        signal_await(signals);
+        signal_await(server, signals);
     rv_api_drain(server->api);
     if (agent) {
         rv_http_stop(server->http);
@@ -693,13 +730,10 @@ int rv_server_run(const struct rv_server_options *options)
     int listen_fd = -1;
     uint16_t port;
     memory_hide();
-    signals_hold(&signals);
+    signals_hold(options->tls_cert != NULL, &signals);
     rv_assert_set_handler(assert_log);
-    rv_tls_init(&server.tls);
-    bool tls = options->tls_cert != NULL || options->tls_key != NULL;
     int result = EXIT_USAGE;
-    if (address_check(&server, options) &&
-        (!tls || rv_tls_read(&server.tls, options->tls_cert, options->tls_key)))
+    if (address_check(&server, options) && tls_open(&server, options))
         result = listen_open(options->listen, &listen_fd, &port);
     if (result == 0) {
         boot_make(&server);
@@ -718,6 +752,6 @@ int rv_server_run(const struct rv_server_options *options)
     if (listen_fd >= 0)
         close(listen_fd);
     rv_keys_done(&server.access.keys);
-    rv_tls_done(&server.tls);
+    rv_door_tls_free(server.tls);
     return result;
 }

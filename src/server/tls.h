@@ -3,19 +3,10 @@
 #define RV_SERVER_TLS_H
 
 #include "base/buf.h"
+#include "door/tls.h"
 
-#include <stdbool.h>
-
-/* PEM, terminated. */
-struct rv_tls_files {
-    struct rv_buf cert;
-    struct rv_buf key;
-};
-
-void rv_tls_init(struct rv_tls_files *files);
-/* The key leaves the memory as zeros. */
-void rv_tls_done(struct rv_tls_files *files);
-/* False after it was told on stderr what is wrong and how to mend it. */
-bool rv_tls_read(struct rv_tls_files *files, const char *cert_path, const char *key_path);
+/* NULL with a text in `ret_why` of what is wrong and how to mend it. */
+struct rv_door_tls *rv_tls_read(const char *cert_path, const char *key_path,
+                                struct rv_buf *ret_why);
 
 #endif

@@ -1,0 +1,189 @@
+/* Who is let in: as many connections as there may be, not all of them from one address. One
+ * descriptor is kept in reserve: when all others are taken, clients come in by it one at a time,
+ * for one request each, so that whoever asks whether the server lives gets an answer. */
+#include "base/os/log.h"
+#include "door/door_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    ACCEPTS_MAX = 64,      /* in one turn */
+    PAUSE_TOLD_MS = 60000, /* between two words about it */
+    ADDRESS_PARTS = 4      /* an address may take all but one of so many parts */
+};
+
+static void listeners_watch(struct rv_door *door)
+{
+    for (size_t i = 0; i < door->listeners_count && !door->deaf && !door->listens; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &door->listeners[i]};
+        (void)epoll_ctl(door->epoll_fd, EPOLL_CTL_ADD, door->listeners[i].fd, &event);
+    }
+    door->listens = !door->deaf;
+}
+
+static void listeners_unwatch(struct rv_door *door)
+{
+    for (size_t i = 0; i < door->listeners_count && door->listens; i++)
+        (void)epoll_ctl(door->epoll_fd, EPOLL_CTL_DEL, door->listeners[i].fd, NULL);
+    door->listens = false;
+}
+
+static void reserve_fill(struct rv_door *door)
+{
+    if (door->spare_fd < 0 && !door->spare_out && !door->deaf)
+        door->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+enum rv_err gate_open(struct rv_door *door)
+{
+    reserve_fill(door);
+    listeners_watch(door);
+    return door->spare_fd >= 0 ? RV_OK : RV_ERR_IO;
+}
+
+void gate_close(struct rv_door *door)
+{
+    listeners_unwatch(door);
+    for (size_t i = 0; i < door->listeners_count; i++)
+        close(door->listeners[i].fd);
+    door->listeners_count = 0;
+    door->deaf = true;
+    if (door->spare_fd >= 0)
+        close(door->spare_fd);
+    door->spare_fd = -1;
+}
+
+void rv_door_deafen(struct rv_door *door)
+{
+    gate_close(door);
+}
+
+static void pause_tell(struct rv_door *door, const char *why)
+{
+    const struct rv_door_host *host = &door->options.host;
+    if (door->paused_at != 0 && door->now - door->paused_at < PAUSE_TOLD_MS)
+        return;
+    door->paused_at = door->now;
+    host->paused(host->self, why);
+}
+
+/* ---- addresses ---- */
+
+static void peer_set(struct rv_door_conn *conn, const struct sockaddr_storage *from)
+{
+    conn->family = from->ss_family;
+    if (from->ss_family == AF_INET)
+        memcpy(conn->peer, &((const struct sockaddr_in *)from)->sin_addr, 4);
+    if (from->ss_family == AF_INET6)
+        memcpy(conn->peer, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
+}
+
+/* A host with IPv6 has a network of its own: 64 bits. */
+static uint64_t peer_key(const struct rv_door_conn *conn)
+{
+    struct rv_str bytes = {(const char *)conn->peer, conn->family == AF_INET ? 4 : 8};
+    return rv_hash(conn->door->address_key, bytes);
+}
+
+static bool address_enter(struct rv_door_conn *conn)
+{
+    struct rv_door *door = conn->door;
+    unsigned most = door->options.connections_max - door->options.connections_max / ADDRESS_PARTS;
+    if (conn->family != AF_INET && conn->family != AF_INET6)
+        return true;
+    uint64_t key = peer_key(conn);
+    uint64_t *count = rv_map_find(&door->addresses, key, 0);
+    if (count != NULL && *count >= most)
+        return false;
+    if (count != NULL)
+        (*count)++;
+    else if (rv_map_put(&door->addresses, key, 0, 1) != RV_OK)
+        return false;
+    conn->counted = true;
+    return true;
+}
+
+static void address_leave(const struct rv_door_conn *conn)
+{
+    uint64_t key = conn->counted ? peer_key(conn) : 0;
+    uint64_t *count = conn->counted ? rv_map_find(&conn->door->addresses, key, 0) : NULL;
+    if (count != NULL && --*count == 0)
+        (void)rv_map_remove(&conn->door->addresses, key, 0);
+}
+
+void gate_left(struct rv_door *door, const struct rv_door_conn *conn)
+{
+    address_leave(conn);
+    if (conn->spare)
+        door->spare_out = false;
+    reserve_fill(door);
+    listeners_watch(door);
+}
+
+/* ---- those who come ---- */
+
+static void conn_enter(struct rv_door *door, int fd, const struct sockaddr_storage *from,
+                       bool spare)
+{
+    struct rv_door_conn *conn;
+    if (conn_open(door, fd, &conn) != RV_OK) {
+        close(fd);
+        return;
+    }
+    conn->spare = spare;
+    door->spare_out = door->spare_out || spare;
+    peer_set(conn, from);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                .data.ptr = conn};
+    if (!address_enter(conn) || epoll_ctl(door->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        conn_cut(conn);
+    else
+        debt_settle(conn);
+}
+
+static bool none_left(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* False: nobody waits outside, or nobody can be let in. */
+static bool accept_one(struct rv_door *door, const struct door_listener *listener)
+{
+    struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof from;
+    const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+    bool full = door->counts.open >= door->options.connections_max;
+    if (full && door->spare_out) {
+        listeners_unwatch(door);
+        return false;
+    }
+    int fd = accept4(listener->fd, (struct sockaddr *)&from, &len, flags);
+    bool none = fd < 0 && none_left(errno);
+    if (none && door->spare_fd >= 0) {
+        close(door->spare_fd);
+        door->spare_fd = -1;
+        fd = accept4(listener->fd, (struct sockaddr *)&from, &len, flags);
+    }
+    if (none || (fd >= 0 && full))
+        pause_tell(door, none ? "no file descriptor is left for a connection"
+                              : "as many connections are open as there may be");
+    if (fd >= 0)
+        conn_enter(door, fd, &from, none || full);
+    if (none)
+        listeners_unwatch(door);
+    reserve_fill(door);
+    return fd >= 0 && !none;
+}
+
+void gate_accept(struct rv_door *door, struct door_listener *listener)
+{
+    for (int i = 0; i < ACCEPTS_MAX && door->listens; i++)
+        if (!accept_one(door, listener))
+            return;
+}

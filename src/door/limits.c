@@ -1,0 +1,115 @@
+/* How long a connection may owe us something: its debt begins when it comes to owe, and a client
+ * that drips does not begin it anew. A deadline that moves back leaves the heap as it is, and is
+ * looked at again when the old one comes; so a busy connection costs the heap nothing. */
+#include "door/door_priv.h"
+
+enum { LINGER_MS = 2000, SPARE_MS = 2000, TAKEN_BYTES = 64 * 1024 };
+
+static int64_t debt_ms(const struct rv_door_conn *conn)
+{
+    const struct rv_door_limits *limits = &conn->door->options.limits;
+    int64_t ms = INT64_MAX;
+    switch (conn->debt) {
+    case DEBT_NONE:
+        return INT64_MAX;
+    case DEBT_SHAKE:
+        ms = limits->handshake_ms;
+        break;
+    case DEBT_IDLE:
+        ms = limits->idle_ms;
+        break;
+    case DEBT_HEAD:
+        ms = limits->head_ms;
+        break;
+    case DEBT_BODY:
+        ms = limits->body_ms;
+        break;
+    case DEBT_WRITE:
+        ms = limits->write_ms;
+        break;
+    case DEBT_LINGER:
+        ms = LINGER_MS;
+        break;
+    }
+    return conn->spare && ms > SPARE_MS ? SPARE_MS : ms;
+}
+
+static int64_t deadline(const struct rv_door_conn *conn)
+{
+    int64_t ms = debt_ms(conn);
+    return ms == INT64_MAX ? INT64_MAX : conn->since + ms;
+}
+
+void debt_begin(struct rv_door_conn *conn, enum conn_debt debt)
+{
+    conn->debt = debt;
+    conn->since = conn->door->now;
+    conn->taken = 0;
+}
+
+static enum conn_debt debt_of(struct rv_door_conn *conn)
+{
+    switch (conn->state) {
+    case CONN_SHAKE:
+        return DEBT_SHAKE;
+    case CONN_LINGER:
+        return DEBT_LINGER;
+    case CONN_READ:
+        if (conn->unsent > 0)
+            return DEBT_WRITE;
+        if (conn->body_next)
+            return DEBT_BODY;
+        return conn->rest.len == conn->rest_at && rv_http_reader_idle(&conn->reader) ? DEBT_IDLE
+                                                                                     : DEBT_HEAD;
+    case CONN_WAIT:
+    case CONN_OPEN:
+    case CONN_CLOSE:
+    case CONN_DEAD:
+        return conn->unsent > 0 ? DEBT_WRITE : DEBT_NONE;
+    }
+    return DEBT_NONE;
+}
+
+void debt_settle(struct rv_door_conn *conn)
+{
+    if (conn->state == CONN_DEAD)
+        return;
+    enum conn_debt debt = debt_of(conn);
+    if (debt != conn->debt || (debt == DEBT_WRITE && conn->taken >= TAKEN_BYTES))
+        debt_begin(conn, debt);
+    int64_t at = deadline(conn);
+    if (at != INT64_MAX && (conn->due.place == 0 || at < conn->due.at))
+        rv_due_set(&conn->door->dues, &conn->due, at);
+}
+
+static void debt_fail(struct rv_door_conn *conn)
+{
+    if (conn->debt == DEBT_HEAD)
+        conn_refuse(conn, 408, "the head of the request did not arrive in time");
+    else if (conn->debt == DEBT_BODY)
+        conn_refuse(conn, 408, "the body of the request did not arrive in time");
+    else
+        conn_cut(conn);
+}
+
+void debts_collect(struct rv_door *door)
+{
+    struct rv_due *due;
+    while ((due = rv_dues_first(&door->dues)) != NULL && due->at <= door->now) {
+        struct rv_door_conn *conn = due->owner;
+        int64_t at = deadline(conn);
+        rv_due_clear(&door->dues, due);
+        if (at > door->now && at != INT64_MAX)
+            rv_due_set(&door->dues, due, at);
+        else if (at <= door->now)
+            debt_fail(conn);
+    }
+}
+
+int64_t debts_wait_ms(const struct rv_door *door, int64_t most)
+{
+    const struct rv_due *due = rv_dues_first(&door->dues);
+    int64_t wait = due != NULL ? due->at - door->now : most;
+    wait = wait < most ? wait : most;
+    return wait > 0 ? wait : 0;
+}

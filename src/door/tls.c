@@ -1,0 +1,182 @@
+#include "door/tls.h"
+
+#include "base/assert.h"
+#include "door/door_priv.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <stdlib.h>
+
+struct rv_door_tls {
+    SSL_CTX *context;
+};
+
+/* HTTP/1.1 is all that is spoken; a client that names only others is told so. */
+static int protocol_choose(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *self)
+{
+    static const unsigned char http[] = "\x08http/1.1";
+    unsigned char *chosen;
+    (void)ssl;
+    (void)self;
+    if (SSL_select_next_proto(&chosen, out_len, http, sizeof http - 1, in, in_len) !=
+        OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+/* Nothing is resumed: a session costs no memory after its connection, and a key that was renewed
+ * is of no use to whoever gets it later. */
+static bool context_set(SSL_CTX *context)
+{
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE |
+                                     SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS |
+                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_alpn_select_cb(context, protocol_choose, NULL);
+    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+           SSL_CTX_set_num_tickets(context, 0) == 1 && SSL_CTX_set_max_early_data(context, 0) == 1;
+}
+
+static const char *chain_add(SSL_CTX *context, BIO *text)
+{
+    X509 *next;
+    while ((next = PEM_read_bio_X509(text, NULL, NULL, NULL)) != NULL) {
+        if (SSL_CTX_add0_chain_cert(context, next) != 1) {
+            X509_free(next);
+            return "a certificate of the chain cannot be used";
+        }
+    }
+    bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+    return at_end ? NULL : "a certificate of the chain is damaged";
+}
+
+static const char *certificate_set(SSL_CTX *context, struct rv_str cert, struct rv_str key)
+{
+    static char no_password[] = "";
+    BIO *cert_text = BIO_new_mem_buf(cert.at, (int)cert.len);
+    BIO *key_text = BIO_new_mem_buf(key.at, (int)key.len);
+    X509 *own = cert_text ? PEM_read_bio_X509(cert_text, NULL, NULL, NULL) : NULL;
+    EVP_PKEY *secret = key_text ? PEM_read_bio_PrivateKey(key_text, NULL, NULL, no_password) : NULL;
+    const char *why = NULL;
+    if (own == NULL)
+        why = "--tls-cert is not a certificate in PEM form (-----BEGIN CERTIFICATE-----)";
+    else if (secret == NULL)
+        why = "--tls-key is not a private key in PEM form without a password";
+    else if (X509_check_private_key(own, secret) != 1)
+        why = "the key does not match the certificate: the server's certificate must be the "
+              "first in its file";
+    else if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0)
+        why = "the certificate has expired: get a new one";
+    else if (SSL_CTX_use_certificate(context, own) != 1 ||
+             SSL_CTX_use_PrivateKey(context, secret) != 1)
+        why = "the certificate or its key is too weak, or of a kind that TLS does not use";
+    else
+        why = chain_add(context, cert_text);
+    EVP_PKEY_free(secret);
+    X509_free(own);
+    BIO_free(key_text);
+    BIO_free(cert_text);
+    return why;
+}
+
+struct rv_door_tls *rv_door_tls_new(struct rv_str cert, struct rv_str key, const char **ret_why)
+{
+    struct rv_door_tls *tls = calloc(1, sizeof *tls);
+    SSL_CTX *context = tls ? SSL_CTX_new(TLS_server_method()) : NULL;
+    const char *why = "out of memory";
+    ERR_clear_error();
+    if (context != NULL && context_set(context))
+        why = certificate_set(context, cert, key);
+    ERR_clear_error();
+    if (why != NULL) {
+        SSL_CTX_free(context);
+        free(tls);
+        *ret_why = why;
+        return NULL;
+    }
+    tls->context = context;
+    return tls;
+}
+
+void rv_door_tls_free(struct rv_door_tls *tls)
+{
+    if (tls == NULL)
+        return;
+    SSL_CTX_free(tls->context);
+    free(tls);
+}
+
+/* ---- connections ---- */
+
+enum rv_err tls_begin(struct rv_door_conn *conn)
+{
+    SSL *ssl = SSL_new(conn->door->tls->context);
+    conn->tls = ssl;
+    if (ssl == NULL || SSL_set_fd(ssl, conn->fd) != 1)
+        return RV_ERR_MEMORY;
+    SSL_set_accept_state(ssl);
+    return RV_OK;
+}
+
+void tls_free(struct rv_door_conn *conn)
+{
+    SSL_free(conn->tls);
+    conn->tls = NULL;
+}
+
+/* As errno of a socket would tell it. Never 0 for a failure. */
+static int error_of(struct rv_door_conn *conn, int result)
+{
+    int error = SSL_get_error(conn->tls, result);
+    ERR_clear_error();
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+        return EAGAIN;
+    return EPIPE;
+}
+
+int tls_shake(struct rv_door_conn *conn)
+{
+    ERR_clear_error();
+    int result = SSL_do_handshake(conn->tls);
+    if (result == 1)
+        return 1;
+    return error_of(conn, result) == EAGAIN ? 0 : -1;
+}
+
+ssize_t tls_read(struct rv_door_conn *conn, char *at, size_t max)
+{
+    size_t got;
+    ERR_clear_error();
+    int result = SSL_read_ex(conn->tls, at, max, &got);
+    if (result == 1)
+        return (ssize_t)got;
+    if (SSL_get_error(conn->tls, result) == SSL_ERROR_ZERO_RETURN)
+        return 0;
+    errno = error_of(conn, result);
+    return -1;
+}
+
+ssize_t tls_write(struct rv_door_conn *conn, const char *at, size_t len)
+{
+    size_t sent;
+    ERR_clear_error();
+    int result = SSL_write_ex(conn->tls, at, len, &sent);
+    if (result == 1)
+        return (ssize_t)sent;
+    errno = error_of(conn, result);
+    return -1;
+}
+
+void tls_bye(struct rv_door_conn *conn)
+{
+    ERR_clear_error();
+    if (SSL_is_init_finished(conn->tls))
+        (void)SSL_shutdown(conn->tls);
+    ERR_clear_error();
+}
