@@ -1,5 +1,6 @@
 #include "api/access.h"
 
+#include <string.h>
 #include <strings.h>
 
 static const char unauthorized_cure[] =
@@ -66,7 +67,8 @@ static bool caller_set(struct rv_parser *parser, const struct rv_key *key,
 {
     struct rv_arena *arena = parser->arena;
     *ret_caller = (struct rv_caller){.known = true, .role = key->role};
-    ret_caller->id = rv_arena_str(arena, (struct rv_str){key->id, sizeof key->id});
+    memcpy(ret_caller->id_text, key->id, sizeof key->id);
+    ret_caller->id = (struct rv_str){ret_caller->id_text, sizeof ret_caller->id_text};
     if (key->agent[0] != '\0')
         ret_caller->agent = rv_arena_str(arena, rv_str_of(key->agent));
     if (key->name[0] != '\0')

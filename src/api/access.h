@@ -19,11 +19,12 @@ struct rv_credentials {
     struct rv_str host;
 };
 
-/* Who asks, on the call's arena. */
+/* Who asks. Not to be copied. The id outlives the call's arena, which a stream makes empty. */
 struct rv_caller {
     bool known; /* by a key; false: none was asked for */
     enum rv_role role;
-    struct rv_str id;
+    char id_text[RV_API_KEY_ID_BYTES];
+    struct rv_str id;    /* `id_text`, or absent; the others are on the call's arena */
     struct rv_str agent; /* of an agent's key; else absent */
     struct rv_str name;
 };

@@ -82,6 +82,12 @@ static const char *const effect_outcomes[] = {
     NULL};
 #undef RV_EXPLAINED_EFFECT
 
+#define RV_STORE_PROBLEM(name, text, sentence, cure) text,
+static const char *const store_problems[] = {
+#include "scheduler/tbl/store_problem.def"
+    NULL};
+#undef RV_STORE_PROBLEM
+
 #define RV_ALERT_KIND TEXT_OF
 static const char *const alert_kinds[] = {
 #include "core/tbl/alert_kind.def"

@@ -111,6 +111,31 @@ static void circuits_put(struct rv_buf *buf, const struct rv_call_agents *agents
     rv_put_int(buf, "circuitsOpen", (int64_t)open);
 }
 
+static void store_put(struct rv_buf *buf, const struct rv_call_status *status)
+{
+    static const struct {
+        const char *text, *sentence, *cure;
+    } problems[] = {
+#define RV_STORE_PROBLEM(name, text, sentence, cure) {text, sentence, cure},
+#include "scheduler/tbl/store_problem.def"
+#undef RV_STORE_PROBLEM
+    };
+    rv_put_open_in(buf, "store", '{');
+    rv_put_int(buf, "bytes", status->store_bytes);
+    rv_put_open_in(buf, "problems", '[');
+    for (size_t i = 0; i < RV_STORE_PROBLEMS; i++) {
+        if (!status->problems[i])
+            continue;
+        rv_put_open(buf, '{');
+        rv_put_text(buf, "problem", rv_str_of(problems[i].text));
+        rv_put_text(buf, "message", rv_str_of(problems[i].sentence));
+        rv_put_text(buf, "cure", rv_str_of(problems[i].cure));
+        rv_buf_add_char(buf, '}');
+    }
+    rv_buf_add_char(buf, ']');
+    rv_buf_add_char(buf, '}');
+}
+
 void rv_render_status(struct rv_answer *answer, const struct rv_call *call)
 {
     struct rv_buf *buf = &answer->body;
@@ -127,10 +152,6 @@ void rv_render_status(struct rv_answer *answer, const struct rv_call *call)
     rv_put_bool(buf, "more", status->alerts_more);
     rv_put_alert_groups(buf, &status->alerts);
     rv_buf_add_char(buf, '}');
-    if (status->store_bytes != 0) {
-        rv_put_open_in(buf, "store", '{');
-        rv_put_int(buf, "bytes", status->store_bytes);
-        rv_buf_add_char(buf, '}');
-    }
+    store_put(buf, status);
     rv_buf_add_char(buf, '}');
 }

@@ -126,6 +126,25 @@ static void alerts_print(struct cli *cli, const struct rv_json *status)
         printf("Details: reeve alerts\n");
 }
 
+/* Nothing else is of use while the store does not work. */
+static int problems_print(struct cli *cli, const struct rv_json *status)
+{
+    const struct rv_json *store = rv_json_get(status, RV_STR("store"));
+    bool json = cli_has(cli, CLI_OPTION_JSON), damaged = false;
+    size_t count;
+    const struct rv_json *items = cli_items(store, "problems", &count);
+    for (size_t i = 0; i < count; i++) {
+        damaged = damaged || rv_str_is(cli_str(&items[i], "problem"), "damaged");
+        if (json)
+            continue;
+        printf("%s%.*s%s\n  cure: %.*s\n\n", cli_colour_begin(CLI_RED, cli->colour),
+               RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "message"))),
+               cli_colour_end(cli->colour),
+               RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "cure"))));
+    }
+    return count == 0 ? CLI_DONE : damaged ? CLI_FAILED : CLI_UNREACHABLE;
+}
+
 static void store_print(const struct rv_json *status)
 {
     int64_t bytes = cli_int(rv_json_get(status, RV_STR("store")), "bytes");
@@ -140,9 +159,10 @@ int cli_status(struct cli *cli)
     int code = cli_get(cli, RV_STR("/v1/status"), &answer);
     if (code != CLI_DONE)
         return code;
+    code = problems_print(cli, &answer.json);
     if (cli_has(cli, CLI_OPTION_JSON)) {
         cli_json_print(answer.text);
-        return CLI_DONE;
+        return code;
     }
     tasks_print(cli, &answer.json);
     failures_print(cli, &answer.json);
@@ -150,5 +170,5 @@ int cli_status(struct cli *cli)
     circuits_print(cli, &answer.json);
     alerts_print(cli, &answer.json);
     store_print(&answer.json);
-    return CLI_DONE;
+    return code;
 }

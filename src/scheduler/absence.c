@@ -49,7 +49,7 @@ void absence_note(struct rv_scheduler *s)
 
 /* While nothing can be written no reply can be taken: the server is as good as absent, from the
  * last look before the first refusal until the next write. Reads alone tell nothing. */
-static bool writes_missed(const struct rv_scheduler *s)
+bool absence_lasts(const struct rv_scheduler *s)
 {
     int64_t gone = s->batch.now - s->unwritable_from;
     return s->full || (s->unwritable && gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS);
@@ -65,7 +65,7 @@ void refusal_note(struct rv_scheduler *s, enum rv_err err)
         s->supervisor.role_until = s->batch.now + s->options.role_lease_ms / 4 +
                                    s->options.scan_interval_ms;
     } else if (s->unwritable && s->batch.wrote) {
-        if (writes_missed(s)) {
+        if (absence_lasts(s)) {
             absence_add(s, s->unwritable_from, s->batch.now, s->unwritable_from);
             absence_log(s, s->batch.now - s->unwritable_from);
         }
@@ -83,7 +83,7 @@ static const struct absence *absence_of(const struct rv_scheduler *s, int64_t at
 
 bool absence_covers(const struct rv_scheduler *s, int64_t at)
 {
-    return (writes_missed(s) && at > s->unwritable_from) || absence_of(s, at) != NULL;
+    return (absence_lasts(s) && at > s->unwritable_from) || absence_of(s, at) != NULL;
 }
 
 int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at)

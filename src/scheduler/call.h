@@ -264,6 +264,13 @@ struct rv_failure_row {
 
 /* What an operator wants to know first. All of it is known without reading tasks, but for those
  * that the open alerts name. */
+enum rv_store_problem {
+#define RV_STORE_PROBLEM(name, text, sentence, cure) RV_STORE_IS_##name,
+#include "scheduler/tbl/store_problem.def"
+#undef RV_STORE_PROBLEM
+    RV_STORE_PROBLEMS
+};
+
 struct rv_call_status {
     int64_t started_at; /* of this server: it knows of no failure before */
     const struct rv_counts *counts;
@@ -274,6 +281,7 @@ struct rv_call_status {
     uint64_t alerts_count; /* the newest, of which the groups are */
     bool alerts_more;      /* there are older ones */
     int64_t store_bytes;   /* 0: unknown */
+    bool problems[RV_STORE_PROBLEMS];
 };
 
 /* What a task or step waits for. */

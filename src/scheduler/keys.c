@@ -5,6 +5,8 @@
 
 #include "base/limits.h"
 
+#define REVOKED "the access of this request was revoked"
+
 struct key_set {
     struct rv_record *rows; /* on the batch's arena */
     size_t count;
@@ -128,10 +130,12 @@ static const bool kind_changes[] = {
 #undef RV_CALL_KIND
 };
 
-/* What may still change something in this batch. What a call that reads or waits is answered is the
- * api's to check. */
-static bool call_changes(const struct rv_call *call)
+/* What may still change something in this batch, or be parked. What a call that only reads is
+ * answered is the api's to check. */
+static bool call_matters(const struct rv_call *call)
 {
+    if (call->kind == RV_CALL_POLL || call->kind == RV_CALL_SHOW || call->kind == RV_CALL_MESSAGES)
+        return true;
     if (call->kind != RV_CALL_REPLIES)
         return kind_changes[call->kind];
     /* Decided but for the poll, its results are to be answered. */
@@ -144,7 +148,7 @@ static bool call_changes(const struct rv_call *call)
 static enum rv_err access_check(struct rv_scheduler *s, const struct rv_call *call, bool *ret_ended)
 {
     *ret_ended = false;
-    if (call->keys_known == 0 || call->keys_known == s->key_changes || !call_changes(call))
+    if (call->keys_known == 0 || call->keys_known == s->key_changes || !call_matters(call))
         return RV_OK;
     struct rv_record row;
     size_t count = 0;
@@ -180,6 +184,41 @@ static enum rv_err ended_take(struct rv_scheduler *s, struct pending_list *from,
     return RV_OK;
 }
 
+static bool parked_stands(const struct key_set *set, const struct rv_call *call)
+{
+    if (call->keys_known == 0)
+        return true;
+    return call->key_id.at != NULL ? record_find(set, call->key_id) != NULL : set->count == 0;
+}
+
+/* Calls that wait end with their access. What a submission or replies have written is answered;
+ * their api sends no more than the caller may still know. */
+static enum rv_err parked_refuse(struct rv_scheduler *s)
+{
+    struct key_set set;
+    if (s->parked_by_serial.count == 0)
+        return RV_OK;
+    struct pending **ended = rv_arena_take(s->batch.arena,
+                                           s->parked_by_serial.count * sizeof(struct pending *));
+    if (ended == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = keys_load(s, &set);
+    size_t count = 0;
+    for (size_t i = 0; err == RV_OK && i < s->parked_by_serial.room; i++) {
+        const struct rv_map_slot *slot = &s->parked_by_serial.slots[i];
+        struct pending *p = (struct pending *)(uintptr_t)slot->value;
+        if (slot->used && !parked_stands(&set, p->call))
+            ended[count++] = p;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct rv_call *call = ended[i]->call;
+        bool wrote = kind_changes[call->kind];
+        finish(s, ended[i], wrote ? RV_OK : RV_ERR_REFUSED, wrote ? RV_STR_NONE : RV_STR(REVOKED));
+        call->access_ended = !wrote;
+    }
+    return err;
+}
+
 /* The api checks access before it sends a call. By the time of its decision that may be past: the
  * call was in the mailbox with the revocation, or its expressions were evaluated meanwhile. Only
  * calls that were allowed before the newest change of keys read the store here. */
@@ -190,13 +229,15 @@ enum rv_err keys_refuse(struct rv_scheduler *s)
     bool changed = s->key_changes != s->key_changes_checked;
     if (err == RV_OK && changed)
         err = ended_take(s, &s->evaluations.calls, true, &ended);
+    if (err == RV_OK && changed)
+        err = parked_refuse(s);
     if (err == RV_OK)
         s->key_changes_checked = s->key_changes;
     while (ended.first != NULL) {
         struct pending *p = ended.first;
         struct rv_call *call = p->call;
         pending_unlink(&ended, p);
-        finish(s, p, RV_ERR_REFUSED, RV_STR("the access of this request was revoked"));
+        finish(s, p, RV_ERR_REFUSED, RV_STR(REVOKED));
         call->access_ended = call->err != RV_OK; /* items that were accepted are answered */
     }
     return err;
@@ -205,8 +246,10 @@ enum rv_err keys_refuse(struct rv_scheduler *s)
 void key_act(struct rv_scheduler *s, struct pending *p)
 {
     bool keys = p->call->kind == RV_CALL_KEY_ADD || p->call->kind == RV_CALL_KEY_REVOKE;
-    if (!p->waits_turn && keys && p->call->err == RV_OK && s->batch.taskless == RV_OK)
+    if (!p->waits_turn && keys && p->call->err == RV_OK && s->batch.taskless == RV_OK) {
         p->call->u.key.changes = ++s->key_changes;
+        s->more_due = true; /* the calls that wait with it end */
+    }
     if (!p->waits_turn) {
         if (p->call->kind == RV_CALL_LIMIT)
             limit_act(s, p);

@@ -646,6 +646,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     }
     if (err == RV_ERR_CORRUPT && s->batch.damaged != NULL) {
         log_event(s, RV_LOG_ERROR, "damage", RV_STR("{\"cure\":\"reeve check\"}"));
+        s->damaged_at = s->batch.now;
         err = RV_ERR_BUSY; /* a query alone: nothing that the cycle itself needs */
     }
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED)

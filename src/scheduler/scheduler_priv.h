@@ -300,6 +300,7 @@ struct rv_scheduler {
     bool full;               /* the newest write found the disk full */
     bool unwritable;         /* ... or was refused for another reason that passes, or lost */
     int64_t unwritable_from; /* the last look before that */
+    int64_t damaged_at;      /* a query met data that cannot be read, the newest time; 0: none */
     bool history_lost;       /* the store does not have any more what was committed */
     struct absence absences[ABSENCES_MAX];
     size_t absences_count;
@@ -393,6 +394,8 @@ void clock_act(struct rv_scheduler *s);
 /* absence.c: the batch's instant is looked at; what came of its commit. */
 void absence_note(struct rv_scheduler *s);
 void refusal_note(struct rv_scheduler *s, enum rv_err err);
+/* The store has refused writes for so long that it counts as an absence, and still does. */
+bool absence_lasts(const struct rv_scheduler *s);
 /* Did this instant pass while the server was not there? Then it is nobody's failure. */
 bool absence_covers(const struct rv_scheduler *s, int64_t at);
 /* The instant before this one from which on no time counts; 0: all of it does. */

@@ -193,6 +193,22 @@ static enum rv_err status_alerts(struct rv_scheduler *s, struct rv_arena *arena,
                         : err;
 }
 
+static bool rows_damaged(const struct rv_alert_groups *groups)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        if (groups->rows[i].newest->kind == RV_ALERT_UNREADABLE)
+            return true;
+    return false;
+}
+
+static void problems_note(const struct rv_scheduler *s, struct rv_call_status *status)
+{
+    bool *has = status->problems;
+    has[RV_STORE_IS_FULL] = s->full;
+    has[RV_STORE_IS_READ_ONLY] = !s->full && absence_lasts(s);
+    has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0 || rows_damaged(&status->alerts);
+}
+
 enum rv_err query_status(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_arena *arena = &p->call->arena;
@@ -215,5 +231,8 @@ enum rv_err query_status(struct rv_scheduler *s, struct pending *p)
         failure_add(status, arena, &s->failures.types[i], s->batch.now);
     failure_add(status, arena, &s->failures.others, s->batch.now);
     enum rv_err err = agents_show(s, arena, &status->agents);
-    return err == RV_OK ? status_alerts(s, arena, status) : err;
+    if (err == RV_OK)
+        err = status_alerts(s, arena, status);
+    problems_note(s, status);
+    return err;
 }
