@@ -2,6 +2,7 @@
 
 #include "api/access.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 
 bool rv_body_open(struct rv_parser *parser, const struct rv_json *value, struct rv_str where,
                   const char *const *names, struct rv_body *ret)
@@ -77,8 +78,14 @@ bool rv_body_text(struct rv_parser *parser, const struct rv_body *body, const ch
     if (value == NULL)
         return true;
     struct rv_str text = rv_json_str(value);
-    if (value->type != RV_JSON_STRING || text.len == 0 || !rv_text_plain(text))
+    if (value->type != RV_JSON_STRING || text.len == 0)
         return type_refuse(parser, body, name, "a non-empty string without control characters");
+    uint32_t hidden = rv_utf8_hidden(text);
+    if (hidden != UINT32_MAX) {
+        struct rv_str place = rv_body_member_name(parser, body, name);
+        return rv_refuse(parser, RV_ERR_INVALID, "%.*s " RV_HIDDEN_TEXT, RV_STR_FMT(place),
+                         (unsigned)hidden);
+    }
     if (text.len > bytes_max) {
         struct rv_str place = rv_body_member_name(parser, body, name);
         return rv_refuse(parser, RV_ERR_LIMIT, "%.*s is longer than %zu bytes", RV_STR_FMT(place),

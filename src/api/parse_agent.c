@@ -3,6 +3,7 @@
 #include "base/bucket.h"
 #include "base/limits.h"
 #include "base/suggest.h"
+#include "workflow/definition.h"
 
 static const char *const no_query[] = {NULL};
 static const char *const poll_names[] = {"instance", "boot",    "max",     "waitMs",
@@ -69,6 +70,18 @@ static bool agent_name(struct rv_parser *parser, struct rv_str name)
     return true;
 }
 
+/* No step could ever be handed to another name. */
+static bool agent_polls(struct rv_parser *parser, struct rv_str name)
+{
+    return agent_name(parser, name) &&
+           (rv_agent_name_good(name) ||
+            rv_refuse(
+                parser, RV_ERR_INVALID,
+                "agent \"%.*s\": a name begins with a letter or digit and consists of letters, "
+                "digits, - _ and .",
+                RV_STR_FMT(name)));
+}
+
 bool rv_parse_poll(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
@@ -76,7 +89,7 @@ bool rv_parse_poll(struct rv_parser *parser, const struct rv_request_line *reque
     struct rv_body body;
     poll->agent = request->params[0];
     poll->wait_ms = RV_WAIT_MS_DEFAULT;
-    if (!rv_args_only(parser, request, no_query) || !agent_name(parser, poll->agent) ||
+    if (!rv_args_only(parser, request, no_query) || !agent_polls(parser, poll->agent) ||
         !rv_body_read(parser, request->body, false, poll_names, &body) ||
         !poll_read(parser, &body, call->seed, poll) ||
         !rv_body_int(parser, &body, "waitMs", 0, RV_WAIT_MS_MAX, &poll->wait_ms) ||
@@ -220,6 +233,7 @@ static bool next_read(struct rv_parser *parser, const struct rv_body *body, stru
     return rv_body_open(parser, value, RV_STR("next"), next_names, &next) &&
            rv_body_text(parser, &next, "agent", RV_NAME_BYTES_MAX, &replies->next.agent) &&
            rv_body_need(parser, &next, "agent", replies->next.agent) &&
+           agent_polls(parser, replies->next.agent) &&
            poll_read(parser, &next, call->seed, &replies->next);
 }
 

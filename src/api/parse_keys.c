@@ -2,6 +2,7 @@
 #include "api/keys.h"
 #include "api/parse.h"
 #include "base/limits.h"
+#include "workflow/definition.h"
 
 static const char *const no_query[] = {NULL};
 static const char *const key_names[] = {"role", "agent", "name", NULL};
@@ -69,6 +70,11 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
     if (key->agent.at != NULL && key->role != RV_ROLE_AGENT)
         return rv_refuse(parser, RV_ERR_INVALID,
                          "\"agent\" is only for the role agent; leave it out");
+    if (key->agent.at != NULL && !rv_agent_name_good(key->agent))
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "agent \"%.*s\": a name begins with a letter or digit and consists of "
+                         "letters, digits, - _ and .",
+                         RV_STR_FMT(key->agent));
     if (rv_key_make(parser->arena, key, &call->u.key.secret) != RV_OK)
         return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     return true;

@@ -2,6 +2,7 @@
 #include "api/digest.h"
 #include "api/parse.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "core/tags.h"
 
 enum { PRIORITY_DEFAULT = 5, PRIORITY_MAX = 9 };
@@ -71,10 +72,18 @@ static bool tags_read(struct rv_parser *parser, const struct rv_body *body,
     const struct rv_json *tags = rv_json_get(body->object, RV_STR("tags"));
     if (tags == NULL || tags->type == RV_JSON_NULL)
         return true;
-    const char *wrong = rv_tags_wrong(tags);
-    if (wrong != NULL) {
-        struct rv_str place = rv_body_member_name(parser, body, "tags");
-        return rv_refuse(parser, RV_ERR_INVALID, "%.*s %s", RV_STR_FMT(place), wrong);
+    enum rv_err err;
+    const char *wrong = rv_tags_wrong(tags, &err);
+    struct rv_str place = rv_body_member_name(parser, body, "tags");
+    if (wrong != NULL)
+        return rv_refuse(parser, err, "%.*s %s", RV_STR_FMT(place), wrong);
+    for (uint32_t i = 0; i < tags->len; i++) {
+        const struct rv_json_member *tag = &tags->u.members[i];
+        uint32_t hidden = rv_utf8_hidden(rv_json_str(&tag->value));
+        if (hidden != UINT32_MAX)
+            return rv_refuse(parser, RV_ERR_INVALID, "%.*s: the value of \"%.*s\" " RV_HIDDEN_TEXT,
+                             RV_STR_FMT(place), RV_STR_FMT(rv_json_str(&tag->key)),
+                             (unsigned)hidden);
     }
     if (tags->len == 0)
         return true;

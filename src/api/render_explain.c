@@ -147,6 +147,7 @@ static void effects_put(struct rv_buf *buf, const struct rv_call_explain *told)
         left += how != RV_EFFECT_IS_UNDONE ? told->effects_total[how] : 0;
     rv_put_int(buf, "effectsUndone", told->effects_total[RV_EFFECT_IS_UNDONE]);
     rv_put_int(buf, "effectsLeft", left);
+    rv_put_int(buf, "effectsByHand", told->effects_total[RV_EFFECT_BY_HAND]);
 }
 
 static void end_put(struct rv_buf *buf, const struct rv_call_explain *told)

@@ -152,6 +152,8 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_put_bool(buf, "undone", step->undone);
     if (step->undo_way == 1 + (uint32_t)RV_UNDO_NOTHING)
         rv_put_bool(buf, "noUndoNeeded", true);
+    if (rv_step_undo_by_hand(step))
+        rv_put_bool(buf, "undoByHand", true);
     if (step->unreadable)
         rv_put_bool(buf, "unreadable", true);
     rv_put_text(buf, "effect", rv_str_of(rv_effect_text(step->effect)));

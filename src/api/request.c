@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/suggest.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "json/json.h"
 
 enum { TREE_BYTES_MAX = 192 * 1024 * 1024 };
@@ -134,6 +135,10 @@ bool rv_key_header(struct rv_parser *parser, const struct rv_request_line *reque
                               "Idempotency-Key must have 1 to %d bytes, in UTF-8 and without "
                               "control characters; a quoted key must not contain \\ or \"",
                               RV_KEY_BYTES_MAX);
+    uint32_t hidden = rv_utf8_hidden(key);
+    if (hidden != UINT32_MAX)
+        return rv_refuse(parser, RV_ERR_INVALID, "Idempotency-Key " RV_HIDDEN_TEXT,
+                         (unsigned)hidden);
     *ret_key = key;
     return true;
 }

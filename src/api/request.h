@@ -105,7 +105,9 @@ bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *
 bool rv_text_int(struct rv_str text, int64_t *ret);
 /* Appends "; did you mean ...?" to scratch when a known name is near. */
 void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *const *names);
-/* Whether the text has no control characters (names and keys must not). */
+/* A sentence about the code point that rv_utf8_hidden has found. */
+#define RV_HIDDEN_TEXT "contains the control or formatting character U+%04X; remove it"
+/* Whether the text has no ASCII control characters. */
 bool rv_text_plain(struct rv_str text);
 
 #endif

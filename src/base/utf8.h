@@ -1,8 +1,12 @@
-/* utf8.h - the length of a UTF-8 character. */
+/* utf8.h - characters of UTF-8: their length, and those that must not be shown. */
 #ifndef RV_BASE_UTF8_H
 #define RV_BASE_UTF8_H
 
+#include "base/str.h"
+
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Length of the character at `at`, 1 to 4 bytes; 0: it is not valid (overlong, a surrogate, above
  * U+10FFFF, cut off). at < end. */
@@ -39,6 +43,38 @@ static inline size_t rv_utf8_len(const char *at, const char *end)
         if ((b[i] & 0xc0) != 0x80)
             return 0;
     return len;
+}
+
+/* The code point of the valid character of `len` bytes. */
+static inline uint32_t rv_utf8_point(const char *at, size_t len)
+{
+    const unsigned char *b = (const unsigned char *)at;
+    uint32_t point = len == 1 ? b[0] : b[0] & (0xffU >> (len + 1));
+    for (size_t i = 1; i < len; i++)
+        point = point << 6 | (b[i] & 0x3fU);
+    return point;
+}
+
+/* Whether it shows a text other than it is: control characters, separators of lines, and the marks
+ * that turn the direction of writing (Unicode TR 36, section 2.10). */
+static inline bool rv_utf8_hides(uint32_t point)
+{
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c || point == 0x200e ||
+           point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2066 && point <= 0x2069);
+}
+
+/* The first such character of a text in UTF-8; UINT32_MAX: there is none. */
+static inline uint32_t rv_utf8_hidden(struct rv_str text)
+{
+    const char *end = text.len > 0 ? text.at + text.len : text.at;
+    for (const char *at = text.at; at < end;) {
+        size_t len = rv_utf8_len(at, end);
+        if (len != 0 && rv_utf8_hides(rv_utf8_point(at, len)))
+            return rv_utf8_point(at, len);
+        at += len != 0 ? len : 1;
+    }
+    return UINT32_MAX;
 }
 
 #endif

@@ -147,21 +147,27 @@ static void effects_print(struct cli *cli, const struct rv_json *told)
 static void by_hand_print(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
-    size_t count, printed = 0;
+    size_t count;
+    int64_t printed = 0, all = cli_int(told, "effectsByHand");
     const struct rv_json *items = cli_items(told, "effects", &count);
-    if (cli_instant(told, "endedAt") != 0)
+    if (cli_instant(told, "endedAt") != 0 || all == 0)
         return;
+    printf("\n  an undo of the task needs an operator for %lld step%s:\n", (long long)all,
+           all == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++) {
         if (!rv_str_is(cli_str(&items[i], "outcome"), "by-hand"))
             continue;
-        if (printed++ == 0)
-            printf("\n  an undo of the task needs an operator for:\n");
+        printed++;
         printf("    step %lld %.*s, effect %.*s: undo it by hand, then settle it with --undone\n",
                (long long)cli_int(&items[i], "step"),
                RV_STR_FMT(
                    cli_text_clean(arena, cli_text_step(arena, cli_str(&items[i], "reference")))),
                RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "effect"))));
     }
+    if (printed < all)
+        printf("    and %lld more, marked \"undo: by hand\" in: reeve show %.*s --all\n",
+               (long long)(all - printed),
+               RV_STR_FMT(cli_text_clean(arena, cli_str(told, "task"))));
 }
 
 static void end_print(struct cli *cli, const struct rv_json *told)
@@ -183,18 +189,13 @@ static void end_print(struct cli *cli, const struct rv_json *told)
 static bool is_printed(const struct rv_json *told, const struct rv_json *cut)
 {
     struct rv_str list = cli_str(cut, "list");
-    size_t count;
-    const struct rv_json *effects = cli_items(told, "effects", &count);
-    if (rv_str_is(list, "lateReplies"))
-        return cli_instant(told, "endedAt") != 0;
     static const char events[] = "effects and events";
     struct rv_str shown = cli_str(cut, "shown");
     bool of_events = shown.len >= sizeof events - 1 &&
                      memcmp(shown.at, events, sizeof events - 1) == 0;
-    bool printed = !rv_str_is(list, "effects") || of_events || cli_instant(told, "endedAt") != 0;
-    for (size_t i = 0; i < count && !printed; i++)
-        printed = rv_str_is(cli_str(&effects[i], "outcome"), "by-hand");
-    return printed;
+    if (rv_str_is(list, "lateReplies") || (rv_str_is(list, "effects") && !of_events))
+        return cli_instant(told, "endedAt") != 0;
+    return true;
 }
 
 static void incomplete_print(struct cli *cli, const struct rv_json *told)

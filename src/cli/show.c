@@ -127,17 +127,6 @@ static const struct rv_json *step_told(const struct rv_json *told, int64_t numbe
     return NULL;
 }
 
-/* An undo of the task leaves it to an operator. */
-static bool step_by_hand(const struct rv_json *told, int64_t number)
-{
-    size_t count;
-    const struct rv_json *items = cli_items(told, "effects", &count);
-    for (size_t i = 0; i < count; i++)
-        if (cli_int(&items[i], "step") == number)
-            return rv_str_is(cli_str(&items[i], "outcome"), "by-hand");
-    return false;
-}
-
 /* The task stands at it, or a command that leads on names it. */
 static bool step_matters(const struct rv_json *told, int64_t number)
 {
@@ -207,7 +196,7 @@ static void step_add(const struct rv_json *step, void *user)
     effect_add(table, cli_str(step, "effect"));
     cli_table_add(table, ended ? cli_text_duration(arena, ended - begun) : RV_STR(""), CLI_PLAIN);
     struct rv_str why = cli_step_why(arena, step, step_told(shown->told, number), shown->cli->now);
-    if (step_by_hand(shown->told, number))
+    if (shown->told->type == RV_JSON_OBJECT && cli_bool(step, "undoByHand"))
         why = rv_arena_printf(arena, "%.*s%sundo: by hand", RV_STR_FMT(why),
                               why.len > 0 ? "; " : "");
     cli_table_add(table, why, CLI_PLAIN);

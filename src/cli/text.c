@@ -1,40 +1,9 @@
 #include "cli/text_priv.h"
 
 #include "base/time.h"
+#include "base/utf8.h"
 
 #include <string.h>
-
-/* Bytes of the valid UTF-8 code point at the beginning of `text`; 0 if there is none. Overlong
- * forms, surrogates and what lies beyond U+10FFFF are none (RFC 3629). */
-static size_t point_bytes(struct rv_str text)
-{
-    const unsigned char *p = (const unsigned char *)text.at;
-    if (p[0] < 0x80)
-        return 1;
-    size_t n = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-    if (n == 0 || n > text.len)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return n;
-}
-
-/* C0, DEL, C1, and the marks that turn the direction of writing. */
-static bool point_controls(const char *at, size_t bytes)
-{
-    const unsigned char *p = (const unsigned char *)at;
-    if (bytes == 1)
-        return p[0] < 0x20 || p[0] == 0x7f;
-    if (bytes == 2)
-        return p[0] == 0xc2 && p[1] < 0xa0;
-    return bytes == 3 && p[0] == 0xe2 &&
-           ((p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
-            (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
-}
 
 size_t cli_text_columns(struct rv_str text)
 {
@@ -51,11 +20,11 @@ struct rv_str cli_text_clean(struct rv_arena *arena, struct rv_str text)
     if (out == NULL)
         return RV_STR_NONE;
     for (size_t i = 0; i < text.len;) {
-        size_t bytes = point_bytes((struct rv_str){text.at + i, text.len - i});
+        size_t bytes = rv_utf8_len(text.at + i, text.at + text.len);
         if (bytes == 0) {
             out[len++] = '?';
             i++;
-        } else if (point_controls(text.at + i, bytes)) {
+        } else if (rv_utf8_hides(rv_utf8_point(text.at + i, bytes))) {
             out[len++] = ' ';
             i += bytes;
         } else {

@@ -208,6 +208,9 @@ struct rv_attempt rv_attempt_newest(struct rv_task_id task, const struct rv_step
 /* Whether the step's revoked attempt is silent beyond its lease, which is not renewed any more: its
  * agent has stopped, and an operator may say what it did. */
 bool rv_attempt_is_gone(const struct rv_step *step, int64_t now);
+/* It has or may have had an effect that only an operator can undo. False for a row of an older
+ * version, which does not say how its step is undone. */
+bool rv_step_undo_by_hand(const struct rv_step *step);
 
 /* Whether the step may be handed out now. */
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now);

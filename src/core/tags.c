@@ -15,18 +15,24 @@ bool rv_tag_name_good(struct rv_str name)
     return name.len > 0 && name.len <= RV_TAG_NAME_BYTES_MAX;
 }
 
-const char *rv_tags_wrong(const struct rv_json *tags)
+const char *rv_tags_wrong(const struct rv_json *tags, enum rv_err *ret_err)
 {
+    *ret_err = RV_ERR_INVALID;
     if (tags->type != RV_JSON_OBJECT)
         return "must be an object with string values";
     if (tags->len > RV_TAGS_MAX)
-        return "has more than 16 members";
+        return *ret_err = RV_ERR_LIMIT, "has more than 16 members";
     for (uint32_t i = 0; i < tags->len; i++) {
         const struct rv_json *value = &tags->u.members[i].value;
-        if (!rv_tag_name_good(rv_json_str(&tags->u.members[i].key)))
+        struct rv_str name = rv_json_str(&tags->u.members[i].key);
+        if (name.len > RV_TAG_NAME_BYTES_MAX)
+            return *ret_err = RV_ERR_LIMIT, "has a name of more than 64 bytes";
+        if (!rv_tag_name_good(name))
             return "has an invalid name: a name is 1 to 64 letters, digits, \".\", \"-\" or \"_\"";
-        if (value->type != RV_JSON_STRING || rv_json_str(value).len > RV_TAG_VALUE_BYTES_MAX)
+        if (value->type != RV_JSON_STRING)
             return "has an invalid value: a value is a string of at most 256 bytes";
+        if (rv_json_str(value).len > RV_TAG_VALUE_BYTES_MAX)
+            return *ret_err = RV_ERR_LIMIT, "has a value of more than 256 bytes";
     }
     return NULL;
 }
@@ -57,10 +63,10 @@ enum rv_err rv_tags_read(struct rv_arena *arena, struct rv_str tags,
                          struct rv_tag ret_tags[static RV_TAGS_MAX], size_t *ret_count)
 {
     struct rv_json tree;
-    enum rv_err err = rv_json_parse(arena, tags, RV_JSON_DEPTH_MAX, &tree, NULL);
+    enum rv_err why, err = rv_json_parse(arena, tags, RV_JSON_DEPTH_MAX, &tree, NULL);
     if (err != RV_OK)
         return arena->refused != RV_OK ? arena->refused : RV_ERR_INVALID;
-    if (rv_tags_wrong(&tree) != NULL)
+    if (rv_tags_wrong(&tree, &why) != NULL)
         return RV_ERR_INVALID;
     for (uint32_t i = 0; i < tree.len; i++)
         ret_tags[i] = (struct rv_tag){rv_json_str(&tree.u.members[i].key),

@@ -20,8 +20,8 @@ struct rv_tag {
     struct rv_str value;
 };
 
-/* NULL, or the sentence that says what is wrong with them. */
-const char *rv_tags_wrong(const struct rv_json *tags);
+/* NULL, or what is wrong with them, as the end of a sentence, and the error: INVALID or LIMIT. */
+const char *rv_tags_wrong(const struct rv_json *tags, enum rv_err *ret_err);
 /* A name has letters, digits, '.', '-' and '_' alone, so that no name stands inside of a text. */
 bool rv_tag_name_good(struct rv_str name);
 /* `"name":"value"` as it stands in kept tags; absent: no memory. */

@@ -167,6 +167,13 @@ struct rv_str rv_attempt_error(const struct rv_step *step)
     return RV_STR_NONE;
 }
 
+bool rv_step_undo_by_hand(const struct rv_step *step)
+{
+    return step->kind == RV_KIND_CALL && step->direction == RV_FORWARD &&
+           step->effect != RV_EFFECT_NONE && !step->undone &&
+           step->undo_way == 1 + (uint32_t)RV_UNDO_UNDECLARED;
+}
+
 struct rv_attempt rv_attempt_newest(struct rv_task_id task, const struct rv_step *step)
 {
     return (struct rv_attempt){

@@ -30,9 +30,8 @@ static bool effect_of(const struct rv_step *step, enum rv_explained_effect *ret_
         *ret_effect = RV_EFFECT_NEEDS_NO_UNDO;
     else if (way == RV_UNDO_PIVOT)
         *ret_effect = RV_EFFECT_IS_PIVOT;
-    else /* a row of an older version does not say how its step is undone */
-        *ret_effect = way == RV_UNDO_UNDECLARED && step->undo_way > 0 ? RV_EFFECT_BY_HAND
-                                                                      : RV_EFFECT_STAYS;
+    else
+        *ret_effect = rv_step_undo_by_hand(step) ? RV_EFFECT_BY_HAND : RV_EFFECT_STAYS;
     return true;
 }
 

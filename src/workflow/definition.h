@@ -96,6 +96,8 @@ struct rv_definition_warning {
 /* On the arena, as many as it has room for. */
 uint32_t rv_definition_warnings(const struct rv_definition *definition, struct rv_arena *arena,
                                 struct rv_definition_warning ret[RV_DEFINITION_WARNINGS_MAX]);
+/* Whether a call can name an agent so: letters, digits, and behind the first one - _ and dots. */
+bool rv_agent_name_good(struct rv_str name);
 /* The agent that a call of this node names; absent for all other nodes. */
 struct rv_str rv_definition_agent(const struct rv_definition *definition, uint32_t node);
 /* The node whose reference this is; 0 when there is none. */

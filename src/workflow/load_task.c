@@ -150,7 +150,7 @@ static enum rv_err load_common(struct rv_load *load, const struct rv_json *task,
     return err;
 }
 
-static bool is_agent_name(struct rv_str s)
+bool rv_agent_name_good(struct rv_str s)
 {
     for (size_t i = 0; i < s.len; i++) {
         char c = s.at[i];
@@ -190,7 +190,7 @@ static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, s
         err = rv_load_unsupported(load, "call",
                                   "functions of a catalog or a URL are not supported "
                                   "yet; call an agent by its name");
-    if (err == RV_OK && !is_agent_name(node->agent))
+    if (err == RV_OK && !rv_agent_name_good(node->agent))
         err = rv_load_invalid(
             load, "call",
             "an agent's name consists of letters, digits, - _ . and has at most %d bytes",

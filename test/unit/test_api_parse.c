@@ -65,6 +65,8 @@ struct bad {
 
 #define STEP "06DWX3T9H2K4Q-3"
 #define TOKEN "00000000000000ff"
+#define T30 "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+#define T300 T30 T30 T30 T30 T30 T30 T30 T30 T30 T30
 static const struct bad bads[] = {
     {"GET", "/", "", 404, "paths of the API begin with /v1/"},
     {"GET", "/v1/task", "", 404, "did you mean \"/v1/tasks\""},
@@ -122,7 +124,7 @@ static const struct bad bads[] = {
     {"POST", "/v1/tasks", "{\"workflow\":\"a\"}", 422, "namespace/name"},
     {"POST", "/v1/tasks", "{\"workflow\":\"/a\"}", 422, "namespace/name"},
     {"POST", "/v1/tasks", "{\"workflow\":\"a/\"}", 422, "namespace/name"},
-    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\\u0000\"}", 422, "control characters"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\\u0000\"}", 422, "U+0000"},
     {"POST", "/v1/tasks", "{\"workflw\":\"a/b\"}", 422, "did you mean \"workflow\""},
     {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"priority\":10}", 422, "from 0 to 9"},
     {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"priority\":1.5}", 422, "from 0 to 9"},
@@ -132,10 +134,37 @@ static const struct bad bads[] = {
     {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"tags\":{\"a b\":\"c\"}}", 422, "letters"},
     {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"tags\":{\"a\":1}}", 422,
      "is a string of at most"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"tags\":{\"a\":\"x\\ny\"}}", 422,
+     "the value of \"a\" contains the control or formatting character U+000A"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"tags\":{\"a\":\"\\u061c\"}}", 422, "U+061C"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"tags\":{\"a\":\"" T300 "\"}}", 413,
+     "has a value of more than 256 bytes"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"tags\":{\"" T300 "\":\"a\"}}", 413,
+     "has a name of more than 64 bytes"},
+    {"POST", "/v1/tasks",
+     "{\"workflow\":\"a/"
+     "b\",\"tags\":{\"a\":\"\",\"b\":\"\",\"c\":\"\",\"d\":\"\",\"e\":\"\",\"f\":\"\","
+     "\"g\":\"\",\"h\":\"\",\"i\":\"\",\"j\":\"\",\"k\":\"\",\"l\":\"\",\"m\":\"\",\"n\":\"\","
+     "\"o\":\"\","
+     "\"p\":\"\",\"q\":\"\"}}",
+     413, "more than 16 members"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"key\":\"" T300 "\"}", 413, "longer than 256"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"key\":\"a\\u202eb\"}", 422,
+     "key contains the control or formatting character U+202E"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"key\":\"a\\u2066\"}", 422, "U+2066"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"key\":\"\\u200f\"}", 422, "U+200F"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"key\":\"\\u0085\"}", 422, "U+0085"},
+    {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"correlationId\":\"\\u200e\"}", 422, "U+200E"},
     {"POST", "/v1/tasks", "{\"tasks\":{}}", 422, "tasks must be an array"},
     {"POST", "/v1/tasks", "{\"tasks\":[],\"key\":\"x\"}", 422, "cannot be combined"},
     {"POST", "/v1/tasks?wait=PT1S", "{\"tasks\":[]}", 422, "wait is only for a single task"},
     {"POST", "/v1/agents/a/requests", "{}", 422, "instance is missing"},
+    {"POST", "/v1/agents/..%2f/requests", "{\"instance\":\"i\"}", 422,
+     "agent \"../\": a name begins"},
+    {"POST", "/v1/agents/a%20b/requests", "{\"instance\":\"i\"}", 422, "agent \"a b\""},
+    {"POST", "/v1/replies", "{\"replies\":[],\"next\":{\"agent\":\"a/b\",\"instance\":\"i\"}}", 422,
+     "agent \"a/b\""},
+    {"POST", "/v1/keys", "{\"role\":\"agent\",\"agent\":\"a/b\"}", 422, "agent \"a/b\""},
     {"POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"waitMs\":50001}", 422, "50000"},
     {"POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"max\":-1}", 422, "from 0 to 1000"},
     {"POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"confirm\":[1]}", 422,
@@ -354,6 +383,7 @@ static void a_key_in_the_header_is_one_in_the_body(void **state)
         RV_STR("a\tb"), RV_STR("\xff"), {longest, sizeof longest}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(submit_keyed(&bench, bare, wrong[i]), 400);
+    assert_int_equal(submit_keyed(&bench, bare, RV_STR("k\xe2\x80\xae")), 422);
     assert_int_equal(submit_keyed(&bench, keyed, RV_STR("k 2")), 400);
     assert_int_equal(submit_keyed(&bench, "{\"tasks\":[{\"workflow\":\"a/b\"}]}", RV_STR("k")),
                      400);
@@ -400,9 +430,9 @@ static void polls_have_defaults(void **state)
     struct bench bench;
     bench_begin(&bench);
     assert_int_equal(
-        parse_text(&bench, "POST", "/v1/agents/in%20ventory/requests", "{\"instance\":\"i\"}"), 0);
+        parse_text(&bench, "POST", "/v1/agents/in%2dventory/requests", "{\"instance\":\"i\"}"), 0);
     const struct rv_poll *poll = &bench.call.u.poll;
-    assert_true(rv_str_is(poll->agent, "in ventory"));
+    assert_true(rv_str_is(poll->agent, "in-ventory"));
     assert_int_equal(poll->max, 1);
     assert_int_equal(poll->wait_ms, RV_WAIT_MS_DEFAULT);
     assert_false(poll->confirms);
