@@ -223,6 +223,8 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
         s->store->ops->rollback(s->store);
         return err;
     }
+    if (work->broken)
+        s->damaged_at = s->batch.now;
     struct rv_command park = {
         .kind = RV_COMMAND_PARK, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = work->broken ? RV_ALERT_UNREADABLE : RV_ALERT_OFFENDER;

@@ -300,7 +300,7 @@ struct rv_scheduler {
     bool full;               /* the newest write found the disk full */
     bool unwritable;         /* ... or was refused for another reason that passes, or lost */
     int64_t unwritable_from; /* the last look before that */
-    int64_t damaged_at;      /* a query met data that cannot be read, the newest time; 0: none */
+    int64_t damaged_at;      /* when damaged data was met last; 0: never */
     bool history_lost;       /* the store does not have any more what was committed */
     struct absence absences[ABSENCES_MAX];
     size_t absences_count;

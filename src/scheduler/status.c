@@ -193,20 +193,12 @@ static enum rv_err status_alerts(struct rv_scheduler *s, struct rv_arena *arena,
                         : err;
 }
 
-static bool rows_damaged(const struct rv_alert_groups *groups)
-{
-    for (size_t i = 0; i < groups->count; i++)
-        if (groups->rows[i].newest->kind == RV_ALERT_UNREADABLE)
-            return true;
-    return false;
-}
-
 static void problems_note(const struct rv_scheduler *s, struct rv_call_status *status)
 {
     bool *has = status->problems;
     has[RV_STORE_IS_FULL] = s->full;
     has[RV_STORE_IS_READ_ONLY] = !s->full && absence_lasts(s);
-    has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0 || rows_damaged(&status->alerts);
+    has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0;
 }
 
 enum rv_err query_status(struct rv_scheduler *s, struct pending *p)

@@ -438,6 +438,8 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
                           : verdict == RV_OVER_LIMIT
                               ? RV_STR(OVER_LIMIT "; none of its rows is damaged")
                               : RV_STR("its rows do not match its definition");
+    if (work->broken || verdict != RV_OVER_LIMIT)
+        s->damaged_at = s->batch.now;
     struct rv_view view;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     enum rv_err err = plan ? work_view(s, work, 0, 0, &view) : RV_ERR_MEMORY;
