@@ -188,6 +188,9 @@ bool value_sort_members(struct ev *ev, const struct rv_json_member **members, si
  * upper bound of its JSON text. */
 bool value_measure(struct ev *ev, const struct rv_json *value, unsigned depth_max,
                    size_t *ret_bytes);
+/* The same of a result: it is written by whoever asked, within a limit of its own. Charged here is
+ * what the digits of its numbers take. */
+bool value_check_depth(struct ev *ev, const struct rv_json *value, unsigned depth_max);
 /* NULL when there is no such member. */
 const struct rv_json *value_get(struct ev *ev, const struct rv_json *object, struct rv_str key);
 /* Where `wanted`, an array, begins in `array`. */

@@ -117,9 +117,8 @@ struct rv_json ev_string(const char *bytes, size_t len)
 /* What was raised, as a message: a string as it is, anything else as JSON. */
 static enum rv_err fault_raised(struct ev *ev, struct rv_expr_fault *fault)
 {
-    size_t bytes;
     ev->stop = EV_RUNS;
-    if (!value_measure(ev, &ev->raised, RV_JSON_DEPTH_MAX, &bytes))
+    if (!value_check_depth(ev, &ev->raised, RV_JSON_DEPTH_MAX))
         return RV_ERR_LIMIT;
     fault->value = ev->raised;
     fault->message = value_str(&ev->raised);
@@ -150,7 +149,6 @@ enum rv_err rv_expr_eval(const struct rv_expr *expr, const struct rv_json *input
     struct item in = {*input, NULL};
     struct item first = {rv_json_null(), NULL};
     bool any;
-    size_t bytes;
     if (budget->pause != NULL && budget->slice < ev.fuel) {
         rv_assert(budget->slice > 0);
         ev.fuel = budget->slice;
@@ -160,7 +158,7 @@ enum rv_err rv_expr_eval(const struct rv_expr *expr, const struct rv_json *input
                                    : eval_first(&ev, expr->root, NULL, &in, &first, &any);
     /* What was only looked up is as deep as what it was found in. */
     if (done && ev.built)
-        done = value_measure(&ev, &first.value, RV_JSON_DEPTH_MAX, &bytes);
+        done = value_check_depth(&ev, &first.value, RV_JSON_DEPTH_MAX);
     enum rv_err err = done ? RV_OK : eval_fault(&ev, ret_fault ? ret_fault : &ignored);
     int64_t left = ev.fuel + ev.reserve;
     budget->fuel = left > 0 ? left : 0;

@@ -259,11 +259,16 @@ static size_t digits_units(const struct rv_json *number)
     return fabs(real) < 1e9 && real * 1e4 == trunc(real * 1e4) ? 8 : 100;
 }
 
+static bool too_deep(struct ev *ev)
+{
+    return ev_limit(ev, "the expression made a value that is nested too deep");
+}
+
 static bool measure_container(struct ev *ev, const struct rv_json *value, unsigned depth_max,
                               size_t *ret_bytes)
 {
     if (depth_max == 0)
-        return ev_limit(ev, "the expression made a value that is nested too deep");
+        return too_deep(ev);
     size_t bytes = 2 + (size_t)value->len;
     for (uint32_t i = 0; i < value->len; i++) {
         bool object = value->type == RV_JSON_OBJECT;
@@ -300,6 +305,23 @@ bool value_measure(struct ev *ev, const struct rv_json *value, unsigned depth_ma
     }
     *ret_bytes = NUMBER_BYTES_MAX + (value->type == RV_JSON_NUMBER ? value->len : 0);
     return value->type != RV_JSON_NUMBER || !value->computed || ev_spend(ev, digits_units(value));
+}
+
+bool value_check_depth(struct ev *ev, const struct rv_json *value, unsigned depth_max)
+{
+    bool object = value->type == RV_JSON_OBJECT;
+    if (!object && value->type != RV_JSON_ARRAY)
+        return value->type != RV_JSON_NUMBER || !value->computed ||
+               ev_spend(ev, digits_units(value));
+    if (depth_max == 0)
+        return too_deep(ev);
+    if (!ev_spend(ev, 1 + value->len))
+        return false;
+    for (uint32_t i = 0; i < value->len; i++)
+        if (!value_check_depth(ev, object ? &value->u.members[i].value : &value->u.items[i],
+                               depth_max - 1))
+            return false;
+    return true;
 }
 
 const struct rv_json *value_get(struct ev *ev, const struct rv_json *object, struct rv_str key)

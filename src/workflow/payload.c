@@ -40,7 +40,6 @@ static void measure(const struct rv_json *value, unsigned depth, size_t bytes_ma
     size->bytes += 1;
     if (value->type == RV_JSON_STRING || (value->type == RV_JSON_NUMBER && !value->computed))
         size->bytes += value->len;
-    size->depth = depth > size->depth ? depth : size->depth;
     if (value->type != RV_JSON_ARRAY && value->type != RV_JSON_OBJECT)
         return;
     depth++;
