@@ -36,15 +36,17 @@ static uint64_t whole_agent(void)
 }
 
 /* Which circuit lets it through as a probe, if it is there: that of the whole agent, else that of
- * its target. */
+ * its target. One that did not wait was resubmitted in the same commit, and has no target yet. */
 void check_circuit_begins(const struct transition *t, struct step_past *past,
                           const struct rv_step *step)
 {
     int64_t whole = said_shut_until(t->w, past->agent, whole_agent());
-    int64_t its = past->target != 0 ? said_shut_until(t->w, past->agent, past->target) : -1;
+    bool waited = past->row.state == RV_STEP_PENDING;
+    bool named = waited && past->target != 0;
+    int64_t its = named ? said_shut_until(t->w, past->agent, past->target) : -1;
     past->gate_whole = whole >= 0;
     past->gate = its >= 0 ? past->target : 0;
-    past->gate_sure = !step->insist && (whole >= 0 || its >= 0) &&
+    past->gate_sure = waited && !step->insist && (whole >= 0 || its >= 0) &&
                       (whole >= 0 ? whole : its) < step->attempt_at;
 }
 

@@ -76,8 +76,9 @@ void check_in_line(const struct transition *t)
     for (size_t i = 0; i < t->change->steps_count; i++) {
         const struct rv_step *step = t->change->steps[i];
         struct step_past *past = history_step(t->past, step->number);
-        bool begins = past != NULL && past->row.state == RV_STEP_PENDING &&
-                      step->attempt_state == RV_ATTEMPT_OPEN && step->token != past->row.token;
+        bool out = past != NULL && step->attempt_state == RV_ATTEMPT_OPEN &&
+                   step->token != past->row.token;
+        bool begins = out && past->row.state == RV_STEP_PENDING;
         if (begins && line->count < LINE_BEGUN_MAX)
             line->begun[line->count++] = (struct begun){
                 .agent = past->agent,
@@ -86,7 +87,7 @@ void check_in_line(const struct transition *t)
                 .since = past->line_since,
                 .priority = t->past->row.priority,
             };
-        if (begins)
+        if (out)
             check_circuit_begins(t, past, step);
     }
 }
