@@ -129,6 +129,11 @@ void rv_api_drain(struct rv_api *api)
     rv_door_wake(api->door);
 }
 
+void rv_api_wake(struct rv_api *api)
+{
+    rv_door_wake(api->door);
+}
+
 unsigned rv_api_outstanding(const struct rv_api *api)
 {
     return atomic_load(&api->outstanding);

@@ -21,6 +21,8 @@ struct rv_api_options {
     struct rv_door_tls *tls;    /* owned from then on; NULL: no TLS */
     unsigned connections_max;   /* 0: 20,000 */
     int64_t patience_ms;        /* each limit of time of a connection; 0: those of the door */
+    bool
+        wakes; /* rv_api_wake follows calls that were finished; else each wakes the thread itself */
     /* How the store was when it was last written; RV_OK: ready. From the api's thread. NULL: always
      * ready. */
     enum rv_err (*health)(void *self);
@@ -41,6 +43,8 @@ void rv_api_renew(struct rv_api *api, struct rv_door_tls *tls);
 void rv_api_drain(struct rv_api *api);
 /* Calls with the scheduler now. From any thread. */
 unsigned rv_api_outstanding(const struct rv_api *api);
+/* Calls were finished: the thread takes them. From any thread. */
+void rv_api_wake(struct rv_api *api);
 /* Ends the thread once every call is finished and its answer written, or `grace_ms` after the last
  * call was finished. The scheduler must finish every call that it holds, before or meanwhile. */
 void rv_api_close(struct rv_api *api, int64_t grace_ms);

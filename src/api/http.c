@@ -300,7 +300,8 @@ static void call_finished(struct rv_call *call)
     struct rv_api *api = exchange->api;
     bool put = rv_mailbox_put(&api->finished, call);
     rv_assert(put); /* this mailbox is never closed while calls are out */
-    rv_door_wake(api->door);
+    if (!api->options.wakes)
+        rv_door_wake(api->door);
 }
 
 /* Whoever hears of a change of keys can rely on it. */
@@ -411,6 +412,7 @@ void rv_http_ask(struct rv_api *api, struct exchange *exchange)
         call->err = RV_ERR_BUSY;
         call->message = RV_STR("the server is stopping; try again in a moment");
         call_finished(call);
+        rv_door_wake(api->door);
     } else if (rv_door_left(exchange->conn) && call_may_wait(call)) {
         gone_tell(api, exchange);
     }

@@ -204,13 +204,17 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
 
 void finished_flush(struct rv_scheduler *s)
 {
+    const struct rv_scheduler_finished *finished = &s->options.finished;
     struct rv_call *call = s->finished;
+    bool some = call != NULL;
     s->finished = s->finished_last = NULL;
     while (call != NULL) {
         struct rv_call *next = call->next;
         call->finish(call);
         call = next;
     }
+    if (some && finished->tell != NULL)
+        finished->tell(finished->self);
 }
 
 void parked_expire(struct rv_scheduler *s)

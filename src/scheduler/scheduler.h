@@ -61,6 +61,12 @@ struct rv_scheduler_size {
     void *self;
 };
 
+/* Called after calls were finished, once for all of them: whoever waits for them is woken once. */
+struct rv_scheduler_finished {
+    void (*tell)(void *self);
+    void *self;
+};
+
 struct rv_scheduler_options {
     struct rv_store *store; /* borrowed */
     struct rv_str boot;     /* random id of this process */
@@ -79,9 +85,10 @@ struct rv_scheduler_options {
     int64_t circuit_ms_max;   /* an agent's word keeps a circuit open so long; 0: 5 min */
     struct rv_scheduler_mono mono; /* asked when the store's clock is; NULL: never */
     struct rv_scheduler_log log;
-    struct rv_scheduler_size size;     /* bytes NULL: not known */
-    struct rv_scheduler_copies copies; /* open NULL: this store has none */
-    struct rv_scheduler_outlet outlet; /* send NULL: this server has no webhooks */
+    struct rv_scheduler_size size;         /* bytes NULL: not known */
+    struct rv_scheduler_finished finished; /* tell NULL: nobody waits */
+    struct rv_scheduler_copies copies;     /* open NULL: this store has none */
+    struct rv_scheduler_outlet outlet;     /* send NULL: this server has no webhooks */
     struct rv_str alert_url;           /* borrowed: the webhook that alerts go to; absent: none */
     struct rv_scheduler_spans spans;   /* take NULL: nobody watches */
     const struct rv_fiber_ops *fibers; /* for evaluations; NULL: each runs to its end in one turn */

@@ -273,6 +273,13 @@ static bool spans_count(void *self, uint64_t *ret_sent, uint64_t *ret_dropped)
     return true;
 }
 
+static void calls_finished(void *self)
+{
+    struct server *server = self;
+    if (server->api != NULL)
+        rv_api_wake(server->api);
+}
+
 static int scheduler_open(struct server *server, const struct rv_server_options *given)
 {
     struct rv_scheduler_options options = {
@@ -284,6 +291,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .fibers = &rv_fibers,
         .copies = {.open = copy_open, .self = server},
         .size = {.bytes = store_bytes, .self = server},
+        .finished = {.tell = calls_finished, .self = server},
         .outlet = rv_webhook_outlet(&server->webhook),
         .spans = {.take = server->spans != NULL ? rv_export_take : NULL, .self = server->spans},
         .scan_interval_ms = given->scan_interval_ms,
@@ -507,6 +515,7 @@ static int api_open(struct server *server, const struct rv_server_options *told,
         .access = server->access,
         .tls = server->tls,
         .connections_max = connections_max,
+        .wakes = true,
         .health = store_health,
         .store_bytes = store_bytes,
         .spans = spans_count,
@@ -597,6 +606,7 @@ static void calls_refuse(struct server *server)
             call->finish(call);
         }
     }
+    calls_finished(server);
 }
 
 /* Signals wait in the queue of the process until the main thread asks for them. */
