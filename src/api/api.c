@@ -85,6 +85,7 @@ static enum rv_err door_open(struct rv_api *api)
                                   .sockets_count = options->sockets_count,
                                   .tls = options->tls,
                                   .connections_max = options->connections_max,
+                                  .address_max = options->address_max,
                                   .body_max = RV_BODY_BYTES_MAX},
         &api->door);
 }

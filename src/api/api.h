@@ -20,6 +20,7 @@ struct rv_api_options {
     struct rv_access access;    /* moved: whom to let in; its keys are the thread's from then on */
     struct rv_door_tls *tls;    /* owned from then on; NULL: no TLS */
     unsigned connections_max;   /* 0: 20,000 */
+    unsigned address_max;       /* of them from one address; 0: three quarters */
     int64_t patience_ms;        /* each limit of time of a connection; 0: those of the door */
     bool
         wakes; /* rv_api_wake follows calls that were finished; else each wakes the thread itself */

@@ -135,8 +135,8 @@ static void note_finished(struct rv_call *call)
     free(call);
 }
 
-/* GONE and UNDELIVERED have no caller who waits. Without memory for one, lease and complete-by
- * still find what it would have told. */
+/* GONE, UNDELIVERED and RAISE have no caller who waits. Without memory for one, lease and
+ * complete-by still find what it would have told. */
 static struct rv_call *note_new(struct rv_api *api, enum rv_call_kind kind)
 {
     struct rv_call *call = calloc(1, sizeof *call);
@@ -590,10 +590,20 @@ static void problem_write(void *self, int status, const char *detail, struct rv_
     api->counts.answers[RV_ROUTES_MAX][status >= 500 ? RV_ANSWER_FAILED : RV_ANSWER_REFUSED]++;
 }
 
+/* One alert stands for it until it is acknowledged. */
 static void paused_tell(void *self, const char *why)
 {
-    (void)self;
+    struct rv_call *note = note_new(self, RV_CALL_RAISE);
     rv_log(RV_LOG_WARNING, "connections", RV_LOG_STR("reason", rv_str_of(why)));
+    if (note == NULL)
+        return;
+    note->u.raise.source = RV_STR("reeve connections");
+    note->u.raise.message = rv_arena_printf(
+        &note->arena,
+        "%s: other clients wait outside; allow the server more file descriptors (ulimit -n, or "
+        "LimitNOFILE= of systemd), or find the client that holds them",
+        why);
+    note_send(self, note);
 }
 
 struct rv_door_host rv_http_host(struct rv_api *api)

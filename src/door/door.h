@@ -60,6 +60,7 @@ struct rv_door_options {
     size_t sockets_count;         /* up to RV_DOOR_SOCKETS_MAX */
     struct rv_door_tls *tls;      /* owned from then on; NULL: plain */
     unsigned connections_max;     /* 0: 20,000 */
+    unsigned address_max;         /* from one address of another machine; 0: three quarters */
     int64_t body_max;             /* bytes of a request's body */
 };
 

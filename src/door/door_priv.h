@@ -105,6 +105,7 @@ struct rv_door {
     bool deaf;
     bool closing;
     int64_t paused_at;  /* monotonic: when it was told last; 0: never */
+    int64_t evicted_at; /* when those who rest were looked for */
     int64_t crowded_at; /* when those who take nothing were looked for */
     bool spare_out;     /* a connection has the descriptor in reserve */
     int spare_fd;       /* -1: there is none */
@@ -120,6 +121,7 @@ struct rv_door {
     char date[RV_HTTP_DATE_BYTES];
     struct rv_door_counts counts;
     size_t answers_bytes; /* unsent, of all */
+    size_t answers_peak;  /* the most of it, since memory was given back */
     struct rv_dues dues;
     struct conn_list run;   /* with something to do */
     struct conn_list shake; /* whose handshake goes on */

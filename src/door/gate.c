@@ -1,6 +1,7 @@
-/* Who is let in: as many connections as there may be, not all of them from one address. One
- * descriptor is kept in reserve: when all others are taken, clients come in by it one at a time,
- * for one request each, so that whoever asks whether the server lives gets an answer. */
+/* Who is let in: as many connections as there may be, not all of them from one other machine. When
+ * all are taken, those that rest make room. One descriptor is kept in reserve: clients come in by
+ * it one at a time, for one request each, so that whoever asks whether the server lives gets an
+ * answer. */
 #include "base/os/log.h"
 #include "door/door_priv.h"
 
@@ -15,7 +16,11 @@
 enum {
     ACCEPTS_MAX = 64,      /* in one turn */
     PAUSE_TOLD_MS = 60000, /* between two words about it */
-    ADDRESS_PARTS = 4      /* an address may take all but one of so many parts */
+    ADDRESS_PARTS = 4,     /* an address may take all but one of so many parts */
+    EVICT_EVERY_MS = 100,
+    EVICTED_MAX = 64,
+    RESTED_MS = 1000, /* so long idle, a connection makes room for another */
+    BEGUN_MS = 5000   /* and so long at a head */
 };
 
 static void listeners_watch(struct rv_door *door)
@@ -42,6 +47,9 @@ static void reserve_fill(struct rv_door *door)
 
 enum rv_err gate_open(struct rv_door *door)
 {
+    struct rv_door_options *options = &door->options;
+    if (options->address_max == 0)
+        options->address_max = options->connections_max - options->connections_max / ADDRESS_PARTS;
     reserve_fill(door);
     listeners_watch(door);
     return door->spare_fd >= 0 ? RV_OK : RV_ERR_IO;
@@ -84,6 +92,15 @@ static void peer_set(struct rv_door_conn *conn, const struct sockaddr_storage *f
         memcpy(conn->peer, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
 }
 
+/* Health checks, agents and proxies of this machine come from one address. */
+static bool peer_counts(const struct rv_door_conn *conn)
+{
+    static const unsigned char own[4] = {127, 0, 0, 1}, own_six[16] = {[15] = 1};
+    if (conn->family == AF_INET)
+        return memcmp(conn->peer, own, sizeof own) != 0;
+    return conn->family == AF_INET6 && memcmp(conn->peer, own_six, sizeof own_six) != 0;
+}
+
 /* A host with IPv6 has a network of its own: 64 bits. */
 static uint64_t peer_key(const struct rv_door_conn *conn)
 {
@@ -94,12 +111,11 @@ static uint64_t peer_key(const struct rv_door_conn *conn)
 static bool address_enter(struct rv_door_conn *conn)
 {
     struct rv_door *door = conn->door;
-    unsigned most = door->options.connections_max - door->options.connections_max / ADDRESS_PARTS;
-    if (conn->family != AF_INET && conn->family != AF_INET6)
+    if (!peer_counts(conn))
         return true;
     uint64_t key = peer_key(conn);
     uint64_t *count = rv_map_find(&door->addresses, key, 0);
-    if (count != NULL && *count >= most)
+    if (count != NULL && *count >= door->options.address_max)
         return false;
     if (count != NULL)
         (*count)++;
@@ -147,6 +163,31 @@ static void conn_enter(struct rv_door *door, int fd, const struct sockaddr_stora
         debt_settle(conn);
 }
 
+/* Their clients connect again: nothing was asked by them yet. */
+static bool conn_rests(const struct rv_door_conn *conn)
+{
+    int64_t since = conn->door->now - conn->since;
+    return (conn->debt == DEBT_IDLE && since >= RESTED_MS) ||
+           (conn->debt == DEBT_HEAD && since >= BEGUN_MS);
+}
+
+static void rested_evict(struct rv_door *door)
+{
+    struct rv_door_conn *next;
+    if (door->now - door->evicted_at < EVICT_EVERY_MS)
+        return;
+    door->evicted_at = door->now;
+    int evicted = 0;
+    for (struct rv_door_conn *conn = door->all; conn != NULL && evicted < EVICTED_MAX;
+         conn = next) {
+        next = conn->after;
+        if (!conn_rests(conn))
+            continue;
+        conn_cut(conn);
+        evicted++;
+    }
+}
+
 static bool none_left(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
@@ -158,6 +199,8 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
     struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof from;
     const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+    if (door->counts.open >= door->options.connections_max)
+        rested_evict(door);
     bool full = door->counts.open >= door->options.connections_max;
     if (full && door->spare_out) {
         listeners_unwatch(door);
@@ -165,6 +208,11 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
     }
     int fd = accept4(listener->fd, (struct sockaddr *)&from, &len, flags);
     bool none = fd < 0 && none_left(errno);
+    if (none) {
+        rested_evict(door);
+        fd = accept4(listener->fd, (struct sockaddr *)&from, &len, flags);
+        none = fd < 0 && none_left(errno);
+    }
     if (none && door->spare_fd >= 0) {
         close(door->spare_fd);
         door->spare_fd = -1;

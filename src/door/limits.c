@@ -3,7 +3,7 @@
  * looked at again when the old one comes; so a busy connection costs the heap nothing. */
 #include "door/door_priv.h"
 
-enum { LINGER_MS = 2000, SPARE_MS = 2000, TAKEN_BYTES = 64 * 1024 };
+enum { LINGER_MS = 2000, SPARE_MS = 200, TAKEN_BYTES = 64 * 1024 };
 
 static int64_t debt_ms(const struct rv_door_conn *conn)
 {

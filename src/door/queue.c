@@ -4,13 +4,15 @@
 #include "door/door_priv.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 enum {
     IOV_MAX_COUNT = 48,
     PIECES_KEPT = 256,
     HEAD_BYTES_MAX = 32 * 1024,
-    HEAD_BYTES_KEPT = 8 * 1024 /* of a free piece */
+    HEAD_BYTES_KEPT = 8 * 1024,   /* of a free piece */
+    TRIM_BYTES = 32 * 1024 * 1024 /* of answers that waited at once */
 };
 
 struct door_piece *piece_add(struct rv_door_conn *conn)
@@ -48,6 +50,8 @@ void piece_count(struct rv_door_conn *conn, const struct door_piece *piece)
         conn->door->counts.busy++;
     conn->unsent += bytes;
     conn->door->answers_bytes += bytes;
+    if (conn->door->answers_bytes > conn->door->answers_peak)
+        conn->door->answers_peak = conn->door->answers_bytes;
 }
 
 static void piece_free(struct door_piece *piece)
@@ -57,12 +61,22 @@ static void piece_free(struct door_piece *piece)
     free(piece);
 }
 
+/* What slow readers have filled goes back to the system when they have read it, or are gone. */
+static void memory_return(struct rv_door *door)
+{
+    if (door->answers_peak < TRIM_BYTES || door->answers_bytes > door->answers_peak / 8)
+        return;
+    door->answers_peak = 0;
+    (void)malloc_trim(0);
+}
+
 static void bytes_leave(struct rv_door_conn *conn, size_t bytes)
 {
+    struct rv_door *door = conn->door;
     conn->unsent -= bytes;
-    conn->door->answers_bytes -= bytes;
+    door->answers_bytes -= bytes;
     if (conn->unsent == 0 && bytes > 0)
-        conn->door->counts.busy--;
+        door->counts.busy--;
 }
 
 /* Takes the first piece off, and tells its owner. */
@@ -75,6 +89,7 @@ static void piece_end(struct rv_door_conn *conn, bool begun)
     if (conn->first == NULL)
         conn->last = NULL;
     rv_buf_done(&piece->body);
+    memory_return(door);
     if (door->pieces_count == PIECES_KEPT || piece->head.room > HEAD_BYTES_KEPT) {
         piece_free(piece);
     } else {

@@ -515,6 +515,7 @@ static int api_open(struct server *server, const struct rv_server_options *told,
         .access = server->access,
         .tls = server->tls,
         .connections_max = connections_max,
+        .address_max = told->behind_proxy ? connections_max : 0, /* all come from the proxy */
         .wakes = true,
         .health = store_health,
         .store_bytes = store_bytes,

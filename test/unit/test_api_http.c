@@ -551,17 +551,41 @@ static void a_drip_does_not_count_as_progress(void **state)
     client_close(&client);
 }
 
+/* Waits until some other client has rested for longer than the patience. */
+static void patience_pass(const struct stage *stage)
+{
+    struct client idle;
+    client_open(&idle, stage);
+    assert_true(client_at_end(&idle));
+    client_close(&idle);
+}
+
+static void who_takes_nothing_is_cut_off(void **state)
+{
+    enum { ASKED = 400 };
+    struct stage *stage = *state;
+    struct client deaf;
+    struct reply reply;
+    int answers = 0;
+    client_open(&deaf, stage);
+    for (int i = 0; i < ASKED; i++)
+        client_say(&deaf, "GET /openapi.json HTTP/1.1\r\nHost: 0\r\n\r\n");
+    patience_pass(stage);
+    patience_pass(stage);
+    while (client_read(&deaf, &reply))
+        answers++;
+    assert_true(answers > 0 && answers < ASKED);
+    client_close(&deaf);
+}
+
 static void who_waits_longer_than_patience_is_kept(void **state)
 {
     struct stage *stage = *state;
     struct client waiting;
-    struct client slow;
     client_open(&waiting, stage);
     client_post(&waiting, "/v1/agents/park/requests", "{\"instance\":\"i\"}");
     await(stage, &stage->parked_now, 1);
-    client_open(&slow, stage);
-    assert_true(client_at_end(&slow)); /* now more than the patience has passed */
-    client_close(&slow);
+    patience_pass(stage);
     assert_int_equal(atomic_load(&stage->parked_now), 1);
     client_close(&waiting);
     await(stage, &stage->gone, 1);
@@ -717,6 +741,7 @@ int main(void)
         ON_STAGE(pipelined_requests_are_answered_in_order),
         ON_STAGE(a_slow_client_is_cut_off),
         ON_STAGE(a_drip_does_not_count_as_progress),
+        ON_STAGE(who_takes_nothing_is_cut_off),
         ON_STAGE(who_waits_longer_than_patience_is_kept),
         ON_STAGE(who_leaves_while_parked_is_gone),
         ON_STAGE(what_was_handed_to_nobody_is_told),
