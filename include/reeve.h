@@ -86,6 +86,9 @@ RV_PUBLIC void rv_client_close(struct rv_client *client);
 RV_PUBLIC const char *rv_client_error(const struct rv_client *client);
 /* The server's address as it is used, without a slash at the end. */
 RV_PUBLIC const char *rv_client_url(const struct rv_client *client);
+/* The server's wall clock when it sent the newest answer: milliseconds since 1970, in whole
+ * seconds. 0: unknown. */
+RV_PUBLIC int64_t rv_client_server_time(const struct rv_client *client);
 
 /* One HTTP exchange of any kind. */
 struct rv_call {

@@ -55,6 +55,12 @@ uint64_t cli_command_options(const struct cli_command *command)
     return command->options & CLI_RAW ? CLI_RAW : command->options | CLI_COMMON;
 }
 
+uint64_t cli_command_shown(const struct cli_command *command)
+{
+    uint64_t options = cli_command_options(command);
+    return options & CLI_LOCAL ? options & ~(CLI_LOCAL | CLI_O(URL)) : options;
+}
+
 const struct cli_command *cli_command_find(struct rv_str name, const char **ret_near)
 {
     const char *names[COMMANDS];
@@ -244,5 +250,5 @@ void cli_help_write(struct rv_buf *buf, const struct cli_command *command)
     rv_buf_printf(buf, "usage: reeve %s%s%s\n\n%c%s.\n", command->name, command->args[0] ? " " : "",
                   command->args, command->help[0] - 'a' + 'A', command->help + 1);
     rv_buf_printf(buf, "%s\n", command->more);
-    options_write(buf, command->name, cli_command_options(command));
+    options_write(buf, command->name, cli_command_shown(command));
 }

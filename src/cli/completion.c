@@ -19,7 +19,7 @@ static void options_walk(struct rv_buf *buf, const struct cli_command *command, 
         each(buf, command, "--help", NULL, "help about this command");
         return;
     }
-    uint64_t options = cli_command_options(command);
+    uint64_t options = cli_command_shown(command);
     for (unsigned i = 0; i < CLI_OPTION_COUNT; i++) {
         const struct cli_option_row *row = cli_option_row((enum cli_option)i);
         if (options >> i & 1)

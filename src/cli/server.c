@@ -1,6 +1,7 @@
 #include "cli/server_priv.h"
 
 #include "base/limits.h"
+#include "base/os/clock.h"
 #include "base/time.h"
 #include "cli/text_priv.h"
 
@@ -75,7 +76,7 @@ struct rv_client *cli_client(struct cli *cli, bool patient)
     if (*client == NULL) {
         const char *url = cli_value(cli, CLI_OPTION_URL);
         const char *variable = getenv("REEVE_URL");
-        cli_tell(cli, CLI_USAGE, "%s \"%s\" is not an address; write http://HOST:PORT",
+        cli_tell(cli, CLI_USAGE, "%s \"%s\" is not a valid address; write http://HOST:PORT",
                  url ? "--url" : "REEVE_URL",
                  url        ? url
                  : variable ? variable
@@ -207,6 +208,16 @@ int cli_answer_read(struct cli *cli, struct cli_answer *answer)
     return err == RV_OK && is_reeves(&answer->json) ? CLI_DONE : cli_stranger_tell(cli);
 }
 
+/* Ages are told by the server's clock, as its instants are. Its Date has no fractions: clocks that
+ * agree as far as that tells are one. */
+static void now_learn(struct cli *cli, const struct rv_client *client)
+{
+    enum { AGREE_MS = 2000, HALF_MS = 500 };
+    int64_t told = rv_client_server_time(client), mine = rv_clock_wall_ms();
+    bool agrees = told == 0 || (mine - told > -AGREE_MS && mine - told < AGREE_MS);
+    cli->now = agrees ? mine : told + HALF_MS;
+}
+
 int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret_answer)
 {
     *ret_answer = (struct cli_answer){.json = rv_json_null()};
@@ -224,6 +235,7 @@ int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret
                               .timeout_ms = call->timeout_ms};
     struct rv_answer answer;
     int result = rv_client_request(client, &request, &answer);
+    now_learn(cli, client);
     ret_answer->status = answer.status;
     if (result == RV_RESULT_OK || result == RV_RESULT_REFUSED)
         ret_answer->text = rv_arena_str(&cli->arena,

@@ -17,6 +17,8 @@ enum {
     STEPS_MAX = 1000000,
     ALERTS_SHOWN = 100,
     ATTEMPTS_SHOWN = 100,
+    LATE_SHOWN = 100,
+    HISTORY_SHOWN = 100,
     PAYLOAD_COLUMNS = 400 /* of an input or output; --json has all of it */
 };
 
@@ -114,6 +116,16 @@ struct shown {
     int64_t newest; /* steps behind this one are shown, of the others those that matter */
     int64_t last;   /* step that was shown */
     int64_t left_out;
+};
+
+struct history_line {
+    struct rv_json row;
+    struct history_line *newer;
+};
+
+struct history {
+    struct shown shown;
+    struct history_line *oldest; /* of those that were read */
 };
 
 /* Of the steps at which the task stands; NULL: it is none of them. */
@@ -343,6 +355,12 @@ static int steps_show(struct cli *cli, struct rv_str task, int64_t last, const s
     return CLI_DONE;
 }
 
+/* Of a list that is cut without --all. */
+static uint64_t rows_wanted(const struct cli *cli, uint64_t without)
+{
+    return cli_has(cli, CLI_OPTION_ALL) ? STEPS_MAX : without;
+}
+
 static int attempts_show(struct cli *cli, struct rv_str task)
 {
     static const char *const heads[] = {"STEP",  ">ATTEMPT", "ENDED", "INSTANCE",
@@ -354,14 +372,13 @@ static int attempts_show(struct cli *cli, struct rv_str task)
     cli_path_segment(&list.path, task);
     rv_buf_lit(&list.path.buf, "/attempts");
     cli_table_init(&shown.table, &cli->arena, heads);
-    int code = cli_list_read(cli, &list, NULL, ATTEMPTS_SHOWN, &next);
+    int code = cli_list_read(cli, &list, NULL, rows_wanted(cli, ATTEMPTS_SHOWN), &next);
     if (code != CLI_DONE)
         return code;
     table_print(&shown, "Attempts that gave no result");
     if (next.len > 0)
-        printf("The first %d attempts are examined. For more: GET "
-               "/v1/tasks/%.*s/attempts?after=%.*s\n",
-               ATTEMPTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)), RV_STR_FMT(next));
+        printf("Only the first %d attempts are examined. For all: reeve show %.*s --all\n",
+               ATTEMPTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return CLI_DONE;
 }
 
@@ -375,60 +392,88 @@ static int alerts_show(struct cli *cli, struct rv_str task)
     cli_path_begin(&list.path, "/v1/alerts");
     cli_path_parameter(&list.path, "task", id.at);
     cli_path_parameter(&list.path, "open", "false");
-    int code = cli_list_read(cli, &list, NULL, ALERTS_SHOWN, &next);
+    int code = cli_list_read(cli, &list, NULL, rows_wanted(cli, ALERTS_SHOWN), &next);
     if (code == CLI_DONE && next.len > 0)
-        printf("Only the newest %d alerts are examined. For all: reeve show %.*s --all --json\n",
+        printf("Only the newest %d alerts are examined. For all: reeve show %.*s --all\n",
                ALERTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return code;
 }
 
-void cli_late_print(struct cli *cli, const struct rv_json *items, size_t count)
+static void late_heads(struct shown *shown)
 {
     static const char *const heads[] = {"STEP",        ">ATTEMPT", "ARRIVED",
                                         "NOT COUNTED", "IT SAID",  NULL};
+    cli_table_init(&shown->table, &shown->cli->arena, heads);
+}
+
+void cli_late_print(struct cli *cli, const struct rv_json *items, size_t count)
+{
     struct shown shown = {.cli = cli};
-    cli_table_init(&shown.table, &cli->arena, heads);
+    late_heads(&shown);
     for (size_t i = 0; i < count; i++)
         late_add(&items[i], &shown);
     table_print(&shown, "Late replies");
 }
 
+static void late_note(const struct rv_json *late, void *user)
+{
+    struct shown *shown = user;
+    shown->count++;
+    late_add(late, shown);
+}
+
 int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
 {
-    struct rv_str path = cli_task_path(cli, task, "/late-replies");
-    struct cli_answer answer;
-    size_t count = 0;
+    struct shown shown = {.cli = cli};
+    struct cli_list list = {.items = "lateReplies", .each = late_note, .user = &shown};
+    struct rv_str next;
+    cli_path_begin(&list.path, "/v1/tasks");
+    cli_path_segment(&list.path, task);
+    rv_buf_lit(&list.path.buf, "/late-replies");
+    late_heads(&shown);
     *ret_count = 0;
-    int code = cli_get(cli, path, &answer);
+    int code = cli_list_read(cli, &list, NULL, rows_wanted(cli, LATE_SHOWN), &next);
     if (code != CLI_DONE)
         return code;
-    const struct rv_json *items = cli_items(&answer.json, "lateReplies", &count);
-    *ret_count = count;
-    cli_late_print(cli, items, count);
-    if (rv_json_get(&answer.json, RV_STR("next")) != NULL)
-        printf("The oldest %zu are listed. For all: reeve show %.*s --json\n", count,
+    *ret_count = shown.count;
+    table_print(&shown, "Late replies");
+    if (next.len > 0)
+        printf("Only the oldest %zu are listed. For all: reeve show %.*s --all\n", shown.count,
                RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return CLI_DONE;
 }
 
-/* The newest page, its newest line last. */
+static void history_note(const struct rv_json *row, void *user)
+{
+    struct history *history = user;
+    struct history_line *line = RV_NEW(&history->shown.cli->arena, struct history_line);
+    if (line == NULL)
+        return;
+    *line = (struct history_line){.row = *row, .newer = history->oldest};
+    history->oldest = line;
+}
+
+/* The server tells the newest line first; here it is the last. */
 static int history_show(struct cli *cli, struct rv_str task)
 {
     static const char *const heads[] = {">#",   "WHEN",      "WHO", "COMMAND",
                                         "STEP", "SELECTION", "WHY", NULL};
-    struct shown shown = {.cli = cli};
-    struct cli_answer answer;
-    size_t count = 0;
-    int code = cli_get(cli, cli_task_path(cli, task, "/history"), &answer);
+    struct history history = {.shown = {.cli = cli}};
+    struct cli_list list = {.items = "history", .each = history_note, .user = &history};
+    struct rv_str next;
+    cli_path_begin(&list.path, "/v1/tasks");
+    cli_path_segment(&list.path, task);
+    rv_buf_lit(&list.path.buf, "/history");
+    int code = cli_list_read(cli, &list, NULL, rows_wanted(cli, HISTORY_SHOWN), &next);
     if (code != CLI_DONE)
         return code;
-    const struct rv_json *items = cli_items(&answer.json, "history", &count);
-    cli_table_init(&shown.table, &cli->arena, heads);
-    for (size_t i = count; i > 0; i--)
-        history_add(&items[i - 1], &shown);
-    table_print(&shown, "History");
-    if (rv_json_get(&answer.json, RV_STR("next")) != NULL)
-        printf("For earlier commands: reeve show %.*s --all --json\n", RV_STR_FMT(task));
+    cli_table_init(&history.shown.table, &cli->arena, heads);
+    for (struct history_line *line = history.oldest; line != NULL; line = line->newer)
+        history_add(&line->row, &history.shown);
+    table_print(&history.shown, "History");
+    if (next.len > 0)
+        printf("Only the newest %d commands are listed. For all: reeve show %.*s --all\n",
+               HISTORY_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return CLI_DONE;
 }
 
@@ -510,6 +555,8 @@ static int json_show(struct cli *cli, const struct cli_answer *task)
     text.len -= text.len > 0;
     rv_buf_init(&document, JSON_BYTES_MAX);
     rv_buf_add_str(&document, text);
+    if (!all) /* as the newest are listed alone */
+        rv_buf_printf(&document, ",\"stepsNotListed\":%" PRId64, last - STEPS_SHOWN);
     int code = rows_add(cli, &document, rv_str_of(id), "stepList", "steps", after.at);
     if (code == CLI_DONE)
         code = alerts_add(cli, &document, id);

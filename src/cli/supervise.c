@@ -5,6 +5,11 @@
 
 enum { WHY_BYTES_MAX = 4096 };
 
+static const char *s_of(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void look_print(const struct cli *cli, const struct rv_cli_look *look)
 {
     if (cli_has(cli, CLI_OPTION_JSON))
@@ -12,9 +17,10 @@ static void look_print(const struct cli *cli, const struct rv_cli_look *look)
                ",\"ended\":%" PRId64 ",\"alerts\":%" PRId64 "}\n",
                look->open, look->moved, look->expired, look->ended, look->alerts);
     else
-        printf("%" PRId64 " open tasks, %" PRId64 " changed: %" PRId64 " attempts expired, "
-               "%" PRId64 " tasks ended, %" PRId64 " alerts raised\n",
-               look->open, look->moved, look->expired, look->ended, look->alerts);
+        printf("%" PRId64 " open task%s, %" PRId64 " changed: %" PRId64 " attempt%s expired, "
+               "%" PRId64 " task%s ended, %" PRId64 " alert%s raised\n",
+               look->open, s_of(look->open), look->moved, look->expired, s_of(look->expired),
+               look->ended, s_of(look->ended), look->alerts, s_of(look->alerts));
 }
 
 int cli_supervise(struct cli *cli)

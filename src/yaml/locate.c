@@ -212,6 +212,7 @@ bool rv_yaml_locate(struct rv_str text, struct rv_str pointer, bool at_key, size
     *ret_column = 1;
     if (text.at == NULL)
         text = RV_STR("");
+    text = rv_yaml_unmarked(text);
     char *copy = rv_yaml_like_json(text) ? without_surrogates(text) : NULL;
     if (copy != NULL)
         text.at = copy;

@@ -7,6 +7,7 @@
 #include "yaml/yaml_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A member, or an item without a key, that waits on the stack until its collection ends. */
 struct yaml_entry {
@@ -22,6 +23,12 @@ struct yaml_reader {
     struct rv_buf stack; /* of struct yaml_entry */
     struct rv_yaml_fault *fault;
 };
+
+struct rv_str rv_yaml_unmarked(struct rv_str text)
+{
+    bool marked = text.len >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0;
+    return marked ? (struct rv_str){text.at + 3, text.len - 3} : text;
+}
 
 bool rv_yaml_open(yaml_parser_t *parser, struct rv_str text)
 {
@@ -438,6 +445,7 @@ enum rv_err rv_yaml_parse(struct rv_arena *arena, struct rv_str text, size_t byt
     }
     if (text.at == NULL)
         text = RV_STR("");
+    text = rv_yaml_unmarked(text);
     struct rv_yaml_fault as_json = {1, 0, RV_STR_NONE};
     if (rv_yaml_like_json(text)) {
         struct rv_arena_mark mark = rv_arena_mark(arena);

@@ -6,6 +6,8 @@
 
 #include <yaml.h>
 
+/* Without the byte order mark with which some editors begin a file: no place counts it. */
+struct rv_str rv_yaml_unmarked(struct rv_str text);
 /* libyaml reads bytes as const unsigned char; the text must outlive the parser. */
 bool rv_yaml_open(yaml_parser_t *parser, struct rv_str text);
 /* True if the text, after white space, begins like a JSON object or array. */

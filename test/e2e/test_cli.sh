@@ -138,7 +138,14 @@ gives "serve: a folder of secrets that is not there" 3 '--secrets *none: No such
 run serve --listen 127.0.0.1:0 --store "$PWD/none/reeve.db"
 gives "serve: a store in a folder that is not there" 5 'is in a folder that does not exist; create the folder first'
 run --url 127.0.0.1:7733 tasks
-gives "an address without http" 2 '--url "127.0.0.1:7733" is not an address; write http://HOST:PORT'
+gives "an address without http" 2 '--url "127.0.0.1:7733" is not a valid address; write http://HOST:PORT'
+run --url http://127.0.0.1:abc tasks
+gives "an address with a port that is no number" 2 '--url "http://127.0.0.1:abc" is not a valid address; write http://HOST:PORT'
+run agent exec a --url http://127.0.0.1:99999 -- true
+gives "an agent with a port that is none" 2 'is not valid: write http://HOST:PORT'
+run check --help
+case $out in *--url*) code=1 ;; esac
+gives "a command that asks no server does not list --url" 0 '--store PATH'
 run
 gives "no command: the list of them" 2 'publish workflow definitions in YAML or JSON'
 run help

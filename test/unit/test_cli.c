@@ -167,8 +167,9 @@ static void test_help_of_every_command(void **state)
         assert_int_equal(buf.failed, RV_OK);
         assert_non_null(strstr(buf.at, command->name));
         for (unsigned i = 0; i < CLI_OPTION_COUNT; i++)
-            if (cli_command_options(command) >> i & 1)
+            if (cli_command_shown(command) >> i & 1)
                 assert_non_null(strstr(buf.at, cli_option_row((enum cli_option)i)->flag));
+        assert_int_equal(strstr(buf.at, "--url ") == NULL, (command->options & CLI_LOCAL) != 0);
         for (const char *line = buf.at; *line != '\0'; line += strcspn(line, "\n") + 1)
             assert_true(strcspn(line, "\n") <= 110);
     }

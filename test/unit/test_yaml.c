@@ -163,7 +163,7 @@ static void check_place(const char *text, const char *pointer, bool at_key, size
     uint32_t column;
     assert_true(
         rv_yaml_locate(rv_str_of(text), rv_str_of(pointer), at_key, offset, &line, &column));
-    const char *at = text;
+    const char *at = text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     for (uint32_t l = 1; l < line; l++)
         at = strchr(at, '\n') + 1;
     for (uint32_t c = 1; c < column; c++) {
@@ -202,6 +202,25 @@ static void test_locate(void **state)
         rv_yaml_locate(RV_STR("[1]"), RV_STR("/99999999999999999999"), false, 0, &line, &column));
 }
 
+/* Editors of Windows begin files with it. Places are as the editor shows them. */
+static void test_byte_order_mark(void **state)
+{
+    (void)state;
+    check_json("\xef\xbb\xbf"
+               "document:\n  dsl: '1'\ndo: []\n",
+               "{\"document\":{\"dsl\":\"1\"},\"do\":[]}");
+    check_json("\xef\xbb\xbf{\"a\": \"\\ud83d\\ude00\"}", "{\"a\":\"\xF0\x9F\x98\x80\"}");
+    check_refused("\xef\xbb\xbf"
+                  "a: b: c\n",
+                  RV_ERR_INVALID, 1, 5, "mapping values");
+    check_place("\xef\xbb\xbf"
+                "a: x\n",
+                "/a", false, 0, "x");
+    check_place("\xef\xbb\xbf"
+                "b: 1\na: x\n",
+                "/a", true, 0, "a: x");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_locate),
+        cmocka_unit_test(test_byte_order_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

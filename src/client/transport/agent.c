@@ -173,7 +173,7 @@ struct rv_agent *rv_agent_open(const char *url, const struct rv_agent_options *o
     options_fill(agent, options);
     agent->url = rv_exchange_url(url);
     if (agent->url == NULL)
-        wrong = "the server's address must begin with http:// or https://";
+        wrong = "the server's address is not valid: write http://HOST:PORT";
     else if (agent->options.name == NULL || agent->options.instance == NULL ||
              !rv_exchange_key(options->api_key, &agent->api_key) || !network_make(agent) ||
              !runtime_make(agent))

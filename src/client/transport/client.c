@@ -37,6 +37,7 @@ struct rv_client {
     struct rv_prng prng;     /* of pauses */
     struct rv_random random; /* of keys */
     struct rv_arena arena;   /* of one call */
+    int64_t server_time;     /* of the newest answer; 0: unknown */
     char error[512];
 };
 
@@ -84,6 +85,11 @@ void rv_client_close(struct rv_client *client)
 const char *rv_client_error(const struct rv_client *client)
 {
     return client->error;
+}
+
+int64_t rv_client_server_time(const struct rv_client *client)
+{
+    return client->server_time;
 }
 
 const char *rv_client_url(const struct rv_client *client)
@@ -226,6 +232,7 @@ int rv_client_request(struct rv_client *client, const struct rv_call *call,
     }
     if (code != CURLE_OK && !client->exchange.stopped)
         return call_failed(client, code);
+    client->server_time = rv_exchange_date_ms(&client->exchange);
     return answer_take(client, ret_answer);
 }
 

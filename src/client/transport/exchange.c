@@ -185,9 +185,26 @@ int64_t rv_exchange_retry_after_ms(const struct exchange *exchange)
     return seconds > 0 ? (int64_t)seconds * 1000 : -1;
 }
 
+int64_t rv_exchange_date_ms(const struct exchange *exchange)
+{
+    struct curl_header *date;
+    if (curl_easy_header(exchange->easy, "Date", 0, CURLH_HEADER, -1, &date) != CURLHE_OK)
+        return 0;
+    time_t at = curl_getdate(date->value, NULL);
+    return at > 0 ? (int64_t)at * 1000 : 0;
+}
+
 const char *rv_exchange_why(const struct exchange *exchange, CURLcode code)
 {
     return exchange->error[0] != '\0' ? exchange->error : curl_easy_strerror(code);
+}
+
+static bool url_good(const char *url)
+{
+    CURLU *parts = curl_url();
+    bool good = parts != NULL && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
+    curl_url_cleanup(parts);
+    return good;
 }
 
 char *rv_exchange_url(const char *url)
@@ -197,6 +214,8 @@ char *rv_exchange_url(const char *url)
     if (url == NULL || url[0] == '\0')
         url = url_default;
     if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+        return NULL;
+    if (!url_good(url))
         return NULL;
     char *copy = strdup(url);
     size_t n = copy == NULL ? 0 : strlen(copy);

@@ -47,6 +47,8 @@ CURLcode rv_exchange_outcome(const struct exchange *exchange, CURLcode code);
 int rv_exchange_status(const struct exchange *exchange);
 /* Of Retry-After; -1 without. */
 int64_t rv_exchange_retry_after_ms(const struct exchange *exchange);
+/* Of Date, in milliseconds since 1970; 0 without. */
+int64_t rv_exchange_date_ms(const struct exchange *exchange);
 /* Why there is no answer, in words. */
 const char *rv_exchange_why(const struct exchange *exchange, CURLcode code);
 
