@@ -29,6 +29,10 @@ bool rv_address_parse(struct rv_str text, struct rv_address *ret_address);
 /* False for a family that is neither. */
 bool rv_address_of(const struct sockaddr *from, struct rv_address *ret_address);
 
+/* Whether an interface of this machine has it: a public address may be this server's own. Where the
+ * interfaces cannot be listed, it counts as one. */
+bool rv_address_is_here(const struct rv_address *address);
+
 enum { RV_ADDRESS_TEXT_BYTES = 48 };
 /* Without brackets. */
 const char *rv_address_text(const struct rv_address *address,

@@ -171,8 +171,10 @@ static bool origin_matches(const struct entry *entry, const struct rv_target *ta
 /* The reach is that of the origin, whatever the path: connections are shared by origin. */
 static enum rv_egress_reach entry_reach(const struct entry *entry)
 {
-    if (entry->all || entry->below || !entry->target.port_written)
+    if (entry->all || entry->below)
         return RV_REACH_PUBLIC;
+    if (!entry->target.port_written)
+        return RV_REACH_NAMED;
     return entry->target.literal ? RV_REACH_ADDRESS : RV_REACH_HOST;
 }
 

@@ -15,7 +15,8 @@
  * Public addresses need no more. One of this machine or network is called only where an entry
  * names that very host and writes its port; a special one (link-local, metadata, 0.0.0.0,
  * multicast) only where an entry names the address itself and writes its port. So a name that
- * somebody else controls leads nowhere inside (docs/decisions). */
+ * somebody else controls leads nowhere inside (docs/decisions). A public address that this
+ * machine has, which may be this server's, is called only where an entry names that very host. */
 struct rv_egress;
 
 enum { RV_EGRESS_ENTRIES_MAX = 1000, RV_EGRESS_WHY_BYTES = 1024 };
@@ -30,7 +31,8 @@ RV_CHECK enum rv_err rv_egress_add(struct rv_egress *egress, struct rv_str entry
 
 /* How far inside a call to a target may lead. */
 enum rv_egress_reach {
-    RV_REACH_PUBLIC, /* public addresses */
+    RV_REACH_PUBLIC, /* public addresses of others */
+    RV_REACH_NAMED,  /* and those that this machine has: the host is named */
     RV_REACH_HOST,   /* and this machine and network: host and port are named */
     RV_REACH_ADDRESS /* and special ones: the address itself and the port are named */
 };

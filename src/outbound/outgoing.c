@@ -158,13 +158,20 @@ static size_t head_take(char *line, size_t size, size_t count, void *to)
     return 0;
 }
 
+/* A public address of this machine is one of this machine: the server may listen there. */
+static bool may_connect(enum rv_egress_reach reach, const struct rv_address *address)
+{
+    return rv_egress_reaches(reach, address) &&
+           (reach != RV_REACH_PUBLIC || !rv_address_is_here(address));
+}
+
 /* The lock behind the check: whatever libcurl is about to connect to is looked at here. */
 static curl_socket_t socket_open(void *from, curlsocktype purpose, struct curl_sockaddr *to)
 {
     struct outgoing *outgoing = from;
     struct rv_address address;
     if (purpose != CURLSOCKTYPE_IPCXN || !rv_address_of(&to->addr, &address) ||
-        !rv_egress_reaches(outgoing->reach, &address)) {
+        !may_connect(outgoing->reach, &address)) {
         outgoing->broken = RV_OUTCOME_REFUSED;
         if (rv_address_of(&to->addr, &address))
             rv_egress_address_why(&outgoing->target, &address, outgoing->why);

@@ -276,7 +276,7 @@ static void names_reach_as_far_as_their_entry_says(void **state)
         const char *url;
         enum rv_egress_reach reach;
     } rows[] = {
-        {"http://db.example", "http://db.example/", RV_REACH_PUBLIC},
+        {"http://db.example", "http://db.example/", RV_REACH_NAMED},
         {"http://db.example:80", "http://db.example/", RV_REACH_HOST},
         {"http://db.example:80/v1", "http://db.example/v1", RV_REACH_HOST},
         {"http://*.example:80", "http://db.example/", RV_REACH_PUBLIC},
