@@ -69,12 +69,13 @@ bool evaluations_of(const struct rv_scheduler *s, struct rv_task_id task)
     return s->evaluations.by_task.count > 0 && first_of(s, task) != NULL;
 }
 
-bool evaluations_reply(const struct rv_scheduler *s, struct rv_step_id step)
+bool evaluations_reply(const struct rv_scheduler *s, struct rv_step_id step, uint64_t token)
 {
     if (s->evaluations.by_task.count == 0)
         return false;
     for (const struct evaluation *e = first_of(s, step.task); e != NULL; e = e->same_task)
-        if (e->command.kind == RV_COMMAND_REPLY && e->command.step == step.number)
+        if (e->command.kind == RV_COMMAND_REPLY && e->command.step == step.number &&
+            e->command.token == token)
             return true;
     return false;
 }

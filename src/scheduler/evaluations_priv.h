@@ -116,9 +116,9 @@ void evaluations_done(struct rv_scheduler *s);
 struct evaluation *evaluation_find(const struct rv_scheduler *s, const struct asker *asker);
 bool evaluation_over(const struct evaluation *evaluation);
 struct rv_task_id evaluation_task(const struct evaluation *evaluation);
-/* Whether the task has some; whether a reply to the step is among them. */
+/* Whether the task has some; whether the reply of that attempt is among them. */
 bool evaluations_of(const struct rv_scheduler *s, struct rv_task_id task);
-bool evaluations_reply(const struct rv_scheduler *s, struct rv_step_id step);
+bool evaluations_reply(const struct rv_scheduler *s, struct rv_step_id step, uint64_t token);
 /* The command on the work's task becomes an evaluation, of which `used` units were tried. Texts of
  * a command without a caller are copied. */
 RV_CHECK enum rv_err evaluation_new(struct rv_scheduler *s, const struct asker *asker,

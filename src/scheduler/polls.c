@@ -12,7 +12,7 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
 {
     struct work *work;
     struct rv_step_id id = held->step;
-    if (evaluations_reply(s, id))
+    if (evaluations_reply(s, id, held->token))
         return RV_OK; /* its reply came before */
     enum rv_err err = work_get(s, id.task, &work);
     if (err != RV_OK || work->task == NULL)
@@ -74,7 +74,7 @@ static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending
 {
     for (const struct held *h = p->instance->held; h != NULL; h = h->next)
         if (h->boot != p->boot && is_left(s, h->token, h->step.number) &&
-            !evaluations_reply(s, h->step))
+            !evaluations_reply(s, h->step, h->token))
             return true;
     return false;
 }

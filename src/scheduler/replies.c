@@ -103,7 +103,7 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     if (plan == NULL)
         return RV_ERR_MEMORY;
     struct asker asker = {p, p->call->serial, i + 1};
-    if (evaluations_reply(s, item->step) && evaluation_find(s, &asker) == NULL) {
+    if (evaluations_reply(s, item->step, item->token) && evaluation_find(s, &asker) == NULL) {
         p->awaits = item->step.task; /* the one that came before is decided first */
         return RV_OK;
     }
@@ -294,7 +294,8 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);
-    if (evaluations_reply(s, item->step)) { /* it has replied: its lease does not end meanwhile */
+    /* It has replied: its lease does not end meanwhile. */
+    if (evaluations_reply(s, item->step, item->token)) {
         p->works[i] = work;
         item->status = 200;
         return RV_OK;
