@@ -1,4 +1,5 @@
 /* The api's thread: it serves the door, and takes calls that came back from the scheduler. */
+#include "api/access_log.h"
 #include "api/api_priv.h"
 
 #include "base/limits.h"
@@ -57,6 +58,8 @@ static void thread_run(void *self)
         if (atomic_load(&api->draining))
             rv_door_deafen(api->door);
         rv_door_run(api->door);
+        if (api->options.access_log != NULL)
+            rv_access_log_flush(api->options.access_log);
     }
     while (api->large != NULL)
         rv_http_large_go_on(api, true);

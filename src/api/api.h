@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 struct rv_api;
-struct rv_door_tls; /* door/tls.h */
+struct rv_door_tls;   /* door/tls.h */
+struct rv_access_log; /* access_log.h */
 
 struct rv_api_options {
     const int *sockets; /* listening; owned from then on, also if open fails */
@@ -22,8 +23,10 @@ struct rv_api_options {
     unsigned connections_max;   /* 0: 20,000 */
     unsigned address_max;       /* of them from one address; 0: three quarters */
     int64_t patience_ms;        /* each limit of time of a connection; 0: those of the door */
-    bool
-        wakes; /* rv_api_wake follows calls that were finished; else each wakes the thread itself */
+    bool behind_proxy;          /* Forwarded and X-Forwarded-For tell who the client is */
+    struct rv_access_log *access_log; /* borrowed; NULL: none */
+    /* rv_api_wake follows calls that were finished. Else each of them wakes the thread itself. */
+    bool wakes;
     /* How the store was when it was last written; RV_OK: ready. From the api's thread. NULL: always
      * ready. */
     enum rv_err (*health)(void *self);

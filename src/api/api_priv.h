@@ -32,7 +32,9 @@ struct exchange {
     const struct rv_route *route;
     struct rv_request_line line;
     struct rv_caller caller;
-    int64_t whole_us; /* when all of it was here */
+    int64_t begun_us;     /* when its head was here; only for the access log, as is: */
+    struct rv_str client; /* its address, on the call's arena */
+    int64_t whole_us;     /* when all of it was here */
     struct rv_buf body;
     size_t held_bytes; /* that it counts with in the api's */
     size_t came_bytes; /* of the body */
@@ -87,6 +89,8 @@ struct rv_door_host rv_http_host(struct rv_api *api);
 /* The call came back: makes the answer. */
 void rv_http_finished(struct rv_api *api, struct rv_call *call);
 void rv_http_free(struct exchange *exchange);
+/* For the access log: the answer, or the beginning of one, is given. */
+void rv_http_note(const struct exchange *exchange);
 void rv_http_forget(struct rv_api *api);
 
 /* What the head says beside the request line; texts on the call's arena, absent ones not given. */
@@ -102,6 +106,9 @@ struct rv_head {
 /* head.c: false with the problem set. */
 bool rv_head_read(struct rv_parser *parser, const struct rv_http_request *request,
                   struct rv_head *ret_head);
+
+/* The address of the client that the nearest proxy names; empty or absent: it names none. */
+struct rv_str rv_head_client(const struct rv_http_request *request);
 
 /* stream.c: answers that go on until the task ends. `answer.body` holds what is sent next. */
 /* The first messages, or none, are there. */

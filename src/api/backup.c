@@ -74,6 +74,7 @@ void rv_backup_begin(struct exchange *exchange)
 {
     static const struct rv_door_field fresh = {"Cache-Control", {"no-store", 8}};
     exchange->copy_rest_at = TURN_BYTES;
+    rv_http_note(exchange);
     rv_door_answer(exchange->conn,
                    &(struct rv_door_answer){.status = 200,
                                             .type = exchange->answer.content_type,

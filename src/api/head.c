@@ -2,6 +2,75 @@
  * reader. */
 #include "api/api_priv.h"
 
+#include <ctype.h>
+
+/* The value of the newest line of this name: what the nearest proxy has added. */
+static struct rv_str last_value(const struct rv_http_request *request, const char *name)
+{
+    struct rv_str found = RV_STR_NONE;
+    size_t len = strlen(name);
+    for (size_t i = 0; i < request->fields_count; i++) {
+        const struct rv_http_field *field = &request->fields[i];
+        if (field->name_len == len && strncasecmp(request->at + field->name_at, name, len) == 0)
+            found = (struct rv_str){request->at + field->value_at, field->value_len};
+    }
+    return found;
+}
+
+/* What stands behind the last `mark`; all of it where there is none. */
+static struct rv_str behind_last(struct rv_str text, char mark)
+{
+    const char *at = text.len > 0 ? memrchr(text.at, mark, text.len) : NULL;
+    return at != NULL ? (struct rv_str){at + 1, (size_t)(text.at + text.len - at - 1)} : text;
+}
+
+/* The node of "for=node" among the parameters of one element (RFC 7239, 4). */
+static struct rv_str forwarded_for(struct rv_str element)
+{
+    while (element.len > 0) {
+        const char *end = memchr(element.at, ';', element.len);
+        size_t len = end ? (size_t)(end - element.at) : element.len;
+        struct rv_str pair = {element.at, len};
+        element = (struct rv_str){element.at + len + (end != NULL),
+                                  element.len - len - (end != NULL)};
+        while (pair.len > 0 && pair.at[0] == ' ')
+            pair = (struct rv_str){pair.at + 1, pair.len - 1};
+        if (pair.len > 4 && strncasecmp(pair.at, "for=", 4) == 0)
+            return (struct rv_str){pair.at + 4, pair.len - 4};
+    }
+    return RV_STR_NONE;
+}
+
+/* "192.0.2.1:80", "\"[2001:db8::1]:80\"", "_name": without quotes, brackets and port. */
+static struct rv_str node_address(struct rv_str node)
+{
+    enum { NODE_BYTES_MAX = 64 };
+    while (node.len > 0 && strchr(" \"", node.at[0]) != NULL)
+        node = (struct rv_str){node.at + 1, node.len - 1};
+    while (node.len > 0 && strchr(" \"", node.at[node.len - 1]) != NULL)
+        node.len--;
+    const char *colon = node.len > 0 ? memchr(node.at, ':', node.len) : NULL;
+    const char *bracket = node.len > 0 ? memchr(node.at, ']', node.len) : NULL;
+    bool one = colon != NULL && colon == memrchr(node.at, ':', node.len);
+    if (node.len > 0 && node.at[0] == '[' && bracket != NULL)
+        node = (struct rv_str){node.at + 1, (size_t)(bracket - node.at - 1)};
+    else if (one)
+        node.len = (size_t)(colon - node.at);
+    for (size_t i = 0; i < node.len; i++)
+        if (!isalnum((unsigned char)node.at[i]) && strchr(".:_-", node.at[i]) == NULL)
+            return RV_STR_NONE;
+    return node.len <= NODE_BYTES_MAX ? node : RV_STR_NONE;
+}
+
+struct rv_str rv_head_client(const struct rv_http_request *request)
+{
+    struct rv_str forwarded = last_value(request, "forwarded");
+    struct rv_str node = forwarded.at != NULL
+                             ? forwarded_for(behind_last(forwarded, ','))
+                             : behind_last(last_value(request, "x-forwarded-for"), ',');
+    return node_address(node);
+}
+
 static const char *const once[] = {"Authorization", "Idempotency-Key"};
 
 /* A tracestate may stand in several lines. */

@@ -2,6 +2,7 @@
  * checked), with each piece of the body, and when all is there. Then the request becomes a call and
  * goes to the scheduler. When it comes back (rv_http_finished), its answer goes to the door. All of
  * it on the api's thread. */
+#include "api/access_log.h"
 #include "api/api_priv.h"
 #include "base/assert.h"
 #include "base/limits.h"
@@ -215,6 +216,39 @@ static void answer_count(const struct exchange *exchange)
         rv_histogram_add(&counts->reply, us);
 }
 
+void rv_http_note(const struct exchange *exchange)
+{
+    struct rv_access_log *log = exchange->api->options.access_log;
+    const struct rv_route *route = exchange->route;
+    const struct rv_caller *caller = &exchange->caller;
+    if (log == NULL)
+        return;
+    rv_access_log_add(log,
+                      &(struct rv_access_line){.client = exchange->client,
+                                               .key = !caller->known            ? RV_STR_NONE
+                                                      : caller->name.at != NULL ? caller->name
+                                                                                : caller->id,
+                                               .method = rv_str_of(route ? route->method : NULL),
+                                               .pattern = rv_str_of(route ? route->pattern : NULL),
+                                               .status = exchange->answer.status,
+                                               .us = rv_clock_mono_us() - exchange->begun_us});
+}
+
+static void client_note(struct exchange *exchange, const struct rv_http_request *request)
+{
+    const struct rv_api_options *options = &exchange->api->options;
+    char peer[RV_DOOR_PEER_BYTES];
+    struct rv_str client = RV_STR_NONE;
+    if (options->access_log == NULL)
+        return;
+    rv_door_peer(exchange->conn, peer);
+    if (options->behind_proxy)
+        client = rv_head_client(request);
+    exchange->client = rv_arena_str(&exchange->call.arena,
+                                    client.len > 0 ? client : rv_str_of(peer));
+    exchange->begun_us = rv_clock_mono_us();
+}
+
 size_t rv_http_fields(const struct rv_answer *answer, struct answer_fields *fields)
 {
     size_t count = 0;
@@ -255,6 +289,7 @@ static void answer_send(struct exchange *exchange, bool close)
         answer_starve(exchange, RV_ERR_BUSY,
                       RV_STR("too many large answers wait for their readers; try again"));
     answer_count(exchange);
+    rv_http_note(exchange);
     rv_door_answer(exchange->conn,
                    &(struct rv_door_answer){.status = answer->status,
                                             .close = close,
@@ -528,6 +563,7 @@ static void *request_begin(void *self, struct rv_door_conn *conn,
     if (exchange == NULL)
         return NULL;
     exchange->conn = conn;
+    client_note(exchange, request);
     if (!head_read(api, exchange, request)) {
         refusal_send(exchange, false);
         return NULL;
@@ -576,9 +612,11 @@ static void request_over(void *self, void *request, bool begun)
 }
 
 /* What the door refuses is no request to any route. */
-static void problem_write(void *self, int status, const char *detail, struct rv_buf *out)
+static void problem_write(void *self, struct rv_door_conn *conn, int status, const char *detail,
+                          struct rv_buf *out)
 {
     struct rv_api *api = self;
+    char peer[RV_DOOR_PEER_BYTES];
     char large[sizeof BODY_LARGE + 16];
     snprintf(large, sizeof large, BODY_LARGE, RV_BODY_BYTES_MAX);
     struct rv_problem problem = {.status = status,
@@ -587,6 +625,11 @@ static void problem_write(void *self, int status, const char *detail, struct rv_
                                                         : RV_OK,
                                  .detail = rv_str_of(status == 413 ? large : detail)};
     rv_problem_write(out, &problem);
+    rv_door_peer(conn, peer);
+    if (api->options.access_log != NULL)
+        rv_access_log_add(
+            api->options.access_log,
+            &(struct rv_access_line){.client = rv_str_of(peer), .status = status, .us = -1});
     api->counts.answers[RV_ROUTES_MAX][status >= 500 ? RV_ANSWER_FAILED : RV_ANSWER_REFUSED]++;
 }
 

@@ -77,6 +77,7 @@ void rv_stream_begin(struct exchange *exchange)
     exchange->stream_task = exchange->call.u.messages.task;
     exchange->stream_after = exchange->call.u.messages.after;
     place_note(exchange);
+    rv_http_note(exchange);
     rv_door_answer(exchange->conn, &(struct rv_door_answer){.status = 200,
                                                             .close = false,
                                                             .type = "text/event-stream",

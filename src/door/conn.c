@@ -19,7 +19,7 @@ static void host_over(struct rv_door_conn *conn, void **request, bool begun)
         host->over(host->self, over, begun);
 }
 
-enum rv_err conn_open(struct rv_door *door, int fd, struct rv_door_conn **ret_conn)
+enum rv_err conn_open(struct rv_door *door, int fd, bool plain, struct rv_door_conn **ret_conn)
 {
     struct rv_door_conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL)
@@ -32,7 +32,7 @@ enum rv_err conn_open(struct rv_door *door, int fd, struct rv_door_conn **ret_co
     rv_http_reader_init(&conn->reader, door->options.body_max);
     rv_buf_init(&conn->rest, DOOR_READ_BYTES);
     enum rv_err err = rv_dues_reserve(&door->dues, (size_t)door->counts.open + 1);
-    if (err == RV_OK && door->tls != NULL) {
+    if (err == RV_OK && door->tls != NULL && !plain) {
         conn->state = CONN_SHAKE;
         err = tls_begin(conn);
     }
@@ -115,7 +115,7 @@ void conn_refuse(struct rv_door_conn *conn, int status, const char *detail)
     struct rv_buf body;
     rv_buf_init(&body, DOOR_SMALL_BYTES);
     host_over(conn, &conn->request, false);
-    host->problem(host->self, status, detail, &body);
+    host->problem(host->self, conn, status, detail, &body);
     rv_door_answer(conn, &(struct rv_door_answer){.status = status,
                                                   .close = true,
                                                   .type = "application/problem+json",

@@ -35,7 +35,8 @@ struct rv_door_host {
      * connection ended before it was whole. `begun`: bytes of the answer may have left. */
     void (*over)(void *self, void *request, bool begun);
     /* Writes the body of a refusal that the door makes of its own: RFC 9457. */
-    void (*problem)(void *self, int status, const char *detail, struct rv_buf *out);
+    void (*problem)(void *self, struct rv_door_conn *conn, int status, const char *detail,
+                    struct rv_buf *out);
     /* Clients wait outside, since there is no room for their connections: static text, at most once
      * a minute. */
     void (*paused)(void *self, const char *why);
@@ -51,17 +52,18 @@ struct rv_door_limits {
     int64_t write_ms; /* to take 64 KiB of what is sent, or all of it */
 };
 
-enum { RV_DOOR_SOCKETS_MAX = 16 };
+enum { RV_DOOR_SOCKETS_MAX = 16, RV_DOOR_PEER_BYTES = 46 };
 
 struct rv_door_options {
     struct rv_door_host host;
     struct rv_door_limits limits; /* 0: the default of each */
-    const int *sockets;           /* listening; owned from then on, also if open fails */
-    size_t sockets_count;         /* up to RV_DOOR_SOCKETS_MAX */
-    struct rv_door_tls *tls;      /* owned from then on; NULL: plain */
-    unsigned connections_max;     /* 0: 20,000 */
-    unsigned address_max;         /* from one address of another machine; 0: three quarters */
-    int64_t body_max;             /* bytes of a request's body */
+    /* Listening, those of AF_UNIX without TLS; owned from then on, also if open fails. */
+    const int *sockets;
+    size_t sockets_count;     /* up to RV_DOOR_SOCKETS_MAX */
+    struct rv_door_tls *tls;  /* owned from then on; NULL: plain */
+    unsigned connections_max; /* 0: 20,000 */
+    unsigned address_max;     /* from one address of another machine; 0: three quarters */
+    int64_t body_max;         /* bytes of a request's body */
 };
 
 struct rv_door_counts {
@@ -116,6 +118,8 @@ void rv_door_add(struct rv_door_conn *conn, struct rv_buf *bytes);
 void rv_door_end(struct rv_door_conn *conn, bool whole);
 /* No answer: the connection is cut. `owner` as of an answer. */
 void rv_door_drop(struct rv_door_conn *conn, void *owner);
+/* The client's address, without its port; "local" of a unix socket. */
+void rv_door_peer(const struct rv_door_conn *conn, char ret_text[static RV_DOOR_PEER_BYTES]);
 /* The client has closed its side, or is gone. */
 bool rv_door_left(const struct rv_door_conn *conn);
 

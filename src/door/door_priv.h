@@ -27,6 +27,7 @@ enum door_watch { WATCH_EVENT, WATCH_LISTENER, WATCH_CONN };
 struct door_listener {
     enum door_watch watch;
     int fd;
+    bool plain; /* also where the door has a certificate */
 };
 
 /* Bytes to send, in order: head, body, tail. */
@@ -147,7 +148,8 @@ void gate_accept(struct rv_door *door, struct door_listener *listener);
 void gate_left(struct rv_door *door, const struct rv_door_conn *conn);
 
 /* conn.c */
-RV_CHECK enum rv_err conn_open(struct rv_door *door, int fd, struct rv_door_conn **ret_conn);
+RV_CHECK enum rv_err conn_open(struct rv_door *door, int fd, bool plain,
+                               struct rv_door_conn **ret_conn);
 void conn_run(struct rv_door_conn *conn);
 /* At once; what is queued is dropped. A request that waits for its answer keeps it. */
 void conn_cut(struct rv_door_conn *conn);

@@ -5,9 +5,12 @@
 #include "base/os/log.h"
 #include "door/door_priv.h"
 
+#include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -45,11 +48,23 @@ static void reserve_fill(struct rv_door *door)
         door->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+/* Connections inherit the option. Nobody listens in on a unix socket, so there is no TLS. */
+static void listener_set(struct door_listener *listener)
+{
+    int one = 1, domain = 0;
+    socklen_t len = sizeof domain;
+    (void)setsockopt(listener->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    (void)getsockopt(listener->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
+    listener->plain = domain == AF_UNIX;
+}
+
 enum rv_err gate_open(struct rv_door *door)
 {
     struct rv_door_options *options = &door->options;
     if (options->address_max == 0)
         options->address_max = options->connections_max - options->connections_max / ADDRESS_PARTS;
+    for (size_t i = 0; i < door->listeners_count; i++)
+        listener_set(&door->listeners[i]);
     reserve_fill(door);
     listeners_watch(door);
     return door->spare_fd >= 0 ? RV_OK : RV_ERR_IO;
@@ -88,8 +103,13 @@ static void peer_set(struct rv_door_conn *conn, const struct sockaddr_storage *f
     conn->family = from->ss_family;
     if (from->ss_family == AF_INET)
         memcpy(conn->peer, &((const struct sockaddr_in *)from)->sin_addr, 4);
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)from)->sin6_addr;
     if (from->ss_family == AF_INET6)
-        memcpy(conn->peer, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
+        memcpy(conn->peer, six, 16);
+    if (from->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(six)) {
+        conn->family = AF_INET;
+        memmove(conn->peer, conn->peer + 12, 4);
+    }
 }
 
 /* Health checks, agents and proxies of this machine come from one address. */
@@ -106,6 +126,14 @@ static uint64_t peer_key(const struct rv_door_conn *conn)
 {
     struct rv_str bytes = {(const char *)conn->peer, conn->family == AF_INET ? 4 : 8};
     return rv_hash(conn->door->address_key, bytes);
+}
+
+void rv_door_peer(const struct rv_door_conn *conn, char ret_text[static RV_DOOR_PEER_BYTES])
+{
+    static_assert(RV_DOOR_PEER_BYTES >= INET6_ADDRSTRLEN, "room for each");
+    bool known = conn->family == AF_INET || conn->family == AF_INET6;
+    if (!known || inet_ntop(conn->family, conn->peer, ret_text, RV_DOOR_PEER_BYTES) == NULL)
+        memcpy(ret_text, "local", sizeof "local");
 }
 
 static bool address_enter(struct rv_door_conn *conn)
@@ -144,11 +172,11 @@ void gate_left(struct rv_door *door, const struct rv_door_conn *conn)
 
 /* ---- those who come ---- */
 
-static void conn_enter(struct rv_door *door, int fd, const struct sockaddr_storage *from,
-                       bool spare)
+static void conn_enter(struct rv_door *door, const struct door_listener *listener, int fd,
+                       const struct sockaddr_storage *from, bool spare)
 {
     struct rv_door_conn *conn;
-    if (conn_open(door, fd, &conn) != RV_OK) {
+    if (conn_open(door, fd, listener->plain, &conn) != RV_OK) {
         close(fd);
         return;
     }
@@ -222,7 +250,7 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
         pause_tell(door, none ? "no file descriptor is left for a connection"
                               : "as many connections are open as there may be");
     if (fd >= 0)
-        conn_enter(door, fd, &from, none || full);
+        conn_enter(door, listener, fd, &from, none || full);
     if (none)
         listeners_unwatch(door);
     reserve_fill(door);

@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { BACKLOG = 4096 };
@@ -27,8 +29,33 @@ static bool port_read(struct rv_str text, unsigned *ret_port)
     return text.len > 0 && port <= UINT16_MAX;
 }
 
-static enum rv_err address_parse(struct rv_str text, struct address *ret, bool *ret_public)
+/* A path in the file system, which is told apart from a host by its beginning. */
+static enum rv_err path_parse(struct rv_str path, struct address *ret)
 {
+    struct sockaddr_un *un = (struct sockaddr_un *)&ret->at;
+    if (path.len == 0 || path.at[0] != '/' || path.len >= sizeof un->sun_path ||
+        memchr(path.at, '\0', path.len) != NULL)
+        return RV_ERR_INVALID;
+    *ret = (struct address){.len = sizeof *un};
+    un->sun_family = AF_UNIX;
+    memcpy(un->sun_path, path.at, path.len);
+    return RV_OK;
+}
+
+static bool address_public(const struct address *address)
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&address->at;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address->at;
+    if (address->at.ss_family == AF_INET)
+        return (ntohl(in->sin_addr.s_addr) >> 24) != 127;
+    return address->at.ss_family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+static enum rv_err address_parse(struct rv_str text, struct address *ret)
+{
+    static const struct rv_str unix_scheme = {"unix:", 5};
+    if (rv_str_begins(text, unix_scheme))
+        return path_parse((struct rv_str){text.at + 5, text.len - 5}, ret);
     char host[64];
     const char *colon = text.len ? memrchr(text.at, ':', text.len) : NULL;
     unsigned port;
@@ -46,55 +73,102 @@ static enum rv_err address_parse(struct rv_str text, struct address *ret, bool *
         ret->len = sizeof *in6;
         if (inet_pton(AF_INET6, host, &in6->sin6_addr) != 1)
             return RV_ERR_INVALID;
-        *ret_public = !IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
         return RV_OK;
     }
     struct sockaddr_in *in = (struct sockaddr_in *)&ret->at;
     *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     ret->len = sizeof *in;
     const char *number = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
-    if (inet_pton(AF_INET, number, &in->sin_addr) != 1)
-        return RV_ERR_INVALID;
-    *ret_public = (ntohl(in->sin_addr.s_addr) >> 24) != 127;
-    return RV_OK;
+    return inet_pton(AF_INET, number, &in->sin_addr) == 1 ? RV_OK : RV_ERR_INVALID;
 }
 
 enum rv_err rv_door_address(struct rv_str text, bool *ret_public)
 {
     struct address address;
-    return address_parse(text, &address, ret_public);
+    enum rv_err err = address_parse(text, &address);
+    *ret_public = err == RV_OK && address_public(&address);
+    return err;
 }
 
-static uint16_t port_of(int fd)
+enum rv_err rv_door_look(int fd, bool *ret_public, char ret_name[static RV_DOOR_NAME_BYTES])
 {
     struct address address = {.len = sizeof address.at};
-    if (getsockname(fd, (struct sockaddr *)&address.at, &address.len) != 0)
-        return 0;
-    return ntohs(address.at.ss_family == AF_INET6
-                     ? ((const struct sockaddr_in6 *)&address.at)->sin6_port
-                     : ((const struct sockaddr_in *)&address.at)->sin_port);
+    char host[INET6_ADDRSTRLEN] = "";
+    int listens = 0, type = 0;
+    socklen_t bytes = sizeof listens;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) != 0 || !listens ||
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 || type != SOCK_STREAM ||
+        getsockname(fd, (struct sockaddr *)&address.at, &address.len) != 0)
+        return RV_ERR_INVALID;
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&address.at;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address.at;
+    const struct sockaddr_un *un = (const struct sockaddr_un *)&address.at;
+    *ret_public = address_public(&address);
+    if (address.at.ss_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+        snprintf(ret_name, RV_DOOR_NAME_BYTES, "%s:%u", host, ntohs(in->sin_port));
+    } else if (address.at.ss_family == AF_INET6) {
+        (void)inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
+        snprintf(ret_name, RV_DOOR_NAME_BYTES, "[%s]:%u", host, ntohs(in6->sin6_port));
+    } else {
+        snprintf(ret_name, RV_DOOR_NAME_BYTES, "unix:%s", un->sun_path);
+    }
+    return RV_OK;
 }
 
-enum rv_err rv_door_listen(struct rv_str text, int *ret_fd, uint16_t *ret_port)
+/* A file that a server left behind that was killed: nobody answers there. */
+static bool path_stale(const struct address *address)
+{
+    struct stat about;
+    const char *path = ((const struct sockaddr_un *)&address->at)->sun_path;
+    if (lstat(path, &about) != 0 || !S_ISSOCK(about.st_mode))
+        return false;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool stale = fd >= 0 && connect(fd, (const struct sockaddr *)&address->at, address->len) != 0 &&
+                 errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return stale;
+}
+
+/* Its owner and group may connect. */
+static bool path_bind(int fd, const struct address *address)
+{
+    const struct sockaddr *at = (const struct sockaddr *)&address->at;
+    const char *path = ((const struct sockaddr_un *)&address->at)->sun_path;
+    bool bound = bind(fd, at, address->len) == 0;
+    if (!bound && errno == EADDRINUSE) {
+        bool stale = path_stale(address);
+        errno = EADDRINUSE;
+        bound = stale && unlink(path) == 0 && bind(fd, at, address->len) == 0;
+    }
+    return bound && chmod(path, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) == 0;
+}
+
+static bool port_bind(int fd, const struct address *address)
+{
+    int one = 1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    return bind(fd, (const struct sockaddr *)&address->at, address->len) == 0;
+}
+
+enum rv_err rv_door_listen(struct rv_str text, int *ret_fd)
 {
     struct address address;
-    bool public;
-    enum rv_err err = address_parse(text, &address, &public);
+    enum rv_err err = address_parse(text, &address);
     if (err != RV_OK)
         return err;
     int fd = socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return RV_ERR_IO;
-    int one = 1;
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* connections inherit it */
-    if (bind(fd, (const struct sockaddr *)&address.at, address.len) != 0 ||
-        listen(fd, BACKLOG) != 0) {
-        err = errno == EADDRINUSE ? RV_ERR_IN_USE : RV_ERR_IO;
+    bool bound = address.at.ss_family == AF_UNIX ? path_bind(fd, &address)
+                                                 : port_bind(fd, &address);
+    if (!bound || listen(fd, BACKLOG) != 0) {
+        int error = errno;
         close(fd);
-        return err;
+        errno = error;
+        return error == EADDRINUSE ? RV_ERR_IN_USE : RV_ERR_IO;
     }
     *ret_fd = fd;
-    *ret_port = port_of(fd);
     return RV_OK;
 }

@@ -280,7 +280,7 @@ enum rv_err rv_door_open(const struct rv_door_options *options, struct rv_door *
     rv_random_bytes(&door->address_key, sizeof door->address_key);
     door->spare_fd = -1;
     for (size_t i = 0; i < options->sockets_count; i++)
-        door->listeners[i] = (struct door_listener){WATCH_LISTENER, options->sockets[i]};
+        door->listeners[i] = (struct door_listener){WATCH_LISTENER, options->sockets[i], false};
     door->listeners_count = options->sockets_count;
     enum rv_err err = epoll_open(door);
     clock_look(door);

@@ -4,7 +4,9 @@
 #include "base/suggest.h"
 #include "base/time.h"
 #include "outbound/egress.h"
+#include "door/door.h"
 #include "server/server.h"
+#include "server/systemd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,12 +36,14 @@ static const struct option_row option_rows[OPTION_COUNT] = {
 #undef RV_SERVE_OPTION
 };
 
-static const char egress_separators[] = " ,\t\n";
+static const char separators[] = " ,\t\n"; /* in a variable that holds several values */
 
 struct serve_options {
     const char *values[OPTION_COUNT];
     struct rv_egress *egress; /* owned */
     bool egress_given;
+    struct rv_str listens[RV_DOOR_SOCKETS_MAX + 1]; /* one too many is told where they are opened */
+    size_t listens_count;
 };
 
 static void usage_print(void)
@@ -87,14 +91,32 @@ static bool egress_read_variable(struct serve_options *options)
     const char *rest = getenv(option_rows[OPTION_EGRESS].variable);
     if (options->egress_given || rest == NULL)
         return true;
-    for (rest += strspn(rest, egress_separators); *rest != '\0';
-         rest += strspn(rest, egress_separators)) {
-        size_t len = strcspn(rest, egress_separators);
+    for (rest += strspn(rest, separators); *rest != '\0'; rest += strspn(rest, separators)) {
+        size_t len = strcspn(rest, separators);
         if (!egress_add(options, (struct rv_str){rest, len}, option_rows[OPTION_EGRESS].variable))
             return false;
         rest += len;
     }
     return true;
+}
+
+static void listen_add(struct serve_options *options, struct rv_str address)
+{
+    if (options->listens_count <= RV_DOOR_SOCKETS_MAX)
+        options->listens[options->listens_count++] = address;
+}
+
+/* As those of --egress; the default counts where nothing is given and no socket is handed over. */
+static void listen_read_variable(struct serve_options *options)
+{
+    const char *rest = getenv(option_rows[OPTION_LISTEN].variable);
+    if (options->listens_count > 0)
+        return;
+    for (rest = rest ? rest : ""; *(rest += strspn(rest, separators)) != '\0';
+         rest += strcspn(rest, separators))
+        listen_add(options, (struct rv_str){rest, strcspn(rest, separators)});
+    if (options->listens_count == 0 && rv_systemd_sockets() == 0)
+        listen_add(options, rv_str_of(option_rows[OPTION_LISTEN].otherwise));
 }
 
 static bool option_take(int argc, char **argv, int *index, struct serve_options *options)
@@ -107,6 +129,8 @@ static bool option_take(int argc, char **argv, int *index, struct serve_options 
             continue;
         options->values[i] = value;
         options->egress_given = options->egress_given || i == OPTION_EGRESS;
+        if (i == OPTION_LISTEN)
+            listen_add(options, rv_str_of(value));
         return i != OPTION_EGRESS || egress_add(options, rv_str_of(value), option_rows[i].flag);
     }
     const char *word = argv[*index];
@@ -238,6 +262,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
     }
     if (!egress_read_variable(options))
         return EXIT_USAGE;
+    listen_read_variable(options);
     if (!rv_log_choose(values[OPTION_LOG])) {
         rv_log_refusal("reeve serve", "--log %s: must be text, json or auto", values[OPTION_LOG]);
         return EXIT_USAGE;
@@ -254,7 +279,8 @@ static int serve(int argc, char **argv, struct serve_options *options)
         !most_read("--circuit-max", values[OPTION_CIRCUIT_MAX], &circuit_ms) ||
         !scan_interval_read(values[OPTION_SCAN_INTERVAL], &scan_interval_ms))
         return EXIT_USAGE;
-    struct rv_server_options server = {.listen = rv_str_of(values[OPTION_LISTEN]),
+    struct rv_server_options server = {.listens = options->listens,
+                                       .listens_count = options->listens_count,
                                        .store = values[OPTION_STORE],
                                        .egress = options->egress,
                                        .http_agent = http_agent,
@@ -265,6 +291,7 @@ static int serve(int argc, char **argv, struct serve_options *options)
                                        .webhook_secrets = values[OPTION_WEBHOOK_SECRETS],
                                        .alert_webhook = values[OPTION_ALERT_WEBHOOK],
                                        .secrets = values[OPTION_SECRETS],
+                                       .access_log = values[OPTION_ACCESS_LOG],
                                        .otlp = values[OPTION_OTLP],
                                        .tls_cert = values[OPTION_TLS_CERT],
                                        .tls_key = values[OPTION_TLS_KEY],

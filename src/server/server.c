@@ -4,6 +4,7 @@
 #include "server/server.h"
 
 #include "agent/http/http.h"
+#include "api/access_log.h"
 #include "api/api.h"
 #include "base/assert.h"
 #include "base/limits.h"
@@ -14,13 +15,13 @@
 #include "base/os/random.h"
 #include "base/os/thread.h"
 #include "base/time.h"
-#include "door/listen.h"
 #include "json/json.h"
 #include "notify/webhook/webhook.h"
 #include "observe/export/export.h"
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "server/inside.h"
+#include "server/sockets.h"
 #include "server/systemd.h"
 #include "server/tls.h"
 #include "store/sqlite/sqlite.h"
@@ -57,9 +58,11 @@ struct server {
     struct rv_mailbox mailbox;
     struct rv_api *api;
     struct rv_outbound *outbound;
-    struct rv_access access;        /* until the api has it */
-    struct rv_door_tls *tls;        /* until the api has it */
-    const char *tls_cert, *tls_key; /* borrowed: paths; NULL: no TLS */
+    struct rv_access access; /* until the api has it */
+    struct rv_sockets sockets;
+    struct rv_door_tls *tls;          /* until the api has it */
+    const char *tls_cert, *tls_key;   /* borrowed: paths; NULL: no TLS */
+    struct rv_access_log *access_log; /* owned; NULL: none */
     struct rv_secrets *secrets;
     struct rv_webhook webhook;
     struct rv_export *spans; /* NULL: nobody watches traces */
@@ -406,11 +409,12 @@ static int access_open(struct server *server, const struct rv_server_options *op
     int result = keys_load(server);
     if (result != 0 || !server->access.always_keys || rv_keys_have_admin(&server->access.keys))
         return result;
-    rv_log_refusal("reeve serve",
-                   "--listen %.*s%s: other machines can reach this address, so an admin API key is "
-                   "required; create one: reeve keys add admin --store %s",
-                   RV_STR_FMT(options->listen), options->behind_proxy ? " --behind-proxy" : "",
-                   options->store);
+    rv_log_refusal(
+        "reeve serve",
+        "%s%s%s: other machines can reach this address, so an admin API key is "
+        "required; create one: reeve keys add admin --store %s",
+        server->sockets.public ? "--listen " : "--behind-proxy", server->sockets.public_name,
+        server->sockets.public && options->behind_proxy ? " --behind-proxy" : "", options->store);
     return rv_err_exit(RV_ERR_REFUSED);
 }
 
@@ -469,7 +473,7 @@ static int secrets_check(const char *folder)
 }
 
 /* The agent of `call: http`, which is a client like any other but for the socket. */
-static int http_open(struct server *server, const char *secrets, uint16_t port)
+static int http_open(struct server *server, const char *secrets, unsigned port)
 {
     /* The same name at each start, so that this one ends what an earlier one left: a store that is
      * not shared has one server, others are told apart by where they are. */
@@ -503,20 +507,27 @@ static struct rv_str egress_refusal(void *self, struct rv_arena *arena, struct r
                                                           : rv_arena_str(arena, rv_str_of(why));
 }
 
-static int api_open(struct server *server, const struct rv_server_options *told, int listen_fd)
+static int api_open(struct server *server, const struct rv_server_options *told)
 {
     unsigned connections_max;
     long ignored;
+    int fds[RV_DOOR_SOCKETS_MAX];
     connections_share(&connections_max, &ignored);
+    for (size_t i = 0; i < server->sockets.count; i++) {
+        fds[i] = server->sockets.all[i].fd;
+        server->sockets.all[i].fd = -1;
+    }
     struct rv_api_options options = {
-        .sockets = &listen_fd,
-        .sockets_count = 1,
+        .sockets = fds,
+        .sockets_count = server->sockets.count,
         .mailbox = &server->mailbox,
         .access = server->access,
         .tls = server->tls,
         .connections_max = connections_max,
         .address_max = told->behind_proxy ? connections_max : 0, /* all come from the proxy */
         .wakes = true,
+        .behind_proxy = told->behind_proxy,
+        .access_log = server->access_log,
         .health = store_health,
         .store_bytes = store_bytes,
         .spans = spans_count,
@@ -534,31 +545,16 @@ static int api_open(struct server *server, const struct rv_server_options *told,
 /* Keys that travel in the open are soon others' keys. */
 static bool address_check(struct server *server, const struct rv_server_options *options)
 {
-    bool public = false;
-    enum rv_err err = rv_door_address(options->listen, &public);
-    server->access.always_keys = public || options->behind_proxy;
-    if (err != RV_OK || !public || options->tls_cert != NULL || options->behind_proxy)
-        return true; /* what is no address is told where it is opened */
+    const struct rv_sockets *sockets = &server->sockets;
+    server->access.always_keys = sockets->public || options->behind_proxy;
+    if (!sockets->public || options->tls_cert != NULL || options->behind_proxy)
+        return true;
     rv_log_refusal("reeve serve",
-                   "--listen %.*s: other machines can reach this address, and API keys must not be "
+                   "--listen %s: other machines can reach this address, and API keys must not be "
                    "sent unencrypted: give --tls-cert and --tls-key, or --behind-proxy if a proxy "
                    "in front provides TLS",
-                   RV_STR_FMT(options->listen));
+                   sockets->public_name);
     return false;
-}
-
-static int listen_open(struct rv_str listen, int *ret_fd, uint16_t *ret_port)
-{
-    enum rv_err err = rv_door_listen(listen, ret_fd, ret_port);
-    const char *cure = strerror(errno);
-    if (err == RV_OK)
-        return 0;
-    if (err == RV_ERR_INVALID)
-        cure = "must be an address and a port up to 65535, such as 127.0.0.1:7733";
-    else if (err == RV_ERR_IN_USE)
-        cure = "another program uses the port; choose another port, or 0 for a free one";
-    rv_log_refusal("reeve serve", "--listen %.*s: %s", RV_STR_FMT(listen), cure);
-    return rv_err_exit(err);
 }
 
 /* False after it was told on stderr what is wrong. */
@@ -590,6 +586,24 @@ static void tls_renew(struct server *server)
         rv_log(RV_LOG_ERROR, "certificate-kept", RV_LOG_STR("reason", rv_buf_str(&why)));
     }
     rv_buf_done(&why);
+}
+
+static bool access_log_open(struct server *server, const struct rv_server_options *options)
+{
+    if (options->access_log == NULL)
+        return true;
+    server->access_log = rv_access_log_open(options->access_log);
+    if (server->access_log == NULL)
+        rv_log_refusal("reeve serve", "--access-log %s: %s", options->access_log, strerror(errno));
+    return server->access_log != NULL;
+}
+
+static void files_renew(struct server *server)
+{
+    if (server->tls_cert != NULL)
+        tls_renew(server);
+    if (server->access_log != NULL)
+        rv_access_log_renew(server->access_log);
 }
 
 /* ---- stop ---- */
@@ -629,7 +643,7 @@ static void signal_await(struct server *server, const sigset_t *set)
     int number = 0;
     while (sigwait(set, &number) != 0 || number == SIGHUP)
         if (number == SIGHUP)
-            tls_renew(server);
+            files_renew(server);
     rv_log(RV_LOG_INFO, "stopping", RV_LOG_STR("signal", rv_str_of(strsignal(number))));
     rv_systemd_tell("STOPPING=1");
     /* From here on a second signal ends the process in the ordinary way, and so does time. */
@@ -685,19 +699,9 @@ static void memory_hide(void)
                RV_LOG_STR("reason", RV_STR("core dumps of the server cannot be disabled")));
 }
 
-static void listening_print(const struct rv_server_options *options, uint16_t port)
-{
-    const char *colon = memrchr(options->listen.at, ':', options->listen.len);
-    printf("reeve: listening on http%s://%.*s:%u\n", options->tls_cert ? "s" : "",
-           (int)(colon - options->listen.at), options->listen.at, port);
-    fflush(stdout);
-    rv_systemd_tell("READY=1");
-}
-
-/* With the store open and the socket bound; what it opens it closes. The socket is the api's as
- * soon as *listen_fd is -1. */
+/* With the store open and the sockets bound; what it opens it closes. */
 static int server_open(struct server *server, const struct rv_server_options *options,
-                       int *listen_fd, uint16_t port, const sigset_t *signals)
+                       const sigset_t *signals)
 {
     server->webhook.egress = options->egress;
     int result = alert_webhook_check(server, options->alert_webhook);
@@ -715,13 +719,12 @@ static int server_open(struct server *server, const struct rv_server_options *op
     if (result == 0)
         result = webhook_open(server, options);
     if (result == 0 && options->http_agent)
-        result = http_open(server, options->secrets, port);
+        result = http_open(server, options->secrets, rv_sockets_port(&server->sockets));
+    if (result == 0)
+        result = api_open(server, options);
     if (result == 0) {
-        result = api_open(server, options, *listen_fd);
-        *listen_fd = -1;
-    }
-    if (result == 0) {
-        listening_print(options, port);
+        rv_sockets_print(&server->sockets, options->tls_cert != NULL);
+        rv_systemd_tell("READY=1");
         result = server_work(server, signals);
     }
     rv_outbound_close(server->outbound);
@@ -738,14 +741,15 @@ int rv_server_run(const struct rv_server_options *options)
 {
     struct server server = {.store_path = options->store};
     sigset_t signals;
-    int listen_fd = -1;
-    uint16_t port;
     memory_hide();
-    signals_hold(options->tls_cert != NULL, &signals);
+    signals_hold(options->tls_cert != NULL || options->access_log != NULL, &signals);
     rv_assert_set_handler(assert_log);
-    int result = EXIT_USAGE;
-    if (address_check(&server, options) && tls_open(&server, options))
-        result = listen_open(options->listen, &listen_fd, &port);
+    int result = rv_sockets_find(&server.sockets, options);
+    if (result == 0 && (!address_check(&server, options) || !tls_open(&server, options) ||
+                        !access_log_open(&server, options)))
+        result = EXIT_USAGE;
+    if (result == 0)
+        result = rv_sockets_open(&server.sockets, options);
     if (result == 0) {
         boot_make(&server);
         rv_mailbox_init(&server.mailbox, offsetof(struct rv_call, next));
@@ -754,14 +758,14 @@ int rv_server_run(const struct rv_server_options *options)
         if (result == 0)
             result = store_open(&server, options->store);
         if (result == 0) {
-            result = server_open(&server, options, &listen_fd, port, &signals);
+            result = server_open(&server, options, &signals);
             server.store->ops->close(server.store);
         }
         rv_export_close(server.spans);
         rv_mailbox_done(&server.mailbox);
     }
-    if (listen_fd >= 0)
-        close(listen_fd);
+    rv_sockets_close(&server.sockets);
+    rv_access_log_close(server.access_log);
     rv_keys_done(&server.access.keys);
     rv_door_tls_free(server.tls);
     return result;

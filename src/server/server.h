@@ -10,7 +10,8 @@
 
 /* Texts are borrowed. */
 struct rv_server_options {
-    struct rv_str listen;           /* "127.0.0.1:7733"; port 0: any free one */
+    const struct rv_str *listens;   /* "127.0.0.1:7733", port 0: any free one; "unix:/path" */
+    size_t listens_count;           /* 0: only what a service manager hands over */
     const char *store;              /* path of the SQLite file */
     const struct rv_egress *egress; /* where calls may go */
     const char *tls_cert;           /* path of a PEM file; NULL: no TLS */
@@ -24,6 +25,7 @@ struct rv_server_options {
     const char *webhook_secrets;    /* path of the file; NULL: beside the store, made if need be */
     const char *alert_webhook;      /* URL that alerts go to; NULL: none */
     const char *secrets;            /* folder of secrets; NULL: none */
+    const char *access_log;         /* path of a file, "-": stdout; NULL: none */
     const char *otlp;               /* URL of a collector of spans; NULL: none */
 };
 

@@ -1,5 +1,7 @@
 #include "server/systemd.h"
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,13 @@ static int64_t number_of(const char *variable)
     char *end = NULL;
     long long number = text ? strtoll(text, &end, 10) : 0;
     return text != NULL && *text != '\0' && *end == '\0' ? number : 0;
+}
+
+int rv_systemd_sockets(void)
+{
+    int64_t count = number_of("LISTEN_FDS");
+    bool ours = number_of("LISTEN_PID") == getpid();
+    return ours && count > 0 && count <= INT_MAX ? (int)count : 0;
 }
 
 int64_t rv_systemd_watchdog_ms(void)

@@ -105,8 +105,9 @@ static void run_server(struct torture *t)
     store_remove(path);
     struct rv_egress *egress = rv_egress_new();
     EXPECT(egress != NULL, "no list of places");
+    const struct rv_str listen = RV_STR("127.0.0.1:0");
     struct rv_server_options options = {
-        .listen = RV_STR("127.0.0.1:0"), .store = path, .egress = egress};
+        .listens = &listen, .listens_count = 1, .store = path, .egress = egress};
     for (int tries = 0;; tries++) {
         struct said said;
         said_begin(&said);

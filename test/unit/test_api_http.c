@@ -128,6 +128,15 @@ static enum rv_err health(void *self)
     return (enum rv_err)atomic_load(&stage->health);
 }
 
+static uint16_t port_of(int fd)
+{
+    char name[RV_DOOR_NAME_BYTES];
+    bool public;
+    if (rv_door_look(fd, &public, name) != RV_OK)
+        return 0;
+    return (uint16_t)strtoul(strrchr(name, ':') + 1, NULL, 10);
+}
+
 static int stage_begin(void **state)
 {
     struct stage *stage = calloc(1, sizeof *stage);
@@ -139,7 +148,8 @@ static int stage_begin(void **state)
                                      .health = health,
                                      .self = stage};
     rv_mailbox_init(&stage->mailbox, offsetof(struct rv_call, next));
-    if (rv_door_listen(RV_STR("127.0.0.1:0"), &socket, &stage->port) != RV_OK ||
+    if (rv_door_listen(RV_STR("127.0.0.1:0"), &socket) != RV_OK ||
+        (stage->port = port_of(socket)) == 0 ||
         rv_thread_start(&stage->thread, "stage", stage_run, stage) != RV_OK ||
         rv_api_open(&options, &stage->api) != RV_OK)
         return -1;
@@ -703,10 +713,12 @@ static void addresses_are_checked(void **state)
 {
     (void)state;
     int fd;
-    uint16_t port;
     static const char *const public[] = {"0.0.0.0:0", "192.0.2.1:80", "[::]:0", "10.0.0.1:7733"};
     static const char *const private[] = {"127.0.0.1:7733", "[::1]:0", "localhost:0",
-                                          "127.9.9.9:1"};
+                                          "unix:/run/reeve.sock"};
+    static const char *const wrong[] = {"127.0.0.1", "127.0.0.1:70000", ":80",
+                                        "",          "127.0.0.1:",      "reeve.example:80",
+                                        "unix:",     "unix:relative",   "[::1]"};
     bool is_public;
     for (size_t i = 0; i < sizeof public / sizeof public[0]; i++) {
         assert_int_equal(rv_door_address(rv_str_of(public[i]), &is_public), RV_OK);
@@ -714,17 +726,19 @@ static void addresses_are_checked(void **state)
         assert_int_equal(rv_door_address(rv_str_of(private[i]), &is_public), RV_OK);
         assert_false(is_public);
     }
-    assert_int_equal(rv_door_address(RV_STR("reeve.example:80"), &is_public), RV_ERR_INVALID);
-    assert_int_equal(rv_door_listen(RV_STR("127.0.0.1"), &fd, &port), RV_ERR_INVALID);
-    assert_int_equal(rv_door_listen(RV_STR("127.0.0.1:70000"), &fd, &port), RV_ERR_INVALID);
-    assert_int_equal(rv_door_listen(RV_STR(":80"), &fd, &port), RV_ERR_INVALID);
-    assert_int_equal(rv_door_listen(RV_STR(""), &fd, &port), RV_ERR_INVALID);
-    assert_int_equal(rv_door_listen(RV_STR("localhost:0"), &fd, &port), RV_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_int_equal(rv_door_listen(rv_str_of(wrong[i]), &fd), RV_ERR_INVALID);
+    char path[200] = "unix:/";
+    memset(path + 6, 'a', sizeof path - 7);
+    assert_int_equal(rv_door_listen(rv_str_of(path), &fd), RV_ERR_INVALID);
+    assert_int_equal(rv_door_listen(RV_STR("localhost:0"), &fd), RV_OK);
     char again[32];
-    snprintf(again, sizeof again, "127.0.0.1:%u", port);
+    snprintf(again, sizeof again, "127.0.0.1:%u", port_of(fd));
     int second;
-    assert_int_equal(rv_door_listen(rv_str_of(again), &second, &port), RV_ERR_IN_USE);
+    assert_int_equal(rv_door_listen(rv_str_of(again), &second), RV_ERR_IN_USE);
     close(fd);
+    char name[RV_DOOR_NAME_BYTES];
+    assert_int_equal(rv_door_look(STDERR_FILENO, &is_public, name), RV_ERR_INVALID);
 }
 
 #define ON_STAGE(test) cmocka_unit_test_setup_teardown(test, stage_begin, stage_end)
