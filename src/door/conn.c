@@ -403,7 +403,8 @@ static void conn_finish(struct rv_door_conn *conn)
         return;
     }
     conn->state = CONN_LINGER;
-    conn->readable = true;
+    conn->readable = true; /* what is there already makes no event of its own */
+    door_push(conn);
 }
 
 static void linger_read(struct rv_door_conn *conn)

@@ -18,6 +18,7 @@ enum {
     DOOR_TURN_BYTES = 256 * 1024, /* that one connection reads before others get their turn */
     DOOR_UNSENT_MAX = 64 * 1024,  /* a connection with more of it gets no further answer */
     DOOR_ANSWERS_MAX = 256 * 1024 * 1024, /* bytes of all answers that wait to be sent */
+    GATE_RETRY_MS = 1000,                 /* until descriptors are looked for again */
     DOOR_SMALL_BYTES = 4096               /* a body of so many is copied behind its head */
 };
 
@@ -102,7 +103,8 @@ struct rv_door {
     struct rv_door_options options;
     struct door_listener listeners[RV_DOOR_SOCKETS_MAX];
     size_t listeners_count;
-    bool listens; /* they are in the epoll set */
+    bool listens;       /* they are in the epoll set ... */
+    int64_t deaf_since; /* ... or not, since then */
     bool deaf;
     bool closing;
     int64_t paused_at;  /* monotonic: when it was told last; 0: never */
@@ -144,6 +146,8 @@ void door_push(struct rv_door_conn *conn);
 RV_CHECK enum rv_err gate_open(struct rv_door *door);
 void gate_close(struct rv_door *door);
 void gate_accept(struct rv_door *door, struct door_listener *listener);
+/* Whoever has the descriptors may be no connection, so that none of them leaves. */
+void gate_retry(struct rv_door *door);
 /* A connection is gone. */
 void gate_left(struct rv_door *door, const struct rv_door_conn *conn);
 

@@ -40,6 +40,7 @@ static void listeners_unwatch(struct rv_door *door)
     for (size_t i = 0; i < door->listeners_count && door->listens; i++)
         (void)epoll_ctl(door->epoll_fd, EPOLL_CTL_DEL, door->listeners[i].fd, NULL);
     door->listens = false;
+    door->deaf_since = door->now;
 }
 
 static void reserve_fill(struct rv_door *door)
@@ -85,6 +86,14 @@ void gate_close(struct rv_door *door)
 void rv_door_deafen(struct rv_door *door)
 {
     gate_close(door);
+}
+
+void gate_retry(struct rv_door *door)
+{
+    if (door->listens || door->deaf || door->now - door->deaf_since < GATE_RETRY_MS)
+        return;
+    reserve_fill(door);
+    listeners_watch(door);
 }
 
 static void pause_tell(struct rv_door *door, const char *why)

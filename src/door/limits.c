@@ -62,6 +62,8 @@ static enum conn_debt debt_of(struct rv_door_conn *conn)
         return conn->rest.len == conn->rest_at && rv_http_reader_idle(&conn->reader) ? DEBT_IDLE
                                                                                      : DEBT_HEAD;
     case CONN_WAIT:
+        (void)rv_http_reader_idle(&conn->reader); /* thousands wait, each for minutes */
+        return conn->unsent > 0 ? DEBT_WRITE : DEBT_NONE;
     case CONN_OPEN:
     case CONN_CLOSE:
     case CONN_DEAD:

@@ -102,6 +102,7 @@ void rv_door_run(struct rv_door *door)
         conn_run(conn);
     shake_run(door);
     debts_collect(door);
+    gate_retry(door);
     dead_free(door);
 }
 
@@ -138,6 +139,8 @@ static int64_t wait_of(const struct rv_door *door, int64_t most)
         int64_t rest_ms = (door->shake_at - rv_clock_mono_us() + 999) / 1000;
         most = rest_ms < most ? rest_ms : most;
     }
+    if (!door->listens && !door->deaf && most > GATE_RETRY_MS)
+        most = GATE_RETRY_MS;
     return debts_wait_ms(door, most);
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 
-enum { HEAD_BYTES_MAX = 32 * 1024 };
+enum { HEAD_BYTES_FIRST = 1024, HEAD_BYTES_MAX = 32 * 1024 };
 
 static const char no_memory[] = "there is no memory for this request; try again";
 
@@ -89,6 +89,7 @@ static bool start_feed(struct rv_http_reader *r, struct rv_str *in)
             return reader_refuse(r, 400,
                                  "the request does not begin with a method; if the client uses "
                                  "TLS, this port is not for it");
+        (void)rv_buf_reserve(&r->head, HEAD_BYTES_FIRST);
         r->state = READER_LINE;
         return true;
     }
