@@ -2,7 +2,6 @@
  * answer brings news. What changed is found by comparing a mark of each step with the one before:
  * steps that have ended are not asked for again. */
 #include "base/hash.h"
-#include "base/os/clock.h"
 #include "cli/page_priv.h"
 #include "cli/task_priv.h"
 #include "cli/terminal_priv.h"
@@ -78,7 +77,7 @@ static int64_t top_of(struct rv_str reference)
 static struct rv_str step_text(struct watch *watch, const struct rv_json *step)
 {
     struct rv_arena *arena = &watch->cli->arena;
-    struct rv_str why = cli_step_why(arena, step, NULL, rv_clock_wall_ms());
+    struct rv_str why = cli_step_why(arena, step, NULL, watch->cli->now);
     int64_t attempt = cli_int(step, "attempt");
     int64_t begun = cli_instant(step, "createdAt");
     int64_t ended = cli_instant(step, "endedAt");
@@ -98,7 +97,7 @@ static void step_print(struct watch *watch, const struct rv_json *step)
     struct rv_str state = cli_text_clean(arena, cli_str(step, "state"));
     struct rv_str name = cli_text_clean(arena, cli_step_name(arena, step));
     struct rv_str text = cli_text_clean(arena, step_text(watch, step));
-    int64_t at = rv_clock_wall_ms() - watch->begun_at;
+    int64_t at = cli->now - watch->begun_at;
     if (watch->bar)
         cli_line_clear(stdout);
     printf("%10.*s  %s%-10.*s%s  %.*s%s%.*s\n", RV_STR_FMT(cli_text_duration(arena, at)),
@@ -167,7 +166,7 @@ static void bar_write(struct watch *watch, struct rv_str state)
 {
     struct cli *cli = watch->cli;
     struct rv_arena *arena = &cli->arena;
-    int64_t took = rv_clock_wall_ms() - watch->begun_at;
+    int64_t took = cli->now - watch->begun_at;
     struct rv_str bar = RV_STR("");
     if (watch->top_count > 0)
         bar = rv_arena_printf(
