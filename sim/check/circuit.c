@@ -73,6 +73,18 @@ static bool waits_on(const struct step_past *past, const struct rv_step *step)
     return step->attempt_state == RV_ATTEMPT_PARKED || next_try || next_round;
 }
 
+/* The target that its reply named, whose attempt has ended in a commit in which its row has begun
+ * anew; 0: none. */
+static uint64_t target_before(const struct transition *t, const struct step_past *past,
+                              const struct rv_step *step)
+{
+    enum rv_attempt_state how = check_state_now(t, past, step);
+    uint64_t named = how == RV_ATTEMPT_FAILED || how == RV_ATTEMPT_PARKED
+                         ? said_target(t->w, past->row.token)
+                         : 0;
+    return named == 0 && how == RV_ATTEMPT_PARKED ? whole_agent() : named;
+}
+
 /* A step that was sent back opens the circuit whenever a server reads it before its instant; a
  * failure that names its target, once. */
 static void circuit_opens(const struct transition *t, const struct step_past *past,
@@ -83,10 +95,8 @@ static void circuit_opens(const struct transition *t, const struct step_past *pa
     bool failed = step->attempt_state == RV_ATTEMPT_FAILED && step->target.at != NULL;
     bool ended_now = past != NULL && rv_attempt_state_live(past->row.attempt_state);
     bool waits = step->state == RV_STEP_PENDING && !step->insist;
-    if (ended_now && !parked && !failed && check_state_now(t, past, step) == RV_ATTEMPT_FAILED)
-        target = said_target(t->w, past->row.token); /* its row has begun anew */
-    else if (!parked && !failed)
-        target = 0;
+    if (!parked && !failed)
+        target = ended_now ? target_before(t, past, step) : 0;
     if (target == 0)
         return;
     if (ended_now && !((parked || failed) && waits && waits_on(past, step)))
