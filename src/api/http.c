@@ -473,6 +473,11 @@ static bool request_parse(struct rv_api *api, struct exchange *exchange)
     return good;
 }
 
+void rv_http_settle(struct rv_api *api)
+{
+    rv_mailbox_settle(&api->maker, api->large != NULL ? api->large->call.mono_at : INT64_MAX);
+}
+
 /* Requests of some megabytes are parsed one at a time, and others get their turn between them. */
 static void large_wait(struct rv_api *api, struct exchange *exchange)
 {
@@ -500,7 +505,7 @@ void rv_http_large_go_on(struct rv_api *api, bool stops)
     } else {
         refusal_send(exchange, atomic_load(&api->draining));
     }
-    rv_mailbox_settle(&api->maker, api->large != NULL ? api->large->call.mono_at : INT64_MAX);
+    rv_http_settle(api);
 }
 
 static void request_ask(struct rv_api *api, struct exchange *exchange)
@@ -531,7 +536,7 @@ static void request_done(void *self, void *request)
 {
     struct rv_api *api = self;
     request_ask(api, request);
-    rv_mailbox_settle(&api->maker, api->large != NULL ? api->large->call.mono_at : INT64_MAX);
+    rv_http_settle(api);
 }
 
 static bool head_read(struct rv_api *api, struct exchange *exchange,

@@ -24,7 +24,7 @@ static void ask_more(struct exchange *exchange)
     };
     rv_http_stamp(api, exchange);
     rv_http_ask(api, exchange);
-    rv_mailbox_settle(&api->maker, INT64_MAX);
+    rv_http_settle(api);
 }
 
 void rv_stream_more(struct exchange *exchange)

@@ -307,7 +307,8 @@ static bool circuit_gate(struct circuit *circuit, const struct rv_task *task,
         bool kept = circuit_keep(circuit, task, step);
         if (kept && passes)
             circuit_release_one(circuit);
-        return !kept;
+        if (kept || shut)
+            return !kept;
     }
     probe_begin(circuit, (struct rv_step_id){task->id, step->number});
     return true;

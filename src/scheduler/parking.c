@@ -194,6 +194,11 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
     call->now = s->batch.now;
     call->mono_now = s->batch.mono_now;
     free(p);
+    finished_add(s, call);
+}
+
+void finished_add(struct rv_scheduler *s, struct rv_call *call)
+{
     call->next = NULL;
     if (s->finished_last != NULL)
         s->finished_last->next = call;

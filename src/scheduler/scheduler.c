@@ -512,7 +512,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
         }
         calls[i]->err = RV_ERR_MEMORY;
         calls[i]->message = rv_str_of(rv_err_text(RV_ERR_MEMORY));
-        calls[i]->finish(calls[i]);
+        finished_add(s, calls[i]);
     }
     size_t all = batch_bound(s);
     s->batch.publishes = RV_ROOM(s->batch.arena, struct rv_workflow_row, all + 1);

@@ -722,6 +722,8 @@ void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id ta
 void unpark(struct rv_scheduler *s, struct pending *p);
 /* Answers and forgets: after this the call belongs to its maker again. */
 void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct rv_str message);
+/* The call is given back at the end of the batch. */
+void finished_add(struct rv_scheduler *s, struct rv_call *call);
 /* Gives the finished calls back to their makers: last of all, since rows of the batch point into
  * the arenas of the calls that brought their payloads. */
 void finished_flush(struct rv_scheduler *s);
