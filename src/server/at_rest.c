@@ -73,6 +73,14 @@ static void call_run(struct visit *visit)
         visit->call.err = err;
 }
 
+/* What the scheduler advises against a running server's refusal is what was just done. */
+static void refusal_word(struct rv_call *call)
+{
+    if (call->kind == RV_CALL_KEY_REVOKE && call->err == RV_ERR_REFUSED)
+        call->message = RV_STR("it is the last admin key, which cannot be revoked: create another "
+                               "admin key first (reeve keys add admin --store PATH)");
+}
+
 static int request_answer(struct visit *visit, const char *method, const char *target,
                           const char *body, struct rv_buf *ret_body)
 {
@@ -96,6 +104,7 @@ static int request_answer(struct visit *visit, const char *method, const char *t
         rv_answer_problem(&answer, &visit->parser.problem);
     } else {
         call_run(visit);
+        refusal_word(call);
         if (!rv_answer_failed(&answer, call))
             route->render(&answer, call);
     }
