@@ -1,5 +1,7 @@
 #include "agent/exec/exec.h"
-#include "cli/run_priv.h"
+#include "base/limits.h"
+#include "cli/server_priv.h"
+#include "workflow/definition.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,14 @@ int cli_agent(struct cli *cli)
         return cli_tell(cli, CLI_USAGE,
                         "\"%s\": unknown kind of agent; usage: reeve agent exec NAME -- COMMAND",
                         args[0]);
+    struct rv_str name = rv_str_of(args[1]);
+    if (name.len > RV_NAME_BYTES_MAX || !rv_agent_name_good(name))
+        return cli_tell(cli, CLI_USAGE,
+                        "\"%s\" is not the name of an agent: a name begins with a letter or digit "
+                        "and consists of up to %d letters, digits, - _ and .",
+                        args[1], RV_NAME_BYTES_MAX);
+    if (!cli_key_check(cli))
+        return CLI_USAGE;
     struct rv_exec_options options = {.url = cli_value(cli, CLI_OPTION_URL),
                                       .name = args[1],
                                       .instance = cli_value(cli, CLI_OPTION_INSTANCE),

@@ -132,7 +132,7 @@ static int copy_fetch(struct backup *backup)
     struct rv_call call = {
         .path = "/v1/backup", .timeout_ms = -1, .on_bytes = bytes_take, .user = backup};
     struct rv_answer answer;
-    int result = rv_client_request(client, &call, &answer);
+    int result = cli_request(client, &call, &answer);
     struct cli_answer said = {.status = answer.status,
                               .text = rv_arena_str(&cli->arena, rv_buf_str(&backup->refusal))};
     rv_answer_free(&answer);

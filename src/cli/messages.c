@@ -3,7 +3,6 @@
  * Each message must have the number after that, so none is shown twice and none left out unseen. */
 #include "base/limits.h"
 #include "base/os/clock.h"
-#include "base/os/mailbox.h"
 #include "cli/events_priv.h"
 #include "cli/task_priv.h"
 #include "cli/text_priv.h"
@@ -133,15 +132,6 @@ static int bytes_take(const char *bytes, size_t count, void *user)
     return cli_events_take(&follow->events, bytes, count) ? 0 : 1;
 }
 
-static void pause_make(void)
-{
-    struct rv_mailbox pause; /* nothing is ever put in */
-    void *nothing;
-    rv_mailbox_init(&pause, 0);
-    (void)rv_mailbox_take(&pause, &nothing, 1, PAUSE_MS);
-    rv_mailbox_done(&pause);
-}
-
 /* What a connection came to: an exit code, or -1 if another may bring more. Status 503 is said by a
  * server that stops or has just begun, and lasts a while at most. */
 static int stream_end(struct follow *follow, int result, int status)
@@ -196,7 +186,7 @@ static int stream_read(struct follow *follow, bool *ret_over)
         follow->heard_ms = rv_clock_mono_ms();
     int code = stream_end(follow, result, status);
     if (code < 0 && !follow->told && !*ret_over)
-        pause_make();
+        cli_pause(PAUSE_MS);
     return code;
 }
 

@@ -1,5 +1,5 @@
 #include "relay/relay.h"
-#include "cli/run_priv.h"
+#include "cli/server_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +29,8 @@ static void counts_print(struct cli *cli, const struct rv_relay_counts *counts)
 
 static int relay_run(struct cli *cli, const char *database)
 {
+    if (!cli_key_check(cli))
+        return CLI_USAGE;
     struct rv_relay_options options = {.database = database,
                                        .url = cli_value(cli, CLI_OPTION_URL),
                                        .once = cli_has(cli, CLI_OPTION_ONCE)};

@@ -2,15 +2,19 @@
 
 #include "base/limits.h"
 #include "base/os/clock.h"
+#include "base/os/mailbox.h"
 #include "base/time.h"
 #include "cli/text_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     PATIENCE_MS = 60000, /* how long a server may be away that was there before */
     PROBE_MS = 2000,
+    START_MS = 2000, /* for a server of this machine that was just started to listen */
+    START_PAUSE_MS = 50,
     PATH_BYTES_MAX = 8192
 };
 
@@ -67,10 +71,26 @@ struct rv_str cli_path_end(struct cli_path *path, struct rv_arena *arena)
 
 /* ---- asking ---- */
 
+bool cli_key_check(const struct cli *cli)
+{
+    const char *key = getenv("REEVE_API_KEY");
+    for (; key != NULL && *key != '\0'; key++) {
+        if ((unsigned char)*key >= ' ' && *key != 0x7f)
+            continue;
+        cli_tell(cli, CLI_USAGE,
+                 "REEVE_API_KEY contains a control character, such as a line break: set it to the "
+                 "key alone");
+        return false;
+    }
+    return true;
+}
+
 struct rv_client *cli_client(struct cli *cli, bool patient)
 {
     struct rv_client **client = patient ? &cli->patient : &cli->quick;
     struct rv_client_options options = {.patience_ms = patient ? PATIENCE_MS : -1};
+    if (*client == NULL && !cli_key_check(cli))
+        return NULL;
     if (*client == NULL)
         *client = rv_client_open(cli_value(cli, CLI_OPTION_URL), &options);
     if (*client == NULL) {
@@ -85,20 +105,57 @@ struct rv_client *cli_client(struct cli *cli, bool patient)
     return *client;
 }
 
+/* Nothing was sent, and by libcurl's words nobody listens there. */
+static bool nobody_listens(const struct rv_client *client)
+{
+    return strstr(rv_client_error(client), "Failed to connect to ") != NULL;
+}
+
+static bool is_local(const struct rv_client *client)
+{
+    static const char *const starts[] = {"127.", "localhost", "[::1]"};
+    const char *host = strstr(rv_client_url(client), "://");
+    for (size_t i = 0; host != NULL && i < sizeof starts / sizeof starts[0]; i++)
+        if (strncasecmp(host + 3, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
+void cli_pause(int64_t ms)
+{
+    struct rv_mailbox pause; /* nothing is ever put in */
+    void *nothing;
+    rv_mailbox_init(&pause, 0);
+    (void)rv_mailbox_take(&pause, &nothing, 1, ms);
+    rv_mailbox_done(&pause);
+}
+
+int cli_request(struct rv_client *client, const struct rv_call *call, struct rv_answer *ret_answer)
+{
+    int64_t until_ms = rv_clock_mono_ms() + START_MS;
+    for (;;) {
+        int result = rv_client_request(client, call, ret_answer);
+        if (result != RV_RESULT_UNREACHABLE || !is_local(client) || !nobody_listens(client) ||
+            rv_clock_mono_ms() >= until_ms)
+            return result;
+        rv_answer_free(ret_answer);
+        cli_pause(START_PAUSE_MS);
+    }
+}
+
 int cli_unreachable(struct cli *cli, struct rv_client *client)
 {
     struct rv_arena arena;
     rv_arena_init(&arena, 0);
     struct rv_str why = rv_arena_str(&arena, rv_str_of(rv_client_error(client)));
+    bool silent = nobody_listens(client);
     struct rv_call probe = {.path = "/health/live", .timeout_ms = PROBE_MS};
     struct rv_answer answer;
     struct rv_client *quick = cli_client(cli, false);
     bool there = quick != NULL && rv_client_request(quick, &probe, &answer) == RV_RESULT_OK;
     if (quick != NULL)
         rv_answer_free(&answer);
-    /* A host that is unknown or an address that is malformed: the client has the reason. */
-    bool odd = why.at != NULL && strstr(why.at, "onnect") == NULL;
-    if (there || odd || strncasecmp(rv_client_url(client), "https:", 6) == 0)
+    if (there || !silent || strncasecmp(rv_client_url(client), "https:", 6) == 0)
         cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));
     else
         fprintf(stderr,
@@ -234,7 +291,7 @@ int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret
                               .repeatable = call->repeatable,
                               .timeout_ms = call->timeout_ms};
     struct rv_answer answer;
-    int result = rv_client_request(client, &request, &answer);
+    int result = cli_request(client, &request, &answer);
     now_learn(cli, client);
     ret_answer->status = answer.status;
     if (result == RV_RESULT_OK || result == RV_RESULT_REFUSED)

@@ -67,8 +67,15 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
 int cli_stranger_tell(struct cli *cli);
 /* The exit code for a problem+json, or for an HTTP status alone if it is none. */
 int cli_problem_code(int status, const struct rv_json *problem);
+/* False after it was told that the API key in the environment is no header: a file that was edited
+ * elsewhere ends its lines with CR. */
+bool cli_key_check(const struct cli *cli);
 /* Opens the client if it is not open; NULL after the reason was told. */
 struct rv_client *cli_client(struct cli *cli, bool patient);
+void cli_pause(int64_t ms);
+/* rv_client_request(), which a server of this machine that does not listen yet is given 2 s for: a
+ * script starts it in the background and goes on. */
+int cli_request(struct rv_client *client, const struct rv_call *call, struct rv_answer *ret_answer);
 /* Tells that there was no answer; gives the exit code. */
 int cli_unreachable(struct cli *cli, struct rv_client *client);
 /* Prints the answer as it is, and a newline. */

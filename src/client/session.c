@@ -29,7 +29,7 @@ void rv_session_log(const struct rv_session *session, enum rv_log_level level, c
 {
     if (session->options.log == NULL)
         return;
-    char message[512];
+    char message[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);

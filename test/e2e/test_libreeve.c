@@ -637,6 +637,24 @@ static void a_server_that_is_not_there_is_named(void **state)
     assert_null(rv_client_open("ftp://127.0.0.1", NULL));
 }
 
+/* A line break would begin a header of its own. */
+static void a_key_that_is_no_header_is_not_sent(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"k\n", "k\r", "k\r\nX-Other: 1", "k\x7f"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        struct rv_client_options options = {.api_key = keys[i]};
+        struct rv_client *client = rv_client_open(server.url, &options);
+        struct rv_answer answer;
+        assert_int_equal(
+            rv_client_request(client, &(struct rv_call){.path = "/health/live"}, &answer),
+            RV_RESULT_USAGE);
+        assert_non_null(strstr(rv_client_error(client), "REEVE_API_KEY"));
+        rv_answer_free(&answer);
+        rv_client_close(client);
+    }
+}
+
 static void a_refusal_says_why(void **state)
 {
     (void)state;
@@ -666,6 +684,7 @@ int main(void)
         WITH_SERVER(without_a_key_nothing_is_repeated),
         WITH_SERVER(many_are_submitted_in_few_calls),
         WITH_SERVER(a_server_that_is_not_there_is_named),
+        WITH_SERVER(a_key_that_is_no_header_is_not_sent),
         WITH_SERVER(a_refusal_says_why),
         WITH_SERVER(a_hung_handler_does_not_hold_the_end), /* last: its thread stays */
     };

@@ -174,9 +174,12 @@ struct rv_agent *rv_agent_open(const char *url, const struct rv_agent_options *o
     agent->url = rv_exchange_url(url);
     if (agent->url == NULL)
         wrong = "the server's address is not valid: write http://HOST:PORT";
+    else if (!rv_exchange_key(options->api_key, &agent->api_key))
+        wrong = "out of memory";
+    else if (agent->api_key != NULL && !rv_exchange_header_good(agent->api_key))
+        wrong = "the API key (REEVE_API_KEY) contains a control character, such as a line break";
     else if (agent->options.name == NULL || agent->options.instance == NULL ||
-             !rv_exchange_key(options->api_key, &agent->api_key) || !network_make(agent) ||
-             !runtime_make(agent))
+             !network_make(agent) || !runtime_make(agent))
         wrong = "out of memory";
     if (wrong != NULL) {
         options_log(options, RV_AGENT_LOG_ERROR, wrong);
@@ -338,13 +341,11 @@ static void call_end(struct rv_agent *agent, enum rv_lane lane, CURLcode code)
     curl_multi_remove_handle(agent->multi, exchange->easy);
     agent->under_way[lane] = false;
     int64_t now = rv_clock_boot_ms();
-    const char *why = rv_exchange_why(exchange, code);
-    char with_cure[2 * CURL_ERROR_SIZE];
-    snprintf(with_cure, sizeof with_cure, "%s; for a server without TLS write http:// in REEVE_URL",
-             why);
+    char why[3 * CURL_ERROR_SIZE];
+    snprintf(why, sizeof why, "%s: %s; %s", agent->url, rv_exchange_why(exchange, code),
+             rv_exchange_cure(agent->url, code));
     if (code != CURLE_OK)
-        rv_session_lost(agent->session, lane, now,
-                        code == CURLE_SSL_CONNECT_ERROR ? with_cure : why);
+        rv_session_lost(agent->session, lane, now, why);
     else
         rv_session_answered(agent->session, lane, now, rv_exchange_status(exchange),
                             rv_exchange_retry_after_ms(exchange), rv_buf_str(&exchange->answer));

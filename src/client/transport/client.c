@@ -111,25 +111,12 @@ static bool method_is(const struct exchange_ask *ask, const char *method)
     return strcmp(ask->method, method) == 0;
 }
 
-/* The server certainly saw nothing of the call. */
-static bool never_sent(CURLcode code)
-{
-    return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
-}
-
-/* There is a server, and nothing was said to it: whose it is cannot be known. */
-static bool distrusted(CURLcode code)
-{
-    return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
-           code == CURLE_SSL_ISSUER_ERROR || code == CURLE_SSL_INVALIDCERTSTATUS;
-}
-
 static bool may_repeat(const struct rv_client *client, const struct rv_call *call,
                        const struct exchange_ask *ask, CURLcode code)
 {
-    if (client->exchange.heard || distrusted(code))
+    if (client->exchange.heard || rv_exchange_distrusted(code))
         return false;
-    return call->repeatable || never_sent(code) || method_is(ask, "GET") ||
+    return call->repeatable || rv_exchange_never_sent(code) || method_is(ask, "GET") ||
            method_is(ask, "HEAD") || method_is(ask, "PUT") || method_is(ask, "DELETE");
 }
 
@@ -176,19 +163,19 @@ static int answer_take(struct rv_client *client, struct rv_answer *ret_answer)
 
 static int call_failed(struct rv_client *client, CURLcode code)
 {
-    const char *cure = "the server may or may not have received the call";
-    if (never_sent(code))
-        cure = "check that `reeve serve` runs there, or set REEVE_URL to its address";
-    if (code == CURLE_URL_MALFORMAT)
-        cure = "the address is not valid: write http://HOST:PORT";
-    if (distrusted(code))
-        cure = "nothing was sent: the server's certificate must be valid for this name and issued "
-               "by an authority of the system, or of the file in REEVE_CA_FILE";
-    if (code == CURLE_SSL_CONNECT_ERROR)
-        cure = "nothing was sent: for a server without TLS write http:// in its address";
     snprintf(client->error, sizeof client->error, "no answer from %s: %s; %s", client->url,
-             rv_exchange_why(&client->exchange, code), cure);
+             rv_exchange_why(&client->exchange, code), rv_exchange_cure(client->url, code));
     return RV_RESULT_UNREACHABLE;
+}
+
+/* A call that cannot be made. */
+static int call_refused(struct rv_client *client, enum rv_err err)
+{
+    bool key = client->api_key != NULL && !rv_exchange_header_good(client->api_key);
+    snprintf(client->error, sizeof client->error, "%s: %s", client->url,
+             key ? "the API key (REEVE_API_KEY) contains a control character, such as a line break"
+                 : rv_err_text(err));
+    return err == RV_ERR_MEMORY ? RV_RESULT_MEMORY : RV_RESULT_USAGE;
 }
 
 int rv_client_request(struct rv_client *client, const struct rv_call *call,
@@ -226,10 +213,8 @@ int rv_client_request(struct rv_client *client, const struct rv_call *call,
         pause_for(pause_ms);
     }
     rv_pipe_guard_leave(&guard);
-    if (err != RV_OK) {
-        snprintf(client->error, sizeof client->error, "%s: %s", client->url, rv_err_text(err));
-        return err == RV_ERR_MEMORY ? RV_RESULT_MEMORY : RV_RESULT_USAGE;
-    }
+    if (err != RV_OK)
+        return call_refused(client, err);
     if (code != CURLE_OK && !client->exchange.stopped)
         return call_failed(client, code);
     client->server_time = rv_exchange_date_ms(&client->exchange);

@@ -74,6 +74,21 @@ static bool header_add(struct curl_slist **list, const char *name, const char *v
     return longer != NULL;
 }
 
+bool rv_exchange_header_good(const char *value)
+{
+    for (; *value != '\0'; value++)
+        if ((unsigned char)*value < ' ' || *value == 0x7f)
+            return false;
+    return true;
+}
+
+static bool ask_good(const struct exchange_ask *ask)
+{
+    return (ask->content_type == NULL || rv_exchange_header_good(ask->content_type)) &&
+           (ask->accept == NULL || rv_exchange_header_good(ask->accept)) &&
+           (ask->api_key == NULL || rv_exchange_header_good(ask->api_key));
+}
+
 static bool headers_make(struct exchange *exchange, const struct exchange_ask *ask)
 {
     struct curl_slist **list = &exchange->headers;
@@ -134,6 +149,8 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
         rv_buf_done(&exchange->answer);
     exchange->error[0] = '\0';
     exchange->stopped = exchange->heard = exchange->headed = false;
+    if (!ask_good(ask))
+        return RV_ERR_INVALID;
     free(exchange->url);
     exchange->url = url_join(ask->url, ask->path);
     if (exchange->url == NULL || !headers_make(exchange, ask))
@@ -197,6 +214,44 @@ int64_t rv_exchange_date_ms(const struct exchange *exchange)
 const char *rv_exchange_why(const struct exchange *exchange, CURLcode code)
 {
     return exchange->error[0] != '\0' ? exchange->error : curl_easy_strerror(code);
+}
+
+bool rv_exchange_never_sent(CURLcode code)
+{
+    return code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST;
+}
+
+bool rv_exchange_distrusted(CURLcode code)
+{
+    return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_SSL_ISSUER_ERROR || code == CURLE_SSL_INVALIDCERTSTATUS;
+}
+
+/* What a server with TLS does with a request that is not encrypted. */
+static bool closed_at_once(CURLcode code)
+{
+    return code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
+           code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY;
+}
+
+const char *rv_exchange_cure(const char *url, CURLcode code)
+{
+    if (rv_exchange_never_sent(code))
+        return "check that `reeve serve` runs there, or set REEVE_URL to its address";
+    if (code == CURLE_URL_MALFORMAT)
+        return "the address is not valid: write http://HOST:PORT";
+    if (code == CURLE_SSL_CACERT_BADFILE)
+        return "nothing was sent: the file in REEVE_CA_FILE cannot be read, or contains no "
+               "certificate in PEM form";
+    if (rv_exchange_distrusted(code))
+        return "nothing was sent: the server's certificate must be valid for this name and issued "
+               "by an authority of the system, or of the file in REEVE_CA_FILE";
+    if (code == CURLE_SSL_CONNECT_ERROR)
+        return "nothing was sent: for a server without TLS write http:// in its address";
+    if (closed_at_once(code) && strncasecmp(url, "http:", 5) == 0)
+        return "the server closed the connection, and may or may not have received the call: if "
+               "it uses TLS write https:// in its address";
+    return "the server may or may not have received the call";
 }
 
 static bool url_good(const char *url)

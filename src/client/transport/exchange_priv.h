@@ -38,7 +38,8 @@ struct exchange_ask {
 
 RV_CHECK enum rv_err rv_exchange_init(struct exchange *exchange);
 void rv_exchange_done(struct exchange *exchange);
-/* Makes the easy handle ready to be performed. INVALID for a URL that is none, MEMORY. */
+/* Makes the easy handle ready to be performed. INVALID for a URL that is none or a header that
+ * would not be one line, MEMORY. */
 RV_CHECK enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask);
 /* After it was performed: how it went. libcurl calls an answer whole whose connection ended inside
  * its head, before anything said how long it would be; here that is none. */
@@ -51,12 +52,20 @@ int64_t rv_exchange_retry_after_ms(const struct exchange *exchange);
 int64_t rv_exchange_date_ms(const struct exchange *exchange);
 /* Why there is no answer, in words. */
 const char *rv_exchange_why(const struct exchange *exchange, CURLcode code);
+/* What to do about it. `url` is the server's. */
+const char *rv_exchange_cure(const char *url, CURLcode code);
+/* The server certainly saw nothing of the call. */
+bool rv_exchange_never_sent(CURLcode code);
+/* There is a server, and nothing was said to it: whose it is cannot be known. */
+bool rv_exchange_distrusted(CURLcode code);
 
 /* The address as it is used: `url`, else the variable REEVE_URL, else the default; without slashes
  * at the end. To be freed; NULL: no memory, or no http(s) address. */
 char *rv_exchange_url(const char *url);
 /* `given`, else the variable REEVE_API_KEY, else NULL. To be freed. False: no memory. */
 bool rv_exchange_key(const char *given, char **ret_key);
+/* Without control characters, so that it stays one line of the head. */
+bool rv_exchange_header_good(const char *value);
 
 /* A peer that hangs up must not end the process: SIGPIPE is blocked in between, and one that came
  * is taken out (unless it was waiting before). */
