@@ -367,6 +367,24 @@ static struct rv_str header_find(const struct rv_outbound_header *headers, size_
     return RV_STR_NONE;
 }
 
+/* libcurl's words, and what to do about an authority that this machine does not know: a chain that
+ * ends nowhere has these codes (X509_V_ERR_*). */
+static void why_note(struct outgoing *outgoing, CURLcode code)
+{
+    enum { SELF_SIGNED = 18, SELF_SIGNED_IN_CHAIN, NO_ISSUER, NO_FIRST_ISSUER };
+    long verified = 0;
+    curl_easy_getinfo(outgoing->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
+    bool stranger = code == CURLE_PEER_FAILED_VERIFICATION && verified >= SELF_SIGNED &&
+                    verified <= NO_FIRST_ISSUER;
+    snprintf(outgoing->why, sizeof outgoing->why, "%s%s",
+             outgoing->error[0] != '\0' ? outgoing->error
+             : code == CURLE_OK         ? "the connection ended inside the answer's head"
+                                        : curl_easy_strerror(code),
+             stranger ? "; add a private authority to those of the server's machine "
+                        "(update-ca-certificates) and restart the server"
+                      : "");
+}
+
 enum rv_outcome rv_outgoing_outcome(struct outgoing *outgoing, CURLcode code)
 {
     long request_bytes = 0;
@@ -377,10 +395,7 @@ enum rv_outcome rv_outgoing_outcome(struct outgoing *outgoing, CURLcode code)
     /* libcurl calls an answer whole whose connection ended inside its head. */
     if (code == CURLE_OK && outgoing->headed)
         return RV_OUTCOME_ANSWERED;
-    snprintf(outgoing->why, sizeof outgoing->why, "%s",
-             outgoing->error[0] != '\0' ? outgoing->error
-             : code == CURLE_OK         ? "the connection ended inside the answer's head"
-                                        : curl_easy_strerror(code));
+    why_note(outgoing, code);
     /* All other codes are connections that ended or spoke something else. */
     if (code == CURLE_OPERATION_TIMEDOUT)
         return RV_OUTCOME_TIMEOUT;
