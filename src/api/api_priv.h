@@ -128,8 +128,8 @@ void rv_http_large_go_on(struct rv_api *api, bool stops);
 void rv_http_stamp(struct rv_api *api, struct exchange *exchange);
 /* Sends it to the scheduler; the connection waits. */
 void rv_http_ask(struct rv_api *api, struct exchange *exchange);
-/* The scheduler has all calls that came before now, but for the large requests that wait to be read:
- * none of these is taken for late. */
+/* The scheduler has all calls that came before now, but for the large requests that wait to be
+ * read: none of these is taken for late. */
 void rv_http_settle(struct rv_api *api);
 
 #endif

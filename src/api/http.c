@@ -278,14 +278,28 @@ static void answer_starve(struct exchange *exchange, enum rv_err err, struct rv_
     exchange->hands_out = false; /* another answer is sent in its place */
 }
 
+/* Something was changed, and who sends the request once more would change it twice. What an agent
+ * is handed out is taken back, and its replies can be sent again. */
+static bool is_carried_out(const struct exchange *exchange)
+{
+    const struct rv_route *route = exchange->route;
+    return route != NULL && !route->local && strcmp(route->method, "GET") != 0 &&
+           route->kind != RV_CALL_POLL && route->kind != RV_CALL_REPLIES &&
+           exchange->answer.status < 300;
+}
+
 /* Gives the finished answer to the door. The exchange ends here, or when it is sent. */
 static void answer_send(struct exchange *exchange, bool close)
 {
     struct rv_answer *answer = &exchange->answer;
     struct answer_fields fields;
+    bool done = is_carried_out(exchange);
     if (answer->body.failed != RV_OK)
-        answer_starve(exchange, RV_ERR_MEMORY, RV_STR("out of memory for the answer; try again"));
-    else if (!rv_door_room(exchange->api->door, answer->body.len))
+        answer_starve(exchange, RV_ERR_MEMORY,
+                      done ? RV_STR("the request was carried out, but there is no memory for its "
+                                    "answer: look at the result, do not send the request again")
+                           : RV_STR("out of memory for the answer; try again"));
+    else if (!done && !rv_door_room(exchange->api->door, answer->body.len))
         answer_starve(exchange, RV_ERR_BUSY,
                       RV_STR("too many large answers wait for their readers; try again"));
     answer_count(exchange);
