@@ -85,6 +85,7 @@ struct rv_door_conn {
     struct door_piece *last;
     size_t unsent; /* bytes in them */
     size_t taken;  /* of them by the socket, or thrown away, since the debt began */
+    size_t barren; /* bytes of TLS since the last one of a request */
     int64_t since; /* of the debt */
     struct rv_due due;
     int family;                  /* of the peer's address */
@@ -180,7 +181,8 @@ bool queue_send(struct rv_door_conn *conn);
 void queue_drop(struct rv_door_conn *conn);
 void pieces_free(struct rv_door *door);
 
-/* wire.c: -1 with errno EAGAIN: not now; 0 of a read: the end. */
+/* wire.c: -1 with errno EAGAIN: not now; EINTR of a read: again in the next turn; 0 of a read: the
+ * end. */
 ssize_t wire_read(struct rv_door_conn *conn, char *at, size_t max);
 ssize_t wire_write(struct rv_door_conn *conn, const struct iovec *iov, int count);
 

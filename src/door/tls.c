@@ -9,6 +9,12 @@
 #include <openssl/ssl.h>
 #include <stdlib.h>
 
+enum {
+    RECORDS_IN_TURN = 8, /* that one connection sends without a byte for us, before others go on */
+    BARREN_MAX = 20 *
+                 1024 /* bytes from the peer without one for us: more than the largest record */
+};
+
 struct rv_door_tls {
     SSL_CTX *context;
 };
@@ -37,6 +43,7 @@ static bool context_set(SSL_CTX *context)
                                      SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY); /* a read takes one record: tls_read */
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_alpn_select_cb(context, protocol_choose, NULL);
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
@@ -149,16 +156,34 @@ int tls_shake(struct rv_door_conn *conn)
     return error_of(conn, result) == EAGAIN ? 0 : -1;
 }
 
+/* Key updates, requests to negotiate again and empty records cost much and bring nothing: only so
+ * many are looked at in a turn, and a peer that sends nothing else is cut. A call that took bytes
+ * and got nothing may have left others in the socket, which make no event of their own. */
 ssize_t tls_read(struct rv_door_conn *conn, char *at, size_t max)
 {
-    size_t got;
-    ERR_clear_error();
-    int result = SSL_read_ex(conn->tls, at, max, &got);
-    if (result == 1)
-        return (ssize_t)got;
-    if (SSL_get_error(conn->tls, result) == SSL_ERROR_ZERO_RETURN)
-        return 0;
-    errno = error_of(conn, result);
+    BIO *socket = SSL_get_rbio(conn->tls);
+    for (int record = 0; record < RECORDS_IN_TURN; record++) {
+        uint64_t before = BIO_number_read(socket);
+        size_t got;
+        ERR_clear_error();
+        int result = SSL_read_ex(conn->tls, at, max, &got);
+        if (result == 1) {
+            conn->barren = 0;
+            return (ssize_t)got;
+        }
+        if (SSL_get_error(conn->tls, result) == SSL_ERROR_ZERO_RETURN)
+            return 0;
+        errno = error_of(conn, result);
+        uint64_t took = BIO_number_read(socket) - before;
+        if (errno != EAGAIN || took == 0)
+            return -1;
+        conn->barren += (size_t)took;
+        if (conn->barren > BARREN_MAX) {
+            errno = EPROTO;
+            return -1;
+        }
+    }
+    errno = EINTR;
     return -1;
 }
 
