@@ -18,7 +18,7 @@ enum {
     DOOR_TURN_BYTES = 256 * 1024, /* that one connection reads before others get their turn */
     DOOR_UNSENT_MAX = 64 * 1024,  /* a connection with more of it gets no further answer */
     DOOR_ANSWERS_MAX = 256 * 1024 * 1024, /* bytes of all answers that wait to be sent */
-    GATE_RETRY_MS = 1000,                 /* until descriptors are looked for again */
+    GATE_RETRY_MS = 100,                  /* until descriptors are looked for again */
     DOOR_SMALL_BYTES = 4096               /* a body of so many is copied behind its head */
 };
 

@@ -258,10 +258,10 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
     if (none || (fd >= 0 && full))
         pause_tell(door, none ? "no file descriptor is left for a connection"
                               : "as many connections are open as there may be");
+    if (none)
+        listeners_unwatch(door); /* before it: whoever leaves at once has them watched again */
     if (fd >= 0)
         conn_enter(door, listener, fd, &from, none || full);
-    if (none)
-        listeners_unwatch(door);
     reserve_fill(door);
     return fd >= 0 && !none;
 }
