@@ -35,21 +35,6 @@ static uint64_t whole_agent(void)
     return history_hash(RV_STR(""));
 }
 
-/* Which circuit lets it through as a probe, if it is there: that of the whole agent, else that of
- * its target. One that did not wait was resubmitted in the same commit, and has no target yet. */
-void check_circuit_begins(const struct transition *t, struct step_past *past,
-                          const struct rv_step *step)
-{
-    int64_t whole = said_shut_until(t->w, past->agent, whole_agent());
-    bool waited = past->row.state == RV_STEP_PENDING;
-    bool named = waited && past->target != 0;
-    int64_t its = named ? said_shut_until(t->w, past->agent, past->target) : -1;
-    past->gate_whole = whole >= 0;
-    past->gate = its >= 0 ? past->target : 0;
-    past->gate_sure = waited && !step->insist && (whole >= 0 || its >= 0) &&
-                      (whole >= 0 ? whole : its) < step->attempt_at;
-}
-
 /* A probe that is done closes its circuit. Of several servers each has circuits of its own. */
 static void probe_ended(const struct transition *t, const struct step_past *past,
                         const struct rv_step *step)
@@ -83,6 +68,28 @@ static uint64_t target_before(const struct transition *t, const struct step_past
                          ? said_target(t->w, past->row.token)
                          : 0;
     return named == 0 && how == RV_ATTEMPT_PARKED ? whole_agent() : named;
+}
+
+/* Which circuit lets it through as a probe, if it is there: that of the whole agent, else that of
+ * its target. One that did not wait was resubmitted in the same commit, and has no target yet; one
+ * whose attempt ended in that commit remains a probe if it was one. */
+void check_circuit_begins(const struct transition *t, struct step_past *past,
+                          const struct rv_step *step)
+{
+    int64_t whole = said_shut_until(t->w, past->agent, whole_agent());
+    if (rv_attempt_state_live(past->row.attempt_state)) {
+        uint64_t target = target_before(t, past, step);
+        past->gate = target != 0 ? target : past->gate;
+        past->gate_sure = past->gate_sure && target == 0;
+        return;
+    }
+    bool waited = past->row.state == RV_STEP_PENDING;
+    bool named = waited && past->target != 0;
+    int64_t its = named ? said_shut_until(t->w, past->agent, past->target) : -1;
+    past->gate_whole = whole >= 0;
+    past->gate = its >= 0 ? past->target : 0;
+    past->gate_sure = waited && !step->insist && (whole >= 0 || its >= 0) &&
+                      (whole >= 0 ? whole : its) < step->attempt_at;
 }
 
 /* A step that was sent back opens the circuit whenever a server reads it before its instant; a

@@ -297,7 +297,7 @@ static void answer_send(struct exchange *exchange, bool close)
     if (answer->body.failed != RV_OK)
         answer_starve(exchange, RV_ERR_MEMORY,
                       done ? RV_STR("the request was carried out, but there is no memory for its "
-                                    "answer: look at the result, do not send the request again")
+                                    "answer: read the result, do not send the request again")
                            : RV_STR("out of memory for the answer; try again"));
     else if (!done && !rv_door_room(exchange->api->door, answer->body.len))
         answer_starve(exchange, RV_ERR_BUSY,
