@@ -61,7 +61,9 @@ enum rv_err rv_relay_lock_take(struct rv_relay_lock *lock, const char *path, int
 
 void rv_relay_lock_give(struct rv_relay_lock *lock)
 {
-    if (lock->fd >= 0)
+    if (lock->fd >= 0) {
+        (void)!ftruncate(lock->fd, 0); /* it names a process that no longer relays */
         close(lock->fd);
+    }
     lock->fd = -1;
 }

@@ -5,6 +5,7 @@
 #include "base/os/clock.h"
 #include "base/os/random.h"
 #include "scheduler/scheduler.h"
+#include "server/lock.h"
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ static enum rv_err visit_open(struct visit *visit, const char *path, struct rv_b
     err = rv_scheduler_open(&scheduler, &visit->scheduler);
     if (err != RV_OK) {
         rv_buf_printf(ret_body, "%s: %s", path, rv_err_text(err));
-        visit->store->ops->close(visit->store);
+        rv_lock_close(visit->store, path);
     }
     return err;
 }
@@ -125,7 +126,7 @@ int rv_at_rest(const char *store, const char *method, const char *target, const 
     rv_scheduler_close(visit.scheduler);
     rv_arena_done(&visit.call.arena);
     rv_parser_done(&visit.parser);
-    visit.store->ops->close(visit.store);
+    rv_lock_close(visit.store, store);
     return status;
 }
 
@@ -193,6 +194,6 @@ enum rv_err rv_at_rest_look(const char *store, struct rv_cli_look *ret_look, str
         rv_buf_printf(ret_why, "%s: %s", store, rv_err_text(err));
     rv_scheduler_close(visit.scheduler);
     rv_arena_done(&visit.call.arena);
-    visit.store->ops->close(visit.store);
+    rv_lock_close(visit.store, store);
     return err;
 }
