@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 enum { EXIT_USAGE = 2 };
 
@@ -74,6 +75,25 @@ static const char *value_of(const struct option_row *row, int argc, char **argv,
     if (word[len] != '\0' || *index + 1 == argc)
         return NULL;
     return argv[++*index];
+}
+
+/* The variable of an option that takes no value; NULL in *ret_value: off. */
+static bool switch_read(const struct option_row *row, const char *text, const char **ret_value)
+{
+    static const char *const on[] = {"1", "true", "yes", "on"};
+    static const char *const off[] = {"", "0", "false", "no", "off"};
+    *ret_value = NULL;
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
+        if (strcasecmp(text, off[i]) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++)
+        if (strcasecmp(text, on[i]) == 0)
+            *ret_value = on[0];
+    if (*ret_value == NULL)
+        rv_log_refusal("reeve serve",
+                       "%s=%s: must be 1, true, yes or on, or 0, false, no or off (the default)",
+                       row->variable, text);
+    return *ret_value != NULL;
 }
 
 static bool egress_add(struct serve_options *options, struct rv_str entry, const char *from)
@@ -244,14 +264,25 @@ static void log_choose_first(int argc, char **argv, const char *otherwise)
     (void)rv_log_choose(form);
 }
 
+static bool variables_read(int argc, char **argv, const char **ret_values)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const char *variable = getenv(option_rows[i].variable);
+        ret_values[i] = variable && variable[0] ? variable : option_rows[i].otherwise;
+    }
+    log_choose_first(argc, argv, ret_values[OPTION_LOG]);
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (option_rows[i].value == NULL && ret_values[i] != NULL &&
+            !switch_read(&option_rows[i], ret_values[i], &ret_values[i]))
+            return false;
+    return true;
+}
+
 static int serve(int argc, char **argv, struct serve_options *options)
 {
     const char **values = options->values;
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        const char *variable = getenv(option_rows[i].variable);
-        values[i] = variable && variable[0] ? variable : option_rows[i].otherwise;
-    }
-    log_choose_first(argc, argv, values[OPTION_LOG]);
+    if (!variables_read(argc, argv, values))
+        return EXIT_USAGE;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             usage_print();

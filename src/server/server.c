@@ -21,6 +21,7 @@
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "server/inside.h"
+#include "server/lock.h"
 #include "server/sockets.h"
 #include "server/systemd.h"
 #include "server/tls.h"
@@ -409,12 +410,14 @@ static int access_open(struct server *server, const struct rv_server_options *op
     int result = keys_load(server);
     if (result != 0 || !server->access.always_keys || rv_keys_have_admin(&server->access.keys))
         return result;
-    rv_log_refusal(
-        "reeve serve",
-        "%s%s%s: other machines can reach this address, so an admin API key is "
-        "required; create one: reeve keys add admin --store %s",
-        server->sockets.public ? "--listen " : "--behind-proxy", server->sockets.public_name,
-        server->sockets.public && options->behind_proxy ? " --behind-proxy" : "", options->store);
+    bool public = server->sockets.public;
+    rv_log_refusal("reeve serve",
+                   "%s%s: %s, so an admin API key is required; create one: reeve keys add admin "
+                   "--store %s",
+                   public ? "--listen " : "--behind-proxy", server->sockets.public_name,
+                   public ? "other machines can reach this address"
+                          : "requests of other machines arrive through the proxy",
+                   options->store);
     return rv_err_exit(RV_ERR_REFUSED);
 }
 
@@ -557,29 +560,28 @@ static bool address_check(struct server *server, const struct rv_server_options 
     return false;
 }
 
-/* False after it was told on stderr what is wrong. */
-static bool tls_open(struct server *server, const struct rv_server_options *options)
+static int tls_open(struct server *server, const struct rv_server_options *options)
 {
     struct rv_buf why;
     if (options->tls_cert == NULL && options->tls_key == NULL)
-        return true;
+        return 0;
     server->tls_cert = options->tls_cert;
     server->tls_key = options->tls_key;
     rv_buf_init(&why, REASON_BYTES_MAX);
-    server->tls = rv_tls_read(options->tls_cert, options->tls_key, &why);
-    if (server->tls == NULL)
+    enum rv_err err = rv_tls_read(options->tls_cert, options->tls_key, &server->tls, &why);
+    if (err != RV_OK)
         rv_log_refusal("reeve serve", "%.*s", RV_STR_FMT(rv_buf_str(&why)));
     rv_buf_done(&why);
-    return server->tls != NULL;
+    return err == RV_OK ? 0 : rv_err_exit(err);
 }
 
 /* What is wrong with new files is told, and the old certificate stays. */
 static void tls_renew(struct server *server)
 {
     struct rv_buf why;
+    struct rv_door_tls *tls;
     rv_buf_init(&why, REASON_BYTES_MAX);
-    struct rv_door_tls *tls = rv_tls_read(server->tls_cert, server->tls_key, &why);
-    if (tls != NULL) {
+    if (rv_tls_read(server->tls_cert, server->tls_key, &tls, &why) == RV_OK) {
         rv_api_renew(server->api, tls);
         rv_log(RV_LOG_INFO, "certificate-renewed", RV_LOG_STR("file", rv_str_of(server->tls_cert)));
     } else {
@@ -588,14 +590,16 @@ static void tls_renew(struct server *server)
     rv_buf_done(&why);
 }
 
-static bool access_log_open(struct server *server, const struct rv_server_options *options)
+static int access_log_open(struct server *server, const struct rv_server_options *options)
 {
     if (options->access_log == NULL)
-        return true;
+        return 0;
     server->access_log = rv_access_log_open(options->access_log);
-    if (server->access_log == NULL)
-        rv_log_refusal("reeve serve", "--access-log %s: %s", options->access_log, strerror(errno));
-    return server->access_log != NULL;
+    if (server->access_log != NULL)
+        return 0;
+    enum rv_err err = errno == ENOENT ? RV_ERR_NOT_FOUND : RV_ERR_IO;
+    rv_log_refusal("reeve serve", "--access-log %s: %s", options->access_log, strerror(errno));
+    return rv_err_exit(err);
 }
 
 static void files_renew(struct server *server)
@@ -745,9 +749,14 @@ int rv_server_run(const struct rv_server_options *options)
     signals_hold(options->tls_cert != NULL || options->access_log != NULL, &signals);
     rv_assert_set_handler(assert_log);
     int result = rv_sockets_find(&server.sockets, options);
-    if (result == 0 && (!address_check(&server, options) || !tls_open(&server, options) ||
-                        !access_log_open(&server, options)))
+    if (result == 0 && !address_check(&server, options))
         result = EXIT_USAGE;
+    if (result == 0)
+        result = tls_open(&server, options);
+    if (result == 0)
+        result = access_log_open(&server, options);
+    if (result == 0)
+        result = rv_lock_check(options->store);
     if (result == 0)
         result = rv_sockets_open(&server.sockets, options);
     if (result == 0) {
@@ -759,7 +768,7 @@ int rv_server_run(const struct rv_server_options *options)
             result = store_open(&server, options->store);
         if (result == 0) {
             result = server_open(&server, options, &signals);
-            server.store->ops->close(server.store);
+            rv_lock_close(server.store, options->store);
         }
         rv_export_close(server.spans);
         rv_mailbox_done(&server.mailbox);

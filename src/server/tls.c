@@ -8,8 +8,8 @@
 
 enum { FILE_BYTES_MAX = 1024 * 1024 };
 
-static bool file_read(struct rv_buf *buf, const char *flag, const char *path,
-                      struct rv_buf *ret_why)
+static enum rv_err file_read(struct rv_buf *buf, const char *flag, const char *path,
+                             struct rv_buf *ret_why)
 {
     /* Room for all of it at once: a buffer that grows would leave copies of a key behind. */
     bool room = rv_buf_reserve(buf, FILE_BYTES_MAX) != NULL;
@@ -17,37 +17,43 @@ static bool file_read(struct rv_buf *buf, const char *flag, const char *path,
     if (err != RV_OK)
         rv_buf_printf(ret_why, "%s %s: %s", flag, path,
                       err == RV_ERR_IO ? strerror(errno) : rv_err_text(err));
-    return err == RV_OK;
+    return err == RV_ERR_IO && errno == ENOENT ? RV_ERR_NOT_FOUND : err;
 }
 
-static struct rv_door_tls *files_read(struct rv_buf *cert, struct rv_buf *key,
-                                      const char *cert_path, const char *key_path,
-                                      struct rv_buf *ret_why)
+static enum rv_err files_read(struct rv_buf *cert, struct rv_buf *key, const char *cert_path,
+                              const char *key_path, struct rv_door_tls **ret_tls,
+                              struct rv_buf *ret_why)
 {
     const char *wrong;
-    if (!file_read(cert, "--tls-cert", cert_path, ret_why) ||
-        !file_read(key, "--tls-key", key_path, ret_why))
-        return NULL;
+    enum rv_err err = file_read(cert, "--tls-cert", cert_path, ret_why);
+    if (err == RV_OK)
+        err = file_read(key, "--tls-key", key_path, ret_why);
+    if (err != RV_OK)
+        return err;
     struct rv_door_tls *tls = rv_door_tls_new(rv_buf_str(cert), rv_buf_str(key), &wrong);
-    if (tls == NULL)
+    if (tls == NULL) {
         rv_buf_printf(ret_why, "--tls-cert %s --tls-key %s: %s", cert_path, key_path, wrong);
-    return tls;
+        return RV_ERR_INVALID;
+    }
+    *ret_tls = tls;
+    return RV_OK;
 }
 
-struct rv_door_tls *rv_tls_read(const char *cert_path, const char *key_path, struct rv_buf *ret_why)
+enum rv_err rv_tls_read(const char *cert_path, const char *key_path, struct rv_door_tls **ret_tls,
+                        struct rv_buf *ret_why)
 {
     struct rv_buf cert, key;
     if (cert_path == NULL || key_path == NULL) {
         rv_buf_printf(ret_why, "%s needs %s: give both", cert_path ? "--tls-cert" : "--tls-key",
                       cert_path ? "--tls-key" : "--tls-cert");
-        return NULL;
+        return RV_ERR_INVALID;
     }
     rv_buf_init(&cert, FILE_BYTES_MAX + 1);
     rv_buf_init(&key, FILE_BYTES_MAX + 1);
-    struct rv_door_tls *tls = files_read(&cert, &key, cert_path, key_path, ret_why);
+    enum rv_err err = files_read(&cert, &key, cert_path, key_path, ret_tls, ret_why);
     if (key.at != NULL)
         OPENSSL_cleanse(key.at, key.room);
     rv_buf_done(&key);
     rv_buf_done(&cert);
-    return tls;
+    return err;
 }
