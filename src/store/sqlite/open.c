@@ -158,16 +158,28 @@ static void lock_release(struct rv_sqlite *store)
 
 /* ---- the database ---- */
 
+static bool log_there(const struct opening *opening)
+{
+    char name[PATH_MAX + sizeof "-wal"];
+    struct stat stat_of;
+    int len = snprintf(name, sizeof name, "%s-wal", opening->path);
+    return len > 0 && (size_t)len < sizeof name && stat(name, &stat_of) == 0;
+}
+
 /* Opening it for a look would drop the locks that another store of this process has on it. */
 static enum rv_err file_find(const struct opening *opening)
 {
     struct stat stat_of;
     if (stat(opening->path, &stat_of) == 0)
         return RV_OK;
-    if (errno == ENOENT)
+    if (errno != ENOENT)
+        return fail_errno(opening, "cannot be opened", errno);
+    if (log_there(opening))
         return fail(opening, RV_ERR_NOT_FOUND,
-                    "does not exist: give the path of a server's store with --store");
-    return fail_errno(opening, "cannot be opened", errno);
+                    "does not exist, but its log (the same name with -wal) does: the store's file "
+                    "was deleted or moved. Put the file back, or restore a backup");
+    return fail(opening, RV_ERR_NOT_FOUND,
+                "does not exist: give the path of a server's store with --store");
 }
 
 /* SQLite would create it by the umask; a store holds payloads and is its owner's alone. */
@@ -198,6 +210,12 @@ static bool copy_there(const struct opening *opening)
     return n == sizeof header && rv_copy_marked(header);
 }
 
+static bool is_empty(const struct opening *opening)
+{
+    struct stat stat;
+    return fstat(opening->store->copier.fd, &stat) == 0 && stat.st_size == 0;
+}
+
 /* SQLite makes the log beside the file's true name, and would follow a link there. One beside a
  * copy is that of the store which stood here before: SQLite would put its pages in between those of
  * the copy, which has none of its own until it is settled, and needs none for that. */
@@ -211,6 +229,12 @@ static enum rv_err log_check(const struct opening *opening)
     bool there = lstat(name, &stat) == 0;
     if (there && S_ISLNK(stat.st_mode))
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "log");
+    if (there && stat.st_size > 0 && is_empty(opening))
+        return fail(
+            opening, RV_ERR_REFUSED,
+            "has no data, but the log beside it (the same name with -wal) has: the store's "
+            "file was deleted or replaced. Put the file back, or restore a backup; to begin "
+            "with an empty store, move the log away");
     if (there && stat.st_size > 0 && copy_there(opening))
         return fail(opening, RV_ERR_IN_USE,
                     "is a backup, but the log beside it (the same name with -wal) belongs to an "
