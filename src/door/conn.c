@@ -434,22 +434,21 @@ static bool open_goes_on(struct rv_door_conn *conn)
     return !conn->more_told;
 }
 
+static bool input_wanted(const struct rv_door_conn *conn, size_t turn)
+{
+    return conn->state == CONN_READ && !conn->broken && conn->unsent <= DOOR_UNSENT_MAX &&
+           turn < DOOR_TURN_BYTES;
+}
+
 static void conn_flow(struct rv_door_conn *conn)
 {
     size_t turn = 0;
-    bool goes_on = true;
-    while (goes_on && !conn->broken) {
-        goes_on = false;
-        while (conn->state == CONN_READ && conn->unsent <= DOOR_UNSENT_MAX && !conn->broken &&
-               turn < DOOR_TURN_BYTES && input_take(conn, &turn))
+    do {
+        while (input_wanted(conn, turn) && input_take(conn, &turn))
             continue;
-        if (conn->broken || !queue_send(conn)) {
-            conn->broken = true;
-            return;
-        }
-        goes_on = open_goes_on(conn) || (conn->state == CONN_READ && rest_there(conn) &&
-                                         conn->unsent <= DOOR_UNSENT_MAX && turn < DOOR_TURN_BYTES);
-    }
+        conn->broken = conn->broken || !queue_send(conn);
+    } while (!conn->broken &&
+             (open_goes_on(conn) || (input_wanted(conn, turn) && rest_there(conn))));
     if (conn->state == CONN_READ && (conn->readable || rest_there(conn)) && conn->unsent == 0)
         door_push(conn);
 }

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -119,9 +120,15 @@ class Server:
         code = self.process.wait(timeout=BOUND_S)
         return code, time.monotonic() - began
 
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=BOUND_S)
+
+    def client(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND_S)
+
     def open(self, method, path, body=None, headers=None):
         """Sends a request and does not wait for its answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOUND_S)
+        connection = self.client()
         if body is not None and not isinstance(body, (str, bytes)):
             body = json.dumps(body)
         who = {"Authorization": "Bearer " + self.key} if self.key else {}
@@ -191,6 +198,45 @@ class Server:
             if requests:
                 return requests[0]
         raise AssertionError(f"nothing for {agent}")
+
+
+class TlsServer(Server):
+    """A server that speaks TLS, with a certificate that vouches for itself."""
+
+    def __init__(self, store=None, options=()):
+        self.pki = tempfile.mkdtemp(prefix="reeve-pki-")
+        self.make("first")
+        self.use("first", "first")
+        super().__init__(store, ("--tls-cert", self.file("cert.pem"), "--tls-key",
+                                 self.file("key.pem"), *options))
+
+    def __exit__(self, *_):
+        super().__exit__()
+        shutil.rmtree(self.pki)
+
+    def file(self, name):
+        return os.path.join(self.pki, name)
+
+    def make(self, name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-keyout", name + ".key", "-out",
+                        name + ".pem", "-subj", f"/CN={name}", "-days", "2", "-addext",
+                        "subjectAltName=IP:127.0.0.1"], cwd=self.pki, check=True,
+                       capture_output=True)
+
+    def use(self, cert, key):
+        shutil.copy(self.file(cert + ".pem"), self.file("cert.pem"))
+        shutil.copy(self.file(key + ".key"), self.file("key.pem"))
+
+    def context(self, name="first"):
+        return ssl.create_default_context(cafile=self.file(name + ".pem"))
+
+    def connect(self):
+        return self.context().wrap_socket(super().connect(), server_hostname="127.0.0.1")
+
+    def client(self):
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=BOUND_S,
+                                           context=self.context())
 
 
 def main():
