@@ -580,8 +580,8 @@ static void who_takes_nothing_is_cut_off(void **state)
     client_open(&deaf, stage);
     for (int i = 0; i < ASKED; i++)
         client_say(&deaf, "GET /openapi.json HTTP/1.1\r\nHost: 0\r\n\r\n");
-    patience_pass(stage);
-    patience_pass(stage);
+    for (int i = 0; i < 4; i++)
+        patience_pass(stage);
     while (client_read(&deaf, &reply))
         answers++;
     assert_true(answers > 0 && answers < ASKED);
