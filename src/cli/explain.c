@@ -1,6 +1,7 @@
 #include "cli/task_priv.h"
 #include "cli/terminal_priv.h"
 #include "cli/text_priv.h"
+#include "cli/unseen_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,9 @@ static void step_print(struct cli *cli, const struct rv_json *step)
         said(cli, "    ", "why", cli_text_clean(arena, cli_str(step, "why")));
     said(cli, "    ", "until", instant_of(cli, step, "until"));
     said(cli, "    ", "agent", cli_text_clean(arena, agent_text(cli, step)));
+    if (rv_str_is(cli_str(step, "waitsFor"), "no-agent"))
+        said(cli, "    ", "start",
+             cli_text_clean(arena, cli_unseen_cure(cli, cli_str(step, "agent"))));
     said(cli, "    ", "target", cli_text_clean(arena, cli_str(step, "target")));
     said(cli, "    ", "failures", ladder_text(cli, step));
     said(cli, "    ", parked ? "error" : "after",

@@ -12,7 +12,7 @@
 
 enum { NOTES_MAX = 10, NEAR_BYTES_MIN = 3 /* shorter names are all near */ };
 
-static void name_add(struct cli *cli, struct cli_callees *callees, struct rv_str name)
+void cli_callees_name(struct cli *cli, struct cli_callees *callees, struct rv_str name)
 {
     for (size_t i = 0; i < callees->count; i++) {
         if (rv_str_eq(callees->names[i], name))
@@ -45,7 +45,7 @@ static void definition_add(struct cli *cli, struct cli_callees *callees,
     for (uint32_t n = 1; n <= count; n++) {
         struct rv_str agent = rv_definition_agent(definition, n);
         if (agent.len > 0 && !rv_str_is(agent, "http"))
-            name_add(cli, callees, agent);
+            cli_callees_name(cli, callees, agent);
     }
 }
 
@@ -92,6 +92,25 @@ static const char *near_of(struct cli *cli, const struct rv_json *agents, size_t
     return names != NULL ? rv_suggest(name, names) : NULL;
 }
 
+static struct rv_str cure_of(struct cli *cli, const struct rv_json *agents, size_t count,
+                             struct rv_str name)
+{
+    const char *near = near_of(cli, agents, count, name);
+    return rv_arena_printf(&cli->arena, "reeve agent exec %.*s -- COMMAND%s%s%s", RV_STR_FMT(name),
+                           near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+struct rv_str cli_unseen_cure(struct cli *cli, struct rv_str agent)
+{
+    struct rv_json json;
+    size_t count = 0;
+    if (agent.len == 0 || rv_str_is(agent, "http") || !cli_peek(cli, RV_STR("/v1/agents"), &json) ||
+        rv_json_get(&json, RV_STR("agents")) == NULL)
+        return RV_STR_NONE;
+    const struct rv_json *agents = cli_items(&json, "agents", &count);
+    return is_seen(agents, count, agent) ? RV_STR_NONE : cure_of(cli, agents, count, agent);
+}
+
 void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
 {
     struct rv_json json;
@@ -106,12 +125,9 @@ void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
         struct rv_str name = callees->names[i];
         if (is_seen(agents, count, name) || noted++ >= NOTES_MAX)
             continue;
-        const char *near = near_of(cli, agents, count, name);
-        fprintf(stderr,
-                "note: agent \"%.*s\" is not connected, and its steps wait for it: reeve agent "
-                "exec %.*s -- COMMAND%s%s%s\n",
-                RV_STR_FMT(name), RV_STR_FMT(name), near ? " (did you mean \"" : "",
-                near ? near : "", near ? "\"?)" : "");
+        struct rv_str cure = cure_of(cli, agents, count, name);
+        fprintf(stderr, "note: agent \"%.*s\" is not connected, and its steps wait for it: %.*s\n",
+                RV_STR_FMT(name), RV_STR_FMT(cure));
     }
     if (noted > NOTES_MAX)
         fprintf(stderr, "note: %zu more agents are not connected\n", noted - NOTES_MAX);

@@ -13,6 +13,10 @@ struct cli_callees {
 
 /* The agents of a definition as it was published; nothing of a text that is none. */
 void cli_callees_add(struct cli *cli, struct cli_callees *callees, struct rv_str definition);
+void cli_callees_name(struct cli *cli, struct cli_callees *callees, struct rv_str agent);
+/* How to serve an agent that no instance of is known to the server, and the name that was perhaps
+ * meant; absent for others, as below. */
+struct rv_str cli_unseen_cure(struct cli *cli, struct rv_str agent);
 /* A line on stderr for each that no instance of is known to the server. Nothing where the server
  * does not answer or the key may not read its agents. */
 void cli_callees_note(struct cli *cli, const struct cli_callees *callees);

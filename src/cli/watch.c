@@ -6,6 +6,7 @@
 #include "cli/task_priv.h"
 #include "cli/terminal_priv.h"
 #include "cli/text_priv.h"
+#include "cli/unseen_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ enum {
     ANSWER_MS = (WAIT_SECONDS + 10) * 1000,
     STEPS_MAX = 100000,
     BAR_COLUMNS = 24,
+    NOTED_MAX = 16,
     RECENT = 64 /* steps whose marks are kept; the open ones are always among the newest */
 };
 
@@ -37,6 +39,10 @@ struct watch {
     uint32_t top_count; /* entries of the definition's `do`; 0: not known */
     int64_t top_at;     /* the entry at which the task stands */
     char status[256];   /* of the step at which the task stands */
+    bool notes;         /* agents that nobody serves are noted here, each once */
+    uint64_t noted[NOTED_MAX];
+    uint32_t noted_count;
+    struct cli_callees callees; /* of one answer */
 };
 
 /* ---- steps ---- */
@@ -105,6 +111,18 @@ static void step_print(struct watch *watch, const struct rv_json *step)
            cli_colour_end(cli->colour), RV_STR_FMT(name), text.len ? ": " : "", RV_STR_FMT(text));
 }
 
+static void agent_note(struct watch *watch, struct rv_str agent)
+{
+    uint64_t mark = rv_hash((struct rv_hash_key){.k0 = 1}, agent);
+    uint32_t i = 0;
+    while (i < watch->noted_count && watch->noted[i] != mark)
+        i++;
+    if (i < watch->noted_count || i == NOTED_MAX || agent.len == 0 || rv_str_is(agent, "http"))
+        return;
+    watch->noted[watch->noted_count++] = mark;
+    cli_callees_name(watch->cli, &watch->callees, agent);
+}
+
 static void step_each(const struct rv_json *step, void *user)
 {
     struct watch *watch = user;
@@ -113,6 +131,8 @@ static void step_each(const struct rv_json *step, void *user)
     bool open = rv_str_is(state, "pending") || rv_str_is(state, "processing");
     if (step_note(watch, step))
         step_print(watch, step);
+    if (watch->notes && rv_str_is(state, "pending"))
+        agent_note(watch, cli_str(step, "agent"));
     if (open && cli_int(step, "undoes") == 0)
         watch->top_at = top_of(cli_str(step, "reference"));
     if (open)
@@ -225,6 +245,10 @@ static int watch_once(struct watch *watch)
         cli_json_print(answer.text);
     if (!json && !watch->silent && news)
         code = steps_ask(watch);
+    if (watch->bar && watch->callees.count > 0)
+        cli_line_clear(stdout);
+    cli_callees_note(cli, &watch->callees);
+    watch->callees = (struct cli_callees){.count = 0};
     if (code != CLI_DONE)
         return code;
     fflush(stdout);
@@ -240,6 +264,7 @@ static int watch_once(struct watch *watch)
 int cli_task_follow(struct cli *cli, struct rv_str task, bool silent)
 {
     struct watch watch = {.cli = cli, .task = task, .silent = silent, .revision = -1};
+    watch.notes = !cli_has(cli, CLI_OPTION_WATCH); /* which has noted all of the workflow's */
     watch.bar = cli->terminal && !cli_has(cli, CLI_OPTION_JSON);
     int code;
     do {
