@@ -29,7 +29,7 @@ int cli_agent(struct cli *cli)
                         "\"%s\" is not the name of an agent: a name begins with a letter or digit "
                         "and consists of up to %d letters, digits, - _ and .",
                         args[1], RV_NAME_BYTES_MAX);
-    if (!cli_key_check(cli))
+    if (!cli_address_check(cli))
         return CLI_USAGE;
     struct rv_exec_options options = {.url = cli_value(cli, CLI_OPTION_URL),
                                       .name = args[1],

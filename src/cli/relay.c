@@ -29,7 +29,7 @@ static void counts_print(struct cli *cli, const struct rv_relay_counts *counts)
 
 static int relay_run(struct cli *cli, const char *database)
 {
-    if (!cli_key_check(cli))
+    if (!cli_address_check(cli))
         return CLI_USAGE;
     struct rv_relay_options options = {.database = database,
                                        .url = cli_value(cli, CLI_OPTION_URL),

@@ -71,7 +71,22 @@ struct rv_str cli_path_end(struct cli_path *path, struct rv_arena *arena)
 
 /* ---- asking ---- */
 
-bool cli_key_check(const struct cli *cli)
+/* "/v1" begins each path, and is no part of the address. */
+static bool url_check(const struct cli *cli)
+{
+    const char *given = cli_value(cli, CLI_OPTION_URL), *variable = getenv("REEVE_URL");
+    const char *url = given != NULL ? given : variable != NULL ? variable : "";
+    size_t len = strlen(url);
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    if (len < 3 || memcmp(url + len - 3, "/v1", 3) != 0)
+        return true;
+    cli_tell(cli, CLI_USAGE, "%s \"%s\": leave out /v1; write %.*s",
+             given != NULL ? "--url" : "REEVE_URL", url, (int)(len - 3), url);
+    return false;
+}
+
+bool cli_address_check(const struct cli *cli)
 {
     const char *key = getenv("REEVE_API_KEY");
     for (; key != NULL && *key != '\0'; key++) {
@@ -82,14 +97,14 @@ bool cli_key_check(const struct cli *cli)
                  "key alone");
         return false;
     }
-    return true;
+    return url_check(cli);
 }
 
 struct rv_client *cli_client(struct cli *cli, bool patient)
 {
     struct rv_client **client = patient ? &cli->patient : &cli->quick;
     struct rv_client_options options = {.patience_ms = patient ? PATIENCE_MS : -1};
-    if (*client == NULL && !cli_key_check(cli))
+    if (*client == NULL && !cli_address_check(cli))
         return NULL;
     if (*client == NULL)
         *client = rv_client_open(cli_value(cli, CLI_OPTION_URL), &options);

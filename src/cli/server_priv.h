@@ -67,9 +67,9 @@ int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
 int cli_stranger_tell(struct cli *cli);
 /* The exit code for a problem+json, or for an HTTP status alone if it is none. */
 int cli_problem_code(int status, const struct rv_json *problem);
-/* False after it was told that the API key in the environment is no header: a file that was edited
- * elsewhere ends its lines with CR. */
-bool cli_key_check(const struct cli *cli);
+/* False after it was told that the server's address ends with /v1, or that the API key in the
+ * environment is no header: a file that was edited elsewhere ends its lines with CR. */
+bool cli_address_check(const struct cli *cli);
 /* Opens the client if it is not open; NULL after the reason was told. */
 struct rv_client *cli_client(struct cli *cli, bool patient);
 void cli_pause(int64_t ms);
