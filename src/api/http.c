@@ -20,6 +20,7 @@ enum {
     HELD_BYTES_MAX = 128 * 1024 * 1024, /* of all requests, from their first byte to their answer */
     BODY_BYTES_SMALL = 16 * 1024,       /* has room also when large ones have taken all of that */
     BODY_BYTES_LARGE = 256 * 1024,      /* is parsed when nothing else waits */
+    HURRY_MS = 1, /* that an answer waits for what may come, where clients wait outside */
     EXCHANGES_KEPT = 256
 };
 
@@ -467,6 +468,28 @@ void rv_http_ask(struct rv_api *api, struct exchange *exchange)
     }
 }
 
+/* Behind a connection that hurries others wait outside. It may ask, but neither park nor stay. */
+static bool call_hurry(struct rv_parser *parser, struct exchange *exchange)
+{
+    struct rv_call *call = &exchange->call;
+    int64_t none = 0, *wait = &none;
+    if (exchange->route->local || !rv_door_hurries(exchange->conn))
+        return true;
+    if (exchange->route->stream || call->kind == RV_CALL_BACKUP)
+        return rv_refuse(parser, RV_ERR_BUSY, "no connection is free for a long answer; try again");
+    if (call->kind == RV_CALL_POLL)
+        wait = &call->u.poll.wait_ms;
+    else if (call->kind == RV_CALL_SHOW)
+        wait = &call->u.show.wait_ms;
+    else if (call->kind == RV_CALL_SUBMIT)
+        wait = &call->u.submit.wait_ms;
+    else if (call->kind == RV_CALL_MESSAGES)
+        wait = &call->u.messages.wait_ms;
+    if (*wait > HURRY_MS)
+        *wait = HURRY_MS;
+    return true;
+}
+
 /* The request becomes a call; false: it is refused. */
 static bool request_parse(struct rv_api *api, struct exchange *exchange)
 {
@@ -478,7 +501,7 @@ static bool request_parse(struct rv_api *api, struct exchange *exchange)
                  rv_access_ended(parser)) &&
                 exchange->route->parse(parser, &exchange->line, &exchange->call) &&
                 rv_access_call(parser, &exchange->caller, &exchange->call) &&
-                !rv_parser_starved(parser);
+                call_hurry(parser, exchange) && !rv_parser_starved(parser);
     if (exchange->route->roles != RV_ANYBODY) {
         exchange->call.keys_known = api->key_changes;
         exchange->call.key_id = exchange->caller.id;

@@ -104,6 +104,11 @@ void conn_leave(struct rv_door_conn *conn, bool broken)
         host->left(host->self, conn->state == CONN_WAIT ? conn->request : conn->open_owner);
 }
 
+bool rv_door_hurries(const struct rv_door_conn *conn)
+{
+    return conn->spare;
+}
+
 bool rv_door_left(const struct rv_door_conn *conn)
 {
     return conn->left;
@@ -168,6 +173,7 @@ void rv_door_answer(struct rv_door_conn *conn, const struct rv_door_answer *answ
 {
     bool early = body_comes(conn);
     bool close = answer->close || conn->close || early;
+    rv_assert(!answer->open || !conn->spare);
     rv_assert(conn->state == CONN_READ || conn->state == CONN_WAIT);
     struct door_piece *piece = piece_add(conn);
     if (piece == NULL) {

@@ -120,6 +120,8 @@ void rv_door_end(struct rv_door_conn *conn, bool whole);
 void rv_door_drop(struct rv_door_conn *conn, void *owner);
 /* The client's address, without its port; "local" of a unix socket. */
 void rv_door_peer(const struct rv_door_conn *conn, char ret_text[static RV_DOOR_PEER_BYTES]);
+/* It is in the place of all who wait outside: its answer may neither wait nor go on. */
+bool rv_door_hurries(const struct rv_door_conn *conn);
 /* The client has closed its side, or is gone. */
 bool rv_door_left(const struct rv_door_conn *conn);
 
