@@ -19,6 +19,7 @@ enum {
     DOOR_UNSENT_MAX = 64 * 1024,  /* a connection with more of it gets no further answer */
     DOOR_ANSWERS_MAX = 256 * 1024 * 1024, /* bytes of all answers that wait to be sent */
     GATE_RETRY_MS = 100,                  /* until descriptors are looked for again */
+    GATE_RESTED_MAX = 64,                 /* that make room before others are looked for */
     DOOR_SMALL_BYTES = 4096               /* a body of so many is copied behind its head */
 };
 
@@ -110,6 +111,8 @@ struct rv_door {
     bool closing;
     int64_t paused_at;  /* monotonic: when it was told last; 0: never */
     int64_t evicted_at; /* when those who rest were looked for */
+    struct rv_door_conn *rested[GATE_RESTED_MAX];
+    size_t rested_count;
     int64_t crowded_at; /* when those who take nothing were looked for */
     bool spare_out;     /* a connection has the descriptor in reserve */
     int spare_fd;       /* -1: there is none */

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -21,7 +22,6 @@ enum {
     PAUSE_TOLD_MS = 60000, /* between two words about it */
     ADDRESS_PARTS = 4,     /* an address may take all but one of so many parts */
     EVICT_EVERY_MS = 100,
-    EVICTED_MAX = 64,
     RESTED_MS = 1000, /* so long idle, a connection makes room for another */
     BEGUN_MS = 5000   /* and so long at a head */
 };
@@ -170,9 +170,22 @@ static void address_leave(const struct rv_door_conn *conn)
         (void)rv_map_remove(&conn->door->addresses, key, 0);
 }
 
+static void rested_forget(struct rv_door *door, const struct rv_door_conn *conn)
+{
+    struct rv_door_conn **all = door->rested;
+    size_t at = 0;
+    while (at < door->rested_count && all[at] != conn)
+        at++;
+    if (at == door->rested_count)
+        return;
+    door->rested_count--;
+    memmove(&all[at], &all[at + 1], (door->rested_count - at) * sizeof(struct rv_door_conn *));
+}
+
 void gate_left(struct rv_door *door, const struct rv_door_conn *conn)
 {
     address_leave(conn);
+    rested_forget(door, conn);
     if (conn->spare)
         door->spare_out = false;
     reserve_fill(door);
@@ -208,26 +221,66 @@ static bool conn_rests(const struct rv_door_conn *conn)
            (conn->debt == DEBT_HEAD && since >= BEGUN_MS);
 }
 
-static void rested_evict(struct rv_door *door)
+/* Those between two requests before those at a head, and then those who are there for longest. */
+static bool rests_more(const struct rv_door_conn *conn, const struct rv_door_conn *than)
 {
-    struct rv_door_conn *next;
-    if (door->now - door->evicted_at < EVICT_EVERY_MS)
-        return;
-    door->evicted_at = door->now;
-    int evicted = 0;
-    for (struct rv_door_conn *conn = door->all; conn != NULL && evicted < EVICTED_MAX;
-         conn = next) {
-        next = conn->after;
+    if (conn->debt != than->debt)
+        return conn->debt == DEBT_IDLE;
+    return conn->since <= than->since; /* those who came later are looked at first */
+}
+
+/* In order, whoever rests most at the end; what is too much leaves at the front. */
+static void rested_add(struct rv_door *door, struct rv_door_conn *conn)
+{
+    struct rv_door_conn **all = door->rested;
+    size_t count = door->rested_count, at = 0, end = count;
+    while (at < end) {
+        size_t middle = (at + end) / 2;
+        if (rests_more(conn, all[middle]))
+            at = middle + 1;
+        else
+            end = middle;
+    }
+    if (count < GATE_RESTED_MAX) {
+        memmove(&all[at + 1], &all[at], (count - at) * sizeof(struct rv_door_conn *));
+        all[at] = conn;
+        door->rested_count++;
+    } else if (at > 0) {
+        memmove(&all[0], &all[1], (at - 1) * sizeof(struct rv_door_conn *));
+        all[at - 1] = conn;
+    }
+}
+
+/* One makes room. False: nobody rests. */
+static bool rested_evict(struct rv_door *door)
+{
+    if (door->now - door->evicted_at >= EVICT_EVERY_MS) {
+        door->evicted_at = door->now;
+        door->rested_count = 0;
+        for (struct rv_door_conn *conn = door->all; conn != NULL; conn = conn->after)
+            if (conn_rests(conn))
+                rested_add(door, conn);
+    }
+    while (door->rested_count > 0) {
+        struct rv_door_conn *conn = door->rested[--door->rested_count];
         if (!conn_rests(conn))
             continue;
         conn_cut(conn);
-        evicted++;
+        return true;
     }
+    return false;
 }
 
 static bool none_left(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* Without a descriptor or a place left, accept does not tell whether there is anybody to take. */
+static bool anybody_waits(const struct door_listener *listener)
+{
+    struct pollfd waits = {.fd = listener->fd, .events = POLLIN};
+    return poll(&waits, 1, 0) == 1;
 }
 
 /* False: nobody waits outside, or nobody can be let in. */
@@ -236,8 +289,10 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
     struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof from;
     const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
-    if (door->counts.open >= door->options.connections_max)
-        rested_evict(door);
+    if (door->counts.open >= door->options.connections_max && !anybody_waits(listener))
+        return false;
+    while (door->counts.open >= door->options.connections_max && rested_evict(door))
+        continue;
     bool full = door->counts.open >= door->options.connections_max;
     if (full && door->spare_out) {
         listeners_unwatch(door);
@@ -245,8 +300,9 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
     }
     int fd = accept4(listener->fd, (struct sockaddr *)&from, &len, flags);
     bool none = fd < 0 && none_left(errno);
-    if (none) {
-        rested_evict(door);
+    if (none && !anybody_waits(listener))
+        return false;
+    if (none && rested_evict(door)) {
         fd = accept4(listener->fd, (struct sockaddr *)&from, &len, flags);
         none = fd < 0 && none_left(errno);
     }
