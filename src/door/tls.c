@@ -8,8 +8,11 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 enum {
+    HELLO_HEAD_BYTES = 9, /* of the first record, and of the message in it */
+    HELLO_MAX = 16 * 1024,
     RECORDS_IN_TURN = 8, /* that one connection sends without a byte for us, before others go on */
     BARREN_MAX = 20 *
                  1024 /* bytes from the peer without one for us: more than the largest record */
@@ -147,8 +150,27 @@ static int error_of(struct rv_door_conn *conn, int result)
     return EPIPE;
 }
 
+/* A few bytes can announce a hello that OpenSSL would make 128 KiB of room for. As tls_shake. */
+static int hello_look(const struct rv_door_conn *conn)
+{
+    unsigned char head[HELLO_HEAD_BYTES];
+    ssize_t got = recv(conn->fd, head, sizeof head, MSG_PEEK);
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    if (got > 0 && head[0] != SSL3_RT_HANDSHAKE)
+        return 1; /* it is refused with an alert */
+    if (got < (ssize_t)sizeof head)
+        return got == 0 || conn->left ? -1 : 0;
+    unsigned record = (unsigned)head[3] << 8 | head[4];
+    unsigned hello = (unsigned)head[6] << 16 | (unsigned)head[7] << 8 | head[8];
+    return record < HELLO_HEAD_BYTES - SSL3_RT_HEADER_LENGTH || hello > HELLO_MAX ? -1 : 1;
+}
+
 int tls_shake(struct rv_door_conn *conn)
 {
+    int begun = BIO_number_read(SSL_get_rbio(conn->tls)) > 0 ? 1 : hello_look(conn);
+    if (begun <= 0)
+        return begun;
     ERR_clear_error();
     int result = SSL_do_handshake(conn->tls);
     if (result == 1)
