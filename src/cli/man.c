@@ -110,8 +110,8 @@ static void command_add(struct rv_buf *buf, const struct cli_command *command)
     ".TP\n1\nthe task failed or was undone\n"                                                      \
     ".TP\n2\nusage error, or invalid input\n"                                                      \
     ".TP\n3\ntask, workflow, alert or file not found\n"                                            \
-    ".TP\n4\nrefused in this state, or for this API key\n"                                         \
-    ".TP\n5\nthe server is unreachable or not ready\n"                                             \
+    ".TP\n4\nrefused in this state or for this API key, or a port or store is in use\n"            \
+    ".TP\n5\nthe server is unreachable or not ready, or a store cannot be used\n"                  \
     ".TP\n6\nthe task needs an operator\n"                                                         \
     ".SH ENVIRONMENT\n"                                                                            \
     ".TP\nREEVE_URL\naddress of the server, unless \\-\\-url is given\n"                           \

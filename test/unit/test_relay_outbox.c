@@ -415,6 +415,11 @@ static void one_relay_at_a_time_has_the_lock(void **state)
     assert_int_equal(rv_relay_lock_take(&second, other, &pid, &f->fault), RV_OK);
     rv_relay_lock_give(&second);
     rv_relay_lock_give(&second);
+    char lock[200];
+    struct stat about;
+    snprintf(lock, sizeof lock, "%s-relay", f->path);
+    assert_int_equal(stat(lock, &about), 0);
+    assert_int_equal(about.st_size, 0); /* it names nobody who no longer relays */
     assert_int_equal(rv_relay_lock_take(&first, "/tmp/reeve-no-such/a", &pid, &f->fault),
                      RV_ERR_IO);
 }
