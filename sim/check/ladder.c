@@ -95,10 +95,12 @@ static void check_fall(const struct transition *t, const struct step_past *past,
     bool stays = step->state == RV_STEP_PENDING || step->state == RV_STEP_PROCESSING ||
                  step->state == RV_STEP_ERROR;
     bool timeout = past->row.deadline != 0 && t->now >= past->row.deadline;
+    /* The timeout was raised, and a retry around the step has begun it anew. */
+    bool anew = step->deadline != past->row.deadline && step->failure_count + step->round == 0;
     int64_t age_ms;
     struct rv_step_id id = {t->task->id, step->number};
     if (past->row.attempt_state != RV_ATTEMPT_OPEN || !fell || !stays ||
-        (timeout && step->state != RV_STEP_PENDING) || !said_knows(t->w))
+        (timeout && (anew || step->state != RV_STEP_PENDING)) || !said_knows(t->w))
         return;
     const struct rv_policy *policy = rv_definition_policy(t->past->definition, step->node);
     const struct rv_reply_item *item = said_reply(t->w, &id, past->row.token, &age_ms);

@@ -92,8 +92,7 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
         return refuse(p, RV_ERR_NOT_FOUND, RV_STR("there is no such key; `reeve keys` lists them"));
     if (set->count > 0 && admins_count(s, set, key->id) == 0)
         return refuse(p, RV_ERR_REFUSED,
-                      RV_STR("it is the last admin key: create another admin key first, or stop "
-                             "the server and revoke it with --store PATH"));
+                      RV_STR("it is the last admin key: create another admin key first"));
     struct rv_api_key was = {.id = key->id};
     enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
     if (err == RV_ERR_MEMORY)
