@@ -5,7 +5,6 @@
 #include "base/os/clock.h"
 #include "base/os/random.h"
 #include "scheduler/scheduler.h"
-#include "server/lock.h"
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -55,7 +54,7 @@ static enum rv_err visit_open(struct visit *visit, const char *path, struct rv_b
     err = rv_scheduler_open(&scheduler, &visit->scheduler);
     if (err != RV_OK) {
         rv_buf_printf(ret_body, "%s: %s", path, rv_err_text(err));
-        rv_lock_close(visit->store, path);
+        visit->store->ops->close(visit->store);
     }
     return err;
 }
@@ -126,7 +125,7 @@ int rv_at_rest(const char *store, const char *method, const char *target, const 
     rv_scheduler_close(visit.scheduler);
     rv_arena_done(&visit.call.arena);
     rv_parser_done(&visit.parser);
-    rv_lock_close(visit.store, store);
+    visit.store->ops->close(visit.store);
     return status;
 }
 
@@ -194,6 +193,6 @@ enum rv_err rv_at_rest_look(const char *store, struct rv_cli_look *ret_look, str
         rv_buf_printf(ret_why, "%s: %s", store, rv_err_text(err));
     rv_scheduler_close(visit.scheduler);
     rv_arena_done(&visit.call.arena);
-    rv_lock_close(visit.store, store);
+    visit.store->ops->close(visit.store);
     return err;
 }

@@ -5,7 +5,6 @@
 #include "base/os/clock.h"
 #include "core/decide.h"
 #include "json/json.h"
-#include "server/lock.h"
 #include "store/sqlite/sqlite.h"
 #include "workflow/definition.h"
 
@@ -344,6 +343,6 @@ enum rv_err rv_check(const char *path, struct rv_cli_check *to, struct rv_buf *r
         rv_buf_printf(ret_why, "%s cannot be checked: %s", path, rv_err_text(err));
     rv_map_done(&check.workflows);
     rv_arena_done(&check.arena);
-    rv_lock_close(check.store, path);
+    check.store->ops->close(check.store);
     return err;
 }

@@ -1,7 +1,6 @@
 #include "server/reset.h"
 
 #include "base/os/clock.h"
-#include "server/lock.h"
 #include "store/sqlite/sqlite.h"
 
 static int64_t wall_now(void *self)
@@ -19,7 +18,7 @@ enum rv_err rv_reset_clock(const char *path, int64_t *ret_back_ms, struct rv_buf
     enum rv_err err = rv_store_sqlite_open(&options, &store, &fault);
     if (err == RV_OK) {
         err = rv_store_sqlite_reset_clock(store, ret_back_ms);
-        rv_lock_close(store, path);
+        store->ops->close(store);
     }
     if (err != RV_OK)
         rv_buf_printf(ret_why, "%s", fault.message[0] ? fault.message : rv_err_text(err));

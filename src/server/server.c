@@ -768,7 +768,7 @@ int rv_server_run(const struct rv_server_options *options)
             result = store_open(&server, options->store);
         if (result == 0) {
             result = server_open(&server, options, &signals);
-            rv_lock_close(server.store, options->store);
+            server.store->ops->close(server.store);
         }
         rv_export_close(server.spans);
         rv_mailbox_done(&server.mailbox);

@@ -150,10 +150,14 @@ static enum rv_err lock_take(const struct opening *opening)
     return err;
 }
 
+/* The file no longer names the process: a script that kills by it must not hit the next process of
+ * that number. Where that cannot be written, the file is what a crash leaves. */
 static void lock_release(struct rv_sqlite *store)
 {
-    if (store->lock_fd >= 0)
-        close(store->lock_fd);
+    if (store->lock_fd < 0)
+        return;
+    (void)!ftruncate(store->lock_fd, 0);
+    close(store->lock_fd);
 }
 
 /* ---- the database ---- */
