@@ -3,10 +3,10 @@
  * that the agent sent back with `circuit-open`. These are caches that each commit changes, so a
  * change that one of them misses stays wrong until the server starts again.
  *
- * A queue never has more steps than wait. It has all of them a few batches after a start or after
- * they came due, because one batch takes up only so many, and one scan after a batch that the store
- * refused, because what was due in that batch is looked at again then. A refused batch does not
- * count: the next one reads the same piece of the walk once more.
+ * A queue never has more steps than wait. It may lack steps for a few batches after a start or
+ * after they come due, because a batch handles a limited number of steps, and for one scan interval
+ * after a batch that the store refused, because its steps are scheduled again then. Refused batches
+ * are not counted: the next batch reads the same part of the open rows.
  *
  * Stores that several servers may share are left out: commits of others are learned later, and a
  * standby may lack the newest ones. So are stores that have lost transactions. */
@@ -53,7 +53,7 @@ static uint64_t pieces(uint64_t rows, uint64_t rows_max)
     return rows_max != 0 && rows_max < rows ? (rows + rows_max - 1) / rows_max : 0;
 }
 
-/* In so many batches that the store did not refuse the server has looked at whatever is due. */
+/* The number of batches, without refused ones, in which the server has handled every due step. */
 static uint64_t batches_before(const struct world *w, bool walk)
 {
     uint64_t open = (uint64_t)w->history->open;

@@ -17,7 +17,7 @@ enum { LINES_BYTES_MAX = 128 * 1024, FLUSH_BYTES = 64 * 1024 };
 struct rv_access_log {
     const char *path; /* borrowed */
     int fd;
-    bool failed; /* the newest write: told once */
+    bool failed; /* the last write; only the first failure in a row is logged */
     atomic_bool renew;
     struct rv_buf lines;
 };

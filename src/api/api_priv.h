@@ -41,7 +41,7 @@ struct exchange {
     bool discards;     /* no room for it: what comes is read and forgotten */
     struct exchange *large_next;
     bool hands_out;       /* the answer has requests in it, so its loss matters */
-    bool streams;         /* the answer has begun, and goes on */
+    bool streams;         /* the head of the answer is sent, more body follows */
     bool stream_over;     /* ... until here */
     struct rv_copy *copy; /* owned: what is sent; NULL: answer.body */
     int64_t copy_at;      /* given to the door */
@@ -115,7 +115,7 @@ struct rv_str rv_head_client(const struct rv_http_request *request);
 void rv_stream_begin(struct exchange *exchange);
 /* All of it is sent: asks for more, or ends. */
 void rv_stream_more(struct exchange *exchange);
-/* The call came back once more. `over`: nothing more is told. */
+/* The call has finished again. `over`: it is the last page of the stream. */
 void rv_stream_finished(struct exchange *exchange, bool over);
 /* backup.c: an answer that is read from exchange->copy. */
 void rv_backup_begin(struct exchange *exchange);

@@ -1,7 +1,7 @@
 /* A backup as an answer: when the socket has taken a block, the next is read from the copy, so that
- * other connections go on between them. After a few blocks it rests: whoever submits shall not find
- * the api's thread, and a core, busy with it. Its length is told in the head: a client that gets
- * less knows that it has no whole copy. */
+ * other connections go on between them. After a few blocks it pauses, so that it does not keep the
+ * api's thread, and a core, from submissions. Content-Length is the size of the copy: a client that
+ * receives less knows that its copy is incomplete. */
 #include "api/api_priv.h"
 
 #include "base/assert.h"

@@ -1,6 +1,7 @@
-/* How long a connection may owe us something: its debt begins when it comes to owe, and a client
- * that drips does not begin it anew. A deadline that moves back leaves the heap as it is, and is
- * looked at again when the old one comes; so a busy connection costs the heap nothing. */
+/* The deadlines of a connection. A deadline starts when the connection begins to owe something (a
+ * head, a body, the reading of an answer); single bytes from a slow client do not restart it. When
+ * a deadline moves later, its entry in the heap stays and is checked when its old time comes, so a
+ * busy connection does not change the heap. */
 #include "door/door_priv.h"
 
 enum { LINGER_MS = 2000, SPARE_MS = 200, TAKEN_BYTES = 64 * 1024 };

@@ -81,17 +81,24 @@ static struct rv_task_id select_parked(struct world *w)
     return call->u.select->row.id;
 }
 
-static struct rv_call *bulk_call(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask)
+/* Not run yet. */
+static struct rv_call *bulk_ask(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask,
+                                uint32_t rate)
 {
     struct rv_call *call = world_call(w, RV_CALL_BULK);
     call->u.bulk.selection = selection;
     call->u.bulk.ask = ask;
     call->u.bulk.verb = RV_COMMAND_RESUBMIT;
-    call->u.bulk.rate = RATE;
+    call->u.bulk.rate = rate;
     call->u.bulk.word.by = RV_STR("ann");
     call->u.bulk.word.role = RV_STR("operator");
     call->u.bulk.word.reason = RV_STR("they are back");
-    return done(w, call);
+    return call;
+}
+
+static struct rv_call *bulk_call(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask)
+{
+    return done(w, bulk_ask(w, selection, ask, RATE));
 }
 
 static void asked(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask)
@@ -208,18 +215,6 @@ static void a_lost_commit_repeats_and_skips_none(void **state)
     }
 }
 
-static struct rv_call *hold_call(struct world *w, struct rv_task_id selection, enum rv_bulk_ask ask)
-{
-    struct rv_call *call = world_call(w, RV_CALL_BULK);
-    call->u.bulk.selection = selection;
-    call->u.bulk.ask = ask;
-    call->u.bulk.verb = RV_COMMAND_RESUBMIT;
-    call->u.bulk.rate = RV_BULK_RATE_MAX;
-    call->u.bulk.word.by = RV_STR("ann");
-    call->u.bulk.word.role = RV_STR("operator");
-    return call;
-}
-
 static bool server_goes_on(enum rv_err err)
 {
     return err == RV_OK || err == RV_ERR_BUSY;
@@ -237,8 +232,7 @@ static void a_call_that_fails_with_the_role_is_nothing(void **state)
         world_open_faulty(&w, &faults);
         park_tasks(&w);
         struct rv_task_id selection = select_parked(&w);
-        struct rv_call *begin = hold_call(&w, selection, RV_BULK_BEGIN);
-        begin->u.bulk.rate = RATE;
+        struct rv_call *begin = bulk_ask(&w, selection, RV_BULK_BEGIN, RATE);
         faults.fail_with = RV_ERR_BUSY;
         faults.fail_at = faults.calls + n;
         assert_true(server_goes_on(rv_scheduler_run_batch(w.scheduler, &begin, 1, w.mono)));
@@ -356,8 +350,8 @@ static void a_pause_in_the_batch_of_its_end_is_kept(void **state)
         assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, tasks[i]), RV_OK);
     for (int round = 0; round < 2 * BATCHES; round++) {
         struct rv_task_id selection = select_call(w, RV_TASK_PROCESSING)->u.select->row.id;
-        struct rv_call *begin = hold_call(w, selection, RV_BULK_BEGIN);
-        struct rv_call *hold = hold_call(w, selection, asks[round % 2]);
+        struct rv_call *begin = bulk_ask(w, selection, RV_BULK_BEGIN, RV_BULK_RATE_MAX);
+        struct rv_call *hold = bulk_ask(w, selection, asks[round % 2], RV_BULK_RATE_MAX);
         w->bulks_ended = 0;
         assert_int_equal(rv_scheduler_run_batch(w->scheduler, &begin, 1, w->mono), RV_OK);
         for (int i = 0; i < round / 2; i++) {
