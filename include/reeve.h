@@ -75,7 +75,8 @@ struct rv_client_options {
                              negative: never repeat */
 };
 
-/* `url` NULL: the variable REEVE_URL, else http://127.0.0.1:7733. Does not connect yet.
+/* `url`: "http://HOST:PORT", "https://HOST:PORT", or "unix:PATH" of a socket of this machine. NULL:
+ * the variable REEVE_URL, else http://127.0.0.1:7733. Does not connect yet.
  * For https the certificates of the system vouch for the server, or those in the file that the
  * variable REEVE_CA_FILE names.
  * NULL when the URL is none or memory is out. */
@@ -219,7 +220,8 @@ struct rv_agent_options {
     /* The server asks to stop this request. Optional, quick, on the thread of rv_agent_run(): it
      * may look at the request and wake whoever works on it, but must not answer it. */
     void (*on_cancel)(struct rv_request *request, void *user);
-    /* NULL: to stderr. Called on the thread of rv_agent_run() and of rv_agent_open(). */
+    /* NULL: to stderr, without waiting for its reader. Called on the thread of rv_agent_run() and
+     * of rv_agent_open(). */
     void (*log)(enum rv_agent_log level, const char *message, void *user);
     /* An agent with `max` requests in hand asks for no more, and so hears of a cancel only when it
      * renews a lease. Each is renewed at least so often; 0: only as its length needs it. */

@@ -55,6 +55,16 @@ static bool is_free(const struct takers *takers, uint64_t kind)
     return false;
 }
 
+uint64_t check_turns(const struct world *w)
+{
+    const struct knobs *k = &w->knobs;
+    uint64_t open = (uint64_t)w->history->open;
+    if (k->turn_fuel == 0 || k->turn_fuel >= DECISION_FUEL) /* 0: the server's own */
+        return 0;
+    /* A task that keeps hundreds of steps takes as much. */
+    return open * (LARGE_FUEL / k->turn_fuel) + (k->heavy ? open * HEAVY_TURNS : 0);
+}
+
 /* Whether it lasts longer than the bound: a lease of the supervisor's role, two scans, the batches
  * that all open tasks may take before it and, where a batch takes few bytes, one for each call that
  * the server has and each open task: a large reply waits for its turn, and a batch hands out little
@@ -76,10 +86,7 @@ static bool lasts(struct world *w, bool is_so, struct reading *since)
         from.batches = b->led;
     uint64_t open = (uint64_t)w->history->open;
     uint64_t batches = BATCHES_SLACK + open / k->scan_rows + 2 * open / k->findings_max + b->behind;
-    if (k->turn_fuel < DECISION_FUEL) /* a task that keeps hundreds of steps takes as much */
-        batches += open * (LARGE_FUEL / k->turn_fuel);
-    if (k->heavy && k->turn_fuel < DECISION_FUEL)
-        batches += open * HEAVY_TURNS;
+    batches += check_turns(w);
     int64_t ms = (int64_t)k->role_ms + 2 * (int64_t)k->scan_ms + SLACK_MS;
     return b->attended.batches - from.batches > batches && b->attended.ms - from.ms > ms;
 }

@@ -98,6 +98,8 @@ void check_no_secret(struct world *w, struct rv_str text, const char *where);
 /* Asks for the lists in which no secret may stand. */
 void check_lists(struct world *w);
 
+/* check_bound.c: batches that the decisions of all open tasks may take where turns are small. */
+uint64_t check_turns(const struct world *w);
 /* check_fair.c: after each batch. */
 void check_fair(struct world *w, struct server *s);
 /* check_load.c: a batch takes few bytes: calls of some size take turns, and so do requests. */

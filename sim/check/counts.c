@@ -5,8 +5,9 @@
  *
  * A queue never has more steps than wait. It may lack steps for a few batches after a start or
  * after they come due, because a batch handles a limited number of steps, and for one scan interval
- * after a batch that the store refused, because its steps are scheduled again then. Refused batches
- * are not counted: the next batch reads the same part of the open rows.
+ * after a batch that the store refused or lost, because its steps are scheduled again then. A step
+ * whose task a command is decided for joins it after that decision. Refused batches are not
+ * counted: the next batch reads the same part of the open rows.
  *
  * Stores that several servers may share are left out: commits of others are learned later, and a
  * standby may lack the newest ones. So are stores that have lost transactions. */
@@ -57,7 +58,7 @@ static uint64_t pieces(uint64_t rows, uint64_t rows_max)
 static uint64_t batches_before(const struct world *w, bool walk)
 {
     uint64_t open = (uint64_t)w->history->open;
-    return BATCHES_SLACK + 4 * pieces(open, w->knobs.findings_max) +
+    return BATCHES_SLACK + check_turns(w) + 4 * pieces(open, w->knobs.findings_max) +
            (walk ? pieces(open, w->knobs.scan_rows) : 0);
 }
 

@@ -98,8 +98,9 @@ static void check_rows_stay(struct world *w)
         size_t count = RV_PAGE_ROWS_MAX;
         rv_arena_reset(&w->history->scratch);
         for (uint32_t after = 0; count == RV_PAGE_ROWS_MAX; after = rows[count - 1].number) {
-            enum rv_err err = store->ops->list_steps(store, &w->history->scratch, past->row.id,
-                                                     after, RV_PAGE_ROWS_MAX, rows, &count);
+            enum rv_err err = store->ops->list_steps(store, &w->history->scratch, RV_COLUMNS_ALL,
+                                                     past->row.id, after, RV_PAGE_ROWS_MAX, rows,
+                                                     &count);
             for (size_t s = 0; err == RV_OK && s < count; s++) {
                 const struct step_past *step = history_step(past, rows[s].number);
                 if (step == NULL || step->sum != rows_step(&rows[s]))
@@ -129,9 +130,9 @@ static size_t rows_of(struct world *w, struct rv_store *store, struct rv_task_id
     } row;
     size_t counts[7] = {0};
     enum rv_err errs[] = {
-        ops->list_steps(store, arena, id, 0, 1, &row.step, &counts[0]),
+        ops->list_steps(store, arena, RV_COLUMNS_ALL, id, 0, 1, &row.step, &counts[0]),
         ops->list_attempts(store, arena, all, 0, 0, 1, &row.attempt, &counts[1]),
-        ops->list_late_replies(store, arena, all, 0, 0, 1, &row.late, &counts[2]),
+        ops->list_late_replies(store, arena, RV_COLUMNS_ALL, all, 0, 0, 1, &row.late, &counts[2]),
         ops->list_alerts(store, arena, id, false, 0, 1, &row.alert, &counts[3]),
         ops->list_messages(store, arena, id, 0, 1, &row.message, &counts[4]),
         ops->list_deliveries(store, arena, id, RV_STR_NONE, none, 1, &row.delivery, &counts[5]),
@@ -179,7 +180,8 @@ static void check_gone(struct world *w)
         struct rv_task_id id = w->history->all[i]->row.id;
         const struct rv_task *task;
         rv_arena_reset(&w->history->scratch);
-        enum rv_err err = store->ops->load_tasks(store, &w->history->scratch, &id, 1, &task);
+        enum rv_err err = store->ops->load_tasks(store, &w->history->scratch, RV_COLUMNS_ALL, &id,
+                                                 1, &task);
         if (storage_found(w, err))
             return;
         w->concerned = id;

@@ -269,6 +269,8 @@ static bool cures_sought(const struct transition *t)
 {
     const struct rv_task *task = t->task;
     bool stands = task->state == RV_TASK_ERROR || task->suspended_at != 0 || waits_in_vain(t);
+    if (task->state == RV_TASK_PROCESSED)
+        return true;
     return rv_task_state_open(task->state) && (stands || task->revision % CURES_SOUGHT == 0);
 }
 
@@ -296,10 +298,19 @@ static void check_asking(const struct transition *t, const struct rv_view *view,
     }
 }
 
-/* O-05: every command that is named for an open task is taken and changes it, a suspended one can
- * be resumed, and from a parked one, or one whose undo waits for an agent that is gone, a command
- * leads on that is not abandonment. Not where the rows cannot be read: they have to be restored
- * first. */
+static bool undo_is_taken(const struct transition *t, const struct rv_view *view)
+{
+    struct rv_plan plan;
+    struct rv_command undo = {.kind = RV_COMMAND_UNDO, .asks = true, .now = t->now};
+    undo.arrived_at = t->now;
+    undo.u.operate.by_hand = true;
+    return rv_decide(view, &undo, &t->w->history->scratch, &plan) == RV_ACCEPTED;
+}
+
+/* O-05: every command that is named for a task is taken and changes it, one that was processed can
+ * be undone if the command is taken, a suspended one can be resumed, and from a parked one, or one
+ * whose undo waits for an agent that is gone, a command leads on that is not abandonment. Not where
+ * the rows cannot be read: they have to be restored first. */
 static void check_cures(const struct transition *t)
 {
     struct rv_cure cures[RV_CURES_MAX];
@@ -309,7 +320,9 @@ static void check_cures(const struct transition *t)
     struct rv_cures_want want;
     bool leads_on = t->task->state != RV_TASK_ERROR &&
                     (!waits_in_vain(t) || t->past->definition == NULL);
-    bool resumes = t->task->suspended_at == 0 || t->past->definition == NULL;
+    bool resumes = t->task->suspended_at == 0 || t->past->definition == NULL ||
+                   t->task->state == RV_TASK_PROCESSED;
+    bool undoes = t->task->state != RV_TASK_PROCESSED;
     if (!cures_sought(t))
         return;
     const struct rv_step **rows = RV_NEW_ARRAY(arena, const struct rv_step *, t->steps_count + 1);
@@ -328,12 +341,15 @@ static void check_cures(const struct transition *t)
         command.now = command.arrived_at = t->now;
         verdict = rv_decide(&view, &command, arena, &plan);
         resumes = resumes || cures[i].kind == RV_CURE_RESUME;
+        undoes = undoes || cures[i].kind == RV_CURE_UNDO || cures[i].kind == RV_CURE_UNDO_BY_HAND;
         leads_on = leads_on ||
                    (cures[i].kind != RV_CURE_ABANDON && cures[i].kind != RV_CURE_RESUME);
         if (verdict != RV_DECIDED || plan.err != RV_OK || !plan.changed)
             world_violate(t->w, "O-05", "%s is named for a task that is %s and leads nowhere",
                           rv_cure_text(cures[i].kind), rv_task_state_text(t->task->state));
     }
+    if (!undoes && undo_is_taken(t, &view))
+        world_violate(t->w, "O-05", "nothing undoes a processed task that can be undone");
     if (!resumes)
         world_violate(t->w, "O-05", "nothing resumes a suspended task");
     if (!leads_on)

@@ -153,8 +153,9 @@ static void check_steps_there(struct world *w, struct rv_store *store, struct ta
     uint32_t after = 0, there = 0;
     size_t count = RV_PAGE_ROWS_MAX;
     while (count == RV_PAGE_ROWS_MAX) {
-        enum rv_err err = store->ops->list_steps(store, &w->history->scratch, past->row.id, after,
-                                                 RV_PAGE_ROWS_MAX, rows, &count);
+        enum rv_err err = store->ops->list_steps(store, &w->history->scratch, RV_COLUMNS_ALL,
+                                                 past->row.id, after, RV_PAGE_ROWS_MAX, rows,
+                                                 &count);
         if (storage_found(w, err))
             return;
         if (err != RV_OK)
@@ -182,7 +183,8 @@ void check_all_there(struct world *w, struct rv_store *store)
         const struct rv_task *was = &h->all[i]->row;
         if (was->revision == 0)
             continue;
-        enum rv_err err = store->ops->load_tasks(store, &h->scratch, &was->id, 1, &task);
+        enum rv_err err = store->ops->load_tasks(store, &h->scratch, RV_COLUMNS_ALL, &was->id, 1,
+                                                 &task);
         if (storage_found(w, err))
             return;
         if (err == RV_OK && task == NULL && history_may_be_gone(w, was))

@@ -96,17 +96,17 @@ static enum rv_err op_committed(struct rv_store *store, int64_t number, bool *re
 }
 
 static enum rv_err op_load_tasks(struct rv_store *store, struct rv_arena *arena,
-                                 const struct rv_task_id *ids, size_t count,
-                                 const struct rv_task **ret_tasks)
+                                 enum rv_columns columns, const struct rv_task_id *ids,
+                                 size_t count, const struct rv_task **ret_tasks)
 {
-    ACROSS(store, BOUNDARY_LOAD_TASKS, load_tasks, arena, ids, count, ret_tasks);
+    ACROSS(store, BOUNDARY_LOAD_TASKS, load_tasks, arena, columns, ids, count, ret_tasks);
 }
 
 static enum rv_err op_load_steps(struct rv_store *store, struct rv_arena *arena,
-                                 const struct rv_step_id *ids, size_t count,
-                                 const struct rv_step **ret_steps)
+                                 enum rv_columns columns, const struct rv_step_id *ids,
+                                 size_t count, const struct rv_step **ret_steps)
 {
-    ACROSS(store, BOUNDARY_LOAD_STEPS, load_steps, arena, ids, count, ret_steps);
+    ACROSS(store, BOUNDARY_LOAD_STEPS, load_steps, arena, columns, ids, count, ret_steps);
 }
 
 static enum rv_err op_find_keys(struct rv_store *store, struct rv_arena *arena,
@@ -143,18 +143,20 @@ static enum rv_err op_claim_role(struct rv_store *store, struct rv_str role, int
 }
 
 static enum rv_err op_list_tasks(struct rv_store *store, struct rv_arena *arena,
-                                 const struct rv_task_filter *filter, size_t limit,
-                                 struct rv_task *ret_tasks, size_t *ret_count,
+                                 enum rv_columns columns, const struct rv_task_filter *filter,
+                                 size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                                  struct rv_task_id *ret_next)
 {
-    ACROSS(store, BOUNDARY_LIST, list_tasks, arena, filter, limit, ret_tasks, ret_count, ret_next);
+    ACROSS(store, BOUNDARY_LIST, list_tasks, arena, columns, filter, limit, ret_tasks, ret_count,
+           ret_next);
 }
 
 static enum rv_err op_list_steps(struct rv_store *store, struct rv_arena *arena,
-                                 struct rv_task_id task, uint32_t after, size_t limit,
-                                 struct rv_step *ret_steps, size_t *ret_count)
+                                 enum rv_columns columns, struct rv_task_id task, uint32_t after,
+                                 size_t limit, struct rv_step *ret_steps, size_t *ret_count)
 {
-    ACROSS(store, BOUNDARY_LIST, list_steps, arena, task, after, limit, ret_steps, ret_count);
+    ACROSS(store, BOUNDARY_LIST, list_steps, arena, columns, task, after, limit, ret_steps,
+           ret_count);
 }
 
 static enum rv_err op_list_attempts(struct rv_store *store, struct rv_arena *arena,
@@ -174,11 +176,12 @@ static enum rv_err op_find_attempt(struct rv_store *store, struct rv_arena *aren
 }
 
 static enum rv_err op_list_late(struct rv_store *store, struct rv_arena *arena,
-                                struct rv_step_id step, uint32_t attempt, size_t skip, size_t limit,
-                                struct rv_late_reply *ret_rows, size_t *ret_count)
+                                enum rv_columns columns, struct rv_step_id step, uint32_t attempt,
+                                size_t skip, size_t limit, struct rv_late_reply *ret_rows,
+                                size_t *ret_count)
 {
-    ACROSS(store, BOUNDARY_LIST, list_late_replies, arena, step, attempt, skip, limit, ret_rows,
-           ret_count);
+    ACROSS(store, BOUNDARY_LIST, list_late_replies, arena, columns, step, attempt, skip, limit,
+           ret_rows, ret_count);
 }
 
 static enum rv_err op_list_alerts(struct rv_store *store, struct rv_arena *arena,

@@ -131,8 +131,8 @@ static uint64_t with_steps(uint64_t sum, struct world *w, struct rv_store *store
     size_t count = RV_PAGE_ROWS_MAX;
     uint32_t after = 0;
     while (count == RV_PAGE_ROWS_MAX) {
-        enum rv_err err = store->ops->list_steps(store, &w->history->scratch, task, after,
-                                                 RV_PAGE_ROWS_MAX, rows, &count);
+        enum rv_err err = store->ops->list_steps(store, &w->history->scratch, RV_COLUMNS_ALL, task,
+                                                 after, RV_PAGE_ROWS_MAX, rows, &count);
         if (!readable(w, err))
             return sum;
         for (size_t i = 0; i < count; i++) {
@@ -171,8 +171,8 @@ static uint64_t with_ledgers(uint64_t sum, struct world *w, struct rv_store *sto
     struct rv_alert alerts[RV_PAGE_ROWS_MAX];
     size_t count = 0;
     struct rv_step_id all = {task, 0};
-    enum rv_err err = store->ops->list_late_replies(store, &w->history->scratch, all, 0, 0,
-                                                    RV_PAGE_ROWS_MAX, late, &count);
+    enum rv_err err = store->ops->list_late_replies(store, &w->history->scratch, RV_COLUMNS_ALL,
+                                                    all, 0, 0, RV_PAGE_ROWS_MAX, late, &count);
     if (!readable(w, err))
         return sum;
     for (size_t i = 0; i < count; i++)
@@ -237,8 +237,8 @@ uint64_t rows_all(struct world *w, struct rv_store *store)
     size_t count = RV_PAGE_ROWS_MAX;
     while (count == RV_PAGE_ROWS_MAX || next.value != 0) {
         rv_arena_reset(&w->history->scratch);
-        enum rv_err err = store->ops->list_tasks(store, &w->history->scratch, &filter,
-                                                 RV_PAGE_ROWS_MAX, rows, &count, &next);
+        enum rv_err err = store->ops->list_tasks(store, &w->history->scratch, RV_COLUMNS_ALL,
+                                                 &filter, RV_PAGE_ROWS_MAX, rows, &count, &next);
         if (!readable(w, err))
             return sum;
         for (size_t i = 0; i < count; i++) {

@@ -278,6 +278,7 @@ static enum rv_err commit_fated(struct tap *tap, struct rv_batch *batch, enum fa
         world_say(tap->world, "store", "the process dies before the commit");
         return RV_ERR_COMMIT_UNKNOWN;
     case FATE_UNKNOWN_NO:
+        tap->server->counts_bad = tap->world->now; /* as after a refusal: nothing was written */
         tap->inner->ops->rollback(tap->inner);
         world_say(tap->world, "store", "a commit with an unknown outcome: not done");
         return RV_ERR_COMMIT_UNKNOWN;
@@ -371,17 +372,17 @@ static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool
 }
 
 static enum rv_err tap_op_load_tasks(struct rv_store *store, struct rv_arena *arena,
-                                     const struct rv_task_id *ids, size_t count,
-                                     const struct rv_task **ret_tasks)
+                                     enum rv_columns columns, const struct rv_task_id *ids,
+                                     size_t count, const struct rv_task **ret_tasks)
 {
-    return inner_of(store)->ops->load_tasks(inner_of(store), arena, ids, count, ret_tasks);
+    return inner_of(store)->ops->load_tasks(inner_of(store), arena, columns, ids, count, ret_tasks);
 }
 
 static enum rv_err tap_op_load_steps(struct rv_store *store, struct rv_arena *arena,
-                                     const struct rv_step_id *ids, size_t count,
-                                     const struct rv_step **ret_steps)
+                                     enum rv_columns columns, const struct rv_step_id *ids,
+                                     size_t count, const struct rv_step **ret_steps)
 {
-    return inner_of(store)->ops->load_steps(inner_of(store), arena, ids, count, ret_steps);
+    return inner_of(store)->ops->load_steps(inner_of(store), arena, columns, ids, count, ret_steps);
 }
 
 static enum rv_err tap_op_find_keys(struct rv_store *store, struct rv_arena *arena,
@@ -438,20 +439,21 @@ static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role,
 }
 
 static enum rv_err tap_op_list_tasks(struct rv_store *store, struct rv_arena *arena,
-                                     const struct rv_task_filter *filter, size_t limit,
-                                     struct rv_task *ret_tasks, size_t *ret_count,
+                                     enum rv_columns columns, const struct rv_task_filter *filter,
+                                     size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                                      struct rv_task_id *ret_next)
 {
-    return inner_of(store)->ops->list_tasks(inner_of(store), arena, filter, limit, ret_tasks,
-                                            ret_count, ret_next);
+    return inner_of(store)->ops->list_tasks(inner_of(store), arena, columns, filter, limit,
+                                            ret_tasks, ret_count, ret_next);
 }
 
 static enum rv_err tap_op_list_steps(struct rv_store *store, struct rv_arena *arena,
-                                     struct rv_task_id task, uint32_t after, size_t limit,
-                                     struct rv_step *ret_steps, size_t *ret_count)
+                                     enum rv_columns columns, struct rv_task_id task,
+                                     uint32_t after, size_t limit, struct rv_step *ret_steps,
+                                     size_t *ret_count)
 {
-    return inner_of(store)->ops->list_steps(inner_of(store), arena, task, after, limit, ret_steps,
-                                            ret_count);
+    return inner_of(store)->ops->list_steps(inner_of(store), arena, columns, task, after, limit,
+                                            ret_steps, ret_count);
 }
 
 static enum rv_err tap_op_list_attempts(struct rv_store *store, struct rv_arena *arena,
@@ -472,11 +474,12 @@ static enum rv_err tap_op_find_attempt(struct rv_store *store, struct rv_arena *
 }
 
 static enum rv_err tap_op_list_late(struct rv_store *store, struct rv_arena *arena,
-                                    struct rv_step_id step, uint32_t attempt, size_t skip,
-                                    size_t limit, struct rv_late_reply *ret_rows, size_t *ret_count)
+                                    enum rv_columns columns, struct rv_step_id step,
+                                    uint32_t attempt, size_t skip, size_t limit,
+                                    struct rv_late_reply *ret_rows, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_late_replies(inner_of(store), arena, step, attempt, skip,
-                                                   limit, ret_rows, ret_count);
+    return inner_of(store)->ops->list_late_replies(inner_of(store), arena, columns, step, attempt,
+                                                   skip, limit, ret_rows, ret_count);
 }
 
 static enum rv_err tap_op_list_alerts(struct rv_store *store, struct rv_arena *arena,

@@ -129,7 +129,7 @@ void unsettled_take(struct unsettled *u, const struct rv_batch *batch, int64_t n
 static int64_t revision_of(struct unsettled *u, struct rv_store *store, struct rv_task_id id)
 {
     const struct rv_task *task = NULL;
-    enum rv_err err = store->ops->load_tasks(store, &u->arena, &id, 1, &task);
+    enum rv_err err = store->ops->load_tasks(store, &u->arena, RV_COLUMNS_ALL, &id, 1, &task);
     return err == RV_OK && task != NULL ? task->revision : 0;
 }
 

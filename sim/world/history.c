@@ -163,7 +163,8 @@ static struct step_past *step_room(struct task_past *past, uint32_t number)
 static bool load_after(struct rv_store *store, struct rv_arena *arena, struct transition *t)
 {
     const struct rv_task *task;
-    enum rv_err err = store->ops->load_tasks(store, arena, &t->change->task->id, 1, &task);
+    enum rv_err err = store->ops->load_tasks(store, arena, RV_COLUMNS_ALL, &t->change->task->id, 1,
+                                             &task);
     if (err != RV_OK || task == NULL)
         return storage_found(t->w, err);
     t->task = task;
@@ -177,8 +178,8 @@ static bool load_after(struct rv_store *store, struct rv_arena *arena, struct tr
     uint32_t after = 0;
     for (;;) {
         size_t count;
-        err = store->ops->list_steps(store, arena, task->id, after, RV_PAGE_ROWS_MAX,
-                                     steps + t->steps_count, &count);
+        err = store->ops->list_steps(store, arena, RV_COLUMNS_ALL, task->id, after,
+                                     RV_PAGE_ROWS_MAX, steps + t->steps_count, &count);
         if (err != RV_OK)
             return storage_found(t->w, err);
         t->steps_count += count;
@@ -322,11 +323,25 @@ bool history_abandons(const struct rv_task *task)
            memmem(task->error.at, task->error.len, "abandoned", strlen("abandoned")) != NULL;
 }
 
+/* An undo, and in the same commit an operator's word that the point of no return was passed: its
+ * rows show neither. */
+static bool taken_back_at_once(const struct transition *t)
+{
+    bool undone = false, back = false;
+    for (size_t i = 0; i < t->change->history_count; i++) {
+        enum rv_operator_verb verb = t->change->history[i].verb;
+        back = back || (undone && verb == RV_OPERATOR_SETTLE);
+        undone = undone || verb == RV_OPERATOR_UNDO || verb == RV_OPERATOR_CANCEL;
+    }
+    return back && t->task->direction == RV_FORWARD;
+}
+
 static void transition_take(struct transition *t)
 {
     struct task_past *past = t->past;
     bool was_open = past->row.revision != 0 && rv_task_state_open(past->row.state);
     past->commits++;
+    past->taken_back |= taken_back_at_once(t);
     for (size_t i = 0; i < t->steps_count; i++)
         past->taken_back |= check_taken_back_at(t, &t->steps[i]);
     past->commands += (uint32_t)t->change->history_count;

@@ -1,6 +1,6 @@
 /* A request may be lost, arrive twice, or late and out of order; so may its answer. A broken
- * connection is mostly seen at once, sometimes only by a timeout. What arrives is whole: TCP and
- * the HTTP parser see to that, and they are tested elsewhere. */
+ * connection is mostly seen at once, sometimes only by a timeout. What the server reads of it, it
+ * reads from bytes (wire.h). */
 #include "sim/world/net.h"
 
 #include "base/assert.h"
@@ -17,6 +17,7 @@
 #include "sim/scenario/scenario.h"
 #include "sim/world/server.h"
 #include "sim/cast/shell.h"
+#include "sim/world/wire.h"
 #include "sim/world/world.h"
 
 #include <stdlib.h>
@@ -87,6 +88,8 @@ static int64_t travel(struct world *w, const struct exchange *x, enum event_kind
 {
     if (!fault_strikes(w, FAULT_LOSS, owner(x)))
         return plan(w, x, kind);
+    if (kind == EVENT_ARRIVE && w->servers[x->server].up)
+        wire_break(w, x);
     if (!fault_strikes(w, FAULT_SILENCE, owner(x)))
         world_at(w, w->now + delay(w, x), EVENT_LOST, 0, x->number);
     return 0;
@@ -238,9 +241,7 @@ void net_answer(struct world *w, struct exchange *x, int status, int64_t retry_a
         net_reset(w, x);
         return;
     }
-    x->status = status;
-    x->retry_after_ms = retry_after_ms;
-    x->answer = rv_arena_str(&w->arena, body);
+    wire_answer(w, x, status, retry_after_ms, body);
     world_trace(w, (uint64_t)status ^ history_hash(body));
     world_trace(w, (uint64_t)status << 32 ^ body.len);
     travel(w, x, EVENT_ANSWER);

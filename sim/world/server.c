@@ -16,6 +16,7 @@
 #include "sim/cast/said.h"
 #include "sim/store/storage.h"
 #include "sim/store/tap.h"
+#include "sim/world/wire.h"
 #include "sim/world/world.h"
 
 #include <stdio.h>
@@ -229,10 +230,15 @@ void server_receive(struct world *w, struct exchange *x)
     struct rv_request_line *line = rv_arena_take(&served->call.arena, sizeof *line);
     rv_assert(line != NULL);
     rv_parser_begin(&s->parser, &served->call.arena);
+    struct wire_request request;
     const struct rv_route *route = NULL;
-    if (rv_request_read(&s->parser, x->target, line))
-        route = rv_route_find(&s->parser, x->method, line);
-    line->body = x->body;
+    if (!wire_request(w, x, &request)) {
+        served_free(s, served);
+        return;
+    }
+    if (rv_request_read(&s->parser, request.target, line))
+        route = rv_route_find(&s->parser, request.method, line);
+    line->body = request.body;
     served->route = route;
     served->call.kind = route ? route->kind : RV_CALL_AGENTS;
     if (route == NULL || !route->parse(&s->parser, line, &served->call)) {

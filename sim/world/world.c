@@ -23,6 +23,7 @@
 #include "sim/store/storage.h"
 #include "sim/run/with.h"
 #include "sim/cast/workload.h"
+#include "sim/world/wire.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -209,7 +210,8 @@ void world_pass(struct world *w, int64_t until, bool (*stop)(struct world *w))
     while (w->violated == NULL && (first = rv_heap_first(&w->events)) != NULL &&
            first->at <= until) {
         rv_heap_pop(&w->events, &entry);
-        w->now = entry.at;
+        /* What a settled batch has set off (unsettled.c) may be due before now. */
+        w->now = entry.at > w->now ? entry.at : w->now;
         world_trace(w, (uint64_t)entry.at);
         world_trace(w, entry.value ^ entry.detail << 32);
         w->concerned = (struct rv_task_id){0};
@@ -305,6 +307,7 @@ void world_init(struct world *w, const struct world_setup *setup)
     for (unsigned i = 0; i < STREAM_COUNT; i++)
         rv_prng_init(&w->dice[i], rv_hash_int(w->seed * 1000 + i + 1));
     w->net = calloc(1, sizeof *w->net);
+    w->wire = wire_new();
     w->partitions = calloc(1, sizeof *w->partitions);
     rv_assert(w->net != NULL && w->partitions != NULL);
     knobs_draw(&w->knobs, w->seed);
@@ -387,6 +390,7 @@ void world_free(struct world *w)
     ledger_free(w);
     faults_free(w);
     free(w->partitions);
+    wire_free(w->wire);
     free(w->net->all);
     free(w->net);
     rv_heap_done(&w->events);

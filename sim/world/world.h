@@ -79,6 +79,7 @@ struct rewind;
 struct client;
 struct operator_;
 struct net;
+struct wire;
 struct ledger;
 struct history;
 struct said;
@@ -126,6 +127,7 @@ struct world {
     struct operator_ *operator_;
     uint32_t commands; /* that operators have given */
     struct net *net;
+    struct wire *wire;
     struct partitions *partitions;
     struct rewind *rewind; /* NULL: the store loses nothing */
     struct author author;

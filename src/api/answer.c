@@ -60,9 +60,10 @@ void rv_answer_locate_task(struct rv_answer *answer, const char *folder, struct 
 void rv_answer_problem(struct rv_answer *answer, const struct rv_problem *problem)
 {
     rv_buf_reset(&answer->body);
-    rv_problem_write(&answer->body, problem);
     answer->status = problem->status;
-    answer->problem = true;
+    answer->problem = problem->status >= 400;
+    if (answer->problem)
+        rv_problem_write(&answer->body, problem);
     answer->content_type = NULL;
     answer->allow = problem->allow;
     answer->location_len = 0;

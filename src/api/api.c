@@ -106,10 +106,12 @@ enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **re
     }
     api->options = *options;
     api->key_changes = 1;
+    api->loads = rv_http_loads(api);
     rv_mailbox_init(&api->finished, offsetof(struct rv_call, next));
     rv_mailbox_join(options->mailbox, &api->maker);
     rv_parser_init(&api->parser);
     api->parser.egress = options->egress;
+    api->parser.secrets = options->secrets;
     enum rv_err err = door_open(api);
     api->options.sockets = NULL;
     if (err == RV_OK && rv_thread_start(&api->thread, "api", thread_run, api) != RV_OK)

@@ -27,16 +27,17 @@ struct rv_api_options {
     struct rv_access_log *access_log; /* borrowed; NULL: none */
     /* rv_api_wake follows calls that were finished. Else each of them wakes the thread itself. */
     bool wakes;
-    /* How the store was when it was last written; RV_OK: ready. From the api's thread. NULL: always
-     * ready. */
-    enum rv_err (*health)(void *self);
+    /* How the store was when it was last written; RV_OK: ready; *ret_why, which lives as long as
+     * the api, may say more. From the api's thread. NULL: always ready. */
+    enum rv_err (*health)(void *self, const char **ret_why);
     /* Bytes of the store's files, for metrics; NULL: not known. From the api's thread. */
     int64_t (*store_bytes)(void *self);
     /* Spans sent to a collector, and dropped, for metrics; false, or NULL: there is no collector.
      * From the api's thread. */
     bool (*spans)(void *self, uint64_t *ret_sent, uint64_t *ret_dropped);
     void *self;
-    struct rv_egress_hook egress; /* on the api's thread; NULL: nobody knows */
+    struct rv_egress_hook egress;  /* on the api's thread; NULL: nobody knows */
+    struct rv_secret_hook secrets; /* the same */
 };
 
 /* Starts the thread. MEMORY or IO. */

@@ -40,12 +40,14 @@ struct exchange {
     size_t came_bytes; /* of the body */
     bool discards;     /* no room for it: what comes is read and forgotten */
     struct exchange *large_next;
-    bool hands_out;       /* the answer has requests in it, so its loss matters */
-    bool streams;         /* the head of the answer is sent, more body follows */
-    bool stream_over;     /* ... until here */
-    struct rv_copy *copy; /* owned: what is sent; NULL: answer.body */
-    int64_t copy_at;      /* given to the door */
-    int64_t copy_rest_at; /* so much of it goes out before it rests */
+    bool hands_out;        /* the answer has requests in it, so its loss matters */
+    bool streams;          /* the head of the answer is sent, more body follows */
+    bool stream_over;      /* ... until here */
+    struct rv_copy *copy;  /* owned: what is sent; NULL: answer.body */
+    int64_t copy_at;       /* given to the door */
+    int64_t copy_rest_at;  /* so much of it goes out before it rests */
+    int64_t copy_moved_at; /* monotonic: when the socket had taken the last block */
+    bool copies;           /* the answer is a copy, or was before it gave way */
     struct rv_task_id stream_task;
     uint32_t stream_after; /* the newest message in answer.body, or before */
     struct rv_answer answer;
@@ -68,11 +70,15 @@ struct rv_api {
     uint64_t key_changes; /* of the newest change that the API keys in memory contain */
     struct rv_api_counts counts;
     size_t exchanges_open;
+    struct rv_call_loads loads;
+    atomic_size_t loaded_bytes; /* large rows in calls that came back, not yet rendered */
     size_t held_bytes;      /* of all requests that are received, wait, or are with the scheduler */
     struct exchange *large; /* large requests that wait to be parsed, the oldest first */
     struct exchange *large_last;
-    struct exchange *resting; /* the backup that rests; NULL: none */
+    struct exchange *copying; /* the backup that is sent; NULL: none */
+    struct exchange *resting; /* the same, if it rests */
     int64_t rest_until;       /* monotonic */
+    bool damaged;             /* a backup has found a page that is not as it was written */
     struct exchange *free;
     size_t free_count;
 };
@@ -86,6 +92,7 @@ size_t rv_http_fields(const struct rv_answer *answer, struct answer_fields *fiel
 
 /* http.c */
 struct rv_door_host rv_http_host(struct rv_api *api);
+struct rv_call_loads rv_http_loads(struct rv_api *api);
 /* The call came back: makes the answer. */
 void rv_http_finished(struct rv_api *api, struct rv_call *call);
 void rv_http_free(struct exchange *exchange);
@@ -115,11 +122,13 @@ struct rv_str rv_head_client(const struct rv_http_request *request);
 void rv_stream_begin(struct exchange *exchange);
 /* All of it is sent: asks for more, or ends. */
 void rv_stream_more(struct exchange *exchange);
-/* The call has finished again. `over`: it is the last page of the stream. */
-void rv_stream_finished(struct exchange *exchange, bool over);
+/* The call has finished again. `revoked`: the caller's access has ended, and so does the stream. */
+void rv_stream_finished(struct exchange *exchange, bool revoked);
 /* backup.c: an answer that is read from exchange->copy. */
 void rv_backup_begin(struct exchange *exchange);
 void rv_backup_more(struct exchange *exchange);
+/* Another backup is asked for: one whose client reads nothing ends. */
+void rv_backup_give_way(struct rv_api *api);
 /* Wakes the backup that has rested. */
 void rv_backup_go_on(struct rv_api *api, int64_t now);
 /* http.c: parses the large request whose turn it is, or refuses it. */

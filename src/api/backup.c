@@ -9,7 +9,12 @@
 
 #include <assert.h>
 
-enum { BLOCK_BYTES = 64 * 1024, TURN_BYTES = 4 * BLOCK_BYTES, REST_MS = 1 };
+enum {
+    BLOCK_BYTES = 64 * 1024,
+    TURN_BYTES = 4 * BLOCK_BYTES,
+    REST_MS = 1,
+    STALLED_MS = 20000 /* without a block taken, it gives way to the next backup */
+};
 
 static_assert(BLOCK_BYTES % RV_COPY_BLOCK_BYTES == 0, "whole blocks, to the end");
 
@@ -30,6 +35,7 @@ static void block_send(struct exchange *exchange)
     enum rv_err err = at != NULL ? copy->read(copy, at, BLOCK_BYTES, &count) : RV_ERR_MEMORY;
     if (err != RV_OK || count == 0) {
         rv_buf_done(&block);
+        exchange->api->damaged = exchange->api->damaged || err == RV_ERR_CORRUPT;
         break_off(exchange, rv_str_of(rv_err_text(err)));
         return;
     }
@@ -51,7 +57,10 @@ static void rest(struct exchange *exchange)
 void rv_backup_more(struct exchange *exchange)
 {
     const struct rv_access *access = &exchange->api->options.access;
-    if (exchange->copy_at == exchange->copy->bytes)
+    exchange->copy_moved_at = rv_door_now(exchange->api->door);
+    if (exchange->copy == NULL)
+        rv_door_end(exchange->conn, false);
+    else if (exchange->copy_at == exchange->copy->bytes)
         rv_door_end(exchange->conn, true);
     else if (!rv_access_stands(access, exchange->route, &exchange->caller))
         break_off(exchange, RV_STR("access-ended"));
@@ -70,9 +79,26 @@ void rv_backup_go_on(struct rv_api *api, int64_t now)
     rv_backup_more(exchange);
 }
 
+void rv_backup_give_way(struct rv_api *api)
+{
+    struct exchange *exchange = api->copying;
+    int64_t patience_ms = api->options.patience_ms;
+    int64_t stalled_ms = patience_ms > 0 ? patience_ms / 3 : STALLED_MS;
+    if (exchange == NULL || exchange == api->resting ||
+        rv_door_now(api->door) - exchange->copy_moved_at < stalled_ms)
+        return;
+    break_off(exchange, RV_STR("its client reads nothing, and another backup was asked for"));
+    exchange->copy->close(exchange->copy);
+    exchange->copy = NULL;
+    api->copying = NULL;
+}
+
 void rv_backup_begin(struct exchange *exchange)
 {
     static const struct rv_door_field fresh = {"Cache-Control", {"no-store", 8}};
+    exchange->copies = true;
+    exchange->copy_moved_at = rv_door_now(exchange->api->door);
+    exchange->api->copying = exchange;
     exchange->copy_rest_at = TURN_BYTES;
     rv_http_note(exchange);
     rv_door_answer(exchange->conn,

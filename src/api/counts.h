@@ -23,6 +23,9 @@ struct rv_api_counts {
     bool has_spans;       /* there is a collector: */
     uint64_t spans_sent;
     uint64_t spans_dropped;
+    uint64_t log_dropped; /* lines */
+    bool has_access_log;
+    uint64_t access_log_dropped;
     struct rv_histogram submission; /* from the whole request to its answer, if it did not wait */
     struct rv_histogram reply;
 };

@@ -20,6 +20,7 @@ enum {
     HELD_BYTES_MAX = 128 * 1024 * 1024, /* of all requests, from their first byte to their answer */
     BODY_BYTES_SMALL = 16 * 1024,       /* has room also when large ones have taken all of that */
     BODY_BYTES_LARGE = 256 * 1024,      /* is parsed when nothing else waits */
+    LOADED_BYTES_MAX = 8 * 1024 * 1024, /* of large rows, until their answers are made */
     HURRY_MS = 1, /* that an answer waits for what may come, where clients wait outside */
     EXCHANGES_KEPT = 256
 };
@@ -78,12 +79,41 @@ static struct rv_buf answer_buffer(struct rv_answer *answer)
     return answer->body;
 }
 
+static bool loads_room(void *self)
+{
+    const struct rv_api *api = self;
+    return atomic_load(&api->loaded_bytes) < LOADED_BYTES_MAX;
+}
+
+static void loads_took(void *self, size_t bytes)
+{
+    struct rv_api *api = self;
+    atomic_fetch_add(&api->loaded_bytes, bytes);
+}
+
+struct rv_call_loads rv_http_loads(struct rv_api *api)
+{
+    return (struct rv_call_loads){loads_room, loads_took, api};
+}
+
+/* Large reads wait for that. */
+static void loaded_forget(struct rv_api *api, const struct rv_call *call)
+{
+    size_t bytes = call->loaded_bytes;
+    size_t before = bytes > 0 ? atomic_fetch_sub(&api->loaded_bytes, bytes) : 0;
+    if (before >= LOADED_BYTES_MAX && before - bytes < LOADED_BYTES_MAX)
+        rv_mailbox_wake(api->options.mailbox);
+}
+
 void rv_http_free(struct exchange *exchange)
 {
     struct rv_api *api = exchange->api;
     if (api->resting == exchange)
         api->resting = NULL;
+    if (api->copying == exchange)
+        api->copying = NULL;
     api->exchanges_open--;
+    loaded_forget(api, &exchange->call);
     if (exchange->copy != NULL)
         exchange->copy->close(exchange->copy);
     body_drop(api, exchange);
@@ -380,18 +410,23 @@ static void requests_take_back(struct rv_api *api, struct exchange *exchange)
 }
 
 /* The caller's access ended while the call was parked: a stream ends, and what was waited for is
- * not told. The results of replies are, since they were decided while the access stood. */
+ * not told. The results of replies are, since they were decided while the access stood, and so is
+ * that the tasks of a submission exist: they are carried out. */
 static bool revoked_meanwhile(struct rv_api *api, struct exchange *exchange)
 {
-    const struct rv_call *call = &exchange->call;
+    struct rv_call *call = &exchange->call;
     if (!call->access_ended &&
         rv_access_stands(&api->options.access, exchange->route, &exchange->caller))
         return false;
     if (exchange->streams)
         return true;
     requests_take_back(api, exchange);
-    if (!call_may_wait(call) && !call->access_ended)
+    if (!call_may_wait(call) && call->loaded_bytes == 0 && !call->access_ended)
         return false;
+    if (call->kind == RV_CALL_SUBMIT && !call->access_ended) {
+        call->u.submit.task = NULL;
+        return false;
+    }
     rv_parser_begin(&api->parser, &exchange->call.arena);
     (void)rv_access_ended(&api->parser);
     rv_answer_problem(&exchange->answer, &api->parser.problem);
@@ -408,7 +443,19 @@ static void counts_show(struct rv_api *api, struct rv_answer *answer)
     if (api->options.spans != NULL)
         api->counts.has_spans = api->options.spans(api->options.self, &api->counts.spans_sent,
                                                    &api->counts.spans_dropped);
+    api->counts.log_dropped = rv_log_dropped();
+    api->counts.has_access_log = api->options.access_log != NULL;
+    if (api->options.access_log != NULL)
+        api->counts.access_log_dropped = rv_access_log_dropped(api->options.access_log);
     answer->counts = &api->counts;
+}
+
+static void health_ask(struct rv_api *api, struct rv_call *call)
+{
+    const char *why = NULL;
+    call->err = api->options.health(api->options.self, &why);
+    if (why != NULL)
+        call->message = rv_str_of(why);
 }
 
 void rv_http_finished(struct rv_api *api, struct rv_call *call)
@@ -418,7 +465,7 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
     atomic_fetch_sub(&api->outstanding, 1);
     keys_learn(api, call);
     if (exchange->route->ready && call->err == RV_OK && api->options.health != NULL)
-        call->err = api->options.health(api->options.self);
+        health_ask(api, call);
     if (call->kind == RV_CALL_METRICS)
         counts_show(api, answer);
     if (call->kind == RV_CALL_BACKUP)
@@ -430,6 +477,8 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
         rv_stream_finished(exchange, revoked);
         return;
     }
+    if (call->kind == RV_CALL_STATUS && call->u.status != NULL && api->damaged)
+        call->u.status->problems[RV_STORE_IS_DAMAGED] = true;
     if (revoked)
         call->err = RV_ERR_REFUSED;
     else if (!rv_answer_failed(answer, call))
@@ -449,6 +498,7 @@ void rv_http_stamp(struct rv_api *api, struct exchange *exchange)
     exchange->whole_us = rv_clock_mono_us();
     call->finish = call_finished;
     call->owner = exchange;
+    call->loads = &api->loads;
 }
 
 void rv_http_ask(struct rv_api *api, struct exchange *exchange)
@@ -457,6 +507,8 @@ void rv_http_ask(struct rv_api *api, struct exchange *exchange)
     exchange->stage = STAGE_WAITING;
     if (call_may_wait(call))
         rv_buf_done(&exchange->body); /* thousands wait, each for minutes */
+    if (call->kind == RV_CALL_BACKUP)
+        rv_backup_give_way(api);
     atomic_fetch_add(&api->outstanding, 1);
     if (!rv_mailbox_put(api->options.mailbox, call)) {
         call->err = RV_ERR_BUSY;
@@ -639,7 +691,7 @@ static void answer_more(void *self, void *request)
 {
     struct exchange *exchange = request;
     (void)self;
-    if (exchange->copy != NULL)
+    if (exchange->copies)
         rv_backup_more(exchange);
     else
         rv_stream_more(exchange);

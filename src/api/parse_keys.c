@@ -66,7 +66,8 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
         return false;
     if (key->agent.at == NULL && key->role == RV_ROLE_AGENT)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"agent\" (--agent NAME) is missing: the agent that uses the key");
+                         "\"agent\" (--agent NAME) is missing: a key of the role agent is for one "
+                         "agent");
     if (key->agent.at != NULL && key->role != RV_ROLE_AGENT)
         return rv_refuse(parser, RV_ERR_INVALID,
                          "\"agent\" is only for the role agent; leave it out");

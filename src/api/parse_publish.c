@@ -90,14 +90,10 @@ static void add_valid(struct rv_parser *parser, const struct rv_definition *defi
 }
 
 /* Calls that will be refused are no fault of the definition: the flag may come later. */
-static bool warnings_add(struct rv_parser *parser, const struct rv_definition *definition,
-                         struct rv_call_publish *publish)
+static bool add_egress(struct rv_parser *parser, const struct rv_definition *definition,
+                       struct rv_call_publish *publish)
 {
     uint32_t count = rv_definition_nodes(definition);
-    publish->warnings = RV_NEW_ARRAY(parser->arena, struct rv_str, WARNINGS_MAX);
-    if (publish->warnings == NULL)
-        return !rv_parser_starved(parser);
-    add_valid(parser, definition, publish);
     if (parser->egress.refusal == NULL)
         return true;
     for (uint32_t n = 1; n <= count && publish->warnings_count < WARNINGS_MAX; n++) {
@@ -114,6 +110,34 @@ static bool warnings_add(struct rv_parser *parser, const struct rv_definition *d
     return !rv_parser_starved(parser);
 }
 
+/* Nor are secrets that the server does not have: they may be stored later. */
+static void add_secrets(struct rv_parser *parser, const struct rv_json *document,
+                        struct rv_call_publish *publish)
+{
+    const struct rv_json *names = rv_json_get(rv_json_get(document, RV_STR("use")),
+                                              RV_STR("secrets"));
+    size_t count = names != NULL && names->type == RV_JSON_ARRAY ? names->len : 0;
+    for (size_t i = 0; i < count && publish->warnings_count < WARNINGS_MAX; i++) {
+        struct rv_str why = parser->secrets.refusal(parser->secrets.self, parser->arena,
+                                                    rv_json_str(&names->u.items[i]));
+        if (why.at != NULL)
+            publish->warnings[publish->warnings_count++] = rv_arena_printf(
+                parser->arena, "/use/secrets/%zu: %.*s", i, RV_STR_FMT(why));
+    }
+}
+
+static bool warnings_add(struct rv_parser *parser, const struct rv_json *document,
+                         const struct rv_definition *definition, struct rv_call_publish *publish)
+{
+    publish->warnings = RV_NEW_ARRAY(parser->arena, struct rv_str, WARNINGS_MAX);
+    if (publish->warnings == NULL)
+        return !rv_parser_starved(parser);
+    add_valid(parser, definition, publish);
+    if (parser->secrets.refusal != NULL)
+        add_secrets(parser, document, publish);
+    return add_egress(parser, definition, publish);
+}
+
 static bool publish_read(struct rv_parser *parser, const struct rv_request_line *request,
                          struct rv_arena *compiled, struct rv_call_publish *publish)
 {
@@ -128,7 +152,7 @@ static bool publish_read(struct rv_parser *parser, const struct rv_request_line 
         return rv_refuse(parser, err, "the definition cannot be read now; try again");
     return definition_load(parser, request, &document, compiled, &definition) &&
            row_fill(parser, &document, definition, &publish->row) &&
-           warnings_add(parser, definition, publish);
+           warnings_add(parser, &document, definition, publish);
 }
 
 bool rv_parse_publish(struct rv_parser *parser, const struct rv_request_line *request,

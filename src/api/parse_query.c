@@ -83,11 +83,13 @@ bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *r
     if (operate->input.at == NULL &&
         (operate->assume_not_done || operate->undo_first || operate->step != 0))
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"step\", \"assumeNotDone\" and \"undoFirst\" need \"input\": without "
-                         "another input a resubmission repeats the same request");
+                         "\"step\", \"assumeNotDone\" and \"undoFirst\" need \"input\" (--step, "
+                         "--assume-not-done and --undo-first need --input JSON): without another "
+                         "input a resubmission repeats the same request");
     if (operate->assume_not_done && operate->undo_first)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"assumeNotDone\" and \"undoFirst\" exclude each other; give one");
+                         "\"assumeNotDone\" (--assume-not-done) and \"undoFirst\" (--undo-first) "
+                         "exclude each other; give one");
     return true;
 }
 

@@ -17,7 +17,7 @@ struct rv_problem {
     struct rv_str file;   /* for a definition: the place in it; absent: none */
     uint32_t line;
     uint32_t column;
-    struct rv_str allow; /* 405: the methods that the route has */
+    struct rv_str allow; /* 405, and 204 to OPTIONS: the methods that the route has */
 };
 
 /* Appends the JSON object. */

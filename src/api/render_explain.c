@@ -77,9 +77,12 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_buf_add_char(buf, '}');
 }
 
-/* Whether the cure is for a forward step of a task that is being undone. */
+/* Whether the cure is for a forward step of a task that is being undone, or for the step whose undo
+ * is under way. */
 static bool cure_undoes(const struct rv_call_explain *told, const struct rv_cure *cure)
 {
+    if (cure->kind != RV_CURE_PAST)
+        return told->found->direction == RV_UNDO;
     for (size_t i = 0; i < told->steps_count; i++)
         if (told->steps[i].step->number == cure->step)
             return told->found->direction == RV_UNDO &&
@@ -188,6 +191,8 @@ static void cuts_put(struct rv_buf *buf, const struct rv_call_explain *told)
         rv_put_open(buf, '{');
         rv_put_text(buf, "list", rv_str_of(cuts[i].list));
         rv_put_text(buf, "shown", rv_str_of(cuts[i].what));
+        if (told->left[i] > 0)
+            rv_put_int(buf, "left", told->left[i]);
         snprintf(text, sizeof text, "show %.*s --all", RV_STR_FMT(task));
         rv_put_text(buf, "command", rv_str_of(text));
         snprintf(text, sizeof text, "/v1/%.*s%.*s%s", (int)(at - path), path, RV_STR_FMT(task),

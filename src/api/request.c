@@ -218,6 +218,10 @@ bool rv_request_read(struct rv_parser *parser, struct rv_str target, struct rv_r
         if ((unsigned char)target.at[i] <= 0x20 || target.at[i] == 0x7f)
             return rv_refuse_http(
                 parser, 400, "the URL contains a blank or a control character; percent-encode it");
+    if (rv_str_is(target, "*")) { /* of OPTIONS: the server itself */
+        ret->path = target;
+        return true;
+    }
     if (target.len == 0 || target.at[0] != '/')
         return rv_refuse_http(parser, 400, "the path must begin with a slash");
     struct rv_str query = target;

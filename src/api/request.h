@@ -47,6 +47,12 @@ struct rv_egress_hook {
     void *self;
 };
 
+/* Why the server itself will not find this secret, on the arena; absent: it will. */
+struct rv_secret_hook {
+    struct rv_str (*refusal)(void *self, struct rv_arena *arena, struct rv_str name);
+    void *self;
+};
+
 /* What one thread needs to parse requests, one after the other. */
 struct rv_parser {
     struct rv_arena tree; /* of the body, until the request is parsed */
@@ -54,6 +60,7 @@ struct rv_parser {
     struct rv_arena *arena;         /* borrowed: the call's; what outlives parsing goes there */
     const struct rv_caller *caller; /* borrowed: who asks; NULL: nobody was asked for it */
     struct rv_egress_hook egress;   /* NULL inside: nobody knows */
+    struct rv_secret_hook secrets;  /* the same */
     struct rv_problem problem;      /* when a parser said no */
 };
 

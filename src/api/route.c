@@ -134,7 +134,7 @@ static const struct rv_route *not_found(struct rv_parser *parser, struct rv_str 
     return NULL;
 }
 
-/* Methods that the path does have, as the header Allow wants them. */
+/* Methods as the header Allow wants them, each once. */
 struct methods {
     char text[64];
     size_t len;
@@ -143,34 +143,78 @@ struct methods {
 static void methods_add(struct methods *methods, const char *method)
 {
     size_t len = strlen(method);
-    if (methods->len + len + 2 > sizeof methods->text)
+    bool there = methods->len > 0 && strstr(methods->text, method) != NULL;
+    if (there || methods->len + len + 3 > sizeof methods->text)
         return;
     if (methods->len > 0) {
         memcpy(methods->text + methods->len, ", ", 2);
         methods->len += 2;
     }
-    memcpy(methods->text + methods->len, method, len);
+    memcpy(methods->text + methods->len, method, len + 1);
     methods->len += len;
+}
+
+/* Those of the routes that match the request, or of all: NULL. Every path has OPTIONS, and where
+ * there is GET there is HEAD (RFC 9110, 9.3.2). */
+static struct methods methods_of(struct rv_request_line *request)
+{
+    struct methods methods = {.len = 0};
+    for (const struct rv_route *route = routes; route->method != NULL; route++) {
+        if (request != NULL && !route_matches(route, request))
+            continue;
+        methods_add(&methods, route->method);
+        if (strcmp(route->method, "GET") == 0)
+            methods_add(&methods, "HEAD");
+    }
+    if (methods.len > 0)
+        methods_add(&methods, "OPTIONS");
+    return methods;
+}
+
+/* OPTIONS is answered with the methods alone: not refused, though no route. */
+static const struct rv_route *options_tell(struct rv_parser *parser,
+                                           struct rv_request_line *request)
+{
+    bool all = rv_str_is(request->path, "*");
+    struct methods methods = methods_of(all ? NULL : request);
+    if (methods.len == 0)
+        return not_found(parser, request->path);
+    parser->problem = (struct rv_problem){.status = 204};
+    parser->problem.allow = rv_arena_str(parser->arena, (struct rv_str){methods.text, methods.len});
+    return NULL;
+}
+
+/* 501 for a method that no path has, 405 for one that only this path has not (RFC 9110, 9.1). */
+static const struct rv_route *method_refuse(struct rv_parser *parser, struct rv_str method,
+                                            struct rv_request_line *request)
+{
+    struct methods here = methods_of(request), all = methods_of(NULL);
+    bool known = false;
+    for (const struct rv_route *route = routes; route->method != NULL; route++)
+        known = known || rv_str_is(method, route->method);
+    if (!known) {
+        rv_refuse_http(parser, 501, "this server has no method %.*s; its methods are %s",
+                       RV_STR_FMT(method), all.text);
+        return NULL;
+    }
+    if (here.len == 0)
+        return not_found(parser, request->path);
+    struct rv_str allow = rv_arena_str(parser->arena, (struct rv_str){here.text, here.len});
+    rv_refuse_http(parser, 405, "%.*s is not allowed for \"%.*s\"; use %.*s", RV_STR_FMT(method),
+                   RV_STR_FMT(request->path), RV_STR_FMT(allow));
+    parser->problem.allow = allow;
+    return NULL;
 }
 
 const struct rv_route *rv_route_find(struct rv_parser *parser, struct rv_str method,
                                      struct rv_request_line *request)
 {
-    struct methods methods = {.len = 0};
+    if (rv_str_is(method, "OPTIONS"))
+        return options_tell(parser, request);
     if (rv_str_is(method, "HEAD"))
         method = RV_STR("GET");
-    for (const struct rv_route *route = routes; route->method != NULL; route++) {
-        if (!route_matches(route, request))
-            continue;
-        if (rv_str_is(method, route->method))
+    for (const struct rv_route *route = routes; route->method != NULL; route++)
+        if (rv_str_is(method, route->method) && route_matches(route, request))
             return route;
-        methods_add(&methods, route->method);
-    }
-    if (methods.len == 0)
-        return not_found(parser, request->path);
-    struct rv_str allow = rv_arena_str(parser->arena, (struct rv_str){methods.text, methods.len});
-    rv_refuse_http(parser, 405, "%.*s is not allowed for \"%.*s\"; use %.*s", RV_STR_FMT(method),
-                   RV_STR_FMT(request->path), RV_STR_FMT(allow));
-    parser->problem.allow = allow;
-    return NULL;
+    return method_refuse(parser, method, request);
 }

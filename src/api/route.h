@@ -25,7 +25,8 @@ struct rv_route {
     bool stream; /* the answer goes on, message by message */
 };
 
-/* HEAD finds what GET has. NULL with parser->problem: 404 or 405. Fills the request's params. */
+/* HEAD finds what GET has. NULL with parser->problem: 404, 405 or 501, or 204 for OPTIONS, which is
+ * answered with the methods alone. Fills the request's params. */
 const struct rv_route *rv_route_find(struct rv_parser *parser, struct rv_str method,
                                      struct rv_request_line *request);
 /* All of them, ended by one without a method. */

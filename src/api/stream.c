@@ -2,6 +2,7 @@
  * with the socket, the scheduler is asked, who answers when the task has more to tell, or after a
  * while, so that a dead connection is found. No more than one page of messages waits in memory for
  * a reader; one that takes nothing is cut off like every slow client. */
+#include "api/access.h"
 #include "api/api_priv.h"
 
 #include "base/limits.h"
@@ -53,17 +54,42 @@ static void body_send(struct exchange *exchange)
         rv_stream_more(exchange);
 }
 
-void rv_stream_finished(struct exchange *exchange, bool over)
+/* Why the stream ends before the task's last message. It has no id: a reader that comes again asks
+ * for what is after the message before. */
+static void problem_put(struct exchange *exchange, bool revoked)
+{
+    struct rv_api *api = exchange->api;
+    struct rv_call *call = &exchange->call;
+    struct rv_buf *body = &exchange->answer.body;
+    struct rv_problem problem = {.status = rv_err_http(call->err), .err = call->err};
+    problem.detail = call->message;
+    if (revoked) {
+        rv_parser_begin(&api->parser, &call->arena);
+        (void)rv_access_ended(&api->parser);
+        problem = api->parser.problem;
+    }
+    struct rv_buf document;
+    rv_buf_init(&document, RV_BODY_BYTES_MAX);
+    rv_problem_write(&document, &problem);
+    rv_buf_reset(body);
+    rv_buf_printf(body, "event: problem\ndata: %.*s\n\n", RV_STR_FMT(rv_buf_str(&document)));
+    rv_buf_done(&document);
+}
+
+void rv_stream_finished(struct exchange *exchange, bool revoked)
 {
     struct rv_call *call = &exchange->call;
     struct rv_buf *body = &exchange->answer.body;
     rv_buf_reset(body);
-    if (!over && call->err == RV_OK) {
+    if (!revoked && call->err == RV_OK) {
         exchange->route->render(&exchange->answer, call);
         place_note(exchange);
+    } else {
+        problem_put(exchange, revoked);
+        exchange->stream_over = true;
     }
     /* What cannot be told now is told to the reader when it comes again. */
-    if (over || call->err != RV_OK || body->failed != RV_OK) {
+    if (body->failed != RV_OK) {
         rv_buf_reset(body);
         exchange->stream_over = true;
     }

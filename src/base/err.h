@@ -14,6 +14,7 @@
     X(BUSY,             RETRY,  "busy; try again",                                   503,  5)      \
     X(IO,               RETRY,  "input/output error",                                503,  5)      \
     X(FULL,             RETRY,  "the disk is full",                                  503,  5)      \
+    X(DISPLACED,        RETRY,  "a file of the store was deleted, moved or changed", 503,  5)      \
     X(MEMORY,           RETRY,  "out of memory",                                     503,  5)      \
     X(CONFLICT,         RELOAD, "changed concurrently",                              409,  4)      \
     X(COMMIT_UNKNOWN,   RELOAD, "the outcome of the commit is unknown",              503,  5)      \
@@ -28,7 +29,7 @@
     X(LATE,             TELL,   "too late",                                          410,  4)      \
     X(CORRUPT,          STOP,   "stored data cannot be read",                        500,  5)      \
     X(VERSION,          STOP,   "the store has another schema version",              500,  5)      \
-    X(IN_USE,           STOP,   "the store is used by another server",               500,  4)
+    X(IN_USE,           STOP,   "the store is used by a server",               500,  4)
 
 enum rv_err {
     RV_OK = 0,

@@ -1,5 +1,7 @@
 #include "base/suggest.h"
 
+#include <string.h>
+
 enum { SUGGEST_BYTES_MAX = 64 };
 
 static char lower(char c)
@@ -52,4 +54,25 @@ const char *rv_suggest(struct rv_str given, const char *const *names)
         }
     }
     return best;
+}
+
+static const struct {
+    const char *given, *meant;
+} elsewhere[] = {{"--port", "--listen"},  {"-p", "--listen"},        {"--bind", "--listen"},
+                 {"--host", "--listen"},  {"--address", "--listen"}, {"--addr", "--listen"},
+                 {"--db", "--store"},     {"--database", "--store"}, {"--file", "--store"},
+                 {"--data", "--input"},   {"-d", "--input"},         {"--server", "--url"},
+                 {"--follow", "--watch"}, {"-f", "--watch"},         {"--message", "--reason"},
+                 {"-m", "--reason"},      {"-n", "--limit"}};
+
+const char *rv_suggest_option(struct rv_str given, const char *const *names)
+{
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        if (!rv_str_is(given, elsewhere[i].given))
+            continue;
+        for (const char *const *name = names; *name != NULL; name++)
+            if (strcmp(*name, elsewhere[i].meant) == 0)
+                return *name;
+    }
+    return rv_suggest(given, names);
 }

@@ -8,4 +8,7 @@
  * of neighbours, letters compared without case; NULL when even that one is too far away. */
 const char *rv_suggest(struct rv_str given, const char *const *names);
 
+/* The same for an option: also the one of `names` that other programs call `given` (--port). */
+const char *rv_suggest_option(struct rv_str given, const char *const *names);
+
 #endif

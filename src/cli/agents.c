@@ -197,7 +197,7 @@ static int name_doubt(struct cli *cli, struct rv_str name)
     const char *near = names != NULL ? rv_suggest(name, names) : NULL;
     return cli_tell(cli, CLI_DONE,
                     "agent \"%.*s\" has not connected, and no step waits for it; the setting "
-                    "applies when it connects%s%s%s",
+                    "applies when it connects%s%s%s; `reeve agents` lists the agents",
                     RV_STR_FMT(name), near ? " (did you mean \"" : "", near ? near : "",
                     near ? "\"?)" : "");
 }
@@ -266,8 +266,7 @@ static void text_write(struct rv_buf *body, const char *name, const char *text)
 static int agent_command(struct cli *cli)
 {
     const char *verb = cli->words.args[0];
-    const char *by = cli_value(cli, CLI_OPTION_BY);
-    by = by != NULL ? by : getenv("USER");
+    const char *by = cli_who(cli);
     struct rv_buf body;
     rv_buf_init(&body, BODY_BYTES_MAX);
     rv_buf_lit(&body, "{\"by\":");

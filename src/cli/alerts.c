@@ -204,12 +204,20 @@ static int alert_tell(struct cli *cli, const char *verb, struct rv_str alert)
     cli_path_begin(&path, "/v1/alerts");
     cli_path_segment(&path, alert);
     cli_path_segment(&path, rv_str_of(verb));
-    int code = cli_operate(cli, &path, false, NULL, &answer);
+    bool retry = strcmp(verb, "retry") == 0;
+    int code = 0;
+    if (retry) { /* a retry keeps no "by": its operation takes no properties */
+        struct cli_call call = {.body = RV_STR("{}")};
+        call.path = cli_path_end(&path, &cli->arena);
+        code = cli_ask(cli, &call, &answer);
+    } else {
+        code = cli_operate(cli, &path, false, NULL, &answer);
+    }
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON))
         cli_json_print(answer.text);
-    else if (strcmp(verb, "retry") == 0)
+    else if (retry)
         printf("%.*s retried: the delivery of its messages has restarted\n", RV_STR_FMT(alert));
     else
         printf("%.*s acknowledged; \"reeve alerts --all\" still lists it\n", RV_STR_FMT(alert));

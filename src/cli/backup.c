@@ -3,6 +3,7 @@
  * one without a lock is what a killed command left, and is begun anew. */
 #include "cli/run_priv.h"
 #include "cli/server_priv.h"
+#include "cli/text_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,6 +124,29 @@ static int bytes_take(const char *bytes, size_t count, void *to)
     return 0;
 }
 
+/* The server ends an answer whose rest it cannot read: whether its store is damaged, its status
+ * tells. */
+static bool damage_tell(struct backup *backup)
+{
+    struct cli *cli = backup->cli;
+    struct rv_json status;
+    size_t count = 0;
+    if (!cli_peek(cli, RV_STR("/v1/status"), &status))
+        return false;
+    const struct rv_json *store = rv_json_get(&status, RV_STR("store"));
+    const struct rv_json *items = cli_items(store, "problems", &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!rv_str_is(cli_str(&items[i], "problem"), "damaged"))
+            continue;
+        struct rv_str cure = cli_text_clean(&cli->arena, cli_str(&items[i], "cure"));
+        (void)cli_tell(cli, CLI_FAILED,
+                       "the server's store is damaged, and the copy was deleted: %.*s",
+                       RV_STR_FMT(cure));
+        return true;
+    }
+    return false;
+}
+
 static int copy_fetch(struct backup *backup)
 {
     struct cli *cli = backup->cli;
@@ -138,6 +162,8 @@ static int copy_fetch(struct backup *backup)
     rv_answer_free(&answer);
     if (backup->write_errno != 0)
         return errno_tell(backup, backup->partial, backup->write_errno);
+    if (result == RV_RESULT_UNREACHABLE && backup->bytes > 0 && damage_tell(backup))
+        return CLI_FAILED;
     if (result == RV_RESULT_UNREACHABLE && backup->bytes > 0)
         return cli_tell(cli, CLI_UNREACHABLE,
                         "the copy stopped after %lld bytes: check that the server runs, see its "

@@ -126,8 +126,8 @@ static void selection_add(const struct rv_json *item, void *user)
 
 int cli_selections(struct cli *cli)
 {
-    static const char *const heads[] = {"SELECTION", "STATE", ">TASKS", "COMMAND",
-                                        "FILTER",    "MADE",  NULL};
+    static const char *const heads[] = {"SELECTION", "STATE",   ">TASKS", "COMMAND",
+                                        "FILTER",    "CREATED", NULL};
     struct selections selections = {.cli = cli};
     struct cli_list list = {.items = "selections", .each = selection_add, .user = &selections};
     struct rv_str next;

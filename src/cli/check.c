@@ -73,13 +73,18 @@ int cli_check(struct cli *cli)
 {
     const char *store = cli_store(cli);
     struct finding finding = {.cli = cli};
-    struct rv_cli_check check = {.found = found, .self = &finding};
+    struct rv_cli_check check = {
+        .found = found, .self = &finding, .keep_intact = cli_has(cli, CLI_OPTION_KEEP_INTACT)};
     struct rv_buf why;
     rv_buf_init(&why, WHY_BYTES_MAX);
     enum rv_err err = cli->server->check(store, &check, &why);
     int code = finding.count > 0 ? CLI_FAILED : CLI_DONE;
     if (err != RV_OK)
-        code = cli_tell(cli, rv_err_exit(err), "%.*s", RV_STR_FMT(rv_buf_str(&why)));
+        code = cli_tell(cli, rv_err_exit(err), "%.*s%s", RV_STR_FMT(rv_buf_str(&why)),
+                        err == RV_ERR_IN_USE ? "; to verify it while its server runs, check a "
+                                               "backup: `reeve backup FILE`, then `reeve check "
+                                               "--store FILE`"
+                                             : "");
     else
         sum_print(cli, store, &check, finding.count);
     rv_buf_done(&why);

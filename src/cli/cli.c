@@ -103,7 +103,8 @@ static bool log_choose(const struct cli *cli, const char *asked)
                                                         : "auto";
     if (rv_log_choose(asked))
         return true;
-    cli_tell(cli, CLI_USAGE, "--log %s: must be text, json or auto", asked);
+    cli_tell(cli, CLI_USAGE, "%s %s: must be text, json or auto",
+             asked == variable ? "REEVE_LOG" : "--log", asked);
     return false;
 }
 

@@ -12,6 +12,7 @@
 struct rv_cli_check {
     void (*found)(void *self, struct rv_str task, struct rv_str what, struct rv_str cure);
     void *self;
+    bool keep_intact;
     int64_t workflows; /* how many of each there are */
     int64_t tasks;
     int64_t steps;

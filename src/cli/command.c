@@ -96,7 +96,7 @@ static bool option_unknown(struct reader *reader, struct rv_str flag)
         if (known >> i & 1)
             names[count++] = option_rows[i].flag;
     names[count] = NULL;
-    const char *near = rv_suggest(flag, names);
+    const char *near = rv_suggest_option(flag, names);
     rv_buf_printf(reader->fault, "unknown option %.*s; ", RV_STR_FMT(flag));
     if (near != NULL)
         rv_buf_printf(reader->fault, "did you mean %s?", near);
@@ -170,15 +170,32 @@ static bool command_read(struct reader *reader)
     return false;
 }
 
+/* Of "TASK [STEP]": the arguments before those that may be absent. */
+static size_t needed_bytes(const char *args)
+{
+    const char *optional = strstr(args, " [");
+    return optional != NULL ? (size_t)(optional - args) : strlen(args);
+}
+
 static bool args_check(struct reader *reader)
 {
     const struct cli_words *words = reader->words;
     const struct cli_command *command = words->command;
     if (command == NULL || words->values[CLI_OPTION_HELP] != NULL)
         return true;
-    if (words->args_count < command->args_min)
-        rv_buf_printf(reader->fault, "%s is missing; usage: reeve %s %s", command->args,
-                      command->name, command->args);
+    if (words->args_count < command->args_min && words->args_count > 0 &&
+        strcmp(command->name, "agent") == 0 && strcmp(words->args[0], "exec") != 0)
+        rv_buf_printf(reader->fault, "the word exec is missing: reeve agent exec %s -- COMMAND",
+                      words->args[0]);
+    else if (words->args_count < command->args_min)
+        rv_buf_printf(reader->fault, "%.*s is missing; usage: reeve %s %s",
+                      (int)needed_bytes(command->args), command->args, command->name,
+                      command->args);
+    else if (words->args_count > command->args_max && command->options & CLI_O(INPUT) &&
+             strcspn(words->args[command->args_max], "{[") == 0 &&
+             words->args[command->args_max][0])
+        rv_buf_printf(reader->fault, "unexpected argument \"%s\"; for the input write --input JSON",
+                      words->args[command->args_max]);
     else if (words->args_count > command->args_max)
         rv_buf_printf(reader->fault, "unexpected argument \"%s\"; usage: reeve %s%s%s",
                       words->args[command->args_max], command->name, command->args[0] ? " " : "",

@@ -19,6 +19,30 @@ static struct rv_str instant_of(struct cli *cli, const struct rv_json *of, const
     return at != 0 ? cli_text_instant(&cli->arena, at, cli->now) : RV_STR("");
 }
 
+/* When the wait of `of`, the task or its step, ends by itself. An attempt's lease is renewed: it is
+ * the complete-by that ends it. */
+static struct rv_str until_text(struct cli *cli, const struct rv_json *of,
+                                const struct rv_json *step)
+{
+    int64_t complete_by = cli_instant(step, "completeBy");
+    bool held = rv_str_is(cli_str(of, "waitsFor"), "agent-works");
+    if (complete_by == 0 || (!held && cli_instant(of, "until") != complete_by))
+        return instant_of(cli, of, "until");
+    return rv_arena_printf(&cli->arena, "%.*s (complete-by)",
+                           RV_STR_FMT(cli_text_instant(&cli->arena, complete_by, cli->now)));
+}
+
+/* Empty: it needs no renewal, or no agent has the step. */
+static struct rv_str lease_text(struct cli *cli, const struct rv_json *step)
+{
+    int64_t lease = cli_instant(step, "until");
+    if (!rv_str_is(cli_str(step, "waitsFor"), "agent-works") || lease == 0 ||
+        lease == cli_instant(step, "completeBy"))
+        return RV_STR("");
+    return rv_arena_printf(&cli->arena, "renewed until %.*s",
+                           RV_STR_FMT(cli_text_instant(&cli->arena, lease, cli->now)));
+}
+
 /* "2 connected, 1 asks for work, 4 steps ready for it, seen 3 s ago". */
 static struct rv_str agent_text(struct cli *cli, const struct rv_json *step)
 {
@@ -63,7 +87,8 @@ static void step_print(struct cli *cli, const struct rv_json *step)
     bool parked = rv_str_is(state, "error"); /* the first line says why */
     if (!parked)
         said(cli, "    ", "why", cli_text_clean(arena, cli_str(step, "why")));
-    said(cli, "    ", "until", instant_of(cli, step, "until"));
+    said(cli, "    ", "until", until_text(cli, step, step));
+    said(cli, "    ", "lease", lease_text(cli, step));
     said(cli, "    ", "agent", cli_text_clean(arena, agent_text(cli, step)));
     if (rv_str_is(cli_str(step, "waitsFor"), "no-agent"))
         said(cli, "    ", "start",
@@ -128,14 +153,15 @@ static void events_print(struct cli *cli, const struct rv_json *told)
     }
 }
 
-/* What was undone and what not, of a task that has ended. */
+/* What was undone and what not, so far. */
 static void effects_print(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
-    struct rv_str state = cli_str(told, "state");
     size_t count;
     const struct rv_json *items = cli_items(told, "effects", &count);
-    if (cli_instant(told, "endedAt") == 0 || (count == 0 && rv_str_is(state, "processed")))
+    bool undone = cli_instant(told, "endedAt") != 0 &&
+                  !rv_str_is(cli_str(told, "state"), "processed");
+    if (count == 0 && !undone)
         return;
     printf("\n  effects: %lld undone, %lld not\n", (long long)cli_int(told, "effectsUndone"),
            (long long)cli_int(told, "effectsLeft"));
@@ -188,18 +214,10 @@ static void end_print(struct cli *cli, const struct rv_json *told)
     said(cli, "  ", "reason", cli_text_clean(arena, cli_str(by, "reason")));
 }
 
-/* The list is printed above, and does not report its rest itself. The effects of an open task are
- * printed where an operator undoes them. */
+/* The list is printed above, and does not report its rest itself. */
 static bool is_printed(const struct rv_json *told, const struct rv_json *cut)
 {
-    struct rv_str list = cli_str(cut, "list");
-    static const char events[] = "effects and events";
-    struct rv_str shown = cli_str(cut, "shown");
-    bool of_events = shown.len >= sizeof events - 1 &&
-                     memcmp(shown.at, events, sizeof events - 1) == 0;
-    if (rv_str_is(list, "lateReplies") || (rv_str_is(list, "effects") && !of_events))
-        return cli_instant(told, "endedAt") != 0;
-    return true;
+    return !rv_str_is(cli_str(cut, "list"), "lateReplies") || cli_instant(told, "endedAt") != 0;
 }
 
 static void incomplete_print(struct cli *cli, const struct rv_json *told)
@@ -208,10 +226,17 @@ static void incomplete_print(struct cli *cli, const struct rv_json *told)
     size_t count, printed = 0;
     const struct rv_json *items = cli_items(told, "incomplete", &count);
     for (size_t i = 0; i < count; i++)
-        if (is_printed(told, &items[i]))
-            printf("%s  Only %.*s are listed. For all: reeve %.*s\n", printed++ == 0 ? "\n" : "",
-                   RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "shown"))),
+        if (is_printed(told, &items[i])) {
+            int64_t left = cli_int(&items[i], "left");
+            struct rv_str more = left > 0
+                                     ? rv_arena_printf(arena, "; %lld more %s not", (long long)left,
+                                                       left == 1 ? "is" : "are")
+                                     : RV_STR("");
+            printf("%s  Only %.*s are listed%.*s. For all: reeve %.*s\n",
+                   printed++ == 0 ? "\n" : "",
+                   RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "shown"))), RV_STR_FMT(more),
                    RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "command"))));
+        }
 }
 
 void cli_cures_print(struct cli *cli, const struct rv_json *told)
@@ -219,7 +244,7 @@ void cli_cures_print(struct cli *cli, const struct rv_json *told)
     size_t count;
     const struct rv_json *items = cli_items(told, "cures", &count);
     if (count > 0)
-        printf("\nCommands that continue the task:\n");
+        printf("\nCommands that the task accepts:\n");
     for (size_t i = 0; i < count; i++)
         printf("  %.*s\n      %.*s\n",
                RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "command"))),
@@ -269,10 +294,10 @@ int cli_explain(struct cli *cli)
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
            cli_colour_end(cli->colour), suspended ? ", suspended" : "",
            RV_STR_FMT(cli_text_clean(arena, headline(cli, told))));
-    said(cli, "  ", "until", instant_of(cli, told, "until"));
+    const struct rv_json *steps = cli_items(told, "steps", &count);
+    said(cli, "  ", "until", until_text(cli, told, count > 0 ? &steps[0] : NULL));
     said(cli, "  ", "next check", instant_of(cli, told, "nextLookAt"));
     end_print(cli, told);
-    const struct rv_json *steps = cli_items(told, "steps", &count);
     for (size_t i = 0; i < count; i++)
         step_print(cli, &steps[i]);
     attempts_print(cli, told);

@@ -42,7 +42,7 @@ static void keys_print(struct keys *keys)
 
 static int keys_list(struct cli *cli)
 {
-    static const char *const heads[] = {"ID", "ROLE", "AGENT", "NAME", "MADE", NULL};
+    static const char *const heads[] = {"ID", "ROLE", "AGENT", "NAME", "CREATED", NULL};
     struct keys keys = {.cli = cli};
     struct cli_list list = {.items = "keys", .each = key_add_row, .user = &keys};
     struct rv_str next;
@@ -130,6 +130,9 @@ static int keys_add(struct cli *cli)
             cli, CLI_USAGE,
             "ROLE is missing; usage: reeve keys add ROLE; roles: submitter, agent, author, "
             "observer, operator, admin");
+    if (strcmp(cli->words.args[1], "agent") == 0 && !cli_has(cli, CLI_OPTION_AGENT))
+        return cli_tell(cli, CLI_USAGE,
+                        "--agent NAME is missing: a key of the role agent is for one agent");
     rv_buf_init(&body, BODY_BYTES_MAX);
     member_add(&body, "role", cli->words.args[1]);
     member_add(&body, "agent", cli_value(cli, CLI_OPTION_AGENT));

@@ -246,7 +246,7 @@ static void summary_print(struct lines *lines)
     if (lines->cli->terminal_err)
         cli_line_clear(stderr);
     fprintf(cli_has(lines->cli, CLI_OPTION_JSON) ? stderr : stdout,
-            "%.*s accepted, %.*s already known, %.*s refused, %.*s not readable; %.*s, %.*s/s\n",
+            "%.*s accepted, %.*s known already, %.*s refused, %.*s not readable; %.*s, %.*s/s\n",
             RV_STR_FMT(cli_text_number(arena, lines->accepted)),
             RV_STR_FMT(cli_text_number(arena, lines->known)),
             RV_STR_FMT(cli_text_number(arena, lines->refused)),

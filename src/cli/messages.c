@@ -87,6 +87,12 @@ static int message_show(struct follow *follow, struct rv_str data, bool *ret_res
     if (err != RV_OK)
         return cli_tell(cli, CLI_UNREACHABLE, "the event after message %" PRId64 " is not JSON",
                         follow->after);
+    /* A problem ends the stream early: the server is asked again, and then tells what to do. */
+    if (rv_json_get(&message, RV_STR("number")) == NULL &&
+        rv_json_get(&message, RV_STR("status")) != NULL) {
+        *ret_rests = true;
+        return -1;
+    }
     int64_t number = cli_int(&message, "number");
     if (number != follow->after + 1)
         return cli_tell(cli, CLI_UNREACHABLE,

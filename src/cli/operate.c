@@ -4,8 +4,10 @@
 #include "cli/task_priv.h"
 #include "cli/text_priv.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { BODY_BYTES_MAX = RV_PAYLOAD_BYTES_MAX + 64 * 1024 };
 
@@ -32,14 +34,27 @@ static void raw_add(struct rv_buf *body, const char *name, struct rv_str json)
     rv_buf_add_str(body, json);
 }
 
+const char *cli_who(struct cli *cli)
+{
+    enum { UID_BYTES = 24 };
+    const char *given = cli_value(cli, CLI_OPTION_BY), *user = getenv("USER");
+    if (given != NULL || (user != NULL && user[0] != '\0'))
+        return given != NULL ? given : user;
+    uid_t uid = geteuid();
+    const struct passwd *entry = getpwuid(uid);
+    char number[UID_BYTES];
+    snprintf(number, sizeof number, "uid %lu", (unsigned long)uid);
+    const char *name = entry != NULL && entry->pw_name[0] != '\0' ? entry->pw_name : number;
+    return rv_arena_str(&cli->arena, rv_str_of(name)).at;
+}
+
 int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
                 const struct cli_about *about, struct cli_answer *ret_answer)
 {
     struct rv_buf body;
-    const char *by = cli_value(cli, CLI_OPTION_BY);
     rv_buf_init(&body, BODY_BYTES_MAX);
     rv_buf_lit(&body, "{");
-    member_add(&body, "by", by ? by : getenv("USER"));
+    member_add(&body, "by", cli_who(cli));
     if (reasoned)
         member_add(&body, "reason", cli_value(cli, CLI_OPTION_REASON));
     flag_add(cli, &body, CLI_OPTION_ABANDON, "abandon");
@@ -174,8 +189,9 @@ int cli_settle(struct cli *cli)
     bool undone = cli_has(cli, CLI_OPTION_UNDONE);
     bool nothing = cli_has(cli, CLI_OPTION_NOTHING_HAPPENED);
     if (done + undone + nothing != 1)
-        return cli_tell(cli, CLI_USAGE,
-                        "the finding is missing: give one of --done, --undone, --nothing-happened");
+        return cli_tell(cli, CLI_USAGE, "%s: give one of --done, --undone, --nothing-happened",
+                        done || undone || nothing ? "the findings exclude each other"
+                                                  : "the finding is missing");
     if (!named && nothing)
         return cli_tell(cli, CLI_USAGE, "STEP is missing; usage: reeve settle TASK STEP");
     about.finding = done ? "done" : undone ? "undone" : "nothing-happened";

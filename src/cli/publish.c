@@ -4,6 +4,7 @@
 #include "cli/server_priv.h"
 #include "cli/text_priv.h"
 #include "cli/unseen_priv.h"
+#include "yaml/yaml.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,24 @@ int cli_definition_read(struct cli *cli, const char *file, struct rv_buf *ret_te
                         RV_DEFINITION_BYTES_MAX / 1024);
     int code = err == RV_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE;
     return cli_tell(cli, code, "%s: %s", file, errno ? strerror(errno) : rv_err_text(err));
+}
+
+/* The server's warnings begin with the place as a JSON pointer; an editor wants line and column. */
+static void warning_print(struct cli *cli, const char *file, struct rv_str text,
+                          struct rv_str warning)
+{
+    static const char mark[] = ": ";
+    const char *end = warning.len > 0 ? memmem(warning.at, warning.len, mark, sizeof mark - 1)
+                                      : NULL;
+    struct rv_str pointer = {warning.at, end != NULL ? (size_t)(end - warning.at) : 0};
+    uint32_t line = 1, column = 1;
+    if (pointer.len > 0 && rv_yaml_locate(text, pointer, false, 0, &line, &column)) {
+        struct rv_str rest = {end + sizeof mark - 1, warning.len - pointer.len - (sizeof mark - 1)};
+        fprintf(stderr, "%s:%u:%u: warning: %.*s\n", file, line, column,
+                RV_STR_FMT(cli_text_clean(&cli->arena, rest)));
+        return;
+    }
+    fprintf(stderr, "%s: warning: %.*s\n", file, RV_STR_FMT(cli_text_clean(&cli->arena, warning)));
 }
 
 static int file_publish(struct cli *cli, const char *file, struct rv_str text)
@@ -49,8 +68,7 @@ static int file_publish(struct cli *cli, const char *file, struct rv_str text)
     printf("%.*s %s\n", RV_STR_FMT(name), answer.status == 201 ? "published" : "known");
     const struct rv_json *warnings = rv_json_get(&answer.json, RV_STR("warnings"));
     for (uint32_t i = 0; warnings != NULL && i < warnings->len; i++)
-        fprintf(stderr, "%s: warning: %.*s\n", file,
-                RV_STR_FMT(cli_text_clean(&cli->arena, rv_json_str(&warnings->u.items[i]))));
+        warning_print(cli, file, text, rv_json_str(&warnings->u.items[i]));
     return CLI_DONE;
 }
 

@@ -1,8 +1,11 @@
 #include "relay/relay.h"
+#include "base/os/log.h"
 #include "cli/server_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+enum { COUNTS_BYTES_MAX = 160 };
 
 static int relay_init(struct cli *cli, const char *database)
 {
@@ -15,16 +18,24 @@ static int relay_init(struct cli *cli, const char *database)
     return CLI_DONE;
 }
 
+/* A relay that ran for long does not wait for a reader at its end. */
 static void counts_print(struct cli *cli, const struct rv_relay_counts *counts)
 {
+    char text[COUNTS_BYTES_MAX];
     if (cli_has(cli, CLI_OPTION_JSON))
-        printf("{\"accepted\":%" PRIu64 ",\"known\":%" PRIu64 ",\"refused\":%" PRIu64
-               ",\"tooOld\":%" PRIu64 "}\n",
-               counts->accepted, counts->known, counts->refused, counts->old);
+        snprintf(text, sizeof text,
+                 "{\"accepted\":%" PRIu64 ",\"known\":%" PRIu64 ",\"refused\":%" PRIu64
+                 ",\"tooOld\":%" PRIu64 "}",
+                 counts->accepted, counts->known, counts->refused, counts->old);
     else
-        printf("%" PRIu64 " accepted, %" PRIu64 " known already, %" PRIu64 " refused, %" PRIu64
-               " too old\n",
-               counts->accepted, counts->known, counts->refused, counts->old);
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " accepted, %" PRIu64 " known already, %" PRIu64 " refused, %" PRIu64
+                 " too old",
+                 counts->accepted, counts->known, counts->refused, counts->old);
+    if (cli_has(cli, CLI_OPTION_ONCE))
+        puts(text);
+    else
+        rv_log_print("%s\n", text);
 }
 
 static int relay_run(struct cli *cli, const char *database)

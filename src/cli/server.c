@@ -79,7 +79,7 @@ static bool url_check(const struct cli *cli)
     size_t len = strlen(url);
     while (len > 0 && url[len - 1] == '/')
         len--;
-    if (len < 3 || memcmp(url + len - 3, "/v1", 3) != 0)
+    if (len < 3 || memcmp(url + len - 3, "/v1", 3) != 0 || strncmp(url, "unix:", 5) == 0)
         return true;
     cli_tell(cli, CLI_USAGE, "%s \"%s\": leave out /v1; write %.*s",
              given != NULL ? "--url" : "REEVE_URL", url, (int)(len - 3), url);
@@ -111,7 +111,9 @@ struct rv_client *cli_client(struct cli *cli, bool patient)
     if (*client == NULL) {
         const char *url = cli_value(cli, CLI_OPTION_URL);
         const char *variable = getenv("REEVE_URL");
-        cli_tell(cli, CLI_USAGE, "%s \"%s\" is not a valid address; write http://HOST:PORT",
+        cli_tell(cli, CLI_USAGE,
+                 "%s \"%s\" is not a valid address; write http://HOST:PORT, or "
+                 "unix:PATH",
                  url ? "--url" : "REEVE_URL",
                  url        ? url
                  : variable ? variable
@@ -129,6 +131,8 @@ static bool nobody_listens(const struct rv_client *client)
 static bool is_local(const struct rv_client *client)
 {
     static const char *const starts[] = {"127.", "localhost", "[::1]"};
+    if (strncmp(rv_client_url(client), "unix:", 5) == 0)
+        return true;
     const char *host = strstr(rv_client_url(client), "://");
     for (size_t i = 0; host != NULL && i < sizeof starts / sizeof starts[0]; i++)
         if (strncasecmp(host + 3, starts[i], strlen(starts[i])) == 0)
@@ -172,6 +176,11 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
         rv_answer_free(&answer);
     if (there || !silent || strncasecmp(rv_client_url(client), "https:", 6) == 0)
         cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));
+    else if (strncmp(rv_client_url(client), "unix:", 5) == 0)
+        fprintf(stderr,
+                "reeve: no server at %s: start one with \"reeve serve --listen %s\", or set "
+                "REEVE_URL\n",
+                rv_client_url(client), rv_client_url(client));
     else
         fprintf(stderr,
                 "reeve: no server at %s: start one with \"reeve serve\", or set REEVE_URL "

@@ -59,7 +59,9 @@ struct cli_about {
 int cli_late_seen_read(struct cli *cli, struct cli_about *about);
 /* CLI_DONE, or CLI_USAGE told: --abandon needs its reason. */
 int cli_abandon_check(struct cli *cli);
-/* POSTs an operator's word to `path`: who (--by, else the variable USER), and why if `reasoned`;
+/* --by, else the variable USER, else the effective user's name or number; NULL: no memory. */
+const char *cli_who(struct cli *cli);
+/* POSTs an operator's word to `path`: who, and why if `reasoned`;
  * `about` may be NULL. */
 int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
                 const struct cli_about *about, struct cli_answer *ret_answer);

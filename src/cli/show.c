@@ -490,12 +490,14 @@ static void cures_print(struct cli *cli, const struct rv_json *task, const struc
         printf("\nFollow it: reeve watch %s\n", cli->words.args[0]);
 }
 
-/* What is said of an open task comes from its explanation; of one that has ended there is none. */
+/* What is said of an open task comes from its explanation, and the commands that it accepts; what
+ * was undone accepts none. */
 static int told_read(struct cli *cli, const struct rv_json *task, struct rv_str id,
                      struct cli_answer *ret_told)
 {
     ret_told->json = (struct rv_json){.type = RV_JSON_NULL};
-    if (cli_instant(task, "endedAt") != 0)
+    bool processed = rv_str_is(cli_str(task, "state"), "processed");
+    if (cli_instant(task, "endedAt") != 0 && !processed)
         return CLI_DONE;
     return cli_get(cli, cli_task_path(cli, id, "/explain"), ret_told);
 }
@@ -578,6 +580,8 @@ int cli_show(struct cli *cli)
     struct rv_str id = rv_str_of(cli->words.args[0]);
     struct cli_answer answer, told;
     size_t late;
+    if (cli->words.args_count > 1)
+        return cli_step_show(cli, id, cli->words.args[1]);
     int code = cli_get(cli, cli_task_path(cli, id, ""), &answer);
     if (code == CLI_DONE && cli_has(cli, CLI_OPTION_JSON))
         return json_show(cli, &answer);

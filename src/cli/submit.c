@@ -1,9 +1,11 @@
 #include "base/limits.h"
 #include "base/os/random.h"
+#include "base/suggest.h"
 #include "cli/lines_priv.h"
 #include "cli/payload_priv.h"
 #include "cli/server_priv.h"
 #include "cli/task_priv.h"
+#include "cli/text_priv.h"
 #include "cli/unseen_priv.h"
 #include "client/submit.h"
 
@@ -115,6 +117,31 @@ static void receipt_print(struct cli *cli, const struct cli_answer *answer)
     fflush(stdout);
 }
 
+/* The published workflow whose name is near to one that is not there. */
+static void near_note(struct cli *cli, struct rv_str given)
+{
+    struct rv_json json;
+    size_t count = 0, known = 0;
+    const char *colon = memchr(given.at, ':', given.len);
+    if (!cli_peek(cli, RV_STR("/v1/workflows"), &json))
+        return;
+    const struct rv_json *items = cli_items(&json, "workflows", &count);
+    const char **names = RV_NEW_ARRAY(&cli->arena, const char *, count + 1);
+    for (size_t i = 0; names != NULL && i < count; i++) {
+        struct rv_str name = cli_str(&items[i], "workflow");
+        const char *version = name.len > 0 ? memchr(name.at, ':', name.len) : NULL;
+        if (colon == NULL && version != NULL)
+            name.len = (size_t)(version - name.at);
+        names[known] = rv_arena_str(&cli->arena, cli_text_clean(&cli->arena, name)).at;
+        if (names[known] == NULL)
+            return;
+        known++;
+    }
+    const char *near = names != NULL ? rv_suggest(given, names) : NULL;
+    if (near != NULL)
+        fprintf(stderr, "note: did you mean \"%s\"?\n", near);
+}
+
 int cli_submit(struct cli *cli)
 {
     struct rv_str input, tags;
@@ -129,6 +156,8 @@ int cli_submit(struct cli *cli)
         code = cli_payload_read(cli, CLI_OPTION_INPUT, "{}", &input);
     if (code == CLI_DONE)
         code = task_submit(cli, input, tags, &answer);
+    if (code == CLI_NOT_FOUND)
+        near_note(cli, rv_str_of(cli->words.args[0]));
     if (code != CLI_DONE)
         return code;
     bool watch = cli_has(cli, CLI_OPTION_WATCH);

@@ -21,6 +21,8 @@ void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *i
 void cli_cures_print(struct cli *cli, const struct rv_json *told);
 /* "/v1/tasks/<task><rest>" on the arena. */
 struct rv_str cli_task_path(struct cli *cli, struct rv_str task, const char *rest);
+/* One step, by its number as it was given. */
+int cli_step_show(struct cli *cli, struct rv_str task, const char *number);
 void cli_late_print(struct cli *cli, const struct rv_json *items, size_t count);
 /* The late replies of a task as a table; *ret_count: how many there are (at most a page). */
 int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count);

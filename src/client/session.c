@@ -194,6 +194,10 @@ void rv_session_news(struct rv_session *session, rv_place place, unsigned news)
 
 static void seat_expire(struct rv_session *session, rv_place place)
 {
+    const struct rv_held_attempt *attempt = &session->seats[place].attempt;
+    rv_session_log(
+        session, RV_LOG_WARNING, "task %.*s, step %.*s, attempt %lld failed: its deadline passed",
+        RV_STR_FMT(attempt->task), RV_STR_FMT(attempt->step), (long long)attempt->number);
     session->seats[place].state = SEAT_LATE;
     session->counts.expired++;
     rv_session_news(session, place, RV_NEWS_EXPIRED);
@@ -390,11 +394,27 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
     rv_session_answer(session, place);
 }
 
+/* Which attempt, and by which error; what its texts say may be somebody's data. The server tries a
+ * transient one again. */
+static void failure_log(const struct rv_session *session, const struct rv_held_attempt *attempt,
+                        const struct rv_session_error *error)
+{
+    enum { TYPE_BYTES_MAX = 100 };
+    struct rv_str type = error->type;
+    if (type.len > TYPE_BYTES_MAX)
+        type.len = TYPE_BYTES_MAX;
+    rv_session_log(session, error->transient ? RV_LOG_INFO : RV_LOG_WARNING,
+                   "task %.*s, step %.*s, attempt %lld failed: %.*s, %s", RV_STR_FMT(attempt->task),
+                   RV_STR_FMT(attempt->step), (long long)attempt->number, RV_STR_FMT(type),
+                   error->transient ? "transient" : "permanent");
+}
+
 void rv_session_fail(struct rv_session *session, rv_place place, int64_t now,
                      const struct rv_session_error *error)
 {
     if (!seat_take_back(session, place, now))
         return;
+    failure_log(session, &session->seats[place].attempt, error);
     item_begin(&session->seats[place]);
     error_item(session, place, error);
 }

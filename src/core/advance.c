@@ -49,6 +49,16 @@ enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32
     return RV_DECIDED;
 }
 
+struct rv_str step_data(const struct draft *d, const struct rv_step *step)
+{
+    return step->data.at != NULL ? step->data : d->plan->task.input;
+}
+
+void step_data_keep(const struct draft *d, struct rv_step *step, struct rv_str data)
+{
+    step->data = rv_str_eq(data, d->plan->task.input) ? RV_STR_NONE : data;
+}
+
 static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction, uint32_t undoes,
                                     const struct rv_flow_stop *stop)
 {
@@ -74,7 +84,7 @@ static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction
     }
     step->deadline = stop->deadline;
     step->frames = stop->frames;
-    step->data = stop->data;
+    step_data_keep(d, step, stop->data);
     step->input = stop->input;
     step->stale = false;
     ladder_repeat(step, d->command->now);

@@ -113,7 +113,8 @@ static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
     struct rv_flow_env env;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     struct rv_flow_stop stop;
-    RV_TRY(advance_error(rv_flow_complete(&env, step->frames, step->data, step->output, &stop)));
+    RV_TRY(advance_error(
+        rv_flow_complete(&env, step->frames, step_data(d, step), step->output, &stop)));
     return advance(d, step->direction, step->undoes, step, &stop);
 }
 

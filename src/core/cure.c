@@ -25,6 +25,10 @@ const char *rv_cure_effect(enum rv_cure_kind kind, bool undo)
     if (kind == RV_CURE_PAST && undo)
         return "the step is done, by its agent or by hand: undo it, and continue the undo (replace "
                "null with its output as JSON)";
+    if (kind == RV_CURE_UNDONE && undo)
+        return "you have undone the step's effect by hand: continue the undo";
+    if (kind == RV_CURE_NOTHING && undo)
+        return "the step's request was never carried out: continue the undo";
     return (unsigned)kind < RV_CURE_KIND_COUNT ? cures[kind].effect : "?";
 }
 
@@ -132,11 +136,13 @@ static bool of_step(enum rv_cure_kind kind)
     return kind == RV_CURE_PAST || kind == RV_CURE_UNDONE || kind == RV_CURE_NOTHING;
 }
 
-/* One word for one way: what is parked is undone, what is not is cancelled. */
+/* One word for one way: what is parked or has succeeded is undone, all else is cancelled. */
 static bool of_state(enum rv_cure_kind kind, enum rv_task_state state)
 {
     bool cancel = kind == RV_CURE_CANCEL || kind == RV_CURE_CANCEL_BY_HAND;
     bool undo = kind == RV_CURE_UNDO || kind == RV_CURE_UNDO_BY_HAND;
+    if (state == RV_TASK_PROCESSED)
+        return undo;
     return rv_task_state_open(state) && (state == RV_TASK_ERROR ? !cancel : !undo);
 }
 

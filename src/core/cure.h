@@ -1,4 +1,4 @@
-/* cure.h - the commands that lead a task on from where it stands. */
+/* cure.h - the commands that a task accepts now. */
 #ifndef RV_CORE_CURE_H
 #define RV_CORE_CURE_H
 
@@ -26,7 +26,8 @@ enum { RV_CURE_LINE_BYTES = 128, RV_ALERT_CURE_BYTES = 384 };
 enum { RV_CURES_MAX = RV_CURE_KIND_COUNT + 3 * (RV_OPEN_STEPS_MAX + 1) };
 
 const char *rv_cure_text(enum rv_cure_kind kind);
-/* `undo`: the command is for a forward step of a task that is being undone. */
+/* `undo`: the command is for a forward step of a task that is being undone, or for the one whose
+ * undo is under way. */
 const char *rv_cure_effect(enum rv_cure_kind kind, bool undo);
 /* Whether the command is refused until the late replies of the task were seen (RULES 3). */
 bool rv_cure_needs_ledger(enum rv_cure_kind kind);
@@ -47,8 +48,9 @@ struct rv_cures_want {
 /* What to do about the alert, with its ids in place: what is named is accepted as it is written. */
 struct rv_str rv_alert_cure(const struct rv_alert *alert, char text[static RV_ALERT_CURE_BYTES]);
 
-/* What leads the task of the view on; of one that has ended, nothing. DECIDED: `ret_cures`
- * and *ret_count are filled; NEED_STEP: load what *ret_want names and ask again; NO_ROOM. */
+/* What the task of the view accepts; of one that has ended, an undo if it was processed. DECIDED:
+ * `ret_cures` and *ret_count are filled; NEED_STEP: load what *ret_want names and ask again;
+ * NO_ROOM. */
 enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_arena *arena,
                          struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count,
                          struct rv_cures_want *ret_want);

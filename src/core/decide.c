@@ -254,13 +254,17 @@ static enum rv_verdict decide(struct draft *d)
 }
 
 /* What an operator decides about a suspended task shows at its resume; until then its alerts stay
- * open. */
+ * open. So do those of one that leaves `error` without an operator, by a reply or the end of a
+ * lease: nothing of it goes on before. */
 static bool still_suspended(const struct draft *d)
 {
     enum rv_command_kind kind = d->command->kind;
+    const struct rv_task *task = &d->plan->task;
     bool operated = kind == RV_COMMAND_RESUBMIT || kind == RV_COMMAND_UNDO ||
                     kind == RV_COMMAND_CANCEL || kind == RV_COMMAND_SETTLE;
-    return operated && d->plan->task.suspended_at != 0 && rv_task_state_open(d->plan->task.state);
+    bool recovers = d->view->task != NULL && d->view->task->state == RV_TASK_ERROR &&
+                    task->state != RV_TASK_ERROR;
+    return (operated || recovers) && task->suspended_at != 0 && rv_task_state_open(task->state);
 }
 
 /* A task that has ended calls for nobody, but where it has left what it should not. */

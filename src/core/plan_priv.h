@@ -113,6 +113,10 @@ enum rv_verdict advance_env(struct draft *d, enum rv_direction direction, uint32
 enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t undoes,
                         struct rv_step *left, const struct rv_flow_stop *stop);
 enum rv_verdict advance_error(enum rv_err err);
+/* The data with which the flow of a call goes on. A step whose data are the task's input, byte for
+ * byte, keeps none of its own: a large input is stored once. */
+struct rv_str step_data(const struct draft *d, const struct rv_step *step);
+void step_data_keep(const struct draft *d, struct rv_step *step, struct rv_str data);
 
 /* undo.c: revocation, the chain of what may have had an effect, its undoing (RULES 6). */
 void undo_chain(struct draft *d, struct rv_step *step);

@@ -74,21 +74,22 @@ struct rv_step {
     uint32_t undo_prev;    /* chained: the step to undo after this one; 0: the last */
     bool chained;          /* stands on the task's undo chain (or stood there: undone) */
     bool undone;
+    bool called;            /* an alert that nobody tries it is open */
+    bool stale;             /* an attempt of it left with less than is known of what it undoes */
+    bool insist;            /* an operator wants it tried: no open circuit stops the attempt */
+    bool unreadable;        /* not a column: the stored row holds what no step can (store.h) */
     uint32_t failure_count; /* in this round */
     uint32_t round;         /* cool-downs so far */
     uint32_t deaths;        /* agent instances that died at it */
     int64_t wake_at;        /* complete-by, lease, retry-at, timer, deadline or alert */
     int64_t ready_at;       /* PENDING: not handed out before */
     int64_t waits_since;    /* PENDING: its age in the ready queue, kept by what was not tried */
-    bool called;            /* an alert that nobody tries it is open */
-    bool stale;             /* an attempt of it left with less than is known of what it undoes */
-    bool insist;            /* an operator wants it tried: no open circuit stops the attempt */
     int64_t deadline;       /* DSL timeout in force; 0: none */
     uint32_t attempt;       /* number of the newest; 0: none yet */
     enum rv_attempt_state attempt_state;
     enum rv_effect attempt_effect; /* of the newest attempt alone */
-    uint64_t token;                /* of the newest attempt */
     uint32_t fence;
+    uint64_t token;           /* of the newest attempt */
     int64_t attempt_at;       /* recorded */
     int64_t attempt_ended_at; /* 0 while it is live */
     int64_t complete_by;      /* set when an attempt is recorded, kept to the next; 0 before */
@@ -104,12 +105,11 @@ struct rv_step {
     struct rv_str boot;
     struct rv_str poll;
     struct rv_str frames;
-    struct rv_str data;
+    struct rv_str data;          /* CALL: the DSL task's input; absent: that is the task's */
     struct rv_str input;         /* of the request */
     struct rv_str output;        /* of the result; before that, of a late `done` */
     struct rv_str error;         /* of the newest failure */
     struct rv_str attempt_error; /* of the newest attempt, where `error` is something else's */
-    bool unreadable;             /* not a column: the stored row holds what no step can (store.h) */
 };
 
 /* An attempt that has ended without the step's result; the newest attempt stands in the step. */
@@ -120,12 +120,12 @@ struct rv_attempt {
     enum rv_effect effect;
     uint64_t token;
     uint32_t fence;
+    uint32_t round; /* cool-downs of its step up to then */
     int64_t attempt_at;
     int64_t complete_by;
     int64_t ended_at;
     int64_t retry_at; /* from when on its step could be tried again; 0: not known (the newest one,
                        * and those of a version that did not note it) */
-    uint32_t round;   /* cool-downs of its step up to then */
     struct rv_str instance;
     struct rv_str error;
 };

@@ -61,7 +61,8 @@ static enum rv_verdict settle_call(struct draft *d, struct rv_step *step,
     if (step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE && !step->undone)
         undo_chain(d, step);
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
-    return advance_error(rv_flow_complete(&env, step->frames, step->data, step->output, ret_stop));
+    return advance_error(
+        rv_flow_complete(&env, step->frames, step_data(d, step), step->output, ret_stop));
 }
 
 static enum rv_verdict settle_inline(struct draft *d, struct rv_step *step,

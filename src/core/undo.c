@@ -361,7 +361,7 @@ static enum rv_verdict compensate(struct draft *d, const struct rv_step *step)
     struct rv_flow_env env;
     struct rv_flow_stop stop;
     RV_TRY(advance_env(d, RV_UNDO, step->number, &env));
-    RV_TRY(advance_error(rv_flow_start_undo(&env, step->node, step->data, &stop)));
+    RV_TRY(advance_error(rv_flow_start_undo(&env, step->node, step_data(d, step), &stop)));
     d->undo.fuel += RV_FUEL_PER_COMMAND - env.fuel;
     d->undo.inline_steps += RV_INLINE_STEPS_PER_COMMAND - env.inline_steps;
     return advance(d, RV_UNDO, step->number, NULL, &stop);
@@ -464,10 +464,11 @@ static enum rv_verdict step_ask_anew(struct draft *d, struct rv_step *step)
     struct rv_flow_env env;
     struct rv_flow_stop stop;
     RV_TRY(advance_env(d, RV_UNDO, step->undoes, &env));
-    RV_TRY(advance_error(rv_flow_ask_anew(&env, step->frames, step->data, step->number, &stop)));
+    RV_TRY(advance_error(
+        rv_flow_ask_anew(&env, step->frames, step_data(d, step), step->number, &stop)));
     if (stop.raised.at == NULL) {
         step->input = stop.input;
-        step->data = stop.data;
+        step_data_keep(d, step, stop.data);
         step->stale = false;
         return RV_DECIDED;
     }

@@ -32,10 +32,8 @@ enum rv_err conn_open(struct rv_door *door, int fd, bool plain, struct rv_door_c
     rv_http_reader_init(&conn->reader, door->options.body_max);
     rv_buf_init(&conn->rest, DOOR_READ_BYTES);
     enum rv_err err = rv_dues_reserve(&door->dues, (size_t)door->counts.open + 1);
-    if (err == RV_OK && door->tls != NULL && !plain) {
+    if (door->tls != NULL && !plain)
         conn->state = CONN_SHAKE;
-        err = tls_begin(conn);
-    }
     if (err != RV_OK) {
         conn_free(conn);
         return err;
@@ -75,6 +73,7 @@ void conn_cut(struct rv_door_conn *conn)
         return;
     }
     conn->state = CONN_DEAD;
+    shake_left(conn);
     rv_due_clear(&door->dues, &conn->due);
     queue_drop(conn);
     host_over(conn, &conn->open_owner, true);
@@ -175,11 +174,13 @@ void rv_door_answer(struct rv_door_conn *conn, const struct rv_door_answer *answ
     bool close = answer->close || conn->close || early;
     rv_assert(!answer->open || !conn->spare);
     rv_assert(conn->state == CONN_READ || conn->state == CONN_WAIT);
-    struct door_piece *piece = piece_add(conn);
+    bool joins = answer->owner == NULL && !answer->open;
+    struct door_piece *piece = joins ? piece_join(conn) : piece_add(conn);
     if (piece == NULL) {
         rv_door_drop(conn, answer->owner);
         return;
     }
+    size_t before = piece_bytes(piece);
     head_write(conn, piece, answer, close);
     if (answer->body != NULL && !conn->head_only)
         body_take(piece, answer->body);
@@ -198,7 +199,7 @@ void rv_door_answer(struct rv_door_conn *conn, const struct rv_door_answer *answ
     } else {
         piece->owner = answer->owner;
     }
-    piece_count(conn, piece);
+    piece_count(conn, piece, before);
     door_push(conn);
 }
 
@@ -220,7 +221,7 @@ void rv_door_add(struct rv_door_conn *conn, struct rv_buf *bytes)
     conn->broken = conn->broken || piece->head.failed != RV_OK;
     piece->body = *bytes;
     rv_buf_init(bytes, bytes->bytes_max);
-    piece_count(conn, piece);
+    piece_count(conn, piece, 0);
 }
 
 void rv_door_end(struct rv_door_conn *conn, bool whole)
@@ -237,7 +238,7 @@ void rv_door_end(struct rv_door_conn *conn, bool whole)
     piece->owner = conn->open_owner;
     conn->open_owner = NULL;
     conn->state = conn->close ? CONN_CLOSE : CONN_READ;
-    piece_count(conn, piece);
+    piece_count(conn, piece, 0);
 }
 
 void rv_door_drop(struct rv_door_conn *conn, void *owner)
@@ -273,7 +274,7 @@ static void head_come(struct rv_door_conn *conn)
     struct door_piece *piece = expects ? piece_add(conn) : NULL;
     if (piece != NULL) {
         piece->tail = RV_STR("HTTP/1.1 100 Continue\r\n\r\n");
-        piece_count(conn, piece);
+        piece_count(conn, piece, 0);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "base/due.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/os/spin.h"
 #include "door/door.h"
 
 #include <stdatomic.h>
@@ -16,7 +17,7 @@ enum {
     DOOR_READ_BYTES = 64 * 1024,  /* of a body, in one call */
     DOOR_HEAD_BYTES = 16 * 1024,  /* else; more may be left over and is kept */
     DOOR_TURN_BYTES = 256 * 1024, /* that one connection reads before others get their turn */
-    DOOR_UNSENT_MAX = 64 * 1024,  /* a connection with more of it gets no further answer */
+    DOOR_UNSENT_MAX = 16 * 1024,  /* a connection with more of it gets no further answer */
     DOOR_ANSWERS_MAX = 256 * 1024 * 1024, /* bytes of all answers that wait to be sent */
     GATE_RETRY_MS = 100,                  /* until descriptors are looked for again */
     GATE_RESTED_MAX = 64,                 /* that make room before others are looked for */
@@ -55,11 +56,21 @@ enum conn_state {
 /* What it owes us, and since when (limits.c). */
 enum conn_debt { DEBT_NONE, DEBT_SHAKE, DEBT_IDLE, DEBT_HEAD, DEBT_BODY, DEBT_WRITE, DEBT_LINGER };
 
+/* Of the records of a handshake that are not encrypted, what is being read (tls.c). */
+struct door_hellos {
+    unsigned record_left;  /* bytes of the record in hand */
+    unsigned message_left; /* and of the message, after its head */
+    unsigned char record[5];
+    unsigned char record_len;
+    unsigned char message[4];
+    unsigned char message_len;
+};
+
 struct rv_door_conn {
     enum door_watch watch;
     struct rv_door *door;
     int fd;
-    void *tls; /* SSL; NULL: plain */
+    void *tls; /* SSL; NULL: plain, or its handshake has not begun */
     enum conn_state state;
     enum conn_debt debt;
     bool readable; /* as far as is known */
@@ -87,6 +98,7 @@ struct rv_door_conn {
     size_t unsent; /* bytes in them */
     size_t taken;  /* of them by the socket, or thrown away, since the debt began */
     size_t barren; /* bytes of TLS since the last one of a request */
+    struct door_hellos hellos;
     int64_t since; /* of the debt */
     struct rv_due due;
     int family;                  /* of the peer's address */
@@ -94,12 +106,20 @@ struct rv_door_conn {
     struct rv_door_conn *before; /* all of the door */
     struct rv_door_conn *after;
     struct rv_door_conn *run_next;
+    bool shake_counted;                /* by its address */
+    bool shaking;                      /* in the list of handshakes under way: */
+    struct rv_door_conn *shake_before; /* the older one */
+    struct rv_door_conn *shake_after;
 };
 
 struct conn_list {
     struct rv_door_conn *first;
     struct rv_door_conn *last;
 };
+
+/* Handshakes with something to do: whose hello may be there; that go on; and that wait to begin, of
+ * addresses with few of them and with many. */
+enum door_shakes { SHAKES_NEW, SHAKES_BEGUN, SHAKES_FEW, SHAKES_CROWD, SHAKES_QUEUES };
 
 struct rv_door {
     struct rv_door_options options;
@@ -121,6 +141,7 @@ struct rv_door {
     int event_fd;
     atomic_bool sleeps;
     atomic_bool woken;
+    struct rv_spin spin;
     _Atomic(struct rv_door_tls *) tls_next;
     struct rv_door_tls *tls; /* owned; NULL: plain */
     int64_t now;
@@ -130,9 +151,14 @@ struct rv_door {
     size_t answers_bytes; /* unsent, of all */
     size_t answers_peak;  /* the most of it, since memory was given back */
     struct rv_dues dues;
-    struct conn_list run;   /* with something to do */
-    struct conn_list shake; /* whose handshake goes on */
-    int64_t shake_at;       /* monotonic us: not before */
+    struct conn_list run; /* with something to do */
+    struct conn_list shakes[SHAKES_QUEUES];
+    int shakes_turn;                    /* the queue that had the last one */
+    struct rv_map shakers;              /* handshakes that have a hello, by address */
+    int64_t shake_at;                   /* monotonic us: not before */
+    struct rv_door_conn *shaking_first; /* handshakes under way, the oldest first */
+    struct rv_door_conn *shaking_last;
+    size_t shaking_count;
     struct rv_door_conn *all;
     struct rv_door_conn *dead;
     struct rv_map addresses;
@@ -145,6 +171,16 @@ struct rv_door {
 
 /* loop.c: it is run in this turn, or the next. */
 void door_push(struct rv_door_conn *conn);
+void conn_list_add(struct conn_list *list, struct rv_door_conn *conn);
+/* NULL: it is empty. */
+struct rv_door_conn *conn_list_take(struct conn_list *list);
+
+/* shake.c: handshakes. */
+void shake_run(struct rv_door *door);
+/* Ms until one goes on, at most `most`. */
+int64_t shake_wait_ms(const struct rv_door *door, int64_t most);
+/* It is over, in whatever way. */
+void shake_left(struct rv_door_conn *conn);
 
 /* gate.c: listeners and who is let in. */
 RV_CHECK enum rv_err gate_open(struct rv_door *door);
@@ -152,6 +188,9 @@ void gate_close(struct rv_door *door);
 void gate_accept(struct rv_door *door, struct door_listener *listener);
 /* Whoever has the descriptors may be no connection, so that none of them leaves. */
 void gate_retry(struct rv_door *door);
+/* Whether what comes from its address is bounded, and the address as a key. */
+bool gate_peer_counts(const struct rv_door_conn *conn);
+uint64_t gate_peer_key(const struct rv_door_conn *conn);
 /* A connection is gone. */
 void gate_left(struct rv_door *door, const struct rv_door_conn *conn);
 
@@ -177,8 +216,11 @@ int64_t debts_wait_ms(const struct rv_door *door, int64_t most);
 
 /* queue.c */
 struct door_piece *piece_add(struct rv_door_conn *conn);
-/* After its bytes are in. */
-void piece_count(struct rv_door_conn *conn, const struct door_piece *piece);
+/* The last one, if more may stand behind its head, else a new one. */
+struct door_piece *piece_join(struct rv_door_conn *conn);
+size_t piece_bytes(const struct door_piece *piece);
+/* After its bytes are in; it had `before`. */
+void piece_count(struct rv_door_conn *conn, const struct door_piece *piece, size_t before);
 /* False: the peer takes nothing any more. */
 bool queue_send(struct rv_door_conn *conn);
 void queue_drop(struct rv_door_conn *conn);
@@ -190,6 +232,9 @@ ssize_t wire_read(struct rv_door_conn *conn, char *at, size_t max);
 ssize_t wire_write(struct rv_door_conn *conn, const struct iovec *iov, int count);
 
 /* tls.c */
+/* The first record has come, or something that is none. 1: yes; 0: not yet; -1: it is too large, or
+ * will not come. */
+int tls_hello_there(const struct rv_door_conn *conn);
 RV_CHECK enum rv_err tls_begin(struct rv_door_conn *conn);
 /* 1: done; 0: not yet; -1: it failed. */
 int tls_shake(struct rv_door_conn *conn);

@@ -23,7 +23,7 @@ enum {
     ADDRESS_PARTS = 4,     /* an address may take all but one of so many parts */
     EVICT_EVERY_MS = 100,
     RESTED_MS = 1000, /* so long idle, a connection makes room for another */
-    BEGUN_MS = 5000   /* and so long at a head */
+    BEGUN_MS = 5000   /* and so long at a head, or a handshake */
 };
 
 static void listeners_watch(struct rv_door *door)
@@ -122,7 +122,7 @@ static void peer_set(struct rv_door_conn *conn, const struct sockaddr_storage *f
 }
 
 /* Health checks, agents and proxies of this machine come from one address. */
-static bool peer_counts(const struct rv_door_conn *conn)
+bool gate_peer_counts(const struct rv_door_conn *conn)
 {
     static const unsigned char own[4] = {127, 0, 0, 1}, own_six[16] = {[15] = 1};
     if (conn->family == AF_INET)
@@ -131,7 +131,7 @@ static bool peer_counts(const struct rv_door_conn *conn)
 }
 
 /* A host with IPv6 has a network of its own: 64 bits. */
-static uint64_t peer_key(const struct rv_door_conn *conn)
+uint64_t gate_peer_key(const struct rv_door_conn *conn)
 {
     struct rv_str bytes = {(const char *)conn->peer, conn->family == AF_INET ? 4 : 8};
     return rv_hash(conn->door->address_key, bytes);
@@ -148,9 +148,9 @@ void rv_door_peer(const struct rv_door_conn *conn, char ret_text[static RV_DOOR_
 static bool address_enter(struct rv_door_conn *conn)
 {
     struct rv_door *door = conn->door;
-    if (!peer_counts(conn))
+    if (!gate_peer_counts(conn))
         return true;
-    uint64_t key = peer_key(conn);
+    uint64_t key = gate_peer_key(conn);
     uint64_t *count = rv_map_find(&door->addresses, key, 0);
     if (count != NULL && *count >= door->options.address_max)
         return false;
@@ -164,7 +164,7 @@ static bool address_enter(struct rv_door_conn *conn)
 
 static void address_leave(const struct rv_door_conn *conn)
 {
-    uint64_t key = conn->counted ? peer_key(conn) : 0;
+    uint64_t key = conn->counted ? gate_peer_key(conn) : 0;
     uint64_t *count = conn->counted ? rv_map_find(&conn->door->addresses, key, 0) : NULL;
     if (count != NULL && --*count == 0)
         (void)rv_map_remove(&conn->door->addresses, key, 0);
@@ -218,14 +218,16 @@ static bool conn_rests(const struct rv_door_conn *conn)
 {
     int64_t since = conn->door->now - conn->since;
     return (conn->debt == DEBT_IDLE && since >= RESTED_MS) ||
-           (conn->debt == DEBT_HEAD && since >= BEGUN_MS);
+           ((conn->debt == DEBT_HEAD || conn->debt == DEBT_SHAKE) && since >= BEGUN_MS);
 }
 
-/* Those between two requests before those at a head, and then those who are there for longest. */
+/* Those between two requests before those at a head or a handshake, and then those who are there
+ * for longest. */
 static bool rests_more(const struct rv_door_conn *conn, const struct rv_door_conn *than)
 {
-    if (conn->debt != than->debt)
-        return conn->debt == DEBT_IDLE;
+    bool idle = conn->debt == DEBT_IDLE;
+    if (idle != (than->debt == DEBT_IDLE))
+        return idle;
     return conn->since <= than->since; /* those who came later are looked at first */
 }
 

@@ -17,7 +17,6 @@ enum {
     EVENTS_MAX = 256,
     CONNECTIONS_MAX = 20000,
     CROWD_MS = 1000, /* without progress, where answers have no room */
-    SHAKE_US = 2000, /* of handshakes in a turn; as long they rest after it */
     HANDSHAKE_MS = 10000,
     IDLE_MS = 60000,
     HEAD_MS = 30000,
@@ -25,12 +24,8 @@ enum {
     WRITE_MS = 60000
 };
 
-void door_push(struct rv_door_conn *conn)
+void conn_list_add(struct conn_list *list, struct rv_door_conn *conn)
 {
-    struct rv_door *door = conn->door;
-    struct conn_list *list = conn->state == CONN_SHAKE ? &door->shake : &door->run;
-    if (conn->queued || conn->state == CONN_DEAD)
-        return;
     conn->queued = true;
     conn->run_next = NULL;
     if (list->last != NULL)
@@ -40,7 +35,7 @@ void door_push(struct rv_door_conn *conn)
     list->last = conn;
 }
 
-static struct rv_door_conn *list_take(struct conn_list *list)
+struct rv_door_conn *conn_list_take(struct conn_list *list)
 {
     struct rv_door_conn *conn = list->first;
     if (conn == NULL)
@@ -50,6 +45,17 @@ static struct rv_door_conn *list_take(struct conn_list *list)
         list->last = NULL;
     conn->queued = false;
     return conn;
+}
+
+void door_push(struct rv_door_conn *conn)
+{
+    struct rv_door *door = conn->door;
+    struct conn_list *list = &door->run;
+    if (conn->queued || conn->state == CONN_DEAD)
+        return;
+    if (conn->state == CONN_SHAKE)
+        list = &door->shakes[conn->tls != NULL ? SHAKES_BEGUN : SHAKES_NEW];
+    conn_list_add(list, conn);
 }
 
 static void dead_free(struct rv_door *door)
@@ -68,37 +74,13 @@ static void dead_free(struct rv_door *door)
     door->dead = kept;
 }
 
-/* Handshakes cost a thousand times what a request costs: they get half of the thread at most, so a
- * flood of them holds up nobody who is already in. */
-static void shake_run(struct rv_door *door)
-{
-    int64_t began = door->shake.first != NULL ? rv_clock_mono_us() : 0, now = began;
-    if (began < door->shake_at)
-        return;
-    struct rv_door_conn *conn;
-    while (now - began < SHAKE_US && (conn = list_take(&door->shake)) != NULL) {
-        int done = conn->state == CONN_SHAKE && !conn->broken ? tls_shake(conn) : -1;
-        now = rv_clock_mono_us();
-        if (conn->state == CONN_DEAD || done == 0)
-            continue;
-        if (done < 0) {
-            conn_cut(conn);
-            continue;
-        }
-        conn->state = CONN_READ;
-        door_push(conn);
-    }
-    if (now > began)
-        door->shake_at = now + (now - began);
-}
-
 /* Those that are in the list now; what they push is for the next turn. */
 void rv_door_run(struct rv_door *door)
 {
     struct conn_list list = door->run;
     struct rv_door_conn *conn;
     door->run = (struct conn_list){NULL, NULL};
-    while ((conn = list_take(&list)) != NULL)
+    while ((conn = conn_list_take(&list)) != NULL)
         conn_run(conn);
     shake_run(door);
     debts_collect(door);
@@ -135,10 +117,7 @@ static int64_t wait_of(const struct rv_door *door, int64_t most)
 {
     if (door->run.first != NULL)
         return 0;
-    if (door->shake.first != NULL) {
-        int64_t rest_ms = (door->shake_at - rv_clock_mono_us() + 999) / 1000;
-        most = rest_ms < most ? rest_ms : most;
-    }
+    most = shake_wait_ms(door, most);
     if (!door->listens && !door->deaf && most > GATE_RETRY_MS)
         most = GATE_RETRY_MS;
     return debts_wait_ms(door, most);
@@ -171,16 +150,39 @@ void rv_door_renew(struct rv_door *door, struct rv_door_tls *tls)
     rv_door_wake(door);
 }
 
+/* What comes within a moment needs nobody to wake this thread. */
+static int events_look(struct rv_door *door, struct epoll_event *ret_events)
+{
+    int64_t now_us = rv_clock_mono_us(), until_us = rv_spin_begin(&door->spin, now_us);
+    int count = 0;
+    for (bool on = now_us < until_us; on && count == 0; on = on && rv_spin_on(until_us)) {
+        if (atomic_load(&door->woken))
+            break;
+        count = epoll_wait(door->epoll_fd, ret_events, EVENTS_MAX, 0);
+    }
+    return count;
+}
+
+static int events_await(struct rv_door *door, struct epoll_event *ret_events, int64_t most)
+{
+    atomic_store(&door->sleeps, true);
+    if (atomic_load(&door->woken))
+        most = 0;
+    int count = epoll_wait(door->epoll_fd, ret_events, EVENTS_MAX, (int)most);
+    atomic_store(&door->sleeps, false);
+    return count;
+}
+
 void rv_door_wait(struct rv_door *door, int64_t wait_ms)
 {
     struct epoll_event events[EVENTS_MAX];
     int64_t most = wait_of(door, wait_ms);
-    atomic_store(&door->sleeps, true);
-    if (atomic_load(&door->woken))
-        most = 0;
-    int count = epoll_wait(door->epoll_fd, events, EVENTS_MAX, (int)most);
+    int count = most != 0 ? events_look(door, events) : 0;
+    if (count == 0)
+        count = events_await(door, events, most);
+    if (most != 0)
+        rv_spin_end(&door->spin, rv_clock_mono_us());
     rv_assert(count >= 0 || errno == EINTR);
-    atomic_store(&door->sleeps, false);
     atomic_store(&door->woken, false);
     clock_look(door);
     certificate_renew(door);
@@ -254,6 +256,7 @@ static void limits_default(struct rv_door_limits *limits)
 static enum rv_err epoll_open(struct rv_door *door)
 {
     door->event_watch = WATCH_EVENT;
+    rv_spin_init(&door->spin);
     door->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     door->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (door->epoll_fd < 0 || door->event_fd < 0)
@@ -280,6 +283,7 @@ enum rv_err rv_door_open(const struct rv_door_options *options, struct rv_door *
     limits_default(&door->options.limits);
     rv_dues_init(&door->dues);
     rv_map_init(&door->addresses);
+    rv_map_init(&door->shakers);
     rv_random_bytes(&door->address_key, sizeof door->address_key);
     door->spare_fd = -1;
     for (size_t i = 0; i < options->sockets_count; i++)
@@ -303,13 +307,17 @@ void rv_door_close(struct rv_door *door)
     gate_close(door);
     while (door->all != NULL)
         conn_cut(door->all);
-    while (list_take(&door->run) != NULL || list_take(&door->shake) != NULL)
+    while (conn_list_take(&door->run) != NULL)
         continue;
+    for (int i = 0; i < SHAKES_QUEUES; i++)
+        while (conn_list_take(&door->shakes[i]) != NULL)
+            continue;
     dead_free(door);
     pieces_free(door);
     rv_door_tls_free(atomic_exchange(&door->tls_next, NULL));
     rv_door_tls_free(door->tls);
     rv_map_done(&door->addresses);
+    rv_map_done(&door->shakers);
     rv_dues_done(&door->dues);
     if (door->event_fd >= 0)
         close(door->event_fd);

@@ -38,14 +38,22 @@ struct door_piece *piece_add(struct rv_door_conn *conn)
     return piece;
 }
 
-static size_t piece_bytes(const struct door_piece *piece)
+/* Bytes that are the owner's alone, and parts behind the head, end a piece. */
+struct door_piece *piece_join(struct rv_door_conn *conn)
+{
+    struct door_piece *last = conn->last;
+    bool open = last != NULL && last->owner == NULL && last->body.len == 0 && last->tail.len == 0;
+    return open && last->head.len < HEAD_BYTES_KEPT / 2 ? last : piece_add(conn);
+}
+
+size_t piece_bytes(const struct door_piece *piece)
 {
     return piece->head.len + piece->body.len + piece->tail.len;
 }
 
-void piece_count(struct rv_door_conn *conn, const struct door_piece *piece)
+void piece_count(struct rv_door_conn *conn, const struct door_piece *piece, size_t before)
 {
-    size_t bytes = piece_bytes(piece);
+    size_t bytes = piece_bytes(piece) - before;
     if (conn->unsent == 0 && bytes > 0)
         conn->door->counts.busy++;
     conn->unsent += bytes;

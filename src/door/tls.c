@@ -8,14 +8,15 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 enum {
-    HELLO_HEAD_BYTES = 9, /* of the first record, and of the message in it */
     HELLO_MAX = 16 * 1024,
     RECORDS_IN_TURN = 8, /* that one connection sends without a byte for us, before others go on */
-    BARREN_MAX = 20 *
-                 1024 /* bytes from the peer without one for us: more than the largest record */
+    SHAKE_BYTES_MAX = 40 * 1024, /* from the peer in a handshake: two hellos, and what is small */
+    /* And later, without one for us: more than the largest record. */
+    BARREN_MAX = 20 * 1024
 };
 
 struct rv_door_tls {
@@ -37,6 +38,14 @@ static int protocol_choose(SSL *ssl, const unsigned char **out, unsigned char *o
     return SSL_TLSEXT_ERR_OK;
 }
 
+/* No client shows a certificate. Whoever wants that has its place here: the authorities and
+ * SSL_VERIFY_PEER, SSL_CTX_set_max_cert_list and SHAKE_BYTES_MAX for the bytes that come with it;
+ * SSL_get0_peer_certificate() at the end of tls_shake then tells who the client is. */
+static void clients_ask(SSL_CTX *context)
+{
+    SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
+}
+
 /* Nothing is resumed: a session costs no memory after its connection, and a key that was renewed
  * is of no use to whoever gets it later. */
 static bool context_set(SSL_CTX *context)
@@ -48,6 +57,7 @@ static bool context_set(SSL_CTX *context)
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY); /* a read takes one record: tls_read */
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    clients_ask(context);
     SSL_CTX_set_alpn_select_cb(context, protocol_choose, NULL);
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
            SSL_CTX_set_num_tickets(context, 0) == 1 && SSL_CTX_set_max_early_data(context, 0) == 1;
@@ -79,8 +89,8 @@ static const char *certificate_set(SSL_CTX *context, struct rv_str cert, struct 
     else if (secret == NULL)
         why = "--tls-key is not a private key in PEM form without a password";
     else if (X509_check_private_key(own, secret) != 1)
-        why = "the key does not match the certificate: the server's certificate must be the "
-              "first in its file";
+        why = "the key does not match the certificate: give the key that belongs to the first "
+              "certificate of --tls-cert, which must be the server's own";
     else if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0)
         why = "the certificate has expired: get a new one";
     else if (SSL_CTX_use_certificate(context, own) != 1 ||
@@ -124,12 +134,68 @@ void rv_door_tls_free(struct rv_door_tls *tls)
 
 /* ---- connections ---- */
 
+/* A few bytes can announce a hello that OpenSSL would make 128 KiB of room for: the first, and the
+ * one that follows when the server asks for another key share. False: this is one. */
+static bool hellos_fit(struct door_hellos *seen, const unsigned char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (seen->record_left == 0) {
+            seen->record[seen->record_len++] = at[i];
+            if (seen->record_len < sizeof seen->record)
+                continue;
+            seen->record_len = 0;
+            seen->record_left = (unsigned)seen->record[3] << 8 | seen->record[4];
+            continue;
+        }
+        seen->record_left--;
+        if (seen->record[0] != SSL3_RT_HANDSHAKE) {
+            continue;
+        } else if (seen->message_left > 0) {
+            seen->message_left--;
+            continue;
+        }
+        seen->message[seen->message_len++] = at[i];
+        if (seen->message_len < sizeof seen->message)
+            continue;
+        seen->message_len = 0;
+        seen->message_left = (unsigned)seen->message[1] << 16 | (unsigned)seen->message[2] << 8 |
+                             seen->message[3];
+        if (seen->message[0] == SSL3_MT_CLIENT_HELLO && seen->message_left > HELLO_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* Sees what OpenSSL reads before it does, so that nothing is made of what is too much. */
+static long bytes_watch(BIO *socket, int what, const char *at, size_t max, int unused,
+                        long unused_too, int result, size_t *got)
+{
+    struct rv_door_conn *conn = (struct rv_door_conn *)(void *)BIO_get_callback_arg(socket);
+    const SSL *ssl = conn->tls;
+    (void)max;
+    (void)unused;
+    (void)unused_too;
+    size_t most = SSL_is_init_finished(ssl) ? BARREN_MAX : SHAKE_BYTES_MAX;
+    if (what == BIO_CB_READ && conn->barren > most) {
+        BIO_clear_retry_flags(socket);
+        return -1;
+    }
+    if (what != (BIO_CB_READ | BIO_CB_RETURN) || result <= 0)
+        return result;
+    conn->barren += *got;
+    /* TLS 1.2 has one hello; later handshake records are encrypted, and not to be read as such. */
+    bool hellos = !SSL_is_init_finished(ssl) && SSL_version(ssl) != TLS1_2_VERSION;
+    return !hellos || hellos_fit(&conn->hellos, (const unsigned char *)at, *got) ? result : -1;
+}
+
 enum rv_err tls_begin(struct rv_door_conn *conn)
 {
     SSL *ssl = SSL_new(conn->door->tls->context);
     conn->tls = ssl;
     if (ssl == NULL || SSL_set_fd(ssl, conn->fd) != 1)
         return RV_ERR_MEMORY;
+    BIO_set_callback_ex(SSL_get_rbio(ssl), bytes_watch);
+    BIO_set_callback_arg(SSL_get_rbio(ssl), (char *)(void *)conn);
     SSL_set_accept_state(ssl);
     return RV_OK;
 }
@@ -150,10 +216,10 @@ static int error_of(struct rv_door_conn *conn, int result)
     return EPIPE;
 }
 
-/* A few bytes can announce a hello that OpenSSL would make 128 KiB of room for. As tls_shake. */
-static int hello_look(const struct rv_door_conn *conn)
+int tls_hello_there(const struct rv_door_conn *conn)
 {
-    unsigned char head[HELLO_HEAD_BYTES];
+    unsigned char head[SSL3_RT_HEADER_LENGTH + 4]; /* of the record, and of the message in it */
+    int there = 0;
     ssize_t got = recv(conn->fd, head, sizeof head, MSG_PEEK);
     if (got < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
@@ -161,26 +227,30 @@ static int hello_look(const struct rv_door_conn *conn)
         return 1; /* it is refused with an alert */
     if (got < (ssize_t)sizeof head)
         return got == 0 || conn->left ? -1 : 0;
-    unsigned record = (unsigned)head[3] << 8 | head[4];
-    unsigned hello = (unsigned)head[6] << 16 | (unsigned)head[7] << 8 | head[8];
-    return record < HELLO_HEAD_BYTES - SSL3_RT_HEADER_LENGTH || hello > HELLO_MAX ? -1 : 1;
+    int record = head[3] << 8 | head[4];
+    int hello = head[6] << 16 | head[7] << 8 | head[8];
+    if (record < 4 || record > SSL3_RT_MAX_PLAIN_LENGTH || hello > HELLO_MAX ||
+        ioctl(conn->fd, FIONREAD, &there) != 0)
+        return -1;
+    if (there >= record + SSL3_RT_HEADER_LENGTH)
+        return 1;
+    return conn->left ? -1 : 0;
 }
 
 int tls_shake(struct rv_door_conn *conn)
 {
-    int begun = BIO_number_read(SSL_get_rbio(conn->tls)) > 0 ? 1 : hello_look(conn);
-    if (begun <= 0)
-        return begun;
     ERR_clear_error();
     int result = SSL_do_handshake(conn->tls);
-    if (result == 1)
-        return 1;
-    return error_of(conn, result) == EAGAIN ? 0 : -1;
+    if (result != 1)
+        return error_of(conn, result) == EAGAIN ? 0 : -1;
+    conn->barren = 0;
+    return 1;
 }
 
 /* Key updates, requests to negotiate again and empty records cost much and bring nothing: only so
- * many are looked at in a turn, and a peer that sends nothing else is cut. A call that took bytes
- * and got nothing may have left others in the socket, which make no event of their own. */
+ * many are looked at in a turn, and a peer that sends nothing else is cut (bytes_watch). A call
+ * that took bytes and got nothing may have left others in the socket, which make no event of their
+ * own. */
 ssize_t tls_read(struct rv_door_conn *conn, char *at, size_t max)
 {
     BIO *socket = SSL_get_rbio(conn->tls);
@@ -196,14 +266,8 @@ ssize_t tls_read(struct rv_door_conn *conn, char *at, size_t max)
         if (SSL_get_error(conn->tls, result) == SSL_ERROR_ZERO_RETURN)
             return 0;
         errno = error_of(conn, result);
-        uint64_t took = BIO_number_read(socket) - before;
-        if (errno != EAGAIN || took == 0)
+        if (errno != EAGAIN || BIO_number_read(socket) == before)
             return -1;
-        conn->barren += (size_t)took;
-        if (conn->barren > BARREN_MAX) {
-            errno = EPROTO;
-            return -1;
-        }
     }
     errno = EINTR;
     return -1;

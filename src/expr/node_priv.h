@@ -68,7 +68,7 @@ struct node {
     struct node *d;
     union {
         struct node **kids; /* OBJECT: key and value by turns; no value: the input's of that key */
-        const struct rv_json *keys;
+        struct rv_json *keys;
         struct rv_json value;
     } v;
 };

@@ -70,6 +70,22 @@ static bool is_const_string(const struct node *node)
     return node != NULL && node->op == OP_CONST && node->v.value.type == RV_JSON_STRING;
 }
 
+/* Those of `target` and room for one more: an array has room for the next power of two. It may be
+ * shared with `target`, if no other node has been made of that since. */
+static struct rv_json *keys_of(struct parser *p, const struct node *target, uint32_t count)
+{
+    bool full = (count & (count - 1)) == 0;
+    if (count > 0 && !full && target == p->fields)
+        return target->v.keys;
+    size_t room = 1;
+    while (room < (size_t)count + 1)
+        room *= 2;
+    struct rv_json *keys = RV_NEW_ARRAY(p->arena, struct rv_json, room);
+    if (keys != NULL && count > 0)
+        memcpy(keys, target->v.keys, count * sizeof keys[0]);
+    return keys;
+}
+
 /* target.key; a run of keys is one node, but for a key that a "?" follows. */
 struct node *node_field(struct parser *p, size_t offset, struct node *target, struct rv_json key)
 {
@@ -77,12 +93,11 @@ struct node *node_field(struct parser *p, size_t offset, struct node *target, st
                   !at_sign(p, "?");
     uint32_t count = extend ? target->count : 0;
     struct node *node = node_new(p, OP_FIELDS, offset);
-    struct rv_json *keys = RV_NEW_ARRAY(p->arena, struct rv_json, count + 1);
+    struct rv_json *keys = keys_of(p, target, count);
     if (node == NULL || keys == NULL)
         return parse_full(p);
-    if (extend)
-        memcpy(keys, target->v.keys, count * sizeof keys[0]);
     keys[count] = key;
+    p->fields = node;
     node->a = extend ? target->a : target != NULL && target->op == OP_IDENTITY ? NULL : target;
     node->v.keys = keys;
     node->count = count + 1;

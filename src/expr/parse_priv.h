@@ -37,8 +37,9 @@ struct parser {
     uint32_t nest;
     const struct rv_str *variables;
     size_t variables_count;
-    bool expanding;        /* inside a builtin's source: */
-    uint32_t expanding_at; /* all nodes stand where it is called */
+    const struct node *fields; /* the last run of keys that was made; NULL: none */
+    bool expanding;            /* inside a builtin's source: */
+    uint32_t expanding_at;     /* all nodes stand where it is called */
     const struct node
         *pattern;    /* the first test() that is given a regular expression; NULL: none */
     enum rv_err err; /* the first failure, with its fault: */

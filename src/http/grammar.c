@@ -20,12 +20,42 @@ const unsigned char grammar_classes[256] = {
     0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22, 0x22,
 };
 
-bool grammar_all(struct rv_str text, unsigned classes)
+bool grammar_all(struct rv_str text, enum grammar_class class)
 {
+    unsigned all = class;
     for (size_t i = 0; i < text.len; i++)
-        if (!grammar_is(text.at[i], classes))
+        all &= grammar_classes[(unsigned char)text.at[i]];
+    return all != 0 && text.len > 0;
+}
+
+size_t grammar_token(struct rv_str text)
+{
+    size_t len = 0;
+    while (len < text.len && grammar_is(text.at[len], GRAMMAR_TOKEN))
+        len++;
+    return len;
+}
+
+/* Eight bytes at a time: the subtraction borrows into the highest bit of a byte below a blank, or
+ * of one that DEL turns to 0. A borrow may reach the next byte, so what is seen there is looked up
+ * one by one. */
+static bool value_likely(const char *at)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), high = ones * 0x80;
+    uint64_t bytes;
+    memcpy(&bytes, at, sizeof bytes);
+    uint64_t deleted = bytes ^ (ones * 0x7F);
+    return ((((bytes - ones * 0x20) & ~bytes) | ((deleted - ones) & ~deleted)) & high) == 0;
+}
+
+bool grammar_value(struct rv_str text)
+{
+    size_t i = 0;
+    for (; text.len - i >= 8; i += 8)
+        if (!value_likely(text.at + i) &&
+            !grammar_all((struct rv_str){text.at + i, 8}, GRAMMAR_VALUE))
             return false;
-    return text.len > 0;
+    return i == text.len || grammar_all((struct rv_str){text.at + i, text.len - i}, GRAMMAR_VALUE);
 }
 
 static char lower_of(char c)
@@ -148,9 +178,7 @@ static size_t blanks(struct rv_str text, size_t at)
 
 static size_t token(struct rv_str text, size_t at)
 {
-    while (at < text.len && grammar_is(text.at[at], GRAMMAR_TOKEN))
-        at++;
-    return at;
+    return at + grammar_token((struct rv_str){text.at + at, text.len - at});
 }
 
 /* The end of the quoted text whose first quote is at `at`; `at` where it has none. */

@@ -23,8 +23,12 @@ static inline bool grammar_is(char c, unsigned classes)
     return (grammar_classes[(unsigned char)c] & classes) != 0;
 }
 
-/* Not empty, and of these characters alone. */
-bool grammar_all(struct rv_str text, unsigned classes);
+/* Not empty, and of the characters of this class alone. */
+bool grammar_all(struct rv_str text, enum grammar_class class);
+/* Of GRAMMAR_VALUE alone, or empty. */
+bool grammar_value(struct rv_str text);
+/* How many characters of GRAMMAR_TOKEN it begins with. */
+size_t grammar_token(struct rv_str text);
 /* "host", "host:port", "[::1]:port"; the host must not be empty. */
 bool grammar_authority(struct rv_str text);
 /* Path and query by RFC 3986: it begins with a slash, each "%" is followed by two hex digits. */

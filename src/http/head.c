@@ -89,18 +89,18 @@ bool head_field_split(struct rv_http_reader *r, struct rv_str line, struct rv_ht
 {
     if (line.at[0] == ' ' || line.at[0] == '\t')
         return reader_refuse(r, 400, "a header line is folded; send each header in one line");
-    const char *colon = memchr(line.at, ':', line.len);
-    if (colon == NULL)
+    struct rv_str name = {line.at, grammar_token(line)};
+    bool colon = name.len < line.len && line.at[name.len] == ':';
+    if (!colon && memchr(line.at, ':', line.len) == NULL)
         return reader_refuse(r, 400, "a header line has no colon");
-    struct rv_str name = {line.at, (size_t)(colon - line.at)};
-    struct rv_str value = {colon + 1, line.len - name.len - 1};
-    if (!grammar_all(name, GRAMMAR_TOKEN))
+    if (!colon || name.len == 0)
         return reader_refuse(r, 400,
                              "a header's name is empty, or has a blank or another "
                              "character that is not allowed there");
-    if (value.len > 0 && !grammar_all(value, GRAMMAR_VALUE))
+    struct rv_str value = grammar_trim(
+        (struct rv_str){line.at + name.len + 1, line.len - name.len - 1});
+    if (!grammar_value(value))
         return reader_refuse(r, 400, "a header's value has a control character");
-    value = grammar_trim(value);
     ret->name_at = (uint16_t)(name.at - r->head.at);
     ret->name_len = (uint16_t)name.len;
     ret->value_at = (uint16_t)(value.at - r->head.at);
@@ -180,20 +180,18 @@ static bool framing_read(struct rv_http_reader *r, const struct rv_http_field *f
 {
     struct rv_str name = text_at(r, field->name_at, field->name_len);
     struct rv_str value = text_at(r, field->value_at, field->value_len);
-    static const struct {
-        const char *name;
-        bool (*read)(struct rv_http_reader *r, struct rv_str value);
-    } readers[] = {
-        {"expect", expect_read},
-        {"connection", connection_read},
-        {"content-length", length_read},
-        {"transfer-encoding", encoding_read},
-    };
-    if (grammar_same(name, "host"))
-        return host_read(r, field);
-    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
-        if (grammar_same(name, readers[i].name))
-            return readers[i].read(r, value);
+    switch (name.len) { /* no two of them are of one length */
+    case 4:
+        return !grammar_same(name, "host") || host_read(r, field);
+    case 6:
+        return !grammar_same(name, "expect") || expect_read(r, value);
+    case 10:
+        return !grammar_same(name, "connection") || connection_read(r, value);
+    case 14:
+        return !grammar_same(name, "content-length") || length_read(r, value);
+    case 17:
+        return !grammar_same(name, "transfer-encoding") || encoding_read(r, value);
+    }
     return true;
 }
 

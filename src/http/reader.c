@@ -29,9 +29,12 @@ void rv_http_reader_done(struct rv_http_reader *r)
 void rv_http_reader_next(struct rv_http_reader *r)
 {
     rv_assert(r->state == READER_END);
+    int64_t body_max = r->body_max;
     struct rv_buf head = r->head;
     rv_buf_reset(&head);
-    *r = (struct rv_http_reader){.body_max = r->body_max, .head = head};
+    memset(r, 0, offsetof(struct rv_http_reader, fields)); /* which counts for nothing then */
+    r->body_max = body_max;
+    r->head = head;
 }
 
 uint64_t rv_http_reader_rest(const struct rv_http_reader *r)

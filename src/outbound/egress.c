@@ -258,3 +258,10 @@ enum rv_err rv_egress_check_url(const struct rv_egress *egress, struct rv_str ur
     rv_target_done(&target);
     return err;
 }
+
+struct rv_str rv_egress_refusal(void *egress, struct rv_arena *arena, struct rv_str url)
+{
+    char why[RV_EGRESS_WHY_BYTES];
+    return rv_egress_check_url(egress, url, why) == RV_OK ? RV_STR_NONE
+                                                          : rv_arena_str(arena, rv_str_of(why));
+}

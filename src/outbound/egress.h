@@ -2,6 +2,7 @@
 #ifndef RV_OUTBOUND_EGRESS_H
 #define RV_OUTBOUND_EGRESS_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "outbound/target.h"
@@ -49,5 +50,9 @@ void rv_egress_address_why(const struct rv_target *target, const struct rv_addre
 /* All of it for a URL as written, without resolving: for a warning ahead of time. */
 RV_CHECK enum rv_err rv_egress_check_url(const struct rv_egress *egress, struct rv_str url,
                                          char ret_why[static RV_EGRESS_WHY_BYTES]);
+
+/* The same for warnings: why not, on the arena; absent: the URL may be called. `egress` is a struct
+ * rv_egress. */
+struct rv_str rv_egress_refusal(void *egress, struct rv_arena *arena, struct rv_str url);
 
 #endif

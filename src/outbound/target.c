@@ -71,7 +71,7 @@ static enum rv_err target_read(struct rv_target *target, char *why)
         return RV_ERR_MEMORY;
     lower(target->scheme);
     if (strcmp(target->scheme, "http") != 0 && strcmp(target->scheme, "https") != 0)
-        return invalid(why, "only http and https are supported");
+        return invalid(why, "the URL must begin with http:// or https://");
     /* Every URL of these schemes that could be parsed has all of them. */
     if (!part_take(url, CURLUPART_HOST, 0, &target->host) ||
         !part_take(url, CURLUPART_PATH, 0, &target->path) ||

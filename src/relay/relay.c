@@ -314,7 +314,8 @@ static bool sender_make(struct relay *relay)
     if (err != RV_OK)
         snprintf(relay->fault->message, sizeof relay->fault->message, "%s",
                  err == RV_ERR_INVALID
-                     ? "--url or REEVE_URL is not a valid address; write http://HOST:PORT"
+                     ? "--url or REEVE_URL is not a valid address; write http://HOST:PORT, or "
+                       "unix:PATH"
                      : "out of memory");
     return err == RV_OK;
 }

@@ -69,7 +69,8 @@ static bool input_check(struct rv_arena *arena, struct rv_row *row)
         return true;
     if (err == RV_ERR_MEMORY)
         return false; /* it waits, and is looked at again */
-    refuse(row, rv_arena_printf(arena, "input:%u:%u: %s", fault.line, fault.column, fault.message));
+    refuse(row, rv_arena_printf(arena, "input:%u:%u: %s; correct this JSON, then set error to NULL",
+                                fault.line, fault.column, fault.message));
     return false;
 }
 
@@ -127,6 +128,13 @@ enum rv_err rv_rows_write(struct rv_buf *body, struct rv_row *rows, size_t count
 
 /* ---- the answer ---- */
 
+static void refused_note(struct rv_arena *arena, struct rv_row *row, int status, struct rv_str why)
+{
+    refuse(row,
+           rv_arena_printf(arena, "%d: %.*s; %scorrect the row, then set error to NULL", status,
+                           RV_STR_FMT(why), status == 404 ? "publish the workflow, or " : ""));
+}
+
 /* Statuses that say nothing about the row: it may be taken the next time. */
 static bool status_passes(int status)
 {
@@ -142,7 +150,7 @@ static void receipt_take(struct rv_arena *arena, struct rv_row *row,
     else if (receipt->status < 300)
         row->verdict = RV_ROW_ACCEPTED;
     else if (!status_passes(receipt->status))
-        refuse(row, rv_arena_printf(arena, "%d: %.*s", receipt->status, RV_STR_FMT(receipt->why)));
+        refused_note(arena, row, receipt->status, receipt->why);
 }
 
 enum rv_rows_answer rv_rows_read(struct rv_arena *arena, struct rv_arena *scratch,
@@ -159,7 +167,7 @@ enum rv_rows_answer rv_rows_read(struct rv_arena *arena, struct rv_arena *scratc
         return RV_ROWS_HALVE;
     if (status >= 400) {
         struct rv_str why = rv_submit_problem(scratch, body);
-        refuse(&rows[indexes[0]], rv_arena_printf(arena, "%d: %.*s", status, RV_STR_FMT(why)));
+        refused_note(arena, &rows[indexes[0]], status, why);
         return RV_ROWS_READ;
     }
     struct rv_submit_receipt *receipts = RV_NEW_ARRAY(scratch, struct rv_submit_receipt, count);

@@ -59,8 +59,8 @@ void refusal_note(struct rv_scheduler *s, enum rv_err err)
 {
     if (rv_err_family(err) == RV_FAMILY_RETRY || s->batch.lost)
         s->unwritable = true;
-    if (err == RV_ERR_FULL) {
-        s->full = true;
+    if (err == RV_ERR_FULL || err == RV_ERR_DISPLACED) {
+        s->full = s->full || err == RV_ERR_FULL;
         /* The role is renewed an interval from now: a write that finds out if there is space. */
         s->supervisor.role_until = s->batch.now + s->options.role_lease_ms / 4 +
                                    s->options.scan_interval_ms;

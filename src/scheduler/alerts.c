@@ -189,6 +189,7 @@ void raise_act(struct rv_scheduler *s, struct pending *p)
 void raises_act(struct rv_scheduler *s)
 {
     clock_act(s);
+    place_act(s);
     for (size_t i = 0; i < s->batch.raises_count && s->batch.taskless == RV_OK; i++) {
         const struct rv_raise *raise = &s->batch.raises[i];
         if (raise->outcome != RV_OK)

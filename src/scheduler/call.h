@@ -375,6 +375,7 @@ struct rv_call_explain {
     size_t effects_count;
     uint32_t effects_total[RV_EXPLAINED_EFFECTS];
     bool cut[RV_EXPLAINED_CUTS];           /* the list has more rows, which are not here */
+    uint32_t left[RV_EXPLAINED_CUTS];      /* so many; 0: not known */
     const struct rv_history_row *ended_by; /* the newest command that undid or cancelled it */
 };
 
@@ -520,6 +521,15 @@ struct rv_call_undelivered {
     size_t count;
 };
 
+/* The memory of large rows, from when a call loads them until its maker lets go of its arena. While
+ * there is no room, large reads wait; the maker has a batch run when there is room again. Called on
+ * the scheduler's thread. */
+struct rv_call_loads {
+    bool (*room)(void *self);
+    void (*took)(void *self, size_t bytes);
+    void *self;
+};
+
 struct rv_call {
     enum rv_call_kind kind;
     uint64_t serial; /* unique in this process, given by the maker */
@@ -533,7 +543,9 @@ struct rv_call {
      * rv_call_key.changes; 0: it does not check access. A call that changes something is refused
      * once its key is revoked, or once the first key exists and it has none. */
     uint64_t keys_known;
-    struct rv_str key_id; /* of the caller's API key; absent: it has none */
+    struct rv_str key_id;              /* of the caller's API key; absent: it has none */
+    const struct rv_call_loads *loads; /* the maker's; NULL: large rows always have room */
+    size_t loaded_bytes;               /* out: what `took` was told of the call */
     struct rv_arena arena;
     void (*finish)(struct rv_call *call); /* called on the scheduler's thread */
     void *owner;                          /* the maker's */

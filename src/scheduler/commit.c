@@ -215,7 +215,8 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
     if (err != RV_OK)
         return err;
     const struct rv_task *before;
-    err = s->store->ops->load_tasks(s->store, s->batch.arena, &work->id, 1, &before);
+    err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &work->id, 1,
+                                    &before);
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (err == RV_OK && plan == NULL)
         err = RV_ERR_MEMORY;
@@ -272,6 +273,12 @@ static size_t changes_count(const struct rv_scheduler *s)
 bool batch_only_reads(const struct rv_scheduler *s)
 {
     return changes_count(s) + taskless_count(s) == 0;
+}
+
+bool batch_only_asks(const struct rv_scheduler *s)
+{
+    size_t own = (size_t)s->batch.clock_told + (size_t)s->batch.place_told;
+    return changes_count(s) + taskless_count(s) == own;
 }
 
 static enum rv_err changes_commit(struct rv_scheduler *s, struct rv_change *changes, size_t count)

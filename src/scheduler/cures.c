@@ -1,4 +1,4 @@
-/* The commands that lead a parked task on: they stand in explanations, and in refusals. */
+/* The commands that a task accepts, for explanations and refusals. */
 #include "scheduler/scheduler_priv.h"
 
 #include "base/limits.h"
@@ -17,7 +17,7 @@ static enum rv_err step_join(struct rv_scheduler *s, const struct work *work, ui
             return RV_OK;
     enum rv_err err = RV_OK;
     if (row == NULL)
-        err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &row);
+        err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1, &row);
     *ret_found = err == RV_OK && row != NULL && view->steps_count < STEPS_MAX;
     if (*ret_found)
         rows[view->steps_count++] = row;
@@ -32,8 +32,9 @@ enum rv_err ledger_count(struct rv_scheduler *s, struct rv_task_id task, const s
     size_t count = 0;
     if (rows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_late_replies(
-        s->store, s->batch.arena, (struct rv_step_id){task, 0}, 0, 0, limit, rows, &count);
+    enum rv_err err = s->store->ops->list_late_replies(s->store, s->batch.arena, RV_COLUMNS_PLAIN,
+                                                       (struct rv_step_id){task, 0}, 0, 0, limit,
+                                                       rows, &count);
     rv_arena_release(s->batch.arena, mark);
     *ret_count = (uint32_t)(count + (work != NULL ? work->late_count : 0));
     return err;
@@ -102,7 +103,7 @@ enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena, const stru
         char line[RV_CURE_LINE_BYTES];
         rv_cure_line(work->id, &cures[i], line);
         text = rv_arena_printf(arena, "%.*s%s `%s`", RV_STR_FMT(text),
-                               i == 0 ? "; commands that continue the task:" : ",", line);
+                               i == 0 ? "; commands that the task accepts:" : ",", line);
     }
     if (err == RV_OK && text.at == NULL)
         return RV_ERR_MEMORY;

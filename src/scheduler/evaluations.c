@@ -514,11 +514,12 @@ enum rv_err evaluations_decide(struct rv_scheduler *s)
 {
     struct evaluations *all = &s->evaluations;
     enum rv_err err = RV_OK;
-    if (all->over_count == 0 || (batch_only_reads(s) && s->batch.mono_now < all->take_at))
+    if (all->over_count == 0)
         return RV_OK;
     struct evaluation *next;
     struct pending *caller;
-    while (err == RV_OK && (caller = over_caller(s)) != NULL) {
+    bool later = batch_only_reads(s) && s->batch.mono_now < all->take_at;
+    while (err == RV_OK && !later && (caller = over_caller(s)) != NULL) {
         evaluations_unhold(s, caller);
         pending_insert(&s->batch.calls, caller); /* where the batch is decided again, in order */
         err = call_decide(s, caller);
@@ -527,6 +528,9 @@ enum rv_err evaluations_decide(struct rv_scheduler *s)
         next = e->next;
         const struct pending *its = e->asker.caller;
         if (e->state != EVALUATION_OVER || e->over_in == s->batch.turn)
+            continue;
+        /* One who is not aside is decided in each batch, and would be without end. */
+        if (later && (its == NULL || its->aside))
             continue;
         bool elsewhere = its != NULL ? !its->aside && !its->bounded
                                      : s->batch.turn > e->over_in + ASKED_AGAIN_MAX;

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-/* The newest ended attempts and open alerts, and the oldest late replies, that are told. */
-
 /* Counted once for each agent. */
 static size_t queue_count(const struct agent_kind *kind, const struct rv_call_explain *out)
 {
@@ -140,7 +138,8 @@ static enum rv_err explain_steps(struct rv_scheduler *s, struct rv_call_explain 
     const struct rv_step *rows[RV_OPEN_STEPS_MAX];
     for (uint32_t i = 0; i < task->open_count; i++)
         ids[i] = (struct rv_step_id){task->id, task->open[i]};
-    enum rv_err err = s->store->ops->load_steps(s->store, arena, ids, task->open_count, rows);
+    enum rv_err err = s->store->ops->load_steps(s->store, arena, RV_COLUMNS_ERRORS, ids,
+                                                task->open_count, rows);
     if (err != RV_OK)
         return err;
     out->steps = RV_NEW_ARRAY(arena, struct rv_explained, RV_OPEN_STEPS_MAX);
@@ -186,10 +185,27 @@ enum rv_err explain_attempts(struct rv_scheduler *s, struct rv_call_explain *out
     uint32_t after = newest > RV_EXPLAINED_ATTEMPTS_MAX ? newest - RV_EXPLAINED_ATTEMPTS_MAX - 1
                                                         : 0;
     out->cut[RV_EXPLAINED_CUT_ATTEMPTS] = after > 0;
+    out->left[RV_EXPLAINED_CUT_ATTEMPTS] = after;
     out->attempts_of = step;
     return s->store->ops->list_attempts(s->store, arena, (struct rv_step_id){out->task, step}, step,
                                         after, RV_EXPLAINED_ATTEMPTS_MAX, out->attempts,
                                         &out->attempts_count);
+}
+
+/* How many open alerts follow those that are listed, if a page holds them. */
+static enum rv_err alerts_left(struct rv_scheduler *s, struct rv_call_explain *out)
+{
+    struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
+    struct rv_alert *rows = RV_ROOM(s->batch.arena, struct rv_alert, RV_PAGE_ROWS_MAX);
+    size_t count = 0;
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->list_alerts(s->store, s->batch.arena, out->task, true,
+                                                 out->alerts[out->alerts_count - 1].id,
+                                                 RV_PAGE_ROWS_MAX, rows, &count);
+    rv_arena_release(s->batch.arena, mark);
+    out->left[RV_EXPLAINED_CUT_ALERTS] = count < RV_PAGE_ROWS_MAX ? (uint32_t)count : 0;
+    return err;
 }
 
 /* The newest ended attempts of the step at which it stands, and the open alerts. */
@@ -210,7 +226,7 @@ static enum rv_err explain_newest(struct rv_scheduler *s, struct rv_call_explain
                                          &out->alerts_count);
     out->cut[RV_EXPLAINED_CUT_ALERTS] = out->alerts_count == alerts;
     out->alerts_count -= out->alerts_count == alerts;
-    return err;
+    return err == RV_OK && out->cut[RV_EXPLAINED_CUT_ALERTS] ? alerts_left(s, out) : err;
 }
 
 /* The newest attempt stands in its step. Once it has ended it is listed as the others are. */
@@ -221,7 +237,7 @@ static enum rv_err explain_last(struct rv_scheduler *s, struct rv_call_explain *
     const struct rv_step *step = NULL;
     enum rv_err err = RV_OK;
     if (id.number != 0)
-        err = s->store->ops->load_steps(s->store, arena, &id, 1, &step);
+        err = s->store->ops->load_steps(s->store, arena, RV_COLUMNS_ERRORS, &id, 1, &step);
     if (err != RV_OK || step == NULL || step->unreadable ||
         step->attempt_state == RV_ATTEMPT_NONE || rv_attempt_state_live(step->attempt_state))
         return err;
@@ -234,6 +250,7 @@ static enum rv_err explain_last(struct rv_scheduler *s, struct rv_call_explain *
     memmove(out->attempts, out->attempts + 1, RV_EXPLAINED_ATTEMPTS_MAX * sizeof out->attempts[0]);
     out->attempts_count = RV_EXPLAINED_ATTEMPTS_MAX;
     out->cut[RV_EXPLAINED_CUT_ATTEMPTS] = true;
+    out->left[RV_EXPLAINED_CUT_ATTEMPTS]++;
     return RV_OK;
 }
 
@@ -246,10 +263,15 @@ static enum rv_err explain_late(struct rv_scheduler *s, struct rv_call_explain *
     if (out->late_replies == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = s->store->ops->list_late_replies(
-        s->store, arena, (struct rv_step_id){out->task, 0}, 0, 0, rows, out->late_replies,
-        &out->late_replies_count);
+        s->store, arena, RV_COLUMNS_ALL, (struct rv_step_id){out->task, 0}, 0, 0, rows,
+        out->late_replies, &out->late_replies_count);
     out->cut[RV_EXPLAINED_CUT_LATE] = out->late_replies_count == rows;
     out->late_replies_count -= out->late_replies_count == rows;
+    uint32_t all = 0;
+    if (err == RV_OK && out->cut[RV_EXPLAINED_CUT_LATE])
+        err = ledger_count(s, out->task, NULL, RV_PAGE_ROWS_MAX, &all);
+    if (all < RV_PAGE_ROWS_MAX && all > RV_EXPLAINED_LATE_MAX)
+        out->left[RV_EXPLAINED_CUT_LATE] = all - RV_EXPLAINED_LATE_MAX;
     return err;
 }
 
@@ -291,11 +313,12 @@ enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
     struct rv_call_explain *out = &p->call->u.explain;
     struct rv_arena *arena = &p->call->arena;
     struct workflow_entry *entry;
-    enum rv_err err = s->store->ops->load_tasks(s->store, arena, &out->task, 1, &out->found);
+    enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_ERRORS, &out->task, 1,
+                                                &out->found);
     if (err != RV_OK)
         return err;
     if (out->found == NULL)
-        return query_no_task(p);
+        return query_no_task(p, out->task);
     err = workflow_by_id(s, out->found->workflow, &entry);
     if (err == RV_OK && entry != NULL)
         out->workflow = query_row_copy(arena, &entry->row);

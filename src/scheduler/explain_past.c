@@ -44,6 +44,7 @@ static enum rv_err effect_note(struct rv_call_explain *out, struct rv_arena *are
     out->effects_total[effect]++;
     if (out->effects_count == RV_EXPLAINED_EFFECTS_MAX) {
         out->cut[RV_EXPLAINED_CUT_EFFECTS] = true;
+        out->left[RV_EXPLAINED_CUT_EFFECTS]++;
         return RV_OK;
     }
     struct rv_str reference = rv_arena_str(arena, step->reference);
@@ -88,8 +89,8 @@ static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *ou
         struct rv_step *rows = RV_ROOM(s->batch.arena, struct rv_step, PAGE_STEPS);
         count = 0;
         err = rows == NULL ? RV_ERR_MEMORY
-                           : s->store->ops->list_steps(s->store, s->batch.arena, out->task, after,
-                                                       PAGE_STEPS, rows, &count);
+                           : s->store->ops->list_steps(s->store, s->batch.arena, RV_COLUMNS_PLAIN,
+                                                       out->task, after, PAGE_STEPS, rows, &count);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             after = rows[i].number;
             if (rows[i].unreadable)
@@ -102,6 +103,8 @@ static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *ou
     }
     out->cut[RV_EXPLAINED_CUT_STEPS] = err == RV_OK && count == PAGE_STEPS &&
                                        out->found->last_number > after;
+    if (out->cut[RV_EXPLAINED_CUT_STEPS])
+        out->left[RV_EXPLAINED_CUT_STEPS] = out->found->last_number - after;
     return err;
 }
 
@@ -263,6 +266,9 @@ enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
     }
     events_sort(out);
     if (out->events_count > RV_EXPLAINED_EVENTS_MAX) {
+        if (!out->cut[RV_EXPLAINED_CUT_EVENTS]) /* else alerts were left out, of any kind */
+            out->left[RV_EXPLAINED_CUT_EVENTS] = (uint32_t)(out->events_count -
+                                                            RV_EXPLAINED_EVENTS_MAX);
         out->events_count = RV_EXPLAINED_EVENTS_MAX;
         out->cut[RV_EXPLAINED_CUT_EVENTS] = true;
     }

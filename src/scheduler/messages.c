@@ -8,15 +8,14 @@ enum rv_err messages_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
     struct rv_call_messages *messages = &call->u.messages;
-    enum rv_err err = s->store->ops->load_tasks(s->store, &call->arena, &messages->task, 1,
-                                                &messages->of);
+    enum rv_err err = s->store->ops->load_tasks(s->store, &call->arena, RV_COLUMNS_PLAIN,
+                                                &messages->task, 1, &messages->of);
     if (err != RV_OK)
         return err;
     if (messages->limit == 0 || messages->limit > RV_PAGE_ROWS_MAX)
         messages->limit = RV_PAGE_ROWS_MAX;
     if (messages->of == NULL) {
-        call->err = RV_ERR_NOT_FOUND;
-        call->message = RV_STR("there is no such task (finished tasks are deleted after --retain)");
+        no_task_say(call, messages->task);
     } else if (messages->of->reply_url.at == NULL && !messages->of->reply_stream) {
         call->err = RV_ERR_REFUSED;
         call->message = RV_STR(
@@ -67,7 +66,7 @@ void messages_act(struct rv_scheduler *s, struct pending *p)
     /* It was loaded before the commit. */
     const struct work *work = work_find(s, messages->task);
     if (work != NULL && work->changed && !work->dropped) {
-        const struct rv_task *after = task_copy(&call->arena, work->task);
+        const struct rv_task *after = task_copy_plain(&call->arena, work->task);
         messages->of = after != NULL ? after : messages->of;
     }
     enum rv_err err = messages_read(s, call);
@@ -84,7 +83,7 @@ void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work 
     struct rv_call_messages *messages = &p->call->u.messages;
     if (work->task->last_message <= messages->after && rv_task_state_open(work->task->state))
         return;
-    messages->of = task_copy(&p->call->arena, work->task);
+    messages->of = task_copy_plain(&p->call->arena, work->task);
     enum rv_err err = messages->of != NULL ? messages_read(s, p->call) : RV_ERR_MEMORY;
     finish(s, p, err, err != RV_OK ? rv_str_of(rv_err_text(err)) : RV_STR_NONE);
 }

@@ -96,8 +96,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (work->task == NULL) {
-        call->err = RV_ERR_NOT_FOUND;
-        call->message = RV_STR("there is no such task (finished tasks are deleted after --retain)");
+        no_task_say(call, operate->task);
         return RV_OK;
     }
     if (operate->verb == RV_COMMAND_SETTLE && may_have_answered(s, work, operate->step)) {

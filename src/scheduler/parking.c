@@ -55,6 +55,20 @@ void pending_unlink(struct pending_list *list, struct pending *pending)
     pending->next = pending->prev = NULL;
 }
 
+void pending_merge(struct pending_list *list, struct pending_list *other)
+{
+    struct pending_list into = {NULL, NULL};
+    while (list->first != NULL || other->first != NULL) {
+        bool is_older = list->first == NULL || (other->first != NULL &&
+                                                came_before(other->first->call, list->first->call));
+        struct pending_list *from = is_older ? other : list;
+        struct pending *p = from->first;
+        pending_unlink(from, p);
+        pending_append(&into, p);
+    }
+    *list = into;
+}
+
 bool carry_again(struct rv_scheduler *s, struct pending *p)
 {
     enum { TRIES_MAX = 8 };
@@ -154,7 +168,10 @@ void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id ta
         free(list);
     }
     /* Answered as it stands: waiting is a courtesy. But who reads a stream would ask at once. */
-    finish(s, p, p->call->kind == RV_CALL_MESSAGES ? RV_ERR_BUSY : RV_OK, RV_STR_NONE);
+    if (p->plain)
+        read_again(s, p);
+    else
+        finish(s, p, p->call->kind == RV_CALL_MESSAGES ? RV_ERR_BUSY : RV_OK, RV_STR_NONE);
 }
 
 void unpark(struct rv_scheduler *s, struct pending *p)
@@ -222,6 +239,15 @@ void finished_flush(struct rv_scheduler *s)
         finished->tell(finished->self);
 }
 
+/* It is answered with what there is. */
+static void parked_end(struct rv_scheduler *s, struct pending *p)
+{
+    if (p->plain)
+        read_again(s, p);
+    else
+        finish(s, p, RV_OK, RV_STR_NONE);
+}
+
 void parked_expire(struct rv_scheduler *s)
 {
     const struct rv_heap_entry *first;
@@ -230,7 +256,7 @@ void parked_expire(struct rv_scheduler *s)
         rv_heap_pop(&s->parked_until, &entry);
         const uint64_t *found = rv_map_find(&s->parked_by_serial, entry.value, 0);
         if (found != NULL)
-            finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
+            parked_end(s, (struct pending *)(uintptr_t)*found);
     }
 }
 
@@ -267,25 +293,33 @@ void parked_finish_all(struct rv_scheduler *s)
     struct rv_map *parked = &s->parked_by_serial;
     for (size_t i = 0; parked->count > 0; i++)
         while (parked->slots[i].used)
-            finish(s, (struct pending *)(uintptr_t)parked->slots[i].value, RV_OK, RV_STR_NONE);
+            parked_end(s, (struct pending *)(uintptr_t)parked->slots[i].value);
 }
 
 static void waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task)
 {
     struct rv_call *call = p->call;
+    bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
+    bool due = ended ||
+               (call->kind == RV_CALL_SHOW && task->revision > call->u.show.after_revision);
+    p->plain = p->plain || read_is_large(task);
     /* Each answer takes the place of the one before: a task may change often while one waits. */
     rv_arena_release(&call->arena, p->mark);
-    const struct rv_task *copy = task_copy(&call->arena, task);
+    const struct rv_task *copy = p->plain ? NULL : task_copy(&call->arena, task);
     if (call->kind == RV_CALL_SHOW)
         call->u.show.found = copy;
     else
         call->u.submit.task = copy;
+    if (p->plain) {
+        if (due)
+            read_again(s, p);
+        return;
+    }
     if (copy == NULL) {
         finish(s, p, RV_ERR_MEMORY, RV_STR_NONE);
         return;
     }
-    bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
-    if (ended || (call->kind == RV_CALL_SHOW && task->revision > call->u.show.after_revision))
+    if (due)
         finish(s, p, RV_OK, RV_STR_NONE);
 }
 

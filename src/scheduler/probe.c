@@ -102,9 +102,10 @@ static enum rv_err consider_hint(struct rv_scheduler *s, struct choice *choice,
     *ret_waits = false;
     if (id.number == 0)
         return RV_OK;
-    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, &id.task, 1, &task);
+    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_PLAIN,
+                                                &id.task, 1, &task);
     if (err == RV_OK)
-        err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &step);
+        err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_PLAIN, &id, 1, &step);
     *ret_waits = err == RV_OK && consider(choice, task, step);
     rv_arena_release(s->batch.arena, mark);
     return err;

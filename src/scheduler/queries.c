@@ -18,27 +18,43 @@ struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_w
     return copy;
 }
 
-enum rv_err query_no_task(struct pending *p)
+void no_task_say(struct rv_call *call, struct rv_task_id task)
 {
-    p->call->err = RV_ERR_NOT_FOUND;
-    p->call->message = RV_STR("there is no such task (finished tasks are deleted after --retain)");
+    char id[RV_ID_TEXT_BYTES];
+    call->err = RV_ERR_NOT_FOUND;
+    call->message = call_printf(
+        call, "there is no such task: %.*s (finished tasks are deleted after --retain)",
+        RV_STR_FMT(rv_task_text(task, id)));
+}
+
+enum rv_err query_no_task(struct pending *p, struct rv_task_id task)
+{
+    no_task_say(p->call, task);
     return RV_OK;
 }
 
 static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_show *show = &p->call->u.show;
-    enum rv_err err = s->store->ops->load_tasks(s->store, &p->call->arena, &show->task, 1,
-                                                &show->found);
+    enum rv_err err = s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_ALL,
+                                                &show->task, 1, &show->found);
     if (err != RV_OK)
         return err;
     if (show->found == NULL)
-        return query_no_task(p);
+        return query_no_task(p, show->task);
     struct workflow_entry *entry;
     err = workflow_by_id(s, show->found->workflow, &entry);
     if (err == RV_OK && entry != NULL)
         show->workflow = query_row_copy(&p->call->arena, &entry->row);
     return err;
+}
+
+/* The task of a submission that has waited for it. */
+static enum rv_err query_submitted(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    return s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_ALL,
+                                     &submit->items[0].task, 1, &submit->task);
 }
 
 /* The store's clock says what is old; ids tell when they were made. Before all time there is the id
@@ -63,7 +79,7 @@ static enum rv_err query_key(struct rv_scheduler *s, struct rv_call_list *list,
     const struct rv_task *task = NULL;
     enum rv_err err = s->store->ops->find_keys(s->store, arena, &list->key, 1, &row);
     if (err == RV_OK && row.task.value != 0)
-        err = s->store->ops->load_tasks(s->store, arena, &row.task, 1, &task);
+        err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_ERRORS, &row.task, 1, &task);
     if (err == RV_OK && task != NULL)
         list->tasks[list->count++] = *task;
     return err;
@@ -76,8 +92,8 @@ enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *list, struct
         return RV_ERR_MEMORY;
     if (list->key.at != NULL)
         return query_key(s, list, arena);
-    return s->store->ops->list_tasks(s->store, arena, &list->filter, list->limit, list->tasks,
-                                     &list->count, &list->next);
+    return s->store->ops->list_tasks(s->store, arena, RV_COLUMNS_ERRORS, &list->filter, list->limit,
+                                     list->tasks, &list->count, &list->next);
 }
 
 static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
@@ -103,13 +119,14 @@ static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
 }
 
 static enum rv_err query_steps(struct rv_scheduler *s, struct rv_call_list *list,
-                               struct rv_arena *arena, uint32_t after, size_t limit)
+                               struct rv_arena *arena, enum rv_columns columns, uint32_t after,
+                               size_t limit)
 {
     list->steps = RV_ROOM(arena, struct rv_step, limit);
     if (list->steps == NULL)
         return RV_ERR_MEMORY;
-    return s->store->ops->list_steps(s->store, arena, list->task, after, limit, list->steps,
-                                     &list->count);
+    return s->store->ops->list_steps(s->store, arena, columns, list->task, after, limit,
+                                     list->steps, &list->count);
 }
 
 /* A page of steps, each with its newest attempt, and the ended attempts of just these steps. */
@@ -119,8 +136,9 @@ static enum rv_err query_attempts(struct rv_scheduler *s, struct pending *p)
     struct rv_arena *arena = &p->call->arena;
     /* The page goes on inside a step: that one's newest attempt may still be to come. */
     uint32_t from = list->after_step ? list->after_step - 1 : 0;
-    enum rv_err err = list->step ? query_steps(s, list, arena, list->step - 1, 1)
-                                 : query_steps(s, list, arena, from, list->limit);
+    enum rv_err err = list->step
+                          ? query_steps(s, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1)
+                          : query_steps(s, list, arena, RV_COLUMNS_ERRORS, from, list->limit);
     size_t steps_count = list->count;
     list->attempts = RV_ROOM(arena, struct rv_attempt, list->limit);
     if (err == RV_OK && list->attempts == NULL)
@@ -206,13 +224,14 @@ static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
     struct rv_call_list *list = &p->call->u.list;
     struct rv_arena *arena = &p->call->arena;
     const struct rv_task *task;
-    enum rv_err err = s->store->ops->load_tasks(s->store, arena, &list->task, 1, &task);
+    enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, &list->task, 1,
+                                                &task);
     if (err != RV_OK)
         return err;
     if (task == NULL)
-        return query_no_task(p);
+        return query_no_task(p, list->task);
     if (p->call->kind == RV_CALL_STEPS)
-        return query_steps(s, list, arena, list->after_step, list->limit);
+        return query_steps(s, list, arena, RV_COLUMNS_ALL, list->after_step, list->limit);
     if (p->call->kind == RV_CALL_ATTEMPTS)
         return query_attempts(s, p);
     if (p->call->kind == RV_CALL_HISTORY)
@@ -220,9 +239,9 @@ static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
     list->late_replies = RV_ROOM(arena, struct rv_late_reply, list->limit);
     if (list->late_replies == NULL)
         return RV_ERR_MEMORY;
-    return s->store->ops->list_late_replies(s->store, arena, (struct rv_step_id){list->task, 0}, 0,
-                                            list->skip, list->limit, list->late_replies,
-                                            &list->count);
+    return s->store->ops->list_late_replies(s->store, arena, RV_COLUMNS_ALL,
+                                            (struct rv_step_id){list->task, 0}, 0, list->skip,
+                                            list->limit, list->late_replies, &list->count);
 }
 
 static enum rv_err query_alerts(struct rv_scheduler *s, struct pending *p)
@@ -288,6 +307,8 @@ static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
         list->limit = RV_PAGE_ROWS_MAX;
     if (kind == RV_CALL_SHOW)
         return query_show(s, p);
+    if (kind == RV_CALL_SUBMIT)
+        return query_submitted(s, p);
     if (kind == RV_CALL_TASKS)
         return query_tasks(s, p);
     if (kind == RV_CALL_ALERTS)
@@ -322,6 +343,10 @@ enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
             s->batch.damaged = p;
         return err;
     }
+    if (call->kind == RV_CALL_SUBMIT) { /* it was carried out: its answer names the task */
+        call->u.submit.task = NULL;
+        return RV_OK;
+    }
     call->err = call->arena.refused;
     call->message = call->err == RV_ERR_LIMIT
                         ? RV_STR("the answer is too large: ask for fewer rows with `limit`")
@@ -333,6 +358,13 @@ enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
+bool show_waits(const struct rv_scheduler *s, const struct pending *p, const struct rv_task *task)
+{
+    const struct rv_call_show *show = &p->call->u.show;
+    return show->wait_ms > 0 && !p->waited && task->revision <= show->after_revision &&
+           rv_task_state_open(task->state) && !s->draining;
+}
+
 void show_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_show *show = &p->call->u.show;
@@ -340,14 +372,14 @@ void show_act(struct rv_scheduler *s, struct pending *p)
     /* It was read before the commit: what this very batch has changed, nobody would tell it. */
     const struct work *work = work_find(s, show->task);
     if (show->found != NULL && work != NULL && work->changed && !work->dropped) {
-        const struct rv_task *after = task_copy(&p->call->arena, work->task);
+        const struct rv_task *after = p->plain ? task_copy_plain(&p->call->arena, work->task)
+                                               : task_copy(&p->call->arena, work->task);
         show->found = after ? after : show->found;
     }
-    const struct rv_task *task = show->found;
-    bool wait = task != NULL && show->wait_ms > 0 && task->revision <= show->after_revision &&
-                rv_task_state_open(task->state) && !s->draining;
-    if (wait)
+    if (show->found != NULL && show_waits(s, p, show->found))
         park_waiter(s, p, show->task, show->wait_ms);
+    else if (p->plain)
+        read_again(s, p);
     else
         finish(s, p, p->call->err, p->call->message);
 }

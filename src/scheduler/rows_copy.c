@@ -18,3 +18,10 @@ struct rv_task *task_copy(struct rv_arena *arena, const struct rv_task *task)
     copy->error = rv_arena_str(arena, task->error);
     return arena->refused == RV_OK ? copy : NULL;
 }
+
+struct rv_task *task_copy_plain(struct rv_arena *arena, const struct rv_task *task)
+{
+    struct rv_task plain = *task;
+    plain.input = plain.context = plain.output = plain.error = RV_STR_NONE;
+    return task_copy(arena, &plain);
+}

@@ -85,6 +85,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
 {
     parked_finish_all(s);
     evaluations_forget(s);
+    reads_end(s, RV_ERR_BUSY, STOPPING);
     while (s->carried.first != NULL) {
         struct pending *p = s->carried.first;
         pending_unlink(&s->carried, p);
@@ -255,6 +256,8 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->call->kind != RV_CALL_REPLIES)
             err = call_decide(s, p);
+    if (err == RV_OK)
+        err = reads_go_on(s);
     ends_know(s);
     for (size_t i = 0; err == RV_OK && i < due_count; i++)
         err = decide_due(s, due[i]);
@@ -430,6 +433,8 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
     struct rv_str why = err == RV_ERR_FULL
                             ? RV_STR("the disk of the state store is full: free some space, then "
                                      "send the request again; the server continues by itself")
+                        : err == RV_ERR_DISPLACED && s->place.why != NULL
+                            ? rv_str_of(s->place.why)
                             : rv_str_of(rv_err_text(err));
     while (s->batch.calls.first != NULL) {
         struct pending *p = s->batch.calls.first;
@@ -444,6 +449,8 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         else
             finish(s, p, err, why);
     }
+    if (err != RV_ERR_FULL && err != RV_ERR_DISPLACED) /* what is in line can still be read then */
+        reads_end(s, err, why);
     for (const struct work *w = s->batch.works; w != NULL; w = w->next)
         work_withdraw(s, w);
     log_event(s, RV_LOG_ERROR, "batch",
@@ -481,7 +488,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.records = NULL;
     s->batch.raises_count = 0;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
-    s->batch.unheard = s->batch.clock_told = false;
+    s->batch.unheard = s->batch.clock_told = s->batch.place_told = false;
     s->batch.wait_told = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.forgot = false;
@@ -490,6 +497,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.large_begun = false;
     s->batch.large_us = 0;
+    s->batch.read_tries = 0;
     s->batch.large_bytes = s->batch.handed_bytes = 0;
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
     s->agents.recovering = s->supervisor.scan_first;
@@ -517,7 +525,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     size_t all = batch_bound(s);
     s->batch.publishes = RV_ROOM(s->batch.arena, struct rv_workflow_row, all + 1);
     s->batch.acks = RV_ROOM(s->batch.arena, struct rv_ack, all + 1);
-    s->batch.raises = RV_ROOM(s->batch.arena, struct rv_raise, all + 2); /* clock.c */
+    s->batch.raises = RV_ROOM(s->batch.arena, struct rv_raise, all + 2); /* clock.c, place.c */
 }
 
 /* From what is asked to what shall be; nothing of it is written yet. */
@@ -529,6 +537,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
         s->batch.raises == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = keys_refuse(s);
+    place_refuse(s);
     if (err == RV_OK)
         err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     size_t due_count = 0;
@@ -543,6 +552,8 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     }
     if (err == RV_OK)
         err = clock_plan(s);
+    if (err == RV_OK)
+        err = place_plan(s);
     if (err == RV_OK)
         err = deliveries_plan(s);
     if (err == RV_OK)
@@ -566,9 +577,11 @@ static enum rv_err batch_run(struct rv_scheduler *s)
     }
     err = batch_commit(s);
     refusal_note(s, err == RV_OK ? s->batch.refused : err);
-    /* Where only the role was to be renewed, what was asked is answered. */
-    if (err != RV_ERR_FULL || !batch_only_reads(s))
+    /* Where only the role was to be renewed, or an alert of the server's own to be written, what
+     * was asked is answered. */
+    if ((err != RV_ERR_FULL && err != RV_ERR_DISPLACED) || !batch_only_asks(s))
         return err;
+    s->batch.taskless = err;
     rv_supervisor_unclaim(&s->supervisor);
     return RV_OK;
 }
@@ -582,11 +595,7 @@ static void history_forget(struct rv_scheduler *s)
               rv_arena_printf(s->batch.arena, "{\"batch\":%lld}", (long long)s->batch_number));
     parked_finish_all(s);
     evaluations_forget(s);
-    while (s->carried.first != NULL) {
-        struct pending *p = s->carried.first;
-        pending_unlink(&s->carried, p);
-        pending_append(&s->batch.calls, p);
-    }
+    pending_merge(&s->batch.calls, &s->carried);
     agents_done(&s->agents);
     agents_init(&s->agents, s->options.hash_key, s->options.circuits_max);
     rv_supervisor_done(&s->supervisor);
@@ -620,30 +629,18 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     return err;
 }
 
-/* What is tried again and what waits its turn go into the next batch as they came. */
-static void behind_carry(struct rv_scheduler *s)
-{
-    struct pending_list again = s->carried, *behind = &s->batch.behind;
-    s->carried = (struct pending_list){NULL, NULL};
-    while (again.first != NULL || behind->first != NULL) {
-        bool first = behind->first == NULL ||
-                     (again.first != NULL &&
-                      again.first->call->mono_at <= behind->first->call->mono_at);
-        struct pending_list *from = first ? &again : behind;
-        struct pending *p = from->first;
-        pending_unlink(from, p);
-        pending_append(&s->carried, p);
-    }
-}
-
 static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
 {
     int64_t begun_us = s->batch.begun_us;
-    enum rv_err err = batch_open(s);
+    enum rv_err err = place_look(s);
+    if (err == RV_OK)
+        err = batch_open(s);
     if (err == RV_OK) {
         absence_note(s);
         err = batch_run(s);
     }
+    if (err == RV_ERR_DISPLACED && s->place.err != err)
+        err = place_learn(s);
     if (err == RV_ERR_CORRUPT && s->batch.damaged != NULL) {
         log_event(s, RV_LOG_ERROR, "damage", RV_STR("{\"cure\":\"reeve check\"}"));
         s->damaged_at = s->batch.now;
@@ -664,7 +661,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
                  (s->batch.lost && s->lost);
     s->lost = s->batch.lost;
     evaluations_run(s, counts_clock(s) - begun_us);
-    return err == RV_OK && s->full ? RV_ERR_FULL : err;
+    return err == RV_OK || err == RV_ERR_FULL ? place_heed(s, err) : err;
 }
 
 enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,
@@ -674,13 +671,14 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
     batch_begin(s, calls, count, mono_now);
     s->batch.begun_us = begun_us;
     enum rv_err err = batch_cycle(s, count);
-    behind_carry(s);
+    /* What is tried again and what waits its turn go into the next batch as they came. */
+    pending_merge(&s->carried, &s->batch.behind);
     return err;
 }
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
 {
-    if (!s->refused && (s->more_due || s->carried.first != NULL))
+    if (!s->refused && (s->more_due || s->carried.first != NULL || reads_have_room(s)))
         return 0;
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t at = rv_supervisor_next_at(&s->supervisor);

@@ -61,6 +61,14 @@ struct rv_scheduler_size {
     void *self;
 };
 
+/* Whether the store's files are where a start would find them. Asked between batches, once in a
+ * scan interval. FULL: not ready. DISPLACED: nor is new work taken; *ret_why, which lives as long
+ * as the scheduler, says why and what to do. Others end the process. */
+struct rv_scheduler_files {
+    enum rv_err (*look)(void *self, const char **ret_why);
+    void *self;
+};
+
 /* Called after calls were finished, once for all of them: whoever waits for them is woken once. */
 struct rv_scheduler_finished {
     void (*tell)(void *self);
@@ -86,6 +94,7 @@ struct rv_scheduler_options {
     struct rv_scheduler_mono mono; /* asked when the store's clock is; NULL: never */
     struct rv_scheduler_log log;
     struct rv_scheduler_size size;         /* bytes NULL: not known */
+    struct rv_scheduler_files files;       /* look NULL: nobody looks */
     struct rv_scheduler_finished finished; /* tell NULL: nobody waits */
     struct rv_scheduler_copies copies;     /* open NULL: this store has none */
     struct rv_scheduler_outlet outlet;     /* send NULL: this server has no webhooks */
@@ -107,8 +116,9 @@ void rv_scheduler_close(struct rv_scheduler *scheduler);
  * attempt that ended later is not decided to have ended. Takes all `count` calls; those that can be
  * answered are finished before it returns, the others are parked or go into the next batch. BUSY,
  * IO, FULL, MEMORY: the store refused for now, the calls that had something to write were finished
- * with that error; FULL also as long as nothing was written since. COMMIT_UNKNOWN, CORRUPT,
- * DEPOSED: the caller ends the process and nobody was answered. */
+ * with that error; FULL also as long as nothing was written since, or there is no room; DISPLACED:
+ * the store's files are (`files`), and all else went well. COMMIT_UNKNOWN, CORRUPT, DEPOSED: the
+ * caller ends the process and nobody was answered. */
 RV_CHECK enum rv_err rv_scheduler_run_batch(struct rv_scheduler *scheduler, struct rv_call **calls,
                                             size_t count, int64_t mono_now);
 

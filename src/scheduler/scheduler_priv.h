@@ -119,6 +119,13 @@ struct matched {
     bool repeat;    /* handed out before, the answer was asked for again */
 };
 
+/* Where a read stands in a batch. */
+enum read_turn {
+    READ_DECIDED,
+    READ_LATER, /* it comes with the next batch */
+    READ_LARGE  /* it waits for room */
+};
+
 /* A call while the scheduler has it. */
 struct pending {
     struct rv_call *call;
@@ -151,6 +158,9 @@ struct pending {
     bool waits;                   /* OPERATE: its decision is among these */
     struct rv_task_id awaits;     /* REPLIES: an evaluation of another's; none: none */
     bool aside;                   /* among those that wait for evaluations */
+    enum read_turn read;          /* a read that is larger than others wait for */
+    bool plain;                   /* SHOW, SUBMIT: it waits without payloads, and is read then */
+    bool waited;                  /* SHOW, SUBMIT: what it waited for has come: it is read */
     unsigned tries;               /* batches in which a decision of it did not pass */
     struct pending *asking_next;  /* the next call of this batch that asks for the kind */
     struct pending *asked_before; /* the instance's poll before this one, in the same batch */
@@ -164,6 +174,8 @@ void pending_append(struct pending_list *list, struct pending *pending);
 /* Before all that came later. */
 void pending_insert(struct pending_list *list, struct pending *pending);
 void pending_unlink(struct pending_list *list, struct pending *pending);
+/* Moves all of `other` among those of the list, each before all that came later. */
+void pending_merge(struct pending_list *list, struct pending_list *other);
 
 /* What is known of the tasks that several servers move on one store (scan.c). */
 struct others {
@@ -240,6 +252,7 @@ struct batch {
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     size_t deliveries_room;
+    bool place_told;            /* the raises have the alert about files that are displaced */
     bool clock_told;            /* they raise the alert about a jump of the wall clock */
     bool unheard;               /* they raise the alert about alerts that are not heard */
     struct rv_book_pick *picks; /* to be sent once the batch is written */
@@ -255,6 +268,7 @@ struct batch {
     enum rv_err refused;    /* OK, or with what the store has refused a piece of it for now */
     enum rv_err taskless;   /* OK, or why publishes, acks, raises and records were not written */
     int64_t begun_us;       /* 0: nothing is measured */
+    unsigned read_tries;    /* reads that were found to be large */
     bool large_begun;       /* an item of a large call was decided, */
     int64_t large_us;       /* for the first time then */
     size_t large_bytes;     /* of such items */
@@ -281,6 +295,15 @@ struct deliveries {
     int64_t walk_at;
 };
 
+/* The newest look at the store's files. */
+struct place {
+    enum rv_err err; /* FULL, DISPLACED */
+    const char *why; /* DISPLACED: borrowed from the store */
+    bool untold;     /* no alert was raised for it yet */
+    int64_t look_at; /* monotonic, as the other */
+    int64_t tell_at; /* not before it */
+};
+
 struct rv_scheduler {
     struct rv_scheduler_options options;
     struct rv_store *store; /* borrowed */
@@ -301,7 +324,8 @@ struct rv_scheduler {
     bool unwritable;         /* ... or was refused for another reason that passes, or lost */
     int64_t unwritable_from; /* the last look before that */
     int64_t damaged_at;      /* when damaged data was met last; 0: never */
-    bool history_lost;       /* the store does not have any more what was committed */
+    struct place place;
+    bool history_lost; /* the store does not have any more what was committed */
     struct absence absences[ABSENCES_MAX];
     size_t absences_count;
     struct workflow_cache workflows;
@@ -322,6 +346,7 @@ struct rv_scheduler {
     struct rv_map parked_polls;     /* (instance, hash of the poll) -> struct pending * */
     struct rv_call *finished;       /* answered in this batch, given back at its end */
     struct rv_call *finished_last;
+    struct pending_list reads;    /* large ones, that wait for room */
     struct pending_list carried;  /* to be decided again in the next batch */
     uint64_t key_changes;         /* API keys added and revoked since the start, from 1 */
     uint64_t key_changes_checked; /* those after which calls aside were checked */
@@ -390,6 +415,27 @@ RV_CHECK enum rv_err batch_scan(struct rv_scheduler *s);
 void clock_note(struct rv_scheduler *s);
 RV_CHECK enum rv_err clock_plan(struct rv_scheduler *s);
 void clock_act(struct rv_scheduler *s);
+
+/* reads.c: decides a call that only reads, or has it wait. */
+RV_CHECK enum rv_err read_decide(struct rv_scheduler *s, struct pending *p);
+/* Once all calls are decided: sets those aside that wait, and loads what there is room for. */
+RV_CHECK enum rv_err reads_go_on(struct rv_scheduler *s);
+/* A large read waits, and may be loaded. */
+bool reads_have_room(const struct rv_scheduler *s);
+bool read_is_large(const struct rv_task *task);
+/* A SHOW that is parked, or was to be: a later batch answers it as one that does not wait. */
+void read_again(struct rv_scheduler *s, struct pending *p);
+void reads_end(struct rv_scheduler *s, enum rv_err err, struct rv_str why);
+
+/* place.c: whether the store's files are where they were. */
+RV_CHECK enum rv_err place_look(struct rv_scheduler *s);
+void place_refuse(struct rv_scheduler *s);
+RV_CHECK enum rv_err place_plan(struct rv_scheduler *s);
+void place_act(struct rv_scheduler *s);
+/* After a batch that the store has refused as DISPLACED. Errors: as from a look. */
+enum rv_err place_learn(struct rv_scheduler *s);
+/* What a batch returns that went well or was refused by a full disk. */
+enum rv_err place_heed(const struct rv_scheduler *s, enum rv_err err);
 
 /* absence.c: the batch's instant is looked at; what came of its commit. */
 void absence_note(struct rv_scheduler *s);
@@ -491,8 +537,9 @@ int64_t bulks_next_at(const struct rv_scheduler *s);
 /* The store's begin; what it says of lost history is kept for the next batch. */
 RV_CHECK enum rv_err transaction_begin(struct rv_scheduler *s, int64_t *ret_now);
 RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);
-/* Nothing that was asked for has to be written. */
+/* Nothing has to be written; nothing but alerts of the server's own. */
 bool batch_only_reads(const struct rv_scheduler *s);
+bool batch_only_asks(const struct rv_scheduler *s);
 
 /* workflows.c */
 void workflow_cache_init(struct workflow_cache *cache);
@@ -574,6 +621,8 @@ RV_CHECK enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p);
 void taskless_act(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err query_answer(struct rv_scheduler *s, struct pending *p);
 void show_act(struct rv_scheduler *s, struct pending *p);
+/* It waits for something newer than this. */
+bool show_waits(const struct rv_scheduler *s, const struct pending *p, const struct rv_task *task);
 /* cures.c: what leads a task in error on, by its rows as `work` has them (NULL: as stored). */
 RV_CHECK enum rv_err cures_find(struct rv_scheduler *s, const struct rv_task *task,
                                 const struct workflow_entry *entry, const struct work *work,
@@ -585,7 +634,8 @@ RV_CHECK enum rv_err ledger_count(struct rv_scheduler *s, struct rv_task_id task
 /* Adds them to a refusal. */
 RV_CHECK enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena,
                                const struct work *work, struct rv_str *message);
-enum rv_err query_no_task(struct pending *p);
+void no_task_say(struct rv_call *call, struct rv_task_id task);
+enum rv_err query_no_task(struct pending *p, struct rv_task_id task);
 /* The ages that are asked for become bounds of the filter. */
 void filter_age(const struct rv_scheduler *s, struct rv_call_list *list);
 /* A page of the tasks that fit: list->tasks, count and next. */
@@ -738,5 +788,7 @@ struct rv_str call_printf(struct rv_call *call, const char *format, ...)
 
 /* rows_copy.c: copies whose strings live on another arena. */
 struct rv_task *task_copy(struct rv_arena *arena, const struct rv_task *task);
+/* As RV_COLUMNS_PLAIN has it. */
+struct rv_task *task_copy_plain(struct rv_arena *arena, const struct rv_task *task);
 
 #endif

@@ -339,7 +339,8 @@ static enum rv_err outcome_tasks(struct rv_scheduler *s, struct rv_call_outcomes
         return RV_ERR_MEMORY;
     for (size_t i = 0; i < asked->count; i++)
         ids[i] = asked->rows[i].task;
-    return s->store->ops->load_tasks(s->store, arena, ids, asked->count, asked->tasks);
+    return s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, ids, asked->count,
+                                     asked->tasks);
 }
 
 enum rv_err query_outcomes(struct rv_scheduler *s, struct pending *p)

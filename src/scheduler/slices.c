@@ -87,7 +87,8 @@ static enum rv_err rows_more(struct rv_scheduler *s, struct evaluation *e)
 {
     struct rv_arena *arena = s->batch.arena;
     const struct rv_task *task;
-    enum rv_err err = s->store->ops->load_tasks(s->store, arena, &e->task, 1, &task);
+    enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, &e->task, 1,
+                                                &task);
     if (err != RV_OK)
         return err;
     if (task == NULL || task->revision != e->work.task->revision) {

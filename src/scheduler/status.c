@@ -119,9 +119,10 @@ static enum rv_err facts_read(struct rv_scheduler *s, struct rv_arena *arena,
     const struct rv_step *step = NULL;
     struct workflow_entry *entry = NULL;
     const struct rv_step_id id = {alert->task, alert->step};
-    enum rv_err err = s->store->ops->load_tasks(s->store, scratch, &alert->task, 1, &task);
+    enum rv_err err = s->store->ops->load_tasks(s->store, scratch, RV_COLUMNS_ERRORS, &alert->task,
+                                                1, &task);
     if (err == RV_OK && task != NULL && alert->step != 0)
-        err = s->store->ops->load_steps(s->store, scratch, &id, 1, &step);
+        err = s->store->ops->load_steps(s->store, scratch, RV_COLUMNS_ERRORS, &id, 1, &step);
     if (err == RV_OK && task != NULL)
         err = workflow_by_id(s, task->workflow, &entry);
     if (err != RV_OK || task == NULL)
@@ -196,7 +197,8 @@ static enum rv_err status_alerts(struct rv_scheduler *s, struct rv_arena *arena,
 static void problems_note(const struct rv_scheduler *s, struct rv_call_status *status)
 {
     bool *has = status->problems;
-    has[RV_STORE_IS_FULL] = s->full;
+    has[RV_STORE_IS_DISPLACED] = s->place.err == RV_ERR_DISPLACED;
+    has[RV_STORE_IS_FULL] = s->full || s->place.err == RV_ERR_FULL;
     has[RV_STORE_IS_READ_ONLY] = !s->full && absence_lasts(s);
     has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0;
 }

@@ -52,13 +52,18 @@ static enum rv_err keys_find(struct rv_scheduler *s, const struct pending *p,
     return err;
 }
 
-static enum rv_err item_known(struct rv_scheduler *s, struct rv_submission *item,
-                              const struct rv_key_row *row)
+static enum rv_err item_known(struct rv_scheduler *s, struct rv_call *call,
+                              struct rv_submission *item, const struct rv_key_row *row)
 {
     if (!rv_str_eq(row->body_hash, item->body_hash)) {
+        char id[RV_ID_TEXT_BYTES];
+        rv_task_text(row->task, id);
         refuse(item, RV_ERR_DUPLICATE,
-               RV_STR("this key was submitted before with another body: use a new key, or the "
-                      "same body to get the same task"));
+               call_printf(call,
+                           "this key belongs to the task %s, which was submitted with other "
+                           "content (workflow, input or options): use a new key for a new task, "
+                           "or repeat the submission with the same content to get that task",
+                           id));
         return RV_OK;
     }
     struct work *work;
@@ -160,7 +165,7 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
 {
     struct rv_submission *item = &p->call->u.submit.items[i];
     if (row->task.value != 0)
-        return item_known(s, item, row);
+        return item_known(s, p->call, item, row);
     /* Neighbours mostly name the same workflow: the one before is asked first. */
     struct rv_submission *before = i > 0 ? item - 1 : NULL;
     struct workflow_entry *workflow = NULL;
@@ -197,6 +202,8 @@ static enum rv_err item_look_again(struct rv_scheduler *s, struct rv_submission 
 enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
+    if (p->waited)
+        return read_decide(s, p);
     p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, submit->count);
     if (p->works == NULL)
         return RV_ERR_MEMORY;
@@ -295,6 +302,11 @@ bool submit_in_part(struct rv_scheduler *s, const struct pending *p, enum rv_err
 void submit_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
+    if (p->waited) {
+        pending_unlink(&s->batch.calls, p);
+        finish(s, p, RV_OK, RV_STR_NONE);
+        return;
+    }
     if (submit_goes_on(s, p))
         return;
     counts_submissions(s, submit);
@@ -307,10 +319,12 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
     const struct work *work = p->works[0];
     if (work == NULL)
         work = work_find(s, one->task);
-    if (work != NULL && work->task != NULL)
-        submit->task = task_copy(&p->call->arena, work->task);
     bool open = rv_task_state_open(one->state) && one->state != RV_TASK_ERROR;
-    if (open && !s->draining)
+    bool waits = open && !s->draining;
+    p->plain = waits && work != NULL && work->task != NULL && read_is_large(work->task);
+    if (work != NULL && work->task != NULL && !p->plain)
+        submit->task = task_copy(&p->call->arena, work->task);
+    if (waits)
         park_waiter(s, p, one->task, submit->wait_ms);
     else
         finish(s, p, RV_OK, RV_STR_NONE);

@@ -129,7 +129,8 @@ static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, con
     const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
     if (rows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, ids, count, rows);
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, ids,
+                                                count, rows);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         if (rows[i] != NULL)
             err = work_step_add(s, work_find(s, ids[i].task), rows[i]);
@@ -179,7 +180,8 @@ enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t n
         return RV_OK;
     struct rv_step_id id = {work->id, number};
     const struct rv_step *row;
-    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, &id, 1, &row);
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1,
+                                                &row);
     if (err != RV_OK)
         return err;
     err = row != NULL ? work_step_add(s, work, row) : RV_ERR_NOT_FOUND;
@@ -218,7 +220,8 @@ static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
     ids[0] = (struct rv_step_id){work->id, plan->wanted};
     for (size_t i = 1; i < count; i++)
         ids[i] = (struct rv_step_id){work->id, plan->more[i - 1]};
-    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, ids, count, rows);
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, ids,
+                                                count, rows);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         if (rows[i] == NULL)
             err = RV_ERR_NOT_FOUND;
@@ -249,7 +252,8 @@ enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, 
     const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, fresh);
     if (tasks == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, wanted, fresh, tasks);
+    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, wanted,
+                                                fresh, tasks);
     for (size_t i = 0; err == RV_OK && i < fresh; i++)
         err = work_attach(s, work_find(s, wanted[i]), tasks[i]);
     if (err != RV_OK)
@@ -411,7 +415,7 @@ static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uin
     if (rows == NULL)
         return RV_ERR_MEMORY;
     size_t count = 0;
-    enum rv_err err = s->store->ops->list_late_replies(s->store, s->batch.arena,
+    enum rv_err err = s->store->ops->list_late_replies(s->store, s->batch.arena, RV_COLUMNS_ALL,
                                                        (struct rv_step_id){work->id, step}, attempt,
                                                        0, RV_LATE_REPLIES_MAX, rows, &count);
     for (size_t i = 0; err == RV_OK && i < work->late_count; i++)
@@ -453,7 +457,8 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
 enum rv_err work_read(struct rv_scheduler *s, struct work *work)
 {
     const struct rv_task *task;
-    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, &work->id, 1, &task);
+    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &work->id,
+                                                1, &task);
     if (err == RV_OK)
         err = work_attach(s, work, task);
     for (uint32_t i = 0; err == RV_OK && task != NULL && i < task->open_count; i++) {

@@ -14,6 +14,8 @@
 #define CURE_ROWS                                                                                  \
     "a server parks the task with an alert when it reads it; repair the rows by hand, or "         \
     "restore a backup"
+#define CURE_LOST                                                                                  \
+    "the store starts like a restored backup now: find what was submitted and done since"
 #define CURE_STRAY "delete these rows by hand, or restore the task from a backup"
 #define CURE_WORKFLOW "restore this row of the table workflow from a backup"
 
@@ -114,8 +116,8 @@ static enum rv_err open_load(struct check *check, struct subject *subject)
     const struct rv_task *task = subject->task;
     for (uint32_t i = 0; i < task->open_count; i++)
         ids[i] = (struct rv_step_id){task->id, task->open[i]};
-    enum rv_err err = check->store->ops->load_steps(check->store, &check->arena, ids,
-                                                    task->open_count, rows);
+    enum rv_err err = check->store->ops->load_steps(check->store, &check->arena, RV_COLUMNS_ALL,
+                                                    ids, task->open_count, rows);
     for (uint32_t i = 0; err == RV_OK && i < task->open_count; i++)
         if (rows[i] != NULL)
             subject->open[subject->open_count++] = rows[i];
@@ -133,8 +135,9 @@ static enum rv_err steps_check(struct check *check, struct subject *subject)
     enum rv_err err = open_load(check, subject);
     while (err == RV_OK && count == RV_PAGE_ROWS_MAX) {
         struct rv_arena_mark mark = rv_arena_mark(&check->arena);
-        err = check->store->ops->list_steps(check->store, &check->arena, subject->task->id, after,
-                                            RV_PAGE_ROWS_MAX, page, &count);
+        err = check->store->ops->list_steps(check->store, &check->arena, RV_COLUMNS_ALL,
+                                            subject->task->id, after, RV_PAGE_ROWS_MAX, page,
+                                            &count);
         if (err != RV_OK)
             break;
         memcpy(view, subject->open, subject->open_count * sizeof view[0]);
@@ -291,8 +294,8 @@ static enum rv_err tasks_check(struct check *check)
         struct rv_task_id next;
         size_t count;
         rv_arena_reset(&check->arena);
-        enum rv_err err = check->store->ops->list_tasks(check->store, &check->arena, &filter, 1,
-                                                        &task, &count, &next);
+        enum rv_err err = check->store->ops->list_tasks(check->store, &check->arena, RV_COLUMNS_ALL,
+                                                        &filter, 1, &task, &count, &next);
         if (err == RV_ERR_CORRUPT) {
             find(check, filter.before, "tasks older than this one cannot be read", CURE_FILE);
             return RV_OK;
@@ -326,9 +329,14 @@ enum rv_err rv_check(const char *path, struct rv_cli_check *to, struct rv_buf *r
     struct check check = {.to = to};
     struct rv_store_sqlite_fault fault = {.pid = 0};
     struct rv_store_sqlite_options options = {
-        .path = path, .clock = {.now = wall_now}, .there = true};
+        .path = path, .clock = {.now = wall_now}, .there = true, .keep_intact = to->keep_intact};
     enum rv_err err = rv_store_sqlite_open(&options, &check.store, &fault);
-    if (err == RV_ERR_CORRUPT) {
+    if (err == RV_OK && fault.message[0] != '\0')
+        find(&check, (struct rv_task_id){0}, fault.message, CURE_LOST);
+    if (err == RV_ERR_CORRUPT && !fault.foreign) {
+        char *cure = strstr(fault.message, ": restore"); /* comes once more */
+        if (cure != NULL)
+            *cure = '\0';
         find(&check, (struct rv_task_id){0}, fault.message, CURE_FILE);
         return RV_OK;
     }

@@ -45,6 +45,7 @@ struct serve_options {
     bool egress_given;
     struct rv_str listens[RV_DOOR_SOCKETS_MAX + 1]; /* one too many is told where they are opened */
     size_t listens_count;
+    const char *listens_from; /* the flag or the variable */
 };
 
 static void usage_print(void)
@@ -132,10 +133,14 @@ static void listen_read_variable(struct serve_options *options)
     const char *rest = getenv(option_rows[OPTION_LISTEN].variable);
     if (options->listens_count > 0)
         return;
+    options->listens_from = option_rows[OPTION_LISTEN].variable;
     for (rest = rest ? rest : ""; *(rest += strspn(rest, separators)) != '\0';
          rest += strcspn(rest, separators))
         listen_add(options, (struct rv_str){rest, strcspn(rest, separators)});
-    if (options->listens_count == 0 && rv_systemd_sockets() == 0)
+    if (options->listens_count > 0)
+        return;
+    options->listens_from = option_rows[OPTION_LISTEN].flag;
+    if (rv_systemd_sockets() == 0)
         listen_add(options, rv_str_of(option_rows[OPTION_LISTEN].otherwise));
 }
 
@@ -169,10 +174,18 @@ static bool option_take(int argc, char **argv, int *index, struct serve_options 
     }
     names[OPTION_COUNT] = "--help";
     names[OPTION_COUNT + 1] = NULL;
-    const char *near = rv_suggest(rv_str_of(word), names);
-    rv_log_refusal("reeve serve", "unknown option %s; %s%s", word, near ? "did you mean " : "see ",
-                   near ? near : "`reeve serve --help`");
+    const char *near = rv_suggest_option(rv_str_of(word), names);
+    rv_log_refusal("reeve serve", "unknown option %s; %s%s%s", word,
+                   near ? "did you mean " : "see ", near ? near : "`reeve serve --help`",
+                   near ? "?" : "");
     return false;
+}
+
+/* What its user wrote: the flag, or the variable that stands in for it. */
+static const char *source_of(int option, const char *value)
+{
+    const struct option_row *row = &option_rows[option];
+    return value == getenv(row->variable) ? row->variable : row->flag;
 }
 
 /* Not 0. */
@@ -181,7 +194,7 @@ static bool time_read(const char *text, int64_t *ret_ms)
     return rv_duration_parse_typed(rv_str_of(text), ret_ms) == RV_OK && *ret_ms > 0;
 }
 
-static bool retain_read(const char *text, int64_t *ret_ms)
+static bool retain_read(const char *from, const char *text, int64_t *ret_ms)
 {
     *ret_ms = 0;
     if (strcmp(text, "forever") == 0)
@@ -190,38 +203,37 @@ static bool retain_read(const char *text, int64_t *ret_ms)
         return true;
     rv_log_refusal(
         "reeve serve",
-        "--retain %s: must be a duration of at least 1s, such as 90s, 1h30m, 7d or P1Y, or forever",
+        "%s %s: must be a duration of at least 1s, such as 90s, 1h30m, 7d or P1Y, or forever", from,
         text);
     return false;
 }
 
 /* How long others may have a step wait. */
-static bool most_read(const char *option, const char *text, int64_t *ret_ms)
+static bool most_read(const char *from, const char *text, int64_t *ret_ms)
 {
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
     rv_log_refusal("reeve serve",
-                   "%s %s: must be a duration of at least 1s, such as 90s, 1h30m or PT10M", option,
+                   "%s %s: must be a duration of at least 1s, such as 90s, 1h30m or PT10M", from,
                    text);
     return false;
 }
 
 /* A look that comes later than this is an absence of the server: much longer, and a server that
  * hangs would be taken for one that works. */
-static bool scan_interval_read(const char *text, int64_t *ret_ms)
+static bool scan_interval_read(const char *from, const char *text, int64_t *ret_ms)
 {
     enum { LEAST_MS = 100, MOST_MS = 60000 };
     if (time_read(text, ret_ms) && *ret_ms >= LEAST_MS && *ret_ms <= MOST_MS)
         return true;
     rv_log_refusal("reeve serve",
-                   "--scan-interval %s: must be a duration from 100ms to 60s, such as 250ms, 1s "
-                   "or PT10S",
+                   "%s %s: must be a duration from 100ms to 60s, such as 250ms, 1s or PT10S", from,
                    text);
     return false;
 }
 
 /* A file is one server's alone, so that whatever its tasks need must run in it. */
-static bool roles_read(const char *text, bool *ret_http_agent)
+static bool roles_read(const char *from, const char *text, bool *ret_http_agent)
 {
     enum { API, SCHEDULER, SUPERVISOR, HTTP_AGENT, ROLES };
     static const char *const names[ROLES + 1] = {"api", "scheduler", "supervisor", "http-agent"};
@@ -234,9 +246,9 @@ static bool roles_read(const char *text, bool *ret_http_agent)
             role++;
         if (role == ROLES) {
             rv_log_refusal("reeve serve",
-                           "--roles %s: \"%.*s\": unknown role; roles, separated by commas: api, "
+                           "%s %s: \"%.*s\": unknown role; roles, separated by commas: api, "
                            "scheduler, supervisor, http-agent",
-                           text, RV_STR_FMT(word));
+                           from, text, RV_STR_FMT(word));
             return false;
         }
         has[role] = true;
@@ -247,9 +259,9 @@ static bool roles_read(const char *text, bool *ret_http_agent)
     if (has[API] && has[SCHEDULER] && has[SUPERVISOR])
         return true;
     rv_log_refusal("reeve serve",
-                   "--roles %s: api, scheduler and supervisor are required, since no other server "
+                   "%s %s: api, scheduler and supervisor are required, since no other server "
                    "can use the same file; http-agent may be omitted",
-                   text);
+                   from, text);
     return false;
 }
 
@@ -295,7 +307,8 @@ static int serve(int argc, char **argv, struct serve_options *options)
         return EXIT_USAGE;
     listen_read_variable(options);
     if (!rv_log_choose(values[OPTION_LOG])) {
-        rv_log_refusal("reeve serve", "--log %s: must be text, json or auto", values[OPTION_LOG]);
+        rv_log_refusal("reeve serve", "%s %s: must be text, json or auto",
+                       source_of(OPTION_LOG, values[OPTION_LOG]), values[OPTION_LOG]);
         return EXIT_USAGE;
     }
     if (values[OPTION_STORE][0] == '\0') {
@@ -304,14 +317,20 @@ static int serve(int argc, char **argv, struct serve_options *options)
     }
     int64_t retain_ms, scan_interval_ms, postpone_ms, circuit_ms;
     bool http_agent;
-    if (!roles_read(values[OPTION_ROLES], &http_agent) ||
-        !retain_read(values[OPTION_RETAIN], &retain_ms) ||
-        !most_read("--postpone-max", values[OPTION_POSTPONE_MAX], &postpone_ms) ||
-        !most_read("--circuit-max", values[OPTION_CIRCUIT_MAX], &circuit_ms) ||
-        !scan_interval_read(values[OPTION_SCAN_INTERVAL], &scan_interval_ms))
+    if (!roles_read(source_of(OPTION_ROLES, values[OPTION_ROLES]), values[OPTION_ROLES],
+                    &http_agent) ||
+        !retain_read(source_of(OPTION_RETAIN, values[OPTION_RETAIN]), values[OPTION_RETAIN],
+                     &retain_ms) ||
+        !most_read(source_of(OPTION_POSTPONE_MAX, values[OPTION_POSTPONE_MAX]),
+                   values[OPTION_POSTPONE_MAX], &postpone_ms) ||
+        !most_read(source_of(OPTION_CIRCUIT_MAX, values[OPTION_CIRCUIT_MAX]),
+                   values[OPTION_CIRCUIT_MAX], &circuit_ms) ||
+        !scan_interval_read(source_of(OPTION_SCAN_INTERVAL, values[OPTION_SCAN_INTERVAL]),
+                            values[OPTION_SCAN_INTERVAL], &scan_interval_ms))
         return EXIT_USAGE;
     struct rv_server_options server = {.listens = options->listens,
                                        .listens_count = options->listens_count,
+                                       .listens_from = options->listens_from,
                                        .store = values[OPTION_STORE],
                                        .egress = options->egress,
                                        .http_agent = http_agent,
@@ -332,7 +351,8 @@ static int serve(int argc, char **argv, struct serve_options *options)
 
 int rv_cmd_serve(int argc, char **argv)
 {
-    struct serve_options options = {.egress = rv_egress_new()};
+    struct serve_options options = {.egress = rv_egress_new(),
+                                    .listens_from = option_rows[OPTION_LISTEN].flag};
     if (options.egress == NULL) {
         rv_log_refusal("reeve serve", "out of memory");
         return rv_err_exit(RV_ERR_MEMORY);

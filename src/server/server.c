@@ -4,6 +4,7 @@
 #include "server/server.h"
 
 #include "agent/http/http.h"
+#include "agent/http/secret.h"
 #include "api/access_log.h"
 #include "api/api.h"
 #include "base/assert.h"
@@ -21,6 +22,7 @@
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "server/inside.h"
+#include "server/leave.h"
 #include "server/lock.h"
 #include "server/sockets.h"
 #include "server/systemd.h"
@@ -41,7 +43,6 @@
 enum {
     STOP_MS = 4000,        /* for what is under way when a stop is asked for */
     STOP_ANSWERS_MS = 500, /* for the last answers to be taken */
-    STOP_SECONDS_MAX = 6,  /* then the process ends as it stands */
     REFUSED_PAUSE_MS = 50, /* before a store that refused is asked again */
     BOOT_BYTES = 16,
     FILES_SPARE = 64, /* descriptors that are not connections */
@@ -72,7 +73,9 @@ struct server {
     struct rv_thread scheduler_thread;
     struct rv_thread http_thread;
     atomic_bool stopping;
-    atomic_int store_err; /* enum rv_err of the newest batch */
+    atomic_int store_err;       /* enum rv_err of the newest batch */
+    atomic_uintptr_t store_why; /* const char *, of the store: why it is DISPLACED */
+    struct rv_leaving leaving;
     char boot[2 * BOOT_BYTES + 1];
 };
 
@@ -106,6 +109,7 @@ static void store_stop(const struct server *server, enum rv_err err)
             "it is unknown whether the newest changes were written to %s: start the server again",
             server->store_path);
     rv_log(RV_LOG_ERROR, "exit", RV_LOG_STR("reason", rv_str_of(reason)));
+    rv_log_flush();
     _exit(err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err));
 }
 
@@ -116,7 +120,8 @@ static void store_err_heed(struct server *server, enum rv_err err)
     if (err != (enum rv_err)atomic_exchange(&server->store_err, (int)err))
         rv_log(err == RV_OK ? RV_LOG_INFO : RV_LOG_ERROR, "store",
                RV_LOG_STR("result", rv_str_of(rv_err_text(err))));
-    if (err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY)
+    if (err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY ||
+        err == RV_ERR_DISPLACED)
         return;
     store_stop(server, err);
 }
@@ -155,6 +160,7 @@ static void scheduler_run(void *self)
         if (watchdog_ms > 0 && wait_ms > watchdog_ms)
             wait_ms = watchdog_ms;
         store_err_heed(server, batch_run(server, wait_ms, &count));
+        rv_leave_answer(&server->leaving, server->store);
         /* By the thread that does the work: one that hangs shall be seen to. */
         if (watchdog_ms > 0 && rv_clock_mono_ms() - told_at >= watchdog_ms / 2) {
             told_at = rv_clock_mono_ms();
@@ -179,10 +185,20 @@ static int64_t boot_now(void *self)
     return rv_clock_boot_ms();
 }
 
-static enum rv_err store_health(void *self)
+static enum rv_err store_health(void *self, const char **ret_why)
 {
     struct server *server = self;
-    return (enum rv_err)atomic_load(&server->store_err);
+    enum rv_err err = (enum rv_err)atomic_load(&server->store_err);
+    if (err == RV_ERR_DISPLACED)
+        *ret_why = (const char *)atomic_load(&server->store_why);
+    return err;
+}
+
+/* On the scheduler's thread, like all that uses the store. */
+static enum rv_err store_look(void *self, const char **ret_why)
+{
+    struct server *server = self;
+    return rv_store_look(server->store, &server->store_why, ret_why);
 }
 
 /* The file and its log. */
@@ -295,6 +311,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .fibers = &rv_fibers,
         .copies = {.open = copy_open, .self = server},
         .size = {.bytes = store_bytes, .self = server},
+        .files = {.look = store_look, .self = server},
         .finished = {.tell = calls_finished, .self = server},
         .outlet = rv_webhook_outlet(&server->webhook),
         .spans = {.take = server->spans != NULL ? rv_export_take : NULL, .self = server->spans},
@@ -324,21 +341,20 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
 static void store_print(const struct server *server, const char *path)
 {
     const struct rv_enlistment *enlistment = rv_scheduler_enlistment(server->scheduler);
+    char text[RV_INSTANT_TEXT_BYTES];
+    bool copied = !enlistment->created && enlistment->copied;
+    struct rv_str state = copied ? rv_instant_text(enlistment->last_alive_at, text) : RV_STR("");
+    const char *from = copied ? ", a backup with the state of " : "";
     char *absolute = realpath(path, NULL);
-    printf("reeve: store %s, ", absolute ? absolute : path);
-    free(absolute);
+    if (absolute != NULL)
+        path = absolute;
     if (enlistment->created)
-        printf("new\n");
+        rv_log_print("reeve: store %s, new\n", path);
     else
-        printf("%lld open task%s", (long long)enlistment->open_tasks,
-               enlistment->open_tasks == 1 ? "" : "s");
-    if (!enlistment->created && enlistment->copied) {
-        char text[RV_INSTANT_TEXT_BYTES];
-        printf(", a backup with the state of %.*s",
-               RV_STR_FMT(rv_instant_text(enlistment->last_alive_at, text)));
-    }
-    if (!enlistment->created)
-        printf("\n");
+        rv_log_print("reeve: store %s, %lld open task%s%s%.*s\n", path,
+                     (long long)enlistment->open_tasks, enlistment->open_tasks == 1 ? "" : "s",
+                     from, RV_STR_FMT(state));
+    free(absolute);
 }
 
 /* As many connections as the system lets this process have, a third of them for calls out. */
@@ -412,9 +428,10 @@ static int access_open(struct server *server, const struct rv_server_options *op
         return result;
     bool public = server->sockets.public;
     rv_log_refusal("reeve serve",
-                   "%s%s: %s, so an admin API key is required; create one: reeve keys add admin "
+                   "%s%s%s: %s, so an admin API key is required; create one: reeve keys add admin "
                    "--store %s",
-                   public ? "--listen " : "--behind-proxy", server->sockets.public_name,
+                   public ? options->listens_from : "--behind-proxy", public ? " " : "",
+                   server->sockets.public_name,
                    public ? "other machines can reach this address"
                           : "requests of other machines arrive through the proxy",
                    options->store);
@@ -501,15 +518,6 @@ static int http_open(struct server *server, const char *secrets, unsigned port)
     return rv_err_exit(err);
 }
 
-/* On the api's thread: the list does not change. */
-static struct rv_str egress_refusal(void *self, struct rv_arena *arena, struct rv_str url)
-{
-    char why[RV_EGRESS_WHY_BYTES];
-    const struct rv_egress *egress = self;
-    return rv_egress_check_url(egress, url, why) == RV_OK ? RV_STR_NONE
-                                                          : rv_arena_str(arena, rv_str_of(why));
-}
-
 static int api_open(struct server *server, const struct rv_server_options *told)
 {
     unsigned connections_max;
@@ -535,7 +543,8 @@ static int api_open(struct server *server, const struct rv_server_options *told)
         .store_bytes = store_bytes,
         .spans = spans_count,
         .self = server,
-        .egress = {.refusal = egress_refusal, .self = (void *)(uintptr_t)told->egress}};
+        .egress = {.refusal = rv_egress_refusal, .self = (void *)(uintptr_t)told->egress},
+        .secrets = {.refusal = rv_http_secret_refusal, .self = (void *)(uintptr_t)told->secrets}};
     enum rv_err err = rv_api_open(&options, &server->api);
     server->tls = NULL;
     rv_keys_init(&server->access.keys);
@@ -553,10 +562,10 @@ static bool address_check(struct server *server, const struct rv_server_options 
     if (!sockets->public || options->tls_cert != NULL || options->behind_proxy)
         return true;
     rv_log_refusal("reeve serve",
-                   "--listen %s: other machines can reach this address, and API keys must not be "
+                   "%s %s: other machines can reach this address, and API keys must not be "
                    "sent unencrypted: give --tls-cert and --tls-key, or --behind-proxy if a proxy "
                    "in front provides TLS",
-                   sockets->public_name);
+                   options->listens_from, sockets->public_name);
     return false;
 }
 
@@ -645,20 +654,22 @@ static void signals_hold(bool tls, sigset_t *ret_set)
 static void signal_await(struct server *server, const sigset_t *set)
 {
     int number = 0;
-    while (sigwait(set, &number) != 0 || number == SIGHUP)
+    while (sigwait(set, &number) != 0 || number == SIGHUP ||
+           !rv_leave_ask(&server->leaving, &server->mailbox))
         if (number == SIGHUP)
             files_renew(server);
     rv_log(RV_LOG_INFO, "stopping", RV_LOG_STR("signal", rv_str_of(strsignal(number))));
     rv_systemd_tell("STOPPING=1");
     /* From here on a second signal ends the process in the ordinary way, and so does time. */
     pthread_sigmask(SIG_UNBLOCK, set, NULL);
-    alarm(STOP_SECONDS_MAX);
+    alarm(RV_STOP_SECONDS_MAX);
 }
 
 static void assert_log(const char *condition, const char *file, int line)
 {
     rv_log(RV_LOG_ERROR, "assertion", RV_LOG_STR("condition", rv_str_of(condition)),
            RV_LOG_STR("file", rv_str_of(file)), RV_LOG_INT("line", line));
+    rv_log_flush();
     abort();
 }
 
@@ -767,7 +778,8 @@ int rv_server_run(const struct rv_server_options *options)
         if (result == 0)
             result = store_open(&server, options->store);
         if (result == 0) {
-            result = server_open(&server, options, &signals);
+            result = rv_leave(&server.leaving, server.store,
+                              server_open(&server, options, &signals));
             server.store->ops->close(server.store);
         }
         rv_export_close(server.spans);

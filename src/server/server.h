@@ -12,6 +12,7 @@
 struct rv_server_options {
     const struct rv_str *listens;   /* "127.0.0.1:7733", port 0: any free one; "unix:/path" */
     size_t listens_count;           /* 0: only what a service manager hands over */
+    const char *listens_from;       /* the flag or the variable that they came from */
     const char *store;              /* path of the SQLite file */
     const struct rv_egress *egress; /* where calls may go */
     const char *tls_cert;           /* path of a PEM file; NULL: no TLS */

@@ -67,19 +67,28 @@ int rv_sockets_find(struct rv_sockets *sockets, const struct rv_server_options *
     return handed_take(sockets);
 }
 
-static int listen_refuse(struct rv_str listen, enum rv_err err)
+static int listen_refuse(const char *from, struct rv_str listen, enum rv_err err)
 {
     bool path = rv_str_begins(listen, RV_STR("unix:"));
     const char *cure = strerror(errno);
     if (err == RV_ERR_INVALID && path)
-        cure = "must be an absolute path of up to 107 bytes, such as unix:/run/reeve.sock";
+        cure =
+            "must be unix: and an absolute path of up to 107 bytes, such as unix:/run/reeve.sock";
     else if (err == RV_ERR_INVALID)
-        cure = "must be an address and a port up to 65535, such as 127.0.0.1:7733";
+        cure = "must be an address and a port up to 65535, such as 127.0.0.1:7733 or [::1]:7733";
     else if (err == RV_ERR_IN_USE && path)
         cure = "the path exists: another server listens there, or it is a file of another kind";
     else if (err == RV_ERR_IN_USE)
         cure = "another program uses the port; choose another port, or 0 for a free one";
-    rv_log_refusal("reeve serve", "--listen %.*s: %s", RV_STR_FMT(listen), cure);
+    else if (errno == ENOENT)
+        cure = "its folder does not exist: create it, or choose another path";
+    else if (errno == EACCES)
+        cure = path
+                   ? "the user of this process may not create it: choose a folder that it may write"
+                   : "the user of this process may not use this port: choose one above 1023";
+    else if (errno == EADDRNOTAVAIL)
+        cure = "this machine does not have the address: choose one that it has";
+    rv_log_refusal("reeve serve", "%s \"%.*s\": %s", from, RV_STR_FMT(listen), cure);
     return rv_err_exit(err);
 }
 
@@ -90,16 +99,17 @@ int rv_sockets_open(struct rv_sockets *sockets, const struct rv_server_options *
         bool public;
         struct stat about;
         if (sockets->count == RV_DOOR_SOCKETS_MAX) {
-            rv_log_refusal("reeve serve", "--listen %.*s: the server takes up to %d sockets",
-                           RV_STR_FMT(options->listens[i]), RV_DOOR_SOCKETS_MAX);
+            rv_log_refusal("reeve serve", "%s \"%.*s\": the server takes up to %d sockets",
+                           options->listens_from, RV_STR_FMT(options->listens[i]),
+                           RV_DOOR_SOCKETS_MAX);
             return EXIT_USAGE;
         }
         enum rv_err err = rv_door_listen(options->listens[i], &socket->fd);
         if (err != RV_OK)
-            return listen_refuse(options->listens[i], err);
+            return listen_refuse(options->listens_from, options->listens[i], err);
         sockets->count++;
         if (rv_door_look(socket->fd, &public, socket->name) != RV_OK)
-            return listen_refuse(options->listens[i], RV_ERR_IO);
+            return listen_refuse(options->listens_from, options->listens[i], RV_ERR_IO);
         const char *path = path_of(socket);
         if (path != NULL && stat(path, &about) == 0)
             socket->node = about.st_ino;
@@ -126,9 +136,8 @@ void rv_sockets_print(const struct rv_sockets *sockets, bool tls)
     for (size_t i = 0; i < sockets->count; i++) {
         const struct rv_socket *socket = &sockets->all[i];
         const char *scheme = path_of(socket) != NULL ? "" : tls ? "https://" : "http://";
-        printf("reeve: listening on %s%s\n", scheme, socket->name);
+        rv_log_print("reeve: listening on %s%s\n", scheme, socket->name);
     }
-    fflush(stdout);
 }
 
 unsigned rv_sockets_port(const struct rv_sockets *sockets)

@@ -184,6 +184,15 @@ struct rv_enlistment {
     bool shared;  /* others may write at any time */
 };
 
+/* What a call reads of the rows of tasks, steps and late replies. What it leaves out is absent in
+ * the row, whatever is stored: such a row is shown, and never decided upon or written. What is left
+ * out is not read from the disk either. */
+enum rv_columns {
+    RV_COLUMNS_PLAIN,  /* no payload, no error */
+    RV_COLUMNS_ERRORS, /* the errors too; but no input, context, output, data or frames */
+    RV_COLUMNS_ALL
+};
+
 /* Filter and place of a list; lists are keyset pages, newest first. All that is given must hold.
  * The index that fits best is walked, and what else is asked for is looked at there. */
 struct rv_task_filter {
@@ -241,10 +250,10 @@ struct rv_store_ops {
 
     /* By id, NULL where there is none. */
     enum rv_err (*load_tasks)(struct rv_store *store, struct rv_arena *arena,
-                              const struct rv_task_id *ids, size_t count,
+                              enum rv_columns columns, const struct rv_task_id *ids, size_t count,
                               const struct rv_task **ret_tasks);
     enum rv_err (*load_steps)(struct rv_store *store, struct rv_arena *arena,
-                              const struct rv_step_id *ids, size_t count,
+                              enum rv_columns columns, const struct rv_step_id *ids, size_t count,
                               const struct rv_step **ret_steps);
     /* By key; `task` 0 where it is free. */
     enum rv_err (*find_keys)(struct rv_store *store, struct rv_arena *arena,
@@ -272,13 +281,13 @@ struct rv_store_ops {
     /* Pages of at most `limit` rows; *ret_count < limit: no more. list_tasks may stop early to
      * bound its work: then *ret_next is where to go on, else it is none. */
     enum rv_err (*list_tasks)(struct rv_store *store, struct rv_arena *arena,
-                              const struct rv_task_filter *filter, size_t limit,
-                              struct rv_task *ret_tasks, size_t *ret_count,
+                              enum rv_columns columns, const struct rv_task_filter *filter,
+                              size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                               struct rv_task_id *ret_next);
     /* Of one task, by ascending number, after `after`. */
     enum rv_err (*list_steps)(struct rv_store *store, struct rv_arena *arena,
-                              struct rv_task_id task, uint32_t after, size_t limit,
-                              struct rv_step *ret_steps, size_t *ret_count);
+                              enum rv_columns columns, struct rv_task_id task, uint32_t after,
+                              size_t limit, struct rv_step *ret_steps, size_t *ret_count);
     /* The ended attempts of one task (step.number 0) or one step, by step and number, after the
      * attempt `after` of the step `after_step`. */
     enum rv_err (*list_attempts)(struct rv_store *store, struct rv_arena *arena,
@@ -292,9 +301,9 @@ struct rv_store_ops {
     /* In the order in which they came, without the first `skip`: of one task (step.number 0) or of
      * one attempt of a step. */
     enum rv_err (*list_late_replies)(struct rv_store *store, struct rv_arena *arena,
-                                     struct rv_step_id step, uint32_t attempt, size_t skip,
-                                     size_t limit, struct rv_late_reply *ret_rows,
-                                     size_t *ret_count);
+                                     enum rv_columns columns, struct rv_step_id step,
+                                     uint32_t attempt, size_t skip, size_t limit,
+                                     struct rv_late_reply *ret_rows, size_t *ret_count);
     /* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor
      * closed; `task` none: of all. */
     enum rv_err (*list_alerts)(struct rv_store *store, struct rv_arena *arena,

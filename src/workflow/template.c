@@ -186,6 +186,22 @@ static enum rv_err compile_fault(struct rv_load *load, struct rv_str whole, stru
     return err;
 }
 
+/* Again, with all that the text could have named: the fault may then suggest one of them. */
+static enum rv_err fault_name(struct rv_load *load, struct rv_str jq, uint32_t available,
+                              struct rv_expr_fault *fault)
+{
+    struct rv_str names[RV_VAR_COUNT + EXPRESSION_ERRORS_MAX];
+    struct rv_expr *expr;
+    uint32_t count = 0, all = available | (load->undo ? RV_VAR_BIT(RV_VAR_UNDO) : 0);
+    for (unsigned v = 0; v < RV_VAR_COUNT; v++)
+        if ((all & RV_VAR_BIT(v)) != 0)
+            names[count++] = rv_str_of(variable_names[v]);
+    for (const struct rv_load_error *error = load->errors;
+         error != NULL && count < sizeof names / sizeof names[0]; error = error->outer)
+        names[count++] = error->name;
+    return rv_expr_compile(load->arena, jq, names, count, &expr, fault);
+}
+
 static bool is_identity(struct rv_str jq)
 {
     while (jq.len > 0 && is_space(jq.at[0]))
@@ -235,6 +251,8 @@ static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint
     enum rv_err err = rv_expr_compile(load->arena, jq, scanned.names, scanned_count(&scanned),
                                       &expr, &fault);
     expression->expr = expr;
+    if (err == RV_ERR_INVALID)
+        err = fault_name(load, jq, available, &fault);
     /* A definition of an earlier build keeps what raises only where it is evaluated. */
     if (err == RV_OK && !load->published && rv_expr_has_pattern(expr, load->arena, &fault))
         err = fault.message.at != NULL ? RV_ERR_UNSUPPORTED : rv_load_full(load);

@@ -315,8 +315,8 @@ static size_t tasks_left(struct rv_store *store)
         struct rv_task_id next;
         size_t got;
         rv_arena_reset(&arena);
-        if (store->ops->list_tasks(store, &arena, &filter, RV_PAGE_ROWS_MAX, rows, &got, &next) !=
-            RV_OK)
+        if (store->ops->list_tasks(store, &arena, RV_COLUMNS_ALL, &filter, RV_PAGE_ROWS_MAX, rows,
+                                   &got, &next) != RV_OK)
             abort();
         left += got;
         filter.before = got > 0 ? rows[got - 1].id : next;

@@ -212,9 +212,9 @@ static void verify(struct rv_store *store, int64_t first, int64_t count)
         const struct rv_task *task = NULL;
         struct rv_step steps[4];
         size_t steps_count = 0;
-        enum rv_err err = store->ops->load_tasks(store, &arena, &id, 1, &task);
+        enum rv_err err = store->ops->load_tasks(store, &arena, RV_COLUMNS_ALL, &id, 1, &task);
         rv_assert(err == RV_OK && task != NULL && task->state == RV_TASK_PROCESSED);
-        err = store->ops->list_steps(store, &arena, id, 0, 4, steps, &steps_count);
+        err = store->ops->list_steps(store, &arena, RV_COLUMNS_ALL, id, 0, 4, steps, &steps_count);
         rv_assert(err == RV_OK && steps_count == 3);
         for (size_t s = 0; s < steps_count; s++)
             rv_assert(steps[s].state == RV_STEP_PROCESSED && steps[s].output.len > 0);

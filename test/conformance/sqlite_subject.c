@@ -74,3 +74,15 @@ void assert_sql(struct subject *s, const char *text, const char *wanted)
     sql(s, text, result);
     assert_string_equal(result, wanted);
 }
+
+void assert_payloads_last(struct subject *s)
+{
+    assert_sql(s,
+               "SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info('task') "
+               "ORDER BY cid DESC LIMIT 4)",
+               "output,context,input,error");
+    assert_sql(s,
+               "SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info('step') "
+               "ORDER BY cid DESC LIMIT 6)",
+               "output,input,data,frames,attempt_error,error");
+}

@@ -15,5 +15,7 @@ int64_t no_clock(void *self);
 /* Runs SQL on the closed store's file; the first column of the last row, as text. */
 void sql(struct subject *s, const char *text, char result[static 64]);
 void assert_sql(struct subject *s, const char *text, const char *wanted);
+/* A view that needs no payload reads none: they are the last columns of their tables. */
+void assert_payloads_last(struct subject *s);
 
 #endif

@@ -529,8 +529,9 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
     struct rv_step steps[PAGE];
     uint32_t after = 0;
     do {
-        assert_int_equal(
-            s->ops->list_steps(s->store, &s->arena, task->id, after, PAGE, steps, &count), RV_OK);
+        assert_int_equal(s->ops->list_steps(s->store, &s->arena, RV_COLUMNS_ALL, task->id, after,
+                                            PAGE, steps, &count),
+                         RV_OK);
         for (size_t i = 0; i < count; i++)
             dump_step(out, &steps[i]);
         after = count > 0 ? steps[count - 1].number : 0;
@@ -548,7 +549,7 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
     } while (count == PAGE);
     enum { LATE_MAX = 1000 };
     struct rv_late_reply *late = RV_NEW_ARRAY(&s->arena, struct rv_late_reply, LATE_MAX);
-    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena,
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL,
                                                (struct rv_step_id){task->id, 0}, 0, 0, LATE_MAX,
                                                late, &count),
                      RV_OK);
@@ -566,8 +567,9 @@ static void dump_tasks(struct rv_buf *out, struct subject *s)
     bool more = true;
     while (more) {
         struct rv_task_id next = {0};
-        assert_int_equal(
-            s->ops->list_tasks(s->store, &s->arena, &filter, PAGE, tasks, &count, &next), RV_OK);
+        assert_int_equal(s->ops->list_tasks(s->store, &s->arena, RV_COLUMNS_ALL, &filter, PAGE,
+                                            tasks, &count, &next),
+                         RV_OK);
         for (size_t i = 0; i < count; i++)
             dump_of_task(out, s, &tasks[i]);
         filter.before = count == PAGE ? tasks[count - 1].id : next;
@@ -682,7 +684,7 @@ const struct rv_task *load(struct subject *s, int64_t id)
 {
     const struct rv_task *task = NULL;
     struct rv_task_id of = {id};
-    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, &of, 1, &task), RV_OK);
+    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, RV_COLUMNS_ALL, &of, 1, &task), RV_OK);
     return task;
 }
 
@@ -690,7 +692,7 @@ const struct rv_step *load_step(struct subject *s, int64_t id, uint32_t number)
 {
     const struct rv_step *step = NULL;
     struct rv_step_id of = {{id}, number};
-    assert_int_equal(s->ops->load_steps(s->store, &s->arena, &of, 1, &step), RV_OK);
+    assert_int_equal(s->ops->load_steps(s->store, &s->arena, RV_COLUMNS_ALL, &of, 1, &step), RV_OK);
     return step;
 }
 

@@ -170,7 +170,7 @@ static void lost_transactions_are_told_once_and_never_were(void **state)
     begin(s->store);
     struct rv_task_id ids[] = {{TASK_BASE}, {TASK_BASE + 1}};
     const struct rv_task *tasks[2];
-    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, ids, 2, tasks), RV_OK);
+    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, RV_COLUMNS_ALL, ids, 2, tasks), RV_OK);
     assert_int_equal(tasks[0]->revision, 1);
     assert_null(tasks[1]);
     const struct rv_task *open[4];

@@ -5,7 +5,9 @@
 #include "sim/store/disk.h"
 #include "sim/store/vfs.h"
 #include "store/sqlite/sqlite.h"
+#include "store/sqlite/sqlite_priv.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,13 +64,21 @@ static int teardown_on_disk(void **state)
 
 /* ---- a disk that fails ---- */
 
-enum { BATCH = 40, WRITES_MAX = 400 };
+/* The log goes out in pieces of 64 KiB: a batch of LARGE inputs takes several writes. */
+enum { BATCH = 40, SMALL = 0, LARGE = 9000, WRITES_MAX = 400 };
 
-static struct rv_change *many_births(struct subject *s, int64_t first)
+static struct rv_change *many_births(struct subject *s, int64_t first, size_t input_bytes)
 {
     struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, BATCH);
-    for (int i = 0; i < BATCH; i++)
+    for (int i = 0; i < BATCH; i++) {
         changes[i] = *birth_of(s, first + i);
+        if (input_bytes == SMALL)
+            continue;
+        struct rv_task *task = RV_NEW(&s->arena, struct rv_task);
+        *task = *changes[i].task;
+        task->input = (struct rv_str){rv_arena_zero(&s->arena, 1, input_bytes), input_bytes};
+        changes[i].task = task;
+    }
     return changes;
 }
 
@@ -86,7 +96,7 @@ static void full_at_every_write(struct subject *s, enum disk_fault fault)
     int strikes = 0;
     for (int n = 0; n < WRITES_MAX; n++) {
         int64_t first = TASK_BASE + n * 1000;
-        struct rv_change *changes = many_births(s, first);
+        struct rv_change *changes = many_births(s, first, LARGE);
         disk_arm(disk_of(s), fault, (uint64_t)n, true);
         enum rv_err err = subject_commit(s, changes, BATCH);
         bool struck = disk_struck(disk_of(s));
@@ -96,7 +106,7 @@ static void full_at_every_write(struct subject *s, enum disk_fault fault)
         strikes += struck;
         if (!struck)
             break;
-        subject_commit_all(s, many_births(s, first), BATCH); /* there is space again */
+        subject_commit_all(s, many_births(s, first, LARGE), BATCH); /* there is space again */
         assert_int_equal(births_there(s, first), BATCH);
         rv_arena_reset(&s->arena);
     }
@@ -112,6 +122,16 @@ static void a_full_disk_is_survived(void **state)
     full_at_every_write(*state, DISK_FULL);
 }
 
+/* A batch that does not fit into the cache: pages go into the log and are read back before its
+ * end. What could not be written of it is no matter of the batches behind it. */
+static void a_full_disk_below_a_large_batch_is_survived(void **state)
+{
+    struct subject *s = *state;
+    sqlite3 *db = ((struct rv_sqlite *)s->store)->db;
+    assert_int_equal(sqlite3_exec(db, "PRAGMA cache_size = 5", NULL, NULL, NULL), SQLITE_OK);
+    full_at_every_write(s, DISK_FULL);
+}
+
 static void a_used_up_quota_is_a_full_disk(void **state)
 {
     full_at_every_write(*state, DISK_QUOTA);
@@ -122,7 +142,7 @@ static enum rv_err commit_under(struct subject *s, enum disk_fault fault, int n,
 {
     static int64_t first = TASK_BASE;
     disk_arm(disk_of(s), fault, (uint64_t)n, true);
-    enum rv_err err = subject_commit(s, many_births(s, first += 1000), BATCH);
+    enum rv_err err = subject_commit(s, many_births(s, first += 1000, LARGE), BATCH);
     *ret_struck = disk_struck(disk_of(s));
     disk_arm(disk_of(s), DISK_SOUND, 0, false);
     rv_arena_reset(&s->arena);
@@ -163,7 +183,7 @@ static void assert_never_again(struct subject *s, enum disk_fault fault, int n, 
     int64_t now;
     bool committed;
     disk_arm(disk_of(s), fault, (uint64_t)n, true);
-    assert_int_equal(subject_commit(s, many_births(s, first), BATCH), RV_ERR_COMMIT_UNKNOWN);
+    assert_int_equal(subject_commit(s, many_births(s, first, LARGE), BATCH), RV_ERR_COMMIT_UNKNOWN);
     disk_arm(disk_of(s), DISK_SOUND, 0, false); /* a disk that works again changes nothing */
     assert_int_equal(s->ops->committed(s->store, s->number, &committed), RV_ERR_IO);
     assert_int_equal(s->ops->begin(s->store, &now), RV_ERR_IO);
@@ -194,15 +214,9 @@ static void a_failed_checkpoint_ends_the_store(void **state)
     enum rv_err err = RV_OK;
     int64_t batches = 0;
     while (err == RV_OK) {
-        struct rv_change *changes = many_births(s, TASK_BASE + batches * 1000);
-        for (int i = 0; i < BATCH; i++) {
-            struct rv_task *task = RV_NEW(&s->arena, struct rv_task);
-            *task = *changes[i].task;
-            task->input = (struct rv_str){rv_arena_zero(&s->arena, 1, 40000), 40000};
-            changes[i].task = task;
-        }
-        disk_arm(disk_of(s), DISK_SYNC, 1,
-                 true); /* a commit has one sync; a second is a checkpoint's */
+        struct rv_change *changes = many_births(s, TASK_BASE + batches * 1000, 40000);
+        /* a commit has one sync; a second is a checkpoint's */
+        disk_arm(disk_of(s), DISK_SYNC, 1, true);
         err = subject_commit(s, changes, BATCH);
         batches++;
         assert_true(batches < 100);
@@ -237,7 +251,7 @@ static void what_was_acknowledged_survives_the_power(void **state)
     for (int i = 0; i < 100; i++) {
         size_t batches = rv_prng_below(&prng, 8);
         for (size_t b = 0; b < batches; b++)
-            subject_commit_all(s, many_births(s, TASK_BASE + 1000 * acked++), BATCH);
+            subject_commit_all(s, many_births(s, TASK_BASE + 1000 * acked++, SMALL), BATCH);
         rv_arena_reset(&s->arena);
         subject_crash(s, true, (uint32_t)rv_prng_below(&prng, 1001));
         assert_int_equal(s->enlistment.open_tasks, acked * BATCH);
@@ -255,10 +269,11 @@ static void a_failed_sync_leaves_no_hole(void **state)
     for (int64_t i = 0; i < 20; i++) {
         int64_t first = TASK_BASE + i * 10000;
         disk_arm(disk_of(s), DISK_SYNC, 0, false);
-        assert_int_equal(subject_commit(s, many_births(s, first), BATCH), RV_ERR_COMMIT_UNKNOWN);
+        assert_int_equal(subject_commit(s, many_births(s, first, SMALL), BATCH),
+                         RV_ERR_COMMIT_UNKNOWN);
         subject_crash(s, false, 0);
         size_t seen = births_there(s, first);
-        subject_commit_all(s, many_births(s, first + 1000), BATCH);
+        subject_commit_all(s, many_births(s, first + 1000, SMALL), BATCH);
         subject_crash(s, true, 0);
         assert_int_equal(births_there(s, first), seen);
         assert_int_equal(births_there(s, first + 1000), BATCH);
@@ -269,11 +284,42 @@ static void a_failed_sync_leaves_no_hole(void **state)
 }
 
 /* SQLite would copy the log into the file as it closes it, before the log was made durable. */
+/* A write that goes out late fails where SQLite asks for something else: the sync fails, too. */
+static void a_lost_write_is_told_to_the_next_sync(void **state)
+{
+    struct subject *s = *state;
+    sqlite3 *db = ((struct rv_sqlite *)s->store)->db;
+    sqlite3_file *log = NULL;
+    sqlite3_int64 bytes = 0;
+    char page[RV_SQLITE_PAGE_BYTES] = "";
+    subject_commit_all(s, many_births(s, TASK_BASE, SMALL), BATCH);
+    assert_int_equal(sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log),
+                     SQLITE_OK);
+    assert_int_equal(log->pMethods->xFileSize(log, &bytes), SQLITE_OK);
+    for (int asked_first = 0; asked_first < 2; asked_first++) {
+        assert_int_equal(log->pMethods->xWrite(log, page, sizeof page, bytes), SQLITE_OK);
+        disk_arm(disk_of(s), DISK_WRITE, 0, false);
+        sqlite3_int64 size = 0;
+        int code = asked_first ? log->pMethods->xFileSize(log, &size)
+                               : log->pMethods->xRead(log, page, sizeof page, bytes);
+        assert_int_not_equal(code, SQLITE_OK);
+        assert_int_equal(log->pMethods->xRead(log, page, sizeof page, 0), SQLITE_OK);
+        assert_true(disk_struck(disk_of(s)));
+        disk_arm(disk_of(s), DISK_SOUND, 0, false);
+        assert_int_not_equal(log->pMethods->xSync(log, SQLITE_SYNC_NORMAL), SQLITE_OK);
+        assert_int_equal(log->pMethods->xSync(log, SQLITE_SYNC_NORMAL), SQLITE_OK);
+    }
+    assert_int_equal(log->pMethods->xFileSize(log, &bytes), SQLITE_OK);
+    subject_commit_all(s, many_births(s, TASK_BASE + 1000, SMALL), BATCH);
+    subject_restart(s);
+    assert_int_equal(s->enlistment.open_tasks, 2 * BATCH);
+}
+
 static void a_store_that_does_not_open_leaves_its_log(void **state)
 {
     struct subject *s = *state;
     for (int i = 0; i < 3; i++)
-        subject_commit_all(s, many_births(s, TASK_BASE + i * 1000), BATCH);
+        subject_commit_all(s, many_births(s, TASK_BASE + i * 1000, SMALL), BATCH);
     disk_die(disk_of(s));
     subject_close(s);
     disk_restart(disk_of(s), false, 0);
@@ -313,10 +359,10 @@ static void a_log_damaged_in_its_middle_is_refused(void **state)
     struct rv_prng prng;
     rv_prng_init(&prng, seed_of_run());
     for (int i = 0; i < 10; i++)
-        subject_commit_all(s, many_births(s, TASK_BASE + i * 1000), BATCH);
+        subject_commit_all(s, many_births(s, TASK_BASE + i * 1000, SMALL), BATCH);
     uint64_t certain = disk_bytes_of(disk_of(s), "reeve.db-wal") - LOG_HEADER_BYTES;
     for (int i = 10; i < 12; i++)
-        subject_commit_all(s, many_births(s, TASK_BASE + i * 1000), BATCH);
+        subject_commit_all(s, many_births(s, TASK_BASE + i * 1000, SMALL), BATCH);
     disk_die(disk_of(s));
     subject_close(s);
     disk_restart(disk_of(s), false, 0);
@@ -340,12 +386,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_A_DISK(a_full_disk_is_survived),
+        ON_A_DISK(a_full_disk_below_a_large_batch_is_survived),
         ON_A_DISK(a_used_up_quota_is_a_full_disk),
         ON_A_DISK(a_quota_of_old_excuses_no_failed_write),
         ON_A_DISK(a_failed_write_or_sync_ends_the_store),
         ON_A_DISK(a_failed_checkpoint_ends_the_store),
         ON_A_DISK(what_was_acknowledged_survives_the_power),
         ON_A_DISK(a_failed_sync_leaves_no_hole),
+        ON_A_DISK(a_lost_write_is_told_to_the_next_sync),
         ON_A_DISK(a_store_that_does_not_open_leaves_its_log),
         ON_A_DISK(a_log_damaged_in_its_middle_is_refused),
     };

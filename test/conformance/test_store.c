@@ -206,13 +206,14 @@ static void loads_find_rows_or_say_that_there_are_none(void **state)
     bear(s, TASK_BASE + 2);
     struct rv_task_id ids[] = {{TASK_BASE + 2}, {TASK_BASE + 1}, {TASK_BASE}};
     const struct rv_task *tasks[3];
-    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, ids, 3, tasks), RV_OK);
+    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, RV_COLUMNS_ALL, ids, 3, tasks), RV_OK);
     assert_int_equal(tasks[0]->id.value, TASK_BASE + 2);
     assert_null(tasks[1]);
     assert_int_equal(tasks[2]->id.value, TASK_BASE);
     struct rv_step_id steps_ids[] = {{{TASK_BASE}, 1}, {{TASK_BASE}, 2}, {{TASK_BASE + 1}, 1}};
     const struct rv_step *steps[3];
-    assert_int_equal(s->ops->load_steps(s->store, &s->arena, steps_ids, 3, steps), RV_OK);
+    assert_int_equal(s->ops->load_steps(s->store, &s->arena, RV_COLUMNS_ALL, steps_ids, 3, steps),
+                     RV_OK);
     assert_int_equal(steps[0]->number, 1);
     assert_null(steps[1]);
     assert_null(steps[2]);
@@ -239,8 +240,10 @@ static void loads_of_many_rows_find_each_in_its_place(void **state)
         ids[i].value = TASK_BASE + i * STRIDE % (2 * BORN);
         steps_ids[i] = (struct rv_step_id){ids[i], i % OF_TEN == 0 ? 2 : 1};
     }
-    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, ids, WANTED, tasks), RV_OK);
-    assert_int_equal(s->ops->load_steps(s->store, &s->arena, steps_ids, WANTED, steps), RV_OK);
+    assert_int_equal(s->ops->load_tasks(s->store, &s->arena, RV_COLUMNS_ALL, ids, WANTED, tasks),
+                     RV_OK);
+    assert_int_equal(
+        s->ops->load_steps(s->store, &s->arena, RV_COLUMNS_ALL, steps_ids, WANTED, steps), RV_OK);
     for (size_t i = 0; i < WANTED; i++) {
         bool there = (ids[i].value - TASK_BASE) % 2 == 0;
         assert_int_equal(tasks[i] != NULL, there);
@@ -260,7 +263,8 @@ static void a_full_arena_is_a_limit(void **state)
     rv_arena_init(&small, 64);
     struct rv_task_id id = {TASK_BASE};
     const struct rv_task *task = NULL;
-    assert_int_equal(s->ops->load_tasks(s->store, &small, &id, 1, &task), RV_ERR_LIMIT);
+    assert_int_equal(s->ops->load_tasks(s->store, &small, RV_COLUMNS_ALL, &id, 1, &task),
+                     RV_ERR_LIMIT);
     rv_arena_done(&small);
     assert_non_null(load(s, TASK_BASE));
 }
@@ -298,12 +302,13 @@ static void assert_no_trace(struct subject *s, int64_t task)
                                            attempts, &count),
                      RV_OK);
     assert_int_equal(count, 0);
-    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, (struct rv_step_id){id, 0}, 0,
-                                               0, 1, late, &count),
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL,
+                                               (struct rv_step_id){id, 0}, 0, 0, 1, late, &count),
                      RV_OK);
     assert_int_equal(count, 0);
     assert_int_equal(alerts_of(s, task, false, alerts), 0);
-    assert_int_equal(s->ops->list_steps(s->store, &s->arena, id, 1, PAGE, steps, &count), RV_OK);
+    assert_int_equal(
+        s->ops->list_steps(s->store, &s->arena, RV_COLUMNS_ALL, id, 1, PAGE, steps, &count), RV_OK);
     assert_int_equal(count, 0);
 }
 

@@ -23,7 +23,8 @@ static void steps_and_attempts_come_in_pages(void **state)
     struct rv_step steps[5];
     size_t count = 0;
     struct rv_task_id id = {TASK_BASE};
-    assert_int_equal(s->ops->list_steps(s->store, &s->arena, id, 10, 5, steps, &count), RV_OK);
+    assert_int_equal(
+        s->ops->list_steps(s->store, &s->arena, RV_COLUMNS_ALL, id, 10, 5, steps, &count), RV_OK);
     assert_int_equal(count, 2);
     assert_int_equal(steps[0].number, 11);
     struct rv_attempt attempts[PAGE];
@@ -48,6 +49,121 @@ static void steps_and_attempts_come_in_pages(void **state)
                                            PAGE, attempts, &count),
                      RV_OK);
     assert_int_equal(count, 0);
+}
+
+static void assert_read(struct rv_str got, const char *wanted, bool read)
+{
+    if (read)
+        assert_true(rv_str_is(got, wanted));
+    else
+        assert_null(got.at);
+}
+
+static void assert_task_read(const struct rv_task *task, enum rv_columns columns)
+{
+    assert_int_equal(task->id.value, TASK_BASE);
+    assert_int_equal(task->revision, 1);
+    assert_int_equal(task->by_hand, 7);
+    assert_read(task->correlation, "c", true);
+    assert_read(task->error, "{\"e\":1}", columns >= RV_COLUMNS_ERRORS);
+    assert_read(task->input, "{\"i\":1}", columns == RV_COLUMNS_ALL);
+    assert_read(task->context, "{\"c\":1}", columns == RV_COLUMNS_ALL);
+    assert_read(task->output, "{\"o\":1}", columns == RV_COLUMNS_ALL);
+    assert_false(task->unreadable);
+}
+
+static void assert_step_read(const struct rv_step *step, enum rv_columns columns)
+{
+    assert_int_equal(step->number, 1);
+    assert_int_equal(step->undo_way, 2);
+    assert_read(step->reference, "/do/0/pay", true);
+    assert_read(step->poll, "p", true);
+    assert_read(step->error, "{\"e\":2}", columns >= RV_COLUMNS_ERRORS);
+    assert_read(step->attempt_error, "{\"e\":3}", columns >= RV_COLUMNS_ERRORS);
+    assert_read(step->frames, "[1]", columns == RV_COLUMNS_ALL);
+    assert_read(step->data, "{\"d\":2}", columns == RV_COLUMNS_ALL);
+    assert_read(step->input, "{\"i\":2}", columns == RV_COLUMNS_ALL);
+    assert_read(step->output, "{\"o\":2}", columns == RV_COLUMNS_ALL);
+    assert_false(step->unreadable);
+}
+
+/* A task with a step and a late reply, and every payload that they can have. */
+static void bear_with_payloads(struct subject *s)
+{
+    struct rv_task task = plain_task(TASK_BASE, 1);
+    struct rv_step step = plain_step(1);
+    const struct rv_step *row = &step;
+    const bool steps_new[] = {true};
+    struct rv_late_reply late = {.step = {{TASK_BASE}, 1},
+                                 .attempt = 1,
+                                 .output = RV_STR("{\"o\":3}"),
+                                 .error = RV_STR("{\"e\":4}")};
+    struct rv_change change = {.task = &task,
+                               .steps = &row,
+                               .steps_new = steps_new,
+                               .steps_count = 1,
+                               .late_replies = &late,
+                               .late_replies_count = 1};
+    task.by_hand = 7;
+    task.correlation = RV_STR("c");
+    task.error = RV_STR("{\"e\":1}");
+    task.input = RV_STR("{\"i\":1}");
+    task.context = RV_STR("{\"c\":1}");
+    task.output = RV_STR("{\"o\":1}");
+    step.undo_way = 2;
+    step.reference = RV_STR("/do/0/pay");
+    step.poll = RV_STR("p");
+    step.error = RV_STR("{\"e\":2}");
+    step.attempt_error = RV_STR("{\"e\":3}");
+    step.frames = RV_STR("[1]");
+    step.data = RV_STR("{\"d\":2}");
+    step.input = RV_STR("{\"i\":2}");
+    step.output = RV_STR("{\"o\":2}");
+    subject_commit_all(s, &change, 1);
+}
+
+/* Whichever call reads a row, one at a time or several. */
+static void what_a_call_leaves_out_is_absent(void **state)
+{
+    static const enum rv_columns all[] = {RV_COLUMNS_PLAIN, RV_COLUMNS_ERRORS, RV_COLUMNS_ALL};
+    const struct rv_task_filter filter = {.by_state = false};
+    const struct rv_task_id ids[] = {{TASK_BASE}, {TASK_BASE}};
+    const struct rv_step_id steps_ids[] = {{{TASK_BASE}, 1}, {{TASK_BASE}, 1}};
+    struct subject *s = *state;
+    bear_with_payloads(s);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const struct rv_task *tasks[2];
+        const struct rv_step *steps[2];
+        struct rv_task task;
+        struct rv_step step;
+        struct rv_late_reply late;
+        struct rv_task_id next;
+        size_t count = 0;
+        for (size_t n = 1; n <= 2; n++) {
+            assert_int_equal(s->ops->load_tasks(s->store, &s->arena, all[i], ids, n, tasks), RV_OK);
+            assert_int_equal(s->ops->load_steps(s->store, &s->arena, all[i], steps_ids, n, steps),
+                             RV_OK);
+            assert_task_read(tasks[n - 1], all[i]);
+            assert_step_read(steps[n - 1], all[i]);
+        }
+        assert_int_equal(
+            s->ops->list_tasks(s->store, &s->arena, all[i], &filter, 1, &task, &count, &next),
+            RV_OK);
+        assert_task_read(&task, all[i]);
+        assert_int_equal(
+            s->ops->list_steps(s->store, &s->arena, all[i], ids[0], 0, 1, &step, &count), RV_OK);
+        assert_step_read(&step, all[i]);
+        for (uint32_t of = 0; of <= 1; of++) {
+            const struct rv_step_id which = {ids[0], of};
+            assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, all[i], which, of, 0, 1,
+                                                       &late, &count),
+                             RV_OK);
+            assert_int_equal(count, 1);
+            assert_int_equal(late.attempt, 1);
+            assert_read(late.error, "{\"e\":4}", all[i] >= RV_COLUMNS_ERRORS);
+            assert_read(late.output, "{\"o\":3}", all[i] == RV_COLUMNS_ALL);
+        }
+    }
 }
 
 /* An ended attempt is found by its token, in its own step alone. */
@@ -117,28 +233,34 @@ static void late_replies_are_listed_by_attempt(void **state)
     subject_commit_all(s, &change, 1);
     struct rv_step_id step = {{TASK_BASE}, 1};
     size_t count = 0;
-    assert_int_equal(
-        s->ops->list_late_replies(s->store, &s->arena, step, 1, 0, LATE, found, &count), RV_OK);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL, step, 1, 0,
+                                               LATE, found, &count),
+                     RV_OK);
     assert_int_equal(count, 3);
     assert_int_equal(found[0].arrived_at, 1);
     assert_int_equal(found[1].arrived_at, 4);
     assert_int_equal(found[2].arrived_at, 6);
-    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, step, 1, 0, 2, found, &count),
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL, step, 1, 0, 2,
+                                               found, &count),
                      RV_OK);
     assert_int_equal(count, 2);
-    assert_int_equal(
-        s->ops->list_late_replies(s->store, &s->arena, step, 3, 0, LATE, found, &count), RV_OK);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL, step, 3, 0,
+                                               LATE, found, &count),
+                     RV_OK);
     assert_int_equal(count, 0);
-    assert_int_equal(
-        s->ops->list_late_replies(s->store, &s->arena, step, 1, 1, LATE, found, &count), RV_OK);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL, step, 1, 1,
+                                               LATE, found, &count),
+                     RV_OK);
     assert_int_equal(count, 2);
     assert_int_equal(found[0].arrived_at, 4);
     step.number = 0;
-    assert_int_equal(
-        s->ops->list_late_replies(s->store, &s->arena, step, 0, 0, LATE, found, &count), RV_OK);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL, step, 0, 0,
+                                               LATE, found, &count),
+                     RV_OK);
     assert_int_equal(count, LATE);
-    assert_int_equal(
-        s->ops->list_late_replies(s->store, &s->arena, step, 0, 4, LATE, found, &count), RV_OK);
+    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL, step, 0, 4,
+                                               LATE, found, &count),
+                     RV_OK);
     assert_int_equal(count, LATE - 4);
     assert_int_equal(found[0].arrived_at, 5);
 }
@@ -154,8 +276,9 @@ static size_t list_all(struct subject *s, struct rv_task_filter filter, int64_t 
     while (more) {
         struct rv_task_id next = {-1};
         size_t count = 0;
-        assert_int_equal(
-            s->ops->list_tasks(s->store, &s->arena, &filter, PAGE, rows, &count, &next), RV_OK);
+        assert_int_equal(s->ops->list_tasks(s->store, &s->arena, RV_COLUMNS_ALL, &filter, PAGE,
+                                            rows, &count, &next),
+                         RV_OK);
         for (size_t i = 0; i < count; i++)
             ids[all++] = rows[i].id.value;
         assert_true(count < PAGE || next.value == 0);
@@ -253,7 +376,8 @@ static void a_workflow_with_many_versions_is_listed(void **state)
     struct rv_task_filter filter = {.workflow = RV_STR("shop/many")};
     size_t count = 0;
     struct rv_task_id next = {-1};
-    assert_int_equal(s->ops->list_tasks(s->store, &s->arena, &filter, LIMIT, found, &count, &next),
+    assert_int_equal(s->ops->list_tasks(s->store, &s->arena, RV_COLUMNS_ALL, &filter, LIMIT, found,
+                                        &count, &next),
                      RV_OK);
     assert_int_equal(count, LIMIT);
     for (int i = 0; i < LIMIT; i++)
@@ -576,6 +700,7 @@ int main(void)
 {
     static const struct suite_case cases[] = {
         SUITE_CASE(steps_and_attempts_come_in_pages),
+        SUITE_CASE(what_a_call_leaves_out_is_absent),
         SUITE_CASE(an_attempt_is_found_by_its_token),
         SUITE_CASE(late_replies_are_listed_by_attempt),
         SUITE_CASE(tasks_are_listed_by_state_and_workflow),

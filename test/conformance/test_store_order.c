@@ -215,7 +215,8 @@ static void steps_come_in_the_order_in_which_they_are_asked_for(void **state)
     struct rv_change change = {
         .task = &task, .steps = steps, .steps_new = steps_new, .steps_count = STEPS};
     subject_commit_all(s, &change, 1);
-    assert_int_equal(s->ops->load_steps(s->store, &s->arena, ids, STEPS, found), RV_OK);
+    assert_int_equal(s->ops->load_steps(s->store, &s->arena, RV_COLUMNS_ALL, ids, STEPS, found),
+                     RV_OK);
     for (uint32_t i = 0; i < STEPS; i++) {
         assert_int_equal(found[i]->number, STEPS - i);
         assert_int_equal(found[i]->waits_since, 1000 + STEPS - i - 1);

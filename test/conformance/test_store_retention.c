@@ -140,8 +140,9 @@ static void what_is_old_goes_with_all_that_hangs_on_it(void **state)
     assert_int_equal(s->ops->list_history(s->store, &s->arena, of.task, 0, 1, &command, &count),
                      RV_OK);
     assert_int_equal(count, 0);
-    assert_int_equal(s->ops->list_late_replies(s->store, &s->arena, of, 0, 0, 1, &late, &count),
-                     RV_OK);
+    assert_int_equal(
+        s->ops->list_late_replies(s->store, &s->arena, RV_COLUMNS_ALL, of, 0, 0, 1, &late, &count),
+        RV_OK);
     assert_int_equal(count, 0);
     assert_int_equal(s->ops->list_deliveries(s->store, &s->arena, of.task, RV_STR_NONE, NONE, 1,
                                              &delivery, &count),

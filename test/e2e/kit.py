@@ -19,6 +19,7 @@ import traceback
 
 REEVE = os.path.abspath(sys.argv[1])
 BOUND_S = 30
+NODE_MAJOR_MIN = 18
 TESTS = []
 
 
@@ -237,6 +238,18 @@ class TlsServer(Server):
     def client(self):
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=BOUND_S,
                                            context=self.context())
+
+
+def node():
+    """The first one that is new enough, of those in PATH and Debian's."""
+    for name in ("node", "/usr/bin/node", "/usr/bin/nodejs"):
+        path = shutil.which(name)
+        told = path and subprocess.run([path, "--version"], capture_output=True, text=True,
+                                       timeout=BOUND_S, check=False).stdout
+        version = re.match(r"v(\d+)\.", told or "")
+        if version and int(version.group(1)) >= NODE_MAJOR_MIN:
+            return path
+    raise AssertionError(f"no node of version {NODE_MAJOR_MIN} or later; run `./dev setup test`")
 
 
 def main():

@@ -32,6 +32,8 @@ until_true() {
     return 0
 }
 
+in_error() { [ "$("$reeve" show --json "$1" | jq -r .state)" = error ]; }
+
 # run ARGUMENTS...: runs reeve; its exit code, stdout and stderr are kept in code, out and err.
 run() {
     ran="reeve $*"
@@ -218,6 +220,14 @@ run submit test/two:1.0.0 --key k1 --input '{}'
 gives "the same key with another input" 4 'key'
 run show "$task"
 gives "show: what it waits for" 0 'first *no instance of its agent is connected'
+run show "$task" 1
+gives "show: a step, with its input" 0 'step 1 first  pending*agent        shop*input        {'
+run show "$task" 1 --json
+gives "show: a step as JSON" 0 '{"step":*"input":{*}'
+run show "$task" 9
+gives "show: a step that is not there" 3 'the task has no step 9'
+run show "$task" one
+gives "show: a step without a number" 2 'STEP is the number of a step'
 run explain "$task"
 gives "explain: whom it waits for" 0 'no instance of its agent is connected*shop: 0 connected'
 run tasks --state pending
@@ -351,6 +361,7 @@ gives "submit a long workflow" 0 processed
 long=${out%% *}
 long=${long%%$'\n'*}
 run undo "$long" --by-hand
+until_true in_error "$long"
 run show "$long"
 gives "show: the step at which a task stands is never left out" 0 \
     "first*... 59 steps not shown*one61*59 steps are not shown*reeve settle $long 1 --undone"
@@ -380,10 +391,10 @@ verdict $? "a refusal as JSON is the server's problem" '.status = 404'
 } >orders.jsonl
 run submit test/two --lines orders.jsonl --key-from /order
 gives "bulk: lines that are wrong are told, the others are taken" 2 \
-    '1,200 accepted, 0 already known, 0 refused, 2 not readable*orders.jsonl:1201:10: not valid JSON: *orders.jsonl:1203: no key at /order'
+    '1,200 accepted, 0 known already, 0 refused, 2 not readable*orders.jsonl:1201:10: not valid JSON: *orders.jsonl:1203: no key at /order'
 head -3 orders.jsonl >three.jsonl
 run submit test/two --lines three.jsonl --key-from /order
-gives "bulk: keys make it safe to repeat" 0 '0 accepted, 3 already known'
+gives "bulk: keys make it safe to repeat" 0 '0 accepted, 3 known already'
 "$reeve" submit test/two --lines - --key-from /order --json <three.jsonl >out.txt 2>err.txt
 [ $? = 0 ] && [ "$(jq -s 'map(.status) | add' out.txt)" = 600 ]
 verdict $? "bulk: from standard input, receipts as JSON" 'three lines of status 200'

@@ -143,18 +143,44 @@ static enum rv_err faults_commit(struct rv_store *store, struct rv_batch *batch)
     return err == RV_OK && unknown ? RV_ERR_COMMIT_UNKNOWN : err;
 }
 
-static enum rv_err faults_load_tasks(struct rv_store *store, struct rv_arena *arena,
-                                     const struct rv_task_id *ids, size_t count,
-                                     const struct rv_task **ret_tasks)
+static void task_count(struct store_faults *faults, const struct rv_task *task)
 {
-    PASS(store, load_tasks, arena, ids, count, ret_tasks);
+    faults->payload_bytes += task->input.len + task->context.len + task->output.len;
+}
+
+static void step_count(struct store_faults *faults, const struct rv_step *step)
+{
+    faults->payload_bytes += step->frames.len + step->data.len + step->input.len + step->output.len;
+}
+
+static enum rv_err faults_load_tasks(struct rv_store *store, struct rv_arena *arena,
+                                     enum rv_columns columns, const struct rv_task_id *ids,
+                                     size_t count, const struct rv_task **ret_tasks)
+{
+    struct store_faults *faults = of(store);
+    if (fails(faults, false))
+        return faults->fail_with;
+    enum rv_err err = faults->inner->ops->load_tasks(faults->inner, arena, columns, ids, count,
+                                                     ret_tasks);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        if (ret_tasks[i] != NULL)
+            task_count(faults, ret_tasks[i]);
+    return err;
 }
 
 static enum rv_err faults_load_steps(struct rv_store *store, struct rv_arena *arena,
-                                     const struct rv_step_id *ids, size_t count,
-                                     const struct rv_step **ret_steps)
+                                     enum rv_columns columns, const struct rv_step_id *ids,
+                                     size_t count, const struct rv_step **ret_steps)
 {
-    PASS(store, load_steps, arena, ids, count, ret_steps);
+    struct store_faults *faults = of(store);
+    if (fails(faults, false))
+        return faults->fail_with;
+    enum rv_err err = faults->inner->ops->load_steps(faults->inner, arena, columns, ids, count,
+                                                     ret_steps);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        if (ret_steps[i] != NULL)
+            step_count(faults, ret_steps[i]);
+    return err;
 }
 
 static enum rv_err faults_find_keys(struct rv_store *store, struct rv_arena *arena,
@@ -192,18 +218,33 @@ static enum rv_err faults_claim_role(struct rv_store *store, struct rv_str role,
 }
 
 static enum rv_err faults_list_tasks(struct rv_store *store, struct rv_arena *arena,
-                                     const struct rv_task_filter *filter, size_t limit,
-                                     struct rv_task *ret_tasks, size_t *ret_count,
+                                     enum rv_columns columns, const struct rv_task_filter *filter,
+                                     size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                                      struct rv_task_id *ret_next)
 {
-    PASS(store, list_tasks, arena, filter, limit, ret_tasks, ret_count, ret_next);
+    struct store_faults *faults = of(store);
+    if (fails(faults, false))
+        return faults->fail_with;
+    enum rv_err err = faults->inner->ops->list_tasks(faults->inner, arena, columns, filter, limit,
+                                                     ret_tasks, ret_count, ret_next);
+    for (size_t i = 0; err == RV_OK && i < *ret_count; i++)
+        task_count(faults, &ret_tasks[i]);
+    return err;
 }
 
 static enum rv_err faults_list_steps(struct rv_store *store, struct rv_arena *arena,
-                                     struct rv_task_id task, uint32_t after, size_t limit,
-                                     struct rv_step *ret_steps, size_t *ret_count)
+                                     enum rv_columns columns, struct rv_task_id task,
+                                     uint32_t after, size_t limit, struct rv_step *ret_steps,
+                                     size_t *ret_count)
 {
-    PASS(store, list_steps, arena, task, after, limit, ret_steps, ret_count);
+    struct store_faults *faults = of(store);
+    if (fails(faults, false))
+        return faults->fail_with;
+    enum rv_err err = faults->inner->ops->list_steps(faults->inner, arena, columns, task, after,
+                                                     limit, ret_steps, ret_count);
+    for (size_t i = 0; err == RV_OK && i < *ret_count; i++)
+        step_count(faults, &ret_steps[i]);
+    return err;
 }
 
 static enum rv_err faults_list_attempts(struct rv_store *store, struct rv_arena *arena,
@@ -234,11 +275,18 @@ static enum rv_err faults_find_attempt(struct rv_store *store, struct rv_arena *
 }
 
 static enum rv_err faults_list_late_replies(struct rv_store *store, struct rv_arena *arena,
-                                            struct rv_step_id step, uint32_t attempt, size_t skip,
-                                            size_t limit, struct rv_late_reply *ret_rows,
-                                            size_t *ret_count)
+                                            enum rv_columns columns, struct rv_step_id step,
+                                            uint32_t attempt, size_t skip, size_t limit,
+                                            struct rv_late_reply *ret_rows, size_t *ret_count)
 {
-    PASS(store, list_late_replies, arena, step, attempt, skip, limit, ret_rows, ret_count);
+    struct store_faults *faults = of(store);
+    if (fails(faults, false))
+        return faults->fail_with;
+    enum rv_err err = faults->inner->ops->list_late_replies(
+        faults->inner, arena, columns, step, attempt, skip, limit, ret_rows, ret_count);
+    for (size_t i = 0; err == RV_OK && i < *ret_count; i++)
+        faults->payload_bytes += ret_rows[i].output.len;
+    return err;
 }
 
 static enum rv_err faults_list_alerts(struct rv_store *store, struct rv_arena *arena,

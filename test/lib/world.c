@@ -74,6 +74,13 @@ static enum rv_err store_open(struct world *w)
     return err;
 }
 
+static enum rv_err files_look(void *self, const char **ret_why)
+{
+    const struct world *w = self;
+    *ret_why = w->files == RV_ERR_DISPLACED ? "the file is gone" : NULL;
+    return w->files;
+}
+
 static enum rv_err begin_once(struct world *w)
 {
     char boot[32];
@@ -85,6 +92,7 @@ static enum rv_err begin_once(struct world *w)
         .hash_key = {1, 2},
         .mono = {.now = world_mono, .self = w},
         .log = {log_write, w},
+        .files = {.look = files_look, .self = w},
         .fibers = &rv_fibers,
         .turn_fuel = w->turn_fuel,
         .polls_parked_max = w->polls_parked_max,
@@ -547,7 +555,8 @@ void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
     const struct rv_task *row;
     rv_arena_init(&arena, 0);
     assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
-    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, &task, 1, &row), RV_OK);
+    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, RV_COLUMNS_ALL, &task, 1, &row),
+                     RV_OK);
     struct rv_task after = *row;
     after.workflow = workflow;
     after.revision++;

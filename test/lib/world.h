@@ -48,6 +48,7 @@ struct world {
     int commands_logged;
     int bulks_ended; /* log lines that say so */
     int batches_failed;
+    enum rv_err files;        /* what a look at the store's files finds */
     bool broke;               /* its store has ended the process */
     struct rv_call *out[256]; /* calls not yet freed */
     size_t out_count;

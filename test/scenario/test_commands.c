@@ -309,16 +309,28 @@ static void an_alert_from_outside_is_raised_once(void **state)
     }
 }
 
+static int64_t unreadable(struct world *w)
+{
+    struct rv_call *call = publication(w, "aa");
+    assert_true(world_run(w, call));
+    return call->u.publish.row.id;
+}
+
+/* Gives the workflow that mends it. */
+static int64_t make_unreadable(struct world *w, struct rv_task_id task)
+{
+    int64_t workflow = world_task(w, task)->workflow;
+    world_pin(w, task, unreadable(w));
+    return workflow;
+}
+
 /* RULES 11: it is parked with an alert; the others go on. */
 static void a_task_whose_definition_cannot_be_read_is_parked(void **state)
 {
     struct world *w = *state;
-    struct rv_call *unreadable = publication(w, "aa");
-    assert_true(world_run(w, unreadable));
-    int64_t workflow = unreadable->u.publish.row.id;
     struct rv_task_id waiting = world_submit(w, "order", "{}");
     struct rv_task_id good = world_submit(w, "order", "{}");
-    world_pin(w, waiting, workflow);
+    (void)make_unreadable(w, waiting);
     assert_int_equal(world_take(w, "inventory", "i1").step.task.value, good.value);
     assert_state(w, waiting, "error");
     assert_int_equal(world_count_alerts(w, waiting, RV_ALERT_UNREADABLE), 1);
@@ -339,12 +351,9 @@ static int say(struct world *w, struct rv_request request, const char *output, c
 static void a_result_that_cannot_be_taken_is_kept(void **state)
 {
     struct world *w = *state;
-    struct rv_call *unreadable = publication(w, "aa");
-    assert_true(world_run(w, unreadable));
     struct rv_task_id task = world_submit(w, "order", "{}");
-    int64_t workflow = world_task(w, task)->workflow;
     struct rv_request request = world_take(w, "inventory", "i1");
-    world_pin(w, task, unreadable->u.publish.row.id);
+    int64_t workflow = make_unreadable(w, task);
     struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item item = {
         .step = request.step, .token = request.token, .reply = {.output = RV_STR("{\"r\":1}")}};
@@ -370,12 +379,10 @@ static void a_result_that_cannot_be_taken_is_kept(void **state)
 static void what_a_revoked_attempt_of_such_a_task_says_is_kept(void **state)
 {
     struct world *w = *state;
-    struct rv_call *unreadable = publication(w, "aa");
-    assert_true(world_run(w, unreadable));
     struct rv_task_id task = world_submit(w, "order", "{}");
     struct rv_request request = world_take(w, "inventory", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    world_pin(w, task, unreadable->u.publish.row.id);
+    (void)make_unreadable(w, task);
     assert_int_equal(say(w, request, NULL, "{\"type\":\"busy\"}"), 410);
     assert_int_equal(say(w, request, "1", NULL), 410);
     assert_int_equal(world_count_late(w, task), 2);
@@ -427,15 +434,12 @@ static void a_late_done_after_the_end_is_undone_with_the_rest(void **state)
 static void a_late_done_of_such_a_task_is_undone_with_the_rest(void **state)
 {
     struct world *w = *state;
-    struct rv_call *unreadable = publication(w, "aa");
-    assert_true(world_run(w, unreadable));
     struct rv_task_id task = world_submit(w, "alone", "{}");
-    int64_t workflow = world_task(w, task)->workflow;
     struct rv_request first = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_int_equal(edit(w, task, "{\"n\":2}"), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    world_pin(w, task, unreadable->u.publish.row.id);
+    int64_t workflow = make_unreadable(w, task);
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
     world_pin(w, task, workflow); /* it is mended */
     assert_both_undone(w, task);
@@ -446,12 +450,11 @@ static void a_late_done_of_such_a_task_is_undone_with_the_rest(void **state)
 static void a_mended_task_has_its_time_again(void **state)
 {
     struct world *w = *state;
-    struct rv_call *unreadable = publication(w, "aa");
-    assert_true(world_run(w, unreadable));
+    int64_t damaged = unreadable(w);
     struct rv_task_id task = world_submit(w, "hurried", "{}");
     int64_t workflow = world_task(w, task)->workflow;
     for (int at_pause = 0; at_pause < 2; at_pause++) {
-        world_pin(w, task, unreadable->u.publish.row.id);
+        world_pin(w, task, damaged);
         world_restart(w, 100);
         world_pass(w, 2 * 60 * 1000);
         assert_state(w, task, "error");
@@ -464,21 +467,38 @@ static void a_mended_task_has_its_time_again(void **state)
     assert_state(w, task, "processed");
 }
 
+/* A failure ends its `error` without an operator. Suspended it does not go on: the alert stays open
+ * until the resume. */
+static void a_mended_task_that_is_suspended_keeps_its_alert(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    struct rv_request request = world_take(w, "payment", "i1");
+    int64_t workflow = make_unreadable(w, task);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
+    assert_state(w, task, "error");
+    world_pin(w, task, workflow); /* it is mended */
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(world_fail(w, request, false, RV_EFFECT_NONE), 200);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
 /* It is at work on it all the time: where its task goes on again, that counts for the limit of its
  * kind from the batch on in which it does. */
 static void an_attempt_of_a_mended_task_counts_at_once(void **state)
 {
     struct world *w = *state;
-    struct rv_call *unreadable = publication(w, "aa");
-    assert_true(world_run(w, unreadable));
     struct rv_call *limit = world_call(w, RV_CALL_LIMIT);
-    limit->u.limit = (struct rv_call_limit){.sets_concurrent = true, .row.concurrent = 1};
-    limit->u.limit.row.agent = RV_STR("inventory");
+    struct rv_agent_limit row = {.agent = RV_STR("inventory"), .concurrent = 1};
+    limit->u.limit = (struct rv_call_limit){.sets_concurrent = true, .row = row};
     assert_true(world_run(w, limit));
     struct rv_task_id task = world_submit(w, "order", "{}");
-    int64_t workflow = world_task(w, task)->workflow;
     struct rv_request request = world_take(w, "inventory", "i1");
-    world_pin(w, task, unreadable->u.publish.row.id);
+    int64_t workflow = make_unreadable(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
     assert_state(w, task, "error");
     world_restart(w, 100); /* what is open of it is not known from now on */
@@ -486,12 +506,10 @@ static void an_attempt_of_a_mended_task_counts_at_once(void **state)
     world_pin(w, task, workflow); /* it is mended */
     (void)world_submit(w, "order", "{}");
     struct rv_call *calls[] = {world_call(w, RV_CALL_OPERATE), world_call(w, RV_CALL_POLL)};
+    struct rv_poll poll = {.agent = RV_STR("inventory"), .instance = RV_STR("i2"), .max = 8};
     calls[0]->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_RESUBMIT, .task = task};
-    calls[1]->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
-                                        .instance = RV_STR("i2"),
-                                        .boot = RV_STR("boot-2"),
-                                        .poll = RV_STR("poll-2"),
-                                        .max = 8};
+    poll.boot = poll.poll = RV_STR("2");
+    calls[1]->u.poll = poll;
     assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
     assert_true(world_finished(calls[1]));
     assert_int_equal(calls[0]->err, RV_OK);
@@ -762,6 +780,7 @@ int main(void)
         SCENARIO(a_late_done_after_the_end_is_undone_with_the_rest),
         SCENARIO(a_late_done_of_such_a_task_is_undone_with_the_rest),
         SCENARIO(a_mended_task_has_its_time_again),
+        SCENARIO(a_mended_task_that_is_suspended_keeps_its_alert),
         SCENARIO(an_attempt_of_a_mended_task_counts_at_once),
         SCENARIO(the_ledger_keeps_what_is_said_once),
         SCENARIO(the_late_reply_too_many_is_answered_as_not_kept),

@@ -1,4 +1,5 @@
 /* What `explain` reports of a task's past: from its rows, so the same after a restart. */
+#include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "order.h"
 
@@ -6,13 +7,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+static struct store_faults faults;
 
 static int open_world(void **state)
 {
     static struct world w;
-    world_open(&w);
+    faults = (struct store_faults){.store = {NULL}};
+    world_open_faulty(&w, &faults);
     world_publish(&w, ORDER);
     *state = &w;
     return 0;
@@ -310,6 +317,94 @@ static void an_undo_without_a_step_has_a_time(void **state)
     assert_event(told, 0, RV_EXPLAINED_UNDO_BEGAN, 0);
 }
 
+enum { LARGE = 100 * 1024, LARGE_STEPS = 40 };
+
+/* A task of forty steps that have a large output each, and stands in error at the next. */
+static struct rv_task_id task_of_large_steps(struct world *w)
+{
+    char text[LARGE + 8];
+    size_t bytes = 0;
+    char *yaml = malloc(LARGE);
+    assert_non_null(yaml);
+    bytes += (size_t)snprintf(yaml, LARGE, "%sdo:\n", DOCUMENT("large"));
+    for (int i = 0; i < LARGE_STEPS; i++)
+        bytes += (size_t)snprintf(yaml + bytes, LARGE - bytes, "  - s%d: {call: one}\n", i);
+    (void)snprintf(yaml + bytes, LARGE - bytes,
+                   "  - last: {call: one, metadata: {reeve: "
+                   "{failures: {threshold: 1, rounds: 0, then: error}}}}\n");
+    world_publish(w, yaml);
+    free(yaml);
+    memset(text, 'x', sizeof text);
+    text[0] = '"';
+    memcpy(text + LARGE, "\"", 2);
+    struct rv_task_id task = world_submit(w, "large", text);
+    for (int i = 0; i < LARGE_STEPS; i++)
+        assert_int_equal(world_done(w, world_take(w, "one", "i1"), text), 200);
+    assert_int_equal(world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE), 200);
+    assert_state(w, task, "error");
+    return task;
+}
+
+static uint64_t payload_bytes(struct world *w, struct rv_call *call)
+{
+    uint64_t before = faults.payload_bytes;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    return faults.payload_bytes - before;
+}
+
+/* Whatever a task's steps were given, and have returned. */
+static void views_read_no_payloads(void **state)
+{
+    static const enum rv_call_kind kinds[] = {RV_CALL_STATUS, RV_CALL_ALERTS, RV_CALL_TASKS,
+                                              RV_CALL_ATTEMPTS, RV_CALL_LATE};
+    struct world *w = *state;
+    struct rv_task_id task = task_of_large_steps(w);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct rv_call *call = world_call(w, kinds[i]);
+        if (kinds[i] == RV_CALL_ATTEMPTS || kinds[i] == RV_CALL_LATE)
+            call->u.list.task = task;
+        assert_int_equal(payload_bytes(w, call), 0);
+    }
+    struct rv_call *call = world_call(w, RV_CALL_ALERTS);
+    (void)payload_bytes(w, call);
+    assert_int_equal(call->u.list.count, 1);
+    assert_true(call->u.list.alert_facts[0].error_type.len > 0);
+    assert_true(rv_str_is(call->u.list.alert_facts[0].reference, "/do/40/last"));
+    call = world_call(w, RV_CALL_EXPLAIN);
+    call->u.explain.task = task;
+    /* The recommended commands are decided on whole rows: of the step at which the task stands, and
+     * of those with which an undo begins. */
+    assert_in_range(payload_bytes(w, call), 0, LARGE_STEPS / 4 * LARGE);
+    assert_int_equal(call->u.explain.reason, RV_WAIT_OPERATOR);
+    assert_true(call->u.explain.cures_count > 0);
+    assert_non_null(call->u.explain.steps[0].step->error.at);
+}
+
+static void outcomes_read_no_payloads(void **state)
+{
+    struct world *w = *state;
+    (void)task_of_large_steps(w);
+    struct rv_call *select = world_call(w, RV_CALL_SELECT);
+    select->u.select = RV_NEW(&select->arena, struct rv_call_select);
+    assert_non_null(select->u.select);
+    select->u.select->row.filter = RV_STR("all");
+    assert_int_equal(payload_bytes(w, select), 0);
+    struct rv_call *bulk = world_call(w, RV_CALL_BULK);
+    bulk->u.bulk.selection = select->u.select->row.id;
+    bulk->u.bulk.ask = RV_BULK_BEGIN;
+    bulk->u.bulk.verb = RV_COMMAND_RESUBMIT;
+    bulk->u.bulk.rate = 10;
+    assert_true(world_run(w, bulk));
+    world_pass(w, 1000);
+    struct rv_call *outcomes = world_call(w, RV_CALL_OUTCOMES);
+    outcomes->u.outcomes.selection = bulk->u.bulk.selection;
+    outcomes->u.outcomes.limit = 10;
+    assert_int_equal(payload_bytes(w, outcomes), 0);
+    assert_int_equal(outcomes->u.outcomes.count, 1);
+    assert_int_equal(outcomes->u.outcomes.tasks[0]->state, RV_TASK_PROCESSING);
+}
+
 #define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
 
 int main(void)
@@ -326,6 +421,8 @@ int main(void)
         SCENARIO(events_are_cut_where_more_alerts_are_there),
         SCENARIO(a_withdrawn_undo_has_not_ended_a_task),
         SCENARIO(an_undo_without_a_step_has_a_time),
+        SCENARIO(views_read_no_payloads),
+        SCENARIO(outcomes_read_no_payloads),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }

@@ -66,7 +66,8 @@ static void each_step(struct world *w, void (*visit)(const struct rv_step *step,
         rv_arena_reset(&arena);
         for (size_t i = 0; i < RV_CALL_ITEMS_MAX; i++)
             ids[i] = (struct rv_step_id){herd[from + i], 1};
-        assert_int_equal(w->store->ops->load_steps(w->store, &arena, ids, RV_CALL_ITEMS_MAX, steps),
+        assert_int_equal(w->store->ops->load_steps(w->store, &arena, RV_COLUMNS_ALL, ids,
+                                                   RV_CALL_ITEMS_MAX, steps),
                          RV_OK);
         for (size_t i = 0; i < RV_CALL_ITEMS_MAX; i++)
             visit(steps[i], user);

@@ -524,8 +524,10 @@ static void break_row(struct world *w, struct rv_task_id task)
     struct rv_step_id id = {task, 1};
     rv_arena_init(&arena, 0);
     assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
-    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, &task, 1, &row), RV_OK);
-    assert_int_equal(w->store->ops->load_steps(w->store, &arena, &id, 1, steps), RV_OK);
+    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, RV_COLUMNS_ALL, &task, 1, &row),
+                     RV_OK);
+    assert_int_equal(w->store->ops->load_steps(w->store, &arena, RV_COLUMNS_ALL, &id, 1, steps),
+                     RV_OK);
     struct rv_step step = *steps[0];
     struct rv_task after = *row;
     step.undoes = 7;
@@ -563,6 +565,36 @@ static void a_task_whose_rows_break_a_rule_is_parked(void **state)
     assert_state(w, bad, "cancelled");
 }
 
+/* Nothing new is begun on a store whose files are displaced; what is under way goes on. */
+static void files_that_are_displaced_refuse_new_work(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_request reserve = world_take(w, "inventory", "i1");
+    size_t before = world_count_open_alerts(w);
+    w->files = RV_ERR_FULL;
+    world_pass(w, 1000);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_ERR_FULL);
+    assert_int_equal(world_count_open_alerts(w), before);
+    w->files = RV_ERR_DISPLACED;
+    world_pass(w, 3000);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_ERR_DISPLACED);
+    assert_int_equal(world_count_open_alerts(w), before + 1);
+    static const enum rv_call_kind kinds[] = {RV_CALL_SUBMIT, RV_CALL_PUBLISH};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct rv_call *call = world_call(w, kinds[i]);
+        assert_true(world_run(w, call));
+        assert_int_equal(call->err, RV_ERR_DISPLACED);
+        assert_true(rv_str_is(call->message, "the file is gone"));
+    }
+    assert_int_equal(world_done(w, reserve, "1"), 200);
+    assert_step(w, task, 1, "processed");
+    w->files = RV_OK;
+    world_pass(w, 1000);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_OK);
+    (void)world_submit(w, "order", "{}");
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -586,6 +618,7 @@ int main(void)
         SCENARIO(a_publication_that_is_refused_for_now_is_written_later),
         SCENARIO(an_offender_whose_parking_is_refused_is_parked_later),
         SCENARIO(a_task_whose_rows_break_a_rule_is_parked),
+        SCENARIO(files_that_are_displaced_refuse_new_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,8 @@ static bool there(struct world *w, struct rv_task_id id)
     struct rv_arena arena;
     const struct rv_task *task = NULL;
     rv_arena_init(&arena, 0);
-    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, &id, 1, &task), RV_OK);
+    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, RV_COLUMNS_ALL, &id, 1, &task),
+                     RV_OK);
     bool found = task != NULL;
     rv_arena_done(&arena);
     return found;

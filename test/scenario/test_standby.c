@@ -159,6 +159,51 @@ static void a_reply_that_was_lost_before_its_call_was_answered_is_taken_anew(voi
     }
 }
 
+static struct rv_call *reply_call(struct world *w, struct rv_request request)
+{
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item *item = RV_NEW(&call->arena, struct rv_reply_item);
+    *item = (struct rv_reply_item){
+        .step = request.step, .token = request.token, .reply = {.output = RV_STR("1")}};
+    call->u.replies.items = item;
+    call->u.replies.count = 1;
+    call->mono_at = w->mono;
+    return call;
+}
+
+static void pass_at_once(struct world *w, int64_t ms)
+{
+    w->now += ms;
+    w->mono += ms;
+}
+
+/* What follows it takes many batches: it waits in the server while the standby takes over, and a
+ * late copy of it comes. The copy does not pass it. */
+static void a_reply_that_was_in_time_is_decided_before_its_late_copy(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, "document: {dsl: '1.0.3', namespace: shop, name: slow, version: 1.0.0}\n"
+                     "do:\n- a: {call: inventory}\n"
+                     "- b: {set: {n: '${ [range(60000)] | length }'}}\n");
+    (void)world_submit(w, "slow", "{}");
+    struct rv_request request = world_take(w, "inventory", "i1");
+    (void)world_submit(w, "order", "{}");
+    pass_at_once(w, request.complete_by - w->now - 1);
+    struct rv_call *first = reply_call(w, request);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &first, 1, w->mono), RV_OK);
+    assert_false(world_finished(first));
+    rv_store_memory_data_lose(w->data, 1);
+    pass_at_once(w, 2);
+    struct rv_call *copy = reply_call(w, request);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &copy, 1, w->mono), RV_OK);
+    while (!world_finished(first) || !world_finished(copy))
+        world_pass(w, 1);
+    assert_int_equal(w->histories_lost, 1);
+    assert_int_equal(first->u.replies.items[0].status, 200);
+    assert_int_equal(copy->u.replies.items[0].status, 200);
+    assert_int_equal(world_count_late(w, request.step.task), 0);
+}
+
 static const char lost_source[] = "document: {dsl: '1.0.3', namespace: shop, name: note, "
                                   "version: 1.0.0}\ndo:\n- lost: {call: inventory}\n";
 static const char kept_source[] = "{\"document\":{\"dsl\":\"1.0.3\",\"namespace\":\"shop\","
@@ -224,6 +269,7 @@ int main(void)
         SHARING(a_lost_workflow_is_not_run_in_the_place_of_another),
         DROPPING(a_task_that_was_lost_before_its_call_was_answered_is_made_anew),
         DROPPING(a_reply_that_was_lost_before_its_call_was_answered_is_taken_anew),
+        SCENARIO(a_reply_that_was_in_time_is_decided_before_its_late_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

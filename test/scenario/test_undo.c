@@ -563,10 +563,41 @@ static void abandon_is_the_way_out_of_everything(void **state)
     assert_state(w, stuck, "cancelled");
 }
 
+/* The first step goes on from the task's input, and so does its undo: they keep no copy of it. */
+static void an_input_is_stored_once(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("once") "do:\n"
+                                      "  - a:\n"
+                                      "      call: one\n"
+                                      "      output: {as: '${ {was: $input.sku, got: .} }'}\n"
+                                      "      metadata: {reeve: {compensate: [{back: {call: one,"
+                                      " with: {sku: '${ .sku }'}}}]}}\n"
+                                      "  - b:\n"
+                                      "      call: one\n"
+                                      "      with: {given: '${ . }'}\n"
+                                      "      metadata: {reeve: {compensate: none,"
+                                      " failures: {threshold: 1, rounds: 0}}}\n");
+    struct rv_task_id task = world_submit(w, "once", "{\"sku\":\"A\"}");
+    assert_null(world_step(w, task, 1)->data.at);
+    world_restart(w, 1000);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    assert_true(rv_str_is(world_step(w, task, 2)->data, "{\"was\":\"A\",\"got\":{}}"));
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_string_equal(request.input.at, "{\"given\":{\"was\":\"A\",\"got\":{}}}");
+    assert_int_equal(world_fail(w, request, false, RV_EFFECT_NONE), 200);
+    assert_null(world_step(w, task, 3)->data.at);
+    world_restart(w, 1000);
+    world_expect_one(w, "{\"sku\":\"A\"}");
+    assert_state(w, task, "compensated");
+    assert_true(rv_str_is(world_task(w, task)->input, "{\"sku\":\"A\"}"));
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
+        SCENARIO(an_input_is_stored_once),
         SCENARIO(undo_goes_in_reverse_and_skips_what_needs_none),
         SCENARIO(an_effect_that_nobody_can_undo_calls_the_operator),
         SCENARIO(a_call_that_a_scopes_timeout_cuts_short_is_undone),

@@ -163,7 +163,8 @@ static enum rv_err ask_filtered(struct subject *s, struct asked *asked,
     struct rv_task_id next;
     size_t count;
     asked_begin(asked);
-    enum rv_err err = s->ops->list_tasks(s->store, &asked->arena, filter, 10, rows, &count, &next);
+    enum rv_err err = s->ops->list_tasks(s->store, &asked->arena, RV_COLUMNS_ALL, filter, 10, rows,
+                                         &count, &next);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(dump_task(&asked->dump, &rows[i]));
     return err == RV_OK ? asked->dump.failed : err;
@@ -188,7 +189,8 @@ static enum rv_err ask_rows_of_task(struct subject *s, struct asked *asked)
     struct rv_alert alerts[20];
     size_t count;
     asked_begin(asked);
-    enum rv_err err = s->ops->list_steps(s->store, &asked->arena, task, 0, 20, steps, &count);
+    enum rv_err err = s->ops->list_steps(s->store, &asked->arena, RV_COLUMNS_ALL, task, 0, 20,
+                                         steps, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(dump_step(&asked->dump, &steps[i]));
     if (err == RV_OK)
@@ -204,8 +206,8 @@ static enum rv_err ask_rows_of_task(struct subject *s, struct asked *asked)
     if (err == RV_OK && found)
         OUTSIDE(dump_attempt(&asked->dump, &attempts[0]));
     if (err == RV_OK)
-        err = s->ops->list_late_replies(s->store, &asked->arena, (struct rv_step_id){task, 0}, 0, 0,
-                                        20, late, &count);
+        err = s->ops->list_late_replies(s->store, &asked->arena, RV_COLUMNS_ALL,
+                                        (struct rv_step_id){task, 0}, 0, 0, 20, late, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(dump_late_reply(&asked->dump, &late[i]));
     if (err == RV_OK)
@@ -246,12 +248,12 @@ static enum rv_err ask_by_id(struct subject *s, struct asked *asked)
     const struct rv_task *tasks[3];
     const struct rv_step *steps[3];
     asked_begin(asked);
-    enum rv_err err = s->ops->load_tasks(s->store, &asked->arena, ids, 3, tasks);
+    enum rv_err err = s->ops->load_tasks(s->store, &asked->arena, RV_COLUMNS_ALL, ids, 3, tasks);
     for (size_t i = 0; err == RV_OK && i < 3; i++)
         if (tasks[i] != NULL)
             OUTSIDE(dump_task(&asked->dump, tasks[i]));
     if (err == RV_OK)
-        err = s->ops->load_steps(s->store, &asked->arena, step_ids, 3, steps);
+        err = s->ops->load_steps(s->store, &asked->arena, RV_COLUMNS_ALL, step_ids, 3, steps);
     for (size_t i = 0; err == RV_OK && i < 3; i++)
         if (steps[i] != NULL)
             OUTSIDE(dump_step(&asked->dump, steps[i]));

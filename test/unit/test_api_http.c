@@ -122,8 +122,9 @@ static void stage_run(void *self)
         parked_take(stage, 0);
 }
 
-static enum rv_err health(void *self)
+static enum rv_err health(void *self, const char **ret_why)
 {
+    (void)ret_why;
     struct stage *stage = self;
     return (enum rv_err)atomic_load(&stage->health);
 }

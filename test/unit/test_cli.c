@@ -147,8 +147,8 @@ static void test_words_refusals(void **state)
                                 "always means the same task)");
     refused("submit s/w --wait=yes", "--wait does not take a value");
     refused("submit s/w --key a --key b", "--key is given twice; leave one out");
-    refused("show", "TASK is missing; usage: reeve show TASK");
-    refused("show a b", "unexpected argument \"b\"; usage: reeve show TASK");
+    refused("show", "TASK is missing; usage: reeve show TASK [STEP]");
+    refused("show a 1 b", "unexpected argument \"b\"; usage: reeve show TASK [STEP]");
     refused("tasks b", "unexpected argument \"b\"; usage: reeve tasks");
 }
 

@@ -85,6 +85,7 @@ static void failures_leave_the_effect_unknown_unless_nothing_was_started(void **
         {RV_EXEC_FLOODED, 0, "output-too-large", 0, RV_EFFECT_UNKNOWN},
         {RV_EXEC_CANCELLED, 0, "cancelled", 1, RV_EFFECT_UNKNOWN},
         {RV_EXEC_HURRIED, 0, "agent-stopped", 1, RV_EFFECT_UNKNOWN},
+        {RV_EXEC_LATE, 0, "late", 1, RV_EFFECT_UNKNOWN},
         {RV_EXEC_NOT_STARTED, ENOENT, "not-started", 1, RV_EFFECT_NONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -256,12 +257,13 @@ static void a_command_knows_what_it_is_to_do(void **state)
     assert_string_equal(find(environment, "TRACESTATE"), "w=2");
 }
 
-static void file_make(const char *folder, const char *name, mode_t mode)
+static void file_make(const char *folder, const char *name, mode_t mode, const char *text)
 {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
+    fputs(text, file);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(chmod(path, mode), 0);
 }
@@ -274,8 +276,8 @@ static void commands_are_found_as_a_shell_finds_them(void **state)
     char path[256];
     const char *why;
     assert_non_null(mkdtemp(folder));
-    file_make(folder, "tool", 0755);
-    file_make(folder, "text", 0644);
+    file_make(folder, "tool", 0755, "#!/bin/sh\n");
+    file_make(folder, "text", 0644, "");
     snprintf(list, sizeof list, "/nowhere:%s:/bin", folder);
     snprintf(path, sizeof path, "%s/tool", folder);
     assert_string_equal(rv_exec_find(&arena, "tool", list, &why), path);
@@ -298,6 +300,49 @@ static void commands_are_found_as_a_shell_finds_them(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+static void what_cannot_be_executed_is_told_with_its_cure(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *said; /* NULL: it can be executed */
+    } rows[] = {
+        {"#!/bin/sh\necho\n", NULL},
+        {"#! \t/bin/sh -e\n", NULL},
+        {"#!/bin/sh", NULL},
+        {"#!/usr/bin/env sh\n", NULL},
+        {"#!/usr/bin/env -S sh -e\n", NULL},
+        {"#!/usr/bin/env A=b sh\n", NULL},
+        {"\177ELF", NULL},
+        {"#!/bin/sh\r\necho\r\n", "sed -i"},
+        {"#!/usr/bin/env sh\r\n", "CR LF"},
+        {"#!/no/such/sh\n", "interpreter /no/such/sh does not exist or is not executable"},
+        {"#!/etc/passwd\n", "interpreter /etc/passwd does not exist or is not executable"},
+        {"#!/bin\n", "interpreter /bin does not exist"},
+        {"#!/usr/bin/env no-such-language -x\n", "\"no-such-language\" was not found in PATH"},
+        {"#!\n", "names no interpreter"},
+        {"echo hello\n", "does not begin with #!"},
+        {"\r\n#!/bin/sh\n", "does not begin with #!"},
+        {"", "is empty"},
+    };
+    char folder[] = "/tmp/reeve-exec-XXXXXX";
+    char path[256];
+    const char *why;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/tool", folder);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        file_make(folder, "tool", 0755, rows[i].text);
+        const char *found = rv_exec_find(&arena, path, "/usr/bin:/bin", &why);
+        if ((found == NULL) != (rows[i].said != NULL) ||
+            (rows[i].said != NULL && strstr(why, rows[i].said) == NULL))
+            fail_msg("%s: %s", rows[i].text, found != NULL ? "found" : why);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    assert_null(rv_exec_find(&arena, "/dev/null", "/bin", &why));
+    assert_non_null(strstr(why, "no regular file"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +356,7 @@ int main(void)
         cmocka_unit_test(the_tail_begins_with_a_whole_character),
         cmocka_unit_test(a_command_knows_what_it_is_to_do),
         cmocka_unit_test(commands_are_found_as_a_shell_finds_them),
+        cmocka_unit_test(what_cannot_be_executed_is_told_with_its_cure),
     };
     return cmocka_run_group_tests(tests, arena_open, arena_close);
 }

@@ -540,6 +540,27 @@ static void the_table_of_characters_is_the_grammar(void **state)
     }
 }
 
+/* Values are judged eight bytes at a time: wherever a character stands, beside whatever other. */
+static void each_character_of_a_value_is_judged_at_each_place(void **state)
+{
+    static const char others[] = {'a', ' ', '\t', '!', '~', '\x80', '\xff'};
+    (void)state;
+    for (unsigned c = 0; c < 256; c++) {
+        bool visible = (c >= ' ' && c != 0x7F) || c == '\t';
+        for (size_t len = 1; len <= 18; len++) {
+            char value[18];
+            memset(value, others[(c + len) % sizeof others], len);
+            for (size_t at = 0; at < len; at++) {
+                char before = value[at];
+                value[at] = (char)c;
+                assert_int_equal(grammar_value((struct rv_str){value, len}), visible);
+                value[at] = before;
+            }
+        }
+    }
+    assert_true(grammar_value(RV_STR("")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -554,6 +575,7 @@ int main(void)
         cmocka_unit_test(answers_are_written),
         cmocka_unit_test(dates_are_written),
         cmocka_unit_test(the_table_of_characters_is_the_grammar),
+        cmocka_unit_test(each_character_of_a_value_is_judged_at_each_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

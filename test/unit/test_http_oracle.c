@@ -21,7 +21,7 @@
 #include <llhttp.h>
 #pragma GCC diagnostic pop
 
-enum { MESSAGES = 60000, BODY_MAX = 1000, TOLD_MAX = 256 * 1024, REQUESTS_MAX = 8 };
+enum { MESSAGES = 60000, PRINTED = 6000, BODY_MAX = 1000, TOLD_MAX = 256 * 1024, REQUESTS_MAX = 8 };
 
 /* A request as a parser took it; offsets in `text`. */
 struct taken {
@@ -384,8 +384,59 @@ static void both_take_the_same_requests(void **state)
     free(page);
 }
 
-int main(void)
+/* ---- for another oracle ---- */
+
+static void hex_print(struct rv_str bytes, char end)
 {
+    for (size_t i = 0; i < bytes.len; i++)
+        printf("%02x", (unsigned)(unsigned char)bytes.at[i]);
+    putchar(end);
+}
+
+/* A line each: the message, why no more of it is taken and whether the connection closes, then the
+ * requests: method, URL, body and number of headers. All texts are in hex. */
+static void print_drawn(void)
+{
+    struct rv_prng prng;
+    struct rv_buf message;
+    struct reading ours = {0};
+    rv_prng_init(&prng, 9110);
+    rv_buf_init(&message, TOLD_MAX);
+    rv_buf_init(&ours.text, TOLD_MAX);
+    for (int i = 0; i < PRINTED; i++) {
+        message_draw(&prng, &message);
+        rv_buf_reset(&ours.text);
+        ours = (struct reading){.text = ours.text};
+        ours_read(&ours, rv_buf_str(&message));
+        size_t taken = ours.count;
+        const char *why = ours.why;
+        hex_print(rv_buf_str(&message), ' ');
+        if (why == NULL && !ours.over) { /* it judges a line when it has its end */
+            ours_read_on(&ours, rv_buf_str(&message));
+            why = ours.why;
+        }
+        hex_print(rv_str_of(why != NULL ? why : ""), ' ');
+        printf("%d", ours.over);
+        for (size_t n = 0; n < taken; n++) {
+            const struct taken *one = &ours.requests[n];
+            putchar(' ');
+            hex_print(piece(&ours, one->begin, one->method), ',');
+            hex_print(piece(&ours, one->method, one->url), ',');
+            hex_print(piece(&ours, one->url, one->end), ',');
+            printf("%zu", one->fields);
+        }
+        putchar('\n');
+    }
+    rv_buf_done(&message);
+    rv_buf_done(&ours.text);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--print") == 0) {
+        print_drawn();
+        return 0;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_take_the_same_requests),
     };

@@ -1,11 +1,19 @@
 /* The log: whatever is said, a line stays one line, and in JSON one object. */
 #include "base/os/log.h"
+#include "base/os/sink.h"
 #include "json/json.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,6 +28,7 @@ static struct rv_str said(char *room, size_t bytes, enum rv_log_form form, struc
     rv_log_set_form(form);
     rv_log(RV_LOG_WARNING, "alert", RV_LOG_STR("task", text), RV_LOG_INT("step", -3),
            RV_LOG_RAW("raw", RV_STR("[1]")));
+    rv_log_flush();
     dup2(kept, STDERR_FILENO);
     close(kept);
     close(ends[1]);
@@ -75,12 +84,180 @@ static void text_cannot_forge_a_line(void **state)
     assert_true(rv_str_is((struct rv_str){line.at + 12, line.len - 12}, wanted));
 }
 
+/* A pipe in the place of stderr. */
+static int pipe_begin(int ends[static 2])
+{
+    assert_int_equal(pipe(ends), 0);
+    int kept = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    return kept;
+}
+
+static size_t count_of(struct rv_str text, const char *word)
+{
+    size_t count = 0;
+    struct rv_str rest = text;
+    for (const char *at; (at = memmem(rest.at, rest.len, word, strlen(word))) != NULL; count++)
+        rest = (struct rv_str){at + 1, (size_t)(text.at + text.len - at) - 1};
+    return count;
+}
+
+/* Reads until the text has come, or nothing comes any more. */
+static size_t read_until(int fd, char *room, size_t bytes, const char *text)
+{
+    enum { PATIENCE_MS = 2000 };
+    struct pollfd news = {.fd = fd, .events = POLLIN};
+    size_t len = 0;
+    while ((len == 0 || memmem(room, len, text, strlen(text)) == NULL) &&
+           poll(&news, 1, PATIENCE_MS) == 1) {
+        ssize_t n = read(fd, room + len, bytes - len);
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+    }
+    return len;
+}
+
+/* If the test hangs in a write, somebody reads after all, and the test fails. */
+struct rescue {
+    int fd;
+    int over[2];
+    pthread_t thread;
+};
+
+static void *rescue_run(void *at)
+{
+    enum { PATIENCE_MS = 3000 };
+    struct rescue *rescue = at;
+    char bytes[4096];
+    struct pollfd over = {.fd = rescue->over[0], .events = POLLIN | POLLHUP};
+    while (poll(&over, 1, PATIENCE_MS) == 0 || over.revents == 0)
+        while (poll(&over, 1, 0) == 0 && read(rescue->fd, bytes, sizeof bytes) > 0) {
+        }
+    return NULL;
+}
+
+static void rescue_begin(struct rescue *rescue, int fd)
+{
+    rescue->fd = fd;
+    assert_int_equal(pipe(rescue->over), 0);
+    assert_int_equal(pthread_create(&rescue->thread, NULL, rescue_run, rescue), 0);
+}
+
+static void rescue_end(struct rescue *rescue)
+{
+    close(rescue->over[1]);
+    pthread_join(rescue->thread, NULL);
+    close(rescue->over[0]);
+}
+
+static void lines_that_nobody_reads_are_dropped_and_counted(void **state)
+{
+    (void)state;
+    enum { LINES = 300 };
+    static char room[1 << 20], text[1300];
+    struct rv_str got = {room, 0};
+    int ends[2];
+    struct rescue rescue;
+    memset(text, 'x', sizeof text);
+    rv_log_set_form(RV_LOG_TEXT);
+    int kept = pipe_begin(ends);
+    assert_int_equal(fcntl(STDERR_FILENO, F_SETPIPE_SZ, 4096), 4096);
+    uint64_t before = rv_log_dropped();
+    rescue_begin(&rescue, ends[0]);
+    for (int i = 0; i < LINES; i++)
+        rv_log(RV_LOG_INFO, "full", RV_LOG_STR("t", ((struct rv_str){text, sizeof text})));
+    rescue_end(&rescue);
+    uint64_t dropped = rv_log_dropped() - before;
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, " warning log-lines-dropped lines=%d\n", (int)dropped);
+    got.len = read_until(ends[0], room, sizeof room, wanted);
+    rv_log_flush();
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    close(ends[0]);
+    assert_true(dropped > 0 && dropped < LINES);
+    assert_int_equal(count_of(got, wanted), 1);
+    assert_int_equal(count_of(got, "info full"), LINES - dropped);
+}
+
+/* What a sink does with a reader that never reads: nothing waits, and the end does not either. */
+static void a_sink_ends_while_its_writer_blocks(void **state)
+{
+    (void)state;
+    int ends[2];
+    char bytes[4096] = "";
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+    struct rv_sink *sink = rv_sink_new(ends[1], sizeof bytes);
+    assert_non_null(sink);
+    assert_int_equal(write(ends[1], bytes, sizeof bytes), sizeof bytes);
+    int taken = 0;
+    while (taken < 10 && rv_sink_put(sink, bytes, sizeof bytes, 1))
+        taken++;
+    struct rv_sink_counts counts = rv_sink_count(sink);
+    assert_int_equal(taken, 1);
+    assert_int_equal(counts.dropped, 1);
+    assert_int_equal(counts.error, EAGAIN);
+    assert_false(rv_sink_flush(sink, 5));
+    rv_sink_end(sink, 5);
+    size_t rest = 0;
+    for (ssize_t n; (n = read(ends[0], bytes, sizeof bytes)) > 0;)
+        rest += (size_t)n;
+    close(ends[0]);
+    assert_int_equal(rest, 2 * sizeof bytes);
+}
+
+static void a_sink_reports_a_reader_that_left(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    struct rv_sink *sink = rv_sink_new(ends[1], 4096);
+    assert_non_null(sink);
+    assert_true(rv_sink_put(sink, "a\n", 2, 1));
+    assert_true(rv_sink_flush(sink, 10000));
+    assert_int_equal(rv_sink_count(sink).error, EPIPE);
+    assert_int_equal(rv_sink_count(sink).dropped, 1);
+    rv_sink_end(sink, 0);
+}
+
+/* The queue's thread is the parent's alone. */
+static void the_child_of_a_fork_logs_too(void **state)
+{
+    (void)state;
+    int ends[2], status;
+    char room[256] = "";
+    int kept = pipe_begin(ends);
+    rv_log(RV_LOG_INFO, "parent", RV_LOG_INT("n", 1));
+    rv_log_flush();
+    pid_t pid = fork();
+    if (pid == 0) {
+        rv_log(RV_LOG_INFO, "child", RV_LOG_INT("n", 2));
+        rv_log_flush();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    assert_true(read(ends[0], room, sizeof room - 1) > 0);
+    close(ends[0]);
+    assert_non_null(strstr(room, "info parent n=1\n"));
+    assert_non_null(strstr(room, "info child n=2\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_json_whatever_they_say),
         cmocka_unit_test(a_field_without_room_is_left_out),
         cmocka_unit_test(text_cannot_forge_a_line),
+        cmocka_unit_test(lines_that_nobody_reads_are_dropped_and_counted),
+        cmocka_unit_test(a_sink_ends_while_its_writer_blocks),
+        cmocka_unit_test(a_sink_reports_a_reader_that_left),
+        cmocka_unit_test(the_child_of_a_fork_logs_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

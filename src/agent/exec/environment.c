@@ -1,42 +1,24 @@
 #include "agent/exec/environment.h"
 
+#include "agent/exec/program.h"
 #include "base/str.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- the command ---- */
-
-/* 0 if it can be executed, else why not. */
-static int path_try(const char *path)
-{
-    struct stat about;
-    if (stat(path, &about) != 0)
-        return errno;
-    if (!S_ISREG(about.st_mode))
-        return S_ISDIR(about.st_mode) ? EISDIR : EACCES;
-    return access(path, X_OK) == 0 ? 0 : errno;
-}
-
-static const char *why_of(struct rv_arena *arena, const char *path, int number)
-{
-    const char *cure = number == EACCES ? "; is it executable (chmod +x)?" : "";
-    return rv_arena_printf(arena, "%s: %s%s", path, strerrordesc_np(number), cure).at;
-}
 
 const char *rv_exec_find(struct rv_arena *arena, const char *name, const char *path,
                          const char **ret_why)
 {
+    bool absent;
     *ret_why = "out of memory";
     if (strchr(name, '/') != NULL) {
-        int number = path_try(name);
-        if (number == 0)
+        const char *wrong = rv_program_wrong(arena, name, path, &absent);
+        if (wrong == NULL)
             return rv_arena_str(arena, rv_str_of(name)).at;
-        *ret_why = why_of(arena, name, number);
+        *ret_why = wrong;
         return NULL;
     }
     const char *refused = NULL; /* found, but of no use */
@@ -46,11 +28,11 @@ const char *rv_exec_find(struct rv_arena *arena, const char *name, const char *p
                                              name);
         if (file.at == NULL)
             return NULL;
-        int number = path_try(file.at);
-        if (number == 0)
+        const char *wrong = rv_program_wrong(arena, file.at, path, &absent);
+        if (wrong == NULL && arena->refused == RV_OK)
             return file.at;
-        if (number == EACCES && refused == NULL)
-            refused = why_of(arena, file.at, number);
+        if (!absent && refused == NULL)
+            refused = wrong;
         at = at[len] == ':' ? at + len + 1 : NULL;
     }
     *ret_why = refused;

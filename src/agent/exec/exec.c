@@ -5,6 +5,7 @@
 
 #include "agent/exec/command.h"
 #include "agent/exec/environment.h"
+#include "agent/exec/program.h"
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/log.h"
@@ -159,6 +160,9 @@ static struct rv_exec_result request_run(struct exec *exec, struct rv_request *r
     struct rv_exec_result result = {.end = RV_EXEC_NOT_STARTED, .number = ENOMEM};
     if (command.environment != NULL && command.input.at != NULL)
         result = rv_command_run(&command, output, tail);
+    bool absent;
+    if (result.end == RV_EXEC_NOT_STARTED && result.number != EPIPE && result.number != ENOMEM)
+        result.why = rv_program_wrong(arena, exec->path, getenv("PATH"), &absent);
     rv_passing_report(&passing);
     slot_give(slot);
     return result;

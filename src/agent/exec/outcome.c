@@ -209,9 +209,11 @@ static void succeeded(struct rv_arena *arena, const struct rv_exec_result *resul
         return;
     }
     outcome->failure.type = "output-no-json";
-    outcome->failure.title = rv_arena_printf(arena,
-                                             "stdout:%u:%u: %s; the output must be one JSON value",
-                                             fault.line, fault.column, fault.message)
+    outcome->failure.title = rv_arena_printf(
+                                 arena,
+                                 "stdout:%u:%u: %s; the output must be one JSON value, such as "
+                                 "{\"ok\": true}; write other text to stderr",
+                                 fault.line, fault.column, fault.message)
                                  .at;
 }
 
@@ -227,7 +229,8 @@ void rv_exec_outcome(struct rv_arena *arena, const struct rv_exec_result *result
     case RV_EXEC_NOT_STARTED:
         failure->type = "not-started";
         failure->title = rv_arena_printf(arena, "the command cannot be started: %s",
-                                         strerrordesc_np(result->number))
+                                         result->why != NULL ? result->why
+                                                             : strerrordesc_np(result->number))
                              .at;
         failure->transient = 1;
         failure->effect = RV_EFFECT_NONE;
@@ -256,8 +259,10 @@ void rv_exec_outcome(struct rv_arena *arena, const struct rv_exec_result *result
         failure->title = "the command was killed because its agent stopped";
         failure->transient = 1;
         break;
-    case RV_EXEC_LATE:
+    case RV_EXEC_LATE: /* sent only if a renewal has moved the deadline meanwhile */
         failure->type = "late";
+        failure->title = "the command was killed at its deadline";
+        failure->transient = 1;
         break;
     }
 }

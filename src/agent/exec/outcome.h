@@ -23,6 +23,7 @@ enum rv_exec_end {
 struct rv_exec_result {
     enum rv_exec_end end;
     int number;
+    const char *why;      /* NOT_STARTED: what is wrong with the file; NULL: the errno says all */
     struct rv_str output; /* of stdout */
     struct rv_str errors; /* the end of stderr */
 };

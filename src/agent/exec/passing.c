@@ -5,11 +5,9 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A report: an agent's name has at most 128 bytes, each at most six in JSON. */
 enum { LINE_BYTES_MAX = 1280, TEXT_BYTES_MAX = 256 };
@@ -40,16 +38,15 @@ static void level_rise(void)
     shared.begun = true;
 }
 
-/* How much of it was written; a pipe that is full takes nothing. */
+/* How much of it was taken; the log of a slow reader has no room. */
 static size_t write_some(const char *bytes, size_t count)
 {
-    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
     size_t written = 0;
-    ssize_t n = 1;
-    while (n > 0 && written < count && poll(&out, 1, 0) == 1 && (out.revents & POLLOUT)) {
-        size_t rest = count - written;
-        n = write(STDERR_FILENO, bytes + written, rest < PIPE_BUF ? rest : PIPE_BUF);
-        written += n > 0 ? (size_t)n : 0;
+    while (written < count) {
+        size_t part = count - written < PIPE_BUF ? count - written : PIPE_BUF;
+        if (!rv_log_put(bytes + written, part, 0))
+            break;
+        written += part;
     }
     shared.level -= (int64_t)written;
     return written;

@@ -279,8 +279,11 @@ static bool secret_read(struct rv_http_order *order, const struct rv_http_secret
         return wrong_set(order, ERROR_TYPE "authentication", 401, false,
                          rv_arena_printf(&order->arena,
                                          "the secret \"%.*s\" cannot be read (%s); store it in a "
-                                         "file of that name in the folder of --secrets",
-                                         RV_STR_FMT(name), rv_err_text(err)));
+                                         "file of that name in the folder of --secrets%s",
+                                         RV_STR_FMT(name), rv_err_text(err),
+                                         secrets->self == NULL
+                                             ? ", and start the server with --secrets FOLDER"
+                                             : ""));
     /* Its text is JSON with the properties, or for a token the token itself. */
     if (rv_json_parse(&order->arena, *ret_text, RV_JSON_DEPTH_MAX, ret_value, NULL) != RV_OK)
         *ret_value = rv_json_null();

@@ -4,6 +4,8 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 
+#include <unistd.h>
+
 enum { SECRET_BYTES_MAX = 64 * 1024 };
 
 static bool name_is_plain(struct rv_str name)
@@ -38,4 +40,18 @@ enum rv_err rv_http_secret_read(void *folder, struct rv_arena *arena, struct rv_
         explicit_bzero(text.at, text.len);
     rv_buf_done(&text);
     return err;
+}
+
+struct rv_str rv_http_secret_refusal(void *folder, struct rv_arena *arena, struct rv_str name)
+{
+    if (folder == NULL)
+        return rv_arena_printf(arena,
+                               "this server has no secrets: store \"%.*s\" in a file of that name, "
+                               "and start the server with --secrets FOLDER",
+                               RV_STR_FMT(name));
+    struct rv_str path = rv_arena_printf(arena, "%s/%.*s", (const char *)folder, RV_STR_FMT(name));
+    if (path.at == NULL || access(path.at, F_OK) == 0)
+        return RV_STR_NONE;
+    return rv_arena_printf(arena, "the secret \"%.*s\" is missing: store it in the file %.*s",
+                           RV_STR_FMT(name), RV_STR_FMT(path));
 }

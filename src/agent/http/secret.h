@@ -10,5 +10,8 @@
  * name that is no plain file name; LIMIT over 64 KiB; MEMORY. */
 enum rv_err rv_http_secret_read(void *folder, struct rv_arena *arena, struct rv_str name,
                                 struct rv_str *ret_value);
+/* Why a call that needs the secret would fail now, with the cure, on the arena; absent: it would
+ * not. A secret may be stored at any time: the file is looked for each time. */
+struct rv_str rv_http_secret_refusal(void *folder, struct rv_arena *arena, struct rv_str name);
 
 #endif

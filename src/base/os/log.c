@@ -1,17 +1,32 @@
 #include "base/os/log.h"
 
+#include "base/arena.h"
 #include "base/os/clock.h"
+#include "base/os/sink.h"
 #include "base/time.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-/* Longest message of a refusal: it fits into a line even if each byte is escaped. */
-enum { MESSAGE_BYTES_MAX = 1200 };
+enum {
+    MESSAGE_BYTES_MAX = 1200, /* of a refusal: it fits into a line even if all is escaped */
+    QUEUE_BYTES_MAX = 256 * 1024,
+    REFUSAL_MS = 2000, /* for a reader of the last words */
+    FLUSH_MS = 300
+};
+
+static void dropped_tell(struct rv_sink *sink);
+
+/* Of the process: both outlive all threads that write to them. */
+static struct rv_sink log_sink = RV_SINK_INIT(STDERR_FILENO, QUEUE_BYTES_MAX, dropped_tell);
+static struct rv_sink out_sink = RV_SINK_INIT(STDOUT_FILENO, QUEUE_BYTES_MAX, NULL);
+static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
 
 static enum rv_log_form log_form = RV_LOG_JSON;
+static bool form_chosen; /* so this program runs for long, and perhaps nobody reads */
 static bool json_chosen; /* by name, not because stderr is not a terminal */
 
 /* A line under construction; what does not fit is dropped, but the end always has its place. */
@@ -27,6 +42,7 @@ static const char *const level_texts[] = {
 void rv_log_set_form(enum rv_log_form form)
 {
     log_form = form;
+    form_chosen = true;
     json_chosen = form == RV_LOG_JSON;
     if (form == RV_LOG_AUTO)
         log_form = isatty(STDERR_FILENO) ? RV_LOG_TEXT : RV_LOG_JSON;
@@ -146,14 +162,82 @@ size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_l
     return line.len;
 }
 
+void rv_log_flush(void)
+{
+    (void)rv_sink_flush(&log_sink, FLUSH_MS);
+    (void)rv_sink_flush(&out_sink, FLUSH_MS);
+}
+
+static void flush_register(void)
+{
+    (void)atexit(rv_log_flush);
+}
+
+bool rv_log_put(const char *bytes, size_t len, uint64_t lines)
+{
+    pthread_once(&at_exit, flush_register);
+    return rv_sink_put(&log_sink, bytes, len, lines);
+}
+
+void rv_log_print(const char *format, ...)
+{
+    struct rv_arena arena;
+    va_list arguments;
+    pthread_once(&at_exit, flush_register);
+    rv_arena_init(&arena, 0);
+    va_start(arguments, format);
+    struct rv_str text = rv_arena_vprintf(&arena, format, arguments);
+    va_end(arguments);
+    if (text.at != NULL)
+        (void)rv_sink_put(&out_sink, text.at, text.len, 0);
+    rv_arena_done(&arena);
+}
+
+uint64_t rv_log_dropped(void)
+{
+    return rv_sink_count(&log_sink).dropped;
+}
+
+/* By the thread whose write has come through. */
+static void dropped_tell(struct rv_sink *sink)
+{
+    char line[RV_LOG_LINE_BYTES];
+    uint64_t lines = rv_sink_take_dropped(sink);
+    if (lines == 0)
+        return;
+    struct rv_log_field field = RV_LOG_INT("lines", (int64_t)lines);
+    size_t len = rv_log_line(RV_LOG_WARNING, "log-lines-dropped", &field, 1, line);
+    if (!rv_sink_put(sink, line, len, 1))
+        rv_sink_untell(sink, lines);
+}
+
 void rv_log_write(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
                   size_t count)
 {
     char line[RV_LOG_LINE_BYTES];
     size_t len = rv_log_line(level, event, fields, count, line);
-    /* There is no place to report that the log cannot be written. */
-    if (write(STDERR_FILENO, line, len) < 0)
-        return;
+    (void)rv_log_put(line, len, 1);
+}
+
+/* The words of a program that runs for long do not wait for a reader without end. */
+static void refusal_put(const char *program, const char *format, va_list arguments)
+{
+    struct rv_arena arena;
+    rv_arena_init(&arena, 0);
+    struct rv_str text = rv_arena_vprintf(&arena, format, arguments);
+    struct rv_str line = rv_arena_printf(&arena, "%s: %.*s\n", program, RV_STR_FMT(text));
+    if (text.at != NULL && line.at != NULL)
+        (void)rv_log_put(line.at, line.len, 1);
+    rv_arena_done(&arena);
+}
+
+static void refusal_print(const char *program, const char *format, va_list arguments)
+{
+    flockfile(stderr);
+    fprintf(stderr, "%s: ", program);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    funlockfile(stderr);
 }
 
 void rv_log_refusal(const char *program, const char *format, ...)
@@ -164,12 +248,12 @@ void rv_log_refusal(const char *program, const char *format, ...)
     if (json_chosen) {
         (void)vsnprintf(text, sizeof text, format, arguments);
         rv_log(RV_LOG_ERROR, "refused", RV_LOG_STR("message", rv_str_of(text)));
+    } else if (form_chosen) {
+        refusal_put(program, format, arguments);
     } else {
-        flockfile(stderr);
-        fprintf(stderr, "%s: ", program);
-        vfprintf(stderr, format, arguments);
-        fputc('\n', stderr);
-        funlockfile(stderr);
+        refusal_print(program, format, arguments);
     }
     va_end(arguments);
+    if (form_chosen)
+        (void)rv_sink_flush(&log_sink, REFUSAL_MS);
 }

@@ -43,9 +43,19 @@ __attribute__((format(printf, 2, 3))) void rv_log_refusal(const char *program, c
  * is a short fixed name. Fields that do not fit are left out. */
 size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
                    size_t count, char *ret_line);
-/* From any thread. One write per line, so lines do not mix. */
+/* From any thread; never waits for the reader of stderr (base/os/sink.h). Lines that find no room
+ * are dropped, and counted by a line "log-lines-dropped" when there is room again. One write per
+ * line, so lines do not mix. */
 void rv_log_write(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
                   size_t count);
+/* Bytes in the same queue. False: dropped, and counted as `lines`. */
+bool rv_log_put(const char *bytes, size_t len, uint64_t lines);
+/* The same on stdout, for programs that run for long: what finds no room is dropped. */
+__attribute__((format(printf, 1, 2))) void rv_log_print(const char *format, ...);
+/* Lines of the log since the start. */
+uint64_t rv_log_dropped(void);
+/* Before the process ends by other means than exit(): waits a moment for the reader. */
+void rv_log_flush(void);
 
 /* rv_log(RV_LOG_INFO, "listening", RV_LOG_STR("url", url)); at least one field. */
 #define rv_log(level, event, ...)                                                                  \

@@ -10,6 +10,7 @@
 void rv_mailbox_init(struct rv_mailbox *box, size_t link_offset)
 {
     *box = (struct rv_mailbox){.link_offset = link_offset};
+    rv_spin_init(&box->spin);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     int failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -135,7 +136,22 @@ static struct timespec deadline_in(int64_t wait_ms)
     return at;
 }
 
-static void mailbox_wait(struct rv_mailbox *box, int64_t wait_ms)
+static bool has_news(const struct rv_mailbox *box)
+{
+    return box->first != NULL || box->closed || box->woken;
+}
+
+static void mailbox_look(struct rv_mailbox *box, int64_t until_us)
+{
+    bool on = rv_clock_mono_us() < until_us;
+    while (on && !has_news(box)) {
+        pthread_mutex_unlock(&box->mutex);
+        on = rv_spin_on(until_us);
+        pthread_mutex_lock(&box->mutex);
+    }
+}
+
+static void mailbox_sleep(struct rv_mailbox *box, int64_t wait_ms)
 {
     struct timespec deadline = deadline_in(wait_ms < 0 ? 0 : wait_ms);
     box->waiting = true;
@@ -149,10 +165,18 @@ static void mailbox_wait(struct rv_mailbox *box, int64_t wait_ms)
     box->waiting = false;
 }
 
+static void mailbox_wait(struct rv_mailbox *box, int64_t wait_ms)
+{
+    mailbox_look(box, rv_spin_begin(&box->spin, rv_clock_mono_us()));
+    if (!has_news(box))
+        mailbox_sleep(box, wait_ms);
+    rv_spin_end(&box->spin, rv_clock_mono_us());
+}
+
 size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int64_t wait_ms)
 {
     pthread_mutex_lock(&box->mutex);
-    if (box->first == NULL && !box->closed && !box->woken && wait_ms != 0)
+    if (!has_news(box) && wait_ms != 0)
         mailbox_wait(box, wait_ms);
     box->woken = false;
     size_t taken = 0;

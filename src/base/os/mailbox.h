@@ -2,6 +2,8 @@
 #ifndef RV_BASE_OS_MAILBOX_H
 #define RV_BASE_OS_MAILBOX_H
 
+#include "base/os/spin.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,6 +31,7 @@ struct rv_mailbox {
     bool waiting;                    /* the taker sleeps */
     bool woken;                      /* since it took last */
     bool closed;
+    struct rv_spin spin;
 };
 
 /* rv_mailbox_init(&box, offsetof(struct rv_call, next)) */

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/clock.h"
+#include "base/os/log.h"
 #include "base/os/random.h"
 #include "client/transport/agent_priv.h"
 
@@ -22,7 +23,8 @@ enum {
     CIRCUIT_OPEN_MS = 1000,
     GRACE_MS = 1000, /* at the end, for handlers past their deadline */
     SLEEP_MS_MAX = 60000,
-    RESULTS_MAX = 256 /* taken in one round */
+    LINE_BYTES_MAX = 4096, /* of the log */
+    RESULTS_MAX = 256      /* taken in one round */
 };
 
 /* ---- the log ---- */
@@ -30,8 +32,12 @@ enum {
 static void log_stderr(enum rv_agent_log level, const char *message, void *user)
 {
     static const char *const names[] = {"info", "warning", "error"};
+    char line[LINE_BYTES_MAX];
     (void)user;
-    fprintf(stderr, "reeve agent: %s: %s\n", names[level], message);
+    int len = snprintf(line, sizeof line, "reeve agent: %s: %s\n", names[level], message);
+    if (len >= (int)sizeof line)
+        line[(len = (int)sizeof line - 1) - 1] = '\n';
+    (void)rv_log_put(line, (size_t)len, 1);
 }
 
 static void options_log(const struct rv_agent_options *options, enum rv_agent_log level,
@@ -173,7 +179,7 @@ struct rv_agent *rv_agent_open(const char *url, const struct rv_agent_options *o
     options_fill(agent, options);
     agent->url = rv_exchange_url(url);
     if (agent->url == NULL)
-        wrong = "the server's address is not valid: write http://HOST:PORT";
+        wrong = "the server's address is not valid: write http://HOST:PORT, or unix:PATH";
     else if (!rv_exchange_key(options->api_key, &agent->api_key))
         wrong = "out of memory";
     else if (agent->api_key != NULL && !rv_exchange_header_good(agent->api_key))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/un.h>
 #include <time.h>
 
 enum {
@@ -13,6 +14,7 @@ enum {
 };
 
 static const char url_default[] = "http://127.0.0.1:7733";
+static const char unix_scheme[] = "unix:";
 
 static void curl_start(void)
 {
@@ -105,9 +107,18 @@ static bool headers_make(struct exchange *exchange, const struct exchange_ask *a
     return made;
 }
 
+/* The path of a unix socket; NULL: the URL is none of one. */
+static const char *unix_path(const char *url)
+{
+    size_t len = sizeof unix_scheme - 1;
+    return strncmp(url, unix_scheme, len) == 0 ? url + len : NULL;
+}
+
 /* A proxy that the environment names is not meant for this machine's own addresses. */
 static bool url_is_local(const char *url)
 {
+    if (unix_path(url) != NULL)
+        return true;
     const char *host = strstr(url, "://");
     host = host ? host + 3 : url;
     return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
@@ -152,7 +163,8 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
     if (!ask_good(ask))
         return RV_ERR_INVALID;
     free(exchange->url);
-    exchange->url = url_join(ask->url, ask->path);
+    const char *socket = unix_path(ask->url);
+    exchange->url = url_join(socket != NULL ? "http://localhost" : ask->url, ask->path);
     if (exchange->url == NULL || !headers_make(exchange, ask))
         return RV_ERR_MEMORY;
     method_set(easy, ask);
@@ -172,6 +184,8 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "libreeve");
     if (ask->timeout_ms > 0)
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms);
+    if (socket != NULL)
+        curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, socket);
     if (url_is_local(ask->url))
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
     const char *authorities = getenv("REEVE_CA_FILE");
@@ -239,7 +253,7 @@ const char *rv_exchange_cure(const char *url, CURLcode code)
     if (rv_exchange_never_sent(code))
         return "check that `reeve serve` runs there, or set REEVE_URL to its address";
     if (code == CURLE_URL_MALFORMAT)
-        return "the address is not valid: write http://HOST:PORT";
+        return "the address is not valid: write http://HOST:PORT, or unix:PATH";
     if (code == CURLE_SSL_CACERT_BADFILE)
         return "nothing was sent: the file in REEVE_CA_FILE cannot be read, or contains no "
                "certificate in PEM form";
@@ -254,8 +268,18 @@ const char *rv_exchange_cure(const char *url, CURLcode code)
     return "the server may or may not have received the call";
 }
 
+static bool unix_good(const char *path)
+{
+    struct sockaddr_un name;
+    return path[0] == '/' && strlen(path) < sizeof name.sun_path;
+}
+
 static bool url_good(const char *url)
 {
+    if (unix_path(url) != NULL)
+        return unix_good(unix_path(url));
+    if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
+        return false;
     CURLU *parts = curl_url();
     bool good = parts != NULL && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
     curl_url_cleanup(parts);
@@ -268,8 +292,6 @@ char *rv_exchange_url(const char *url)
         url = getenv("REEVE_URL");
     if (url == NULL || url[0] == '\0')
         url = url_default;
-    if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
-        return NULL;
     if (!url_good(url))
         return NULL;
     char *copy = strdup(url);

@@ -60,7 +60,7 @@ bool rv_exchange_never_sent(CURLcode code);
 bool rv_exchange_distrusted(CURLcode code);
 
 /* The address as it is used: `url`, else the variable REEVE_URL, else the default; without slashes
- * at the end. To be freed; NULL: no memory, or no http(s) address. */
+ * at the end. To be freed; NULL: no memory, or no address: http(s), or unix:PATH. */
 char *rv_exchange_url(const char *url);
 /* `given`, else the variable REEVE_API_KEY, else NULL. To be freed. False: no memory. */
 bool rv_exchange_key(const char *given, char **ret_key);

@@ -52,8 +52,8 @@ void rv_store_memory_data_free(struct rv_store_memory_data *data)
     memory_kept_free(data);
     for (size_t i = 0; i < data->tasks.count; i++)
         memory_node_free(data->tasks.at[i].row);
-    free(data->tasks.at);
-    free(data->open.at);
+    sorted_done(&data->tasks);
+    sorted_done(&data->open);
     sorted_free(&data->alerts);
     sorted_free(&data->notices);
     sorted_free(&data->workflows);

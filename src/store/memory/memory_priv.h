@@ -20,7 +20,7 @@
 struct shape {
     size_t bytes;
     const size_t *texts;
-    size_t texts_count;
+    size_t texts_count[RV_COLUMNS_ALL + 1]; /* the first so many are read */
 };
 
 extern const struct shape shape_task, shape_step, shape_attempt, shape_late_reply, shape_alert,
@@ -31,6 +31,8 @@ void *shape_copy(const struct shape *shape, const void *row);
 /* A copy whose strings stand on the arena; LIMIT when it is full. */
 RV_CHECK enum rv_err shape_read(const struct shape *shape, struct rv_arena *arena, const void *row,
                                 void *ret_row);
+RV_CHECK enum rv_err shape_read_of(const struct shape *shape, enum rv_columns columns,
+                                   struct rv_arena *arena, const void *row, void *ret_row);
 
 /* ---- sorted.c: rows in the order of two numbers ---- */
 
@@ -40,11 +42,13 @@ struct sorted_entry {
     void *row;
 };
 
-/* Keys mostly come in rising order, so an insert is mostly an append. */
+/* Keys mostly come in rising order and leave in it: an insert is mostly an append, and the entries
+ * after one that leaves at the front are not moved. */
 struct sorted {
-    struct sorted_entry *at; /* owned; the rows belong to whoever made the set */
+    struct sorted_entry *at; /* owned, from `front` before it on; the rows are not */
     size_t count;
-    size_t room;
+    size_t room;  /* from `at` on */
+    size_t front; /* entries of room before it */
 };
 
 /* Where (a, b) stands or would stand: the first entry that is not before it. */
@@ -54,7 +58,8 @@ struct sorted_entry *sorted_find(const struct sorted *set, int64_t a, int64_t b)
 /* (a, b) must not be there. MEMORY leaves the set as it was. */
 RV_CHECK enum rv_err sorted_insert(struct sorted *set, int64_t a, int64_t b, void *row);
 void sorted_remove(struct sorted *set, struct sorted_entry *entry);
-/* Frees the set and its rows. */
+/* Frees the set, or with its rows. */
+void sorted_done(struct sorted *set);
 void sorted_free(struct sorted *set);
 
 /* ---- records.c: records in the order of kind and key ---- */
@@ -224,10 +229,10 @@ void memory_kept_free(struct rv_store_memory_data *data);
 /* ---- read.c ---- */
 
 enum rv_err memory_load_tasks(struct rv_store *base, struct rv_arena *arena,
-                              const struct rv_task_id *ids, size_t count,
+                              enum rv_columns columns, const struct rv_task_id *ids, size_t count,
                               const struct rv_task **ret_tasks);
 enum rv_err memory_load_steps(struct rv_store *base, struct rv_arena *arena,
-                              const struct rv_step_id *ids, size_t count,
+                              enum rv_columns columns, const struct rv_step_id *ids, size_t count,
                               const struct rv_step **ret_steps);
 enum rv_err memory_find_keys(struct rv_store *base, struct rv_arena *arena,
                              const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows);
@@ -239,12 +244,12 @@ enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena, 
 enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena, struct rv_task_id after,
                              size_t limit, const struct rv_task **ret_tasks, size_t *ret_count);
 enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
-                              const struct rv_task_filter *filter, size_t limit,
-                              struct rv_task *ret_tasks, size_t *ret_count,
+                              enum rv_columns columns, const struct rv_task_filter *filter,
+                              size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                               struct rv_task_id *ret_next);
-enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena, struct rv_task_id task,
-                              uint32_t after, size_t limit, struct rv_step *ret_steps,
-                              size_t *ret_count);
+enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena,
+                              enum rv_columns columns, struct rv_task_id task, uint32_t after,
+                              size_t limit, struct rv_step *ret_steps, size_t *ret_count);
 enum rv_err memory_find_attempt(struct rv_store *base, struct rv_arena *arena,
                                 struct rv_step_id step, uint64_t token,
                                 struct rv_attempt *ret_attempt, bool *ret_found);
@@ -252,9 +257,9 @@ enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_step_id step, uint32_t after_step, uint32_t after,
                                  size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
 enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                     struct rv_step_id step, uint32_t attempt, size_t skip,
-                                     size_t limit, struct rv_late_reply *ret_rows,
-                                     size_t *ret_count);
+                                     enum rv_columns columns, struct rv_step_id step,
+                                     uint32_t attempt, size_t skip, size_t limit,
+                                     struct rv_late_reply *ret_rows, size_t *ret_count);
 enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
                                struct rv_task_id task, bool open_only, int64_t before, size_t limit,
                                struct rv_alert *ret_alerts, size_t *ret_count);

@@ -13,8 +13,8 @@ static struct rv_store_memory_data *data_of(struct rv_store *base)
     return ((struct memory *)base)->data;
 }
 
-static enum rv_err row_load(struct rv_arena *arena, const struct shape *shape, const void *row,
-                            const void **ret_row)
+static enum rv_err row_load(struct rv_arena *arena, enum rv_columns columns,
+                            const struct shape *shape, const void *row, const void **ret_row)
 {
     *ret_row = NULL;
     if (row == NULL)
@@ -23,25 +23,25 @@ static enum rv_err row_load(struct rv_arena *arena, const struct shape *shape, c
     if (copy == NULL)
         return arena->refused;
     *ret_row = copy;
-    return shape_read(shape, arena, row, copy);
+    return shape_read_of(shape, columns, arena, row, copy);
 }
 
 enum rv_err memory_load_tasks(struct rv_store *base, struct rv_arena *arena,
-                              const struct rv_task_id *ids, size_t count,
+                              enum rv_columns columns, const struct rv_task_id *ids, size_t count,
                               const struct rv_task **ret_tasks)
 {
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         const struct node *node = memory_node_find(data_of(base), ids[i]);
         const void *row = NULL;
-        err = row_load(arena, &shape_task, node != NULL ? node->row : NULL, &row);
+        err = row_load(arena, columns, &shape_task, node != NULL ? node->row : NULL, &row);
         ret_tasks[i] = row;
     }
     return err;
 }
 
 enum rv_err memory_load_steps(struct rv_store *base, struct rv_arena *arena,
-                              const struct rv_step_id *ids, size_t count,
+                              enum rv_columns columns, const struct rv_step_id *ids, size_t count,
                               const struct rv_step **ret_steps)
 {
     enum rv_err err = RV_OK;
@@ -51,7 +51,7 @@ enum rv_err memory_load_steps(struct rv_store *base, struct rv_arena *arena,
                                                ? sorted_find(&node->steps, ids[i].number, 0)
                                                : NULL;
         const void *row = NULL;
-        err = row_load(arena, &shape_step, entry != NULL ? entry->row : NULL, &row);
+        err = row_load(arena, columns, &shape_step, entry != NULL ? entry->row : NULL, &row);
         ret_steps[i] = row;
     }
     return err;
@@ -74,7 +74,8 @@ enum rv_err memory_load_workflow(struct rv_store *base, struct rv_arena *arena, 
 {
     const struct sorted_entry *entry = sorted_find(&data_of(base)->workflows, id, 0);
     const void *row = NULL;
-    enum rv_err err = row_load(arena, &shape_workflow, entry != NULL ? entry->row : NULL, &row);
+    enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &shape_workflow,
+                               entry != NULL ? entry->row : NULL, &row);
     if (err == RV_OK)
         *ret_row = row;
     return err;
@@ -111,7 +112,7 @@ enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena, 
             found = row;
     }
     const void *row = NULL;
-    enum rv_err err = row_load(arena, &shape_workflow, found, &row);
+    enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &shape_workflow, found, &row);
     if (err == RV_OK)
         *ret_row = row;
     return err;
@@ -128,7 +129,7 @@ enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena, stru
         if (!rv_task_state_open(node->row->state))
             continue;
         const void *row = NULL;
-        enum rv_err err = row_load(arena, &shape_task, node->row, &row);
+        enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &shape_task, node->row, &row);
         if (err != RV_OK)
             return err;
         ret_tasks[count++] = row;
@@ -186,8 +187,8 @@ static bool task_fits(const struct rv_store_memory_data *data, const struct node
 }
 
 enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
-                              const struct rv_task_filter *filter, size_t limit,
-                              struct rv_task *ret_tasks, size_t *ret_count,
+                              enum rv_columns columns, const struct rv_task_filter *filter,
+                              size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                               struct rv_task_id *ret_next)
 {
     const struct rv_store_memory_data *data = data_of(base);
@@ -207,7 +208,7 @@ enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
         if (fits && filter->error_type.at != NULL)
             err = rv_error_is(arena, node->row->error, filter->error_type, &fits);
         if (err == RV_OK && fits)
-            err = shape_read(&shape_task, arena, node->row, &ret_tasks[count]);
+            err = shape_read_of(&shape_task, columns, arena, node->row, &ret_tasks[count]);
         if (err != RV_OK)
             return err;
         count += fits;
@@ -218,14 +219,14 @@ enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
 }
 
 /* The rows of a set from `place` on, at most `limit`. */
-static enum rv_err rows_list(struct rv_arena *arena, const struct sorted *set, size_t place,
-                             const struct shape *shape, size_t limit, void *ret_rows,
-                             size_t *ret_count)
+static enum rv_err rows_list(struct rv_arena *arena, enum rv_columns columns,
+                             const struct sorted *set, size_t place, const struct shape *shape,
+                             size_t limit, void *ret_rows, size_t *ret_count)
 {
     size_t count = 0;
     for (; place < set->count && count < limit; place++, count++) {
         char *row = (char *)ret_rows + count * shape->bytes;
-        enum rv_err err = shape_read(shape, arena, set->at[place].row, row);
+        enum rv_err err = shape_read_of(shape, columns, arena, set->at[place].row, row);
         if (err != RV_OK)
             return err;
     }
@@ -233,15 +234,15 @@ static enum rv_err rows_list(struct rv_arena *arena, const struct sorted *set, s
     return RV_OK;
 }
 
-enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena, struct rv_task_id task,
-                              uint32_t after, size_t limit, struct rv_step *ret_steps,
-                              size_t *ret_count)
+enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena,
+                              enum rv_columns columns, struct rv_task_id task, uint32_t after,
+                              size_t limit, struct rv_step *ret_steps, size_t *ret_count)
 {
     const struct sorted none = {.at = NULL};
     const struct node *node = memory_node_find(data_of(base), task);
     const struct sorted *steps = node != NULL ? &node->steps : &none;
-    return rows_list(arena, steps, sorted_place(steps, after, INT64_MAX), &shape_step, limit,
-                     ret_steps, ret_count);
+    return rows_list(arena, columns, steps, sorted_place(steps, after, INT64_MAX), &shape_step,
+                     limit, ret_steps, ret_count);
 }
 
 size_t rv_store_memory_steps(struct rv_store *store, struct rv_task_id task, size_t max,
@@ -270,7 +271,8 @@ enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
         size_t left = end > place ? end - place : 0;
         room = left < limit ? left : limit;
     }
-    return rows_list(arena, attempts, place, &shape_attempt, room, ret_attempts, ret_count);
+    return rows_list(arena, RV_COLUMNS_ALL, attempts, place, &shape_attempt, room, ret_attempts,
+                     ret_count);
 }
 
 enum rv_err memory_find_attempt(struct rv_store *base, struct rv_arena *arena,
@@ -294,9 +296,9 @@ enum rv_err memory_find_attempt(struct rv_store *base, struct rv_arena *arena,
 }
 
 enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                     struct rv_step_id step, uint32_t attempt, size_t skip,
-                                     size_t limit, struct rv_late_reply *ret_rows,
-                                     size_t *ret_count)
+                                     enum rv_columns columns, struct rv_step_id step,
+                                     uint32_t attempt, size_t skip, size_t limit,
+                                     struct rv_late_reply *ret_rows, size_t *ret_count)
 {
     const struct node *node = memory_node_find(data_of(base), step.task);
     size_t count = 0, found = 0;
@@ -306,7 +308,7 @@ enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *are
             continue;
         if (found++ < skip)
             continue;
-        enum rv_err err = shape_read(&shape_late_reply, arena, late, &ret_rows[count]);
+        enum rv_err err = shape_read_of(&shape_late_reply, columns, arena, late, &ret_rows[count]);
         if (err != RV_OK)
             return err;
         count++;
@@ -362,8 +364,8 @@ enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
     const struct sorted none = {.at = NULL};
     const struct node *node = memory_node_find(data_of(base), task);
     const struct sorted *messages = node != NULL ? &node->messages : &none;
-    return rows_list(arena, messages, sorted_place(messages, after, INT64_MAX), &shape_message,
-                     limit, ret_messages, ret_count);
+    return rows_list(arena, RV_COLUMNS_ALL, messages, sorted_place(messages, after, INT64_MAX),
+                     &shape_message, limit, ret_messages, ret_count);
 }
 
 enum rv_err memory_list_history(struct rv_store *base, struct rv_arena *arena,
@@ -407,32 +409,43 @@ const struct rv_delivery *memory_delivery_find(struct rv_store_memory_data *data
     return node->delivery.at[0].row;
 }
 
-/* The row, if it waits, comes after the place and before the other one; else the other one. */
-static const struct rv_delivery *delivery_first(const struct rv_delivery *row,
-                                                const struct rv_delivery *other,
-                                                struct rv_str destination, struct rv_task_id task)
+/* The first deliveries that wait and come after a place. */
+struct waiting {
+    const struct rv_delivery **rows; /* in their order */
+    size_t count;
+    size_t limit;
+    struct rv_str destination; /* the place */
+    struct rv_task_id task;
+};
+
+static void waiting_see(struct waiting *first, const struct rv_delivery *row)
 {
     if (row->next > row->last || row->parked ||
-        place_cmp(row->destination, row->task, destination, task) <= 0)
-        return other;
-    bool before = other == NULL ||
-                  place_cmp(row->destination, row->task, other->destination, other->task) < 0;
-    return before ? row : other;
+        place_cmp(row->destination, row->task, first->destination, first->task) <= 0)
+        return;
+    size_t at = first->count;
+    for (; at > 0; at--) {
+        const struct rv_delivery *other = first->rows[at - 1];
+        if (place_cmp(row->destination, row->task, other->destination, other->task) > 0)
+            break;
+        if (at < first->limit)
+            first->rows[at] = other;
+    }
+    if (at == first->limit)
+        return;
+    first->rows[at] = row;
+    first->count += first->count < first->limit;
 }
 
-/* The first that waits and comes after the place; NULL: there is none. */
-static const struct rv_delivery *delivery_next(const struct rv_store_memory_data *data,
-                                               struct rv_str destination, struct rv_task_id task)
+static void waiting_find(struct waiting *first, const struct rv_store_memory_data *data)
 {
-    const struct rv_delivery *next = NULL;
     for (size_t i = 0; i < data->tasks.count; i++) {
         const struct node *node = data->tasks.at[i].row;
         if (node->delivery.count > 0)
-            next = delivery_first(node->delivery.at[0].row, next, destination, task);
+            waiting_see(first, node->delivery.at[0].row);
     }
     for (size_t i = 0; i < data->notices.count; i++)
-        next = delivery_first(data->notices.at[i].row, next, destination, task);
-    return next;
+        waiting_see(first, data->notices.at[i].row);
 }
 
 enum rv_err memory_list_deliveries(struct rv_store *base, struct rv_arena *arena,
@@ -440,24 +453,26 @@ enum rv_err memory_list_deliveries(struct rv_store *base, struct rv_arena *arena
                                    struct rv_task_id after, size_t limit,
                                    struct rv_delivery *ret_rows, size_t *ret_count)
 {
-    size_t count = 0;
     if (task.value != 0) {
         struct sorted *set;
         const struct rv_delivery *row = memory_delivery_find(data_of(base), task, &set);
         *ret_count = row != NULL && limit > 0;
         return *ret_count > 0 ? shape_read(&shape_delivery, arena, row, ret_rows) : RV_OK;
     }
-    while (count < limit) {
-        const struct rv_delivery *row = delivery_next(data_of(base), after_destination, after);
-        if (row == NULL)
-            break;
-        enum rv_err err = shape_read(&shape_delivery, arena, row, &ret_rows[count++]);
+    *ret_count = 0;
+    if (limit == 0)
+        return RV_OK;
+    struct waiting first = {.limit = limit, .destination = after_destination, .task = after};
+    first.rows = RV_ROOM(arena, const struct rv_delivery *, limit);
+    if (first.rows == NULL)
+        return RV_ERR_MEMORY;
+    waiting_find(&first, data_of(base));
+    for (size_t i = 0; i < first.count; i++) {
+        enum rv_err err = shape_read(&shape_delivery, arena, first.rows[i], &ret_rows[i]);
         if (err != RV_OK)
             return err;
-        after_destination = row->destination;
-        after = row->task;
     }
-    *ret_count = count;
+    *ret_count = first.count;
     return RV_OK;
 }
 

@@ -44,13 +44,18 @@ void rv_sqlite_rollback(struct rv_store *base)
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     rv_assert(store->in_transaction);
     store->in_transaction = false;
-    if (store->broken || sqlite3_get_autocommit(store->db))
-        return; /* some errors end the transaction by themselves */
-    sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_ROLLBACK, &statement);
-    if (err == RV_OK)
-        err = rv_sqlite_run(store, statement);
-    if (err != RV_OK && !sqlite3_get_autocommit(store->db))
+    if (store->broken)
+        return;
+    enum rv_err err = RV_OK;
+    if (!sqlite3_get_autocommit(store->db)) { /* some errors end the transaction by themselves */
+        sqlite3_stmt *statement = NULL;
+        err = rv_sqlite_statement(store, RV_SQL_ROLLBACK, &statement);
+        if (err == RV_OK)
+            err = rv_sqlite_run(store, statement);
+    }
+    if (err == RV_OK || sqlite3_get_autocommit(store->db))
+        rv_seal_undone(store->seal);
+    else
         store->broken = true;
 }
 
@@ -59,12 +64,18 @@ void rv_sqlite_rollback(struct rv_store *base)
  * written them. A full disk does no harm here: the log keeps everything. */
 enum rv_err rv_sqlite_checkpoint(struct rv_sqlite *store)
 {
+    store->log_moved = false;
+    if (rv_place_changed(store))
+        return RV_ERR_DISPLACED;
     store->in_checkpoint = true;
     int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     enum rv_err err = rv_sqlite_err(store, code);
     store->in_checkpoint = false;
+    store->log_moved = err == RV_OK;
     if (err == RV_OK)
         store->frames = 0;
+    if (err == RV_ERR_DISPLACED)
+        return err;
     if (err != RV_ERR_IO && err != RV_ERR_CORRUPT)
         return RV_OK;
     store->broken = true;
@@ -80,6 +91,14 @@ enum rv_err rv_sqlite_give_up(struct rv_sqlite *store, enum rv_err err)
     return RV_ERR_COMMIT_UNKNOWN;
 }
 
+/* What is committed is written, whatever becomes of the files later. */
+static enum rv_err checkpoint_due(struct rv_sqlite *store)
+{
+    enum rv_err err = store->frames >= store->checkpoint_pages ? rv_sqlite_checkpoint(store)
+                                                               : RV_OK;
+    return err == RV_ERR_DISPLACED ? RV_OK : err;
+}
+
 enum rv_err rv_sqlite_end(struct rv_sqlite *store)
 {
     rv_assert(store->in_transaction);
@@ -92,7 +111,8 @@ enum rv_err rv_sqlite_end(struct rv_sqlite *store)
     err = rv_sqlite_run(store, statement);
     if (err == RV_OK) {
         store->in_transaction = false;
-        return store->frames >= store->checkpoint_pages ? rv_sqlite_checkpoint(store) : RV_OK;
+        rv_sqlite_record_log(store);
+        return checkpoint_due(store);
     }
     /* Only a full disk is known to have left nothing: the commit's own frame is the last write.
      * Everything else, also a lack of memory for the log's index, may come after it. */
@@ -602,7 +622,8 @@ enum rv_err rv_sqlite_commit(struct rv_store *base, struct rv_batch *batch)
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     rv_assert(store->in_transaction && store->instance != 0);
     struct commit commit = {.store = store, .now = store->slew.shown};
-    enum rv_err err = batch_write(&commit, batch);
+    /* First of all: what is rolled back is forgotten, and may be nowhere else any more. */
+    enum rv_err err = rv_place_changed(store) ? RV_ERR_DISPLACED : batch_write(&commit, batch);
     if (err == RV_OK)
         return rv_sqlite_end(store);
     return rv_sqlite_give_up(store, err);

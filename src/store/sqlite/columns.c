@@ -8,45 +8,54 @@
 
 #define GIVEN(name)                                                                                \
     {                                                                                              \
-        name, RV_COLUMN_GIVEN, 0, NULL                                                             \
+        name, RV_COLUMN_GIVEN, 0, NULL, RV_COLUMNS_PLAIN                                           \
     }
 #define INT64(field, name)                                                                         \
     {                                                                                              \
-        name, RV_COLUMN_INT64, offsetof(struct ROW, field), NULL                                   \
+        name, RV_COLUMN_INT64, offsetof(struct ROW, field), NULL, RV_COLUMNS_PLAIN                 \
     }
 #define UINT32(field)                                                                              \
     {                                                                                              \
-#field, RV_COLUMN_UINT32, offsetof(struct ROW, field), NULL                                \
+#field, RV_COLUMN_UINT32, offsetof(struct ROW, field), NULL, RV_COLUMNS_PLAIN              \
     }
 #define NUMBER(field, name)                                                                        \
     {                                                                                              \
-        name, RV_COLUMN_UINT32, offsetof(struct ROW, field), NULL                                  \
+        name, RV_COLUMN_UINT32, offsetof(struct ROW, field), NULL, RV_COLUMNS_PLAIN                \
     }
 #define UINT8(field)                                                                               \
     {                                                                                              \
-#field, RV_COLUMN_UINT8, offsetof(struct ROW, field), NULL                                 \
+#field, RV_COLUMN_UINT8, offsetof(struct ROW, field), NULL, RV_COLUMNS_PLAIN               \
     }
 #define BOOL(field)                                                                                \
     {                                                                                              \
-#field, RV_COLUMN_BOOL, offsetof(struct ROW, field), NULL                                  \
+#field, RV_COLUMN_BOOL, offsetof(struct ROW, field), NULL, RV_COLUMNS_PLAIN                \
     }
 #define INSTANT(field)                                                                             \
     {                                                                                              \
-#field, RV_COLUMN_INSTANT, offsetof(struct ROW, field), NULL                               \
+#field, RV_COLUMN_INSTANT, offsetof(struct ROW, field), NULL, RV_COLUMNS_PLAIN             \
     }
 #define STR(field, name)                                                                           \
     {                                                                                              \
-        name, RV_COLUMN_STR, offsetof(struct ROW, field), NULL                                     \
+        name, RV_COLUMN_STR, offsetof(struct ROW, field), NULL, RV_COLUMNS_PLAIN                   \
     }
 #define ENUM(field, name, texts)                                                                   \
     {                                                                                              \
-        name, RV_COLUMN_ENUM, offsetof(struct ROW, field), &rv_texts_##texts                       \
+        name, RV_COLUMN_ENUM, offsetof(struct ROW, field), &rv_texts_##texts, RV_COLUMNS_PLAIN     \
+    }
+
+#define ERROR(field)                                                                               \
+    {                                                                                              \
+#field, RV_COLUMN_STR, offsetof(struct ROW, field), NULL, RV_COLUMNS_ERRORS                \
+    }
+#define PAYLOAD(field)                                                                             \
+    {                                                                                              \
+#field, RV_COLUMN_STR, offsetof(struct ROW, field), NULL, RV_COLUMNS_ALL                   \
     }
 
 #define ROW rv_task
 static const struct rv_column task_columns[] = {
     INT64(id.value, "id"),
-    {"revision", RV_COLUMN_COUNT, offsetof(struct ROW, revision), NULL},
+    {"revision", RV_COLUMN_COUNT, offsetof(struct ROW, revision), NULL, RV_COLUMNS_PLAIN},
     INT64(workflow, "workflow"),
     ENUM(direction, "direction", direction),
     BOOL(cancelling),
@@ -59,7 +68,7 @@ static const struct rv_column task_columns[] = {
     UINT32(pivot),
     UINT32(last_message),
     BOOL(reply_stream),
-    {"open_steps", RV_COLUMN_OPEN, 0, NULL},
+    {"open_steps", RV_COLUMN_OPEN, 0, NULL, RV_COLUMNS_PLAIN},
     INSTANT(created_at),
     INSTANT(started_at),
     INSTANT(ended_at),
@@ -73,10 +82,10 @@ static const struct rv_column task_columns[] = {
     STR(reply_url, "reply_url"),
     STR(trace, "trace"),
     STR(tracestate, "tracestate"),
-    STR(input, "input"),
-    STR(context, "context"),
-    STR(output, "output"),
-    STR(error, "error"),
+    PAYLOAD(input),
+    PAYLOAD(context),
+    PAYLOAD(output),
+    ERROR(error),
     ENUM(state, "process_state", task_state),
 };
 #undef ROW
@@ -123,12 +132,12 @@ static const struct rv_column step_columns[] = {
     STR(instance, "instance"),
     STR(boot, "boot"),
     STR(poll, "poll"),
-    STR(frames, "frames"),
-    STR(data, "data"),
-    STR(input, "input"),
-    STR(output, "output"),
-    STR(error, "error"),
-    STR(attempt_error, "attempt_error"),
+    PAYLOAD(frames),
+    PAYLOAD(data),
+    PAYLOAD(input),
+    PAYLOAD(output),
+    ERROR(error),
+    ERROR(attempt_error),
     ENUM(state, "process_state", step_state),
     STR(agent, "agent"),
     INSTANT(ended_at),
@@ -161,8 +170,8 @@ static const struct rv_column late_columns[] = {
     UINT32(attempt),
     INSTANT(arrived_at),
     ENUM(reason, "reason", late_reason),
-    STR(output, "output"),
-    STR(error, "error"),
+    PAYLOAD(output),
+    ERROR(error),
 };
 #undef ROW
 
@@ -232,7 +241,7 @@ static const struct rv_column workflow_columns[] = {
 static const struct rv_column record_columns[] = {
     STR(kind, "kind"),
     STR(key, "key"),
-    {"written_at", RV_COLUMN_INSTANT, offsetof(struct ROW, at), NULL},
+    {"written_at", RV_COLUMN_INSTANT, offsetof(struct ROW, at), NULL, RV_COLUMNS_PLAIN},
     STR(value, "value"),
 };
 #undef ROW

@@ -6,6 +6,9 @@
  * aside, in a file without a name. The reader takes from there what is there, and all else from the
  * file. The store's one connection knows nothing of it.
  *
+ * On a full disk the log may have no room in the file. Then its pages are kept aside too, before
+ * the reader begins, and on another disk, if there is one.
+ *
  * The pages go out as they stand, with their seals, but for the first: in the header it gets a mark
  * by which the next server knows that the file is a copy (open.c). */
 #include "store/copy.h"
@@ -32,6 +35,7 @@ struct reading {
     struct rv_copy copy; /* first: what the reader holds */
     int fd;              /* borrowed: of the database */
     int64_t pages;
+    int64_t file_pages; /* so many the file has; the others are kept */
     atomic_uchar *kept; /* owned: a bit for each page that was kept aside */
     int kept_fd;        /* owned: page n at its place, else holes */
     atomic_llong at;    /* the reader's: pages before this one need not be kept any more */
@@ -43,12 +47,6 @@ struct reading {
 
 /* The header has a place for a number of the application that wrote the file. */
 enum { MARK_AT = 68 };
-
-bool rv_copy_marked(const unsigned char header[static RV_COPY_HEADER_BYTES])
-{
-    uint32_t mark = htobe32(RV_COPY_MARK);
-    return memcmp(header + MARK_AT, &mark, sizeof mark) == 0;
-}
 
 /* ---- pages that are kept ---- */
 
@@ -103,17 +101,20 @@ static bool kept(const struct reading *reading, int64_t page)
     return (atomic_load(&reading->kept[page / 8]) >> (page % 8) & 1) != 0;
 }
 
-static enum rv_err page_keep(struct reading *reading, int64_t page)
+static enum rv_err page_put(struct reading *reading, const unsigned char *bytes, int64_t page)
 {
-    unsigned char bytes[RV_SQLITE_PAGE_BYTES];
-    if (!pages_get(reading->fd, bytes, 1, page))
-        return RV_ERR_IO;
-    ssize_t n = pwrite(reading->kept_fd, bytes, sizeof bytes, page * RV_SQLITE_PAGE_BYTES);
-    if (n != sizeof bytes)
+    ssize_t n = pwrite(reading->kept_fd, bytes, RV_SQLITE_PAGE_BYTES, page * RV_SQLITE_PAGE_BYTES);
+    if (n != RV_SQLITE_PAGE_BYTES)
         return n >= 0 || errno == ENOSPC || errno == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
     atomic_uchar *byte = &reading->kept[page / 8];
     atomic_store(byte, (unsigned char)(atomic_load(byte) | 1 << (page % 8)));
     return RV_OK;
+}
+
+static enum rv_err page_keep(struct reading *reading, int64_t page)
+{
+    unsigned char bytes[RV_SQLITE_PAGE_BYTES];
+    return pages_get(reading->fd, bytes, 1, page) ? page_put(reading, bytes, page) : RV_ERR_IO;
 }
 
 /* That a page was kept, or could not be, is told before it changes: a reader who has read it and
@@ -134,8 +135,11 @@ void rv_copier_overwrites(void *self, int64_t page)
 
 static enum rv_err page_take(const struct reading *reading, unsigned char *to, int64_t page)
 {
-    if (kept(reading, page) && !pages_get(reading->kept_fd, to, 1, page))
+    bool aside = kept(reading, page);
+    if (aside && !pages_get(reading->kept_fd, to, 1, page))
         return RV_ERR_IO;
+    if (!aside && page >= reading->file_pages)
+        return RV_ERR_CORRUPT;
     return rv_seal_whole(to, page) ? RV_OK : RV_ERR_CORRUPT;
 }
 
@@ -148,14 +152,18 @@ static enum rv_err copy_read(struct rv_copy *copy, void *to, size_t max, size_t 
     size_t count = max / RV_SQLITE_PAGE_BYTES;
     count = (int64_t)count < left ? count : (size_t)left;
     rv_assert(max >= RV_COPY_BLOCK_BYTES);
-    if (!pages_get(reading->fd, to, count, first))
+    int64_t in_file = reading->file_pages - first;
+    in_file = in_file < 0 ? 0 : in_file > (int64_t)count ? (int64_t)count : in_file;
+    if (!pages_get(reading->fd, to, (size_t)in_file, first))
         return RV_ERR_IO;
     atomic_thread_fence(memory_order_seq_cst);
     enum rv_err err = (enum rv_err)atomic_load(&reading->err);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
-        err = page_take(reading, bytes + i * RV_SQLITE_PAGE_BYTES, first + (int64_t)i);
-    if (err != RV_OK)
+    size_t whole = 0;
+    for (; err == RV_OK && whole < count; whole += err == RV_OK)
+        err = page_take(reading, bytes + whole * RV_SQLITE_PAGE_BYTES, first + (int64_t)whole);
+    if (err != RV_OK && whole == 0)
         return err;
+    count = whole; /* the next call begins with the page that cannot be read */
     if (first == 0 && count > 0) {
         uint32_t mark = htobe32(RV_COPY_MARK);
         memcpy(bytes + MARK_AT, &mark, sizeof mark);
@@ -177,24 +185,34 @@ static void copy_close(struct rv_copy *copy)
 
 /* ---- the store's side ---- */
 
-/* Beside the store, where there is room for what it grows by. The name is gone at once, so that
- * nothing is left of it, however this process ends; one that was there is a killed server's. */
-static int kept_open(const char *store)
+/* Of a page that is in the log more than once, the newest. */
+static enum rv_err log_keep(struct rv_sqlite *store, struct reading *reading)
 {
-    size_t room = strlen(store) + sizeof ".kept";
-    char *name = malloc(room);
-    if (name == NULL)
-        return -1;
-    snprintf(name, room, "%s.kept", store);
-    unlink(name);
-    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    unlink(name);
-    free(name);
-    return fd;
+    unsigned char bytes[RV_SQLITE_PAGE_BYTES];
+    uint32_t number;
+    enum rv_err err = RV_OK;
+    for (int i = 0; err == RV_OK && i < store->frames; i++) {
+        err = rv_sqlite_err(store, rv_log_page(store->db, i, &number, NULL, bytes));
+        if (err != RV_OK || number == 0 || number > reading->pages)
+            continue; /* a later batch has made the file shorter */
+        rv_seal_set(bytes, (int64_t)number - 1);
+        err = page_put(reading, bytes, (int64_t)number - 1);
+    }
+    return err;
 }
 
+/* Pages are kept beside the store, where there is room for what it grows by; those of a log that
+ * has no room in the file, elsewhere. */
 static enum rv_err reading_new(struct rv_sqlite *store, struct reading **ret_reading)
 {
+    bool log = store->frames != 0;
+    uint32_t number, pages = 0;
+    enum rv_err err = RV_OK;
+    if (log)
+        err = rv_sqlite_err(store,
+                            rv_log_page(store->db, store->frames - 1, &number, &pages, NULL));
+    if (err != RV_OK)
+        return err;
     struct stat about;
     if (fstat(store->copier.fd, &about) != 0)
         return RV_ERR_IO;
@@ -202,17 +220,20 @@ static enum rv_err reading_new(struct rv_sqlite *store, struct reading **ret_rea
     if (reading == NULL)
         return RV_ERR_MEMORY;
     reading->fd = store->copier.fd;
-    reading->pages = about.st_size / RV_SQLITE_PAGE_BYTES;
+    reading->file_pages = about.st_size / RV_SQLITE_PAGE_BYTES;
+    reading->pages = log ? (int64_t)pages : reading->file_pages;
     reading->copy = (struct rv_copy){
         .bytes = reading->pages * RV_SQLITE_PAGE_BYTES, .read = copy_read, .close = copy_close};
     reading->kept = calloc((size_t)reading->pages / 8 + 1, sizeof *reading->kept);
-    reading->kept_fd = kept_open(sqlite3_db_filename(store->db, "main"));
-    if (reading->kept != NULL && reading->kept_fd >= 0) {
+    reading->kept_fd = log ? rv_place_elsewhere() : rv_place_scratch(&store->place);
+    if (reading->kept == NULL || reading->kept_fd < 0)
+        err = reading->kept == NULL ? RV_ERR_MEMORY : RV_ERR_IO;
+    if (err == RV_OK && log)
+        err = log_keep(store, reading);
+    if (err == RV_OK)
         *ret_reading = reading;
-        return RV_OK;
-    }
-    enum rv_err err = reading->kept == NULL ? RV_ERR_MEMORY : RV_ERR_IO;
-    reading_free(reading);
+    else
+        reading_free(reading);
     return err;
 }
 
@@ -228,8 +249,6 @@ enum rv_err rv_store_sqlite_copy(struct rv_store *base, struct rv_copy **ret_cop
     if (reading_now(&store->copier) != NULL)
         return RV_ERR_REFUSED;
     enum rv_err err = rv_sqlite_checkpoint(store);
-    if (err == RV_OK && store->frames != 0)
-        err = RV_ERR_FULL; /* what is in the log has no room in the file */
     if (err == RV_OK)
         err = reading_new(store, &reading);
     if (err != RV_OK)

@@ -78,6 +78,7 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
     err = err == RV_OK ? rv_sqlite_end(store) : rv_sqlite_give_up(store, err);
     if (err != RV_OK)
         return err;
+    (void)rv_sqlite_record(store, true); /* what is in no record is not missed */
     store->instance = (uint8_t)number;
     *ret_enlistment = (struct rv_enlistment){.instance = store->instance,
                                              .last_alive_at = store->last_alive_at,
@@ -171,7 +172,9 @@ enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str name, int6
     rv_assert(store->instance != 0 && lease_ms >= 0 && lease_ms <= RV_DAY_MS);
     bool own = !store->in_transaction;
     int64_t now = store->slew.shown;
-    enum rv_err err = own ? rv_sqlite_begin(base, &now) : RV_OK;
+    enum rv_err err = rv_place_changed(store) ? RV_ERR_DISPLACED : RV_OK;
+    if (err == RV_OK && own)
+        err = rv_sqlite_begin(base, &now);
     if (err != RV_OK)
         return err;
     struct role role = {.there = false};

@@ -306,10 +306,11 @@ static size_t ids_settle(struct walk *walk, size_t wanted)
     return count;
 }
 
-static enum rv_err tasks_take(struct walk *walk, size_t count, struct rv_task *ret_tasks)
+static enum rv_err tasks_take(struct walk *walk, enum rv_columns columns, size_t count,
+                              struct rv_task *ret_tasks)
 {
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(walk->store, RV_SQL_TASK_LOAD, &statement);
+    enum rv_err err = rv_sqlite_statement_of(walk->store, RV_SQL_TASK_LOAD, columns, &statement);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         sqlite3_bind_int64(statement, 1, walk->ids[i]);
         size_t found = 0;
@@ -322,8 +323,8 @@ static enum rv_err tasks_take(struct walk *walk, size_t count, struct rv_task *r
 }
 
 enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
-                                 const struct rv_task_filter *filter, size_t limit,
-                                 struct rv_task *ret_tasks, size_t *ret_count,
+                                 enum rv_columns columns, const struct rv_task_filter *filter,
+                                 size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                                  struct rv_task_id *ret_next)
 {
     size_t wanted = limit < LOOKS_MAX ? limit : LOOKS_MAX;
@@ -335,7 +336,7 @@ enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
     if (err != RV_OK)
         return err;
     size_t count = ids_settle(&walk, wanted);
-    err = tasks_take(&walk, count, ret_tasks);
+    err = tasks_take(&walk, columns, count, ret_tasks);
     if (err != RV_OK)
         return err;
     *ret_count = count;
@@ -346,12 +347,12 @@ enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
 /* ---- the others ---- */
 
 enum rv_err rv_sqlite_list_steps(struct rv_store *base, struct rv_arena *arena,
-                                 struct rv_task_id task, uint32_t after, size_t limit,
-                                 struct rv_step *ret_steps, size_t *ret_count)
+                                 enum rv_columns columns, struct rv_task_id task, uint32_t after,
+                                 size_t limit, struct rv_step *ret_steps, size_t *ret_count)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_STEP_LIST, &statement);
+    enum rv_err err = rv_sqlite_statement_of(store, RV_SQL_STEP_LIST, columns, &statement);
     if (err != RV_OK)
         return err;
     sqlite3_bind_int64(statement, 1, task.value);
@@ -403,15 +404,15 @@ enum rv_err rv_sqlite_find_attempt(struct rv_store *base, struct rv_arena *arena
 }
 
 enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                        struct rv_step_id step, uint32_t attempt, size_t skip,
-                                        size_t limit, struct rv_late_reply *ret_rows,
-                                        size_t *ret_count)
+                                        enum rv_columns columns, struct rv_step_id step,
+                                        uint32_t attempt, size_t skip, size_t limit,
+                                        struct rv_late_reply *ret_rows, size_t *ret_count)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     bool of_task = step.number == 0;
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(
-        store, of_task ? RV_SQL_LATE_LIST : RV_SQL_LATE_LIST_ATTEMPT, &statement);
+    enum rv_err err = rv_sqlite_statement_of(
+        store, of_task ? RV_SQL_LATE_LIST : RV_SQL_LATE_LIST_ATTEMPT, columns, &statement);
     if (err != RV_OK)
         return err;
     sqlite3_bind_int64(statement, 1, step.task.value);

@@ -5,8 +5,9 @@
  * A page in the middle has changed since. Then SQLite drops it and all that comes after, among it
  * batches that were acknowledged. They can be told from the remains of older batches: each page's
  * checksum goes on from the one before, so behind the end of a batch one that fits was written
- * after that batch was synced. What cannot be told is damage to the newest two batches, which looks
- * like a batch that was never finished, and to the 32 bytes of the log's header.
+ * after that batch was synced. Damage to the newest two batches looks like a batch that was never
+ * finished, and a log with another header, or an older one, like one that was only begun: so the
+ * lock file has a note of how far the log had come (open.c), and the log is held against it.
  *
  * A sync had failed. What the system could not write it then takes for written, and goes on showing
  * it: the disk has a hole there that no later sync fills, and everything after it would be lost
@@ -18,6 +19,7 @@
 
 enum {
     HEADER_BYTES = 32,
+    HEADER_BEGUN = 12,
     HEADER_SALTS = 16,
     HEADER_SUMS = 24,
     FRAME_HEADER_BYTES = 24,
@@ -58,6 +60,52 @@ static bool frame_fits(const unsigned char *frame, const unsigned char *before, 
     return sums_are(sums, frame + FRAME_SUMS);
 }
 
+void rv_log_state_read(const unsigned char *header, struct rv_log_state *ret_state)
+{
+    *ret_state = (struct rv_log_state){.begun = word_read(header + HEADER_BEGUN, true),
+                                       .salts = {word_read(header + HEADER_SALTS, true),
+                                                 word_read(header + HEADER_SALTS + 4, true)}};
+}
+
+bool rv_log_has(const struct rv_log_state *found, const struct rv_log_state *least)
+{
+    uint32_t later = found->begun - least->begun;
+    if (least->frames == 0)
+        return true;
+    if (later == 0)
+        return memcmp(found->salts, least->salts, sizeof found->salts) == 0 &&
+               found->frames >= least->frames;
+    return later <= INT32_MAX && found->salts[0] - least->salts[0] == later;
+}
+
+static bool header_whole(const unsigned char *header, bool big_end)
+{
+    uint32_t sums[2] = {0, 0};
+    sums_add(sums, header, HEADER_SUMS, big_end);
+    return sums_are(sums, header + HEADER_SUMS);
+}
+
+static int state_find(sqlite3_file *log, sqlite3_int64 bytes, struct rv_log_state *found)
+{
+    unsigned char header[HEADER_BYTES], frame[FRAME_BYTES], before[8];
+    int code = log->pMethods->xRead(log, header, HEADER_BYTES, 0);
+    bool big_end = (header[3] & 1) != 0;
+    if (code != SQLITE_OK || !header_whole(header, big_end))
+        return code;
+    rv_log_state_read(header, found);
+    memcpy(before, header + HEADER_SUMS, sizeof before);
+    for (sqlite3_int64 at = HEADER_BYTES; at + FRAME_BYTES <= bytes; at += FRAME_BYTES) {
+        code = log->pMethods->xRead(log, frame, FRAME_BYTES, at);
+        bool ours = memcmp(frame + FRAME_SALTS, header + HEADER_SALTS, 8) == 0;
+        if (code != SQLITE_OK || !ours || !frame_fits(frame, before, big_end))
+            return code;
+        if (word_read(frame + FRAME_ENDS, true) != 0)
+            found->frames = (uint32_t)((at - HEADER_BYTES) / FRAME_BYTES + 1);
+        memcpy(before, frame + FRAME_SUMS, sizeof before);
+    }
+    return SQLITE_OK;
+}
+
 /* IOERR_DATA: there are synced batches behind the first page that is not whole. */
 static int middle_check(sqlite3_file *log, sqlite3_int64 bytes)
 {
@@ -65,11 +113,9 @@ static int middle_check(sqlite3_file *log, sqlite3_int64 bytes)
     bool broken = false, batch_ended = false;
     int code = log->pMethods->xRead(log, header, HEADER_BYTES, 0);
     bool big_end = (header[3] & 1) != 0;
-    uint32_t sums[2] = {0, 0};
     if (code != SQLITE_OK)
         return code;
-    sums_add(sums, header, HEADER_SUMS, big_end);
-    if (!sums_are(sums, header + HEADER_SUMS))
+    if (!header_whole(header, big_end))
         return SQLITE_OK; /* torn while the log was begun anew: SQLite does so too */
     memcpy(before, header + HEADER_SUMS, sizeof before);
     for (sqlite3_int64 at = HEADER_BYTES; at + FRAME_BYTES <= bytes; at += FRAME_BYTES) {
@@ -100,14 +146,51 @@ static int write_again(sqlite3_file *log, sqlite3_int64 bytes)
     return code == SQLITE_OK ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) : code;
 }
 
+/* The log's file and its length, -1 if there is none. */
+static int log_open(sqlite3 *db, sqlite3_file **ret_log, sqlite3_int64 *ret_bytes)
+{
+    *ret_bytes = -1;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, ret_log);
+    if (code != SQLITE_OK || *ret_log == NULL || (*ret_log)->pMethods == NULL)
+        return code;
+    return (*ret_log)->pMethods->xFileSize(*ret_log, ret_bytes);
+}
+
+int rv_log_page(sqlite3 *db, int frame, uint32_t *ret_number, uint32_t *ret_pages,
+                unsigned char *ret_page)
+{
+    unsigned char header[FRAME_HEADER_BYTES];
+    sqlite3_file *log = NULL;
+    sqlite3_int64 bytes, at = HEADER_BYTES + (sqlite3_int64)frame * FRAME_BYTES;
+    int code = log_open(db, &log, &bytes);
+    if (code == SQLITE_OK && bytes < at + FRAME_BYTES)
+        code = SQLITE_IOERR_SHORT_READ;
+    if (code == SQLITE_OK)
+        code = log->pMethods->xRead(log, header, sizeof header, at);
+    if (code != SQLITE_OK)
+        return code;
+    *ret_number = word_read(header, true);
+    if (ret_pages != NULL)
+        *ret_pages = word_read(header + FRAME_ENDS, true);
+    if (ret_page == NULL)
+        return SQLITE_OK;
+    return log->pMethods->xRead(log, ret_page, RV_SQLITE_PAGE_BYTES, at + FRAME_HEADER_BYTES);
+}
+
+int rv_log_find(sqlite3 *db, struct rv_log_state *ret_found)
+{
+    sqlite3_file *log = NULL;
+    sqlite3_int64 bytes;
+    *ret_found = (struct rv_log_state){.frames = 0};
+    int code = log_open(db, &log, &bytes);
+    return code == SQLITE_OK && bytes >= HEADER_BYTES ? state_find(log, bytes, ret_found) : code;
+}
+
 int rv_log_secure(sqlite3 *db)
 {
     sqlite3_file *log = NULL;
-    sqlite3_int64 bytes = 0;
-    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-    if (code != SQLITE_OK || log == NULL || log->pMethods == NULL)
-        return code;
-    code = log->pMethods->xFileSize(log, &bytes);
+    sqlite3_int64 bytes;
+    int code = log_open(db, &log, &bytes);
     if (code != SQLITE_OK || bytes < HEADER_BYTES)
         return code;
     code = middle_check(log, bytes);

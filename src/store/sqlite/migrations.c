@@ -2,6 +2,7 @@
  *
  * If you change a table, or a word in core/tbl:
  *  - add a version at the end; never edit one that was released;
+ *  - change the schema of a new store, schema.c, in the same way;
  *  - bring columns.c in line with the tables as they are after the newest version;
  *  - a new state needs its table built anew: its CHECK, and for tasks the indexes task_open and
  *    task_rare, list the words as they were. */
@@ -439,10 +440,134 @@ static const char *const version_20[] = {
     NULL,
 };
 
+/* Version 21: payloads behind all other columns again, and errors right before them. SQLite keeps a
+ * row's columns in the order of its table, a long row in a chain of pages that is followed page by
+ * page: whoever wants a column behind a payload reads the payload. A column that is added later
+ * stands behind them too; views should not need it, or the table is built anew as here. */
+static const char *const version_21[] = {
+    "CREATE TABLE task_21("
+    " id INTEGER PRIMARY KEY,"
+    " revision INTEGER NOT NULL,"
+    " process_state TEXT NOT NULL CHECK {process_state task_state},"
+    " workflow INTEGER NOT NULL,"
+    " direction TEXT NOT NULL CHECK {direction direction},"
+    " cancelling INTEGER NOT NULL,"
+    " priority INTEGER NOT NULL,"
+    " locked_by INTEGER NOT NULL,"
+    " fence INTEGER NOT NULL,"
+    " last_number INTEGER NOT NULL,"
+    " undo_head INTEGER NOT NULL,"
+    " undo_blocker INTEGER NOT NULL,"
+    " by_hand INTEGER NOT NULL,"
+    " pivot INTEGER NOT NULL,"
+    " last_message INTEGER NOT NULL,"
+    " reply_stream INTEGER NOT NULL,"
+    " open_steps TEXT NOT NULL,"
+    " created_at INTEGER,"
+    " started_at INTEGER,"
+    " ended_at INTEGER,"
+    " quiet_at INTEGER,"
+    " suspended_at INTEGER,"
+    " redo INTEGER NOT NULL,"
+    " submission_key TEXT,"
+    " correlation_id TEXT,"
+    " tags TEXT,"
+    " reply_url TEXT,"
+    " trace TEXT,"
+    " tracestate TEXT,"
+    " error TEXT,"
+    " input TEXT,"
+    " context TEXT,"
+    " output TEXT)",
+    "INSERT INTO task_21(id, revision, process_state, workflow, direction, cancelling, "
+    "priority, locked_by, fence, last_number, undo_head, undo_blocker, by_hand, pivot, "
+    "last_message, reply_stream, open_steps, created_at, started_at, ended_at, quiet_at, "
+    "suspended_at, redo, submission_key, correlation_id, tags, reply_url, trace, tracestate, "
+    "error, input, context, output) "
+    "SELECT id, revision, process_state, workflow, direction, cancelling, priority, locked_by, "
+    "fence, last_number, undo_head, undo_blocker, by_hand, pivot, last_message, reply_stream, "
+    "open_steps, created_at, started_at, ended_at, quiet_at, suspended_at, redo, "
+    "submission_key, correlation_id, tags, reply_url, trace, tracestate, error, input, context, "
+    "output FROM task",
+    "DROP TABLE task",
+    "ALTER TABLE task_21 RENAME TO task",
+    "CREATE INDEX task_open ON task(id) WHERE {process_state open}",
+    "CREATE INDEX task_rare ON task(process_state, id) WHERE {process_state rare}",
+    "CREATE INDEX task_workflow ON task(workflow, id)",
+
+    "CREATE TABLE step_21("
+    " task INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " kind TEXT NOT NULL CHECK {kind step_kind},"
+    " process_state TEXT NOT NULL CHECK {process_state step_state},"
+    " direction TEXT NOT NULL CHECK {direction direction},"
+    " undoes INTEGER NOT NULL,"
+    " replaces INTEGER NOT NULL,"
+    " node INTEGER NOT NULL,"
+    " visit INTEGER NOT NULL,"
+    " effect TEXT NOT NULL CHECK {effect effect},"
+    " undo_way INTEGER NOT NULL,"
+    " undo_prev INTEGER NOT NULL,"
+    " chained INTEGER NOT NULL,"
+    " undone INTEGER NOT NULL,"
+    " failure_count INTEGER NOT NULL,"
+    " round INTEGER NOT NULL,"
+    " deaths INTEGER NOT NULL,"
+    " wake_at INTEGER,"
+    " ready_at INTEGER,"
+    " waits_since INTEGER,"
+    " called INTEGER NOT NULL,"
+    " insist INTEGER NOT NULL,"
+    " stale INTEGER NOT NULL,"
+    " deadline INTEGER,"
+    " attempt INTEGER NOT NULL,"
+    " attempt_state TEXT NOT NULL CHECK {attempt_state attempt_state},"
+    " attempt_effect TEXT NOT NULL CHECK {attempt_effect effect},"
+    " token INTEGER NOT NULL,"
+    " fence INTEGER NOT NULL,"
+    " attempt_at INTEGER,"
+    " attempt_ended_at INTEGER,"
+    " complete_by INTEGER,"
+    " lease_ms INTEGER NOT NULL,"
+    " lease_until INTEGER,"
+    " created_at INTEGER,"
+    " ended_at INTEGER,"
+    " reference TEXT,"
+    " iteration TEXT,"
+    " agent TEXT,"
+    " target TEXT,"
+    " instance TEXT,"
+    " boot TEXT,"
+    " poll TEXT,"
+    " error TEXT,"
+    " attempt_error TEXT,"
+    " frames TEXT,"
+    " data TEXT,"
+    " input TEXT,"
+    " output TEXT,"
+    " PRIMARY KEY (task, number))",
+    "INSERT INTO step_21(task, number, kind, process_state, direction, undoes, replaces, node, "
+    "visit, effect, undo_way, undo_prev, chained, undone, failure_count, round, deaths, "
+    "wake_at, ready_at, waits_since, called, insist, stale, deadline, attempt, attempt_state, "
+    "attempt_effect, token, fence, attempt_at, attempt_ended_at, complete_by, lease_ms, "
+    "lease_until, created_at, ended_at, reference, iteration, agent, target, instance, boot, "
+    "poll, error, attempt_error, frames, data, input, output) "
+    "SELECT task, number, kind, process_state, direction, undoes, replaces, node, visit, "
+    "effect, undo_way, undo_prev, chained, undone, failure_count, round, deaths, wake_at, "
+    "ready_at, waits_since, called, insist, stale, deadline, attempt, attempt_state, "
+    "attempt_effect, token, fence, attempt_at, attempt_ended_at, complete_by, lease_ms, "
+    "lease_until, created_at, ended_at, reference, iteration, agent, target, instance, boot, "
+    "poll, error, attempt_error, frames, data, input, output FROM step",
+    "DROP TABLE step",
+    "ALTER TABLE step_21 RENAME TO step",
+    "CREATE INDEX step_agent ON step(agent, task) WHERE ended_at IS NULL AND agent IS NOT NULL",
+    NULL,
+};
+
 static const char *const *const versions[] = {
     version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,
     version_8,  version_9,  version_10, version_11, version_12, version_13, version_14,
-    version_15, version_16, version_17, version_18, version_19, version_20};
+    version_15, version_16, version_17, version_18, version_19, version_20, version_21};
 
 int rv_sqlite_version_newest(void)
 {
@@ -505,10 +630,10 @@ static enum rv_err sql_execute(struct rv_sqlite *store, const char *template)
     return err;
 }
 
-static enum rv_err version_apply(struct rv_sqlite *store, int version)
+static enum rv_err version_apply(struct rv_sqlite *store, const char *const steps[], int version)
 {
     enum rv_err err = sql_execute(store, "BEGIN IMMEDIATE");
-    for (const char *const *step = versions[version - 1]; err == RV_OK && *step != NULL; step++)
+    for (const char *const *step = steps; err == RV_OK && *step != NULL; step++)
         err = sql_execute(store, *step);
     if (err == RV_OK) {
         enum { SQL_BYTES = 80 };
@@ -525,10 +650,23 @@ static enum rv_err version_apply(struct rv_sqlite *store, int version)
     return err;
 }
 
+enum rv_err rv_sqlite_create(struct rv_sqlite *store)
+{
+    return version_apply(store, rv_sqlite_schema, rv_sqlite_version_newest());
+}
+
+/* A table that is built anew leaves its old pages free. With secure deletion, which some builds of
+ * SQLite have on, all of them are overwritten in one statement: that takes the table's size in
+ * memory and once more in the log. Every row is still there, so there is nothing to hide. */
 enum rv_err rv_sqlite_migrate(struct rv_sqlite *store, int version)
 {
-    enum rv_err err = RV_OK;
-    while (err == RV_OK && version < rv_sqlite_version_newest())
-        err = version_apply(store, ++version);
+    int secure = 0;
+    enum rv_err err = rv_sqlite_number(store, "PRAGMA secure_delete", &secure);
+    if (err == RV_OK)
+        err = sql_execute(store, "PRAGMA secure_delete = OFF");
+    for (; err == RV_OK && version < rv_sqlite_version_newest(); version++)
+        err = version_apply(store, versions[version], version + 1);
+    if (err == RV_OK && secure != 0)
+        err = sql_execute(store, "PRAGMA secure_delete = ON");
     return err;
 }

@@ -34,6 +34,7 @@ struct opening {
     const char *path;
     const char *vfs; /* NULL: the system's files */
     bool there;      /* it must be */
+    bool keep_intact;
     struct rv_sqlite *store;
     struct rv_store_sqlite_fault *fault;
 };
@@ -68,7 +69,8 @@ static enum rv_err fail_sqlite(const struct opening *opening, enum rv_err err)
     if (err == RV_ERR_BUSY)
         return fail(opening, RV_ERR_IN_USE,
                     "is open in another program: close that program or give another --store");
-    if (err == RV_ERR_CORRUPT && (sqlite3_errcode(db) & 0xff) == SQLITE_NOTADB)
+    opening->fault->foreign = (sqlite3_errcode(db) & 0xff) == SQLITE_NOTADB;
+    if (err == RV_ERR_CORRUPT && opening->fault->foreign)
         return fail(opening, err, "is not a database: give another --store, or restore a backup");
     if (err == RV_ERR_CORRUPT) {
         bool changed = sqlite3_extended_errcode(db) == SQLITE_IOERR_DATA;
@@ -102,19 +104,102 @@ static enum rv_err fail_in_use(const struct opening *opening, int fd)
     opening->fault->pid = lock_pid(fd);
     if (opening->fault->pid == 0)
         return fail(opening, RV_ERR_IN_USE,
-                    "is used by another server: stop that server or give another --store");
+                    "is used by a server: stop it, or give another --store");
     return fail(opening, RV_ERR_IN_USE,
-                "is used by another server (pid %lld): stop that server or give another --store",
+                "is used by a server (pid %lld): stop it, or give another --store",
                 (long long)opening->fault->pid);
 }
 
-static enum rv_err lock_write(const struct opening *opening, int fd)
+enum { RECORD_BYTES = 96 };
+
+/* "BEGUN SALTS FRAMES"; a server of an older version writes none. */
+static void state_read(const char *text, struct rv_log_state *state)
 {
-    char text[32];
-    int n = snprintf(text, sizeof text, "%lld\n", (long long)getpid());
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
-        return fail_errno(opening, "has a lock file that cannot be written", errno);
-    return RV_OK;
+    char *end;
+    state->begun = (uint32_t)strtoul(text, &end, 16);
+    uint64_t salts = *end == ' ' ? strtoull(end, &end, 16) : 0;
+    state->salts[0] = (uint32_t)(salts >> 32);
+    state->salts[1] = (uint32_t)salts;
+    state->frames = *end == ' ' ? (uint32_t)strtoul(end, &end, 10) : 0;
+    if (*end != '\n')
+        state->frames = 0;
+}
+
+/* The second line: which store has its log here ("log"), and how far that has come, or had
+ * ("store"). */
+static void record_read(struct rv_sqlite *store)
+{
+    static const char *const kinds[] = {"\nstore ", "\nlog "};
+    char text[RECORD_BYTES + 1];
+    ssize_t n = pread(store->lock_fd, text, RECORD_BYTES, 0);
+    text[n > 0 ? n : 0] = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const char *line = strstr(text, kinds[i]);
+        char *end = NULL;
+        unsigned long id = line != NULL ? strtoul(line + strlen(kinds[i]), &end, 16) : 0;
+        if (id == 0 || id > INT32_MAX)
+            continue;
+        store->recorded = (struct rv_record_of_log){.id = (uint32_t)id, .log = i != 0};
+        if (store->recorded.log && *end == ' ')
+            state_read(end, &store->recorded.state);
+    }
+}
+
+/* In one write wherever the length stays: a process may be killed between two. */
+static bool record_write(struct rv_sqlite *store, int64_t pid)
+{
+    char text[RECORD_BYTES];
+    const struct rv_record_of_log *recorded = &store->recorded;
+    const struct rv_log_state *state = &recorded->state;
+    int n = pid != 0 ? snprintf(text, sizeof text, "%lld\n", (long long)pid) : 0;
+    if (recorded->id != 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s %08x", pid == 0 ? "\n" : "",
+                      recorded->log ? "log" : "store", (unsigned)recorded->id);
+    if (recorded->id != 0 && recorded->log)
+        n += snprintf(text + n, sizeof text - (size_t)n, " %08x %08x%08x %010u",
+                      (unsigned)state->begun, (unsigned)state->salts[0], (unsigned)state->salts[1],
+                      (unsigned)state->frames);
+    if (recorded->id != 0)
+        text[n++] = '\n';
+    int before = store->lock_bytes;
+    store->lock_bytes = -1;
+    if (pwrite(store->lock_fd, text, (size_t)n, 0) != n ||
+        (n != before && ftruncate(store->lock_fd, n) != 0))
+        return false;
+    store->lock_bytes = n;
+    return true;
+}
+
+static struct rv_log_state state_now(const struct rv_sqlite *store)
+{
+    struct rv_log_state state = {.frames = 0};
+    const unsigned char *header = rv_seal_log_head(store->seal);
+    if (header == NULL || store->frames <= 0)
+        return state;
+    rv_log_state_read(header, &state);
+    state.frames = (uint32_t)store->frames;
+    return state;
+}
+
+bool rv_sqlite_record(struct rv_sqlite *store, bool log)
+{
+    if (store->lock_fd < 0)
+        return true;
+    store->recorded = (struct rv_record_of_log){.id = store->id, .log = log};
+    if (log)
+        store->recorded.state = state_now(store);
+    return record_write(store, getpid()) && fdatasync(store->lock_fd) == 0;
+}
+
+void rv_sqlite_record_log(struct rv_sqlite *store)
+{
+    struct rv_log_state state = state_now(store);
+    if (store->lock_fd < 0 || store->instance == 0 || !store->recorded.log || state.frames == 0)
+        return;
+    if (memcmp(&state, &store->recorded.state, sizeof state) == 0)
+        return;
+    store->recorded.state = state;
+    (void)record_write(store, getpid()); /* one that is behind asks for less */
 }
 
 /* The lock is the process's, not the file's existence: it ends with it, however it ends. The file
@@ -136,18 +221,17 @@ static enum rv_err lock_take(const struct opening *opening)
     if (fd < 0)
         return fail_errno(opening, "cannot be opened: its lock file cannot be created beside it",
                           errno);
-    enum rv_err err = RV_OK;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-        err = lock_write(opening, fd);
-    else if (errno == EWOULDBLOCK)
-        err = fail_in_use(opening, fd);
-    else
-        err = fail_errno(opening, "cannot be locked", errno);
-    if (err != RV_OK)
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        enum rv_err err = errno == EWOULDBLOCK ? fail_in_use(opening, fd)
+                                               : fail_errno(opening, "cannot be locked", errno);
         close(fd);
-    else
-        opening->store->lock_fd = fd;
-    return err;
+        return err;
+    }
+    opening->store->lock_fd = fd;
+    record_read(opening->store);
+    if (!record_write(opening->store, getpid()))
+        return fail_errno(opening, "has a lock file that cannot be written", errno);
+    return RV_OK;
 }
 
 /* The file no longer names the process: a script that kills by it must not hit the next process of
@@ -156,7 +240,7 @@ static void lock_release(struct rv_sqlite *store)
 {
     if (store->lock_fd < 0)
         return;
-    (void)!ftruncate(store->lock_fd, 0);
+    (void)record_write(store, 0);
     close(store->lock_fd);
 }
 
@@ -190,6 +274,7 @@ static enum rv_err file_find(const struct opening *opening)
 static enum rv_err file_create(const struct opening *opening)
 {
     int fd = open(opening->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    opening->store->file_made = fd >= 0;
     if (fd < 0 && errno == EEXIST) {
         fd = open(opening->path, O_RDWR | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT)
@@ -207,17 +292,63 @@ static enum rv_err file_create(const struct opening *opening)
     return RV_OK;
 }
 
-static bool copy_there(const struct opening *opening)
+/* The number of the application as the file has it, without the log: the id of the store, or the
+ * mark of a copy; 0: neither, or not yet. */
+static uint32_t file_number(const struct opening *opening)
 {
-    unsigned char header[RV_COPY_HEADER_BYTES];
-    ssize_t n = pread(opening->store->copier.fd, header, sizeof header, 0);
-    return n == sizeof header && rv_copy_marked(header);
+    enum { NUMBER_AT = 68 };
+    unsigned char n[4];
+    if (pread(opening->store->copier.fd, n, sizeof n, NUMBER_AT) != sizeof n)
+        return 0;
+    return (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 | n[3];
 }
 
 static bool is_empty(const struct opening *opening)
 {
     struct stat stat;
     return fstat(opening->store->copier.fd, &stat) == 0 && stat.st_size == 0;
+}
+
+/* Whether what is not whole may be left out; what that is, is told at the end. */
+static bool loss_accepted(const struct opening *opening)
+{
+    opening->store->lossy = opening->keep_intact;
+    return opening->keep_intact;
+}
+
+/* SQLite believes any log beside a file: with none it loses what was acknowledged, and another
+ * store's pages it puts in between those of the file. So a store has an id, and the lock file the
+ * id of the store whose log is needed here. */
+static enum rv_err log_match(const struct opening *opening, bool there)
+{
+    const struct rv_record_of_log *recorded = &opening->store->recorded;
+    uint32_t number = file_number(opening);
+    bool empty = is_empty(opening);
+    if (there && empty)
+        return fail(
+            opening, RV_ERR_REFUSED,
+            "has no data, but the log beside it (the same name with -wal) has: the store's "
+            "file was deleted or replaced. Put the file back, or restore a backup; to begin "
+            "with an empty store, move the log and the lock file (the same name with .lock) away");
+    if (empty && recorded->id != 0)
+        return fail(opening, RV_ERR_REFUSED,
+                    "has no data, but its lock file (the same name with .lock) is that of a store: "
+                    "the store's file was deleted or replaced. Put the file back, or restore a "
+                    "backup; to begin with an empty store, remove the lock file");
+    if (there && number == RV_COPY_MARK)
+        return fail(opening, RV_ERR_IN_USE,
+                    "is a backup, but the log beside it (the same name with -wal) belongs to an "
+                    "earlier store at this place: move the log away, together with that store");
+    if (there && number != 0 && recorded->log && recorded->id != number)
+        return fail(opening, RV_ERR_IN_USE,
+                    "is another store than the one that the log beside it (the same name with "
+                    "-wal) belongs to: put that store back, or move the log away with it");
+    if (!there && number != 0 && recorded->log && recorded->id == number && !loss_accepted(opening))
+        return fail(opening, RV_ERR_REFUSED,
+                    "needs its log (the same name with -wal), which is not there: the log has what "
+                    "a server that was killed has acknowledged last. Put the log back, or restore "
+                    "a backup; to start without those changes, run `reeve check --keep-intact`");
+    return RV_OK;
 }
 
 /* SQLite makes the log beside the file's true name, and would follow a link there. One beside a
@@ -233,17 +364,66 @@ static enum rv_err log_check(const struct opening *opening)
     bool there = lstat(name, &stat) == 0;
     if (there && S_ISLNK(stat.st_mode))
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "log");
-    if (there && stat.st_size > 0 && is_empty(opening))
-        return fail(
-            opening, RV_ERR_REFUSED,
-            "has no data, but the log beside it (the same name with -wal) has: the store's "
-            "file was deleted or replaced. Put the file back, or restore a backup; to begin "
-            "with an empty store, move the log away");
-    if (there && stat.st_size > 0 && copy_there(opening))
-        return fail(opening, RV_ERR_IN_USE,
-                    "is a backup, but the log beside it (the same name with -wal) belongs to an "
-                    "earlier store at this place: move the log away, together with that store");
-    return RV_OK;
+    return log_match(opening, there && stat.st_size > 0);
+}
+
+#define ID_SQL "PRAGMA application_id = %d"
+enum { SQL_BYTES = 100 };
+
+/* Of what was lost, remote services may know more than the store does: it goes on like a copy. */
+static enum rv_err loss_settle(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    struct rv_log_state found;
+    char sql[SQL_BYTES];
+    if (!store->lossy)
+        return RV_OK;
+    int code = rv_log_find(store->db, &found);
+    sqlite3_snprintf(SQL_BYTES, sql, ID_SQL, RV_COPY_MARK);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return fail_sqlite(opening, rv_sqlite_err(store, code));
+    return fail(opening, RV_OK,
+                "had a log of which the first %u pages were intact, of at least %u; they are in "
+                "the file now, and the changes in the others are lost",
+                (unsigned)found.frames, (unsigned)store->recorded.state.frames);
+}
+
+static uint32_t id_make(void)
+{
+    uint32_t id;
+    do {
+        sqlite3_randomness(sizeof id, &id);
+        id &= INT32_MAX;
+    } while (id == 0 || id == RV_COPY_MARK);
+    return id;
+}
+
+static enum rv_err id_read(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    int number = 0;
+    enum rv_err err = rv_sqlite_number(store, "PRAGMA application_id", &number);
+    store->copied = number == RV_COPY_MARK;
+    store->id = store->copied || opening->vfs != NULL ? 0 : (uint32_t)number;
+    return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
+}
+
+/* A store that has none yet. The next start reads it from the file itself. */
+static enum rv_err id_give(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    char sql[SQL_BYTES];
+    if (store->id != 0 || opening->vfs != NULL)
+        return RV_OK;
+    store->id = id_make();
+    sqlite3_snprintf(SQL_BYTES, sql, ID_SQL, (int)store->id);
+    int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    enum rv_err err = rv_sqlite_err(store, code);
+    if (err == RV_OK)
+        err = rv_sqlite_checkpoint(store);
+    return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
 }
 
 /* The store that it was made of may have gone on, and handed out attempts with fences that nobody
@@ -253,22 +433,19 @@ static enum rv_err log_check(const struct opening *opening)
  * that a crash leaves either a copy without one, or a store. */
 static enum rv_err copy_settle(const struct opening *opening)
 {
-    enum { SQL_BYTES = 100 };
     struct rv_sqlite *store = opening->store;
-    int number = 0;
-    enum rv_err err = rv_sqlite_number(store, "PRAGMA application_id", &number);
-    if (err != RV_OK)
-        return fail_sqlite(opening, err);
-    store->copied = number == RV_COPY_MARK;
+    char name[SQL_BYTES];
     if (!store->copied)
         return RV_OK;
+    store->id = opening->vfs == NULL ? id_make() : 0;
+    sqlite3_snprintf(SQL_BYTES, name, ID_SQL, (int)store->id);
     int64_t seconds = store->clock.now(store->clock.self) / 1000;
     char lift[SQL_BYTES];
     sqlite3_snprintf(SQL_BYTES, lift, "UPDATE task SET fence = max(fence, %lld)",
                      (long long)(seconds < UINT32_MAX ? seconds : UINT32_MAX));
     const char *const steps[] = {
-        "PRAGMA journal_mode = DELETE", "BEGIN IMMEDIATE", lift,
-        "PRAGMA application_id = 0",    "COMMIT",          "PRAGMA journal_mode = WAL",
+        "PRAGMA journal_mode = DELETE", "BEGIN IMMEDIATE", lift, name, "COMMIT",
+        "PRAGMA journal_mode = WAL",
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         int code = sqlite3_exec(store->db, steps[i], NULL, NULL, NULL);
@@ -311,16 +488,37 @@ static enum rv_err database_configure(const struct opening *opening)
     return RV_OK;
 }
 
+/* What was noted of the log must be there. */
+static enum rv_err log_compare(const struct opening *opening)
+{
+    const struct rv_record_of_log *recorded = &opening->store->recorded;
+    struct rv_log_state found;
+    if (opening->vfs != NULL || !recorded->log || recorded->id != file_number(opening))
+        return RV_OK;
+    int code = rv_log_find(opening->store->db, &found);
+    if (code != SQLITE_OK)
+        return fail_sqlite(opening, rv_sqlite_err(opening->store, code));
+    if (rv_log_has(&found, &recorded->state) || loss_accepted(opening))
+        return RV_OK;
+    return fail(opening, RV_ERR_REFUSED,
+                "has a log (the same name with -wal) that lacks what a server that was killed has "
+                "acknowledged last: the log was cut or overwritten, or is an older copy. Put the "
+                "log back, or restore a backup; to start without those changes, run `reeve check "
+                "--keep-intact`");
+}
+
 static enum rv_err log_secure(const struct opening *opening)
 {
     int code = rv_log_secure(opening->store->db);
     enum rv_err err = rv_sqlite_err(opening->store, code);
     if (err == RV_OK)
         return RV_OK;
+    if (err == RV_ERR_CORRUPT && loss_accepted(opening))
+        return RV_OK;
     if (err == RV_ERR_CORRUPT)
         return fail(opening, err,
                     "has a damaged log with acknowledged changes after the damage: restore it from "
-                    "a backup");
+                    "a backup; to start without these changes, run `reeve check --keep-intact`");
     return fail(opening, err, "has a log that cannot be rewritten: %s", sqlite3_errstr(code));
 }
 
@@ -342,6 +540,7 @@ static enum rv_err schema_prepare(const struct opening *opening)
         return fail(opening, RV_ERR_CORRUPT,
                     "has pages without checksums: another program created it, or its first page is "
                     "damaged: restore it from a backup, or give another --store");
+    opening->fault->foreign = err == RV_ERR_NOT_FOUND;
     if (err == RV_ERR_NOT_FOUND)
         return fail(opening, RV_ERR_CORRUPT,
                     "is the database of another program: give another --store");
@@ -357,13 +556,17 @@ static enum rv_err schema_prepare(const struct opening *opening)
                     "has schema version %d, and this program has version %d: start `reeve serve` "
                     "on it once to migrate it",
                     version, rv_sqlite_version_newest());
-    if (!opening->there) {
+    err = id_read(opening);
+    if (err == RV_OK && !opening->there)
         err = copy_settle(opening);
-        if (err != RV_OK)
-            return err;
-    }
-    err = rv_sqlite_migrate(store, version);
-    return err == RV_OK ? checks_leave(opening) : fail_sqlite(opening, err);
+    if (err != RV_OK)
+        return err;
+    err = version == 0 ? rv_sqlite_create(store) : rv_sqlite_migrate(store, version);
+    if (err != RV_OK)
+        return fail_sqlite(opening, err);
+    if (!opening->there)
+        err = id_give(opening);
+    return err == RV_OK ? checks_leave(opening) : err;
 }
 
 /* A transaction that was begun must be ended, also without memory: a connection that cannot
@@ -406,6 +609,14 @@ static int log_leave(struct rv_sqlite *store, bool leave)
     return sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
 }
 
+static enum rv_err place_note(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    enum rv_err err = rv_place_begin(&store->place, opening->path,
+                                     sqlite3_db_filename(store->db, "main"));
+    return err == RV_ERR_IO ? fail_errno(opening, "cannot be opened: its log", errno) : err;
+}
+
 static enum rv_err database_open(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
@@ -429,14 +640,31 @@ static enum rv_err database_open(const struct opening *opening)
     if (err == RV_OK)
         err = log_secure(opening);
     if (err == RV_OK)
+        err = log_compare(opening);
+    if (err == RV_OK)
         err = schema_prepare(opening);
+    if (err == RV_OK)
+        err = loss_settle(opening);
     if (err == RV_OK)
         err = floor_read(opening);
     if (err == RV_OK)
         err = rv_sqlite_err(store, log_leave(store, false));
+    if (err == RV_OK && opening->vfs == NULL)
+        err = place_note(opening);
     if (err == RV_OK)
         err = ends_prepare(opening); /* last: what changes the connection has them made anew */
     return err;
+}
+
+/* A healthy store is left as one file, without its log: that nobody needs it is recorded before it
+ * goes. After a failed write the log may hold a batch that nobody was told of: only the next start
+ * may decide about it. Of files that are displaced the log's name may be another store's. */
+static bool log_is_over(struct rv_sqlite *store)
+{
+    if (store->lock_fd < 0 || store->broken)
+        return !store->broken;
+    return rv_sqlite_checkpoint(store) == RV_OK && store->log_moved &&
+           rv_sqlite_record(store, false) && rv_place_is_right(store);
 }
 
 static void store_close(struct rv_store *base)
@@ -445,14 +673,13 @@ static void store_close(struct rv_store *base)
     if (store->in_transaction)
         rv_sqlite_rollback(base);
     rv_sqlite_statements_done(store);
-    /* A healthy store is left as one file. After a failed write the log may hold a batch that
-     * nobody was told of: only the next start may decide about it. */
-    int code = store->broken ? log_leave(store, true) : SQLITE_OK;
+    int code = log_is_over(store) ? SQLITE_OK : log_leave(store, true);
     rv_assert(code == SQLITE_OK);
     code = sqlite3_close(store->db);
     rv_assert(code != SQLITE_BUSY);
     rv_seal_free(store->seal);
     rv_copier_done(&store->copier);
+    rv_place_done(&store->place);
     lock_release(store);
     free(store);
 }
@@ -518,8 +745,11 @@ enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
                                  struct rv_store_sqlite_fault *ret_fault)
 {
     *ret_fault = (struct rv_store_sqlite_fault){.pid = 0};
-    struct opening opening = {
-        .path = options->path, .vfs = options->vfs, .there = options->there, .fault = ret_fault};
+    struct opening opening = {.path = options->path,
+                              .vfs = options->vfs,
+                              .there = options->there,
+                              .keep_intact = options->keep_intact,
+                              .fault = ret_fault};
     memory_uncounted();
     struct rv_sqlite *store = calloc(1, sizeof *store);
     if (store == NULL)
@@ -528,7 +758,7 @@ enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
     store->clock = options->clock;
     store->checkpoint_pages = options->checkpoint_pages ? options->checkpoint_pages
                                                         : CHECKPOINT_PAGES;
-    store->lock_fd = -1;
+    store->lock_fd = store->lock_bytes = store->place.folder_fd = -1;
     rv_copier_init(&store->copier);
     opening.store = store;
     host_note(&opening);
@@ -546,7 +776,10 @@ err_after_database:
     sqlite3_close(store->db);
     rv_seal_free(store->seal);
 err_after_lock:
+    if (store->file_made && is_empty(&opening)) /* nothing is left of what is refused */
+        (void)unlink(options->path);
     rv_copier_done(&store->copier);
+    rv_place_done(&store->place);
     lock_release(store);
     free(store);
     return err;

@@ -34,6 +34,7 @@ static enum rv_err row_find(struct rv_sqlite *store, sqlite3_stmt *statement,
 /* Rows by their keys. */
 struct gather {
     enum rv_sqlite_sql one, many;
+    enum rv_columns columns;
     const struct rv_table *table;
     size_t bytes; /* of a row */
     size_t count;
@@ -62,7 +63,7 @@ static enum rv_err gather_many(struct rv_sqlite *store, struct gather *gather,
                                struct rv_arena *arena)
 {
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, gather->many, &statement);
+    enum rv_err err = rv_sqlite_statement_of(store, gather->many, gather->columns, &statement);
     if (err != RV_OK)
         return err;
     size_t keys = (size_t)gather->table->keys;
@@ -93,7 +94,7 @@ static enum rv_err gather_rows(struct rv_sqlite *store, struct gather *gather,
     if (gather->count > 1)
         return gather_many(store, gather, arena);
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, gather->one, &statement);
+    enum rv_err err = rv_sqlite_statement_of(store, gather->one, gather->columns, &statement);
     if (err != RV_OK)
         return err;
     for (int i = 0; i < gather->table->keys; i++)
@@ -107,11 +108,12 @@ static size_t gather_count(size_t rest)
 }
 
 enum rv_err rv_sqlite_load_tasks(struct rv_store *base, struct rv_arena *arena,
-                                 const struct rv_task_id *ids, size_t count,
-                                 const struct rv_task **ret_tasks)
+                                 enum rv_columns columns, const struct rv_task_id *ids,
+                                 size_t count, const struct rv_task **ret_tasks)
 {
     struct gather gather = {.one = RV_SQL_TASK_LOAD,
                             .many = RV_SQL_TASK_GATHER,
+                            .columns = columns,
                             .table = &rv_table_task,
                             .bytes = sizeof(struct rv_task)};
     enum rv_err err = RV_OK;
@@ -127,11 +129,12 @@ enum rv_err rv_sqlite_load_tasks(struct rv_store *base, struct rv_arena *arena,
 }
 
 enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
-                                 const struct rv_step_id *ids, size_t count,
-                                 const struct rv_step **ret_steps)
+                                 enum rv_columns columns, const struct rv_step_id *ids,
+                                 size_t count, const struct rv_step **ret_steps)
 {
     struct gather gather = {.one = RV_SQL_STEP_LOAD,
                             .many = RV_SQL_STEP_GATHER,
+                            .columns = columns,
                             .table = &rv_table_step,
                             .bytes = sizeof(struct rv_step)};
     enum rv_err err = RV_OK;

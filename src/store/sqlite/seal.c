@@ -4,7 +4,13 @@
  * bytes alone (they are "reserved"), so this VFS, which stands between it and the one below, sets
  * them as a page goes out and looks at them as it comes in. The log has SQLite's own checksums,
  * which it looks at when it recovers, but not when it reads a page later; for that the checksum of
- * each page of the log is kept in memory. */
+ * each page of the log is kept in memory.
+ *
+ * SQLite writes the log in pieces: the header of a page, then the page. Pieces that follow one
+ * another are gathered here and go out together, at the latest before the log is synced.
+ *
+ * Both files are written by this process alone. Somebody may truncate or overwrite one all the
+ * same, so a few bytes of each, and its length, are kept in memory to be held against the file. */
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
@@ -24,26 +30,46 @@ enum {
     LOG_HEADER_BYTES = 32,
     FRAME_HEADER_BYTES = 24, /* of each page in the log */
     FRAME_BYTES = FRAME_HEADER_BYTES + RV_SQLITE_PAGE_BYTES,
+    GATHERED_BYTES = 16 * FRAME_BYTES, /* of the log: how much goes out in one write */
     LOCKS_AT = 0x40000000,    /* of the file: the page that SQLite locks and never writes */
     CONTROL_SEALED = 11081889 /* asks a file: bool: are its pages sealed? */
 };
 
+struct seal_file;
+
 struct rv_seal {
-    sqlite3_vfs vfs;    /* first: what SQLite knows */
-    sqlite3_vfs *below; /* borrowed */
+    sqlite3_vfs vfs;                  /* first: what SQLite knows */
+    sqlite3_vfs *below;               /* borrowed */
+    struct seal_file *database, *log; /* borrowed, while they are open */
     char name[32];
     void (*overwrites)(void *self, int64_t page); /* NULL: nobody wants to know */
     void *self;
 };
 
+/* What this process wrote, or first read, at a place of the file. */
+struct mark {
+    sqlite3_int64 at;
+    int count; /* 0: not known */
+    unsigned char bytes[HEADER_BYTES];
+};
+
 struct seal_file {
     sqlite3_file base;
-    const struct rv_seal *seal; /* borrowed */
+    struct rv_seal *seal; /* borrowed */
     bool log;
     bool sealed;    /* the database: its pages are */
     uint64_t *sums; /* owned; the log: of the page in each frame; 0: not known */
     size_t sums_room;
-    sqlite3_file *below; /* lies behind this struct */
+    unsigned char *gathered; /* owned; the log: bytes that are still to be written */
+    int gathered_bytes;
+    sqlite3_int64 gathered_at; /* offset of the first */
+    int lost;                  /* SQLite's code: some could not be written, and nobody was told */
+    sqlite3_int64 lost_at;     /* where they belong ... */
+    sqlite3_int64 lost_end;    /* ... up to here */
+    sqlite3_int64 end;         /* the file has at least so many bytes */
+    struct mark head;          /* of the file */
+    struct mark tail;          /* the log: the header of the frame that was written last */
+    sqlite3_file *below;       /* lies behind this struct */
 };
 
 static struct seal_file *seal_of(sqlite3_file *file)
@@ -54,6 +80,138 @@ static struct seal_file *seal_of(sqlite3_file *file)
 static sqlite3_file *below(sqlite3_file *file)
 {
     return seal_of(file)->below;
+}
+
+/* ---- marks ---- */
+
+static void mark_set(struct mark *mark, const unsigned char *from, int count, sqlite3_int64 at)
+{
+    rv_assert(count <= (int)sizeof mark->bytes);
+    mark->at = at;
+    mark->count = count;
+    memcpy(mark->bytes, from, (size_t)count);
+}
+
+/* These bytes are in the file now, or, if they are not `written`, perhaps some of them. */
+static void marks_follow(struct seal_file *mine, const unsigned char *bytes, int count,
+                         sqlite3_int64 at, bool written)
+{
+    sqlite3_int64 end = at + count;
+    int head = mine->log ? LOG_HEADER_BYTES : HEADER_BYTES;
+    if (at < head)
+        mine->head.count = 0;
+    if (at < mine->tail.at + FRAME_HEADER_BYTES && end > mine->tail.at)
+        mine->tail.count = 0;
+    if (!written)
+        return;
+    if (mine->end < end)
+        mine->end = end;
+    if (at == 0 && count >= head)
+        mark_set(&mine->head, bytes, head, 0);
+    sqlite3_int64 last = end - FRAME_HEADER_BYTES - LOG_HEADER_BYTES;
+    last = last / FRAME_BYTES * FRAME_BYTES + LOG_HEADER_BYTES;
+    if (mine->log && last >= at && last + FRAME_HEADER_BYTES <= end)
+        mark_set(&mine->tail, bytes + (last - at), FRAME_HEADER_BYTES, last);
+}
+
+static void marks_cut(struct seal_file *mine, sqlite3_int64 end)
+{
+    mine->end = end;
+    if (mine->head.count > end)
+        mine->head.count = 0;
+    if (mine->tail.at + mine->tail.count > end)
+        mine->tail.count = 0;
+}
+
+static bool mark_stands(sqlite3_file *file, const struct mark *mark)
+{
+    unsigned char bytes[HEADER_BYTES];
+    if (mark->count == 0)
+        return true;
+    int code = file->pMethods->xRead(file, bytes, mark->count, mark->at);
+    if (code != SQLITE_OK) /* what cannot be looked at is taken for unchanged */
+        return code != SQLITE_IOERR_SHORT_READ;
+    return memcmp(bytes, mark->bytes, (size_t)mark->count) == 0;
+}
+
+static bool file_stands(const struct seal_file *mine)
+{
+    sqlite3_int64 bytes = 0;
+    if (mine == NULL)
+        return true;
+    int code = mine->below->pMethods->xFileSize(mine->below, &bytes);
+    return (code != SQLITE_OK || bytes >= mine->end) && mark_stands(mine->below, &mine->head) &&
+           mark_stands(mine->below, &mine->tail);
+}
+
+enum rv_seal_changed rv_seal_look(const struct rv_seal *seal)
+{
+    if (!file_stands(seal->database))
+        return RV_SEAL_FILE_CHANGED;
+    return file_stands(seal->log) ? RV_SEAL_UNCHANGED : RV_SEAL_LOG_CHANGED;
+}
+
+const unsigned char *rv_seal_log_head(const struct rv_seal *seal)
+{
+    return seal->log != NULL && seal->log->head.count > 0 ? seal->log->head.bytes : NULL;
+}
+
+/* ---- gathering ---- */
+
+/* Comes before anything that looks at the file itself. What cannot be written is forgotten: the
+ * transaction that it belongs to fails, since its next write or sync does. */
+static int gathered_write(struct seal_file *mine)
+{
+    int bytes = mine->gathered_bytes;
+    if (bytes == 0)
+        return SQLITE_OK;
+    int code = mine->below->pMethods->xWrite(mine->below, mine->gathered, bytes, mine->gathered_at);
+    marks_follow(mine, mine->gathered, bytes, mine->gathered_at, code == SQLITE_OK);
+    mine->gathered_bytes = 0;
+    if (code != SQLITE_OK) {
+        mine->lost = code;
+        mine->lost_at = mine->gathered_at;
+        mine->lost_end = mine->gathered_at + bytes;
+    }
+    return code;
+}
+
+/* The same for a write or a sync, whose failure SQLite never ignores: told once. */
+static int gathered_end(struct seal_file *mine)
+{
+    int code = mine->lost != SQLITE_OK ? mine->lost : gathered_write(mine);
+    mine->lost = SQLITE_OK;
+    return code;
+}
+
+/* What else is in the log can still be read: nobody knows yet that the transaction fails. */
+static int gathered_show(struct seal_file *mine, int bytes, sqlite3_int64 offset)
+{
+    (void)gathered_write(mine);
+    bool is_lost = offset < mine->lost_end && offset + bytes > mine->lost_at;
+    return is_lost ? mine->lost : SQLITE_OK;
+}
+
+void rv_seal_undone(struct rv_seal *seal)
+{
+    if (seal->log != NULL)
+        seal->log->lost = SQLITE_OK;
+}
+
+static int gather(struct seal_file *mine, const void *at, int bytes, sqlite3_int64 offset)
+{
+    bool follows = offset == mine->gathered_at + mine->gathered_bytes;
+    bool fits = mine->gathered_bytes + bytes <= GATHERED_BYTES;
+    if (mine->lost != SQLITE_OK || !follows || !fits) {
+        int code = gathered_end(mine);
+        if (code != SQLITE_OK)
+            return code;
+        mine->gathered_at = offset;
+    }
+    rv_assert(bytes <= GATHERED_BYTES - mine->gathered_bytes);
+    memcpy(mine->gathered + mine->gathered_bytes, at, (size_t)bytes);
+    mine->gathered_bytes += bytes;
+    return SQLITE_OK;
 }
 
 /* ---- checksums ---- */
@@ -128,6 +286,8 @@ static int database_check(struct seal_file *mine, const unsigned char *at, int b
                           sqlite3_int64 offset)
 {
     bool header = offset == 0 && bytes >= HEADER_BYTES;
+    if (header && mine->head.count == 0)
+        mark_set(&mine->head, at, HEADER_BYTES, 0);
     if (header && mine->sealed && !header_sealed(at))
         return SQLITE_IOERR_DATA;
     if (header)
@@ -180,7 +340,12 @@ static int log_check(struct seal_file *mine, const unsigned char *at, int bytes,
 static int seal_read(sqlite3_file *file, void *at, int bytes, sqlite3_int64 offset)
 {
     struct seal_file *mine = seal_of(file);
-    int code = below(file)->pMethods->xRead(below(file), at, bytes, offset);
+    int code = gathered_show(mine, bytes, offset);
+    if (code == SQLITE_OK)
+        code = below(file)->pMethods->xRead(below(file), at, bytes, offset);
+    /* SQLite takes a page behind the end for zeros, and asks for none that was not written. */
+    if (code == SQLITE_IOERR_SHORT_READ && mine->sealed && bytes == RV_SQLITE_PAGE_BYTES)
+        return SQLITE_IOERR_DATA;
     if (code != SQLITE_OK)
         return code;
     return mine->log ? log_check(mine, at, bytes, offset) : database_check(mine, at, bytes, offset);
@@ -193,7 +358,7 @@ static int log_write(struct seal_file *mine, const void *at, int bytes, sqlite3_
     int64_t frame = bytes == RV_SQLITE_PAGE_BYTES ? frame_at(offset, FRAME_HEADER_BYTES) : -1;
     int code = frame >= 0 ? sum_note(mine, frame, 0) : SQLITE_OK;
     if (code == SQLITE_OK)
-        code = mine->below->pMethods->xWrite(mine->below, at, bytes, offset);
+        code = gather(mine, at, bytes, offset);
     if (code == SQLITE_OK && frame >= 0)
         mine->sums[frame] = page_sum(at, 1);
     return code;
@@ -216,7 +381,9 @@ static int database_write(struct seal_file *mine, const void *at, int bytes, sql
     rv_seal_set(page, offset / RV_SQLITE_PAGE_BYTES);
     if (mine->seal->overwrites != NULL)
         mine->seal->overwrites(mine->seal->self, offset / RV_SQLITE_PAGE_BYTES);
-    return mine->below->pMethods->xWrite(mine->below, page, bytes, offset);
+    int code = mine->below->pMethods->xWrite(mine->below, page, bytes, offset);
+    marks_follow(mine, page, bytes, offset, code == SQLITE_OK);
+    return code;
 }
 
 static int seal_write(sqlite3_file *file, const void *at, int bytes, sqlite3_int64 offset)
@@ -229,23 +396,37 @@ static int seal_write(sqlite3_file *file, const void *at, int bytes, sqlite3_int
 
 static int seal_close(sqlite3_file *file)
 {
-    free(seal_of(file)->sums);
-    return below(file)->pMethods->xClose(below(file));
+    struct seal_file *mine = seal_of(file);
+    struct seal_file **listed = mine->log ? &mine->seal->log : &mine->seal->database;
+    int code = gathered_write(mine);
+    if (*listed == mine)
+        *listed = NULL;
+    free(mine->gathered);
+    free(mine->sums);
+    int closed = mine->below->pMethods->xClose(mine->below);
+    return code == SQLITE_OK ? closed : code;
 }
 
 static int seal_truncate(sqlite3_file *file, sqlite3_int64 bytes)
 {
-    return below(file)->pMethods->xTruncate(below(file), bytes);
+    int code = gathered_write(seal_of(file));
+    if (code == SQLITE_OK)
+        code = below(file)->pMethods->xTruncate(below(file), bytes);
+    if (code == SQLITE_OK)
+        marks_cut(seal_of(file), bytes);
+    return code;
 }
 
 static int seal_sync(sqlite3_file *file, int flags)
 {
-    return below(file)->pMethods->xSync(below(file), flags);
+    int code = gathered_end(seal_of(file));
+    return code == SQLITE_OK ? below(file)->pMethods->xSync(below(file), flags) : code;
 }
 
 static int seal_size(sqlite3_file *file, sqlite3_int64 *ret_bytes)
 {
-    return below(file)->pMethods->xFileSize(below(file), ret_bytes);
+    int code = gathered_write(seal_of(file));
+    return code == SQLITE_OK ? below(file)->pMethods->xFileSize(below(file), ret_bytes) : code;
 }
 
 static int seal_lock(sqlite3_file *file, int lock)
@@ -298,6 +479,17 @@ static const sqlite3_io_methods seal_methods = {
     .xDeviceCharacteristics = seal_traits,
 };
 
+static void file_list(struct seal_file *mine)
+{
+    if (mine->log)
+        mine->seal->log = mine;
+    else
+        mine->seal->database = mine;
+    /* A log is what SQLite makes of it first (log.c). */
+    if (!mine->log && mine->below->pMethods->xFileSize(mine->below, &mine->end) != SQLITE_OK)
+        mine->end = 0;
+}
+
 static int seal_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags,
                      int *ret_flags)
 {
@@ -308,8 +500,14 @@ static int seal_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file
     *mine = (struct seal_file){.seal = (struct rv_seal *)vfs,
                                .log = (flags & SQLITE_OPEN_WAL) != 0,
                                .below = (sqlite3_file *)(mine + 1)};
+    if (mine->log && (mine->gathered = malloc(GATHERED_BYTES)) == NULL)
+        return SQLITE_NOMEM;
     int code = real->xOpen(real, name, mine->below, flags, ret_flags);
     mine->base.pMethods = mine->below->pMethods != NULL ? &seal_methods : NULL;
+    if (mine->base.pMethods == NULL) /* nobody closes it */
+        free(mine->gathered);
+    if (code == SQLITE_OK)
+        file_list(mine);
     return code;
 }
 

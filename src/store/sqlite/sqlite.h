@@ -11,7 +11,8 @@
 
 /* Why a store could not be opened, for the operator: names the file and the cure. */
 struct rv_store_sqlite_fault {
-    int64_t pid; /* IN_USE: the server that holds the file; 0: not known */
+    int64_t pid;  /* IN_USE: the server that holds the file; 0: not known */
+    bool foreign; /* CORRUPT: it never was a store */
     char message[1024];
 };
 
@@ -23,12 +24,18 @@ struct rv_store_sqlite_options {
     const char *vfs;
     int checkpoint_pages; /* the log is copied into the file when it has so many; 0: 2,000 */
     bool there; /* it must be there (NOT_FOUND) with the newest schema (VERSION): none is made */
+    /* With `there`: a log that is missing, damaged or lacks something is taken as far as it is
+     * whole. If that is not all, *ret_fault says so though there is no error, and the store counts
+     * as a copy, since what it has forgotten may have had effects. */
+    bool keep_intact;
 };
 
 /* Opens the store at `path`, or creates it (mode 0600) with the newest schema; brings an older
- * schema up to date. `path`.lock beside it holds the pid of the server that uses it and stays
- * behind. Errors: IN_USE (another server has it), VERSION (written by a newer program), CORRUPT (no
- * database, another program's, or damaged), FULL, IO, MEMORY; each with a message in *ret_fault.
+ * schema up to date. `path`.lock beside it holds the pid of the server that uses it and the id of
+ * the store, and stays behind. Errors: IN_USE (another server has it, or the log beside it is
+ * another store's), REFUSED (its log is missing, or the store of this log), VERSION (written by a
+ * newer program), CORRUPT (no database, another program's, or damaged), FULL, IO, MEMORY; each with
+ * a message in *ret_fault.
  *
  * When the process must exit: enlist, commit and claim_role answer COMMIT_UNKNOWN when SQLite
  * failed to write or to sync. What is in the file is then unknown and cannot be asked (a second
@@ -46,6 +53,35 @@ RV_CHECK enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *
  * copy is being read. UNSUPPORTED: the store is on a VFS. FULL, IO, MEMORY; COMMIT_UNKNOWN and
  * CORRUPT: as from a commit. */
 RV_CHECK enum rv_err rv_store_sqlite_copy(struct rv_store *store, struct rv_copy **ret_copy);
+
+/* Whether the store's files are where a start would find them, from their names and links, and have
+ * at their ends what was written; a few system calls. DISPLACED: somebody has deleted, moved,
+ * replaced, truncated or overwritten one; *ret_why, which lives as long as the store, says which
+ * and what to do. From then on close leaves the log. The contents are looked at before each commit
+ * too: a commit, or a read of what is not there any more, gives DISPLACED, and nothing is written
+ * until the process ends. FULL: since the start the disk had no room for more than the log had
+ * already. By the store's thread, enlisted, in no transaction. COMMIT_UNKNOWN and CORRUPT: as from
+ * a commit. */
+RV_CHECK enum rv_err rv_store_sqlite_look(struct rv_store *store, const char **ret_why);
+
+/* Told now and then while something takes long. */
+struct rv_store_sqlite_progress {
+    void (*told)(void *self);
+    void *self;
+};
+
+struct rv_store_sqlite_saved {
+    char file[4096]; /* the copy's name; "": there is none, and none is needed */
+    char why[256];   /* after an error */
+};
+
+/* For a store whose files are displaced: moves the log into the file, and if that has no name any
+ * more or is not what was written, writes a copy of all that is in the files and in memory beside
+ * the place where the file was; then nothing is written any more. Errors: FULL, IO, MEMORY,
+ * DISPLACED, COMMIT_UNKNOWN, CORRUPT; what only this process has would be lost with it. */
+RV_CHECK enum rv_err rv_store_sqlite_save(struct rv_store *store,
+                                          const struct rv_store_sqlite_progress *progress,
+                                          struct rv_store_sqlite_saved *ret_saved);
 
 /* Who hears what a check of the file finds: in a task's rows (none: in the file itself), what. */
 struct rv_store_sqlite_finder {

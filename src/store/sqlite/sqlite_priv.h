@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define RV_SQLITE_PAGE_BYTES 4096
 
@@ -33,9 +34,19 @@ bool rv_seal_there(sqlite3 *db);
 int rv_seal_check(sqlite3 *db, void (*found)(void *self, int64_t page), void *self);
 /* `overwrites` is told before a page of the database is written, the first being 0. */
 void rv_seal_watch(struct rv_seal *seal, void (*overwrites)(void *self, int64_t page), void *self);
+/* The transaction under way has ended without a commit: what could not be written of it is missed
+ * by nobody. */
+void rv_seal_undone(struct rv_seal *seal);
 /* Whether a page that was read past SQLite is what was written; and what makes it so. */
 bool rv_seal_whole(const unsigned char *page, int64_t number);
 void rv_seal_set(unsigned char *page, int64_t number);
+
+enum rv_seal_changed { RV_SEAL_UNCHANGED, RV_SEAL_FILE_CHANGED, RV_SEAL_LOG_CHANGED };
+/* Whether the open files still have, at their beginning and where they were written last, what this
+ * process wrote, and their length: a few system calls. */
+enum rv_seal_changed rv_seal_look(const struct rv_seal *seal);
+/* The 32 bytes with which the log begins; NULL: not known. */
+const unsigned char *rv_seal_log_head(const struct rv_seal *seal);
 
 /* ---- copy.c: the file as it was, read while it changes ---- */
 
@@ -51,13 +62,76 @@ void rv_copier_init(struct rv_copier *copier);
 void rv_copier_done(struct rv_copier *copier);
 /* For rv_seal_watch. */
 void rv_copier_overwrites(void *copier, int64_t page);
-/* Whether a database that begins so is a copy in which no server has worked yet: the number of its
- * application is the mark. */
-enum { RV_COPY_HEADER_BYTES = 100, RV_COPY_MARK = 0x52766370 };
-bool rv_copy_marked(const unsigned char header[static RV_COPY_HEADER_BYTES]);
+/* The number of the application of a copy in which no server has worked yet. */
+enum { RV_COPY_MARK = 0x52766370 };
+
+/* ---- place.c: whether the names of the files still lead to them ---- */
+
+enum rv_place_wrong {
+    RV_PLACE_RIGHT,
+    RV_PLACE_DELETED, /* the file has no name any more */
+    RV_PLACE_MOVED,   /* its name leads nowhere, or to another file */
+    RV_PLACE_LOG,     /* the name of its log does */
+    /* Somebody has written to it: nothing is added, so that what is whole stays so. */
+    RV_PLACE_FILE_CHANGED,
+    RV_PLACE_LOG_CHANGED,
+    RV_PLACE_WRONGS = RV_PLACE_LOG_CHANGED
+};
+
+struct rv_place {
+    char *given; /* owned, as all texts: the path that the next start gets; NULL: not the system's
+                    files */
+    char *log;
+    char *scratch; /* in the folder */
+    char *saved;   /* in the folder */
+    char *why[RV_PLACE_WRONGS];
+    int folder_fd;
+    dev_t log_dev;
+    ino_t log_ino;
+    bool roomy;                  /* the disk was not full since the start */
+    enum rv_place_wrong changed; /* nothing is written any more: CHANGED, or saved elsewhere */
+};
+
+/* Once the log is there, with the true name of the file. IO, MEMORY; to be ended in every case. */
+RV_CHECK enum rv_err rv_place_begin(struct rv_place *place, const char *given, const char *name);
+void rv_place_done(struct rv_place *place);
+/* An empty file beside the store, or where that cannot be, elsewhere; without a name, so that
+ * nothing is left of it, however this process ends. -1: errno tells why. */
+int rv_place_scratch(const struct rv_place *place);
+/* The same, not beside the store. */
+int rv_place_elsewhere(void);
+struct rv_sqlite;
+bool rv_place_is_right(struct rv_sqlite *store);
+/* Whether somebody else has written to a file: before anything is built on it. */
+bool rv_place_changed(struct rv_sqlite *store);
+
+/* ---- rescue.c: a copy of what is left ---- */
+
+/* FULL, IO, MEMORY, CORRUPT; with why. */
+RV_CHECK enum rv_err rv_rescue(struct rv_sqlite *store,
+                               const struct rv_store_sqlite_progress *progress,
+                               struct rv_store_sqlite_saved *saved);
 
 /* ---- log.c: what a process that died has left ---- */
 
+/* How far a log has come. SQLite begins it anew when all of it is in the file: then `begun` and the
+ * first of the salts grow by one. */
+struct rv_log_state {
+    uint32_t begun;
+    uint32_t salts[2];
+    uint32_t frames; /* up to the newest batch; 0: nothing is known, or needed */
+};
+
+/* From the 32 bytes of its header. */
+void rv_log_state_read(const unsigned char *header, struct rv_log_state *ret_state);
+/* Whether a log that was found has all that one had of which `least` was noted. */
+bool rv_log_has(const struct rv_log_state *found, const struct rv_log_state *least);
+/* Before anything is written: how far the log is whole; zeros: it has no header. An SQLite code. */
+int rv_log_find(sqlite3 *db, struct rv_log_state *ret_found);
+/* The page that a frame holds, the first frame being 0, and of a batch's last frame how many pages
+ * the file has with it; NULL: not wanted. An SQLite code. */
+int rv_log_page(sqlite3 *db, int frame, uint32_t *ret_number, uint32_t *ret_pages,
+                unsigned char *ret_page);
 /* Before anything is written: makes what SQLite has recovered durable. An SQLite code; IOERR_DATA:
  * acknowledged batches were lost. */
 int rv_log_secure(sqlite3 *db);
@@ -98,6 +172,7 @@ struct rv_column {
     enum rv_column_kind kind;
     size_t offset;
     const struct rv_texts *texts; /* ENUM */
+    enum rv_columns least;        /* with which it is read */
 };
 
 /* A table: its key columns first, and last those that indexes look at, so that updates which leave
@@ -136,8 +211,8 @@ enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11, RV_COLUMNS_MAX = 64 };
 void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int count,
                     struct rv_bound *bound, const void *row,
                     char open_text[static RV_OPEN_TEXT_BYTES]);
-/* Reads a row whose columns stand in the table's order, zeroed before; a value that no row can have
- * does what store.h says. */
+/* Reads a row whose columns are in the table's order (NULL: left out), zeroed before. A value that
+ * no row can have does what store.h says. */
 RV_CHECK enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_table *table,
                                     struct rv_arena *arena, void *row);
 
@@ -240,32 +315,49 @@ enum rv_sqlite_sql {
 /* So many rows one run of a GATHER finds. */
 enum { RV_GATHER_MAX = 16, RV_HOST_BYTES = 256 };
 
+/* The second line of the lock file. */
+struct rv_record_of_log {
+    uint32_t id;               /* of the store that is, or was, at this place; 0: not known */
+    bool log;                  /* its log has what is not in the file */
+    struct rv_log_state state; /* at least so much it has */
+};
+
 struct rv_sqlite {
     struct rv_store store; /* first: what the callers hold */
     sqlite3 *db;           /* owned */
     struct rv_seal *seal;  /* owned: the VFS that db uses */
     struct rv_copier copier;
+    struct rv_place place;
     struct rv_wall_clock clock;
     int checkpoint_pages;
     struct rv_slew slew; /* the store's clock */
     int64_t last_alive_at;
     uint8_t instance; /* 0 before enlist */
+    bool lossy;       /* a part of its log was left out */
+    bool file_made;   /* by this process, empty */
     bool created;
     bool copied; /* it was a copy until this process opened it */
     bool in_transaction;
     bool claimed; /* a role in it, which is something that it writes */
     bool in_checkpoint;
-    bool broken; /* a write or sync failed: nothing is known of the file until the next start */
-    int frames;  /* in the write-ahead log after the last commit */
-    int lock_fd; /* -1: none */
+    bool broken;    /* a write or sync failed: nothing is known of the file until the next start */
+    bool log_moved; /* all of it is in the file, by the newest checkpoint */
+    int frames;     /* in the write-ahead log after the last commit */
+    uint32_t id;    /* of the store, by which it and its log know each other; 0: not given yet */
+    struct rv_record_of_log recorded;
+    int lock_fd;    /* -1: none */
+    int lock_bytes; /* of its text; -1: not known */
     char host[RV_HOST_BYTES];
-    sqlite3_stmt *statements[RV_SQL_COUNT];              /* owned */
-    struct rv_bound bound[RV_SQL_COUNT][RV_COLUMNS_MAX]; /* of those that write a row */
+    sqlite3_stmt *statements[RV_COLUMNS_ALL + 1][RV_SQL_COUNT]; /* owned; by what they read */
+    struct rv_bound bound[RV_SQL_COUNT][RV_COLUMNS_MAX];        /* of those that write a row */
     char open_text[RV_OPEN_TEXT_BYTES];
 };
 
 RV_CHECK enum rv_err rv_sqlite_statement(struct rv_sqlite *store, enum rv_sqlite_sql sql,
                                          sqlite3_stmt **ret_statement);
+/* One that reads rows, of these columns alone. */
+RV_CHECK enum rv_err rv_sqlite_statement_of(struct rv_sqlite *store, enum rv_sqlite_sql sql,
+                                            enum rv_columns columns, sqlite3_stmt **ret_statement);
 void rv_sqlite_statements_done(struct rv_sqlite *store);
 /* Runs a statement that gives no rows, and resets it. */
 RV_CHECK enum rv_err rv_sqlite_run(struct rv_sqlite *store, sqlite3_stmt *statement);
@@ -279,13 +371,29 @@ struct rv_str rv_sqlite_column_str(sqlite3_stmt *statement, int column);
 /* What SQLite's extended result code means to a caller of the store. */
 enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code);
 
+/* ---- open.c ---- */
+
+/* Durably, that the log is needed from now on, or that it is not. False: errno tells why. */
+bool rv_sqlite_record(struct rv_sqlite *store, bool log);
+/* After a commit, how far the log has come. Not synced: what the process has written outlives it,
+ * and after a power loss the record may be behind the log, but not ahead of it. */
+void rv_sqlite_record_log(struct rv_sqlite *store);
+
+/* ---- schema.c ---- */
+
+/* Templates for rv_sqlite_expand; NULL at the end. */
+extern const char *const rv_sqlite_schema[];
+
 /* ---- migrations.c ---- */
 
 /* Reads the schema's version, 0 for an empty file. NOT_FOUND: another program's database. */
 RV_CHECK enum rv_err rv_sqlite_version(struct rv_sqlite *store, int *ret_version);
 /* One number from a statement of its own; *ret_value stays when there is no row. */
 RV_CHECK enum rv_err rv_sqlite_number(struct rv_sqlite *store, const char *sql, int *ret_value);
-/* Brings the schema from `version` to the newest, a transaction for each. */
+/* Gives an empty file the schema of the newest version (schema.c), in one transaction. */
+RV_CHECK enum rv_err rv_sqlite_create(struct rv_sqlite *store);
+/* Brings the schema from `version` to the newest, a transaction for each. 0: an empty file, which
+ * gets the same schema as from rv_sqlite_create. */
 RV_CHECK enum rv_err rv_sqlite_migrate(struct rv_sqlite *store, int version);
 int rv_sqlite_version_newest(void);
 
@@ -312,11 +420,11 @@ enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str role, int6
                                  int64_t *ret_epoch, int64_t *ret_until);
 
 enum rv_err rv_sqlite_load_tasks(struct rv_store *base, struct rv_arena *arena,
-                                 const struct rv_task_id *ids, size_t count,
-                                 const struct rv_task **ret_tasks);
+                                 enum rv_columns columns, const struct rv_task_id *ids,
+                                 size_t count, const struct rv_task **ret_tasks);
 enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
-                                 const struct rv_step_id *ids, size_t count,
-                                 const struct rv_step **ret_steps);
+                                 enum rv_columns columns, const struct rv_step_id *ids,
+                                 size_t count, const struct rv_step **ret_steps);
 enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
                                 const struct rv_str *keys, size_t count,
                                 struct rv_key_row *ret_rows);
@@ -330,12 +438,12 @@ enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
                                 const struct rv_task **ret_tasks, size_t *ret_count);
 
 enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
-                                 const struct rv_task_filter *filter, size_t limit,
-                                 struct rv_task *ret_tasks, size_t *ret_count,
+                                 enum rv_columns columns, const struct rv_task_filter *filter,
+                                 size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                                  struct rv_task_id *ret_next);
 enum rv_err rv_sqlite_list_steps(struct rv_store *base, struct rv_arena *arena,
-                                 struct rv_task_id task, uint32_t after, size_t limit,
-                                 struct rv_step *ret_steps, size_t *ret_count);
+                                 enum rv_columns columns, struct rv_task_id task, uint32_t after,
+                                 size_t limit, struct rv_step *ret_steps, size_t *ret_count);
 enum rv_err rv_sqlite_find_attempt(struct rv_store *base, struct rv_arena *arena,
                                    struct rv_step_id step, uint64_t token,
                                    struct rv_attempt *ret_attempt, bool *ret_found);
@@ -344,9 +452,9 @@ enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *aren
                                     size_t limit, struct rv_attempt *ret_attempts,
                                     size_t *ret_count);
 enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                        struct rv_step_id step, uint32_t attempt, size_t skip,
-                                        size_t limit, struct rv_late_reply *ret_rows,
-                                        size_t *ret_count);
+                                        enum rv_columns columns, struct rv_step_id step,
+                                        uint32_t attempt, size_t skip, size_t limit,
+                                        struct rv_late_reply *ret_rows, size_t *ret_count);
 enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_str source, struct rv_alert *ret_alert, bool *ret_found);
 enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,

@@ -255,24 +255,25 @@ static void update_write(struct rv_buf *sql, const struct sql *of, int spared)
     rv_sqlite_expand(sql, of->text);
 }
 
-static void columns_write(struct rv_buf *sql, const struct rv_table *table)
+static void columns_write(struct rv_buf *sql, const struct rv_table *table, enum rv_columns columns)
 {
     rv_buf_lit(sql, "SELECT ");
     for (int i = 0; i < table->count; i++)
-        rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", table->columns[i].name);
+        rv_buf_printf(sql, "%s%s", i > 0 ? "," : "",
+                      table->columns[i].least <= columns ? table->columns[i].name : "NULL");
 }
 
-static void select_write(struct rv_buf *sql, const struct sql *of)
+static void select_write(struct rv_buf *sql, const struct sql *of, enum rv_columns columns)
 {
-    columns_write(sql, of->table);
+    columns_write(sql, of->table, columns);
     rv_buf_printf(sql, " FROM %s ", of->table->name);
     rv_sqlite_expand(sql, of->text);
 }
 
 /* CROSS: the keys are gone through one after the other, each by the index. */
-static void gather_write(struct rv_buf *sql, const struct rv_table *table)
+static void gather_write(struct rv_buf *sql, const struct rv_table *table, enum rv_columns columns)
 {
-    columns_write(sql, table);
+    columns_write(sql, table, columns);
     rv_buf_lit(sql, " FROM (VALUES");
     for (int i = 0; i < RV_GATHER_MAX; i++) {
         for (int key = 0; key < table->keys; key++)
@@ -289,7 +290,7 @@ static void gather_write(struct rv_buf *sql, const struct rv_table *table)
                       key + 1);
 }
 
-static void sql_write(struct rv_buf *sql, const struct sql *of)
+static void sql_write(struct rv_buf *sql, const struct sql *of, enum rv_columns columns)
 {
     switch (of->shape) {
     case PLAIN:
@@ -308,43 +309,51 @@ static void sql_write(struct rv_buf *sql, const struct sql *of)
         update_write(sql, of, of->table->spared);
         break;
     case SELECT:
-        select_write(sql, of);
+        select_write(sql, of, columns);
         break;
     case GATHER:
-        gather_write(sql, of->table);
+        gather_write(sql, of->table, columns);
         break;
     }
+}
+
+enum rv_err rv_sqlite_statement_of(struct rv_sqlite *store, enum rv_sqlite_sql sql,
+                                   enum rv_columns columns, sqlite3_stmt **ret_statement)
+{
+    sqlite3_stmt **kept = &store->statements[columns][sql];
+    if (store->broken)
+        return RV_ERR_IO;
+    if (*kept == NULL) {
+        enum { SQL_BYTES_MAX = 16384 };
+        struct rv_buf text;
+        rv_buf_init(&text, SQL_BYTES_MAX);
+        sql_write(&text, &statements[sql], columns);
+        enum rv_err err = text.failed;
+        rv_assert(err != RV_ERR_LIMIT);
+        if (err == RV_OK)
+            err = rv_sqlite_err(store, sqlite3_prepare_v3(store->db, text.at, (int)text.len,
+                                                          SQLITE_PREPARE_PERSISTENT, kept, NULL));
+        rv_buf_done(&text);
+        if (err != RV_OK)
+            return err;
+    }
+    *ret_statement = *kept;
+    return RV_OK;
 }
 
 enum rv_err rv_sqlite_statement(struct rv_sqlite *store, enum rv_sqlite_sql sql,
                                 sqlite3_stmt **ret_statement)
 {
-    if (store->broken)
-        return RV_ERR_IO;
-    if (store->statements[sql] == NULL) {
-        enum { SQL_BYTES_MAX = 16384 };
-        struct rv_buf text;
-        rv_buf_init(&text, SQL_BYTES_MAX);
-        sql_write(&text, &statements[sql]);
-        enum rv_err err = text.failed;
-        rv_assert(err != RV_ERR_LIMIT);
-        if (err == RV_OK)
-            err = rv_sqlite_err(store, sqlite3_prepare_v3(store->db, text.at, (int)text.len,
-                                                          SQLITE_PREPARE_PERSISTENT,
-                                                          &store->statements[sql], NULL));
-        rv_buf_done(&text);
-        if (err != RV_OK)
-            return err;
-    }
-    *ret_statement = store->statements[sql];
-    return RV_OK;
+    return rv_sqlite_statement_of(store, sql, RV_COLUMNS_ALL, ret_statement);
 }
 
 void rv_sqlite_statements_done(struct rv_sqlite *store)
 {
-    for (int i = 0; i < RV_SQL_COUNT; i++) {
-        sqlite3_finalize(store->statements[i]);
-        store->statements[i] = NULL;
+    for (int columns = 0; columns <= RV_COLUMNS_ALL; columns++) {
+        for (int i = 0; i < RV_SQL_COUNT; i++) {
+            sqlite3_finalize(store->statements[columns][i]);
+            store->statements[columns][i] = NULL;
+        }
     }
 }
 
@@ -392,7 +401,7 @@ static enum rv_err io_err(struct rv_sqlite *store, int code)
     return code == SQLITE_IOERR_WRITE && quota_used_up(store) ? RV_ERR_FULL : RV_ERR_IO;
 }
 
-enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code)
+static enum rv_err code_err(struct rv_sqlite *store, int code)
 {
     switch (code & 0xff) {
     case SQLITE_OK:
@@ -423,4 +432,13 @@ enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code)
     default: /* CORRUPT, NOTADB, and ERROR: a table or column is not as the schema says */
         return RV_ERR_CORRUPT;
     }
+}
+
+/* What cannot be read because somebody has written to the file is not the disk's fault. */
+enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code)
+{
+    enum rv_err err = code_err(store, code);
+    if ((err == RV_ERR_CORRUPT || err == RV_ERR_IO) && rv_place_changed(store))
+        return RV_ERR_DISPLACED;
+    return err;
 }
