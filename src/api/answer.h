@@ -39,48 +39,13 @@ void rv_answer_locate_task(struct rv_answer *answer, const char *folder, struct 
 /* The call's error, if it has one, as a problem: true then. */
 bool rv_answer_failed(struct rv_answer *answer, const struct rv_call *call);
 
-/* The call is finished and without an error as a whole. */
-void rv_render_publish(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_submit(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_poll(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_replies(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_leases(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_operate(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_ack(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_raise(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_retry(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_messages(struct rv_answer *answer, const struct rv_call *call);
-/* Events; 204 for a reader that has heard all there is. */
-void rv_render_stream(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_show(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_steps(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_attempts(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_history(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_late(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_tasks(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_workflows(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_explain(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_status(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_agents(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_limit(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_circuit(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_select(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_bulk(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_selection(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_selections(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_outcomes(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_keys(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_key_revoke(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_metrics(struct rv_answer *answer, const struct rv_call *call);
-/* The head alone: what follows is read from the copy. */
-void rv_render_backup(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_ready(struct rv_answer *answer, const struct rv_call *call);
-/* These look at no call. */
-void rv_render_live(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_openapi(struct rv_answer *answer, const struct rv_call *call);
-void rv_render_version(struct rv_answer *answer, const struct rv_call *call);
+/* The call is finished and without an error as a whole. Of a LOCAL route: not looked at. */
+typedef void rv_render_fn(struct rv_answer *answer, const struct rv_call *call);
+
+/* rv_render_<render> of each route. */
+#define RV_OPERATION(method, pattern, roles, way, kind, parse, render, ...)                        \
+    rv_render_fn rv_render_##render;
+#include "api/tbl/operation.def"
+#undef RV_OPERATION
 
 #endif

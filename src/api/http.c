@@ -314,7 +314,7 @@ static void answer_starve(struct exchange *exchange, enum rv_err err, struct rv_
 static bool is_carried_out(const struct exchange *exchange)
 {
     const struct rv_route *route = exchange->route;
-    return route != NULL && !route->local && strcmp(route->method, "GET") != 0 &&
+    return route != NULL && route->way != RV_WAY_LOCAL && strcmp(route->method, "GET") != 0 &&
            route->kind != RV_CALL_POLL && route->kind != RV_CALL_REPLIES &&
            exchange->answer.status < 300;
 }
@@ -363,7 +363,7 @@ static void answer_begin(struct exchange *exchange)
 {
     if (exchange->hands_out && rv_door_left(exchange->conn))
         rv_door_drop(exchange->conn, exchange);
-    else if (exchange->route->stream && exchange->answer.status == 200 &&
+    else if (exchange->route->way == RV_WAY_STREAM && exchange->answer.status == 200 &&
              exchange->answer.body.failed == RV_OK)
         rv_stream_begin(exchange);
     else if (exchange->copy != NULL)
@@ -464,7 +464,7 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
     struct rv_answer *answer = &exchange->answer;
     atomic_fetch_sub(&api->outstanding, 1);
     keys_learn(api, call);
-    if (exchange->route->ready && call->err == RV_OK && api->options.health != NULL)
+    if (exchange->route->way == RV_WAY_READY && call->err == RV_OK && api->options.health != NULL)
         health_ask(api, call);
     if (call->kind == RV_CALL_METRICS)
         counts_show(api, answer);
@@ -525,9 +525,9 @@ static bool call_hurry(struct rv_parser *parser, struct exchange *exchange)
 {
     struct rv_call *call = &exchange->call;
     int64_t none = 0, *wait = &none;
-    if (exchange->route->local || !rv_door_hurries(exchange->conn))
+    if (exchange->route->way == RV_WAY_LOCAL || !rv_door_hurries(exchange->conn))
         return true;
-    if (exchange->route->stream || call->kind == RV_CALL_BACKUP)
+    if (exchange->route->way == RV_WAY_STREAM || call->kind == RV_CALL_BACKUP)
         return rv_refuse(parser, RV_ERR_BUSY, "no connection is free for a long answer; try again");
     if (call->kind == RV_CALL_POLL)
         wait = &call->u.poll.wait_ms;
@@ -608,11 +608,11 @@ static void request_ask(struct rv_api *api, struct exchange *exchange)
     } else if (atomic_load(&api->draining)) {
         rv_refuse(parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
         refusal_send(exchange, true);
-    } else if (exchange->body.len > BODY_BYTES_LARGE && !exchange->route->local) {
+    } else if (exchange->body.len > BODY_BYTES_LARGE && exchange->route->way != RV_WAY_LOCAL) {
         large_wait(api, exchange);
     } else if (!request_parse(api, exchange)) {
         refusal_send(exchange, false);
-    } else if (!exchange->route->local) {
+    } else if (exchange->route->way != RV_WAY_LOCAL) {
         rv_http_ask(api, exchange);
     } else {
         exchange->route->render(&exchange->answer, &exchange->call);

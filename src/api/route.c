@@ -1,91 +1,37 @@
 #include "api/route.h"
 
 #include "api/counts.h"
-#include "api/parse.h"
 #include "base/suggest.h"
 
 #include <assert.h>
 
-/* clang-format off */
-/* Each route says who may use it, or it does not compile. */
+/* A row without roles does not compile. */
 #define SUBMITTER RV_MAY(RV_ROLE_SUBMITTER)
-#define AGENT     RV_MAY(RV_ROLE_AGENT)
-#define AUTHOR    RV_MAY(RV_ROLE_AUTHOR)
-#define OPERATOR  RV_MAY(RV_ROLE_OPERATOR)
-#define ADMIN     RV_MAY(RV_ROLE_ADMIN)
+#define AGENT RV_MAY(RV_ROLE_AGENT)
+#define AUTHOR RV_MAY(RV_ROLE_AUTHOR)
+#define OPERATOR RV_MAY(RV_ROLE_OPERATOR)
+#define ADMIN RV_MAY(RV_ROLE_ADMIN)
 /* Who reads all that there is, and who reads tasks. */
-#define READER    (OPERATOR | RV_MAY(RV_ROLE_OBSERVER))
-#define TASKS     (READER | SUBMITTER)
-#define HOLDER    (TASKS | AGENT | AUTHOR | ADMIN)
-#define ANYBODY   RV_ANYBODY
-
-#define ROUTE(method, pattern, roles, kind, parse, render)                                         \
-    {#method, pattern, roles, RV_CALL_##kind, rv_parse_##parse, rv_render_##render, false, false, \
-     false}
-#define ROUTE_LOCAL(method, pattern, roles, parse, render)                                         \
-    {#method, pattern, roles, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, true, false,  \
-     false}
-/* Goes through the scheduler with a cheap question, so that the answer proves it alive. */
-#define ROUTE_READY(method, pattern, roles, parse, render)                                         \
-    {#method, pattern, roles, RV_CALL_AGENTS, rv_parse_##parse, rv_render_##render, false, true,  \
-     false}
-#define ROUTE_STREAM(method, pattern, roles, kind, parse, render)                                  \
-    {#method, pattern, roles, RV_CALL_##kind, rv_parse_##parse, rv_render_##render, false, false,  \
-     true}
+#define READER (OPERATOR | RV_MAY(RV_ROLE_OBSERVER))
+#define TASKS (READER | SUBMITTER)
+#define HOLDER (TASKS | AGENT | AUTHOR | ADMIN)
+#define ANYBODY RV_ANYBODY
 
 static const struct rv_route routes[] = {
-    ROUTE(POST, "/v1/replies",                  AGENT,              REPLIES,   replies,   replies),
-    ROUTE(POST, "/v1/agents/{agent}/requests",  AGENT,              POLL,      poll,      poll),
-    ROUTE(POST, "/v1/tasks",                    SUBMITTER,          SUBMIT,    submit,    submit),
-    ROUTE(POST, "/v1/leases",                   AGENT,              LEASES,    leases,    leases),
-    ROUTE(GET,  "/v1/tasks/{task}",             TASKS,              SHOW,      show,      show),
-    ROUTE(GET,  "/v1/tasks",                    TASKS,              TASKS,     tasks,     tasks),
-    ROUTE(GET,  "/v1/tasks/{task}/steps",       TASKS,              STEPS,     steps,     steps),
-    ROUTE(GET,  "/v1/tasks/{task}/attempts",    TASKS,              ATTEMPTS,  attempts,  attempts),
-    ROUTE(GET,  "/v1/tasks/{task}/late-replies", TASKS,             LATE,      late,      late),
-    ROUTE(GET,  "/v1/tasks/{task}/history",     TASKS,              HISTORY,   history,   history),
-    ROUTE(GET,  "/v1/tasks/{task}/messages",    TASKS,              MESSAGES,  messages,  messages),
-    ROUTE_STREAM(GET, "/v1/tasks/{task}/stream", TASKS,             MESSAGES,  stream,    stream),
-    ROUTE(GET,  "/v1/tasks/{task}/explain",     TASKS,              EXPLAIN,   explain,   explain),
-    ROUTE(POST, "/v1/tasks/{task}/resubmit",    OPERATOR,           OPERATE,   resubmit,  operate),
-    ROUTE(POST, "/v1/tasks/{task}/undo",        OPERATOR,           OPERATE,   undo,      operate),
-    ROUTE(POST, "/v1/tasks/{task}/cancel",      OPERATOR,           OPERATE,   cancel,    operate),
-    ROUTE(POST, "/v1/tasks/{task}/settle",      OPERATOR,           OPERATE,   settle,    operate),
-    ROUTE(POST, "/v1/tasks/{task}/retry",       OPERATOR,           OPERATE,   try_now,   operate),
-    ROUTE(POST, "/v1/tasks/{task}/suspend",     OPERATOR,           OPERATE,   suspend,   operate),
-    ROUTE(POST, "/v1/tasks/{task}/resume",      OPERATOR,           OPERATE,   resume,    operate),
-    ROUTE(POST, "/v1/selections",               OPERATOR,           SELECT,    select,    select),
-    ROUTE(GET,  "/v1/selections",               READER,         SELECTIONS, selections, selections),
-    ROUTE(GET,  "/v1/selections/{selection}",   READER,         SELECTIONS, selection, selection),
-    ROUTE(GET,  "/v1/selections/{selection}/outcomes", READER,  OUTCOMES,  outcomes,  outcomes),
-    ROUTE(POST, "/v1/selections/{selection}/bulk", OPERATOR,        BULK,      bulk,      bulk),
-    ROUTE(POST, "/v1/selections/{selection}/pause", OPERATOR,       BULK,     bulk_pause, bulk),
-    ROUTE(POST, "/v1/selections/{selection}/resume", OPERATOR,      BULK,     bulk_resume, bulk),
-    ROUTE(PUT,  "/v1/workflows",                AUTHOR,             PUBLISH,   publish,   publish),
-    ROUTE(GET,  "/v1/workflows",                TASKS | AUTHOR,    WORKFLOWS, workflows, workflows),
-    ROUTE(GET,  "/v1/workflows/{namespace}/{name}", TASKS | AUTHOR, WORKFLOWS, workflow,  workflow),
-    ROUTE(GET,  "/v1/alerts",                   TASKS,              ALERTS,    alerts,    alerts),
-    ROUTE(POST, "/v1/alerts",                   SUBMITTER,          RAISE,     raise,     raise),
-    ROUTE(POST, "/v1/alerts/{alert}/ack",       OPERATOR,           ACK,       ack,       ack),
-    ROUTE(POST, "/v1/alerts/{alert}/retry",     OPERATOR,           RETRY,     retry,     retry),
-    ROUTE(GET,  "/v1/agents",                   READER,             AGENTS,    nothing,   agents),
-    ROUTE(GET,  "/v1/status",                   READER,             STATUS,    nothing,   status),
-    ROUTE(POST, "/v1/agents/{agent}/limit",     OPERATOR,           LIMIT,     limit,     limit),
-    ROUTE(POST, "/v1/agents/{agent}/pause",     OPERATOR,           LIMIT,     pause,     limit),
-    ROUTE(POST, "/v1/agents/{agent}/resume",    OPERATOR,           LIMIT,     unpause,   limit),
-    ROUTE(POST, "/v1/agents/{agent}/close-circuit", OPERATOR,      OPERATE, close_circuit, circuit),
-    ROUTE(GET,  "/v1/keys",                     ADMIN,              KEYS,      keys,      keys),
-    ROUTE(POST, "/v1/keys",                     ADMIN,              KEY_ADD,   key_add,   key_add),
-    ROUTE(DELETE, "/v1/keys/{key}",             ADMIN,    KEY_REVOKE, key_revoke, key_revoke),
-    ROUTE(GET,  "/v1/backup",                   ADMIN,              BACKUP,    nothing,   backup),
-    ROUTE(GET,  "/metrics",                     READER,             METRICS,   nothing,   metrics),
-    ROUTE_LOCAL(GET, "/openapi.json",           ANYBODY,                       nothing,   openapi),
-    ROUTE_LOCAL(GET, "/health/live",            ANYBODY,                       nothing,   live),
-    ROUTE_READY(GET, "/health/ready",           ANYBODY,                       nothing,   ready),
-    ROUTE_LOCAL(GET, "/v1/version",             HOLDER,                        nothing,   version),
-    {NULL, NULL, 0, RV_CALL_AGENTS, NULL, NULL, false, false, false},
+#define RV_OPERATION(method, pattern, roles, way, kind, parse, render, ...)                        \
+    {                                                                                              \
+        #method,                                                                                   \
+        pattern,                                                                                   \
+        roles,                                                                                     \
+        RV_WAY_##way,                                                                              \
+        RV_CALL_##kind,                                                                            \
+        rv_parse_##parse,                                                                          \
+        rv_render_##render,                                                                        \
+        __VA_ARGS__},
+#include "api/tbl/operation.def"
+#undef RV_OPERATION
+    {.method = NULL},
 };
-/* clang-format on */
 
 static_assert(sizeof routes / sizeof routes[0] <= RV_ROUTES_MAX, "raise it in counts.h");
 

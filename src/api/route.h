@@ -1,8 +1,9 @@
-/* route.h - the one table of all routes: method, path, how it is parsed, how it is answered. */
+/* route.h - the table of all routes: who may use each, and how it is read, answered, described. */
 #ifndef RV_API_ROUTE_H
 #define RV_API_ROUTE_H
 
 #include "api/answer.h"
+#include "api/parse.h"
 #include "api/request.h"
 #include "core/api_key.h"
 #include "scheduler/call.h"
@@ -12,17 +13,33 @@
 /* No key is asked for. */
 #define RV_ANYBODY (1u << RV_ROLE_COUNT)
 
+enum rv_way {
+    RV_WAY_CALL,  /* through the scheduler */
+    RV_WAY_LOCAL, /* answered without the scheduler */
+    /* Goes through the scheduler with a cheap question, so that the answer proves it alive; the
+     * answer depends on the store's health too. */
+    RV_WAY_READY,
+    RV_WAY_STREAM /* the answer goes on, message by message */
+};
+
+/* A row of tbl/operation.def, which explains the fields. */
 struct rv_route {
     const char *method;
-    const char *pattern; /* "/v1/tasks/{task}": {names} become request->params, in order */
-    unsigned roles;      /* whose keys it is for: RV_MAY()s, or RV_ANYBODY; an admin's always */
+    const char *pattern;
+    unsigned roles; /* RV_MAY()s, or RV_ANYBODY */
+    enum rv_way way;
     enum rv_call_kind kind;
-    bool (*parse)(struct rv_parser *parser, const struct rv_request_line *request,
-                  struct rv_call *call);
-    void (*render)(struct rv_answer *answer, const struct rv_call *call);
-    bool local;  /* answered without the scheduler; `kind` says nothing */
-    bool ready;  /* the answer depends on the store's health too */
-    bool stream; /* the answer goes on, message by message */
+    rv_parse_fn *parse;
+    rv_render_fn *render;
+    const char *id;
+    const char *group;
+    const char *summary;
+    const char *description;
+    const char *parameters;
+    const char *body;
+    const char *statuses;
+    const char *answer;
+    const char *location;
 };
 
 /* HEAD finds what GET has. NULL with parser->problem: 404, 405 or 501, or 204 for OPTIONS, which is
