@@ -175,10 +175,10 @@ static enum rv_err op_find_attempt(struct rv_store *store, struct rv_arena *aren
     ACROSS(store, BOUNDARY_LIST, find_attempt, arena, step, token, ret_attempt, ret_found);
 }
 
-static enum rv_err op_list_late(struct rv_store *store, struct rv_arena *arena,
-                                enum rv_columns columns, struct rv_step_id step, uint32_t attempt,
-                                size_t skip, size_t limit, struct rv_late_reply *ret_rows,
-                                size_t *ret_count)
+static enum rv_err op_list_late_replies(struct rv_store *store, struct rv_arena *arena,
+                                        enum rv_columns columns, struct rv_step_id step,
+                                        uint32_t attempt, size_t skip, size_t limit,
+                                        struct rv_late_reply *ret_rows, size_t *ret_count)
 {
     ACROSS(store, BOUNDARY_LIST, list_late_replies, arena, columns, step, attempt, skip, limit,
            ret_rows, ret_count);
@@ -237,31 +237,9 @@ static enum rv_err op_list_records(struct rv_store *store, struct rv_arena *aren
 }
 
 static const struct rv_store_ops ops = {
-    .close = op_close,
-    .enlist = op_enlist,
-    .begin = op_begin,
-    .commit = op_commit,
-    .rollback = op_rollback,
-    .committed = op_committed,
-    .load_tasks = op_load_tasks,
-    .load_steps = op_load_steps,
-    .find_keys = op_find_keys,
-    .load_workflow = op_load_workflow,
-    .find_workflow = op_find_workflow,
-    .scan_open = op_scan_open,
-    .claim_role = op_claim_role,
-    .list_tasks = op_list_tasks,
-    .list_steps = op_list_steps,
-    .list_attempts = op_list_attempts,
-    .find_attempt = op_find_attempt,
-    .list_late_replies = op_list_late,
-    .list_alerts = op_list_alerts,
-    .find_alert = op_find_alert,
-    .list_history = op_list_history,
-    .list_messages = op_list_messages,
-    .list_deliveries = op_list_deliveries,
-    .list_workflows = op_list_workflows,
-    .list_records = op_list_records,
+#define RV_STORE_OPERATION(name) .name = op_##name,
+#include "store/tbl/operation.def"
+#undef RV_STORE_OPERATION
 };
 
 struct rv_store *crossing_open(struct server *s, struct rv_store *inner)

@@ -473,10 +473,10 @@ static enum rv_err tap_op_find_attempt(struct rv_store *store, struct rv_arena *
                                               ret_found);
 }
 
-static enum rv_err tap_op_list_late(struct rv_store *store, struct rv_arena *arena,
-                                    enum rv_columns columns, struct rv_step_id step,
-                                    uint32_t attempt, size_t skip, size_t limit,
-                                    struct rv_late_reply *ret_rows, size_t *ret_count)
+static enum rv_err tap_op_list_late_replies(struct rv_store *store, struct rv_arena *arena,
+                                            enum rv_columns columns, struct rv_step_id step,
+                                            uint32_t attempt, size_t skip, size_t limit,
+                                            struct rv_late_reply *ret_rows, size_t *ret_count)
 {
     return inner_of(store)->ops->list_late_replies(inner_of(store), arena, columns, step, attempt,
                                                    skip, limit, ret_rows, ret_count);
@@ -540,31 +540,9 @@ static enum rv_err tap_op_list_records(struct rv_store *store, struct rv_arena *
 }
 
 static const struct rv_store_ops ops = {
-    .close = tap_op_close,
-    .enlist = tap_op_enlist,
-    .begin = tap_op_begin,
-    .commit = tap_op_commit,
-    .rollback = tap_op_rollback,
-    .committed = tap_op_committed,
-    .load_tasks = tap_op_load_tasks,
-    .load_steps = tap_op_load_steps,
-    .find_keys = tap_op_find_keys,
-    .load_workflow = tap_op_load_workflow,
-    .find_workflow = tap_op_find_workflow,
-    .scan_open = tap_op_scan_open,
-    .claim_role = tap_op_claim_role,
-    .list_tasks = tap_op_list_tasks,
-    .list_steps = tap_op_list_steps,
-    .list_attempts = tap_op_list_attempts,
-    .find_attempt = tap_op_find_attempt,
-    .list_late_replies = tap_op_list_late,
-    .list_alerts = tap_op_list_alerts,
-    .find_alert = tap_op_find_alert,
-    .list_history = tap_op_list_history,
-    .list_messages = tap_op_list_messages,
-    .list_deliveries = tap_op_list_deliveries,
-    .list_workflows = tap_op_list_workflows,
-    .list_records = tap_op_list_records,
+#define RV_STORE_OPERATION(name) .name = tap_op_##name,
+#include "store/tbl/operation.def"
+#undef RV_STORE_OPERATION
 };
 
 struct tap *tap_new(struct server *s)

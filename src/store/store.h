@@ -215,127 +215,143 @@ struct rv_task_filter {
 
 struct rv_store;
 
-/* At most 24 operations (docs/decisions/014-reply-queues.md). */
+typedef void rv_store_close_fn(struct rv_store *store);
+
+/* Takes a number for this process (its row: boot id, pid, host) and reads when the store was last
+ * alive. Called once, first. Embedded stores have one instance: any other row is dead. A shared
+ * store gives a number again when its row has been still for long, or the longest. */
+typedef enum rv_err rv_store_enlist_fn(struct rv_store *store, struct rv_str boot, int64_t pid,
+                                       struct rv_enlistment *ret_enlistment);
+
+/* Opens a transaction, looks at the instance's own row, and reads the store's clock, which never
+ * goes back, also not over a restart (a floor is recorded with each batch), and does not jump with
+ * the wall clock while the store is open (RULES 9; `wall_ahead_ms`). DEPOSED: the row is another's,
+ * or gone: the process ends. WENT_BACK, once to each instance: a standby has taken over, perhaps
+ * without the newest of what was committed, by this instance or by another whose rows it has read;
+ * nothing that was remembered is worth anything, for the number of a lost revision is given again.
+ * No transaction is open after either. */
+typedef enum rv_err rv_store_begin_fn(struct rv_store *store, int64_t *ret_now);
+/* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
+ * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all of
+ * it is, ask `committed`; CORRUPT: perhaps all of it is. INVALID: one of the changes cannot be
+ * written (it inserts a step, attempt, alert or workflow that is there, or replaces a step that is
+ * not): halve the batch. DEPOSED: the instance's own row is another's: the process ends. The
+ * transaction is over in every case. A batch in which nothing is to be written leaves no trace, not
+ * even its number. */
+typedef enum rv_err rv_store_commit_fn(struct rv_store *store, struct rv_batch *batch);
+typedef void rv_store_rollback_fn(struct rv_store *store);
+/* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked now.
+ * DEPOSED: nor later, the instance's own row is another's; the process ends. SQLite can never be
+ * asked after a failed write or sync: it answers IO to this and every later call, nobody may be
+ * answered, the process exits, and the restart decides from the file. */
+typedef enum rv_err rv_store_committed_fn(struct rv_store *store, int64_t number,
+                                          bool *ret_committed);
+
+/* By id, NULL where there is none. */
+typedef enum rv_err rv_store_load_tasks_fn(struct rv_store *store, struct rv_arena *arena,
+                                           enum rv_columns columns, const struct rv_task_id *ids,
+                                           size_t count, const struct rv_task **ret_tasks);
+typedef enum rv_err rv_store_load_steps_fn(struct rv_store *store, struct rv_arena *arena,
+                                           enum rv_columns columns, const struct rv_step_id *ids,
+                                           size_t count, const struct rv_step **ret_steps);
+/* By key; `task` 0 where it is free. */
+typedef enum rv_err rv_store_find_keys_fn(struct rv_store *store, struct rv_arena *arena,
+                                          const struct rv_str *keys, size_t count,
+                                          struct rv_key_row *ret_rows);
+/* NULL where there is none. By id, or by namespace + name (+ version; absent: the one published
+ * last). */
+typedef enum rv_err rv_store_load_workflow_fn(struct rv_store *store, struct rv_arena *arena,
+                                              int64_t id, const struct rv_workflow_row **ret_row);
+typedef enum rv_err rv_store_find_workflow_fn(struct rv_store *store, struct rv_arena *arena,
+                                              struct rv_str space, struct rv_str name,
+                                              struct rv_str version,
+                                              const struct rv_workflow_row **ret_row);
+
+/* Open tasks by ascending id, for start and repair scan: at most `limit` after `after`, fewer when
+ * their payloads are large. None: there are no more. */
+typedef enum rv_err rv_store_scan_open_fn(struct rv_store *store, struct rv_arena *arena,
+                                          struct rv_task_id after, size_t limit,
+                                          const struct rv_task **ret_tasks, size_t *ret_count);
+
+/* The lease on a role ("supervisor"): taken when free, expired or held by a dead instance, with the
+ * next epoch; renewed when held by this instance. *ret_epoch 0: another holds it. *ret_until: its
+ * end. Outside of a transaction it is one of its own; inside, a part of it. */
+typedef enum rv_err rv_store_claim_role_fn(struct rv_store *store, struct rv_str role,
+                                           int64_t lease_ms, int64_t *ret_epoch,
+                                           int64_t *ret_until);
+
+/* Pages of at most `limit` rows; *ret_count < limit: no more. list_tasks may stop early to bound
+ * its work: then *ret_next is where to go on, else it is none. */
+typedef enum rv_err rv_store_list_tasks_fn(struct rv_store *store, struct rv_arena *arena,
+                                           enum rv_columns columns,
+                                           const struct rv_task_filter *filter, size_t limit,
+                                           struct rv_task *ret_tasks, size_t *ret_count,
+                                           struct rv_task_id *ret_next);
+/* Of one task, by ascending number, after `after`. */
+typedef enum rv_err rv_store_list_steps_fn(struct rv_store *store, struct rv_arena *arena,
+                                           enum rv_columns columns, struct rv_task_id task,
+                                           uint32_t after, size_t limit, struct rv_step *ret_steps,
+                                           size_t *ret_count);
+/* The ended attempts of one task (step.number 0) or one step, by step and number, after the attempt
+ * `after` of the step `after_step`. */
+typedef enum rv_err rv_store_list_attempts_fn(struct rv_store *store, struct rv_arena *arena,
+                                              struct rv_step_id step, uint32_t after_step,
+                                              uint32_t after, size_t limit,
+                                              struct rv_attempt *ret_attempts, size_t *ret_count);
+/* The ended attempt of a step that has this token, without reading the step's others; *ret_found
+ * false: there is none. */
+typedef enum rv_err rv_store_find_attempt_fn(struct rv_store *store, struct rv_arena *arena,
+                                             struct rv_step_id step, uint64_t token,
+                                             struct rv_attempt *ret_attempt, bool *ret_found);
+/* In the order in which they came, without the first `skip`: of one task (step.number 0) or of one
+ * attempt of a step. */
+typedef enum rv_err rv_store_list_late_replies_fn(struct rv_store *store, struct rv_arena *arena,
+                                                  enum rv_columns columns, struct rv_step_id step,
+                                                  uint32_t attempt, size_t skip, size_t limit,
+                                                  struct rv_late_reply *ret_rows,
+                                                  size_t *ret_count);
+/* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor
+ * closed; `task` none: of all. */
+typedef enum rv_err rv_store_list_alerts_fn(struct rv_store *store, struct rv_arena *arena,
+                                            struct rv_task_id task, bool open_only, int64_t before,
+                                            size_t limit, struct rv_alert *ret_alerts,
+                                            size_t *ret_count);
+/* The newest of a source; *ret_found false: there is none. */
+typedef enum rv_err rv_store_find_alert_fn(struct rv_store *store, struct rv_arena *arena,
+                                           struct rv_str source, struct rv_alert *ret_alert,
+                                           bool *ret_found);
+/* Of one task, by ascending number, after `after`. */
+typedef enum rv_err rv_store_list_messages_fn(struct rv_store *store, struct rv_arena *arena,
+                                              struct rv_task_id task, uint32_t after, size_t limit,
+                                              struct rv_message *ret_messages, size_t *ret_count);
+/* Of one task, newest first, below the number `before` (0: from the newest). */
+typedef enum rv_err rv_store_list_history_fn(struct rv_store *store, struct rv_arena *arena,
+                                             struct rv_task_id task, uint32_t before, size_t limit,
+                                             struct rv_history_row *ret_rows, size_t *ret_count);
+/* Those in which a message waits and which are not parked, by destination and task, after the place
+ * `after_destination`, `after` (absent: from the first). Or `task` alone: whatever stands in its.
+ * */
+typedef enum rv_err rv_store_list_deliveries_fn(struct rv_store *store, struct rv_arena *arena,
+                                                struct rv_task_id task,
+                                                struct rv_str after_destination,
+                                                struct rv_task_id after, size_t limit,
+                                                struct rv_delivery *ret_rows, size_t *ret_count);
+/* By namespace, name, publication (newest first). */
+typedef enum rv_err rv_store_list_workflows_fn(struct rv_store *store, struct rv_arena *arena,
+                                               size_t skip, size_t limit,
+                                               struct rv_workflow_row *ret_rows, size_t *ret_count);
+/* Of one kind, by ascending key (order of the bytes): those whose keys begin with `prefix` and come
+ * after `after`; either may be absent. The record of one key: its key as the prefix. */
+typedef enum rv_err rv_store_list_records_fn(struct rv_store *store, struct rv_arena *arena,
+                                             struct rv_str kind, struct rv_str prefix,
+                                             struct rv_str after, size_t limit,
+                                             struct rv_record *ret_rows, size_t *ret_count);
+
+/* At most 25 operations (docs/decisions/014-reply-queues.md); a row of tbl/operation.def each. */
 struct rv_store_ops {
-    void (*close)(struct rv_store *store);
-
-    /* Takes a number for this process (its row: boot id, pid, host) and reads when the store was
-     * last alive. Called once, first. Embedded stores have one instance: any other row is dead. A
-     * shared store gives a number again when its row has been still for long, or the longest. */
-    enum rv_err (*enlist)(struct rv_store *store, struct rv_str boot, int64_t pid,
-                          struct rv_enlistment *ret_enlistment);
-
-    /* Opens a transaction, looks at the instance's own row, and reads the store's clock, which
-     * never goes back, also not over a restart (a floor is recorded with each batch), and does not
-     * jump with the wall clock while the store is open (RULES 9; `wall_ahead_ms`). DEPOSED: the
-     * row is another's, or gone: the process ends. WENT_BACK, once to each instance: a standby has
-     * taken over, perhaps without the newest of what was committed, by this instance or by another
-     * whose rows it has read; nothing that was remembered is worth anything, for the number of a
-     * lost revision is given again. No transaction is open after either. */
-    enum rv_err (*begin)(struct rv_store *store, int64_t *ret_now);
-    /* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
-     * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all
-     * of it is, ask `committed`; CORRUPT: perhaps all of it is. INVALID: one of the changes cannot
-     * be written (it inserts a step, attempt, alert or workflow that is there, or replaces a step
-     * that is not): halve the batch. DEPOSED: the instance's own row is another's: the process
-     * ends. The transaction is over in every case. A batch in which nothing is to be written leaves
-     * no trace, not even its number. */
-    enum rv_err (*commit)(struct rv_store *store, struct rv_batch *batch);
-    void (*rollback)(struct rv_store *store);
-    /* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked
-     * now. DEPOSED: nor later, the instance's own row is another's; the process ends. SQLite can
-     * never be asked after a failed write or sync: it answers IO to this and every later call,
-     * nobody may be answered, the process exits, and the restart decides from the file. */
-    enum rv_err (*committed)(struct rv_store *store, int64_t number, bool *ret_committed);
-
-    /* By id, NULL where there is none. */
-    enum rv_err (*load_tasks)(struct rv_store *store, struct rv_arena *arena,
-                              enum rv_columns columns, const struct rv_task_id *ids, size_t count,
-                              const struct rv_task **ret_tasks);
-    enum rv_err (*load_steps)(struct rv_store *store, struct rv_arena *arena,
-                              enum rv_columns columns, const struct rv_step_id *ids, size_t count,
-                              const struct rv_step **ret_steps);
-    /* By key; `task` 0 where it is free. */
-    enum rv_err (*find_keys)(struct rv_store *store, struct rv_arena *arena,
-                             const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows);
-    /* NULL where there is none. By id, or by namespace + name (+ version; absent: the one
-     * published last). */
-    enum rv_err (*load_workflow)(struct rv_store *store, struct rv_arena *arena, int64_t id,
-                                 const struct rv_workflow_row **ret_row);
-    enum rv_err (*find_workflow)(struct rv_store *store, struct rv_arena *arena,
-                                 struct rv_str space, struct rv_str name, struct rv_str version,
-                                 const struct rv_workflow_row **ret_row);
-
-    /* Open tasks by ascending id, for start and repair scan: at most `limit` after `after`, fewer
-     * when their payloads are large. None: there are no more. */
-    enum rv_err (*scan_open)(struct rv_store *store, struct rv_arena *arena,
-                             struct rv_task_id after, size_t limit,
-                             const struct rv_task **ret_tasks, size_t *ret_count);
-
-    /* The lease on a role ("supervisor"): taken when free, expired or held by a dead instance, with
-     * the next epoch; renewed when held by this instance. *ret_epoch 0: another holds it.
-     * *ret_until: its end. Outside of a transaction it is one of its own; inside, a part of it. */
-    enum rv_err (*claim_role)(struct rv_store *store, struct rv_str role, int64_t lease_ms,
-                              int64_t *ret_epoch, int64_t *ret_until);
-
-    /* Pages of at most `limit` rows; *ret_count < limit: no more. list_tasks may stop early to
-     * bound its work: then *ret_next is where to go on, else it is none. */
-    enum rv_err (*list_tasks)(struct rv_store *store, struct rv_arena *arena,
-                              enum rv_columns columns, const struct rv_task_filter *filter,
-                              size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
-                              struct rv_task_id *ret_next);
-    /* Of one task, by ascending number, after `after`. */
-    enum rv_err (*list_steps)(struct rv_store *store, struct rv_arena *arena,
-                              enum rv_columns columns, struct rv_task_id task, uint32_t after,
-                              size_t limit, struct rv_step *ret_steps, size_t *ret_count);
-    /* The ended attempts of one task (step.number 0) or one step, by step and number, after the
-     * attempt `after` of the step `after_step`. */
-    enum rv_err (*list_attempts)(struct rv_store *store, struct rv_arena *arena,
-                                 struct rv_step_id step, uint32_t after_step, uint32_t after,
-                                 size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
-    /* The ended attempt of a step that has this token, without reading the step's others;
-     * *ret_found false: there is none. */
-    enum rv_err (*find_attempt)(struct rv_store *store, struct rv_arena *arena,
-                                struct rv_step_id step, uint64_t token,
-                                struct rv_attempt *ret_attempt, bool *ret_found);
-    /* In the order in which they came, without the first `skip`: of one task (step.number 0) or of
-     * one attempt of a step. */
-    enum rv_err (*list_late_replies)(struct rv_store *store, struct rv_arena *arena,
-                                     enum rv_columns columns, struct rv_step_id step,
-                                     uint32_t attempt, size_t skip, size_t limit,
-                                     struct rv_late_reply *ret_rows, size_t *ret_count);
-    /* Newest first, older than `before` (0: from the newest); `open_only`: neither acknowledged nor
-     * closed; `task` none: of all. */
-    enum rv_err (*list_alerts)(struct rv_store *store, struct rv_arena *arena,
-                               struct rv_task_id task, bool open_only, int64_t before, size_t limit,
-                               struct rv_alert *ret_alerts, size_t *ret_count);
-    /* The newest of a source; *ret_found false: there is none. */
-    enum rv_err (*find_alert)(struct rv_store *store, struct rv_arena *arena, struct rv_str source,
-                              struct rv_alert *ret_alert, bool *ret_found);
-    /* Of one task, by ascending number, after `after`. */
-    enum rv_err (*list_messages)(struct rv_store *store, struct rv_arena *arena,
-                                 struct rv_task_id task, uint32_t after, size_t limit,
-                                 struct rv_message *ret_messages, size_t *ret_count);
-    /* Of one task, newest first, below the number `before` (0: from the newest). */
-    enum rv_err (*list_history)(struct rv_store *store, struct rv_arena *arena,
-                                struct rv_task_id task, uint32_t before, size_t limit,
-                                struct rv_history_row *ret_rows, size_t *ret_count);
-    /* Those in which a message waits and which are not parked, by destination and task, after the
-     * place `after_destination`, `after` (absent: from the first). Or `task` alone: whatever stands
-     * in its. */
-    enum rv_err (*list_deliveries)(struct rv_store *store, struct rv_arena *arena,
-                                   struct rv_task_id task, struct rv_str after_destination,
-                                   struct rv_task_id after, size_t limit,
-                                   struct rv_delivery *ret_rows, size_t *ret_count);
-    /* By namespace, name, publication (newest first). */
-    enum rv_err (*list_workflows)(struct rv_store *store, struct rv_arena *arena, size_t skip,
-                                  size_t limit, struct rv_workflow_row *ret_rows,
-                                  size_t *ret_count);
-    /* Of one kind, by ascending key (order of the bytes): those whose keys begin with `prefix` and
-     * come after `after`; either may be absent. The record of one key: its key as the prefix. */
-    enum rv_err (*list_records)(struct rv_store *store, struct rv_arena *arena, struct rv_str kind,
-                                struct rv_str prefix, struct rv_str after, size_t limit,
-                                struct rv_record *ret_rows, size_t *ret_count);
+#define RV_STORE_OPERATION(name) rv_store_##name##_fn *name;
+#include "store/tbl/operation.def"
+#undef RV_STORE_OPERATION
 };
 
 struct rv_store {

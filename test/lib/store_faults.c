@@ -341,31 +341,9 @@ static enum rv_err faults_list_records(struct rv_store *store, struct rv_arena *
 }
 
 static const struct rv_store_ops operations = {
-    .close = faults_close,
-    .enlist = faults_enlist,
-    .begin = faults_begin,
-    .commit = faults_commit,
-    .rollback = faults_rollback,
-    .committed = faults_committed,
-    .load_tasks = faults_load_tasks,
-    .load_steps = faults_load_steps,
-    .find_keys = faults_find_keys,
-    .load_workflow = faults_load_workflow,
-    .find_workflow = faults_find_workflow,
-    .scan_open = faults_scan_open,
-    .claim_role = faults_claim_role,
-    .list_tasks = faults_list_tasks,
-    .list_steps = faults_list_steps,
-    .list_attempts = faults_list_attempts,
-    .find_attempt = faults_find_attempt,
-    .list_late_replies = faults_list_late_replies,
-    .list_alerts = faults_list_alerts,
-    .find_alert = faults_find_alert,
-    .list_history = faults_list_history,
-    .list_messages = faults_list_messages,
-    .list_deliveries = faults_list_deliveries,
-    .list_workflows = faults_list_workflows,
-    .list_records = faults_list_records,
+#define RV_STORE_OPERATION(name) .name = faults_##name,
+#include "store/tbl/operation.def"
+#undef RV_STORE_OPERATION
 };
 
 struct rv_store *store_faults_wrap(struct store_faults *faults, struct rv_store *inner)

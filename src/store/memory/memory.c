@@ -114,7 +114,7 @@ bool memory_deposed(const struct memory *store)
     return store->data->registry.instances[store->instance].boot != store->boot;
 }
 
-static enum rv_err memory_begin(struct rv_store *base, int64_t *ret_now)
+enum rv_err memory_begin(struct rv_store *base, int64_t *ret_now)
 {
     struct memory *store = (struct memory *)base;
     rv_assert(!store->in_transaction && store->instance != 0);
@@ -139,7 +139,7 @@ bool memory_claims_end(struct memory *store)
     return any;
 }
 
-static void memory_rollback(struct rv_store *base)
+void memory_rollback(struct rv_store *base)
 {
     struct memory *store = (struct memory *)base;
     rv_assert(store->in_transaction);
@@ -165,8 +165,8 @@ static uint8_t number_free(const struct rv_store_memory_data *data, int64_t now)
     return stillest;
 }
 
-static enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
-                                 struct rv_enlistment *ret_enlistment)
+enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
+                          struct rv_enlistment *ret_enlistment)
 {
     (void)pid;
     struct memory *store = (struct memory *)base;
@@ -194,7 +194,7 @@ static enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int6
     return RV_OK;
 }
 
-static enum rv_err memory_committed(struct rv_store *base, int64_t number, bool *ret_committed)
+enum rv_err memory_committed(struct rv_store *base, int64_t number, bool *ret_committed)
 {
     struct memory *store = (struct memory *)base;
     if (memory_deposed(store)) /* whose row it was until then does not stand there any more */
@@ -232,8 +232,8 @@ static size_t role_get(struct registry *registry, struct rv_str name)
     return place;
 }
 
-static enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, int64_t lease_ms,
-                                     int64_t *ret_epoch, int64_t *ret_until)
+enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, int64_t lease_ms,
+                              int64_t *ret_epoch, int64_t *ret_until)
 {
     struct memory *store = (struct memory *)base;
     struct registry *registry = &store->data->registry;
@@ -269,7 +269,7 @@ static enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, 
     return RV_OK;
 }
 
-static void memory_close(struct rv_store *base)
+void memory_close(struct rv_store *base)
 {
     struct memory *store = (struct memory *)base;
     if (store->in_transaction)
@@ -279,31 +279,9 @@ static void memory_close(struct rv_store *base)
 }
 
 static const struct rv_store_ops operations = {
-    .close = memory_close,
-    .enlist = memory_enlist,
-    .begin = memory_begin,
-    .commit = memory_commit,
-    .rollback = memory_rollback,
-    .committed = memory_committed,
-    .load_tasks = memory_load_tasks,
-    .load_steps = memory_load_steps,
-    .find_keys = memory_find_keys,
-    .load_workflow = memory_load_workflow,
-    .find_workflow = memory_find_workflow,
-    .scan_open = memory_scan_open,
-    .claim_role = memory_claim_role,
-    .list_tasks = memory_list_tasks,
-    .list_steps = memory_list_steps,
-    .find_attempt = memory_find_attempt,
-    .list_attempts = memory_list_attempts,
-    .list_late_replies = memory_list_late_replies,
-    .list_alerts = memory_list_alerts,
-    .find_alert = memory_find_alert,
-    .list_history = memory_list_history,
-    .list_messages = memory_list_messages,
-    .list_deliveries = memory_list_deliveries,
-    .list_workflows = memory_list_workflows,
-    .list_records = memory_list_records,
+#define RV_STORE_OPERATION(name) .name = memory_##name,
+#include "store/tbl/operation.def"
+#undef RV_STORE_OPERATION
 };
 
 enum rv_err rv_store_memory_open(struct rv_store_memory_data *data, struct rv_wall_clock clock,

@@ -210,7 +210,6 @@ struct undo {
     const struct rv_record *record; /* borrowed: stands in its set */
 };
 
-enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch);
 /* Frees the log and what is its own, once nothing of it will be taken back. */
 void memory_log_free(struct undo *log, size_t count);
 /* A node that stands nowhere any more. */
@@ -226,61 +225,12 @@ void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t cou
                  const struct role *roles_before);
 void memory_kept_free(struct rv_store_memory_data *data);
 
-/* ---- read.c ---- */
+/* ---- memory.c, commit.c, read.c ---- */
 
-enum rv_err memory_load_tasks(struct rv_store *base, struct rv_arena *arena,
-                              enum rv_columns columns, const struct rv_task_id *ids, size_t count,
-                              const struct rv_task **ret_tasks);
-enum rv_err memory_load_steps(struct rv_store *base, struct rv_arena *arena,
-                              enum rv_columns columns, const struct rv_step_id *ids, size_t count,
-                              const struct rv_step **ret_steps);
-enum rv_err memory_find_keys(struct rv_store *base, struct rv_arena *arena,
-                             const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows);
-enum rv_err memory_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,
-                                 const struct rv_workflow_row **ret_row);
-enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena, struct rv_str space,
-                                 struct rv_str name, struct rv_str version,
-                                 const struct rv_workflow_row **ret_row);
-enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena, struct rv_task_id after,
-                             size_t limit, const struct rv_task **ret_tasks, size_t *ret_count);
-enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
-                              enum rv_columns columns, const struct rv_task_filter *filter,
-                              size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
-                              struct rv_task_id *ret_next);
-enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena,
-                              enum rv_columns columns, struct rv_task_id task, uint32_t after,
-                              size_t limit, struct rv_step *ret_steps, size_t *ret_count);
-enum rv_err memory_find_attempt(struct rv_store *base, struct rv_arena *arena,
-                                struct rv_step_id step, uint64_t token,
-                                struct rv_attempt *ret_attempt, bool *ret_found);
-enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
-                                 struct rv_step_id step, uint32_t after_step, uint32_t after,
-                                 size_t limit, struct rv_attempt *ret_attempts, size_t *ret_count);
-enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                     enum rv_columns columns, struct rv_step_id step,
-                                     uint32_t attempt, size_t skip, size_t limit,
-                                     struct rv_late_reply *ret_rows, size_t *ret_count);
-enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
-                               struct rv_task_id task, bool open_only, int64_t before, size_t limit,
-                               struct rv_alert *ret_alerts, size_t *ret_count);
-enum rv_err memory_find_alert(struct rv_store *base, struct rv_arena *arena, struct rv_str source,
-                              struct rv_alert *ret_alert, bool *ret_found);
-enum rv_err memory_list_history(struct rv_store *base, struct rv_arena *arena,
-                                struct rv_task_id task, uint32_t before, size_t limit,
-                                struct rv_history_row *ret_rows, size_t *ret_count);
-enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
-                                 struct rv_task_id task, uint32_t after, size_t limit,
-                                 struct rv_message *ret_messages, size_t *ret_count);
-enum rv_err memory_list_deliveries(struct rv_store *base, struct rv_arena *arena,
-                                   struct rv_task_id task, struct rv_str after_destination,
-                                   struct rv_task_id after, size_t limit,
-                                   struct rv_delivery *ret_rows, size_t *ret_count);
-enum rv_err memory_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
-                                  size_t limit, struct rv_workflow_row *ret_rows,
-                                  size_t *ret_count);
-enum rv_err memory_list_records(struct rv_store *base, struct rv_arena *arena, struct rv_str kind,
-                                struct rv_str prefix, struct rv_str after, size_t limit,
-                                struct rv_record *ret_rows, size_t *ret_count);
+/* The operations of store.h. */
+#define RV_STORE_OPERATION(name) rv_store_##name##_fn memory_##name;
+#include "store/tbl/operation.def"
+#undef RV_STORE_OPERATION
 
 /* ---- commit.c: a batch under way; sweep.c: the retention rule in it ---- */
 

@@ -667,7 +667,7 @@ static bool log_is_over(struct rv_sqlite *store)
            rv_sqlite_record(store, false) && rv_place_is_right(store);
 }
 
-static void store_close(struct rv_store *base)
+void rv_sqlite_close(struct rv_store *base)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     if (store->in_transaction)
@@ -685,31 +685,9 @@ static void store_close(struct rv_store *base)
 }
 
 static const struct rv_store_ops operations = {
-    .close = store_close,
-    .enlist = rv_sqlite_enlist,
-    .begin = rv_sqlite_begin,
-    .commit = rv_sqlite_commit,
-    .rollback = rv_sqlite_rollback,
-    .committed = rv_sqlite_committed,
-    .load_tasks = rv_sqlite_load_tasks,
-    .load_steps = rv_sqlite_load_steps,
-    .find_keys = rv_sqlite_find_keys,
-    .load_workflow = rv_sqlite_load_workflow,
-    .find_workflow = rv_sqlite_find_workflow,
-    .scan_open = rv_sqlite_scan_open,
-    .claim_role = rv_sqlite_claim_role,
-    .list_tasks = rv_sqlite_list_tasks,
-    .list_steps = rv_sqlite_list_steps,
-    .find_attempt = rv_sqlite_find_attempt,
-    .list_attempts = rv_sqlite_list_attempts,
-    .list_late_replies = rv_sqlite_list_late_replies,
-    .list_alerts = rv_sqlite_list_alerts,
-    .find_alert = rv_sqlite_find_alert,
-    .list_history = rv_sqlite_list_history,
-    .list_messages = rv_sqlite_list_messages,
-    .list_deliveries = rv_sqlite_list_deliveries,
-    .list_workflows = rv_sqlite_list_workflows,
-    .list_records = rv_sqlite_list_records,
+#define RV_STORE_OPERATION(name) .name = rv_sqlite_##name,
+#include "store/tbl/operation.def"
+#undef RV_STORE_OPERATION
 };
 
 /* What the system's files need beside SQLite's own care; another VFS has neither. */

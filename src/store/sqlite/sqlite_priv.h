@@ -397,11 +397,13 @@ RV_CHECK enum rv_err rv_sqlite_create(struct rv_sqlite *store);
 RV_CHECK enum rv_err rv_sqlite_migrate(struct rv_sqlite *store, int version);
 int rv_sqlite_version_newest(void);
 
-/* ---- batch.c, instance.c, read.c, list.c: the operations of store.h ---- */
+/* ---- open.c, batch.c, instance.c, read.c, list.c ---- */
 
-enum rv_err rv_sqlite_begin(struct rv_store *base, int64_t *ret_now);
-enum rv_err rv_sqlite_commit(struct rv_store *base, struct rv_batch *batch);
-void rv_sqlite_rollback(struct rv_store *base);
+/* The operations of store.h. */
+#define RV_STORE_OPERATION(name) rv_store_##name##_fn rv_sqlite_##name;
+#include "store/tbl/operation.def"
+#undef RV_STORE_OPERATION
+
 /* Ends the open transaction so that it is durable; the two ways in which it can go wrong are told
  * apart here (sqlite.h). */
 RV_CHECK enum rv_err rv_sqlite_end(struct rv_sqlite *store);
@@ -412,69 +414,5 @@ enum rv_err rv_sqlite_give_up(struct rv_sqlite *store, enum rv_err err);
 
 /* sweep.c: inside the batch's transaction. */
 RV_CHECK enum rv_err rv_sqlite_sweep(struct rv_sqlite *store, struct rv_sweep *sweep);
-
-enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
-                             struct rv_enlistment *ret_enlistment);
-enum rv_err rv_sqlite_committed(struct rv_store *base, int64_t number, bool *ret_committed);
-enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str role, int64_t lease_ms,
-                                 int64_t *ret_epoch, int64_t *ret_until);
-
-enum rv_err rv_sqlite_load_tasks(struct rv_store *base, struct rv_arena *arena,
-                                 enum rv_columns columns, const struct rv_task_id *ids,
-                                 size_t count, const struct rv_task **ret_tasks);
-enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
-                                 enum rv_columns columns, const struct rv_step_id *ids,
-                                 size_t count, const struct rv_step **ret_steps);
-enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
-                                const struct rv_str *keys, size_t count,
-                                struct rv_key_row *ret_rows);
-enum rv_err rv_sqlite_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,
-                                    const struct rv_workflow_row **ret_row);
-enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *arena,
-                                    struct rv_str space, struct rv_str name, struct rv_str version,
-                                    const struct rv_workflow_row **ret_row);
-enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
-                                struct rv_task_id after, size_t limit,
-                                const struct rv_task **ret_tasks, size_t *ret_count);
-
-enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
-                                 enum rv_columns columns, const struct rv_task_filter *filter,
-                                 size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
-                                 struct rv_task_id *ret_next);
-enum rv_err rv_sqlite_list_steps(struct rv_store *base, struct rv_arena *arena,
-                                 enum rv_columns columns, struct rv_task_id task, uint32_t after,
-                                 size_t limit, struct rv_step *ret_steps, size_t *ret_count);
-enum rv_err rv_sqlite_find_attempt(struct rv_store *base, struct rv_arena *arena,
-                                   struct rv_step_id step, uint64_t token,
-                                   struct rv_attempt *ret_attempt, bool *ret_found);
-enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *arena,
-                                    struct rv_step_id step, uint32_t after_step, uint32_t after,
-                                    size_t limit, struct rv_attempt *ret_attempts,
-                                    size_t *ret_count);
-enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *arena,
-                                        enum rv_columns columns, struct rv_step_id step,
-                                        uint32_t attempt, size_t skip, size_t limit,
-                                        struct rv_late_reply *ret_rows, size_t *ret_count);
-enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
-                                 struct rv_str source, struct rv_alert *ret_alert, bool *ret_found);
-enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
-                                  struct rv_task_id task, bool open_only, int64_t before,
-                                  size_t limit, struct rv_alert *ret_alerts, size_t *ret_count);
-enum rv_err rv_sqlite_list_history(struct rv_store *base, struct rv_arena *arena,
-                                   struct rv_task_id task, uint32_t before, size_t limit,
-                                   struct rv_history_row *ret_rows, size_t *ret_count);
-enum rv_err rv_sqlite_list_messages(struct rv_store *base, struct rv_arena *arena,
-                                    struct rv_task_id task, uint32_t after, size_t limit,
-                                    struct rv_message *ret_messages, size_t *ret_count);
-enum rv_err rv_sqlite_list_deliveries(struct rv_store *base, struct rv_arena *arena,
-                                      struct rv_task_id task, struct rv_str after_destination,
-                                      struct rv_task_id after, size_t limit,
-                                      struct rv_delivery *ret_rows, size_t *ret_count);
-enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
-                                     size_t limit, struct rv_workflow_row *ret_rows,
-                                     size_t *ret_count);
-enum rv_err rv_sqlite_list_records(struct rv_store *base, struct rv_arena *arena,
-                                   struct rv_str kind, struct rv_str prefix, struct rv_str after,
-                                   size_t limit, struct rv_record *ret_rows, size_t *ret_count);
 
 #endif
