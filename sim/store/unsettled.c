@@ -32,6 +32,7 @@ static const struct rv_task *task_keep(struct unsettled *u, const struct rv_task
     *task = *of;
     keep(u, &task->key);
     keep(u, &task->correlation);
+    keep(u, &task->tags);
     keep(u, &task->reply_url);
     keep(u, &task->trace);
     keep(u, &task->tracestate);
