@@ -6,6 +6,7 @@
 #include "base/str.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum rv_task_state {
 #define RV_TASK_STATE(name, text, open, moves) RV_TASK_##name,
@@ -71,6 +72,19 @@ enum rv_operator_verb {
 };
 
 enum rv_direction { RV_FORWARD, RV_UNDO };
+
+/* The texts of one enum, by value. */
+struct rv_texts {
+    const struct rv_str *texts;
+    size_t count;
+};
+
+extern const struct rv_texts rv_texts_task_state, rv_texts_step_state, rv_texts_attempt_state,
+    rv_texts_alert_kind, rv_texts_step_kind, rv_texts_effect, rv_texts_late_reason,
+    rv_texts_message_kind, rv_texts_operator_verb, rv_texts_direction;
+
+/* False: it is none of them, and *ret_value stays. */
+bool rv_texts_find(const struct rv_texts *texts, struct rv_str text, unsigned *ret_value);
 
 /* The text of each, as in API, CLI, logs and docs; "?" outside the table. */
 const char *rv_task_state_text(enum rv_task_state state);

@@ -405,14 +405,8 @@ void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int c
 /* A value that it cannot have: the first of its table in a row that says so itself. */
 static bool enum_read(const struct rv_column *column, struct rv_str text, bool told, unsigned *ret)
 {
-    for (unsigned i = 0; i < column->texts->count; i++) {
-        if (rv_str_eq(column->texts->texts[i], text)) {
-            *ret = i;
-            return true;
-        }
-    }
     *ret = told ? 0 : (unsigned)column->texts->count;
-    return false;
+    return rv_texts_find(column->texts, text, ret);
 }
 
 /* A whole number within the bounds; else 0. */

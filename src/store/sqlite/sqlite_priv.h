@@ -138,16 +138,6 @@ int rv_log_secure(sqlite3 *db);
 
 /* ---- texts.c: the words of core/tbl in SQL ---- */
 
-struct rv_texts {
-    const char *name;
-    const struct rv_str *texts; /* by value of the enum */
-    size_t count;
-};
-
-extern const struct rv_texts rv_texts_task_state, rv_texts_step_state, rv_texts_attempt_state,
-    rv_texts_step_kind, rv_texts_effect, rv_texts_late_reason, rv_texts_alert_kind,
-    rv_texts_direction, rv_texts_message_kind, rv_texts_operator_verb;
-
 /* Writes SQL with {column task_state}, {column effect}, ... replaced by a term that says "the
  * column holds one of their texts"; `open`: the open states of tasks, `rare`: those with few. */
 void rv_sqlite_expand(struct rv_buf *sql, const char *template);
