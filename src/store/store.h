@@ -24,13 +24,6 @@
  * keeps every column but revision, process_state, ended_at and error, so that it can be mended by
  * hand; an unreadable step is never written. */
 
-/* A submitter's key, kept apart from its task and longer. */
-struct rv_key_row {
-    struct rv_str key;
-    struct rv_str body_hash; /* of the submission; another body under the same key is refused */
-    struct rv_task_id task;
-};
-
 /* All that one batch changes in one task. Guarded: the task row must have `revision_before` (0: it
  * must not exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role;
  * looked at in the order epoch, revision, key. A change that does not pass its guard writes nothing
@@ -182,15 +175,6 @@ struct rv_enlistment {
     bool created; /* the store is new */
     bool copied;  /* it was a copy (copy.h) of a store that may have gone on after last_alive_at */
     bool shared;  /* others may write at any time */
-};
-
-/* What a call reads of the rows of tasks, steps and late replies. What it leaves out is absent in
- * the row, whatever is stored: such a row is shown, and never decided upon or written. What is left
- * out is not read from the disk either. */
-enum rv_columns {
-    RV_COLUMNS_PLAIN,  /* no payload, no error */
-    RV_COLUMNS_ERRORS, /* the errors too; but no input, context, output, data or frames */
-    RV_COLUMNS_ALL
 };
 
 /* Filter and place of a list; lists are keyset pages, newest first. All that is given must hold.
