@@ -211,13 +211,13 @@ void memory_undo(struct rv_store_memory_data *data, const struct undo *log, size
 /* Puts a copy of the row in its place. `insert`: INVALID when there is one already; else: INVALID
  * when there is none. */
 static enum rv_err row_put(struct commit *commit, struct sorted *set, int64_t a, int64_t b,
-                           const struct shape *shape, const void *row, bool insert)
+                           const struct rv_row_kind *kind, const void *row, bool insert)
 {
     struct sorted_entry *entry = sorted_find(set, a, b);
     if ((entry == NULL) != insert)
         return RV_ERR_INVALID;
     struct undo *undo = memory_log_next(commit);
-    void *copy = undo != NULL ? shape_copy(shape, row) : NULL;
+    void *copy = undo != NULL ? memory_row_copy(kind, row) : NULL;
     if (copy == NULL)
         return RV_ERR_MEMORY;
     *undo = (struct undo){.kind = UNDO_ROW, .set = set, .a = a, .b = b};
@@ -271,7 +271,7 @@ static enum rv_err task_put(struct commit *commit, struct node *node, const stru
         kept.error = task->error;
         task = &kept;
     }
-    struct rv_task *copy = undo != NULL ? shape_copy(&shape_task, task) : NULL;
+    struct rv_task *copy = undo != NULL ? memory_row_copy(&rv_row_task, task) : NULL;
     if (copy == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = node != NULL ? open_queue(commit->data, node, copy)
@@ -297,7 +297,7 @@ static enum rv_err key_put(struct commit *commit, const struct rv_key_row *row)
     struct key_node *key = undo != NULL ? calloc(1, sizeof *key) : NULL;
     if (key == NULL)
         return RV_ERR_MEMORY;
-    key->row = shape_copy(&shape_key, row);
+    key->row = memory_row_copy(&rv_row_key, row);
     if (key->row == NULL || key_link(commit->data, key) != RV_OK) {
         key_free(key);
         return RV_ERR_MEMORY;
@@ -340,7 +340,7 @@ static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task, e
             !closes(closing, step, &alert))
             continue;
         alert.closed_at = commit->store->now;
-        err = row_put(commit, alerts, alert.id, 0, &shape_alert, &alert, false);
+        err = row_put(commit, alerts, alert.id, 0, &rv_row_alert, &alert, false);
     }
     return err;
 }
@@ -348,12 +348,12 @@ static enum rv_err alerts_close(struct commit *commit, struct rv_task_id task, e
 static enum rv_err alert_put(struct commit *commit, const struct rv_alert *alert,
                              const struct rv_delivery *to)
 {
-    enum rv_err err = row_put(commit, &commit->data->alerts, alert->id, 0, &shape_alert, alert,
+    enum rv_err err = row_put(commit, &commit->data->alerts, alert->id, 0, &rv_row_alert, alert,
                               true);
     if (err != RV_OK || to == NULL)
         return err;
     struct rv_delivery row = rv_delivery_of_alert(alert, to);
-    return row_put(commit, &commit->data->notices, alert->id, 0, &shape_delivery, &row, true);
+    return row_put(commit, &commit->data->notices, alert->id, 0, &rv_row_delivery, &row, true);
 }
 
 static enum rv_err ledgers_put(struct commit *commit, struct node *node,
@@ -363,10 +363,10 @@ static enum rv_err ledgers_put(struct commit *commit, struct node *node,
     for (size_t i = 0; err == RV_OK && i < change->attempts_count; i++) {
         const struct rv_attempt *attempt = &change->attempts[i];
         err = row_put(commit, &node->attempts, attempt->step.number, attempt->number,
-                      &shape_attempt, attempt, true);
+                      &rv_row_attempt, attempt, true);
     }
     for (size_t i = 0; err == RV_OK && i < change->late_replies_count; i++)
-        err = row_put(commit, &node->late, (int64_t)node->late.count, 0, &shape_late_reply,
+        err = row_put(commit, &node->late, (int64_t)node->late.count, 0, &rv_row_late_reply,
                       &change->late_replies[i], true);
     if (err == RV_OK && change->close_alerts)
         err = alerts_close(commit, change->task->id, CLOSES_OTHERS, 0);
@@ -375,10 +375,10 @@ static enum rv_err ledgers_put(struct commit *commit, struct node *node,
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
         err = alert_put(commit, &change->alerts[i], change->alerts_to);
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
-        err = row_put(commit, &node->messages, change->messages[i].number, 0, &shape_message,
+        err = row_put(commit, &node->messages, change->messages[i].number, 0, &rv_row_message,
                       &change->messages[i], true);
     for (size_t i = 0; err == RV_OK && i < change->history_count; i++)
-        err = row_put(commit, &node->history, change->history[i].number, 0, &shape_history,
+        err = row_put(commit, &node->history, change->history[i].number, 0, &rv_row_history,
                       &change->history[i], true);
     return err;
 }
@@ -398,7 +398,7 @@ static enum rv_err delivery_grow(struct commit *commit, struct node *node,
         }
         row.last = delivery->last;
     }
-    return row_put(commit, &node->delivery, 0, 0, &shape_delivery, &row, !there);
+    return row_put(commit, &node->delivery, 0, 0, &rv_row_delivery, &row, !there);
 }
 
 bool memory_supervises(const struct memory *store, int64_t epoch)
@@ -430,7 +430,7 @@ static enum rv_err record_write(struct commit *commit, const struct rv_record *r
     if (gone) {
         undo->old = records_remove(records, row->kind, row->key);
     } else {
-        struct rv_record *copy = shape_copy(&shape_record, row);
+        struct rv_record *copy = memory_row_copy(&rv_row_record, row);
         if (copy == NULL)
             return RV_ERR_MEMORY;
         undo->record = copy;
@@ -454,7 +454,7 @@ static enum rv_err change_put(struct commit *commit, struct rv_change *change)
     node = memory_node_find(commit->data, change->task->id);
     err = key_put(commit, change->key);
     for (size_t i = 0; err == RV_OK && i < change->steps_count; i++)
-        err = row_put(commit, &node->steps, change->steps[i]->number, 0, &shape_step,
+        err = row_put(commit, &node->steps, change->steps[i]->number, 0, &rv_row_step,
                       change->steps[i], change->steps_new[i]);
     if (err == RV_OK)
         err = ledgers_put(commit, node, change);
@@ -474,7 +474,7 @@ static enum rv_err alerts_again(struct commit *commit, const struct rv_delivery_
         row.parked = false;
         row.failures = 0;
         row.since = row.due_at = change->row.since;
-        err = row_put(commit, notices, row.task.value, 0, &shape_delivery, &row, false);
+        err = row_put(commit, notices, row.task.value, 0, &rv_row_delivery, &row, false);
     }
     return err;
 }
@@ -494,7 +494,7 @@ static enum rv_err delivery_update(struct commit *commit, struct rv_delivery_cha
     row.since = change->row.since;
     row.due_at = change->row.due_at;
     row.parked = change->row.parked;
-    return row_put(commit, set, row.alert ? row.task.value : 0, 0, &shape_delivery, &row, false);
+    return row_put(commit, set, row.alert ? row.task.value : 0, 0, &rv_row_delivery, &row, false);
 }
 
 static enum rv_err delivery_put(struct commit *commit, struct rv_delivery_change *change)
@@ -526,7 +526,7 @@ static enum rv_err ack_put(struct commit *commit, struct rv_ack *ack)
         return RV_OK;
     alert.acked_at = ack->at;
     alert.acked_by = ack->by;
-    return row_put(commit, alerts, alert.id, 0, &shape_alert, &alert, false);
+    return row_put(commit, alerts, alert.id, 0, &rv_row_alert, &alert, false);
 }
 
 static enum rv_err raise_put(struct commit *commit, struct rv_raise *raise)
@@ -548,7 +548,7 @@ static enum rv_err workflow_put(struct commit *commit, const struct rv_workflow_
             rv_str_eq(other->version, row->version))
             return RV_ERR_INVALID;
     }
-    return row_put(commit, workflows, row->id, 0, &shape_workflow, row, true);
+    return row_put(commit, workflows, row->id, 0, &rv_row_workflow, row, true);
 }
 
 static enum rv_err record_put(struct commit *commit, struct rv_record_change *change)

@@ -63,6 +63,14 @@ void rv_store_memory_data_free(struct rv_store_memory_data *data)
     free(data);
 }
 
+void *memory_row_copy(const struct rv_row_kind *kind, const void *row)
+{
+    char *block = malloc(kind->bytes + rv_row_text_bytes(kind, RV_COLUMNS_ALL, row));
+    if (block != NULL)
+        rv_row_copy_to(kind, RV_COLUMNS_ALL, row, block, block + kind->bytes);
+    return block;
+}
+
 struct node *memory_node_find(const struct rv_store_memory_data *data, struct rv_task_id id)
 {
     const uint64_t *found = rv_map_find(&data->ids, (uint64_t)id.value, 0);

@@ -13,27 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- shape.c: rows as one block each ---- */
-
-/* How a kind of row is copied: its struct, and where in it the strings stand. If you add a string
- * to a row you must add it there too. */
-struct shape {
-    size_t bytes;
-    const size_t *texts;
-    size_t texts_count[RV_COLUMNS_ALL + 1]; /* the first so many are read */
-};
-
-extern const struct shape shape_task, shape_step, shape_attempt, shape_late_reply, shape_alert,
-    shape_message, shape_history, shape_delivery, shape_workflow, shape_record, shape_key;
-
-/* A copy in one block, to be freed with free; NULL: no memory. */
-void *shape_copy(const struct shape *shape, const void *row);
-/* A copy whose strings stand on the arena; LIMIT when it is full. */
-RV_CHECK enum rv_err shape_read(const struct shape *shape, struct rv_arena *arena, const void *row,
-                                void *ret_row);
-RV_CHECK enum rv_err shape_read_of(const struct shape *shape, enum rv_columns columns,
-                                   struct rv_arena *arena, const void *row, void *ret_row);
-
 /* ---- sorted.c: rows in the order of two numbers ---- */
 
 struct sorted_entry {
@@ -169,6 +148,8 @@ struct memory {
     } claims[ROLES_MAX]; /* of the open transaction, by role */
 };
 
+/* A row with its texts in one block, to be freed with free; NULL: no memory. */
+void *memory_row_copy(const struct rv_row_kind *kind, const void *row);
 struct node *memory_node_find(const struct rv_store_memory_data *data, struct rv_task_id id);
 uint64_t memory_key_hash(struct rv_str key);
 const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data,

@@ -14,16 +14,16 @@ static struct rv_store_memory_data *data_of(struct rv_store *base)
 }
 
 static enum rv_err row_load(struct rv_arena *arena, enum rv_columns columns,
-                            const struct shape *shape, const void *row, const void **ret_row)
+                            const struct rv_row_kind *kind, const void *row, const void **ret_row)
 {
     *ret_row = NULL;
     if (row == NULL)
         return RV_OK;
-    void *copy = rv_arena_take(arena, shape->bytes);
+    void *copy = rv_arena_take(arena, kind->bytes);
     if (copy == NULL)
         return arena->refused;
     *ret_row = copy;
-    return shape_read_of(shape, columns, arena, row, copy);
+    return rv_row_read(kind, columns, arena, row, copy);
 }
 
 enum rv_err memory_load_tasks(struct rv_store *base, struct rv_arena *arena,
@@ -34,7 +34,7 @@ enum rv_err memory_load_tasks(struct rv_store *base, struct rv_arena *arena,
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         const struct node *node = memory_node_find(data_of(base), ids[i]);
         const void *row = NULL;
-        err = row_load(arena, columns, &shape_task, node != NULL ? node->row : NULL, &row);
+        err = row_load(arena, columns, &rv_row_task, node != NULL ? node->row : NULL, &row);
         ret_tasks[i] = row;
     }
     return err;
@@ -51,7 +51,7 @@ enum rv_err memory_load_steps(struct rv_store *base, struct rv_arena *arena,
                                                ? sorted_find(&node->steps, ids[i].number, 0)
                                                : NULL;
         const void *row = NULL;
-        err = row_load(arena, columns, &shape_step, entry != NULL ? entry->row : NULL, &row);
+        err = row_load(arena, columns, &rv_row_step, entry != NULL ? entry->row : NULL, &row);
         ret_steps[i] = row;
     }
     return err;
@@ -64,7 +64,8 @@ enum rv_err memory_find_keys(struct rv_store *base, struct rv_arena *arena,
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         const struct rv_key_row *row = memory_key_find(data_of(base), keys[i]);
         struct rv_key_row free_key = {.key = keys[i]};
-        err = shape_read(&shape_key, arena, row != NULL ? row : &free_key, &ret_rows[i]);
+        err = rv_row_read(&rv_row_key, RV_COLUMNS_ALL, arena, row != NULL ? row : &free_key,
+                          &ret_rows[i]);
     }
     return err;
 }
@@ -74,7 +75,7 @@ enum rv_err memory_load_workflow(struct rv_store *base, struct rv_arena *arena, 
 {
     const struct sorted_entry *entry = sorted_find(&data_of(base)->workflows, id, 0);
     const void *row = NULL;
-    enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &shape_workflow,
+    enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &rv_row_workflow,
                                entry != NULL ? entry->row : NULL, &row);
     if (err == RV_OK)
         *ret_row = row;
@@ -112,7 +113,7 @@ enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena, 
             found = row;
     }
     const void *row = NULL;
-    enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &shape_workflow, found, &row);
+    enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &rv_row_workflow, found, &row);
     if (err == RV_OK)
         *ret_row = row;
     return err;
@@ -129,7 +130,7 @@ enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena, stru
         if (!rv_task_state_open(node->row->state))
             continue;
         const void *row = NULL;
-        enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &shape_task, node->row, &row);
+        enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &rv_row_task, node->row, &row);
         if (err != RV_OK)
             return err;
         ret_tasks[count++] = row;
@@ -208,7 +209,7 @@ enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
         if (fits && filter->error_type.at != NULL)
             err = rv_error_is(arena, node->row->error, filter->error_type, &fits);
         if (err == RV_OK && fits)
-            err = shape_read_of(&shape_task, columns, arena, node->row, &ret_tasks[count]);
+            err = rv_row_read(&rv_row_task, columns, arena, node->row, &ret_tasks[count]);
         if (err != RV_OK)
             return err;
         count += fits;
@@ -220,13 +221,13 @@ enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
 
 /* The rows of a set from `place` on, at most `limit`. */
 static enum rv_err rows_list(struct rv_arena *arena, enum rv_columns columns,
-                             const struct sorted *set, size_t place, const struct shape *shape,
+                             const struct sorted *set, size_t place, const struct rv_row_kind *kind,
                              size_t limit, void *ret_rows, size_t *ret_count)
 {
     size_t count = 0;
     for (; place < set->count && count < limit; place++, count++) {
-        char *row = (char *)ret_rows + count * shape->bytes;
-        enum rv_err err = shape_read_of(shape, columns, arena, set->at[place].row, row);
+        char *row = (char *)ret_rows + count * kind->bytes;
+        enum rv_err err = rv_row_read(kind, columns, arena, set->at[place].row, row);
         if (err != RV_OK)
             return err;
     }
@@ -241,7 +242,7 @@ enum rv_err memory_list_steps(struct rv_store *base, struct rv_arena *arena,
     const struct sorted none = {.at = NULL};
     const struct node *node = memory_node_find(data_of(base), task);
     const struct sorted *steps = node != NULL ? &node->steps : &none;
-    return rows_list(arena, columns, steps, sorted_place(steps, after, INT64_MAX), &shape_step,
+    return rows_list(arena, columns, steps, sorted_place(steps, after, INT64_MAX), &rv_row_step,
                      limit, ret_steps, ret_count);
 }
 
@@ -271,7 +272,7 @@ enum rv_err memory_list_attempts(struct rv_store *base, struct rv_arena *arena,
         size_t left = end > place ? end - place : 0;
         room = left < limit ? left : limit;
     }
-    return rows_list(arena, RV_COLUMNS_ALL, attempts, place, &shape_attempt, room, ret_attempts,
+    return rows_list(arena, RV_COLUMNS_ALL, attempts, place, &rv_row_attempt, room, ret_attempts,
                      ret_count);
 }
 
@@ -290,7 +291,7 @@ enum rv_err memory_find_attempt(struct rv_store *base, struct rv_arena *arena,
         if (row->token != token)
             continue;
         *ret_found = true;
-        return shape_read(&shape_attempt, arena, row, ret_attempt);
+        return rv_row_read(&rv_row_attempt, RV_COLUMNS_ALL, arena, row, ret_attempt);
     }
     return RV_OK;
 }
@@ -308,7 +309,7 @@ enum rv_err memory_list_late_replies(struct rv_store *base, struct rv_arena *are
             continue;
         if (found++ < skip)
             continue;
-        enum rv_err err = shape_read_of(&shape_late_reply, columns, arena, late, &ret_rows[count]);
+        enum rv_err err = rv_row_read(&rv_row_late_reply, columns, arena, late, &ret_rows[count]);
         if (err != RV_OK)
             return err;
         count++;
@@ -329,7 +330,8 @@ enum rv_err memory_list_alerts(struct rv_store *base, struct rv_arena *arena,
         if ((task.value != 0 && alert->task.value != task.value) ||
             (open_only && (alert->acked_at != 0 || alert->closed_at != 0)))
             continue;
-        enum rv_err err = shape_read(&shape_alert, arena, alert, &ret_alerts[count]);
+        enum rv_err err = rv_row_read(&rv_row_alert, RV_COLUMNS_ALL, arena, alert,
+                                      &ret_alerts[count]);
         if (err != RV_OK)
             return err;
         count++;
@@ -354,7 +356,8 @@ enum rv_err memory_find_alert(struct rv_store *base, struct rv_arena *arena, str
 {
     const struct rv_alert *alert = memory_alert_find(data_of(base), source);
     *ret_found = alert != NULL;
-    return alert != NULL ? shape_read(&shape_alert, arena, alert, ret_alert) : RV_OK;
+    return alert != NULL ? rv_row_read(&rv_row_alert, RV_COLUMNS_ALL, arena, alert, ret_alert)
+                         : RV_OK;
 }
 
 enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
@@ -365,7 +368,7 @@ enum rv_err memory_list_messages(struct rv_store *base, struct rv_arena *arena,
     const struct node *node = memory_node_find(data_of(base), task);
     const struct sorted *messages = node != NULL ? &node->messages : &none;
     return rows_list(arena, RV_COLUMNS_ALL, messages, sorted_place(messages, after, INT64_MAX),
-                     &shape_message, limit, ret_messages, ret_count);
+                     &rv_row_message, limit, ret_messages, ret_count);
 }
 
 enum rv_err memory_list_history(struct rv_store *base, struct rv_arena *arena,
@@ -378,8 +381,8 @@ enum rv_err memory_list_history(struct rv_store *base, struct rv_arena *arena,
     size_t i = before != 0 ? sorted_place(history, before, INT64_MIN) : history->count;
     size_t count = 0;
     for (; i > 0 && count < limit; i--, count++) {
-        enum rv_err err = shape_read(&shape_history, arena, history->at[i - 1].row,
-                                     &ret_rows[count]);
+        enum rv_err err = rv_row_read(&rv_row_history, RV_COLUMNS_ALL, arena,
+                                      history->at[i - 1].row, &ret_rows[count]);
         if (err != RV_OK)
             return err;
     }
@@ -457,7 +460,8 @@ enum rv_err memory_list_deliveries(struct rv_store *base, struct rv_arena *arena
         struct sorted *set;
         const struct rv_delivery *row = memory_delivery_find(data_of(base), task, &set);
         *ret_count = row != NULL && limit > 0;
-        return *ret_count > 0 ? shape_read(&shape_delivery, arena, row, ret_rows) : RV_OK;
+        return *ret_count > 0 ? rv_row_read(&rv_row_delivery, RV_COLUMNS_ALL, arena, row, ret_rows)
+                              : RV_OK;
     }
     *ret_count = 0;
     if (limit == 0)
@@ -468,7 +472,8 @@ enum rv_err memory_list_deliveries(struct rv_store *base, struct rv_arena *arena
         return RV_ERR_MEMORY;
     waiting_find(&first, data_of(base));
     for (size_t i = 0; i < first.count; i++) {
-        enum rv_err err = shape_read(&shape_delivery, arena, first.rows[i], &ret_rows[i]);
+        enum rv_err err = rv_row_read(&rv_row_delivery, RV_COLUMNS_ALL, arena, first.rows[i],
+                                      &ret_rows[i]);
         if (err != RV_OK)
             return err;
     }
@@ -499,7 +504,8 @@ enum rv_err memory_list_workflows(struct rv_store *base, struct rv_arena *arena,
         row = workflow_next(workflows, row);
     size_t count = 0;
     for (; row != NULL && count < limit; count++) {
-        enum rv_err err = shape_read(&shape_workflow, arena, row, &ret_rows[count]);
+        enum rv_err err = rv_row_read(&rv_row_workflow, RV_COLUMNS_ALL, arena, row,
+                                      &ret_rows[count]);
         if (err != RV_OK)
             return err;
         row = workflow_next(workflows, row);
@@ -521,7 +527,7 @@ enum rv_err memory_list_records(struct rv_store *base, struct rv_arena *arena, s
             break;
         if (after.at != NULL && rv_str_eq(row->key, after))
             continue;
-        enum rv_err err = shape_read(&shape_record, arena, row, &ret_rows[count]);
+        enum rv_err err = rv_row_read(&rv_row_record, RV_COLUMNS_ALL, arena, row, &ret_rows[count]);
         if (err != RV_OK)
             return err;
         count++;
