@@ -199,10 +199,10 @@ static void instant_bind(sqlite3_stmt *statement, int parameter, int64_t at)
         sqlite3_bind_null(statement, parameter);
 }
 
-/* Runs an INSERT or UPDATE of a whole row; `given` stands in the first column if the table's
- * rows do not hold it themselves. Says whether the row is there. */
+/* Runs an INSERT or UPDATE of a whole row; `given` stands in the first column if
+ * rows of that kind do not hold it themselves. Says whether the row is there. */
 static enum rv_err row_replace(struct commit *commit, enum rv_sqlite_sql sql,
-                               const struct rv_table *table, const void *row, int64_t given,
+                               const struct rv_row_kind *kind, const void *row, int64_t given,
                                bool *ret_there)
 {
     struct rv_sqlite *store = commit->store;
@@ -210,9 +210,9 @@ static enum rv_err row_replace(struct commit *commit, enum rv_sqlite_sql sql,
     enum rv_err err = rv_sqlite_statement(store, sql, &statement);
     if (err != RV_OK)
         return err;
-    if (table->columns[0].kind == RV_COLUMN_GIVEN)
+    if (kind->fields[0].kind == RV_FIELD_GIVEN)
         sqlite3_bind_int64(statement, 1, given);
-    rv_sqlite_bind(statement, table, table->count, store->bound[sql], row, store->open_text);
+    rv_sqlite_bind(statement, kind, store->bound[sql], row, store->open_text);
     commit->wrote = true;
     err = rv_sqlite_run(store, statement);
     *ret_there = err == RV_OK && sqlite3_changes(store->db) == 1;
@@ -221,10 +221,10 @@ static enum rv_err row_replace(struct commit *commit, enum rv_sqlite_sql sql,
 
 /* The same; INVALID: the row that it replaces is not there. */
 static enum rv_err row_write(struct commit *commit, enum rv_sqlite_sql sql,
-                             const struct rv_table *table, const void *row, int64_t given)
+                             const struct rv_row_kind *kind, const void *row, int64_t given)
 {
     bool there = false;
-    enum rv_err err = row_replace(commit, sql, table, row, given, &there);
+    enum rv_err err = row_replace(commit, sql, kind, row, given, &there);
     return err == RV_OK && !there ? RV_ERR_INVALID : err;
 }
 
@@ -251,14 +251,13 @@ static enum rv_err task_replace(struct commit *commit, const struct rv_change *c
                                 enum rv_sqlite_sql sql, bool *ret_there)
 {
     struct rv_sqlite *store = commit->store;
-    const struct rv_table *table = &rv_table_task;
+    const struct rv_row_kind *kind = &rv_row_task;
     sqlite3_stmt *statement = NULL;
     enum rv_err err = rv_sqlite_statement(store, sql, &statement);
     if (err != RV_OK)
         return err;
-    rv_sqlite_bind(statement, table, table->count, store->bound[sql], change->task,
-                   store->open_text);
-    sqlite3_bind_int64(statement, table->count + 1, change->revision_before);
+    rv_sqlite_bind(statement, kind, store->bound[sql], change->task, store->open_text);
+    sqlite3_bind_int64(statement, kind->count + 1, change->revision_before);
     err = rv_sqlite_run(store, statement);
     *ret_there = err == RV_OK && sqlite3_changes(store->db) == 1;
     commit->wrote = commit->wrote || *ret_there;
@@ -283,11 +282,11 @@ static enum rv_err task_update(struct commit *commit, const struct rv_change *ch
 static enum rv_err task_write(struct commit *commit, const struct rv_change *change,
                               enum rv_err *ret_outcome)
 {
-    const struct rv_table *table = &rv_table_task;
+    const struct rv_row_kind *kind = &rv_row_task;
     if (change->task->unreadable)
         return task_keep(commit, change->task);
     if (change->revision_before == 0)
-        return row_write(commit, RV_SQL_TASK_INSERT, table, change->task, 0);
+        return row_write(commit, RV_SQL_TASK_INSERT, kind, change->task, 0);
     return task_update(commit, change, ret_outcome);
 }
 
@@ -337,41 +336,27 @@ static enum rv_err error_type_write(struct commit *commit, const struct rv_task 
     return err;
 }
 
-static enum rv_err key_write(struct commit *commit, const struct rv_key_row *key)
-{
-    if (key == NULL)
-        return RV_OK;
-    sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(commit->store, RV_SQL_KEY_INSERT, &statement);
-    if (err != RV_OK)
-        return err;
-    rv_sqlite_bind_str(statement, 1, key->key);
-    rv_sqlite_bind_str(statement, 2, key->body_hash);
-    sqlite3_bind_int64(statement, 3, key->task.value);
-    return rv_sqlite_run(commit->store, statement);
-}
-
 /* A step that stays open leaves the index alone, and says so itself. */
 static enum rv_err step_update(struct commit *commit, const struct rv_step *step, int64_t task)
 {
-    const struct rv_table *table = &rv_table_step;
+    const struct rv_row_kind *kind = &rv_row_step;
     bool there = false;
     enum rv_err err = RV_OK;
     if (step->ended_at == 0)
-        err = row_replace(commit, RV_SQL_STEP_UPDATE, table, step, task, &there);
+        err = row_replace(commit, RV_SQL_STEP_UPDATE, kind, step, task, &there);
     if (err == RV_OK && !there)
-        err = row_write(commit, RV_SQL_STEP_MOVE, table, step, task);
+        err = row_write(commit, RV_SQL_STEP_MOVE, kind, step, task);
     return err;
 }
 
 static enum rv_err steps_write(struct commit *commit, const struct rv_change *change)
 {
-    const struct rv_table *table = &rv_table_step;
+    const struct rv_row_kind *kind = &rv_row_step;
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < change->steps_count; i++) {
         const struct rv_step *step = change->steps[i];
         int64_t task = change->task->id.value;
-        err = change->steps_new[i] ? row_write(commit, RV_SQL_STEP_INSERT, table, step, task)
+        err = change->steps_new[i] ? row_write(commit, RV_SQL_STEP_INSERT, kind, step, task)
                                    : step_update(commit, step, task);
     }
     return err;
@@ -395,20 +380,20 @@ static enum rv_err alerts_close(struct commit *commit, enum rv_sqlite_sql sql,
 static enum rv_err alert_write(struct commit *commit, const struct rv_alert *alert,
                                const struct rv_delivery *to)
 {
-    enum rv_err err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_table_alert, alert, 0);
+    enum rv_err err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_row_alert, alert, 0);
     if (err != RV_OK || to == NULL)
         return err;
     struct rv_delivery row = rv_delivery_of_alert(alert, to);
-    return row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, &row, 0);
+    return row_write(commit, RV_SQL_DELIVERY_GROW, &rv_row_delivery, &row, 0);
 }
 
 static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *change)
 {
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < change->attempts_count; i++)
-        err = row_write(commit, RV_SQL_ATTEMPT_INSERT, &rv_table_attempt, &change->attempts[i], 0);
+        err = row_write(commit, RV_SQL_ATTEMPT_INSERT, &rv_row_attempt, &change->attempts[i], 0);
     for (size_t i = 0; err == RV_OK && i < change->late_replies_count; i++)
-        err = row_write(commit, RV_SQL_LATE_INSERT, &rv_table_late_reply, &change->late_replies[i],
+        err = row_write(commit, RV_SQL_LATE_INSERT, &rv_row_late_reply, &change->late_replies[i],
                         0);
     if (err == RV_OK && change->close_alerts)
         err = alerts_close(commit, RV_SQL_ALERT_CLOSE, change->task->id, 0);
@@ -417,11 +402,11 @@ static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *
     for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
         err = alert_write(commit, &change->alerts[i], change->alerts_to);
     for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
-        err = row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_table_message, &change->messages[i], 0);
+        err = row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_row_message, &change->messages[i], 0);
     for (size_t i = 0; err == RV_OK && i < change->history_count; i++)
-        err = row_write(commit, RV_SQL_HISTORY_INSERT, &rv_table_history, &change->history[i], 0);
+        err = row_write(commit, RV_SQL_HISTORY_INSERT, &rv_row_history, &change->history[i], 0);
     if (err == RV_OK && change->delivery != NULL)
-        err = row_write(commit, RV_SQL_DELIVERY_GROW, &rv_table_delivery, change->delivery, 0);
+        err = row_write(commit, RV_SQL_DELIVERY_GROW, &rv_row_delivery, change->delivery, 0);
     return err;
 }
 
@@ -488,7 +473,8 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
     change->outcome = outcome;
     if (err != RV_OK || outcome != RV_OK)
         return err;
-    err = key_write(commit, change->key);
+    if (change->key != NULL)
+        err = row_write(commit, RV_SQL_KEY_INSERT, &rv_row_key, change->key, 0);
     if (err == RV_OK)
         err = tags_write(commit, change);
     if (err == RV_OK)
@@ -498,7 +484,7 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
     if (err == RV_OK)
         err = ledgers_write(commit, change);
     if (err == RV_OK && change->record != NULL)
-        err = row_write(commit, RV_SQL_RECORD_PUT, &rv_table_record, change->record, 0);
+        err = row_write(commit, RV_SQL_RECORD_PUT, &rv_row_record, change->record, 0);
     return err;
 }
 
@@ -554,7 +540,7 @@ static enum rv_err record_write(struct commit *commit, struct rv_record_change *
     if (err != RV_OK || change->outcome != RV_OK)
         return err;
     if (!change->gone)
-        return row_write(commit, RV_SQL_RECORD_PUT, &rv_table_record, row, 0);
+        return row_write(commit, RV_SQL_RECORD_PUT, &rv_row_record, row, 0);
     sqlite3_stmt *statement = NULL;
     err = rv_sqlite_statement(store, RV_SQL_RECORD_REMOVE, &statement);
     if (err != RV_OK)
@@ -597,8 +583,7 @@ static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
 {
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < batch->workflows_count; i++)
-        err = row_write(commit, RV_SQL_WORKFLOW_INSERT, &rv_table_workflow, &batch->workflows[i],
-                        0);
+        err = row_write(commit, RV_SQL_WORKFLOW_INSERT, &rv_row_workflow, &batch->workflows[i], 0);
     for (size_t i = 0; err == RV_OK && i < batch->changes_count; i++)
         err = change_write(commit, &batch->changes[i]);
     for (size_t i = 0; err == RV_OK && i < batch->acks_count; i++)

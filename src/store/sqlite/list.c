@@ -12,20 +12,20 @@ enum { LOOKS_MAX = 2000 };
  * as many as looks. */
 enum { IDS_MAX = 2 * LOOKS_MAX };
 
-/* Reads all rows of a statement into an array of `bytes` each, and resets it. */
+/* Reads all rows of a statement into an array, and resets it. */
 static enum rv_err rows_take(struct rv_sqlite *store, sqlite3_stmt *statement,
-                             const struct rv_table *table, struct rv_arena *arena, size_t limit,
-                             void *rows, size_t bytes, size_t *ret_count)
+                             const struct rv_row_kind *kind, struct rv_arena *arena, size_t limit,
+                             void *rows, size_t *ret_count)
 {
     enum rv_err err = RV_OK;
     size_t count = 0;
     bool there = true;
     while (there && count < limit) {
         err = rv_sqlite_next(store, statement, &there);
-        void *row = (char *)rows + count * bytes;
+        void *row = (char *)rows + count * kind->bytes;
         if (there) {
-            memset(row, 0, bytes);
-            err = rv_sqlite_read(statement, table, arena, row);
+            memset(row, 0, kind->bytes);
+            err = rv_sqlite_read(statement, kind, arena, row);
         }
         if (err != RV_OK)
             break;
@@ -314,8 +314,8 @@ static enum rv_err tasks_take(struct walk *walk, enum rv_columns columns, size_t
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         sqlite3_bind_int64(statement, 1, walk->ids[i]);
         size_t found = 0;
-        err = rows_take(walk->store, statement, &rv_table_task, walk->arena, 1, &ret_tasks[i],
-                        sizeof *ret_tasks, &found);
+        err = rows_take(walk->store, statement, &rv_row_task, walk->arena, 1, &ret_tasks[i],
+                        &found);
         if (err == RV_OK && found == 0)
             err = RV_ERR_CORRUPT; /* the index names a row that is not there */
     }
@@ -358,8 +358,7 @@ enum rv_err rv_sqlite_list_steps(struct rv_store *base, struct rv_arena *arena,
     sqlite3_bind_int64(statement, 1, task.value);
     sqlite3_bind_int64(statement, 2, after);
     sqlite3_bind_int64(statement, 3, (int64_t)limit);
-    return rows_take(store, statement, &rv_table_step, arena, limit, ret_steps, sizeof *ret_steps,
-                     ret_count);
+    return rows_take(store, statement, &rv_row_step, arena, limit, ret_steps, ret_count);
 }
 
 enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *arena,
@@ -380,8 +379,7 @@ enum rv_err rv_sqlite_list_attempts(struct rv_store *base, struct rv_arena *aren
     sqlite3_bind_int64(statement, 3, after_step);
     sqlite3_bind_int64(statement, 4, after);
     sqlite3_bind_int64(statement, 5, (int64_t)limit);
-    return rows_take(store, statement, &rv_table_attempt, arena, limit, ret_attempts,
-                     sizeof *ret_attempts, ret_count);
+    return rows_take(store, statement, &rv_row_attempt, arena, limit, ret_attempts, ret_count);
 }
 
 enum rv_err rv_sqlite_find_attempt(struct rv_store *base, struct rv_arena *arena,
@@ -397,8 +395,7 @@ enum rv_err rv_sqlite_find_attempt(struct rv_store *base, struct rv_arena *arena
     sqlite3_bind_int64(statement, 1, step.task.value);
     sqlite3_bind_int64(statement, 2, step.number);
     sqlite3_bind_int64(statement, 3, (int64_t)token);
-    err = rows_take(store, statement, &rv_table_attempt, arena, 1, ret_attempt, sizeof *ret_attempt,
-                    &count);
+    err = rows_take(store, statement, &rv_row_attempt, arena, 1, ret_attempt, &count);
     *ret_found = count > 0;
     return err;
 }
@@ -422,8 +419,7 @@ enum rv_err rv_sqlite_list_late_replies(struct rv_store *base, struct rv_arena *
         sqlite3_bind_int64(statement, 4, step.number);
         sqlite3_bind_int64(statement, 5, attempt);
     }
-    return rows_take(store, statement, &rv_table_late_reply, arena, limit, ret_rows,
-                     sizeof *ret_rows, ret_count);
+    return rows_take(store, statement, &rv_row_late_reply, arena, limit, ret_rows, ret_count);
 }
 
 enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
@@ -444,8 +440,7 @@ enum rv_err rv_sqlite_list_alerts(struct rv_store *base, struct rv_arena *arena,
         sqlite3_bind_int64(statement, 3, task.value);
         sqlite3_bind_int(statement, 4, open_only);
     }
-    return rows_take(store, statement, &rv_table_alert, arena, limit, ret_alerts,
-                     sizeof *ret_alerts, ret_count);
+    return rows_take(store, statement, &rv_row_alert, arena, limit, ret_alerts, ret_count);
 }
 
 enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
@@ -458,8 +453,7 @@ enum rv_err rv_sqlite_find_alert(struct rv_store *base, struct rv_arena *arena,
     if (err != RV_OK)
         return err;
     rv_sqlite_bind_str(statement, 1, source);
-    err = rows_take(store, statement, &rv_table_alert, arena, 1, ret_alert, sizeof *ret_alert,
-                    &count);
+    err = rows_take(store, statement, &rv_row_alert, arena, 1, ret_alert, &count);
     *ret_found = count > 0;
     return err;
 }
@@ -476,8 +470,7 @@ enum rv_err rv_sqlite_list_messages(struct rv_store *base, struct rv_arena *aren
     sqlite3_bind_int64(statement, 1, task.value);
     sqlite3_bind_int64(statement, 2, after);
     sqlite3_bind_int64(statement, 3, (int64_t)limit);
-    return rows_take(store, statement, &rv_table_message, arena, limit, ret_messages,
-                     sizeof *ret_messages, ret_count);
+    return rows_take(store, statement, &rv_row_message, arena, limit, ret_messages, ret_count);
 }
 
 enum rv_err rv_sqlite_list_history(struct rv_store *base, struct rv_arena *arena,
@@ -492,8 +485,7 @@ enum rv_err rv_sqlite_list_history(struct rv_store *base, struct rv_arena *arena
     sqlite3_bind_int64(statement, 1, task.value);
     sqlite3_bind_int64(statement, 2, before != 0 ? before : INT64_MAX);
     sqlite3_bind_int64(statement, 3, (int64_t)limit);
-    return rows_take(store, statement, &rv_table_history, arena, limit, ret_rows, sizeof *ret_rows,
-                     ret_count);
+    return rows_take(store, statement, &rv_row_history, arena, limit, ret_rows, ret_count);
 }
 
 enum rv_err rv_sqlite_list_deliveries(struct rv_store *base, struct rv_arena *arena,
@@ -516,8 +508,7 @@ enum rv_err rv_sqlite_list_deliveries(struct rv_store *base, struct rv_arena *ar
         sqlite3_bind_int64(statement, 2, after.value);
         sqlite3_bind_int64(statement, 3, (int64_t)limit);
     }
-    return rows_take(store, statement, &rv_table_delivery, arena, limit, ret_rows, sizeof *ret_rows,
-                     ret_count);
+    return rows_take(store, statement, &rv_row_delivery, arena, limit, ret_rows, ret_count);
 }
 
 enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *arena, size_t skip,
@@ -531,8 +522,7 @@ enum rv_err rv_sqlite_list_workflows(struct rv_store *base, struct rv_arena *are
         return err;
     sqlite3_bind_int64(statement, 1, (int64_t)skip);
     sqlite3_bind_int64(statement, 2, (int64_t)limit);
-    return rows_take(store, statement, &rv_table_workflow, arena, limit, ret_rows, sizeof *ret_rows,
-                     ret_count);
+    return rows_take(store, statement, &rv_row_workflow, arena, limit, ret_rows, ret_count);
 }
 
 enum rv_err rv_sqlite_list_records(struct rv_store *base, struct rv_arena *arena,
@@ -550,8 +540,7 @@ enum rv_err rv_sqlite_list_records(struct rv_store *base, struct rv_arena *arena
     rv_sqlite_bind_str(statement, 3, after);
     sqlite3_bind_int64(statement, 4, (int64_t)limit);
     size_t count = 0;
-    err = rows_take(store, statement, &rv_table_record, arena, limit, ret_rows, sizeof *ret_rows,
-                    &count);
+    err = rows_take(store, statement, &rv_row_record, arena, limit, ret_rows, &count);
     if (err != RV_OK)
         return err;
     while (count > 0 && !rv_str_begins(ret_rows[count - 1].key, prefix))

@@ -3,7 +3,7 @@
  * If you change a table, or a word in core/tbl:
  *  - add a version at the end; never edit one that was released;
  *  - change the schema of a new store, schema.c, in the same way;
- *  - bring columns.c in line with the tables as they are after the newest version;
+ *  - bring core/tbl/row.def in line with the tables as they are after the newest version;
  *  - a new state needs its table built anew: its CHECK, and for tasks the indexes task_open and
  *    task_rare, list the words as they were. */
 #include "store/sqlite/sqlite_priv.h"

@@ -6,13 +6,13 @@
 #include <string.h>
 
 /* The row at which the statement stands, on the arena. */
-static enum rv_err row_take(sqlite3_stmt *statement, const struct rv_table *table,
-                            struct rv_arena *arena, size_t bytes, void **ret_row)
+static enum rv_err row_take(sqlite3_stmt *statement, const struct rv_row_kind *kind,
+                            struct rv_arena *arena, void **ret_row)
 {
-    void *row = rv_arena_zero(arena, 1, bytes);
+    void *row = rv_arena_zero(arena, 1, kind->bytes);
     if (row == NULL)
         return arena->refused;
-    enum rv_err err = rv_sqlite_read(statement, table, arena, row);
+    enum rv_err err = rv_sqlite_read(statement, kind, arena, row);
     if (err == RV_OK)
         *ret_row = row;
     return err;
@@ -20,13 +20,12 @@ static enum rv_err row_take(sqlite3_stmt *statement, const struct rv_table *tabl
 
 /* Runs a statement that finds one row or none, and resets it. */
 static enum rv_err row_find(struct rv_sqlite *store, sqlite3_stmt *statement,
-                            const struct rv_table *table, struct rv_arena *arena, size_t bytes,
-                            void **ret_row)
+                            const struct rv_row_kind *kind, struct rv_arena *arena, void **ret_row)
 {
     bool there = false;
     enum rv_err err = rv_sqlite_next(store, statement, &there);
     if (there)
-        err = row_take(statement, table, arena, bytes, ret_row);
+        err = row_take(statement, kind, arena, ret_row);
     sqlite3_reset(statement);
     return err;
 }
@@ -35,17 +34,16 @@ static enum rv_err row_find(struct rv_sqlite *store, sqlite3_stmt *statement,
 struct gather {
     enum rv_sqlite_sql one, many;
     enum rv_columns columns;
-    const struct rv_table *table;
-    size_t bytes; /* of a row */
+    const struct rv_row_kind *kind;
     size_t count;
-    int64_t keys[2 * RV_GATHER_MAX]; /* table->keys for each row */
+    int64_t keys[2 * RV_GATHER_MAX]; /* kind->keys for each row */
     void *rows[RV_GATHER_MAX];       /* what is found; NULL: there is none */
 };
 
 /* The place of the row at which the statement stands, `from` being tried first. */
 static size_t gather_place(const struct gather *gather, sqlite3_stmt *statement, size_t from)
 {
-    int keys = gather->table->keys;
+    int keys = gather->kind->keys;
     int64_t first = sqlite3_column_int64(statement, 0);
     int64_t last = sqlite3_column_int64(statement, keys - 1);
     for (size_t i = 0; i < gather->count; i++) {
@@ -66,7 +64,7 @@ static enum rv_err gather_many(struct rv_sqlite *store, struct gather *gather,
     enum rv_err err = rv_sqlite_statement_of(store, gather->many, gather->columns, &statement);
     if (err != RV_OK)
         return err;
-    size_t keys = (size_t)gather->table->keys;
+    size_t keys = (size_t)gather->kind->keys;
     for (size_t i = 0; i < RV_GATHER_MAX * keys; i++) {
         if (i < gather->count * keys)
             sqlite3_bind_int64(statement, (int)i + 1, gather->keys[i]);
@@ -77,9 +75,8 @@ static enum rv_err gather_many(struct rv_sqlite *store, struct gather *gather,
     size_t at = 0;
     while ((err = rv_sqlite_next(store, statement, &there)) == RV_OK && there) {
         at = gather_place(gather, statement, at);
-        err = at < gather->count
-                  ? row_take(statement, gather->table, arena, gather->bytes, &gather->rows[at])
-                  : RV_ERR_CORRUPT; /* an index leads to another row */
+        err = at < gather->count ? row_take(statement, gather->kind, arena, &gather->rows[at])
+                                 : RV_ERR_CORRUPT; /* an index leads to another row */
         if (err != RV_OK)
             break;
     }
@@ -97,9 +94,9 @@ static enum rv_err gather_rows(struct rv_sqlite *store, struct gather *gather,
     enum rv_err err = rv_sqlite_statement_of(store, gather->one, gather->columns, &statement);
     if (err != RV_OK)
         return err;
-    for (int i = 0; i < gather->table->keys; i++)
+    for (int i = 0; i < gather->kind->keys; i++)
         sqlite3_bind_int64(statement, i + 1, gather->keys[i]);
-    return row_find(store, statement, gather->table, arena, gather->bytes, &gather->rows[0]);
+    return row_find(store, statement, gather->kind, arena, &gather->rows[0]);
 }
 
 static size_t gather_count(size_t rest)
@@ -114,8 +111,7 @@ enum rv_err rv_sqlite_load_tasks(struct rv_store *base, struct rv_arena *arena,
     struct gather gather = {.one = RV_SQL_TASK_LOAD,
                             .many = RV_SQL_TASK_GATHER,
                             .columns = columns,
-                            .table = &rv_table_task,
-                            .bytes = sizeof(struct rv_task)};
+                            .kind = &rv_row_task};
     enum rv_err err = RV_OK;
     for (size_t first = 0; err == RV_OK && first < count; first += gather.count) {
         gather.count = gather_count(count - first);
@@ -135,8 +131,7 @@ enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
     struct gather gather = {.one = RV_SQL_STEP_LOAD,
                             .many = RV_SQL_STEP_GATHER,
                             .columns = columns,
-                            .table = &rv_table_step,
-                            .bytes = sizeof(struct rv_step)};
+                            .kind = &rv_row_step};
     enum rv_err err = RV_OK;
     for (size_t first = 0; err == RV_OK && first < count; first += gather.count) {
         gather.count = gather_count(count - first);
@@ -151,14 +146,6 @@ enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
     return err;
 }
 
-static enum rv_err key_take(sqlite3_stmt *statement, struct rv_arena *arena, struct rv_key_row *row)
-{
-    struct rv_str body_hash = rv_sqlite_column_str(statement, 0);
-    row->task.value = sqlite3_column_int64(statement, 1);
-    row->body_hash = rv_arena_str(arena, body_hash);
-    return body_hash.at != NULL && row->body_hash.at == NULL ? arena->refused : RV_OK;
-}
-
 enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
                                 const struct rv_str *keys, size_t count,
                                 struct rv_key_row *ret_rows)
@@ -167,14 +154,15 @@ enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
     sqlite3_stmt *statement = NULL;
     enum rv_err err = rv_sqlite_statement(store, RV_SQL_KEY_LOAD, &statement);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
-        ret_rows[i] = (struct rv_key_row){.key = rv_arena_str(arena, keys[i])};
-        if (keys[i].at != NULL && ret_rows[i].key.at == NULL)
-            return arena->refused;
         bool there = false;
         rv_sqlite_bind_str(statement, 1, keys[i]);
         err = rv_sqlite_next(store, statement, &there);
+        ret_rows[i] = (struct rv_key_row){.key = RV_STR_NONE};
         if (there)
-            err = key_take(statement, arena, &ret_rows[i]);
+            err = rv_sqlite_read(statement, &rv_row_key, arena, &ret_rows[i]);
+        else if (err == RV_OK)
+            err = rv_row_read(&rv_row_key, RV_COLUMNS_ALL, arena,
+                              &(struct rv_key_row){.key = keys[i]}, &ret_rows[i]);
         sqlite3_reset(statement);
     }
     return err;
@@ -190,8 +178,7 @@ enum rv_err rv_sqlite_load_workflow(struct rv_store *base, struct rv_arena *aren
         return err;
     void *row = NULL;
     sqlite3_bind_int64(statement, 1, id);
-    err = row_find(store, statement, &rv_table_workflow, arena, sizeof(struct rv_workflow_row),
-                   &row);
+    err = row_find(store, statement, &rv_row_workflow, arena, &row);
     if (err == RV_OK)
         *ret_row = row;
     return err;
@@ -213,8 +200,7 @@ enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *aren
     rv_sqlite_bind_str(statement, 2, name);
     if (!newest)
         rv_sqlite_bind_str(statement, 3, version);
-    err = row_find(store, statement, &rv_table_workflow, arena, sizeof(struct rv_workflow_row),
-                   &row);
+    err = row_find(store, statement, &rv_row_workflow, arena, &row);
     if (err == RV_OK)
         *ret_row = row;
     return err;
@@ -241,7 +227,7 @@ enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
         err = rv_sqlite_next(store, statement, &there);
         void *row = NULL;
         if (there)
-            err = row_take(statement, &rv_table_task, arena, sizeof(struct rv_task), &row);
+            err = row_take(statement, &rv_row_task, arena, &row);
         if (err != RV_OK || !there)
             break;
         ret_tasks[count++] = row;

@@ -144,41 +144,8 @@ void rv_sqlite_expand(struct rv_buf *sql, const char *template);
 
 /* ---- columns.c: rows as values and as columns ---- */
 
-enum rv_column_kind {
-    RV_COLUMN_GIVEN, /* not in the row's struct: the caller binds and reads it */
-    RV_COLUMN_INT64, /* int64_t, uint64_t as the same bits */
-    RV_COLUMN_COUNT, /* int64_t from 0 on, which can be raised */
-    RV_COLUMN_UINT32,
-    RV_COLUMN_UINT8,
-    RV_COLUMN_BOOL,
-    RV_COLUMN_INSTANT, /* int64_t; 0 is NULL */
-    RV_COLUMN_STR,     /* absent is NULL, empty is '' */
-    RV_COLUMN_ENUM,    /* its text, so that an operator can read it */
-    RV_COLUMN_OPEN     /* rv_task.open as "3 4" */
-};
-
-struct rv_column {
-    const char *name;
-    enum rv_column_kind kind;
-    size_t offset;
-    const struct rv_texts *texts; /* ENUM */
-    enum rv_columns least;        /* with which it is read */
-};
-
-/* A table: its key columns first, and last those that indexes look at, so that updates which leave
- * them alone can leave them out (statements.c). */
-struct rv_table {
-    const char *name;
-    const struct rv_column *columns;
-    int count;
-    int keys;
-    int spared;        /* how many columns at the end indexes look at */
-    size_t unreadable; /* offset of the flag that a value was none; 0: the rows have no such flag */
-};
-
-extern const struct rv_table rv_table_task, rv_table_step, rv_table_attempt, rv_table_late_reply,
-    rv_table_alert, rv_table_message, rv_table_history, rv_table_delivery, rv_table_workflow,
-    rv_table_record;
+/* A UINT64 is stored as an integer of the same bits, an INSTANT of 0 and an absent TEXT as NULL, an
+ * empty TEXT as '', a WORD as its text, so that an operator can read it, an OPEN as "3 4". */
 
 /* What a parameter holds from the row before: SQLite keeps it, and most of a row is as in the one
  * before, so that alone what differs is bound. */
@@ -194,16 +161,15 @@ struct rv_bound {
     int64_t value; /* of a NUMBER or an ENUM */
 };
 
-/* Binds the first `count` columns to the parameters 1 to `count`, which nobody else binds; `bound`
- * are theirs. The row and its strings must live until the statement has run. `open_text` is where
- * an OPEN column writes. */
+/* Binds a row's columns to the parameters from 1 on, which nobody else binds, except those of GIVEN
+ * columns; `bound` are theirs. The row and its strings must live until the statement has run.
+ * `open_text` is where an OPEN column writes. */
 enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11, RV_COLUMNS_MAX = 64 };
-void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_table *table, int count,
-                    struct rv_bound *bound, const void *row,
-                    char open_text[static RV_OPEN_TEXT_BYTES]);
-/* Reads a row whose columns are in the table's order (NULL: left out), zeroed before. A value that
- * no row can have does what store.h says. */
-RV_CHECK enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_table *table,
+void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_row_kind *kind, struct rv_bound *bound,
+                    const void *row, char open_text[static RV_OPEN_TEXT_BYTES]);
+/* Reads a row whose columns are in the order of its kind (NULL: left out), zeroed before. A value
+ * that no row can have does what store.h says. */
+RV_CHECK enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_row_kind *kind,
                                     struct rv_arena *arena, void *row);
 
 /* ---- statements.c: every statement, prepared at first use and kept ---- */

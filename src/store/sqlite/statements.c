@@ -1,4 +1,4 @@
-/* The statements, as a table: a few words of SQL each, the columns filled in from columns.c. They
+/* The statements, as a table: a few words of SQL each, the columns from core/tbl/row.def. They
  * are prepared when first used, so that opening a store costs only what opening needs. */
 #include "store/sqlite/sqlite_priv.h"
 
@@ -8,7 +8,7 @@
 
 enum shape {
     PLAIN,   /* the text is the statement */
-    INSERT,  /* INSERT INTO table(columns) VALUES(?1, ...) */
+    INSERT,  /* INSERT INTO table(columns) VALUES(?1, ...), then the text */
     REPLACE, /* the same, over a row that may be there */
     UPDATE,  /* UPDATE table SET all columns but the keys, WHERE the keys, then the text */
     SPARED,  /* the same of a row whose columns that indexes look at are so already */
@@ -18,24 +18,25 @@ enum shape {
 
 struct sql {
     enum shape shape;
-    const struct rv_table *table;
+    const struct rv_row_kind *kind;
     const char *text;
 };
 
-#define TASK &rv_table_task
-#define STEP &rv_table_step
-#define ATTEMPT &rv_table_attempt
-#define LATE &rv_table_late_reply
-#define ALERT &rv_table_alert
+#define TASK &rv_row_task
+#define STEP &rv_row_step
+#define ATTEMPT &rv_row_attempt
+#define LATE &rv_row_late_reply
+#define ALERT &rv_row_alert
 /* Alerts of no task that are forgotten. */
 #define TASKLESS_OVER                                                                              \
     "SELECT id FROM alert INDEXED BY alert_task WHERE task = 0 AND "                               \
     "(acked_at <= ?1 OR closed_at <= ?1) ORDER BY id LIMIT ?2"
-#define MESSAGE &rv_table_message
-#define HISTORY &rv_table_history
-#define DELIVERY &rv_table_delivery
-#define WORKFLOW &rv_table_workflow
-#define RECORD &rv_table_record
+#define MESSAGE &rv_row_message
+#define HISTORY &rv_row_history
+#define DELIVERY &rv_row_delivery
+#define WORKFLOW &rv_row_workflow
+#define RECORD &rv_row_record
+#define KEY &rv_row_key
 #define OPEN "{process_state open}"
 
 static const struct sql statements[RV_SQL_COUNT] = {
@@ -43,7 +44,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_COMMIT] = {PLAIN, NULL, "COMMIT"},
     [RV_SQL_ROLLBACK] = {PLAIN, NULL, "ROLLBACK"},
     [RV_SQL_TASK_GUARD] = {PLAIN, NULL, "SELECT revision FROM task WHERE id = ?1"},
-    [RV_SQL_TASK_INSERT] = {INSERT, TASK, NULL},
+    [RV_SQL_TASK_INSERT] = {INSERT, TASK, ""},
     [RV_SQL_TASK_UPDATE] = {SPARED, TASK, " AND revision=?"},
     [RV_SQL_TASK_MOVE] = {UPDATE, TASK, " AND revision=?"},
     [RV_SQL_TASK_KEEP] = {PLAIN, NULL,
@@ -56,13 +57,13 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_OPEN_COUNT] = {PLAIN, NULL,
                                 "SELECT process_state, count(*) FROM task INDEXED BY task_open "
                                 "WHERE " OPEN " GROUP BY process_state"},
-    [RV_SQL_STEP_INSERT] = {INSERT, STEP, NULL},
+    [RV_SQL_STEP_INSERT] = {INSERT, STEP, ""},
     [RV_SQL_STEP_UPDATE] = {SPARED, STEP, ""},
     [RV_SQL_STEP_MOVE] = {UPDATE, STEP, ""},
     [RV_SQL_STEP_LOAD] = {SELECT, STEP, "WHERE task = ?1 AND number = ?2"},
     [RV_SQL_STEP_GATHER] = {GATHER, STEP, NULL},
     [RV_SQL_STEP_LIST] = {SELECT, STEP, "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
-    [RV_SQL_ATTEMPT_INSERT] = {INSERT, ATTEMPT, NULL},
+    [RV_SQL_ATTEMPT_INSERT] = {INSERT, ATTEMPT, ""},
     [RV_SQL_ATTEMPT_LIST] = {SELECT, ATTEMPT,
                              "WHERE task = ?1 AND (step, number) > (?3, ?4) "
                              "ORDER BY step, number LIMIT ?5"},
@@ -72,12 +73,12 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_ATTEMPT_OF_TOKEN] = {SELECT, ATTEMPT,
                                  "INDEXED BY attempt_token "
                                  "WHERE task = ?1 AND step = ?2 AND token = ?3 LIMIT 1"},
-    [RV_SQL_LATE_INSERT] = {INSERT, LATE, NULL},
+    [RV_SQL_LATE_INSERT] = {INSERT, LATE, ""},
     [RV_SQL_LATE_LIST] = {SELECT, LATE, "WHERE task = ?1 ORDER BY id LIMIT ?2 OFFSET ?3"},
     [RV_SQL_LATE_LIST_ATTEMPT] = {SELECT, LATE,
                                   "WHERE task = ?1 AND step = ?4 AND attempt = ?5 "
                                   "ORDER BY id LIMIT ?2 OFFSET ?3"},
-    [RV_SQL_ALERT_INSERT] = {INSERT, ALERT, NULL},
+    [RV_SQL_ALERT_INSERT] = {INSERT, ALERT, ""},
     [RV_SQL_ALERT_CLOSE] = {PLAIN, NULL,
                             "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL "
                             "AND kind NOT IN ('undeliverable', 'late-done')"},
@@ -101,17 +102,15 @@ static const struct sql statements[RV_SQL_COUNT] = {
         {PLAIN, NULL,
          "UPDATE alert SET closed_at = ?2 WHERE task = ?1 AND closed_at IS NULL "
          "AND kind = 'undeliverable'"},
-    [RV_SQL_HISTORY_INSERT] = {INSERT, HISTORY, NULL},
+    [RV_SQL_HISTORY_INSERT] = {INSERT, HISTORY, ""},
     [RV_SQL_HISTORY_LIST] = {SELECT, HISTORY,
                              "WHERE task = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3"},
-    [RV_SQL_MESSAGE_INSERT] = {INSERT, MESSAGE, NULL},
+    [RV_SQL_MESSAGE_INSERT] = {INSERT, MESSAGE, ""},
     [RV_SQL_MESSAGE_LIST] = {SELECT, MESSAGE,
                              "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
     [RV_SQL_DELIVERY_GROW] =
-        {PLAIN, NULL,
-         "INSERT INTO delivery(task, next, last, failures, since, due_at, parked, destination, "
-         "url, alert) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
-         "ON CONFLICT(task) DO UPDATE SET "
+        {INSERT, DELIVERY,
+         " ON CONFLICT(task) DO UPDATE SET "
          "since = CASE WHEN next > last THEN excluded.since ELSE since END, "
          "due_at = CASE WHEN next > last THEN excluded.due_at ELSE due_at END, "
          "last = excluded.last"},
@@ -127,9 +126,8 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_DELIVERY_LIST] = {SELECT, DELIVERY,
                               "INDEXED BY delivery_waiting WHERE next <= last AND NOT parked AND "
                               "(destination, task) > (?1, ?2) ORDER BY destination, task LIMIT ?3"},
-    [RV_SQL_KEY_INSERT] = {PLAIN, NULL,
-                           "INSERT INTO submission_key(key, body_hash, task) VALUES(?1, ?2, ?3)"},
-    [RV_SQL_KEY_LOAD] = {PLAIN, NULL, "SELECT body_hash, task FROM submission_key WHERE key = ?1"},
+    [RV_SQL_KEY_INSERT] = {INSERT, KEY, ""},
+    [RV_SQL_KEY_LOAD] = {SELECT, KEY, "WHERE key = ?1"},
     [RV_SQL_SWEEP_WALK] =
         {PLAIN, NULL,
          "SELECT id, {process_state ended} AND ended_at <= ?3 AND NOT EXISTS "
@@ -160,7 +158,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
          "SELECT task, NOT EXISTS (SELECT 1 FROM task WHERE task.id = submission_key.task) "
          "FROM submission_key WHERE task > ?1 ORDER BY task LIMIT ?2"},
     [RV_SQL_SWEEP_KEY] = {PLAIN, NULL, "DELETE FROM submission_key WHERE task BETWEEN ?1 AND ?2"},
-    [RV_SQL_WORKFLOW_INSERT] = {INSERT, WORKFLOW, NULL},
+    [RV_SQL_WORKFLOW_INSERT] = {INSERT, WORKFLOW, ""},
     [RV_SQL_WORKFLOW_LOAD] = {SELECT, WORKFLOW, "WHERE id = ?1"},
     [RV_SQL_WORKFLOW_FIND] = {SELECT, WORKFLOW,
                               "WHERE namespace = ?1 AND name = ?2 AND version = ?3"},
@@ -173,7 +171,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_WORKFLOW_IDS] = {PLAIN, NULL,
                              "SELECT id FROM workflow WHERE namespace = ?1 AND name = ?2 "
                              "AND (?3 IS NULL OR version = ?3)"},
-    [RV_SQL_RECORD_PUT] = {REPLACE, RECORD, NULL},
+    [RV_SQL_RECORD_PUT] = {REPLACE, RECORD, ""},
     [RV_SQL_RECORD_REMOVE] = {PLAIN, NULL, "DELETE FROM record WHERE kind = ?1 AND key = ?2"},
     [RV_SQL_RECORD_LIST] = {SELECT, RECORD,
                             "WHERE kind = ?1 AND key >= ?2 AND key IS NOT ?3 "
@@ -230,63 +228,81 @@ static const struct sql statements[RV_SQL_COUNT] = {
                              "VALUES(?1, ?2, ?3, ?4)"},
 };
 
-static void insert_write(struct rv_buf *sql, const char *verb, const struct rv_table *table)
+/* Whether an index looks at a column. */
+static bool indexed(const struct rv_row_kind *kind, const struct rv_field *field)
 {
-    rv_buf_printf(sql, "%s INTO %s(", verb, table->name);
-    for (int i = 0; i < table->count; i++)
-        rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", table->columns[i].name);
-    rv_buf_lit(sql, ") VALUES(");
-    for (int i = 0; i < table->count; i++)
-        rv_buf_printf(sql, "%s?%d", i > 0 ? "," : "", i + 1);
-    rv_buf_lit(sql, ")");
+    if (kind == &rv_row_task)
+        return field->offset == offsetof(struct rv_task, state);
+    return kind == &rv_row_step && (field->offset == offsetof(struct rv_step, agent) ||
+                                    field->offset == offsetof(struct rv_step, ended_at));
 }
 
-static void update_write(struct rv_buf *sql, const struct sql *of, int spared)
+static void insert_write(struct rv_buf *sql, const char *verb, const struct sql *of)
 {
-    const struct rv_table *table = of->table;
-    int set = table->count - spared;
-    rv_buf_printf(sql, "UPDATE %s SET ", table->name);
-    for (int i = table->keys; i < set; i++)
-        rv_buf_printf(sql, "%s%s=?%d", i > table->keys ? "," : "", table->columns[i].name, i + 1);
-    for (int i = 0; i < table->keys; i++)
-        rv_buf_printf(sql, "%s%s=?%d", i > 0 ? " AND " : " WHERE ", table->columns[i].name, i + 1);
-    for (int i = set; i < table->count; i++)
-        rv_buf_printf(sql, " AND %s IS ?%d", table->columns[i].name, i + 1);
+    const struct rv_row_kind *kind = of->kind;
+    rv_buf_printf(sql, "%s INTO %s(", verb, kind->table);
+    for (int i = 0; i < kind->count; i++)
+        rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", kind->fields[i].column);
+    rv_buf_lit(sql, ") VALUES(");
+    for (int i = 0; i < kind->count; i++)
+        rv_buf_printf(sql, "%s?%d", i > 0 ? "," : "", i + 1);
+    rv_buf_lit(sql, ")");
     rv_sqlite_expand(sql, of->text);
 }
 
-static void columns_write(struct rv_buf *sql, const struct rv_table *table, enum rv_columns columns)
+static void update_write(struct rv_buf *sql, const struct sql *of, bool spared)
+{
+    const struct rv_row_kind *kind = of->kind;
+    rv_buf_printf(sql, "UPDATE %s", kind->table);
+    const char *before = " SET ";
+    for (int i = kind->keys; i < kind->count; i++) {
+        if (spared && indexed(kind, &kind->fields[i]))
+            continue;
+        rv_buf_printf(sql, "%s%s=?%d", before, kind->fields[i].column, i + 1);
+        before = ",";
+    }
+    for (int i = 0; i < kind->keys; i++)
+        rv_buf_printf(sql, "%s%s=?%d", i > 0 ? " AND " : " WHERE ", kind->fields[i].column, i + 1);
+    for (int i = kind->keys; i < kind->count; i++)
+        if (spared && indexed(kind, &kind->fields[i]))
+            rv_buf_printf(sql, " AND %s IS ?%d", kind->fields[i].column, i + 1);
+    rv_sqlite_expand(sql, of->text);
+}
+
+static void columns_write(struct rv_buf *sql, const struct rv_row_kind *kind,
+                          enum rv_columns columns)
 {
     rv_buf_lit(sql, "SELECT ");
-    for (int i = 0; i < table->count; i++)
+    for (int i = 0; i < kind->count; i++)
         rv_buf_printf(sql, "%s%s", i > 0 ? "," : "",
-                      table->columns[i].least <= columns ? table->columns[i].name : "NULL");
+                      kind->fields[i].least <= columns ? kind->fields[i].column : "NULL");
 }
 
 static void select_write(struct rv_buf *sql, const struct sql *of, enum rv_columns columns)
 {
-    columns_write(sql, of->table, columns);
-    rv_buf_printf(sql, " FROM %s ", of->table->name);
+    columns_write(sql, of->kind, columns);
+    rv_buf_printf(sql, " FROM %s ", of->kind->table);
     rv_sqlite_expand(sql, of->text);
 }
 
 /* CROSS: the keys are gone through one after the other, each by the index. */
-static void gather_write(struct rv_buf *sql, const struct rv_table *table, enum rv_columns columns)
+static void gather_write(struct rv_buf *sql, const struct rv_row_kind *kind,
+                         enum rv_columns columns)
 {
-    columns_write(sql, table, columns);
+    columns_write(sql, kind, columns);
     rv_buf_lit(sql, " FROM (VALUES");
     for (int i = 0; i < RV_GATHER_MAX; i++) {
-        for (int key = 0; key < table->keys; key++)
+        for (int key = 0; key < kind->keys; key++)
             rv_buf_printf(sql, "%s?%d",
                           key > 0 ? ","
                           : i > 0 ? ",("
                                   : "(",
-                          i * table->keys + key + 1);
+                          i * kind->keys + key + 1);
         rv_buf_lit(sql, ")");
     }
-    rv_buf_printf(sql, ") CROSS JOIN %s", table->name);
-    for (int key = 0; key < table->keys; key++)
-        rv_buf_printf(sql, "%s%s=column%d", key > 0 ? " AND " : " ON ", table->columns[key].name,
+    rv_buf_printf(sql, ") CROSS JOIN %s", kind->table);
+    for (int key = 0; key < kind->keys; key++)
+        rv_buf_printf(sql, "%s%s=column%d", key > 0 ? " AND " : " ON ", kind->fields[key].column,
                       key + 1);
 }
 
@@ -297,22 +313,22 @@ static void sql_write(struct rv_buf *sql, const struct sql *of, enum rv_columns 
         rv_sqlite_expand(sql, of->text);
         break;
     case INSERT:
-        insert_write(sql, "INSERT", of->table);
+        insert_write(sql, "INSERT", of);
         break;
     case REPLACE:
-        insert_write(sql, "INSERT OR REPLACE", of->table);
+        insert_write(sql, "INSERT OR REPLACE", of);
         break;
     case UPDATE:
-        update_write(sql, of, 0);
+        update_write(sql, of, false);
         break;
     case SPARED:
-        update_write(sql, of, of->table->spared);
+        update_write(sql, of, true);
         break;
     case SELECT:
         select_write(sql, of, columns);
         break;
     case GATHER:
-        gather_write(sql, of->table, columns);
+        gather_write(sql, of->kind, columns);
         break;
     }
 }
