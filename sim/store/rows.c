@@ -12,107 +12,103 @@ static uint64_t with(uint64_t sum, uint64_t number)
     return sum ^ sum >> 32;
 }
 
-static uint64_t with_int(uint64_t sum, int64_t number)
-{
-    return with(sum, (uint64_t)number);
-}
-
 /* A text that is absent is another one than an empty one. */
 static uint64_t with_str(uint64_t sum, struct rv_str text)
 {
     return text.at == NULL ? with(sum, 1) : with(with(sum, 2 + text.len), history_hash(text));
 }
 
-uint64_t rows_task(const struct rv_task *t)
+/* Fields that came later are summed where a row uses them, so that the sums of worlds that do not
+ * stay. */
+static bool task_counts(const struct rv_task *t, const struct rv_field *field)
 {
-    uint64_t sum = with_int(1, t->id.value);
-    sum = with_int(with_int(sum, t->revision), t->workflow);
-    sum = with(with(sum, t->state), t->direction);
-    sum = with(with(with(sum, t->cancelling), t->priority), t->locked_by);
-    sum = with(with(with(sum, t->fence), t->last_number), t->undo_head);
-    sum = with(with(with(with(sum, t->undo_blocker), t->by_hand), t->pivot), t->open_count);
+    switch (field->offset) {
+    case offsetof(struct rv_task, tags):
+        return t->tags.at != NULL;
+    case offsetof(struct rv_task, suspended_at):
+    case offsetof(struct rv_task, redo):
+        return t->suspended_at != 0 || t->redo != 0;
+    case offsetof(struct rv_task, last_message):
+    case offsetof(struct rv_task, reply_stream):
+    case offsetof(struct rv_task, reply_url):
+        return t->last_message != 0;
+    default:
+        return true;
+    }
+}
+
+static bool step_counts(const struct rv_step *s, const struct rv_field *field)
+{
+    switch (field->offset) {
+    case offsetof(struct rv_step, replaces):
+        return s->replaces != 0;
+    case offsetof(struct rv_step, stale):
+        return s->stale;
+    default:
+        return true;
+    }
+}
+
+static bool counts(const struct rv_row_kind *kind, const void *row, const struct rv_field *field)
+{
+    if (kind == &rv_row_task)
+        return task_counts(row, field);
+    return kind != &rv_row_step || step_counts(row, field);
+}
+
+static uint64_t with_open(uint64_t sum, const struct rv_task *t)
+{
+    sum = with(sum, t->open_count);
     for (uint32_t i = 0; i < t->open_count; i++)
         sum = with(sum, t->open[i]);
-    sum = with_int(with_int(with_int(sum, t->created_at), t->started_at), t->ended_at);
-    sum = with_int(sum, t->quiet_at);
-    if (t->tags.at != NULL)
-        sum = with_str(sum, t->tags);
-    if (t->suspended_at != 0 || t->redo != 0) /* the sums of worlds without an operator stay */
-        sum = with(with_int(sum, t->suspended_at), t->redo);
-    if (t->last_message != 0) /* the sums of worlds without messages stay */
-        sum = with_str(with(with(sum, t->last_message), t->reply_stream), t->reply_url);
-    sum = with_str(with_str(with_str(sum, t->key), t->correlation), t->input);
-    sum = with_str(with_str(sum, t->trace), t->tracestate);
-    return with_str(with_str(with_str(sum, t->context), t->output), t->error);
+    return sum;
 }
 
-uint64_t rows_step(const struct rv_step *s)
+static uint64_t with_field(uint64_t sum, const struct rv_field *field, const void *row)
 {
-    uint64_t sum = with(2, s->number);
-    sum = with(with(with(sum, s->kind), s->state), s->direction);
-    sum = with(with(with(sum, s->undoes), s->node), s->visit);
-    if (s->replaces != 0)
-        sum = with(sum, s->replaces);
-    sum = with(with(with(with(sum, s->effect), s->undo_prev), s->chained), s->undone);
-    sum = with(with(with(sum, s->failure_count), s->round), s->deaths);
-    sum = with_int(with_int(with_int(sum, s->wake_at), s->ready_at), s->deadline);
-    sum = with(with(with_int(sum, s->waits_since), s->called), s->insist);
-    sum = with(with(with(with(sum, s->attempt), s->attempt_state), s->token), s->fence);
-    sum = with(sum, s->attempt_effect);
-    sum = with(sum, s->undo_way);
-    if (s->stale) /* the sums of worlds without late replies stay */
-        sum = with(sum, s->stale);
-    sum = with_int(with_int(with_int(sum, s->attempt_at), s->attempt_ended_at), s->complete_by);
-    sum = with_int(with_int(sum, s->lease_ms), s->lease_until);
-    sum = with_int(with_int(sum, s->created_at), s->ended_at);
-    sum = with_str(with_str(with_str(sum, s->reference), s->iteration), s->agent);
-    sum = with_str(with_str(with_str(sum, s->target), s->instance), s->boot);
-    sum = with_str(with_str(with_str(sum, s->poll), s->frames), s->data);
-    sum = with_str(sum, s->attempt_error);
-    return with_str(with_str(with_str(sum, s->input), s->output), s->error);
+    const void *at = (const char *)row + field->offset;
+    switch (field->kind) {
+    case RV_FIELD_GIVEN: /* whose a row is follows from where it is found */
+    case RV_FIELD_OWNER:
+        break;
+    case RV_FIELD_INT64:
+    case RV_FIELD_UINT64:
+    case RV_FIELD_COUNT:
+    case RV_FIELD_INSTANT:
+    case RV_FIELD_TASK_ID:
+        return with(sum, *(const uint64_t *)at);
+    case RV_FIELD_UINT32:
+        return with(sum, *(const uint32_t *)at);
+    case RV_FIELD_UINT8:
+        return with(sum, *(const uint8_t *)at);
+    case RV_FIELD_BOOL:
+        return with(sum, *(const bool *)at);
+    case RV_FIELD_WORD:
+        return with(sum, *(const unsigned *)at);
+    case RV_FIELD_TEXT:
+        return with_str(sum, *(const struct rv_str *)at);
+    case RV_FIELD_OPEN:
+        return with_open(sum, row);
+    }
+    return sum;
 }
 
-static uint64_t with_attempt(uint64_t sum, const struct rv_attempt *a)
+static uint64_t with_row(uint64_t sum, const struct rv_row_kind *kind, const void *row)
 {
-    sum = with(with(with(sum, a->step.number), a->number), a->state);
-    sum = with(with(with(sum, a->effect), a->token), a->fence);
-    sum = with_int(with_int(with_int(sum, a->attempt_at), a->complete_by), a->ended_at);
-    sum = with(with_int(sum, a->retry_at), a->round);
-    return with_str(with_str(sum, a->instance), a->error);
+    for (int i = 0; i < kind->count; i++)
+        if (counts(kind, row, &kind->fields[i]))
+            sum = with_field(sum, &kind->fields[i], row);
+    return sum;
 }
 
-static uint64_t with_late(uint64_t sum, const struct rv_late_reply *l)
+uint64_t rows_task(const struct rv_task *task)
 {
-    sum = with(with(with(sum, l->step.number), l->attempt), l->reason);
-    return with_str(with_str(with_int(sum, l->arrived_at), l->output), l->error);
+    return with_row(1, &rv_row_task, task);
 }
 
-static uint64_t with_alert(uint64_t sum, const struct rv_alert *a)
+uint64_t rows_step(const struct rv_step *step)
 {
-    sum = with(with(with_int(sum, a->id), a->step), a->kind);
-    sum = with_int(with_int(with_int(sum, a->raised_at), a->acked_at), a->closed_at);
-    return with_str(with_str(with_str(sum, a->acked_by), a->message), a->source);
-}
-
-static uint64_t with_message(uint64_t sum, const struct rv_message *m)
-{
-    sum = with(with(with(sum, m->number), m->kind), m->step);
-    return with_str(with_int(sum, m->at), m->body);
-}
-
-static uint64_t with_command(uint64_t sum, const struct rv_history_row *h)
-{
-    sum = with(with(with(sum, h->number), h->verb), h->step);
-    sum = with_str(with_str(with_int(sum, h->at), h->options), h->by);
-    return with_int(with_str(sum, h->reason), h->selection.value);
-}
-
-static uint64_t with_delivery(uint64_t sum, const struct rv_delivery *d)
-{
-    sum = with(with(with(with(sum, d->next), d->last), d->failures), d->parked);
-    sum = with(sum, d->alert);
-    sum = with_int(with_int(sum, d->since), d->due_at);
-    return with_str(with_str(sum, d->destination), d->url);
+    return with_row(2, &rv_row_step, step);
 }
 
 /* ---- through the lists ---- */
@@ -156,7 +152,7 @@ static uint64_t with_attempts(uint64_t sum, struct world *w, struct rv_store *st
         if (!readable(w, err))
             return sum;
         for (size_t i = 0; i < count; i++) {
-            sum = with_attempt(sum, &rows[i]);
+            sum = with_row(sum, &rv_row_attempt, &rows[i]);
             step = rows[i].step.number;
             number = rows[i].number;
         }
@@ -176,13 +172,13 @@ static uint64_t with_ledgers(uint64_t sum, struct world *w, struct rv_store *sto
     if (!readable(w, err))
         return sum;
     for (size_t i = 0; i < count; i++)
-        sum = with_late(sum, &late[i]);
+        sum = with_row(sum, &rv_row_late_reply, &late[i]);
     err = store->ops->list_alerts(store, &w->history->scratch, task, false, 0, RV_PAGE_ROWS_MAX,
                                   alerts, &count);
     if (!readable(w, err))
         return sum;
     for (size_t i = 0; i < count; i++)
-        sum = with_alert(sum, &alerts[i]);
+        sum = with_row(sum, &rv_row_alert, &alerts[i]);
     return sum;
 }
 
@@ -199,14 +195,14 @@ static uint64_t with_messages(uint64_t sum, struct world *w, struct rv_store *st
         if (!readable(w, err))
             return sum;
         for (size_t i = 0; i < count; i++) {
-            sum = with_message(sum, &rows[i]);
+            sum = with_row(sum, &rv_row_message, &rows[i]);
             after = rows[i].number;
         }
     }
     struct rv_task_id none = {0};
     enum rv_err err = store->ops->list_deliveries(store, &w->history->scratch, task, RV_STR_NONE,
                                                   none, 1, &delivery, &count);
-    return readable(w, err) && count == 1 ? with_delivery(sum, &delivery) : sum;
+    return readable(w, err) && count == 1 ? with_row(sum, &rv_row_delivery, &delivery) : sum;
 }
 
 static uint64_t with_history(uint64_t sum, struct world *w, struct rv_store *store,
@@ -221,7 +217,7 @@ static uint64_t with_history(uint64_t sum, struct world *w, struct rv_store *sto
         if (!readable(w, err))
             return sum;
         for (size_t i = 0; i < count; i++) {
-            sum = with_command(sum, &rows[i]);
+            sum = with_row(sum, &rv_row_history, &rows[i]);
             before = rows[i].number;
         }
     }

@@ -19,95 +19,51 @@ void unsettled_done(struct unsettled *u)
 
 /* ---- deep copies ---- */
 
-static void keep(struct unsettled *u, struct rv_str *text)
+static const void *row_keep(struct unsettled *u, const struct rv_row_kind *kind, const void *of)
 {
-    if (text->at != NULL)
-        *text = rv_arena_str(&u->arena, *text);
+    const void *copy = rv_row_copy(kind, RV_COLUMNS_ALL, &u->arena, of);
+    rv_assert(copy != NULL);
+    return copy;
 }
 
-static const struct rv_task *task_keep(struct unsettled *u, const struct rv_task *of)
+static const void *rows_keep(struct unsettled *u, const struct rv_row_kind *kind, const void *rows,
+                             size_t count)
 {
-    struct rv_task *task = RV_NEW(&u->arena, struct rv_task);
-    rv_assert(task != NULL);
-    *task = *of;
-    keep(u, &task->key);
-    keep(u, &task->correlation);
-    keep(u, &task->tags);
-    keep(u, &task->reply_url);
-    keep(u, &task->trace);
-    keep(u, &task->tracestate);
-    keep(u, &task->input);
-    keep(u, &task->context);
-    keep(u, &task->output);
-    keep(u, &task->error);
-    return task;
+    char *copies = rv_arena_room(&u->arena, count + 1, kind->bytes);
+    rv_assert(copies != NULL);
+    for (size_t i = 0; i < count; i++) {
+        enum rv_err err = rv_row_read(kind, RV_COLUMNS_ALL, &u->arena,
+                                      (const char *)rows + i * kind->bytes,
+                                      copies + i * kind->bytes);
+        rv_assert(err == RV_OK);
+    }
+    return copies;
 }
 
-static const struct rv_step *step_keep(struct unsettled *u, const struct rv_step *of)
+static void *array_keep(struct unsettled *u, const void *of, size_t count, size_t bytes)
 {
-    struct rv_step *step = RV_NEW(&u->arena, struct rv_step);
-    rv_assert(step != NULL);
-    *step = *of;
-    struct rv_str *const texts[] = {
-        &step->reference, &step->iteration, &step->agent,         &step->target, &step->instance,
-        &step->boot,      &step->poll,      &step->frames,        &step->data,   &step->input,
-        &step->output,    &step->error,     &step->attempt_error,
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        keep(u, texts[i]);
-    return step;
-}
-
-static void *rows_keep(struct unsettled *u, const void *rows, size_t count, size_t bytes)
-{
-    void *copy = rv_arena_zero(&u->arena, count + 1, bytes);
+    void *copy = rv_arena_room(&u->arena, count + 1, bytes);
     rv_assert(copy != NULL);
     if (count > 0)
-        memcpy(copy, rows, count * bytes);
+        memcpy(copy, of, count * bytes);
     return copy;
 }
 
 static struct rv_change change_keep(struct unsettled *u, const struct rv_change *of)
 {
     struct rv_change change = *of;
-    change.task = task_keep(u, of->task);
-    const struct rv_step **steps = rows_keep(u, of->steps, of->steps_count,
-                                             sizeof(struct rv_step *));
+    change.task = row_keep(u, &rv_row_task, of->task);
+    const struct rv_step **steps = array_keep(u, of->steps, of->steps_count, sizeof *steps);
     for (size_t i = 0; i < of->steps_count; i++)
-        steps[i] = step_keep(u, of->steps[i]);
+        steps[i] = row_keep(u, &rv_row_step, of->steps[i]);
     change.steps = steps;
-    change.steps_new = rows_keep(u, of->steps_new, of->steps_count, sizeof(bool));
-    struct rv_attempt *attempts = rows_keep(u, of->attempts, of->attempts_count, sizeof *attempts);
-    for (size_t i = 0; i < of->attempts_count; i++) {
-        keep(u, &attempts[i].instance);
-        keep(u, &attempts[i].error);
-    }
-    change.attempts = attempts;
-    struct rv_late_reply *late = rows_keep(u, of->late_replies, of->late_replies_count,
-                                           sizeof *late);
-    for (size_t i = 0; i < of->late_replies_count; i++) {
-        keep(u, &late[i].output);
-        keep(u, &late[i].error);
-    }
-    change.late_replies = late;
-    struct rv_alert *alerts = rows_keep(u, of->alerts, of->alerts_count, sizeof *alerts);
-    for (size_t i = 0; i < of->alerts_count; i++) {
-        keep(u, &alerts[i].acked_by);
-        keep(u, &alerts[i].message);
-        keep(u, &alerts[i].source);
-    }
-    change.alerts = alerts;
-    struct rv_message *messages = rows_keep(u, of->messages, of->messages_count, sizeof *messages);
-    for (size_t i = 0; i < of->messages_count; i++)
-        keep(u, &messages[i].body);
-    change.messages = messages;
-    struct rv_history_row *history = rows_keep(u, of->history, of->history_count, sizeof *history);
-    for (size_t i = 0; i < of->history_count; i++) {
-        keep(u, &history[i].options);
-        keep(u, &history[i].by);
-        keep(u, &history[i].reason);
-    }
-    change.history = history;
+    change.steps_new = array_keep(u, of->steps_new, of->steps_count, sizeof(bool));
+    change.attempts = rows_keep(u, &rv_row_attempt, of->attempts, of->attempts_count);
+    change.late_replies = rows_keep(u, &rv_row_late_reply, of->late_replies,
+                                    of->late_replies_count);
+    change.alerts = rows_keep(u, &rv_row_alert, of->alerts, of->alerts_count);
+    change.messages = rows_keep(u, &rv_row_message, of->messages, of->messages_count);
+    change.history = rows_keep(u, &rv_row_history, of->history, of->history_count);
     change.delivery = NULL;
     change.key = NULL;
     return change;
@@ -117,7 +73,7 @@ void unsettled_take(struct unsettled *u, const struct rv_batch *batch, int64_t n
 {
     rv_assert(u->changes == NULL);
     rv_arena_reset(&u->arena);
-    u->changes = rows_keep(u, batch->changes, batch->changes_count, sizeof *u->changes);
+    u->changes = array_keep(u, batch->changes, batch->changes_count, sizeof *u->changes);
     u->count = batch->changes_count;
     u->now = now;
     u->at = at;
