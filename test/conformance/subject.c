@@ -152,39 +152,8 @@ struct rv_step plain_step(uint32_t number)
 
 struct rv_str random_str(struct subject *subject, struct rv_prng *prng)
 {
-    static const size_t sizes[] = {1, 7, 40, 300, 5000};
-    uint64_t kind = rv_prng_below(prng, 10);
-    if (kind == 0)
-        return RV_STR_NONE;
-    if (kind == 1)
-        return RV_STR("");
-    size_t len = kind < 9 ? sizes[kind % 4] : sizes[4];
-    char *at = rv_arena_bytes(&subject->arena, len);
-    assert_non_null(at);
-    for (size_t i = 0; i < len; i++)
-        at[i] = (char)(1 + rv_prng_below(prng, 255)); /* any byte but NUL, UTF-8 or not */
-    return (struct rv_str){at, len};
+    return row_random_text(prng, &subject->arena);
 }
-
-static int64_t random_int64(struct rv_prng *prng)
-{
-    static const int64_t extremes[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_C(1790000000000)};
-    uint64_t kind = rv_prng_below(prng, 8);
-    return kind < 6 ? extremes[kind] : (int64_t)rv_prng_next(prng);
-}
-
-static uint32_t random_uint32(struct rv_prng *prng)
-{
-    static const uint32_t extremes[] = {0, 1, UINT32_MAX, INT32_MAX, 127, 128};
-    uint64_t kind = rv_prng_below(prng, 8);
-    return kind < 6 ? extremes[kind] : (uint32_t)rv_prng_next(prng);
-}
-
-#define RANDOM_ENUM(prng, type, count) ((type)rv_prng_below((prng), (count)))
-#define INSTANT() random_int64(prng)
-#define NUMBER() random_uint32(prng)
-#define TEXT() random_str(subject, prng)
-#define FLAG() (rv_prng_below(prng, 2) == 1)
 
 /* Of a task that is inserted they are a row each. */
 static struct rv_str random_tags(struct subject *subject, struct rv_prng *prng)
@@ -198,334 +167,56 @@ static struct rv_str random_tags(struct subject *subject, struct rv_prng *prng)
 
 struct rv_task random_task(struct subject *subject, struct rv_prng *prng, int64_t id)
 {
-    struct rv_task task = {
-        .id = {id},
-        .revision = 1,
-        .workflow = random_int64(prng),
-        .state = RANDOM_ENUM(prng, enum rv_task_state, RV_TASK_STATE_COUNT),
-        .direction = RANDOM_ENUM(prng, enum rv_direction, 2),
-        .cancelling = FLAG(),
-        .priority = (uint8_t)rv_prng_below(prng, 256),
-        .locked_by = (uint8_t)rv_prng_below(prng, 256),
-        .fence = NUMBER(),
-        .last_number = NUMBER(),
-        .undo_head = NUMBER(),
-        .by_hand = NUMBER(),
-        .undo_blocker = NUMBER(),
-        .pivot = NUMBER(),
-        .open_count = (uint32_t)rv_prng_below(prng, RV_OPEN_STEPS_MAX + 1),
-        .created_at = INSTANT(),
-        .started_at = INSTANT(),
-        .ended_at = INSTANT(),
-        .quiet_at = INSTANT(),
-        .suspended_at = INSTANT(),
-        .redo = NUMBER(),
-        .last_message = NUMBER(),
-        .reply_stream = FLAG(),
-        .reply_url = TEXT(),
-        .trace = TEXT(),
-        .tracestate = TEXT(),
-        .key = TEXT(),
-        .correlation = TEXT(),
-        .tags = random_tags(subject, prng),
-        .input = TEXT(),
-        .context = TEXT(),
-        .output = TEXT(),
-        .error = TEXT(),
-    };
-    for (uint32_t i = 0; i < task.open_count; i++)
-        task.open[i] = NUMBER();
+    struct rv_task task;
+    row_random(&rv_row_task, id, prng, &subject->arena, &task);
+    task.tags = random_tags(subject, prng);
     return task;
 }
 
 struct rv_step random_step(struct subject *subject, struct rv_prng *prng, uint32_t number)
 {
-    return (struct rv_step){
-        .number = number,
-        .kind = RANDOM_ENUM(prng, enum rv_step_kind, RV_STEP_KIND_COUNT),
-        .state = RANDOM_ENUM(prng, enum rv_step_state, RV_STEP_STATE_COUNT),
-        .direction = RANDOM_ENUM(prng, enum rv_direction, 2),
-        .undoes = NUMBER(),
-        .replaces = NUMBER(),
-        .node = NUMBER(),
-        .visit = NUMBER(),
-        .effect = RANDOM_ENUM(prng, enum rv_effect, RV_EFFECT_COUNT),
-        .undo_way = NUMBER(),
-        .undo_prev = NUMBER(),
-        .chained = FLAG(),
-        .undone = FLAG(),
-        .failure_count = NUMBER(),
-        .round = NUMBER(),
-        .deaths = NUMBER(),
-        .wake_at = INSTANT(),
-        .ready_at = INSTANT(),
-        .waits_since = INSTANT(),
-        .called = FLAG(),
-        .insist = FLAG(),
-        .stale = FLAG(),
-        .deadline = INSTANT(),
-        .attempt = NUMBER(),
-        .attempt_state = RANDOM_ENUM(prng, enum rv_attempt_state, RV_ATTEMPT_STATE_COUNT),
-        .attempt_effect = RANDOM_ENUM(prng, enum rv_effect, RV_EFFECT_COUNT),
-        .token = (uint64_t)random_int64(prng),
-        .fence = NUMBER(),
-        .attempt_at = INSTANT(),
-        .attempt_ended_at = INSTANT(),
-        .complete_by = INSTANT(),
-        .lease_ms = random_int64(prng),
-        .lease_until = INSTANT(),
-        .created_at = INSTANT(),
-        .ended_at = INSTANT(),
-        .reference = TEXT(),
-        .iteration = TEXT(),
-        .agent = TEXT(),
-        .target = TEXT(),
-        .instance = TEXT(),
-        .boot = TEXT(),
-        .poll = TEXT(),
-        .frames = TEXT(),
-        .data = TEXT(),
-        .input = TEXT(),
-        .output = TEXT(),
-        .error = TEXT(),
-        .attempt_error = TEXT(),
-    };
+    struct rv_step step;
+    row_random(&rv_row_step, 0, prng, &subject->arena, &step);
+    step.number = number;
+    return step;
 }
 
 struct rv_attempt random_attempt(struct subject *subject, struct rv_prng *prng, int64_t task,
                                  uint32_t step, uint32_t number)
 {
-    return (struct rv_attempt){
-        .step = {{task}, step},
-        .number = number,
-        .state = RANDOM_ENUM(prng, enum rv_attempt_state, RV_ATTEMPT_STATE_COUNT),
-        .effect = RANDOM_ENUM(prng, enum rv_effect, RV_EFFECT_COUNT),
-        .token = (uint64_t)random_int64(prng),
-        .fence = NUMBER(),
-        .attempt_at = INSTANT(),
-        .complete_by = INSTANT(),
-        .ended_at = INSTANT(),
-        .retry_at = INSTANT(),
-        .round = NUMBER(),
-        .instance = TEXT(),
-        .error = TEXT(),
-    };
+    struct rv_attempt attempt;
+    row_random(&rv_row_attempt, task, prng, &subject->arena, &attempt);
+    attempt.step.number = step;
+    attempt.number = number;
+    return attempt;
 }
 
 struct rv_late_reply random_late_reply(struct subject *subject, struct rv_prng *prng, int64_t task)
 {
-    return (struct rv_late_reply){
-        .step = {{task}, NUMBER()},
-        .attempt = NUMBER(),
-        .arrived_at = INSTANT(),
-        .reason = RANDOM_ENUM(prng, enum rv_late_reason, RV_LATE_REASON_COUNT),
-        .output = TEXT(),
-        .error = TEXT(),
-    };
+    struct rv_late_reply late;
+    row_random(&rv_row_late_reply, task, prng, &subject->arena, &late);
+    return late;
 }
 
 struct rv_alert random_alert(struct subject *subject, struct rv_prng *prng, int64_t id,
                              int64_t task)
 {
-    return (struct rv_alert){
-        .id = id,
-        .task = {task},
-        .step = NUMBER(),
-        .kind = RANDOM_ENUM(prng, enum rv_alert_kind, RV_ALERT_KIND_COUNT),
-        .raised_at = INSTANT(),
-        .acked_at = FLAG() ? INSTANT() : 0,
-        .closed_at = FLAG() ? INSTANT() : 0,
-        .acked_by = TEXT(),
-        .message = TEXT(),
-        .source = TEXT(),
-    };
+    struct rv_alert alert;
+    row_random(&rv_row_alert, task, prng, &subject->arena, &alert);
+    alert.id = id;
+    if (rv_prng_below(prng, 2) == 1)
+        alert.acked_at = 0;
+    if (rv_prng_below(prng, 2) == 1)
+        alert.closed_at = 0;
+    return alert;
 }
 
 /* ---- dumps ---- */
 
-void put_str(struct rv_buf *out, const char *name, struct rv_str text)
-{
-    rv_buf_printf(out, " %s=", name);
-    if (text.at == NULL)
-        rv_buf_lit(out, "absent");
-    char *hex = rv_buf_reserve(out, text.len * 2);
-    assert_non_null(hex);
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char byte = (unsigned char)text.at[i];
-        hex[2 * i] = "0123456789abcdef"[byte >> 4];
-        hex[2 * i + 1] = "0123456789abcdef"[byte & 15];
-    }
-    out->len += text.len * 2;
-}
-
-void put_int(struct rv_buf *out, const char *name, int64_t number)
-{
-    rv_buf_printf(out, " %s=%" PRId64, name, number);
-}
-
-void dump_task(struct rv_buf *out, const struct rv_task *task)
-{
-    rv_buf_printf(out, "task %" PRId64, task->id.value);
-    PUT_INT(task, revision);
-    PUT_INT(task, workflow);
-    PUT_INT(task, state);
-    PUT_INT(task, direction);
-    PUT_INT(task, cancelling);
-    PUT_INT(task, priority);
-    PUT_INT(task, locked_by);
-    PUT_INT(task, fence);
-    PUT_INT(task, last_number);
-    PUT_INT(task, undo_head);
-    PUT_INT(task, by_hand);
-    PUT_INT(task, undo_blocker);
-    PUT_INT(task, pivot);
-    PUT_INT(task, last_message);
-    PUT_INT(task, reply_stream);
-    PUT_INT(task, open_count);
-    for (uint32_t i = 0; i < task->open_count; i++)
-        PUT_INT(task, open[i]);
-    PUT_INT(task, created_at);
-    PUT_INT(task, started_at);
-    PUT_INT(task, ended_at);
-    PUT_INT(task, quiet_at);
-    PUT_INT(task, suspended_at);
-    PUT_INT(task, redo);
-    PUT_STR(task, key);
-    PUT_STR(task, correlation);
-    PUT_STR(task, tags);
-    PUT_STR(task, reply_url);
-    PUT_STR(task, trace);
-    PUT_STR(task, tracestate);
-    PUT_STR(task, input);
-    PUT_STR(task, context);
-    PUT_STR(task, output);
-    PUT_STR(task, error);
-    rv_buf_add_char(out, '\n');
-}
-
-void dump_step(struct rv_buf *out, const struct rv_step *step)
-{
-    rv_buf_printf(out, "step %u", step->number);
-    PUT_INT(step, kind);
-    PUT_INT(step, state);
-    PUT_INT(step, direction);
-    PUT_INT(step, undoes);
-    PUT_INT(step, replaces);
-    PUT_INT(step, node);
-    PUT_INT(step, visit);
-    PUT_INT(step, effect);
-    PUT_INT(step, undo_way);
-    PUT_INT(step, undo_prev);
-    PUT_INT(step, chained);
-    PUT_INT(step, undone);
-    PUT_INT(step, failure_count);
-    PUT_INT(step, round);
-    PUT_INT(step, deaths);
-    PUT_INT(step, wake_at);
-    PUT_INT(step, ready_at);
-    PUT_INT(step, waits_since);
-    PUT_INT(step, called);
-    PUT_INT(step, insist);
-    PUT_INT(step, stale);
-    PUT_INT(step, deadline);
-    PUT_INT(step, attempt);
-    PUT_INT(step, attempt_state);
-    PUT_INT(step, attempt_effect);
-    PUT_INT(step, token);
-    PUT_INT(step, fence);
-    PUT_INT(step, attempt_at);
-    PUT_INT(step, attempt_ended_at);
-    PUT_INT(step, complete_by);
-    PUT_INT(step, lease_ms);
-    PUT_INT(step, lease_until);
-    PUT_INT(step, created_at);
-    PUT_INT(step, ended_at);
-    PUT_STR(step, reference);
-    PUT_STR(step, iteration);
-    PUT_STR(step, agent);
-    PUT_STR(step, target);
-    PUT_STR(step, instance);
-    PUT_STR(step, boot);
-    PUT_STR(step, poll);
-    PUT_STR(step, frames);
-    PUT_STR(step, data);
-    PUT_STR(step, input);
-    PUT_STR(step, output);
-    PUT_STR(step, error);
-    PUT_STR(step, attempt_error);
-    rv_buf_add_char(out, '\n');
-}
-
-void dump_attempt(struct rv_buf *out, const struct rv_attempt *attempt)
-{
-    rv_buf_printf(out, "attempt %" PRId64 "-%u %u", attempt->step.task.value, attempt->step.number,
-                  attempt->number);
-    PUT_INT(attempt, state);
-    PUT_INT(attempt, effect);
-    PUT_INT(attempt, token);
-    PUT_INT(attempt, fence);
-    PUT_INT(attempt, attempt_at);
-    PUT_INT(attempt, complete_by);
-    PUT_INT(attempt, ended_at);
-    PUT_INT(attempt, retry_at);
-    PUT_INT(attempt, round);
-    PUT_STR(attempt, instance);
-    PUT_STR(attempt, error);
-    rv_buf_add_char(out, '\n');
-}
-
-void dump_late_reply(struct rv_buf *out, const struct rv_late_reply *late)
-{
-    rv_buf_printf(out, "late %" PRId64 "-%u", late->step.task.value, late->step.number);
-    PUT_INT(late, attempt);
-    PUT_INT(late, arrived_at);
-    PUT_INT(late, reason);
-    PUT_STR(late, output);
-    PUT_STR(late, error);
-    rv_buf_add_char(out, '\n');
-}
-
-void dump_alert(struct rv_buf *out, const struct rv_alert *alert)
-{
-    rv_buf_printf(out, "alert %" PRId64, alert->id);
-    PUT_INT(alert, task.value);
-    PUT_INT(alert, step);
-    PUT_INT(alert, kind);
-    PUT_INT(alert, raised_at);
-    PUT_INT(alert, acked_at);
-    PUT_INT(alert, closed_at);
-    PUT_STR(alert, acked_by);
-    PUT_STR(alert, message);
-    PUT_STR(alert, source);
-    rv_buf_add_char(out, '\n');
-}
-
-void dump_workflow(struct rv_buf *out, const struct rv_workflow_row *workflow)
-{
-    rv_buf_printf(out, "workflow %" PRId64, workflow->id);
-    PUT_INT(workflow, published_at);
-    PUT_STR(workflow, space);
-    PUT_STR(workflow, name);
-    PUT_STR(workflow, version);
-    PUT_STR(workflow, hash);
-    PUT_STR(workflow, source);
-    rv_buf_add_char(out, '\n');
-}
-
-void dump_record(struct rv_buf *out, const struct rv_record *record)
-{
-    rv_buf_lit(out, "record");
-    PUT_STR(record, kind);
-    PUT_STR(record, key);
-    PUT_INT(record, at);
-    PUT_STR(record, value);
-    rv_buf_add_char(out, '\n');
-}
-
 static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_task *task)
 {
     size_t count = 0;
-    dump_task(out, task);
+    row_dump(out, &rv_row_task, task);
     struct rv_step steps[PAGE];
     uint32_t after = 0;
     do {
@@ -533,7 +224,7 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
                                             PAGE, steps, &count),
                          RV_OK);
         for (size_t i = 0; i < count; i++)
-            dump_step(out, &steps[i]);
+            row_dump(out, &rv_row_step, &steps[i]);
         after = count > 0 ? steps[count - 1].number : 0;
     } while (count == PAGE);
     struct rv_attempt attempts[PAGE] = {{.number = 0}};
@@ -544,7 +235,7 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
                                                last.number, PAGE, attempts, &count),
                          RV_OK);
         for (size_t i = 0; i < count; i++)
-            dump_attempt(out, &attempts[i]);
+            row_dump(out, &rv_row_attempt, &attempts[i]);
         last = attempts[count > 0 ? count - 1 : 0];
     } while (count == PAGE);
     enum { LATE_MAX = 1000 };
@@ -554,7 +245,7 @@ static void dump_of_task(struct rv_buf *out, struct subject *s, const struct rv_
                                                late, &count),
                      RV_OK);
     for (size_t i = 0; i < count; i++)
-        dump_late_reply(out, &late[i]);
+        row_dump(out, &rv_row_late_reply, &late[i]);
     dump_messages(out, s, task->id);
     dump_history(out, s, task->id);
 }
@@ -587,7 +278,7 @@ static void dump_records(struct rv_buf *out, struct subject *s, struct rv_str ki
             s->ops->list_records(s->store, &s->arena, kind, RV_STR_NONE, after, PAGE, rows, &count),
             RV_OK);
         for (size_t i = 0; i < count; i++)
-            dump_record(out, &rows[i]);
+            row_dump(out, &rv_row_record, &rows[i]);
         after = count > 0 ? rows[count - 1].key : after;
     } while (count == PAGE);
 }
@@ -603,7 +294,7 @@ void dump_store(struct rv_buf *out, struct subject *s)
                                              before, PAGE, alerts, &count),
                          RV_OK);
         for (size_t i = 0; i < count; i++)
-            dump_alert(out, &alerts[i]);
+            row_dump(out, &rv_row_alert, &alerts[i]);
         before = count > 0 ? alerts[count - 1].id : 0;
     } while (count == PAGE);
     struct rv_workflow_row workflows[PAGE];
@@ -612,7 +303,7 @@ void dump_store(struct rv_buf *out, struct subject *s)
         assert_int_equal(s->ops->list_workflows(s->store, &s->arena, skip, PAGE, workflows, &count),
                          RV_OK);
         for (size_t i = 0; i < count; i++)
-            dump_workflow(out, &workflows[i]);
+            row_dump(out, &rv_row_workflow, &workflows[i]);
         skip += count;
     } while (count == PAGE);
     dump_records(out, s, RV_STR("kind"));
@@ -706,20 +397,20 @@ void random_change(struct subject *s, struct rv_prng *prng, int64_t id, struct r
     struct rv_attempt *attempts = RV_NEW_ARRAY(&s->arena, struct rv_attempt, MANY);
     struct rv_late_reply *late = RV_NEW_ARRAY(&s->arena, struct rv_late_reply, MANY);
     *task = random_task(s, prng, id);
-    dump_task(dump, task);
+    row_dump(dump, &rv_row_task, task);
     for (uint32_t i = 0; i < MANY; i++) {
         steps[i] = random_step(s, prng, i + 1);
         rows[i] = &steps[i];
         inserts[i] = true;
-        dump_step(dump, &steps[i]);
+        row_dump(dump, &rv_row_step, &steps[i]);
     }
     for (uint32_t i = 0; i < MANY; i++) {
         attempts[i] = random_attempt(s, prng, id, 1 + i / 5, 1 + i % 5);
-        dump_attempt(dump, &attempts[i]);
+        row_dump(dump, &rv_row_attempt, &attempts[i]);
     }
     for (uint32_t i = 0; i < MANY; i++) {
         late[i] = random_late_reply(s, prng, id);
-        dump_late_reply(dump, &late[i]);
+        row_dump(dump, &rv_row_late_reply, &late[i]);
     }
     *change = (struct rv_change){.task = task,
                                  .steps = rows,

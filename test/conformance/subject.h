@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/prng.h"
 #include "store/store.h"
+#include "../lib/rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,25 +93,9 @@ void publish(struct subject *s, const struct rv_workflow_row *rows, size_t count
 /* shop/order in versions 1.0.0 (id 1), 1.0.1 (2), 2.0.0 (3); shop/return (4); lab/order (5). */
 void publish_shop(struct subject *s);
 
-/* Rows as text: equal texts, equal rows. */
-void dump_task(struct rv_buf *out, const struct rv_task *task);
-void dump_step(struct rv_buf *out, const struct rv_step *step);
-void dump_attempt(struct rv_buf *out, const struct rv_attempt *attempt);
-void dump_late_reply(struct rv_buf *out, const struct rv_late_reply *late);
-void dump_alert(struct rv_buf *out, const struct rv_alert *alert);
-void dump_workflow(struct rv_buf *out, const struct rv_workflow_row *workflow);
-void dump_record(struct rv_buf *out, const struct rv_record *record);
-void dump_message(struct rv_buf *out, const struct rv_message *message);
-void dump_delivery(struct rv_buf *out, const struct rv_delivery *delivery);
-void dump_command(struct rv_buf *out, const struct rv_history_row *command);
 void dump_history(struct rv_buf *out, struct subject *subject, struct rv_task_id task);
 /* Of one task, with its delivery. */
 void dump_messages(struct rv_buf *out, struct subject *subject, struct rv_task_id task);
-/* A field of a row. */
-void put_str(struct rv_buf *out, const char *name, struct rv_str text);
-void put_int(struct rv_buf *out, const char *name, int64_t number);
-#define PUT_STR(row, field) put_str(out, #field, (row)->field)
-#define PUT_INT(row, field) put_int(out, #field, (int64_t)(row)->field)
 /* All that a store holds, read through its lists. */
 void dump_store(struct rv_buf *out, struct subject *subject);
 void assert_dumps_equal(const struct rv_buf *got, const struct rv_buf *wanted);

@@ -173,14 +173,14 @@ static void every_field_comes_back_as_it_was(void **state)
     struct rv_alert alerts[MANY];
     for (int i = MANY - 1; i >= 0; i--) {
         alerts[i] = random_alert(s, &prng, i + 1, TASK_BASE);
-        dump_alert(&wanted, &alerts[i]);
+        row_dump(&wanted, &rv_row_alert, &alerts[i]);
     }
     changes[0].alerts = alerts;
     changes[0].alerts_count = MANY;
     struct rv_workflow_row workflow = {INT64_MAX,          INT64_MIN,    RV_STR("a"),
                                        RV_STR("\xff\xfe"), RV_STR("1 "), random_str(s, &prng),
                                        RV_STR("{}")};
-    dump_workflow(&wanted, &workflow);
+    row_dump(&wanted, &rv_row_workflow, &workflow);
     int64_t now;
     assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
     struct rv_batch batch = {.changes = changes,

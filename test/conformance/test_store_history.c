@@ -47,7 +47,7 @@ static void a_history_comes_in_pages_the_newest_first_and_stays(void **state)
     rv_buf_init(&wanted, 1 << 20);
     rv_buf_init(&got, 1 << 20);
     for (uint32_t i = 25; i > 0; i--)
-        dump_command(&wanted, &changes[0].history[i - 1]);
+        row_dump(&wanted, &rv_row_history, &changes[0].history[i - 1]);
     subject_restart(s);
     dump_history(&got, s, (struct rv_task_id){TASK_BASE});
     assert_dumps_equal(&got, &wanted);

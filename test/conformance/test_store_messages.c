@@ -87,7 +87,7 @@ static void messages_come_in_pages_and_stay(void **state)
     rv_buf_init(&before, 1 << 20);
     rv_buf_init(&after, 1 << 20);
     for (uint32_t i = 0; i < 25; i++)
-        dump_message(&before, &changes[0].messages[i]);
+        row_dump(&before, &rv_row_message, &changes[0].messages[i]);
     subject_restart(s);
     dump_messages(&after, s, (struct rv_task_id){TASK_BASE});
     assert_dumps_equal(&after, &before);
@@ -135,8 +135,8 @@ static void a_delivery_grows_with_its_messages(void **state)
     struct rv_buf got, wanted;
     rv_buf_init(&got, 4096);
     rv_buf_init(&wanted, 4096);
-    dump_delivery(&got, &row);
-    dump_delivery(&wanted, &delivery);
+    row_dump(&got, &rv_row_delivery, &row);
+    row_dump(&wanted, &rv_row_delivery, &delivery);
     assert_dumps_equal(&got, &wanted);
     rv_buf_done(&got);
     rv_buf_done(&wanted);

@@ -166,7 +166,7 @@ static enum rv_err ask_filtered(struct subject *s, struct asked *asked,
     enum rv_err err = s->ops->list_tasks(s->store, &asked->arena, RV_COLUMNS_ALL, filter, 10, rows,
                                          &count, &next);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_task(&asked->dump, &rows[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_task, &rows[i]));
     return err == RV_OK ? asked->dump.failed : err;
 }
 
@@ -192,29 +192,29 @@ static enum rv_err ask_rows_of_task(struct subject *s, struct asked *asked)
     enum rv_err err = s->ops->list_steps(s->store, &asked->arena, RV_COLUMNS_ALL, task, 0, 20,
                                          steps, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_step(&asked->dump, &steps[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_step, &steps[i]));
     if (err == RV_OK)
         err = s->ops->list_attempts(s->store, &asked->arena, (struct rv_step_id){task, 0}, 0, 0, 50,
                                     attempts, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_attempt(&asked->dump, &attempts[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_attempt, &attempts[i]));
     bool found = false;
     struct rv_attempt seek = attempts[0];
     if (err == RV_OK && count > 0)
         err = s->ops->find_attempt(s->store, &asked->arena, seek.step, seek.token, &attempts[0],
                                    &found);
     if (err == RV_OK && found)
-        OUTSIDE(dump_attempt(&asked->dump, &attempts[0]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_attempt, &attempts[0]));
     if (err == RV_OK)
         err = s->ops->list_late_replies(s->store, &asked->arena, RV_COLUMNS_ALL,
                                         (struct rv_step_id){task, 0}, 0, 0, 20, late, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_late_reply(&asked->dump, &late[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_late_reply, &late[i]));
     if (err == RV_OK)
         err = s->ops->list_alerts(s->store, &asked->arena, (struct rv_task_id){0}, false, 0, 20,
                                   alerts, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_alert(&asked->dump, &alerts[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_alert, &alerts[i]));
     return err == RV_OK ? asked->dump.failed : err;
 }
 
@@ -227,17 +227,17 @@ static enum rv_err ask_messages(struct subject *s, struct asked *asked)
     asked_begin(asked);
     enum rv_err err = s->ops->list_messages(s->store, &asked->arena, task, 0, 4, messages, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_message(&asked->dump, &messages[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_message, &messages[i]));
     if (err == RV_OK)
         err = s->ops->list_deliveries(s->store, &asked->arena, none, RV_STR_NONE, none, 4, rows,
                                       &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_delivery(&asked->dump, &rows[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_delivery, &rows[i]));
     if (err == RV_OK)
         err = s->ops->list_deliveries(s->store, &asked->arena, task, RV_STR_NONE, none, 1, rows,
                                       &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_delivery(&asked->dump, &rows[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_delivery, &rows[i]));
     return err == RV_OK ? asked->dump.failed : err;
 }
 
@@ -251,12 +251,12 @@ static enum rv_err ask_by_id(struct subject *s, struct asked *asked)
     enum rv_err err = s->ops->load_tasks(s->store, &asked->arena, RV_COLUMNS_ALL, ids, 3, tasks);
     for (size_t i = 0; err == RV_OK && i < 3; i++)
         if (tasks[i] != NULL)
-            OUTSIDE(dump_task(&asked->dump, tasks[i]));
+            OUTSIDE(row_dump(&asked->dump, &rv_row_task, tasks[i]));
     if (err == RV_OK)
         err = s->ops->load_steps(s->store, &asked->arena, RV_COLUMNS_ALL, step_ids, 3, steps);
     for (size_t i = 0; err == RV_OK && i < 3; i++)
         if (steps[i] != NULL)
-            OUTSIDE(dump_step(&asked->dump, steps[i]));
+            OUTSIDE(row_dump(&asked->dump, &rv_row_step, steps[i]));
     return err == RV_OK ? asked->dump.failed : err;
 }
 
@@ -280,11 +280,11 @@ static enum rv_err ask_names(struct subject *s, struct asked *asked)
     if (err == RV_OK)
         err = s->ops->list_workflows(s->store, &asked->arena, 0, 10, workflows, &count);
     if (err == RV_OK && by_id != NULL)
-        OUTSIDE(dump_workflow(&asked->dump, by_id));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_workflow, by_id));
     if (err == RV_OK && by_name != NULL)
-        OUTSIDE(dump_workflow(&asked->dump, by_name));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_workflow, by_name));
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_workflow(&asked->dump, &workflows[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_workflow, &workflows[i]));
     return err == RV_OK ? asked->dump.failed : err;
 }
 
@@ -299,7 +299,7 @@ static enum rv_err ask_open(struct subject *s, struct asked *asked)
         return err;
     err = s->ops->scan_open(s->store, &asked->arena, (struct rv_task_id){0}, 10, tasks, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(dump_task(&asked->dump, tasks[i]));
+        OUTSIDE(row_dump(&asked->dump, &rv_row_task, tasks[i]));
     if (err == RV_OK)
         err = s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 5000, &epoch, &until);
     s->ops->rollback(s->store);
