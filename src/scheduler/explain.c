@@ -321,7 +321,7 @@ enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
         return query_no_task(p, out->task);
     err = workflow_by_id(s, out->found->workflow, &entry);
     if (err == RV_OK && entry != NULL)
-        out->workflow = query_row_copy(arena, &entry->row);
+        out->workflow = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, arena, &entry->row);
     if (err == RV_OK)
         err = explain_steps(s, out, arena, entry);
     if (err == RV_OK)

@@ -66,7 +66,8 @@ void messages_act(struct rv_scheduler *s, struct pending *p)
     /* It was loaded before the commit. */
     const struct work *work = work_find(s, messages->task);
     if (work != NULL && work->changed && !work->dropped) {
-        const struct rv_task *after = task_copy_plain(&call->arena, work->task);
+        const struct rv_task *after = rv_row_copy(&rv_row_task, RV_COLUMNS_PLAIN, &call->arena,
+                                                  work->task);
         messages->of = after != NULL ? after : messages->of;
     }
     enum rv_err err = messages_read(s, call);
@@ -83,7 +84,7 @@ void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work 
     struct rv_call_messages *messages = &p->call->u.messages;
     if (work->task->last_message <= messages->after && rv_task_state_open(work->task->state))
         return;
-    messages->of = task_copy_plain(&p->call->arena, work->task);
+    messages->of = rv_row_copy(&rv_row_task, RV_COLUMNS_PLAIN, &p->call->arena, work->task);
     enum rv_err err = messages->of != NULL ? messages_read(s, p->call) : RV_ERR_MEMORY;
     finish(s, p, err, err != RV_OK ? rv_str_of(rv_err_text(err)) : RV_STR_NONE);
 }

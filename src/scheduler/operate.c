@@ -148,7 +148,8 @@ void operate_act(struct rv_scheduler *s, struct pending *p)
         return;
     }
     if (work != NULL)
-        p->call->u.operate.after = task_copy(&p->call->arena, work->task);
+        p->call->u.operate.after = rv_row_copy(&rv_row_task, RV_COLUMNS_ALL, &p->call->arena,
+                                               work->task);
     finish(s, p, p->call->err, p->call->message);
 }
 

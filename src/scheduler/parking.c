@@ -305,7 +305,8 @@ static void waiter_answer(struct rv_scheduler *s, struct pending *p, const struc
     p->plain = p->plain || read_is_large(task);
     /* Each answer takes the place of the one before: a task may change often while one waits. */
     rv_arena_release(&call->arena, p->mark);
-    const struct rv_task *copy = p->plain ? NULL : task_copy(&call->arena, task);
+    const struct rv_task *copy =
+        p->plain ? NULL : rv_row_copy(&rv_row_task, RV_COLUMNS_ALL, &call->arena, task);
     if (call->kind == RV_CALL_SHOW)
         call->u.show.found = copy;
     else

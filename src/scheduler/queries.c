@@ -4,20 +4,6 @@
 
 #include "base/limits.h"
 
-struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_workflow_row *row)
-{
-    struct rv_workflow_row *copy = RV_NEW(arena, struct rv_workflow_row);
-    if (copy == NULL)
-        return NULL;
-    *copy = *row;
-    copy->space = rv_arena_str(arena, row->space);
-    copy->name = rv_arena_str(arena, row->name);
-    copy->version = rv_arena_str(arena, row->version);
-    copy->hash = rv_arena_str(arena, row->hash);
-    copy->source = rv_arena_str(arena, row->source);
-    return copy;
-}
-
 void no_task_say(struct rv_call *call, struct rv_task_id task)
 {
     char id[RV_ID_TEXT_BYTES];
@@ -45,7 +31,8 @@ static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
     struct workflow_entry *entry;
     err = workflow_by_id(s, show->found->workflow, &entry);
     if (err == RV_OK && entry != NULL)
-        show->workflow = query_row_copy(&p->call->arena, &entry->row);
+        show->workflow = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, &p->call->arena,
+                                     &entry->row);
     return err;
 }
 
@@ -113,7 +100,8 @@ static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
         }
         err = workflow_by_id(s, list->tasks[i].workflow, &entry);
         if (err == RV_OK && entry != NULL)
-            list->task_workflows[i] = query_row_copy(arena, &entry->row);
+            list->task_workflows[i] = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, arena,
+                                                  &entry->row);
     }
     return err;
 }
@@ -372,8 +360,9 @@ void show_act(struct rv_scheduler *s, struct pending *p)
     /* It was read before the commit: what this very batch has changed, nobody would tell it. */
     const struct work *work = work_find(s, show->task);
     if (show->found != NULL && work != NULL && work->changed && !work->dropped) {
-        const struct rv_task *after = p->plain ? task_copy_plain(&p->call->arena, work->task)
-                                               : task_copy(&p->call->arena, work->task);
+        const struct rv_task *after = rv_row_copy(&rv_row_task,
+                                                  p->plain ? RV_COLUMNS_PLAIN : RV_COLUMNS_ALL,
+                                                  &p->call->arena, work->task);
         show->found = after ? after : show->found;
     }
     if (show->found != NULL && show_waits(s, p, show->found))

@@ -641,8 +641,6 @@ void filter_age(const struct rv_scheduler *s, struct rv_call_list *list);
 /* A page of the tasks that fit: list->tasks, count and next. */
 RV_CHECK enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *list,
                                 struct rv_arena *arena);
-/* NULL: no memory. */
-struct rv_workflow_row *query_row_copy(struct rv_arena *arena, const struct rv_workflow_row *row);
 
 /* alerts.c */
 /* Looks whether the operators' webhook may be called. */
@@ -785,10 +783,5 @@ void parked_finish_all(struct rv_scheduler *s);
 void waiters_tell(struct rv_scheduler *s, struct work *work);
 struct rv_str call_printf(struct rv_call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* rows_copy.c: copies whose strings live on another arena. */
-struct rv_task *task_copy(struct rv_arena *arena, const struct rv_task *task);
-/* As RV_COLUMNS_PLAIN has it. */
-struct rv_task *task_copy_plain(struct rv_arena *arena, const struct rv_task *task);
 
 #endif

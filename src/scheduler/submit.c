@@ -323,7 +323,7 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
     bool waits = open && !s->draining;
     p->plain = waits && work != NULL && work->task != NULL && read_is_large(work->task);
     if (work != NULL && work->task != NULL && !p->plain)
-        submit->task = task_copy(&p->call->arena, work->task);
+        submit->task = rv_row_copy(&rv_row_task, RV_COLUMNS_ALL, &p->call->arena, work->task);
     if (waits)
         park_waiter(s, p, one->task, submit->wait_ms);
     else

@@ -30,18 +30,6 @@ void workflow_cache_done(struct workflow_cache *cache)
     rv_map_done(&cache->by_id);
 }
 
-static bool row_copy(struct rv_arena *arena, const struct rv_workflow_row *from,
-                     struct rv_workflow_row *to)
-{
-    *to = *from;
-    to->space = rv_arena_str(arena, from->space);
-    to->name = rv_arena_str(arena, from->name);
-    to->version = rv_arena_str(arena, from->version);
-    to->hash = rv_arena_str(arena, from->hash);
-    to->source = rv_arena_str(arena, from->source);
-    return arena->refused == RV_OK;
-}
-
 static enum rv_err entry_new(struct rv_scheduler *s, const struct rv_workflow_row *row,
                              struct workflow_entry **ret_entry)
 {
@@ -49,10 +37,11 @@ static enum rv_err entry_new(struct rv_scheduler *s, const struct rv_workflow_ro
     if (entry == NULL)
         return RV_ERR_MEMORY;
     rv_arena_init(&entry->arena, 0);
-    enum rv_err err = RV_ERR_MEMORY;
     struct rv_json document;
     struct rv_definition_fault fault;
-    if (!row_copy(&entry->arena, row, &entry->row))
+    enum rv_err err = rv_row_read(&rv_row_workflow, RV_COLUMNS_ALL, &entry->arena, row,
+                                  &entry->row);
+    if (err != RV_OK)
         goto err_after_entry;
     err = rv_json_parse(&entry->arena, entry->row.source, RV_JSON_DEPTH_MAX, &document, NULL);
     if (err == RV_OK)
