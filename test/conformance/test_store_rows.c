@@ -95,9 +95,11 @@ static void rows_read(struct subject *s, struct rows *rows)
 {
     struct rv_task_id task = {OWNER};
     struct rv_step_id all = {task, 0};
-    struct rv_str kind = RV_STR("{\"kind\":\"record\"}");
-    struct rv_str key = RV_STR("{\"key\":\"submission_key\"}");
     struct rv_str none = RV_STR_NONE;
+    struct rv_record record;
+    struct rv_key_row key;
+    row_full(&rv_row_record, OWNER, &s->arena, &record);
+    row_full(&rv_row_key, OWNER, &s->arena, &key);
     const struct rv_task *loaded = load(s, OWNER);
     assert_non_null(loaded);
     rows->task = *loaded;
@@ -109,8 +111,8 @@ static void rows_read(struct subject *s, struct rows *rows)
     ONE(list_history, task, 0, 1, &rows->history);
     ONE(list_deliveries, task, none, (struct rv_task_id){0}, 1, &rows->delivery);
     ONE(list_workflows, 0, 1, &rows->workflow);
-    ONE(list_records, kind, none, none, 1, &rows->record);
-    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &key, 1, &rows->key), RV_OK);
+    ONE(list_records, record.kind, none, none, 1, &rows->record);
+    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &key.key, 1, &rows->key), RV_OK);
 }
 
 static void every_field_of_every_row_is_kept(void **state)

@@ -17,67 +17,7 @@ union at {
     struct rv_str *text;
 };
 
-static union at field_at(const struct rv_field *field, void *row)
-{
-    return (union at){.any = (char *)row + field->offset};
-}
-
-/* ---- a row with everything ---- */
-
-static void field_fill(const struct rv_row_kind *kind, int i, int64_t owner, struct rv_arena *arena,
-                       void *row)
-{
-    const struct rv_field *field = &kind->fields[i];
-    union at at = field_at(field, row);
-    struct rv_task *task = row;
-    switch (field->kind) {
-    case RV_FIELD_GIVEN:
-        break;
-    case RV_FIELD_INT64:
-    case RV_FIELD_INSTANT:
-        *at.int64 = INT64_C(1790000000000) + i;
-        break;
-    case RV_FIELD_UINT64:
-        *at.uint64 = UINT64_MAX - (unsigned)i;
-        break;
-    case RV_FIELD_COUNT:
-        *at.int64 = 1;
-        break;
-    case RV_FIELD_UINT32:
-        *at.uint32 = UINT32_MAX - (unsigned)i;
-        break;
-    case RV_FIELD_UINT8:
-        *at.uint8 = (uint8_t)(UINT8_MAX - i);
-        break;
-    case RV_FIELD_BOOL:
-        *at.flag = true;
-        break;
-    case RV_FIELD_TASK_ID:
-    case RV_FIELD_OWNER:
-        *at.int64 = owner;
-        break;
-    case RV_FIELD_TEXT:
-        *at.text = rv_arena_printf(arena, "{\"%s\":\"%s\"}", field->column, kind->table);
-        rv_assert(at.text->at != NULL);
-        break;
-    case RV_FIELD_WORD:
-        *at.word = (unsigned)field->texts->count - 1;
-        break;
-    case RV_FIELD_OPEN:
-        for (task->open_count = 0; task->open_count < RV_OPEN_STEPS_MAX; task->open_count++)
-            task->open[task->open_count] = UINT32_MAX - task->open_count;
-        break;
-    }
-}
-
-void row_full(const struct rv_row_kind *kind, int64_t owner, struct rv_arena *arena, void *row)
-{
-    memset(row, 0, kind->bytes);
-    for (int i = 0; i < kind->count; i++)
-        field_fill(kind, i, owner, arena, row);
-}
-
-/* ---- random rows ---- */
+/* ---- values ---- */
 
 struct rv_str row_random_text(struct rv_prng *prng, struct rv_arena *arena)
 {
@@ -95,71 +35,112 @@ struct rv_str row_random_text(struct rv_prng *prng, struct rv_arena *arena)
     return (struct rv_str){at, len};
 }
 
-int64_t row_random_int64(struct rv_prng *prng)
+/* Where the values of a row come from. */
+struct source {
+    struct rv_prng *prng; /* NULL: no value is zero */
+    struct rv_arena *arena;
+    int64_t owner;
+    unsigned field; /* number of the field */
+};
+
+static int64_t int64_of(const struct source *source)
 {
     static const int64_t extremes[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_C(1790000000000)};
-    uint64_t kind = rv_prng_below(prng, 8);
-    return kind < 6 ? extremes[kind] : (int64_t)rv_prng_next(prng);
+    if (source->prng == NULL)
+        return INT64_C(1790000000000) + source->field;
+    uint64_t kind = rv_prng_below(source->prng, 8);
+    return kind < 6 ? extremes[kind] : (int64_t)rv_prng_next(source->prng);
 }
 
-static uint32_t random_uint32(struct rv_prng *prng)
+static uint32_t uint32_of(const struct source *source)
 {
     static const uint32_t extremes[] = {0, 1, UINT32_MAX, INT32_MAX, 127, 128};
-    uint64_t kind = rv_prng_below(prng, 8);
-    return kind < 6 ? extremes[kind] : (uint32_t)rv_prng_next(prng);
+    if (source->prng == NULL)
+        return UINT32_MAX - source->field;
+    uint64_t kind = rv_prng_below(source->prng, 8);
+    return kind < 6 ? extremes[kind] : (uint32_t)rv_prng_next(source->prng);
 }
 
-static void field_random(const struct rv_field *field, int64_t owner, struct rv_prng *prng,
-                         struct rv_arena *arena, void *row)
+/* Below `count`. */
+static unsigned below(const struct source *source, size_t count)
 {
-    union at at = field_at(field, row);
+    return source->prng != NULL ? (unsigned)rv_prng_below(source->prng, count)
+                                : (unsigned)count - 1;
+}
+
+static struct rv_str text_of(const struct source *source, const char *column)
+{
+    if (source->prng != NULL)
+        return row_random_text(source->prng, source->arena);
+    struct rv_str text = rv_arena_printf(source->arena, "{\"%s\":\"%u\"}", column, source->field);
+    rv_assert(text.at != NULL);
+    return text;
+}
+
+/* ---- rows ---- */
+
+static void field_set(const struct rv_field *field, const struct source *source, void *row)
+{
+    union at at = {.any = (char *)row + field->offset};
     struct rv_task *task = row;
     switch (field->kind) {
     case RV_FIELD_GIVEN:
         break;
     case RV_FIELD_INT64:
     case RV_FIELD_INSTANT:
-        *at.int64 = row_random_int64(prng);
+        *at.int64 = int64_of(source);
         break;
     case RV_FIELD_UINT64:
-        *at.uint64 = (uint64_t)row_random_int64(prng);
+        *at.uint64 = (uint64_t)int64_of(source);
         break;
     case RV_FIELD_COUNT:
         *at.int64 = 1;
         break;
     case RV_FIELD_UINT32:
-        *at.uint32 = random_uint32(prng);
+        *at.uint32 = uint32_of(source);
         break;
     case RV_FIELD_UINT8:
-        *at.uint8 = (uint8_t)rv_prng_below(prng, 256);
+        *at.uint8 = (uint8_t)uint32_of(source);
         break;
     case RV_FIELD_BOOL:
-        *at.flag = rv_prng_below(prng, 2) == 1;
+        *at.flag = below(source, 2) == 1;
         break;
     case RV_FIELD_TASK_ID:
     case RV_FIELD_OWNER:
-        *at.int64 = owner;
+        *at.int64 = source->owner;
         break;
     case RV_FIELD_TEXT:
-        *at.text = row_random_text(prng, arena);
+        *at.text = text_of(source, field->column);
         break;
     case RV_FIELD_WORD:
-        *at.word = (unsigned)rv_prng_below(prng, field->texts->count);
+        *at.word = below(source, field->texts->count);
         break;
     case RV_FIELD_OPEN:
-        task->open_count = (uint32_t)rv_prng_below(prng, RV_OPEN_STEPS_MAX + 1);
+        task->open_count = below(source, RV_OPEN_STEPS_MAX + 1);
         for (uint32_t i = 0; i < task->open_count; i++)
-            task->open[i] = random_uint32(prng);
+            task->open[i] = uint32_of(source);
         break;
     }
+}
+
+static void row_set(const struct rv_row_kind *kind, struct source source, void *row)
+{
+    memset(row, 0, kind->bytes);
+    for (int i = 0; i < kind->count; i++) {
+        source.field = (unsigned)i;
+        field_set(&kind->fields[i], &source, row);
+    }
+}
+
+void row_full(const struct rv_row_kind *kind, int64_t owner, struct rv_arena *arena, void *row)
+{
+    row_set(kind, (struct source){.arena = arena, .owner = owner}, row);
 }
 
 void row_random(const struct rv_row_kind *kind, int64_t owner, struct rv_prng *prng,
                 struct rv_arena *arena, void *row)
 {
-    memset(row, 0, kind->bytes);
-    for (int i = 0; i < kind->count; i++)
-        field_random(&kind->fields[i], owner, prng, arena, row);
+    row_set(kind, (struct source){.prng = prng, .arena = arena, .owner = owner}, row);
 }
 
 /* ---- rows as text ---- */

@@ -16,7 +16,6 @@ void row_full(const struct rv_row_kind *kind, int64_t owner, struct rv_arena *ar
 void row_random(const struct rv_row_kind *kind, int64_t owner, struct rv_prng *prng,
                 struct rv_arena *arena, void *row);
 struct rv_str row_random_text(struct rv_prng *prng, struct rv_arena *arena);
-int64_t row_random_int64(struct rv_prng *prng);
 /* As a line of text: equal lines, equal rows. */
 void row_dump(struct rv_buf *out, const struct rv_row_kind *kind, const void *row);
 
