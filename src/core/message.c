@@ -101,15 +101,23 @@ static enum rv_message_kind kind_of(enum rv_task_state from, enum rv_task_state 
     return RV_MESSAGE_RECEIVED;
 }
 
+/* False: nobody wants one. */
+static bool begin(struct draft *d, struct rv_buf *body, enum rv_message_kind kind)
+{
+    if (!wanted(d))
+        return false;
+    d->plan->task.last_message++;
+    rv_buf_init(body, BODY_BYTES_MAX);
+    head_put(d, body, kind);
+    return true;
+}
+
 static void message_state(struct draft *d, enum rv_message_kind kind, const struct rv_alert *alert)
 {
     struct rv_task *task = &d->plan->task;
     struct rv_buf body;
-    if (!wanted(d))
+    if (!begin(d, &body, kind))
         return;
-    task->last_message++;
-    rv_buf_init(&body, BODY_BYTES_MAX);
-    head_put(d, &body, kind);
     payload_put(&body, "output", task->output);
     payload_put(&body, "error", task->error);
     if (alert != NULL) {
@@ -144,13 +152,9 @@ void draft_task_move(struct draft *d, enum rv_task_state to)
 
 void message_completed(struct draft *d, const struct rv_step *step)
 {
-    struct rv_task *task = &d->plan->task;
     struct rv_buf body;
-    if (!wanted(d))
+    if (!begin(d, &body, RV_MESSAGE_STEP_COMPLETED))
         return;
-    task->last_message++;
-    rv_buf_init(&body, BODY_BYTES_MAX);
-    head_put(d, &body, RV_MESSAGE_STEP_COMPLETED);
     rv_buf_printf(&body, ",\"step\":{\"number\":%u,\"direction\":\"%s\"", step->number,
                   rv_direction_text(step->direction));
     text_put(&body, "reference", step->reference);
