@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 enum { SHORT_US = 50, LONG_US = 5000 }; /* between them lies what counts as soon */
+enum { TURN_SHORT_US = 100, TURN_LONG_US = 500 };
 
 /* A wait of this length; true: it began with a look. */
 static bool wait_begins_with_look(struct rv_spin *spin, int64_t *now_us, int64_t us)
@@ -50,6 +51,20 @@ static void it_stops_when_waits_are_long(void **state)
     assert_true(wait_begins_with_look(&spin, &now_us, SHORT_US));
 }
 
+static void it_does_not_look_after_a_long_turn(void **state)
+{
+    struct rv_spin spin;
+    int64_t now_us = 1000;
+    (void)state;
+    rv_spin_init(&spin);
+    spin.never = false;
+    (void)wait_begins_with_look(&spin, &now_us, SHORT_US);
+    now_us += TURN_LONG_US;
+    assert_false(wait_begins_with_look(&spin, &now_us, SHORT_US));
+    now_us += TURN_SHORT_US;
+    assert_true(wait_begins_with_look(&spin, &now_us, SHORT_US));
+}
+
 static void it_does_not_look_where_nobody_else_can_run(void **state)
 {
     struct rv_spin spin;
@@ -67,6 +82,7 @@ static void a_look_is_bounded(void **state)
     (void)state;
     rv_spin_init(&spin);
     spin.never = false;
+    rv_spin_end(&spin, rv_clock_mono_us());
     spin.misses = 0;
     int64_t begun_us = rv_clock_mono_us(), until_us = rv_spin_begin(&spin, begun_us);
     assert_in_range(until_us - begun_us, 1, 1000);
@@ -122,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_looks_while_waits_are_short),
         cmocka_unit_test(it_stops_when_waits_are_long),
+        cmocka_unit_test(it_does_not_look_after_a_long_turn),
         cmocka_unit_test(it_does_not_look_where_nobody_else_can_run),
         cmocka_unit_test(a_look_is_bounded),
         cmocka_unit_test(what_comes_during_a_look_is_taken),

@@ -10,7 +10,8 @@
 enum {
     LOOK_US = 100,
     SOON_US = 1000,
-    MISSES_MAX = 3 /* after so many waits that took longer, none is begun with a look */
+    MISSES_MAX = 3, /* after so many waits that took longer, none is begun with a look */
+    TURN_US = 200   /* after a longer turn, the time that a wake-up takes does not matter */
 };
 
 void rv_spin_init(struct rv_spin *spin)
@@ -22,8 +23,9 @@ void rv_spin_init(struct rv_spin *spin)
 
 int64_t rv_spin_begin(struct rv_spin *spin, int64_t now_us)
 {
+    bool pays = !spin->never && spin->misses < MISSES_MAX && now_us - spin->ended_us <= TURN_US;
     spin->begun_us = now_us;
-    return spin->never || spin->misses >= MISSES_MAX ? now_us : now_us + LOOK_US;
+    return pays ? now_us + LOOK_US : now_us;
 }
 
 bool rv_spin_on(int64_t until_us)
@@ -34,6 +36,7 @@ bool rv_spin_on(int64_t until_us)
 
 void rv_spin_end(struct rv_spin *spin, int64_t now_us)
 {
+    spin->ended_us = now_us;
     if (now_us - spin->begun_us <= SOON_US)
         spin->misses = 0;
     else if (spin->misses < MISSES_MAX)
