@@ -22,6 +22,13 @@ configure() {
     quietly ninja -C "$dir" build.ninja
 }
 
+# A build directory that was configured before the packages of the tests were installed lacks their
+# targets: reconfigure_for DIR TARGET
+reconfigure_for() {
+    ninja -C "$1" -t query "$2" >/dev/null 2>&1 ||
+        { quietly meson setup --reconfigure "$1" && build "$1"; }
+}
+
 # build DIR [TARGET...]
 build() {
     if [ -t 1 ]; then ninja -C "$@"; else ninja --quiet -C "$@"; fi
