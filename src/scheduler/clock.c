@@ -1,7 +1,7 @@
 /* The wall clock beside the store's (RULES 9). The store's goes on evenly, so a jump of the wall
  * clock changes nothing that is due; an operator is told of it, for what is shown stays off by as
  * much. */
-#include "scheduler/scheduler_priv.h"
+#include "scheduler/batch/state.h"
 
 #include "base/time.h"
 

@@ -1,7 +1,7 @@
 /* The files of the store may be deleted, moved or replaced under the server. What is written from
  * then on may end with the process: an operator is told, and nobody is promised a new task. Work
  * under way goes on, since what it writes is saved with the rest. */
-#include "scheduler/scheduler_priv.h"
+#include "scheduler/batch/state.h"
 
 #include "base/time.h"
 

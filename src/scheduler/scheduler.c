@@ -1,7 +1,7 @@
 /* The cycle: everything that waits is one batch. Load what it names, decide each command
  * on values, commit all of it at once, and only then act: answer, park, remember. Whatever is kept
  * between batches is a cache over the open rows and can be rebuilt from them. */
-#include "scheduler/scheduler_priv.h"
+#include "scheduler/batch/state.h"
 
 #include "base/assert.h"
 #include "base/limits.h"

@@ -1,5 +1,5 @@
 /* What a decision about a task that is due is told: what the rows do not say. */
-#include "scheduler/scheduler_priv.h"
+#include "scheduler/batch/state.h"
 
 #include "base/limits.h"
 #include "base/time.h"

@@ -4,7 +4,7 @@
 #include "../lib/world.h"
 #include "base/limits.h"
 #include "order.h"
-#include "scheduler/scheduler_priv.h"
+#include "scheduler/batch/state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

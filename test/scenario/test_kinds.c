@@ -1,7 +1,7 @@
 /* What many kinds of agents cost a batch: it looks at those where something has changed. */
 #include "../lib/world.h"
 #include "order.h"
-#include "scheduler/scheduler_priv.h"
+#include "scheduler/batch/state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "base/bucket.h"
 #include "base/prng.h"
 #include "order.h"
-#include "scheduler/agents_priv.h"
+#include "dispatch/agents.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,76 @@
+/* How much one batch decides. A commit is one for all, so whoever is in the batch waits for the
+ * largest of it: large calls have their share, and what is over it comes in later batches. */
+#include "scheduler/batch/state.h"
+
+#include "base/limits.h"
+
+/* Calls with more commands, or more than this part of a batch's bytes, are large, but none of so
+ * few bytes; of these a batch decides no more after so long. */
+enum { SMALL_COMMANDS_MAX = 16, SMALL_BYTES_PART = 64, SMALL_BYTES = 1024, LARGE_MS_MAX = 20 };
+/* The inputs of the requests that it hands out are bounded by so many times those bytes. */
+enum { HANDED_PARTS = 2 };
+
+static size_t call_commands(const struct rv_call *call)
+{
+    if (call->kind == RV_CALL_SUBMIT)
+        return call->u.submit.count;
+    if (call->kind == RV_CALL_REPLIES)
+        return call->u.replies.count;
+    if (call->kind == RV_CALL_LEASES)
+        return call->u.leases.count;
+    if (call->kind == RV_CALL_DELIVERED)
+        return call->u.delivered.count;
+    return 1;
+}
+
+bool batch_has_room(const struct rv_scheduler *s, const struct pending *p)
+{
+    if (!p->large || !s->batch.large_begun)
+        return true; /* at least one item of them goes on in each batch */
+    bool late = s->batch.large_us != 0 &&
+                counts_clock(s) - s->batch.large_us > LARGE_MS_MAX * INT64_C(1000);
+    return !late && s->batch.large_bytes < s->options.batch_bytes_max;
+}
+
+/* The rest is handed out in the batch after this one. */
+bool batch_handed_enough(struct rv_scheduler *s)
+{
+    bool enough = s->batch.handed_bytes >= HANDED_PARTS * s->options.batch_bytes_max;
+    s->more_due = s->more_due || enough;
+    return enough;
+}
+
+void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes)
+{
+    if (p->large && !s->batch.large_begun)
+        s->batch.large_us = counts_clock(s); /* what was loaded before is not theirs alone */
+    s->batch.large_begun = s->batch.large_begun || p->large;
+    s->batch.large_bytes += p->large ? bytes : 0;
+}
+
+/* A call may bring a thousand commands, or some megabytes, and a batch many such calls: of these
+ * large ones those beyond the bounds wait for the next batch, in their order; small ones never wait
+ * for them. Attempts whose replies wait do not end meanwhile (replies_left_note). Gives the number
+ * of calls that stay. */
+size_t batch_bound(struct rv_scheduler *s)
+{
+    size_t bytes_max = s->options.batch_bytes_max;
+    size_t part = bytes_max / SMALL_BYTES_PART, small = part > SMALL_BYTES ? part : SMALL_BYTES;
+    size_t commands = 0, bytes = 0, calls = 0;
+    struct pending *next;
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
+        next = p->next;
+        size_t its = call_commands(p->call);
+        p->large = its > SMALL_COMMANDS_MAX || p->call->arena.bytes_taken > small;
+        if (p->large && (commands >= RV_BATCH_COMMANDS_MAX || bytes >= bytes_max)) {
+            p->bounded = true;
+            pending_unlink(&s->batch.calls, p);
+            pending_append(&s->batch.behind, p);
+            continue;
+        }
+        commands += p->large ? its : 0;
+        bytes += p->large ? p->call->arena.bytes_taken : 0;
+        calls++;
+    }
+    return calls;
+}

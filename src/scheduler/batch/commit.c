@@ -1,0 +1,329 @@
+/* The commit of a batch. A batch that the store refuses as a whole is halved until the offender
+ * stands alone: its task is parked with an alert, all others go through (RULES 11). What is written
+ * is answered as written, also where the store refuses another piece of the same batch for now, or
+ * turns out not to have taken it: only that piece is decided again. */
+#include "scheduler/batch/state.h"
+
+static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct rv_change *change)
+{
+    const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                               work->steps_count + 1);
+    bool *inserts = RV_NEW_ARRAY(s->batch.arena, bool, work->steps_count + 1);
+    if (rows == NULL || inserts == NULL)
+        return RV_ERR_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < work->steps_count; i++) {
+        if (!work->steps[i].dirty)
+            continue;
+        rows[count] = work->steps[i].row;
+        inserts[count++] = work->steps[i].insert;
+    }
+    *change = (struct rv_change){
+        .task = work->task,
+        .revision_before = work->revision_before,
+        .state_before = work->state_before,
+        .epoch = work->epoch,
+        .key = work->key,
+        .record = work->record,
+        .steps = rows,
+        .steps_new = inserts,
+        .steps_count = count,
+        .attempts = work->attempts,
+        .attempts_count = work->attempts_count,
+        .late_replies = work->late,
+        .late_replies_count = work->late_count,
+        .alerts = work->alerts,
+        .alerts_count = work->alerts_count,
+        .alerts_to = alerts_to(s),
+        .close_alerts = work->close_alerts,
+        .late_over = work->late_over,
+        .late_over_count = work->late_over_count,
+        .messages = work->messages,
+        .messages_count = work->messages_count,
+        .history = work->history,
+        .history_count = work->history_count,
+    };
+    return delivery_of(s, work, &change->delivery);
+}
+
+/* Damage that no rule shows in the rows as they lay may show once they have been decided on: then
+ * nothing of it is written. (In sound rows that would be a programmer's error; the simulator takes
+ * the alert for one.) */
+static enum rv_err works_check(struct rv_scheduler *s)
+{
+    for (struct work *w = s->batch.works; w != NULL; w = w->next) {
+        if (!w->changed || w->broken != NULL)
+            continue;
+        enum rv_err err = work_check(s, w);
+        if (err != RV_OK)
+            return err;
+        w->dropped = w->broken != NULL;
+        w->outcome = w->dropped ? RV_ERR_INVALID : RV_OK;
+    }
+    return RV_OK;
+}
+
+/* Nobody may be answered: what is in the store is known only after the next start. DEPOSED as a
+ * whole: another process has this instance's number. */
+static bool ends_the_process(enum rv_err err)
+{
+    return err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_DEPOSED ||
+           rv_err_family(err) == RV_FAMILY_STOP;
+}
+
+/* Errors that concern the store as it is now, not what is in the batch. */
+static bool passing(enum rv_err err)
+{
+    enum rv_err_family family = rv_err_family(err);
+    return family == RV_FAMILY_RETRY || family == RV_FAMILY_RELOAD;
+}
+
+enum rv_err transaction_begin(struct rv_scheduler *s, int64_t *ret_now)
+{
+    enum rv_err err = s->store->ops->begin(s->store, ret_now);
+    s->history_lost = s->history_lost || err == RV_ERR_WENT_BACK;
+    return err;
+}
+
+/* CONFLICT: the outcome was not known, and nothing of it is in the store. */
+static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes, size_t count,
+                               bool first)
+{
+    struct rv_batch batch = {
+        .changes = changes, .changes_count = count, .number = ++s->batch_number};
+    if (first) {
+        batch.workflows = s->batch.publishes;
+        batch.workflows_count = s->batch.publishes_count;
+        batch.acks = s->batch.acks;
+        batch.acks_count = s->batch.acks_count;
+        batch.raises = s->batch.raises;
+        batch.raises_count = s->batch.raises_count;
+        batch.records = s->batch.records;
+        batch.records_count = s->batch.records_count;
+        batch.deliveries = s->batch.deliveries;
+        batch.deliveries_count = s->batch.deliveries_count;
+        batch.sweep = s->batch.sweep;
+    }
+    int64_t begun_us = counts_clock(s);
+    enum rv_err err = s->store->ops->commit(s->store, &batch);
+    rv_histogram_add(&s->counts.commit, counts_clock(s) - begun_us);
+    if (err == RV_ERR_IO)
+        return RV_ERR_COMMIT_UNKNOWN; /* and cannot be asked: the process ends (store.h, commit) */
+    if (err == RV_ERR_COMMIT_UNKNOWN) {
+        bool committed;
+        if (s->store->ops->committed(s->store, batch.number, &committed) != RV_OK)
+            return RV_ERR_COMMIT_UNKNOWN;
+        err = committed ? RV_OK : RV_ERR_CONFLICT;
+        s->batch.lost = err != RV_OK;
+    }
+    s->batch.wrote = s->batch.wrote || err == RV_OK;
+    s->batch.swept = s->batch.swept || (first && err == RV_OK);
+    return err;
+}
+
+static void piece_refused(struct rv_change *changes, size_t count, enum rv_err err)
+{
+    for (size_t i = 0; i < count; i++)
+        changes[i].outcome = err;
+}
+
+/* What of the piece is written is written, whatever becomes of the rest: each change has its
+ * outcome. */
+static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *changes, size_t count)
+{
+    int64_t now;
+    if (count == 0)
+        return RV_OK;
+    enum rv_err err = transaction_begin(s, &now);
+    if (err == RV_OK)
+        err = commit_once(s, changes, count, false);
+    if (err == RV_OK || ends_the_process(err))
+        return err;
+    if (passing(err))
+        s->batch.refused = err;
+    if (passing(err) || count == 1) {
+        piece_refused(changes, count, err);
+        return RV_OK;
+    }
+    err = commit_piece(s, changes, count / 2);
+    return err == RV_OK ? commit_piece(s, changes + count / 2, count - count / 2) : err;
+}
+
+static size_t taskless_count(const struct rv_scheduler *s)
+{
+    return s->batch.publishes_count + s->batch.acks_count + s->batch.raises_count +
+           s->batch.records_count + s->batch.deliveries_count;
+}
+
+/* What belongs to no task is written by itself once the batch was refused. */
+static enum rv_err commit_taskless(struct rv_scheduler *s)
+{
+    int64_t now;
+    if (taskless_count(s) == 0)
+        return RV_OK;
+    enum rv_err err = transaction_begin(s, &now);
+    if (err == RV_OK)
+        err = commit_once(s, NULL, 0, true);
+    if (ends_the_process(err))
+        return err;
+    s->batch.taskless = err;
+    return RV_OK;
+}
+
+static enum rv_err commit_all(struct rv_scheduler *s, struct rv_change *changes, size_t count)
+{
+    enum rv_err err = commit_once(s, changes, count, true);
+    if (err == RV_OK || ends_the_process(err) || rv_err_family(err) == RV_FAMILY_RETRY)
+        return err;
+    if (s->batch.must_commit)
+        rv_supervisor_unclaim(&s->supervisor); /* the claim went with the batch */
+    if (passing(err)) {
+        piece_refused(changes, count, err);
+        s->batch.taskless = err;
+        return RV_OK;
+    }
+    err = commit_taskless(s);
+    return err == RV_OK ? commit_piece(s, changes, count) : err;
+}
+
+/* What is learned from the change that parks, as from any other. */
+static struct work *parked_of(struct rv_scheduler *s, const struct work *work,
+                              const struct rv_task *before, struct rv_plan *plan)
+{
+    struct work *parked = RV_NEW(s->batch.arena, struct work);
+    if (parked != NULL)
+        *parked = (struct work){.id = work->id,
+                                .task = &plan->task,
+                                .stored = before,
+                                .revision_before = before->revision,
+                                .state_before = before->state,
+                                .was_open = rv_task_state_open(before->state),
+                                .changed = true,
+                                .alerts = plan->alerts,
+                                .alerts_count = plan->alerts_count,
+                                .messages = plan->messages,
+                                .messages_count = plan->messages_count,
+                                .workflow = work->workflow};
+    return parked;
+}
+
+/* The offender's task waits for an operator from the next batch on. */
+static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
+{
+    int64_t now;
+    enum rv_err err = transaction_begin(s, &now);
+    if (err != RV_OK)
+        return err;
+    const struct rv_task *before;
+    err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &work->id, 1,
+                                    &before);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
+    if (err == RV_OK && plan == NULL)
+        err = RV_ERR_MEMORY;
+    if (err != RV_OK || before == NULL) {
+        s->store->ops->rollback(s->store);
+        return err;
+    }
+    if (work->broken)
+        s->damaged_at = s->batch.now;
+    struct rv_command park = {
+        .kind = RV_COMMAND_PARK, .now = s->batch.now, .arrived_at = s->batch.now};
+    park.u.park.alert = work->broken ? RV_ALERT_UNREADABLE : RV_ALERT_OFFENDER;
+    park.u.park.message =
+        work->broken
+            ? rv_arena_printf(s->batch.arena,
+                              "its rows are damaged: to continue would break the rule that %s",
+                              work->broken)
+            : rv_str_of(rv_err_text(work->outcome));
+    struct rv_view view = {.task = before};
+    enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
+    if (verdict != RV_DECIDED || !plan->changed) {
+        s->store->ops->rollback(s->store);
+        return verdict == RV_DECIDED ? RV_OK : RV_ERR_MEMORY;
+    }
+    plan->alerts[0].id = rv_id_make(&s->ids, s->batch.now).value;
+    struct rv_change change = {.task = &plan->task,
+                               .revision_before = before->revision,
+                               .state_before = before->state,
+                               .alerts = plan->alerts,
+                               .alerts_count = plan->alerts_count,
+                               .alerts_to = alerts_to(s),
+                               .messages = plan->messages,
+                               .messages_count = plan->messages_count};
+    struct work *parked = parked_of(s, work, before, plan);
+    err = parked != NULL ? delivery_of(s, parked, &change.delivery) : RV_ERR_MEMORY;
+    if (err != RV_OK) {
+        s->store->ops->rollback(s->store);
+        return err;
+    }
+    err = commit_once(s, &change, 1, false);
+    if (err == RV_OK && change.outcome == RV_OK)
+        work->parked = parked;
+    return err;
+}
+
+static size_t changes_count(const struct rv_scheduler *s)
+{
+    size_t count = 0;
+    for (const struct work *w = s->batch.works; w != NULL; w = w->next)
+        count += w->changed && !w->dropped;
+    return count;
+}
+
+bool batch_only_reads(const struct rv_scheduler *s)
+{
+    return changes_count(s) + taskless_count(s) == 0;
+}
+
+bool batch_only_asks(const struct rv_scheduler *s)
+{
+    size_t own = (size_t)s->batch.clock_told + (size_t)s->batch.place_told;
+    return changes_count(s) + taskless_count(s) == own;
+}
+
+static enum rv_err changes_commit(struct rv_scheduler *s, struct rv_change *changes, size_t count)
+{
+    /* The list has the newest first; the store likes them in the order in which they came. */
+    size_t i = count;
+    for (struct work *w = s->batch.works; w != NULL; w = w->next) {
+        if (!w->changed || w->dropped)
+            continue;
+        enum rv_err err = change_of(s, w, &changes[--i]);
+        if (err != RV_OK) {
+            s->store->ops->rollback(s->store);
+            return err;
+        }
+    }
+    enum rv_err err = commit_all(s, changes, count);
+    i = count;
+    for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next) {
+        if (!w->changed || w->dropped)
+            continue;
+        w->outcome = changes[--i].outcome;
+        w->dropped = w->outcome != RV_OK;
+    }
+    return err;
+}
+
+enum rv_err batch_commit(struct rv_scheduler *s)
+{
+    enum rv_err err = works_check(s);
+    size_t count = changes_count(s);
+    struct rv_change *changes = RV_NEW_ARRAY(s->batch.arena, struct rv_change, count + 1);
+    if (err == RV_OK && changes == NULL)
+        err = RV_ERR_MEMORY;
+    bool nothing = batch_only_reads(s) && !s->batch.must_commit && s->batch.sweep == NULL;
+    if (err != RV_OK || nothing)
+        s->store->ops->rollback(s->store);
+    else
+        err = changes_commit(s, changes, count);
+    for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next) {
+        if (!w->dropped || work_again(w))
+            continue;
+        /* Refused even so: the task stays as it was, and is left alone for a while. */
+        enum rv_err parked = park_offender(s, w);
+        if (ends_the_process(parked))
+            err = parked;
+    }
+    return err;
+}

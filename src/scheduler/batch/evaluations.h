@@ -1,0 +1,156 @@
+/* evaluations.h - decisions that take longer than their turn, and what their tasks owe. */
+#ifndef RV_SCHEDULER_BATCH_EVALUATIONS_H
+#define RV_SCHEDULER_BATCH_EVALUATIONS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/fiber.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "base/pace.h"
+#include "core/decide.h"
+#include "dispatch/agents.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rv_scheduler;
+struct work;
+struct pending;
+
+/* accounts.c: what tasks and workflows owe, in units of fuel (about 10 ns each). All of it counts,
+ * none of it measures: the same calls at the same instants give the same numbers. */
+struct accounts {
+    struct rv_map debts; /* (id, kind) -> debt and the instant of that, packed */
+    size_t sweep_at;     /* so many debts: those that are paid off are removed */
+    int64_t credit;      /* what evaluations may use now; below 0: they have used more */
+    int64_t light;       /* what all others have used lately */
+    int64_t mono;        /* the instant of the two */
+};
+
+enum account_kind { ACCOUNT_WORKFLOW, ACCOUNT_TASK };
+
+void accounts_init(struct accounts *accounts);
+void accounts_done(struct accounts *accounts);
+/* What is owed at the batch's instant. */
+int64_t account_debt(const struct rv_scheduler *s, enum account_kind kind, int64_t id);
+/* An evaluation has used so much. */
+void accounts_charge(struct rv_scheduler *s, int64_t workflow, struct rv_task_id task,
+                     int64_t used);
+/* A decision in its batch has; a little of it is free. */
+void accounts_decided(struct rv_scheduler *s, int64_t workflow, struct rv_task_id task,
+                      int64_t used);
+/* Evaluations have used so much, and it took so long: a machine on which a unit takes longer has
+ * less credit. */
+void accounts_took(struct rv_scheduler *s, int64_t used, int64_t us);
+/* The workflow owes so much that its long decisions wait until those of others are made. */
+bool account_in_debt(const struct rv_scheduler *s, int64_t workflow);
+/* The batch has changed so many tasks of others and took so long; the credit grows with time. */
+void accounts_turn(struct rv_scheduler *s, size_t light, int64_t us);
+/* Nobody has had other work lately. */
+bool accounts_idle(const struct rv_scheduler *s);
+/* Milliseconds until there is credit for a slice; 0: there is. */
+int64_t accounts_wait_ms(const struct rv_scheduler *s, int64_t mono_now);
+/* Fuel of all slices after a batch; 0: there is no credit. */
+int64_t accounts_turn_fuel(const struct rv_scheduler *s);
+/* Fuel that a decision of the workflow may use in its batch before it becomes an evaluation. */
+int64_t accounts_allowance(const struct rv_scheduler *s, int64_t workflow);
+
+/* `a` of due tasks, for which no call asks; `b` is the task. */
+#define ASKER_WAKE UINT64_MAX
+
+/* Who asks for a decision. Until it is made it is asked for again, by the same. */
+struct asker {
+    struct pending *caller; /* NULL: nobody waits for it */
+    uint64_t a, b;          /* unlike those of any other */
+};
+
+enum evaluation_state {
+    EVALUATION_QUEUED, /* waits for a place */
+    EVALUATION_READY,  /* its rows are loaded */
+    EVALUATION_PAUSED, /* in its middle */
+    EVALUATION_NEEDS,  /* more rows, in the next batch */
+    EVALUATION_OVER    /* to be taken by who asks for it, if its task is as it was */
+};
+
+/* The evaluations of one workflow that wait. */
+struct debtor {
+    int64_t workflow;
+    struct evaluation *first; /* QUEUED, the oldest first */
+    struct evaluation *last;
+    size_t placed;
+    size_t paused;
+    struct debtor *next;
+};
+
+/* In their middle, each with a stack. */
+enum { EVALUATIONS_PAUSED_MAX = 8 };
+
+struct evaluations {
+    struct rv_map by_asker; /* owned */
+    struct rv_map by_task;  /* the newest of a task that exists; ->same_task: the ones before */
+    struct debtor *debtors; /* owned */
+    struct evaluation *placed;
+    size_t placed_count;
+    size_t paused_count;
+    size_t ownerless;         /* that nobody waits for */
+    struct evaluation *taken; /* owned: by the batch under way */
+    int64_t rest_until;       /* of due tasks for which there is no room */
+    size_t aside;
+    struct pending_list calls; /* whose decisions are all here: not in batches until one is over */
+    bool left; /* since the end of the last batch one did, and somebody may have awaited it */
+    size_t over_count;
+    int64_t take_at; /* monotonic instant: what is over is taken by then */
+    struct rv_fiber *idle[EVALUATIONS_PAUSED_MAX]; /* owned */
+    size_t idle_count;
+};
+
+/* evaluations.c */
+void evaluations_init(struct evaluations *evaluations);
+/* Gives all of them up: what they were asked for may be asked for again. Calls that wait for them
+ * are carried into the next batch. */
+void evaluations_forget(struct rv_scheduler *s);
+void evaluations_done(struct rv_scheduler *s);
+/* NULL: none. */
+struct evaluation *evaluation_find(const struct rv_scheduler *s, const struct asker *asker);
+bool evaluation_over(const struct evaluation *evaluation);
+struct rv_task_id evaluation_task(const struct evaluation *evaluation);
+/* Whether the task has some; whether the reply of that attempt is among them. */
+bool evaluations_of(const struct rv_scheduler *s, struct rv_task_id task);
+bool evaluations_reply(const struct rv_scheduler *s, struct rv_step_id step, uint64_t token);
+/* The command on the work's task becomes an evaluation, of which `used` units were tried. Texts of
+ * a command without a caller are copied. */
+RV_CHECK enum rv_err evaluation_new(struct rv_scheduler *s, const struct asker *asker,
+                                    const struct work *work, const struct rv_command *command,
+                                    int64_t used);
+/* What came of it, for the work of its task in this batch: false when the task is not as it was,
+ * and it begins again. The plan lives until the end of the batch. */
+RV_CHECK enum rv_err evaluation_take(struct rv_scheduler *s, struct evaluation *evaluation,
+                                     struct work *work, bool *ret_taken,
+                                     enum rv_verdict *ret_verdict, struct rv_plan *ret_plan);
+/* Nobody wants it any more. */
+void evaluation_drop(struct rv_scheduler *s, struct evaluation *evaluation);
+void evaluations_drop_of(struct rv_scheduler *s, const struct pending *caller);
+/* In a batch, when everybody else is decided: what is over is taken, if the batch writes anyway or
+ * it has waited long enough for one that does ... */
+RV_CHECK enum rv_err evaluations_decide(struct rv_scheduler *s);
+/* ... and the next ones get a place and their rows. */
+RV_CHECK enum rv_err evaluations_load(struct rv_scheduler *s);
+/* After the batch, when its answers have left: as many as there is credit for. */
+void evaluations_run(struct rv_scheduler *s, int64_t batch_us);
+/* Milliseconds until a batch is wanted. */
+int64_t evaluations_wait_ms(const struct rv_scheduler *s, int64_t mono_now);
+/* A call whose decisions are not all made comes back when one of them is over; without evaluations,
+ * in the next batch. Where too many wait already it is refused. */
+void evaluations_hold(struct rv_scheduler *s, struct pending *caller);
+/* One of those is taken out, for whatever comes next. */
+void evaluations_unhold(struct rv_scheduler *s, struct pending *caller);
+/* So many wait that nobody asks for that no more are taken. */
+bool evaluations_full(const struct rv_scheduler *s);
+/* When a due task is looked at again for which there is no room: one of them in a millisecond. */
+int64_t evaluations_rest(struct rv_scheduler *s);
+/* What the batch before has taken. */
+void evaluations_release(struct rv_scheduler *s);
+
+#endif

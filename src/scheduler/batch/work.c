@@ -1,0 +1,641 @@
+/* The working set of a batch: each task once, as loaded and then as decided. Rows live on the
+ * batch's arena; a decision sees what the batch's earlier decisions on the same task have made. */
+#include "scheduler/batch/state.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+
+static bool grow(struct rv_arena *arena, void **items, size_t count, size_t *room, size_t bytes)
+{
+    if (count < *room)
+        return true;
+    size_t more = *room ? *room * 2 : 4;
+    void *grown = rv_arena_zero(arena, more, bytes);
+    if (grown == NULL)
+        return false;
+    if (count > 0)
+        memcpy(grown, *items, count * bytes);
+    *items = grown;
+    *room = more;
+    return true;
+}
+
+#define GROW(arena, array, count, room)                                                            \
+    grow((arena), (void **)&(array), (count), &(room), sizeof *(array))
+
+struct work *work_find(const struct rv_scheduler *s, struct rv_task_id id)
+{
+    const uint64_t *found = rv_map_find(&s->batch.works_by_id, (uint64_t)id.value, 0);
+    return found ? (struct work *)(uintptr_t)*found : NULL;
+}
+
+bool work_again(const struct work *work)
+{
+    enum rv_err_family family = rv_err_family(work->outcome);
+    return work->dropped && (family == RV_FAMILY_RELOAD || family == RV_FAMILY_RETRY ||
+                             work->outcome == RV_ERR_DUPLICATE);
+}
+
+static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)
+{
+    struct work *work = RV_NEW(s->batch.arena, struct work);
+    if (work == NULL)
+        return RV_ERR_MEMORY;
+    work->id = id;
+    work->next = s->batch.works;
+    enum rv_err err = rv_map_put(&s->batch.works_by_id, (uint64_t)id.value, 0,
+                                 (uint64_t)(uintptr_t)work);
+    if (err != RV_OK)
+        return err;
+    s->batch.works = work;
+    *ret_work = work;
+    return RV_OK;
+}
+
+static enum rv_err work_step_add(struct rv_scheduler *s, struct work *work,
+                                 const struct rv_step *row)
+{
+    if (!GROW(s->batch.arena, work->steps, work->steps_count, work->steps_room))
+        return RV_ERR_MEMORY;
+    work->steps[work->steps_count++] = (struct work_step){.row = row,
+                                                          .stored = row,
+                                                          .was = row->attempt_state,
+                                                          .was_attempt = row->attempt,
+                                                          .was_over = step_over(work->task, row)};
+    return RV_OK;
+}
+
+struct work_step *work_step_of(const struct work *work, uint32_t number)
+{
+    for (size_t i = 0; i < work->steps_count; i++)
+        if (work->steps[i].row->number == number)
+            return &work->steps[i];
+    return NULL;
+}
+
+const struct rv_step *work_step(const struct work *work, uint32_t number)
+{
+    const struct work_step *step = work_step_of(work, number);
+    return step ? step->row : NULL;
+}
+
+static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
+                               const struct rv_task *task)
+{
+    work->task = work->stored = task;
+    if (task == NULL)
+        return RV_OK;
+    work->revision_before = task->revision;
+    work->state_before = task->state;
+    work->was_open = rv_task_state_open(task->state);
+    return workflow_by_id(s, task->workflow, &work->workflow);
+}
+
+enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)
+{
+    *ret_work = work_find(s, id);
+    if (*ret_work != NULL)
+        return RV_OK;
+    struct rv_step_id only_task = {id, 0};
+    enum rv_err err = work_prefetch(s, &only_task, 1);
+    if (err == RV_OK)
+        *ret_work = work_find(s, id);
+    return err;
+}
+
+enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id, struct workflow_entry *workflow,
+                     struct work **ret_work)
+{
+    enum rv_err err = work_add(s, id, ret_work);
+    if (err == RV_OK)
+        (*ret_work)->workflow = workflow;
+    return err;
+}
+
+/* The open steps of the works from `works` up to `end`, in one load. */
+static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, const struct work *end)
+{
+    size_t count = 0, room = 0;
+    struct rv_step_id *ids = NULL;
+    for (struct work *w = works; w != end; w = w->next) {
+        for (uint32_t i = 0; w->task != NULL && i < w->task->open_count; i++) {
+            if (!GROW(s->batch.arena, ids, count, room))
+                return RV_ERR_MEMORY;
+            ids[count++] = (struct rv_step_id){w->id, w->task->open[i]};
+        }
+    }
+    if (count == 0)
+        return RV_OK;
+    const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, ids,
+                                                count, rows);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        if (rows[i] != NULL)
+            err = work_step_add(s, work_find(s, ids[i].task), rows[i]);
+    return err;
+}
+
+enum rv_err work_view(struct rv_scheduler *s, const struct work *work, uint32_t step,
+                      uint64_t token, struct rv_view *ret_view)
+{
+    const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                                work->steps_count + 1);
+    if (steps == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < work->steps_count; i++)
+        steps[i] = work->steps[i].row;
+    *ret_view = (struct rv_view){
+        .task = work->task,
+        .steps = steps,
+        .steps_count = work->steps_count,
+        .attempt = work->sought,
+        .attempt_sought = step != 0 && work->sought_step == step && work->sought_token == token,
+        .late = work->said,
+        .late_count = work->said_count,
+        .late_of = step != 0 && work->said_step == step ? work->said_attempt : 0,
+        .definition = work->workflow ? work->workflow->definition : NULL,
+    };
+    return RV_OK;
+}
+
+/* What the disk gave may be anything. A task whose rows break a rule is treated like one without a
+ * readable definition: it is parked, and the others go on (RULES 11). */
+enum rv_err work_check(struct rv_scheduler *s, struct work *work)
+{
+    struct rv_view view;
+    enum rv_err err = work_view(s, work, 0, 0, &view);
+    if (err != RV_OK || work->task == NULL || work->broken != NULL)
+        return err;
+    work->broken = rv_view_broken(work->task, view.steps, view.steps_count);
+    if (work->broken != NULL)
+        work->workflow = NULL;
+    return RV_OK;
+}
+
+enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t number)
+{
+    if (work_step(work, number) != NULL)
+        return RV_OK;
+    struct rv_step_id id = {work->id, number};
+    const struct rv_step *row;
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1,
+                                                &row);
+    if (err != RV_OK)
+        return err;
+    err = row != NULL ? work_step_add(s, work, row) : RV_ERR_NOT_FOUND;
+    return err == RV_OK ? work_check(s, work) : err;
+}
+
+/* The step, and `count` more along the undo chain. What is wrong with those the decision finds when
+ * it comes there. */
+static enum rv_err work_chain_load(struct rv_scheduler *s, struct work *work, uint32_t number,
+                                   uint32_t count)
+{
+    enum rv_err err = work_step_load(s, work, number);
+    for (; err == RV_OK && count > 0 && work->broken == NULL; count--) {
+        const struct rv_step *step = work_step(work, number);
+        number = step->undo_prev;
+        if (!step->chained || number == 0)
+            break;
+        err = work_step_load(s, work, number);
+        if (err == RV_ERR_NOT_FOUND)
+            return RV_OK;
+    }
+    return err;
+}
+
+/* The steps that a decision asks for. */
+static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
+                                   const struct rv_plan *plan)
+{
+    size_t count = plan->more_count + 1;
+    if (count == 1)
+        return work_chain_load(s, work, plan->wanted, plan->chain);
+    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, count);
+    const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
+    if (ids == NULL || rows == NULL)
+        return RV_ERR_MEMORY;
+    ids[0] = (struct rv_step_id){work->id, plan->wanted};
+    for (size_t i = 1; i < count; i++)
+        ids[i] = (struct rv_step_id){work->id, plan->more[i - 1]};
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, ids,
+                                                count, rows);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        if (rows[i] == NULL)
+            err = RV_ERR_NOT_FOUND;
+        else if (work_step(work, rows[i]->number) == NULL)
+            err = work_step_add(s, work, rows[i]);
+    }
+    return err == RV_OK ? work_check(s, work) : err;
+}
+
+enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+{
+    struct work *end = s->batch.works;
+    size_t fresh = 0;
+    struct rv_task_id *wanted = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, count);
+    if (wanted == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        struct work *work;
+        if (ids[i].task.value == 0 || work_find(s, ids[i].task) != NULL)
+            continue;
+        enum rv_err err = work_add(s, ids[i].task, &work);
+        if (err != RV_OK)
+            return err;
+        wanted[fresh++] = ids[i].task;
+    }
+    if (fresh == 0)
+        return RV_OK;
+    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, fresh);
+    if (tasks == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, wanted,
+                                                fresh, tasks);
+    for (size_t i = 0; err == RV_OK && i < fresh; i++)
+        err = work_attach(s, work_find(s, wanted[i]), tasks[i]);
+    if (err != RV_OK)
+        return err;
+    err = prefetch_open(s, s->batch.works, end);
+    for (struct work *w = s->batch.works; err == RV_OK && w != end; w = w->next)
+        err = work_check(s, w);
+    return err;
+}
+
+static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
+                              const struct rv_planned_step *planned)
+{
+    for (size_t i = 0; i < work->steps_count; i++) {
+        if (work->steps[i].row->number == planned->row->number) {
+            work->steps[i].row = planned->row;
+            work->steps[i].dirty = true;
+            return RV_OK;
+        }
+    }
+    enum rv_err err = work_step_add(s, work, planned->row);
+    if (err != RV_OK)
+        return err;
+    struct work_step *step = &work->steps[work->steps_count - 1];
+    step->dirty = true;
+    step->stored = NULL;
+    step->insert = planned->insert;
+    if (planned->insert) {
+        step->was_attempt = 0;
+        step->was_over = false;
+    }
+    return RV_OK;
+}
+
+/* What is beyond the bound is in the log alone. */
+static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
+                                 const struct rv_history_row *row)
+{
+    struct rv_history_row last = {.number = 0};
+    size_t count = 1;
+    enum rv_err err = RV_OK;
+    if (work->history_count > 0)
+        last = work->history[work->history_count - 1];
+    else
+        err = s->store->ops->list_history(s->store, s->batch.arena, work->id, 0, 1, &last, &count);
+    if (err != RV_OK)
+        return err;
+    if (last.number >= RV_HISTORY_MAX) {
+        log_operated(s, row);
+        return RV_OK;
+    }
+    if (!GROW(s->batch.arena, work->history, work->history_count, work->history_room))
+        return RV_ERR_MEMORY;
+    struct rv_history_row *line = &work->history[work->history_count++];
+    *line = *row;
+    line->number = last.number + 1;
+    line->at = s->batch.now; /* the decision may be older */
+    return RV_OK;
+}
+
+static bool is_over(const struct rv_plan *plan, const struct rv_alert *alert)
+{
+    if (alert->kind != RV_ALERT_LATE_DONE)
+        return plan->close_alerts;
+    for (size_t i = 0; i < plan->late_over_count; i++)
+        if (plan->late_over[i] == alert->step)
+            return true;
+    return false;
+}
+
+/* What the plan closes and the batch has raised is never written. */
+static void adopt_closed(struct work *work, const struct rv_plan *plan)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < work->alerts_count; i++)
+        if (!is_over(plan, &work->alerts[i]))
+            work->alerts[kept++] = work->alerts[i];
+    work->alerts_count = kept;
+}
+
+/* The plan becomes the state of the task in this batch. */
+static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const struct rv_plan *plan)
+{
+    struct rv_arena *arena = s->batch.arena;
+    struct rv_task *task = RV_NEW(arena, struct rv_task);
+    if (task == NULL)
+        return RV_ERR_MEMORY;
+    *task = plan->task;
+    task->revision = work->revision_before + 1; /* however many commands the batch decides */
+    if (task->ended_at != 0 && (work->task == NULL || work->task->ended_at == 0))
+        task->ended_at = s->batch.now; /* from then on it is kept; the decision may be older */
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < plan->steps_count; i++)
+        err = adopt_step(s, work, &plan->steps[i]);
+    if (err != RV_OK)
+        return err;
+    for (size_t i = 0; i < plan->attempts_count; i++) {
+        if (!GROW(arena, work->attempts, work->attempts_count, work->attempts_room))
+            return RV_ERR_MEMORY;
+        work->attempts[work->attempts_count++] = plan->attempts[i];
+    }
+    for (size_t i = 0; i < plan->late_count; i++) {
+        if (!GROW(arena, work->late, work->late_count, work->late_room))
+            return RV_ERR_MEMORY;
+        work->late[work->late_count++] = plan->late[i];
+        work->said_step = 0; /* to be asked for again */
+    }
+    if (plan->close_alerts)
+        work->close_alerts = true;
+    for (size_t i = 0; i < plan->late_over_count; i++) {
+        if (!GROW(arena, work->late_over, work->late_over_count, work->late_over_room))
+            return RV_ERR_MEMORY;
+        work->late_over[work->late_over_count++] = plan->late_over[i];
+    }
+    adopt_closed(work, plan);
+    for (size_t i = 0; i < plan->alerts_count; i++) {
+        if (!GROW(arena, work->alerts, work->alerts_count, work->alerts_room))
+            return RV_ERR_MEMORY;
+        work->alerts[work->alerts_count] = plan->alerts[i];
+        work->alerts[work->alerts_count++].id = rv_id_make(&s->ids, s->batch.now).value;
+    }
+    for (size_t i = 0; i < plan->messages_count; i++) {
+        if (!GROW(arena, work->messages, work->messages_count, work->messages_room))
+            return RV_ERR_MEMORY;
+        work->messages[work->messages_count++] = plan->messages[i];
+    }
+    err = plan->history != NULL ? adopt_history(s, work, plan->history) : RV_OK;
+    if (err != RV_OK)
+        return err;
+    work->task = task;
+    work->changed = true;
+    return RV_OK;
+}
+
+/* Only replies ask, and they come before anything is handed out: no attempt has ended for good in
+ * this batch yet. */
+static enum rv_err work_attempt_seek(struct rv_scheduler *s, struct work *work,
+                                     const struct rv_command *command)
+{
+    struct rv_attempt *row = RV_NEW(s->batch.arena, struct rv_attempt);
+    if (row == NULL)
+        return RV_ERR_MEMORY;
+    bool found = false;
+    enum rv_err err = s->store->ops->find_attempt(s->store, s->batch.arena,
+                                                  (struct rv_step_id){work->id, command->step},
+                                                  command->token, row, &found);
+    work->sought = found ? row : NULL;
+    work->sought_step = err == RV_OK ? command->step : 0;
+    work->sought_token = command->token;
+    return err;
+}
+
+/* What the ledger has of the attempt, and what this batch has added. */
+static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uint32_t step,
+                                  uint32_t attempt)
+{
+    struct rv_late_reply *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_late_reply,
+                                              RV_LATE_REPLIES_MAX + work->late_count);
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    size_t count = 0;
+    enum rv_err err = s->store->ops->list_late_replies(s->store, s->batch.arena, RV_COLUMNS_ALL,
+                                                       (struct rv_step_id){work->id, step}, attempt,
+                                                       0, RV_LATE_REPLIES_MAX, rows, &count);
+    for (size_t i = 0; err == RV_OK && i < work->late_count; i++)
+        if (work->late[i].step.number == step && work->late[i].attempt == attempt)
+            rows[count++] = work->late[i];
+    work->said = rows;
+    work->said_count = count;
+    work->said_step = step;
+    work->said_attempt = attempt;
+    return err;
+}
+
+#define OVER_LIMIT "more is to be decided of the task at once than a limit of Reeve allows"
+
+static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed,
+                             enum rv_verdict verdict)
+{
+    struct rv_command park = {
+        .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
+    park.u.park.alert = RV_ALERT_UNREADABLE;
+    park.u.park.message = work->broken
+                              ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s",
+                                                work->broken)
+                          : verdict == RV_OVER_LIMIT
+                              ? RV_STR(OVER_LIMIT "; none of its rows is damaged")
+                              : RV_STR("its rows do not match its definition");
+    if (work->broken || verdict != RV_OVER_LIMIT)
+        s->damaged_at = s->batch.now;
+    struct rv_view view;
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
+    enum rv_err err = plan ? work_view(s, work, 0, 0, &view) : RV_ERR_MEMORY;
+    if (err != RV_OK)
+        return err;
+    if (rv_decide(&view, &park, s->batch.arena, plan) != RV_DECIDED)
+        return RV_ERR_MEMORY;
+    return plan->changed ? work_adopt(s, work, plan) : RV_OK;
+}
+
+enum rv_err work_read(struct rv_scheduler *s, struct work *work)
+{
+    const struct rv_task *task;
+    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &work->id,
+                                                1, &task);
+    if (err == RV_OK)
+        err = work_attach(s, work, task);
+    for (uint32_t i = 0; err == RV_OK && task != NULL && i < task->open_count; i++) {
+        err = work_step_load(s, work, task->open[i]);
+        err = err == RV_ERR_NOT_FOUND ? RV_OK : err;
+    }
+    return err == RV_OK ? work_check(s, work) : err;
+}
+
+enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
+                           const struct rv_command *command, enum rv_verdict verdict,
+                           const struct rv_plan *plan)
+{
+    switch (verdict) {
+    case RV_NEED_STEP:
+        return work_steps_load(s, work, plan);
+    case RV_NEED_ATTEMPT:
+        return work_attempt_seek(s, work, command);
+    case RV_NEED_LATE:
+        return work_late_load(s, work, command->step, plan->wanted);
+    case RV_DECIDED:
+    case RV_ACCEPTED:
+    case RV_GIVEN_UP:
+    case RV_OVER_LIMIT:
+    case RV_UNREADABLE:
+        break;
+    case RV_NO_ROOM:
+        return RV_ERR_MEMORY;
+    }
+    return RV_ERR_NOT_FOUND;
+}
+
+/* The turn of a decision is over. */
+static bool turn_over(void *self)
+{
+    (void)self;
+    return false;
+}
+
+/* The decision goes on beside the batches. */
+static enum rv_err work_wait(struct rv_scheduler *s, struct work *work,
+                             const struct rv_command *command, const struct asker *asker,
+                             int64_t used)
+{
+    work->waits = true;
+    return s->draining ? RV_OK : evaluation_new(s, asker, work, command, used);
+}
+
+/* The decision on the rows of this batch; what it uses counts. Without an asker it runs to its
+ * end. */
+static enum rv_verdict work_turn(struct rv_scheduler *s, const struct work *work,
+                                 const struct rv_view *view, struct rv_command *command,
+                                 const struct asker *asker, struct rv_plan *plan, int64_t *ret_used)
+{
+    int64_t allowance = asker != NULL ? accounts_allowance(s, work->workflow->row.id) : INT64_MAX;
+    struct rv_pace pace = {.left = allowance, .pause = turn_over};
+    command->pace = &pace;
+    enum rv_verdict verdict = rv_decide(view, command, s->batch.arena, plan);
+    command->pace = NULL;
+    *ret_used = allowance - pace.left;
+    if (work->workflow != NULL)
+        accounts_decided(s, work->workflow->row.id, work->id, *ret_used);
+    return verdict;
+}
+
+/* A row that others name is missing, or none fit, or a limit is reached. It is the end of this task
+ * alone. `again`: what a reply says is kept all the same, if its attempt can be read. */
+static enum rv_err work_unreadable(struct rv_scheduler *s, struct work *work,
+                                   const struct rv_command *command, enum rv_verdict verdict,
+                                   struct rv_plan *plan, bool *ret_again)
+{
+    bool readable = work->workflow != NULL && work->workflow->definition != NULL;
+    enum rv_err err = work->task ? work_park(s, work, command->seed, verdict) : RV_OK;
+    *ret_again = err == RV_OK && command->kind == RV_COMMAND_REPLY && readable;
+    if (*ret_again)
+        work->workflow = NULL;
+    plan->status = 0;
+    plan->err = verdict == RV_OVER_LIMIT ? RV_ERR_LIMIT : RV_ERR_CORRUPT;
+    plan->message = verdict == RV_OVER_LIMIT
+                        ? RV_STR(OVER_LIMIT)
+                        : RV_STR("the task's rows or its definition cannot be read: see its "
+                                 "alerts, and repair what they name");
+    return err;
+}
+
+/* What is known of the decision already. *ret_known: the verdict is there. */
+static enum rv_err work_evaluated(struct rv_scheduler *s, struct work *work,
+                                  const struct asker *asker, struct rv_plan *plan, bool *ret_known,
+                                  enum rv_verdict *ret_verdict)
+{
+    struct evaluation *evaluation = evaluation_find(s, asker);
+    *ret_known = false;
+    if (evaluation != NULL && evaluation_over(evaluation)) {
+        enum rv_err err = evaluation_take(s, evaluation, work, ret_known, ret_verdict, plan);
+        work->waits = !*ret_known;
+        return err;
+    }
+    work->waits = evaluation != NULL;
+    return RV_OK;
+}
+
+enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
+                        const struct asker *asker, struct rv_plan *ret_plan)
+{
+    command->now = s->batch.now;
+    command->memory_max = s->options.decision_bytes_max;
+    if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
+        command->arrived_at = s->batch.now;
+    if (work->workflow == NULL || work->workflow->definition == NULL || work->broken != NULL)
+        asker = NULL; /* nothing of it can be evaluated */
+    bool known = false;
+    enum rv_verdict verdict = RV_DECIDED;
+    work->waits = false;
+    enum rv_err err = asker != NULL ? work_evaluated(s, work, asker, ret_plan, &known, &verdict)
+                                    : RV_OK;
+    while (err == RV_OK && !work->waits) {
+        struct rv_view view;
+        int64_t used = 0;
+        err = work_view(s, work, command->step, command->token, &view);
+        if (err != RV_OK)
+            return err;
+        if (!known)
+            verdict = work_turn(s, work, &view, command, work->workflow ? asker : NULL, ret_plan,
+                                &used);
+        known = false;
+        if (verdict == RV_GIVEN_UP)
+            return work_wait(s, work, command, asker, used);
+        if (verdict == RV_DECIDED) {
+            if (!ret_plan->changed && ret_plan->history == NULL)
+                return RV_OK;
+            err = work_adopt(s, work, ret_plan);
+            if (err == RV_OK)
+                work_offer(s, work);
+            return err;
+        }
+        err = work_load_more(s, work, command, verdict, ret_plan);
+        if (err == RV_ERR_NOT_FOUND) {
+            bool again;
+            err = work_unreadable(s, work, command, verdict, ret_plan, &again);
+            if (!again)
+                return err;
+        }
+    }
+    return err;
+}
+
+void work_offer(struct rv_scheduler *s, struct work *work)
+{
+    for (uint32_t i = 0; i < work->task->open_count; i++) {
+        const struct rv_step *step = work_step(work, work->task->open[i]);
+        if (step == NULL || !rv_step_ready(work->task, step, s->batch.now))
+            continue;
+        /* A hint only: without memory for it the repair scan gives it again. */
+        if (agents_ready(&s->agents, work->task, step) != RV_OK)
+            return;
+    }
+}
+
+/* Before the commit, steps were queued so that the polls of the same batch find them, and others
+ * were taken from the queue for these polls. What the rows say as they were loaded is learned all
+ * the same: a batch that tells of an attempt for the first time may be refused again and again. */
+void work_withdraw(struct rv_scheduler *s, const struct work *work)
+{
+    const struct rv_task *task = work->stored;
+    bool offends = work->dropped && !work_again(work); /* it is left alone */
+    for (size_t i = 0; i < work->steps_count; i++) {
+        const struct work_step *step = &work->steps[i];
+        enum rv_err err = RV_OK;
+        if (task == NULL || step->stored == NULL)
+            agents_unready(&s->agents, work->id, step->row);
+        else if (task->state == RV_TASK_ERROR)
+            agents_see_parked(&s->agents, task, step->stored);
+        else
+            err = agents_see(&s->agents, task, step->stored, false, s->batch.now);
+        if (err != RV_OK)
+            return; /* the next look at the task gives the hint again */
+        if (offends)
+            agents_unready(&s->agents, work->id, step->row);
+    }
+}

@@ -1,0 +1,116 @@
+/* Compiled workflows, kept by id. Definitions are immutable, so an entry goes stale only where a
+ * standby has lost the publication and its id is given again (scheduler.c, history_forget); which
+ * id a name means is asked of the store, since a new version may have been published. */
+#include "scheduler/batch/state.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+
+enum { WORKFLOWS_KEPT_MAX = 256 };
+
+void workflow_cache_init(struct workflow_cache *cache)
+{
+    rv_map_init(&cache->by_id);
+}
+
+static void entry_free(struct workflow_entry *entry)
+{
+    rv_arena_done(&entry->arena);
+    free(entry);
+}
+
+void workflow_cache_done(struct workflow_cache *cache)
+{
+    for (size_t i = 0; i < cache->by_id.room; i++)
+        if (cache->by_id.slots[i].used)
+            entry_free((struct workflow_entry *)(uintptr_t)cache->by_id.slots[i].value);
+    rv_map_done(&cache->by_id);
+}
+
+static enum rv_err entry_new(struct rv_scheduler *s, const struct rv_workflow_row *row,
+                             struct workflow_entry **ret_entry)
+{
+    struct workflow_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return RV_ERR_MEMORY;
+    rv_arena_init(&entry->arena, 0);
+    struct rv_json document;
+    struct rv_definition_fault fault;
+    enum rv_err err = rv_row_read(&rv_row_workflow, RV_COLUMNS_ALL, &entry->arena, row,
+                                  &entry->row);
+    if (err != RV_OK)
+        goto err_after_entry;
+    err = rv_json_parse(&entry->arena, entry->row.source, RV_JSON_DEPTH_MAX, &document, NULL);
+    if (err == RV_OK)
+        err = rv_definition_load_published(&entry->arena, &document, &entry->definition, &fault);
+    if (err == RV_ERR_MEMORY)
+        goto err_after_entry;
+    if (err != RV_OK)
+        entry->definition = NULL; /* its tasks are parked, the others go on */
+    err = rv_map_put(&s->workflows.by_id, (uint64_t)row->id, 0, (uint64_t)(uintptr_t)entry);
+    if (err != RV_OK)
+        goto err_after_entry;
+    *ret_entry = entry;
+    return RV_OK;
+
+err_after_entry:
+    entry_free(entry);
+    return err;
+}
+
+static struct workflow_entry *entry_find(struct rv_scheduler *s, int64_t id)
+{
+    const uint64_t *found = rv_map_find(&s->workflows.by_id, (uint64_t)id, 0);
+    struct workflow_entry *entry = found ? (struct workflow_entry *)(uintptr_t)*found : NULL;
+    if (entry != NULL)
+        entry->used_in = (uint64_t)s->batch_number;
+    return entry;
+}
+
+enum rv_err workflow_by_id(struct rv_scheduler *s, int64_t id, struct workflow_entry **ret_entry)
+{
+    *ret_entry = entry_find(s, id);
+    if (*ret_entry != NULL)
+        return RV_OK;
+    const struct rv_workflow_row *row;
+    enum rv_err err = s->store->ops->load_workflow(s->store, s->batch.arena, id, &row);
+    if (err != RV_OK || row == NULL)
+        return err;
+    err = entry_new(s, row, ret_entry);
+    if (err == RV_OK)
+        (*ret_entry)->used_in = (uint64_t)s->batch_number;
+    return err;
+}
+
+enum rv_err workflow_by_name(struct rv_scheduler *s, struct rv_str space, struct rv_str name,
+                             struct rv_str version, struct workflow_entry **ret_entry)
+{
+    const struct rv_workflow_row *row;
+    *ret_entry = NULL;
+    enum rv_err err = s->store->ops->find_workflow(s->store, s->batch.arena, space, name, version,
+                                                   &row);
+    if (err != RV_OK || row == NULL)
+        return err;
+    return workflow_by_id(s, row->id, ret_entry);
+}
+
+void workflow_cache_trim(struct rv_scheduler *s)
+{
+    struct rv_map *map = &s->workflows.by_id;
+    while (map->count > WORKFLOWS_KEPT_MAX) {
+        struct workflow_entry *oldest = NULL;
+        for (size_t i = 0; i < map->room; i++) {
+            if (!map->slots[i].used)
+                continue;
+            struct workflow_entry *entry = (struct workflow_entry *)(uintptr_t)map->slots[i].value;
+            if (entry->pins == 0 && (oldest == NULL || entry->used_in < oldest->used_in))
+                oldest = entry;
+        }
+        rv_assert(oldest != NULL); /* there are fewer places for evaluations than that */
+        rv_map_remove(map, (uint64_t)oldest->row.id, 0);
+        entry_free(oldest);
+    }
+}

@@ -1,0 +1,28 @@
+/* Backups: the store begins a copy of itself between two batches, and somebody else reads it. */
+#include "scheduler/batch/state.h"
+
+static struct rv_str refusal_text(enum rv_err err)
+{
+    if (err == RV_ERR_REFUSED)
+        return RV_STR("another backup is running: wait until it has ended, or at most 20 s if its "
+                      "client reads nothing");
+    if (err == RV_ERR_UNSUPPORTED)
+        return RV_STR("this server's store is not a file: use the backup tools of its database");
+    if (err == RV_ERR_FULL)
+        return RV_STR("the disk of the state store is full: free some space, then try again");
+    return rv_str_of(rv_err_text(err));
+}
+
+void backup_act(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_backup *backup = &p->call->u.backup;
+    enum rv_err err = RV_ERR_UNSUPPORTED;
+    if (s->options.copies.open != NULL)
+        err = s->options.copies.open(s->options.copies.self, &backup->copy);
+    pending_unlink(&s->batch.calls, p);
+    if (err == RV_OK)
+        log_event(
+            s, RV_LOG_INFO, "backup",
+            rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}", (long long)backup->copy->bytes));
+    finish(s, p, err, err == RV_OK ? RV_STR_NONE : refusal_text(err));
+}

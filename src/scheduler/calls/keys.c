@@ -1,0 +1,287 @@
+/* API keys: records of the store, which the api holds in memory as well. Whoever makes the first
+ * key shuts the door that stood open until then, so that one is an admin's; and as long as there
+ * are keys, one of them is. */
+#include "scheduler/batch/state.h"
+
+#include "base/limits.h"
+
+#define REVOKED "the access of this request was revoked"
+
+struct key_set {
+    struct rv_record *rows; /* on the batch's arena */
+    size_t count;
+};
+
+static enum rv_err keys_load(struct rv_scheduler *s, struct key_set *ret_set)
+{
+    struct rv_record *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_record,
+                                          RV_API_KEYS_MAX + RV_PAGE_ROWS_MAX);
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    size_t all = 0, count;
+    do {
+        struct rv_str after = all > 0 ? rows[all - 1].key : RV_STR_NONE;
+        enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
+                                                      RV_STR(RV_RECORD_API_KEY), RV_STR_NONE, after,
+                                                      RV_PAGE_ROWS_MAX, rows + all, &count);
+        if (err != RV_OK)
+            return err;
+        all += count;
+    } while (count == RV_PAGE_ROWS_MAX && all < RV_API_KEYS_MAX);
+    *ret_set = (struct key_set){rows, all};
+    return RV_OK;
+}
+
+/* How many admins' keys there are beside `without`. A record that cannot be read is none. */
+static size_t admins_count(struct rv_scheduler *s, const struct key_set *set, struct rv_str without)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        struct rv_api_key key;
+        if (rv_api_key_read(s->batch.arena, &set->rows[i], &key) == RV_OK)
+            count += key.role == RV_ROLE_ADMIN && !rv_str_eq(key.id, without);
+    }
+    return count;
+}
+
+static const struct rv_record *record_find(const struct key_set *set, struct rv_str id)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (rv_str_eq(set->rows[i].key, id))
+            return &set->rows[i];
+    return NULL;
+}
+
+static enum rv_err refuse(struct pending *p, enum rv_err err, struct rv_str message)
+{
+    p->call->err = err;
+    p->call->message = message;
+    return RV_OK;
+}
+
+static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const struct key_set *set)
+{
+    struct rv_api_key *key = &p->call->u.key.row;
+    if (record_find(set, key->id) != NULL)
+        return refuse(p, RV_ERR_BUSY, RV_STR("this id was just taken: send the request again"));
+    if (set->count >= RV_API_KEYS_MAX)
+        return refuse(p, RV_ERR_LIMIT,
+                      RV_STR("the maximum number of keys is reached: revoke unused keys"));
+    if (key->role != RV_ROLE_ADMIN && admins_count(s, set, RV_STR_NONE) == 0)
+        return refuse(p, RV_ERR_REFUSED,
+                      RV_STR("the first key must be an admin key, since only an admin can create "
+                             "and revoke keys: reeve keys add admin"));
+    p->call->u.key.first = set->count == 0;
+    struct rv_buf value;
+    rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
+    rv_api_key_write(&value, key);
+    struct rv_record_change made = {.row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = key->id}};
+    enum rv_err err = record_put(s, made, &value);
+    rv_buf_done(&value);
+    key->created_at = s->batch.now;
+    return err;
+}
+
+static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
+                                 const struct key_set *set)
+{
+    struct rv_arena *arena = &p->call->arena;
+    struct rv_api_key *key = &p->call->u.key.row;
+    const struct rv_record *record = record_find(set, key->id);
+    if (record == NULL)
+        return refuse(p, RV_ERR_NOT_FOUND, RV_STR("there is no such key; `reeve keys` lists them"));
+    if (set->count > 0 && admins_count(s, set, key->id) == 0)
+        return refuse(p, RV_ERR_REFUSED,
+                      RV_STR("it is the last admin key: create another admin key first"));
+    struct rv_api_key was = {.id = key->id};
+    enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
+    if (err == RV_ERR_MEMORY)
+        return err;
+    was.id = key->id;
+    was.agent = rv_arena_str(arena, was.agent);
+    was.name = rv_arena_str(arena, was.name);
+    was.hash = RV_STR_NONE;
+    *key = was;
+    struct rv_record_change *change = batch_record(s);
+    if (change == NULL)
+        return RV_ERR_MEMORY;
+    *change = (struct rv_record_change){
+        .row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = record->key}, .gone = true};
+    return RV_OK;
+}
+
+/* What one says about the others is true of one batch only: each has a batch of its own. */
+enum rv_err key_decide(struct rv_scheduler *s, struct pending *p)
+{
+    p->waits_turn = s->batch.record_changes++ > 0;
+    if (p->waits_turn)
+        return RV_OK;
+    struct key_set set;
+    enum rv_err err = keys_load(s, &set);
+    if (err != RV_OK)
+        return err;
+    return p->call->kind == RV_CALL_KEY_ADD ? add_decide(s, p, &set) : revoke_decide(s, p, &set);
+}
+
+static const bool kind_changes[] = {
+#define RV_CALL_KIND(name, changes, decide, act) [RV_CALL_##name] = (changes),
+#include "scheduler/tbl/call_kind.def"
+#undef RV_CALL_KIND
+};
+
+/* What may still change something in this batch, or be parked. What a call that only reads is
+ * answered is the api's to check. */
+static bool call_matters(const struct rv_call *call)
+{
+    if (call->kind == RV_CALL_POLL || call->kind == RV_CALL_SHOW || call->kind == RV_CALL_MESSAGES)
+        return true;
+    if (call->kind != RV_CALL_REPLIES)
+        return kind_changes[call->kind];
+    /* Decided but for the poll, its results are to be answered. */
+    for (size_t i = 0; i < call->u.replies.count; i++)
+        if (call->u.replies.items[i].status == 0)
+            return true;
+    return false;
+}
+
+static enum rv_err access_check(struct rv_scheduler *s, const struct rv_call *call, bool *ret_ended)
+{
+    *ret_ended = false;
+    if (call->keys_known == 0 || call->keys_known == s->key_changes || !call_matters(call))
+        return RV_OK;
+    struct rv_record row;
+    size_t count = 0;
+    enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
+                                                  RV_STR(RV_RECORD_API_KEY), call->key_id,
+                                                  RV_STR_NONE, 1, &row, &count);
+    if (err == RV_OK && call->key_id.at == NULL)
+        *ret_ended = count > 0;
+    else if (err == RV_OK)
+        *ret_ended = count == 0 || !rv_str_eq(row.key, call->key_id);
+    return err;
+}
+
+/* Moves the calls whose access has ended from one list to another. */
+static enum rv_err ended_take(struct rv_scheduler *s, struct pending_list *from, bool aside,
+                              struct pending_list *ended)
+{
+    struct pending *next;
+    for (struct pending *p = from->first; p != NULL; p = next) {
+        bool over;
+        next = p->next;
+        enum rv_err err = access_check(s, p->call, &over);
+        if (err != RV_OK)
+            return err;
+        if (!over)
+            continue;
+        if (aside)
+            evaluations_unhold(s, p);
+        else
+            pending_unlink(from, p);
+        pending_append(ended, p);
+    }
+    return RV_OK;
+}
+
+static bool parked_stands(const struct key_set *set, const struct rv_call *call)
+{
+    if (call->keys_known == 0)
+        return true;
+    return call->key_id.at != NULL ? record_find(set, call->key_id) != NULL : set->count == 0;
+}
+
+/* Calls that wait end with their access. What a submission or replies have written is answered;
+ * their api sends no more than the caller may still know. */
+static enum rv_err parked_refuse(struct rv_scheduler *s)
+{
+    struct key_set set;
+    if (s->parked_by_serial.count == 0)
+        return RV_OK;
+    struct pending **ended = rv_arena_take(s->batch.arena,
+                                           s->parked_by_serial.count * sizeof(struct pending *));
+    if (ended == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = keys_load(s, &set);
+    size_t count = 0;
+    for (size_t i = 0; err == RV_OK && i < s->parked_by_serial.room; i++) {
+        const struct rv_map_slot *slot = &s->parked_by_serial.slots[i];
+        struct pending *p = (struct pending *)(uintptr_t)slot->value;
+        if (slot->used && !parked_stands(&set, p->call))
+            ended[count++] = p;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct rv_call *call = ended[i]->call;
+        bool wrote = kind_changes[call->kind];
+        finish(s, ended[i], wrote ? RV_OK : RV_ERR_REFUSED, wrote ? RV_STR_NONE : RV_STR(REVOKED));
+        call->access_ended = !wrote;
+    }
+    return err;
+}
+
+/* The api checks access before it sends a call. By the time of its decision that may be past: the
+ * call was in the mailbox with the revocation, or its expressions were evaluated meanwhile. Only
+ * calls that were allowed before the newest change of keys read the store here. */
+enum rv_err keys_refuse(struct rv_scheduler *s)
+{
+    struct pending_list ended = {NULL, NULL};
+    enum rv_err err = ended_take(s, &s->batch.calls, false, &ended);
+    bool changed = s->key_changes != s->key_changes_checked;
+    if (err == RV_OK && changed)
+        err = ended_take(s, &s->evaluations.calls, true, &ended);
+    if (err == RV_OK && changed)
+        err = parked_refuse(s);
+    if (err == RV_OK)
+        s->key_changes_checked = s->key_changes;
+    while (ended.first != NULL) {
+        struct pending *p = ended.first;
+        struct rv_call *call = p->call;
+        pending_unlink(&ended, p);
+        finish(s, p, RV_ERR_REFUSED, RV_STR(REVOKED));
+        call->access_ended = call->err != RV_OK; /* items that were accepted are answered */
+    }
+    return err;
+}
+
+void key_act(struct rv_scheduler *s, struct pending *p)
+{
+    bool keys = p->call->kind == RV_CALL_KEY_ADD || p->call->kind == RV_CALL_KEY_REVOKE;
+    if (!p->waits_turn && keys && p->call->err == RV_OK && s->batch.taskless == RV_OK) {
+        p->call->u.key.changes = ++s->key_changes;
+        s->more_due = true; /* the calls that wait with it end */
+    }
+    if (!p->waits_turn) {
+        if (p->call->kind == RV_CALL_LIMIT)
+            limit_act(s, p);
+        bulk_call_act(s, p);
+        taskless_act(s, p);
+        return;
+    }
+    p->waits_turn = false;
+    pending_unlink(&s->batch.calls, p);
+    pending_append(&s->carried, p);
+}
+
+enum rv_err query_keys(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_keys *keys = &p->call->u.keys;
+    struct rv_arena *arena = &p->call->arena;
+    if (keys->limit == 0 || keys->limit > RV_PAGE_ROWS_MAX)
+        keys->limit = RV_PAGE_ROWS_MAX;
+    struct rv_record *rows = RV_NEW_ARRAY(arena, struct rv_record, keys->limit);
+    keys->rows = RV_NEW_ARRAY(arena, struct rv_api_key, keys->limit);
+    if (rows == NULL || keys->rows == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_API_KEY),
+                                                  RV_STR_NONE, keys->after, keys->limit, rows,
+                                                  &keys->count);
+    for (size_t i = 0; err == RV_OK && i < keys->count; i++) {
+        /* One that cannot be read is shown by its id, so that it can be revoked. */
+        err = rv_api_key_read(arena, &rows[i], &keys->rows[i]);
+        if (err == RV_ERR_INVALID) {
+            keys->rows[i] = (struct rv_api_key){
+                .id = rows[i].key, .role = RV_ROLE_COUNT, .created_at = rows[i].at};
+            err = RV_OK;
+        }
+    }
+    return err;
+}

@@ -1,0 +1,603 @@
+/* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new
+ * boot or a lost answer has ended; routing.c hands ready steps to polls in the same transaction;
+ * after the commit the answers are filled from the rows (docs/guide/agents.md). */
+#include "scheduler/batch/state.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "core/trace.h"
+
+static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
+                                enum rv_attempt_state how, enum rv_effect effect, bool excused)
+{
+    struct work *work;
+    struct rv_step_id id = held->step;
+    if (evaluations_reply(s, id, held->token))
+        return RV_OK; /* its reply came before */
+    enum rv_err err = work_get(s, id.task, &work);
+    if (err != RV_OK || work->task == NULL)
+        return err;
+    err = work_step_load(s, work, id.number);
+    if (err != RV_OK)
+        return err == RV_ERR_NOT_FOUND ? RV_OK : err;
+    struct rv_command command = {.kind = RV_COMMAND_END,
+                                 .seed = rv_prng_next(&s->prng),
+                                 .step = id.number,
+                                 .token = held->token};
+    command.u.end.how = how;
+    command.u.end.effect = effect;
+    command.u.end.excused = excused;
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
+    /* To its end: the instance gets nothing else before this is known. */
+    return plan ? work_decide(s, work, &command, NULL, plan) : RV_ERR_MEMORY;
+}
+
+/* Is this a late poll of a process that is gone? */
+static bool boot_is_gone(struct agent_instance *instance, uint64_t boot, uint64_t poll)
+{
+    for (size_t i = 0; boot != instance->boot && i < BOOTS_LEFT; i++) {
+        struct boot_left *left = &instance->boots_left[i];
+        if (left->boot != boot)
+            continue;
+        if (left->poll == 0)
+            left->poll = poll;
+        if (left->poll == poll)
+            return true;
+        left->boot = 0;
+        return false;
+    }
+    return false;
+}
+
+static void boot_leave(struct agent_instance *instance)
+{
+    memmove(instance->boots_left + 1, instance->boots_left,
+            (BOOTS_LEFT - 1) * sizeof instance->boots_left[0]);
+    instance->boots_left[0] = (struct boot_left){.boot = instance->boot};
+}
+
+/* The polls of other processes of the instance that are parked here: if one of these lives after
+ * all, its next poll says so, and meanwhile they are given nothing. */
+static void parked_leave(struct rv_scheduler *s, const struct pending *p)
+{
+    struct pending *next;
+    for (struct pending *other = p->instance->parked.first; other != NULL; other = next) {
+        next = other->its_next;
+        if (other->boot != p->boot)
+            finish(s, other, RV_OK, RV_STR_NONE);
+    }
+}
+
+/* Whether a reply or a renewal that the life before has sent is not decided yet: it may be in time,
+ * and until then its attempt is open. What takes long to decide is not waited for. */
+static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending *p)
+{
+    for (const struct held *h = p->instance->held; h != NULL; h = h->next)
+        if (h->boot != p->boot && is_left(s, h->token, h->step.number) &&
+            !evaluations_reply(s, h->step, h->token))
+            return true;
+    return false;
+}
+
+/* A new boot id: the process that held these attempts is no more. Each attempt is asked for the
+ * boot that took it, since a batch that noted the new one may have been refused. What the agent
+ * inside the server held was lost with the server: its absence is nobody's failure. */
+static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *ret_waits)
+{
+    struct agent_instance *instance = p->instance;
+    p->boot = rv_hash(s->agents.hash_key, p->poll->boot);
+    *ret_waits = false;
+    if (boot_is_gone(instance, p->boot, rv_hash(s->agents.hash_key, p->poll->poll)))
+        return RV_OK;
+    if (p->boot == instance->boot && instance->held_before == 0)
+        return RV_OK;
+    *ret_waits = boot_is_undecided(s, p);
+    if (*ret_waits)
+        return RV_OK;
+    for (struct held *h = instance->held; h != NULL; h = h->next) {
+        if (h->boot == p->boot)
+            continue;
+        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN, p->poll->inside);
+        if (err != RV_OK)
+            return err;
+        p->ended = true;
+    }
+    if (instance->boot != p->boot) {
+        instance->overlaps = false;
+        boot_leave(instance);
+        parked_leave(s, p);
+    }
+    instance_boots(instance, p->boot);
+    return RV_OK;
+}
+
+static bool poll_is_seen(const struct agent_instance *instance, uint64_t poll)
+{
+    for (size_t i = 0; i < POLLS_SEEN; i++)
+        if (instance->polls_seen[i] == poll)
+            return true;
+    return false;
+}
+
+static void poll_note(struct agent_instance *instance, uint64_t poll, bool heard)
+{
+    instance->polls_seen[instance->polls_next] = poll;
+    instance->polls_heard[instance->polls_next] = heard;
+    instance->polls_next = (instance->polls_next + 1) % POLLS_SEEN;
+}
+
+/* Is it an earlier poll once more, come after a later one? Then what it does not confirm tells
+ * nothing: the answers to later polls it cannot know. */
+static bool poll_is_overtaken(struct agent_instance *instance, uint64_t poll)
+{
+    size_t newest = (instance->polls_next + POLLS_SEEN - 1) % POLLS_SEEN;
+    if (instance->polls_seen[newest] == poll)
+        return false;
+    if (poll_is_seen(instance, poll))
+        return true;
+    poll_note(instance, poll, false);
+    return false;
+}
+
+static bool poll_is_heard(const struct agent_instance *instance, uint64_t poll)
+{
+    for (size_t i = 0; i < POLLS_SEEN; i++)
+        if (instance->polls_seen[i] == poll)
+            return instance->polls_heard[i];
+    return false;
+}
+
+static struct pending *parked_copy(const struct rv_scheduler *s, const struct pending *p,
+                                   struct rv_str poll)
+{
+    if (p->instance->parked_count == 0)
+        return NULL;
+    const uint64_t *found = rv_map_find(&s->parked_polls, (uint64_t)(uintptr_t)p->instance,
+                                        rv_hash(s->agents.hash_key, poll));
+    struct pending *other = found ? (struct pending *)(uintptr_t)*found : NULL;
+    return other && rv_str_eq(other->poll->poll, poll) ? other : NULL;
+}
+
+/* It has the answer to a poll that never came here: it was with another server in between, which it
+ * has told what it had from here. What it does not repeat now was not lost (decision 006). */
+static void poll_elsewhere(struct pending *p, uint64_t poll)
+{
+    struct delivery *next;
+    for (struct delivery *d = p->instance->unconfirmed; d != NULL; d = next) {
+        next = d->next;
+        if (!rv_str_is(p->poll->poll, d->poll))
+            delivery_confirm(d);
+    }
+    poll_note(p->instance, poll, true);
+}
+
+/* The instance has the answer to that poll. A copy of it that is parked here, or comes yet over
+ * another connection, is nobody's: what it took would lie there until its complete-by. */
+static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str poll)
+{
+    uint64_t hash = rv_hash(s->agents.hash_key, poll);
+    if (rv_str_eq(poll, p->poll->poll))
+        return; /* an agent that gives all its polls one name */
+    if (s->enlistment.shared && !poll_is_seen(p->instance, hash))
+        poll_elsewhere(p, hash);
+    for (size_t i = 0; i < POLLS_SEEN; i++)
+        if (p->instance->polls_seen[i] == hash)
+            p->instance->polls_heard[i] = true;
+    struct pending *copy = parked_copy(s, p, poll);
+    if (copy != NULL)
+        finish(s, copy, RV_OK, RV_STR_NONE);
+}
+
+/* What this poll confirms. That is so whenever it comes, and whichever life of the process says it.
+ */
+static void poll_confirm(const struct pending *p)
+{
+    for (size_t i = 0; i < p->poll->confirm_count; i++) {
+        struct delivery *delivery = delivery_find(p->instance, p->poll->confirm[i]);
+        if (delivery != NULL)
+            delivery_confirm(delivery);
+    }
+}
+
+void poll_heed(const struct rv_scheduler *s, struct pending *p)
+{
+    const struct agent_kind *kind = p->poll ? agents_kind_find(&s->agents, p->poll->agent) : NULL;
+    if (kind == NULL)
+        return;
+    p->instance = agents_instance_find(&s->agents, kind, p->poll->instance);
+    if (p->instance != NULL)
+        poll_confirm(p);
+}
+
+/* What it does not confirm, though it should: those answers were lost. */
+static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
+{
+    struct agent_instance *instance = p->instance;
+    if (!p->poll->confirms)
+        return RV_OK;
+    int64_t grace = instance->overlaps ? LOST_GRACE_MS : 0;
+    for (const struct delivery *d = instance->unconfirmed; d != NULL; d = d->next) {
+        if (rv_str_is(p->poll->poll, d->poll) || d->answered_at + grace > s->batch.now)
+            continue;
+        for (struct held *h = d->held; h != NULL; h = h->mate_next) {
+            enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN, false);
+            if (err != RV_OK)
+                return err;
+            p->ended = true;
+        }
+    }
+    return RV_OK;
+}
+
+enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work, uint32_t step,
+                      bool repeat)
+{
+    if (p->matched == NULL) {
+        p->matched = rv_arena_take(s->batch.arena, RV_POLL_REQUESTS_MAX * sizeof *p->matched);
+        if (p->matched == NULL)
+            return RV_ERR_MEMORY;
+    }
+    const struct rv_step *row = work_step(work, step);
+    p->matched[p->matched_count++] = (struct matched){work, step, row->token, repeat};
+    p->matched_bytes += row->input.len;
+    s->batch.handed_bytes += row->input.len;
+    if (p->parked)
+        agents_news(&s->agents, p->instance);
+    return RV_OK;
+}
+
+/* The same poll once more: it gets the open attempts that its first answer took. */
+static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
+{
+    struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
+    if (delivery == NULL)
+        return RV_OK;
+    for (const struct held *h = delivery->held; h != NULL; h = h->mate_next) {
+        struct work *work;
+        if (p->matched_count == RV_POLL_REQUESTS_MAX)
+            break;
+        enum rv_err err = work_get(s, h->step.task, &work);
+        if (err == RV_OK && work->task != NULL)
+            err = work_step_load(s, work, h->step.number);
+        const struct rv_step *row = err == RV_OK ? work_step(work, h->step.number) : NULL;
+        if (row != NULL && row->token == h->token)
+            err = match_add(s, p, work, h->step.number, true);
+        if (err != RV_OK && err != RV_ERR_NOT_FOUND)
+            return err;
+    }
+    return RV_OK;
+}
+
+/* The same poll twice in one batch: what it asks for, it asks for once. The later one gets it; the
+ * earlier one leaves at once, with what an earlier answer took. */
+static void poll_twins(struct rv_scheduler *s, struct pending *p)
+{
+    struct agent_instance *instance = p->instance;
+    p->asked_before = instance->asks_in == s->batch.turn ? instance->asks : NULL;
+    instance->asks = p;
+    instance->asks_in = s->batch.turn;
+    for (struct pending *other = p->asked_before; other != NULL; other = other->asked_before)
+        if (other->name == p->name && rv_str_eq(other->poll->poll, p->poll->poll))
+            other->poll->max = 0, other->poll->wait_ms = 0;
+}
+
+/* The process stops: nobody listens to its polls that are parked here. */
+static void instance_leave(struct rv_scheduler *s, struct pending *p)
+{
+    struct agent_instance *instance = p->instance;
+    uint64_t boot = rv_hash(s->agents.hash_key, p->poll->boot);
+    struct pending *next;
+    if (instance->boot != 0 && instance->boot != boot)
+        return; /* another process has followed it */
+    instance->left = true;
+    for (struct pending *other = instance->parked.first; other != NULL; other = next) {
+        next = other->its_next;
+        if (other->boot == boot)
+            finish(s, other, RV_OK, RV_STR_NONE);
+    }
+}
+
+enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
+{
+    p->kind = agents_kind(&s->agents, p->poll->agent);
+    p->instance = p->kind ? agents_instance(&s->agents, p->kind, p->poll->instance) : NULL;
+    if (p->instance == NULL)
+        return RV_ERR_MEMORY;
+    p->name = rv_hash(s->agents.hash_key, p->poll->poll);
+    poll_twins(s, p);
+    if (p->admitted)
+        return RV_OK;
+    p->instance->seen_at = s->batch.now;
+    p->instance->left = false;
+    if (p->poll->leaving)
+        instance_leave(s, p);
+    /* The same poll is parked here: its first connection is dead. */
+    struct pending *same = parked_copy(s, p, p->poll->poll);
+    if (same != NULL)
+        finish(s, same, RV_OK, RV_STR_NONE);
+    for (size_t i = 0; i < p->poll->confirm_count; i++)
+        poll_hear(s, p, p->poll->confirm[i]);
+    if (p->instance->parked_count > 0)
+        p->instance->overlaps = true;
+    /* Until the open rows were walked after a start nobody knows what the instance holds. */
+    if (s->agents.recovering)
+        return RV_OK;
+    p->ended = false;
+    poll_confirm(p);
+    bool waits;
+    enum rv_err err = poll_boot(s, p, &waits);
+    if (err != RV_OK || waits)
+        return err;
+    bool newest = p->boot ==
+                  p->instance->boot; /* else it comes late, from a process that is gone */
+    if (err == RV_OK && newest && !poll_is_overtaken(p->instance, p->name))
+        err = poll_lost(s, p);
+    p->heard = poll_is_heard(p->instance, p->name);
+    /* What it took it gets again even if it seems to be left behind: its attempts are open. */
+    if (err == RV_OK)
+        err = poll_repeat(s, p);
+    p->admitted = err == RV_OK;
+    return err;
+}
+
+enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
+{
+    const struct rv_call_undelivered *u = &p->call->u.undelivered;
+    for (size_t i = 0; i < u->count; i++) {
+        const struct held *held = held_find(&s->agents, u->attempts[i].step);
+        if (held == NULL || held->token != u->attempts[i].token)
+            continue;
+        /* Where the poll was repeated, another answer may have carried the same requests, here or
+         * from another server: then only what the instance confirms tells. */
+        bool perhaps = held->delivery->confirmed || held->delivery->answers > 1 ||
+                       s->enlistment.shared;
+        if (perhaps)
+            continue;
+        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE, false);
+        if (err != RV_OK)
+            return err;
+    }
+    return RV_OK;
+}
+
+static bool request_fill(struct rv_arena *arena, const struct work *work, uint32_t number,
+                         struct rv_request *request)
+{
+    const struct rv_step *step = work_step(work, number);
+    struct rv_trace trace = rv_trace_of(work->task);
+    char parent[RV_TRACEPARENT_BYTES];
+    uint64_t span = rv_trace_span(work->id, number, step->attempt);
+    *request = (struct rv_request){
+        .step = {work->id, number},
+        .attempt = step->attempt,
+        .fence = step->fence,
+        .insist = step->insist,
+        .token = step->token,
+        .complete_by = step->complete_by,
+        .lease_until = step->lease_until,
+        .reference = rv_arena_str(arena, step->reference),
+        .input = rv_arena_str(arena, step->input),
+        .traceparent = rv_arena_str(arena, rv_trace_text(&trace, span, parent)),
+        .tracestate = rv_arena_str(arena, work->task->tracestate),
+    };
+    return request->reference.at != NULL && request->input.at != NULL &&
+           request->traceparent.at != NULL &&
+           (request->tracestate.at != NULL || work->task->tracestate.at == NULL);
+}
+
+/* Tells the instance once per boot which of its attempts shall stop. */
+static void cancels_fill(struct pending *p)
+{
+    struct rv_poll *poll = p->poll;
+    poll->cancels = RV_NEW_ARRAY(&p->call->arena, struct rv_cancel_notice, p->instance->cancels);
+    if (poll->cancels == NULL)
+        return;
+    for (struct held *h = p->instance->held; h != NULL; h = h->next) {
+        if (!h->revoked || h->cancel_told)
+            continue;
+        h->cancel_told = true;
+        p->instance->cancels--;
+        poll->cancels[poll->cancels_count++] = (struct rv_cancel_notice){h->step, h->token};
+    }
+}
+
+/* An attempt that this very poll took, and whose request it was not answered with: the caches had
+ * no memory for it then. */
+static bool was_given(const struct pending *p)
+{
+    if (p->instance->held_count == 0 || p->poll->requests_count > 0)
+        return false;
+    const struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
+    for (const struct held *h = delivery ? delivery->held : NULL; h != NULL; h = h->mate_next)
+        if (!h->revoked && h->boot == p->boot)
+            return true;
+    return false;
+}
+
+/* What came of its admission (attempts that ended, what it took before) is not written: it is
+ * admitted once more, in a later batch, lest it gets new work beside an open attempt of the life
+ * before, or not what it took. Where the store has lost the batch, it may have lost what the poll
+ * took before, too: the next transaction tells. */
+static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pending *p)
+{
+    bool vain = false;
+    for (const struct work *w = s->batch.works; p->ended && w != NULL; w = w->next)
+        vain = vain || (w->dropped && work_again(w));
+    for (size_t i = 0; i < p->matched_count; i++) {
+        const struct matched *m = &p->matched[i];
+        bool again = m->work->dropped && work_again(m->work);
+        vain = vain || (m->repeat && (again || s->batch.lost));
+    }
+    return vain && p->admitted && !p->parked;
+}
+
+void poll_unmatch(struct pending *p)
+{
+    p->matched = NULL;
+    p->matched_count = p->matched_bytes = 0;
+}
+
+void poll_unadmit(struct pending *p)
+{
+    poll_unmatch(p);
+    p->admitted = false;
+}
+
+bool poll_fill(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_poll *poll = p->poll;
+    if (poll_admitted_in_vain(s, p))
+        poll_unadmit(p);
+    /* Answered now, be it with cancels alone, it would miss what it took before. */
+    if (!p->admitted && !s->draining)
+        return false;
+    poll->requests_count = poll->cancels_count = 0;
+    if (p->matched_count > 0)
+        poll->requests = RV_NEW_ARRAY(&p->call->arena, struct rv_request, p->matched_count);
+    p->unanswerable = p->unanswerable || (p->matched_count > 0 && poll->requests == NULL);
+    for (size_t i = 0; i < p->matched_count; i++) {
+        const struct matched *m = &p->matched[i];
+        const struct rv_step *step = work_step(m->work, m->step);
+        /* Perhaps it ended in this very batch, and somebody else has the next one. */
+        bool over = step->attempt_state != RV_ATTEMPT_OPEN || step->token != m->token;
+        if (m->work->dropped || over || p->unanswerable)
+            continue;
+        if (request_fill(&p->call->arena, m->work, m->step, &poll->requests[poll->requests_count]))
+            poll->requests_count++;
+        else
+            p->unanswerable = true;
+    }
+    poll_unmatch(p); /* the batch's arena goes */
+    if (p->instance->cancels > 0 && !p->left)
+        cancels_fill(p);
+    struct delivery *delivery = delivery_find(p->instance, poll->poll);
+    if (delivery != NULL) {
+        delivery->answered_at = s->batch.now;
+        delivery->answers += poll->requests_count > 0;
+    }
+    return poll->requests_count > 0 || poll->cancels_count > 0 || p->unanswerable;
+}
+
+static void poll_finish(struct rv_scheduler *s, struct pending *p)
+{
+    finish(s, p, p->unanswerable ? RV_ERR_MEMORY : RV_OK, RV_STR_NONE);
+}
+
+static void its_append(struct pending_list *list, struct pending *p)
+{
+    p->its_next = NULL;
+    p->its_prev = list->last;
+    if (list->last != NULL)
+        list->last->its_next = p;
+    else
+        list->first = p;
+    list->last = p;
+}
+
+static void its_unlink(struct pending_list *list, struct pending *p)
+{
+    if (p->its_prev != NULL)
+        p->its_prev->its_next = p->its_next;
+    else
+        list->first = p->its_next;
+    if (p->its_next != NULL)
+        p->its_next->its_prev = p->its_prev;
+    else
+        list->last = p->its_prev;
+    p->its_next = p->its_prev = NULL;
+}
+
+static void poll_unname(struct rv_scheduler *s, const struct pending *p)
+{
+    uint64_t instance = (uint64_t)(uintptr_t)p->instance;
+    const uint64_t *named = rv_map_find(&s->parked_polls, instance, p->name);
+    if (named != NULL && *named == (uint64_t)(uintptr_t)p)
+        rv_map_remove(&s->parked_polls, instance, p->name);
+}
+
+static void poll_park(struct rv_scheduler *s, struct pending *p)
+{
+    pending_unlink(&s->batch.calls, p);
+    enum rv_err err = rv_map_put(&s->parked_polls, (uint64_t)(uintptr_t)p->instance, p->name,
+                                 (uint64_t)(uintptr_t)p);
+    if (err == RV_OK)
+        err = park(s, p, p->poll->wait_ms);
+    if (err != RV_OK) {
+        struct rv_str many = RV_STR(
+            "too many waiting polls: raise `max` and use fewer connections");
+        poll_unname(s, p);
+        finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
+        return;
+    }
+    pending_append(&p->kind->parked, p);
+    its_append(&p->instance->parked, p);
+    p->kind->parked_count++;
+    p->instance->parked_count++;
+    agents_news(&s->agents, p->instance);
+}
+
+void poll_unpark(struct rv_scheduler *s, struct pending *p)
+{
+    poll_unname(s, p);
+    pending_unlink(&p->kind->parked, p);
+    its_unlink(&p->instance->parked, p);
+    p->kind->parked_count--;
+    p->instance->parked_count--;
+}
+
+void poll_act(struct rv_scheduler *s, struct pending *p)
+{
+    bool filled = poll_fill(s, p);
+    if (!p->admitted && !s->draining) {
+        /* The walk after the start is under way, or what the poll has told is not written: it is
+         * admitted with a later batch. */
+        pending_unlink(&s->batch.calls, p);
+        pending_append(&s->carried, p);
+        return;
+    }
+    /* One that an earlier process seems to have left behind does not wait either: if that process
+     * lives after all, its next poll says so. */
+    bool left_behind = p->boot != p->instance->boot;
+    if (filled || p->poll->wait_ms <= 0 || left_behind || p->heard || s->draining) {
+        pending_unlink(&s->batch.calls, p);
+        poll_finish(s, p);
+        return;
+    }
+    poll_park(s, p);
+}
+
+static void instance_act_parked(struct rv_scheduler *s, struct agent_instance *instance)
+{
+    struct pending *next;
+    for (struct pending *p = instance->parked.first; p != NULL; p = next) {
+        next = p->its_next;
+        bool anything = p->matched_count > 0 || instance->cancels > 0;
+        bool filled = anything && poll_fill(s, p);
+        p->unanswerable = p->unanswerable || was_given(p);
+        if (filled || p->unanswerable)
+            poll_finish(s, p);
+    }
+}
+
+void polls_act_parked(struct rv_scheduler *s)
+{
+    struct agent_instance *instance = s->agents.news;
+    s->agents.news = NULL;
+    while (instance != NULL) {
+        struct agent_instance *next = instance->news_next;
+        instance->news = false;
+        instance_act_parked(s, instance);
+        if (instance->cancels > 0) /* no memory to tell them */
+            agents_news(&s->agents, instance);
+        instance = next;
+    }
+    limits_again(s);
+    kinds_settle(&s->agents);
+}
+
+void polls_unmatch_parked(struct rv_scheduler *s)
+{
+    for (struct agent_instance *i = s->agents.news; i != NULL; i = i->news_next)
+        for (struct pending *p = i->parked.first; p != NULL; p = p->its_next)
+            poll_unmatch(p);
+}

@@ -1,0 +1,331 @@
+/* Submissions: many tasks in a call, each with its own result, all acknowledged after the commit.
+ * */
+#include "scheduler/batch/state.h"
+
+#include "base/limits.h"
+
+static void refuse(struct rv_submission *item, enum rv_err err, struct rv_str message)
+{
+    item->err = err;
+    item->message = message;
+}
+
+static bool item_over(const struct rv_submission *item)
+{
+    return item->err != RV_OK || item->task.value != 0;
+}
+
+/* Its decision is under way beside the batches. */
+static bool item_waits(const struct rv_scheduler *s, const struct pending *p, size_t i)
+{
+    struct asker asker = {.a = p->call->serial, .b = i + 1};
+    const struct evaluation *evaluation = p->evaluating > 0 ? evaluation_find(s, &asker) : NULL;
+    return evaluation != NULL && !evaluation_over(evaluation);
+}
+
+static bool key_wanted(const struct rv_scheduler *s, const struct pending *p, size_t i)
+{
+    return p->call->u.submit.items[i].key.at != NULL && !item_waits(s, p, i);
+}
+
+/* The keys of the call, looked up in one go. */
+static enum rv_err keys_find(struct rv_scheduler *s, const struct pending *p,
+                             struct rv_key_row **ret_rows)
+{
+    const struct rv_call_submit *submit = &p->call->u.submit;
+    struct rv_str *keys = RV_NEW_ARRAY(s->batch.arena, struct rv_str, submit->count);
+    struct rv_key_row *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_key_row, submit->count);
+    if (keys == NULL || rows == NULL)
+        return RV_ERR_MEMORY;
+    const struct rv_key_row none = {.key = RV_STR_NONE};
+    size_t count = 0;
+    for (size_t i = 0; i < submit->count; i++)
+        if (key_wanted(s, p, i))
+            keys[count++] = submit->items[i].key;
+    *ret_rows = rows;
+    if (count == 0)
+        return RV_OK;
+    enum rv_err err = s->store->ops->find_keys(s->store, s->batch.arena, keys, count, rows);
+    /* Spread to the items' places, from the back so that nothing is overwritten unread. */
+    for (size_t i = submit->count; err == RV_OK && i > 0; i--)
+        rows[i - 1] = key_wanted(s, p, i - 1) ? rows[--count] : none;
+    return err;
+}
+
+static enum rv_err item_known(struct rv_scheduler *s, struct rv_call *call,
+                              struct rv_submission *item, const struct rv_key_row *row)
+{
+    if (!rv_str_eq(row->body_hash, item->body_hash)) {
+        char id[RV_ID_TEXT_BYTES];
+        rv_task_text(row->task, id);
+        refuse(item, RV_ERR_DUPLICATE,
+               call_printf(call,
+                           "this key belongs to the task %s, which was submitted with other "
+                           "content (workflow, input or options): use a new key for a new task, "
+                           "or repeat the submission with the same content to get that task",
+                           id));
+        return RV_OK;
+    }
+    struct work *work;
+    enum rv_err err = work_get(s, row->task, &work);
+    if (err != RV_OK)
+        return err;
+    if (work->task == NULL) {
+        refuse(item, RV_ERR_LATE,
+               RV_STR("the task of this key has ended and was deleted after --retain; use a new "
+                      "key for a new task"));
+        return RV_OK;
+    }
+    item->task = row->task;
+    item->known = true;
+    item->state = work->task->state;
+    return RV_OK;
+}
+
+/* Where its messages would go; an item that asks for what cannot be is refused. */
+static enum rv_err item_destination(struct rv_scheduler *s, struct rv_call *call,
+                                    struct rv_submission *item, struct rv_str *ret_destination)
+{
+    enum { TEXT_BYTES = 2048 };
+    char text[TEXT_BYTES] = "this server sends no webhooks";
+    const struct rv_scheduler_outlet *outlet = &s->options.outlet;
+    *ret_destination = RV_STR_NONE;
+    if (item->reply_url.at == NULL)
+        return RV_OK;
+    enum rv_err err = outlet->send != NULL
+                          ? outlet->check(outlet->self, item->reply_url, text, sizeof text)
+                          : RV_ERR_REFUSED;
+    if (err == RV_ERR_MEMORY)
+        return err;
+    if (err != RV_OK)
+        refuse(item, err, call_printf(call, "replyTo: %s", text));
+    *ret_destination = rv_arena_str(s->batch.arena, rv_str_of(text));
+    return ret_destination->at != NULL ? RV_OK : RV_ERR_MEMORY;
+}
+
+static enum rv_err item_begin(struct rv_scheduler *s, struct pending *p, size_t i,
+                              struct workflow_entry *workflow, struct work **ret_work)
+{
+    struct rv_arena *arena = s->batch.arena;
+    struct rv_call *call = p->call;
+    struct rv_submission *item = &call->u.submit.items[i];
+    struct asker asker = {p, call->serial, i + 1};
+    const struct evaluation *evaluation = evaluation_find(s, &asker);
+    struct rv_str destination;
+    enum rv_err err = item_destination(s, call, item, &destination);
+    if (err != RV_OK || item->err != RV_OK)
+        return err;
+    struct rv_task_id id = evaluation != NULL ? evaluation_task(evaluation)
+                                              : rv_id_make(&s->ids, s->batch.now);
+    err = work_new(s, id, workflow, ret_work);
+    if (err != RV_OK)
+        return err;
+    struct work *work = *ret_work;
+    work->destination = destination;
+    struct rv_command command = {.kind = RV_COMMAND_SUBMIT,
+                                 .seed = call->seed ^ (uint64_t)work->id.value};
+    command.u.submit.task = work->id;
+    command.u.submit.workflow = workflow->row.id;
+    command.u.submit.input = item->input.at ? item->input : RV_STR("{}");
+    command.u.submit.key = item->key;
+    command.u.submit.correlation = item->correlation;
+    command.u.submit.tags = item->tags;
+    command.u.submit.priority = item->priority;
+    command.u.submit.reply_url = item->reply_url;
+    command.u.submit.reply_stream = item->reply_stream;
+    command.u.submit.traceparent = item->traceparent;
+    command.u.submit.tracestate = item->tracestate;
+    command.u.submit.instance = s->enlistment.instance;
+    if (item->key.at != NULL) {
+        struct rv_key_row *row = RV_NEW(arena, struct rv_key_row);
+        if (row == NULL)
+            return RV_ERR_MEMORY;
+        *row = (struct rv_key_row){item->key, item->body_hash, work->id};
+        work->key = row;
+    }
+    struct rv_plan *plan = RV_ROOM(arena, struct rv_plan, 1);
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    err = work_decide(s, work, &command, &asker, plan);
+    if (err != RV_OK || work->waits)
+        return err;
+    if (plan->err != RV_OK) {
+        bool limit = plan->err == RV_ERR_LIMIT;
+        refuse(item, plan->err,
+               limit ? plan->message
+                     : RV_STR("the workflow's definition cannot be read: publish it again"));
+        return RV_OK;
+    }
+    item->task = work->id;
+    return RV_OK;
+}
+
+static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t i,
+                               const struct rv_key_row *row)
+{
+    struct rv_submission *item = &p->call->u.submit.items[i];
+    if (row->task.value != 0)
+        return item_known(s, p->call, item, row);
+    /* Neighbours mostly name the same workflow: the one before is asked first. */
+    struct rv_submission *before = i > 0 ? item - 1 : NULL;
+    struct workflow_entry *workflow = NULL;
+    enum rv_err err = RV_OK;
+    if (before != NULL && p->works[i - 1] != NULL && rv_str_eq(before->space, item->space) &&
+        rv_str_eq(before->name, item->name) && rv_str_eq(before->version, item->version))
+        workflow = p->works[i - 1]->workflow;
+    else
+        err = workflow_by_name(s, item->space, item->name, item->version, &workflow);
+    if (err != RV_OK)
+        return err;
+    if (workflow == NULL) {
+        refuse(item, RV_ERR_NOT_FOUND,
+               call_printf(p->call,
+                           "no workflow %.*s/%.*s%s%.*s is published; `reeve workflows` lists them",
+                           RV_STR_FMT(item->space), RV_STR_FMT(item->name),
+                           item->version.at ? ":" : "", RV_STR_FMT(item->version)));
+        return RV_OK;
+    }
+    return item_begin(s, p, i, workflow, &p->works[i]);
+}
+
+/* The store has lost some of what it had: perhaps the task that an earlier batch wrote for the
+ * item, and its key with it. Then the item is decided anew. */
+static enum rv_err item_look_again(struct rv_scheduler *s, struct rv_submission *item)
+{
+    struct work *work;
+    enum rv_err err = work_get(s, item->task, &work);
+    if (err == RV_OK && work->task == NULL)
+        item->task.value = 0, item->known = false;
+    return err;
+}
+
+enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    if (p->waited)
+        return read_decide(s, p);
+    p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, submit->count);
+    if (p->works == NULL)
+        return RV_ERR_MEMORY;
+    struct rv_key_row *rows;
+    enum rv_err err = keys_find(s, p, &rows);
+    for (size_t i = 0; s->batch.forgot && err == RV_OK && i < submit->count; i++)
+        if (submit->items[i].task.value != 0)
+            err = item_look_again(s, &submit->items[i]);
+    p->bounded = false;
+    for (size_t i = 0; err == RV_OK && i < submit->count; i++) {
+        const struct rv_submission *item = &submit->items[i];
+        if (item_over(item) || item_waits(s, p, i))
+            continue;
+        if (!batch_has_room(s, p)) {
+            p->bounded = true;
+            break;
+        }
+        batch_spends(s, p, item->input.len + item->tags.len);
+        err = item_decide(s, p, i, &rows[i]);
+    }
+    return err;
+}
+
+/* Gives the items what came of the batch; true when one of them did not pass and is to be decided
+ * again. */
+static bool items_settle(struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    bool again = false;
+    for (size_t i = 0; i < submit->count; i++) {
+        struct rv_submission *item = &submit->items[i];
+        const struct work *work = p->works[i];
+        if (work == NULL || item->task.value == 0)
+            continue;
+        if (!work->dropped) {
+            item->state = work->task->state;
+            continue;
+        }
+        item->task.value = 0;
+        if (work_again(work))
+            again = true; /* perhaps somebody took the key meanwhile: look again */
+        else
+            refuse(item, work->outcome, rv_str_of(rv_err_text(work->outcome)));
+    }
+    return again;
+}
+
+/* True when the call goes into the next batch, with what is left of it. */
+static bool submit_goes_on(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    bool again = items_settle(p);
+    bool left = false;
+    for (size_t i = 0; i < submit->count; i++)
+        left = left || !item_over(&submit->items[i]);
+    pending_unlink(&s->batch.calls, p);
+    if (again && carry_again(s, p))
+        return true;
+    if (!again && left && (p->bounded || !s->draining)) {
+        evaluations_hold(s, p);
+        return true;
+    }
+    for (size_t i = 0; i < submit->count; i++)
+        if (!item_over(&submit->items[i]))
+            refuse(&submit->items[i], RV_ERR_BUSY, again ? NOT_TAKEN : STOPPING);
+    return false;
+}
+
+void submit_unwritten(const struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    bool decided = p->call->kind == RV_CALL_SUBMIT && p->works != NULL;
+    for (size_t i = 0; decided && i < submit->count; i++)
+        if (p->works[i] != NULL)
+            submit->items[i].task.value = 0;
+}
+
+bool submit_in_part(struct rv_scheduler *s, const struct pending *p, enum rv_err err,
+                    struct rv_str message)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    bool accepted = false;
+    for (size_t i = 0; i < submit->count; i++)
+        accepted = accepted || submit->items[i].task.value != 0;
+    if (!accepted)
+        return false;
+    for (size_t i = 0; i < submit->count; i++)
+        if (!item_over(&submit->items[i]))
+            refuse(&submit->items[i], err,
+                   message.at != NULL ? message : rv_str_of(rv_err_text(err)));
+    if (!p->counted)
+        counts_submissions(s, submit);
+    return true;
+}
+
+void submit_act(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    if (p->waited) {
+        pending_unlink(&s->batch.calls, p);
+        finish(s, p, RV_OK, RV_STR_NONE);
+        return;
+    }
+    if (submit_goes_on(s, p))
+        return;
+    counts_submissions(s, submit);
+    p->counted = true;
+    struct rv_submission *one = submit->count == 1 ? &submit->items[0] : NULL;
+    if (one == NULL || one->task.value == 0 || submit->wait_ms <= 0) {
+        finish(s, p, RV_OK, RV_STR_NONE);
+        return;
+    }
+    const struct work *work = p->works[0];
+    if (work == NULL)
+        work = work_find(s, one->task);
+    bool open = rv_task_state_open(one->state) && one->state != RV_TASK_ERROR;
+    bool waits = open && !s->draining;
+    p->plain = waits && work != NULL && work->task != NULL && read_is_large(work->task);
+    if (work != NULL && work->task != NULL && !p->plain)
+        submit->task = rv_row_copy(&rv_row_task, RV_COLUMNS_ALL, &p->call->arena, work->task);
+    if (waits)
+        park_waiter(s, p, one->task, submit->wait_ms);
+    else
+        finish(s, p, RV_OK, RV_STR_NONE);
+}

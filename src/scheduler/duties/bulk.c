@@ -1,0 +1,589 @@
+/* Bulk commands: one command for each task of a selection, so many a second. Each is decided as if
+ * an operator had given it for that task alone, and its outcome is written in the transaction of
+ * what it changes: after a crash those without an outcome are still to be given, and no other. The
+ * server of the supervisor does it; what it has in memory is read from the records again when it
+ * becomes that. What another server of a shared store was told it hears within a scan interval. */
+#include "scheduler/batch/state.h"
+
+#include "base/assert.h"
+#include "base/bucket.h"
+#include "base/limits.h"
+#include "base/time.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+
+enum {
+    COMMANDS_MAX = BULK_ITEMS_MAX, /* with one batch */
+    REMOVED_MAX = 100,             /* records with one batch */
+    REMOVE_PAUSE_MS = 10,
+    SELECTION_ROUND_MS = 24 * 60 * 60 * 1000 /* without --retain */
+};
+
+/* Without --retain, too, selections go some day: there may be only so many. */
+#define SELECTION_KEPT_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
+
+enum mark { MARK_OPEN, MARK_OFFENDER, MARK_OVER };
+
+struct bulk {
+    struct rv_selection row; /* texts on arena; the pauses and their texts on holds_arena */
+    struct rv_arena arena;
+    struct rv_arena holds_arena; /* made anew with each pause */
+    struct rv_task_id *ids;      /* owned */
+    unsigned char *marks;        /* owned; enum mark of each */
+    size_t ids_count;
+    size_t at;   /* all before it are over */
+    size_t left; /* that are not */
+    enum { READ_TASKS, READ_OUTCOMES, READ_ALL } read;
+    struct rv_map places;               /* task -> its number, while outcomes are read */
+    char place[RV_SELECTION_KEY_BYTES]; /* the key after which they go on */
+    struct rv_bucket bucket;
+    uint32_t told[RV_BULK_COUNT]; /* as the store has them */
+    uint64_t told_in;  /* the turn of the batch that writes its numbers; 0: none has yet */
+    uint64_t ends_in;  /* the turn of the batch that writes its end */
+    size_t records[2]; /* with these records of that batch */
+    struct bulk *next;
+};
+
+static void bulk_free(struct bulk *bulk)
+{
+    free(bulk->ids);
+    free(bulk->marks);
+    rv_map_done(&bulk->places);
+    rv_arena_done(&bulk->arena);
+    rv_arena_done(&bulk->holds_arena);
+    free(bulk);
+}
+
+void bulks_done(struct bulks *bulks)
+{
+    while (bulks->first != NULL) {
+        struct bulk *next = bulks->first->next;
+        bulk_free(bulks->first);
+        bulks->first = next;
+    }
+    *bulks = (struct bulks){.first = NULL};
+}
+
+/* ---- the records are read ---- */
+
+static bool text_keep(struct rv_arena *arena, struct rv_str *text)
+{
+    struct rv_str copy = rv_arena_str(arena, *text);
+    bool kept = text->at == NULL || copy.at != NULL;
+    *text = copy;
+    return kept;
+}
+
+static bool word_keep(struct rv_arena *arena, struct rv_word *word)
+{
+    return text_keep(arena, &word->by) && text_keep(arena, &word->role) &&
+           text_keep(arena, &word->reason);
+}
+
+/* Takes over whether it is paused, and its pauses. MEMORY: the pauses are as they were. */
+static enum rv_err holds_learn(struct bulk *bulk, const struct rv_selection *row)
+{
+    struct rv_arena arena;
+    rv_arena_init(&arena, 0);
+    struct rv_hold *holds = RV_NEW_ARRAY(&arena, struct rv_hold, row->holds_count + 1);
+    bool kept = holds != NULL;
+    for (uint32_t i = 0; kept && i < row->holds_count; i++) {
+        holds[i] = row->holds[i];
+        kept = word_keep(&arena, &holds[i].word);
+    }
+    bulk->row.paused = row->paused;
+    rv_arena_done(kept ? &bulk->holds_arena : &arena);
+    if (!kept)
+        return RV_ERR_MEMORY;
+    bulk->holds_arena = arena;
+    bulk->row.holds = holds;
+    bulk->row.holds_count = row->holds_count;
+    bulk->row.holds_dropped = row->holds_dropped;
+    return RV_OK;
+}
+
+static struct bulk *bulk_new(const struct rv_selection *row, int64_t now)
+{
+    struct bulk *bulk = calloc(1, sizeof *bulk);
+    if (bulk == NULL)
+        return NULL;
+    rv_arena_init(&bulk->arena, 0);
+    rv_arena_init(&bulk->holds_arena, 0);
+    rv_map_init(&bulk->places);
+    bulk->row = *row;
+    bulk->row.holds_count = 0; /* until they are learned */
+    memset(bulk->row.outcomes, 0, sizeof bulk->row.outcomes);
+    bulk->ids = calloc(row->tasks + 1, sizeof *bulk->ids);
+    bulk->marks = calloc(row->tasks + 1, 1);
+    rv_bucket_set(&bulk->bucket, row->rate, now);
+    if (bulk->ids != NULL && bulk->marks != NULL && text_keep(&bulk->arena, &bulk->row.filter) &&
+        word_keep(&bulk->arena, &bulk->row.picked) && word_keep(&bulk->arena, &bulk->row.begun) &&
+        holds_learn(bulk, row) == RV_OK)
+        return bulk;
+    bulk_free(bulk);
+    return NULL;
+}
+
+/* A selection as the store has it: with what was begun of it, the server works. */
+static enum rv_err bulk_learn(struct rv_scheduler *s, const struct rv_selection *row)
+{
+    struct bulk *bulk = s->bulks.first;
+    while (bulk != NULL && bulk->row.id.value != row->id.value)
+        bulk = bulk->next;
+    if (bulk == NULL) {
+        bulk = bulk_new(row, s->batch.now);
+        if (bulk == NULL)
+            return RV_ERR_MEMORY;
+        bulk->next = s->bulks.first;
+        s->bulks.first = bulk;
+        return RV_OK;
+    }
+    return holds_learn(bulk, row);
+}
+
+bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row)
+{
+    int64_t at = row->unreadable ? rv_id_made_at(row->id)
+                 : row->begun.at ? row->ended_at
+                                 : row->picked.at;
+    int64_t kept_ms = s->options.retain_ms != 0 ? s->options.retain_ms : SELECTION_KEPT_MS;
+    return at != 0 && at <= s->batch.now - kept_ms;
+}
+
+/* A page of the walk over all selections. */
+static enum rv_err walk_page(struct rv_scheduler *s)
+{
+    struct bulks *bulks = &s->bulks;
+    struct rv_record *rows = rv_arena_take(s->batch.arena, RV_PAGE_ROWS_MAX * sizeof *rows);
+    char key[RV_ID_TEXT_BYTES];
+    size_t count = 0;
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    struct rv_str after = bulks->after.value != 0 ? rv_task_text(bulks->after, key) : RV_STR_NONE;
+    enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
+                                                  RV_STR(RV_RECORD_SELECTION), RV_STR_NONE, after,
+                                                  RV_PAGE_ROWS_MAX, rows, &count);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        struct rv_selection row;
+        err = rv_selection_read(s->batch.arena, &rows[i], &row);
+        if (err != RV_OK || row.id.value == 0)
+            continue;
+        bulks->after = row.id;
+        if (selection_old(s, &row))
+            bulks->removing = row.id;
+        else if (!row.unreadable && row.begun.at != 0 && row.ended_at == 0)
+            err = bulk_learn(s, &row);
+    }
+    if (err != RV_OK)
+        return err;
+    if (count == RV_PAGE_ROWS_MAX) {
+        s->more_due = true;
+        return RV_OK;
+    }
+    bulks->after.value = 0;
+    if (s->enlistment.shared)
+        bulks->walk_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
+    else
+        bulks->walk_at = rv_time_add(s->batch.now, s->options.retain_ms != 0 ? retention_round_ms(s)
+                                                                             : SELECTION_ROUND_MS);
+    return RV_OK;
+}
+
+static enum rv_err tasks_learn(struct bulk *bulk, struct rv_str chunk)
+{
+    enum { ID = RV_ID_TEXT_BYTES - 1 };
+    size_t known = bulk->ids_count;
+    for (size_t i = 0; i + ID <= chunk.len && bulk->ids_count < bulk->row.tasks; i += ID) {
+        struct rv_task_id id;
+        if (rv_task_parse((struct rv_str){chunk.at + i, ID}, &id) != RV_OK)
+            continue;
+        enum rv_err err = rv_map_put(&bulk->places, (uint64_t)id.value, 0, bulk->ids_count);
+        if (err != RV_OK) {
+            bulk->ids_count = known; /* the chunk is read again */
+            return err;
+        }
+        bulk->ids[bulk->ids_count++] = id;
+    }
+    return RV_OK;
+}
+
+static void outcome_learn(struct bulk *bulk, const struct rv_record *record)
+{
+    struct rv_outcome_row row;
+    if (!rv_bulk_outcome_read(record, &row))
+        return;
+    const uint64_t *place = rv_map_find(&bulk->places, (uint64_t)row.task.value, 0);
+    if (place == NULL || bulk->marks[*place] == MARK_OVER)
+        return;
+    bulk->marks[*place] = MARK_OVER;
+    bulk->row.outcomes[row.outcome]++;
+    bulk->left--;
+}
+
+/* A page of its tasks, or of what came of them so far. */
+static enum rv_err bulk_read(struct rv_scheduler *s, struct bulk *bulk)
+{
+    bool tasks = bulk->read == READ_TASKS;
+    struct rv_record *rows = rv_arena_take(s->batch.arena, RV_PAGE_ROWS_MAX * sizeof *rows);
+    char prefix[RV_SELECTION_KEY_BYTES];
+    size_t count = 0;
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    struct rv_str after = bulk->place[0] != '\0' ? rv_str_of(bulk->place) : RV_STR_NONE;
+    enum rv_err err = s->store->ops->list_records(
+        s->store, s->batch.arena, tasks ? RV_STR(RV_RECORD_SELECTED) : RV_STR(RV_RECORD_OUTCOME),
+        rv_bulk_outcome_prefix(bulk->row.id, NULL, prefix), after, RV_PAGE_ROWS_MAX, rows, &count);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        if (tasks)
+            err = tasks_learn(bulk, rows[i].value);
+        else
+            outcome_learn(bulk, &rows[i]);
+        if (err != RV_OK)
+            return err;
+        size_t len = rows[i].key.len < sizeof bulk->place ? rows[i].key.len
+                                                          : sizeof bulk->place - 1;
+        memcpy(bulk->place, rows[i].key.at, len);
+        bulk->place[len] = '\0';
+    }
+    s->more_due = true;
+    if (err != RV_OK || count == RV_PAGE_ROWS_MAX)
+        return err;
+    bulk->place[0] = '\0';
+    bulk->read = tasks ? READ_OUTCOMES : READ_ALL;
+    if (tasks)
+        bulk->left = bulk->ids_count;
+    else
+        rv_map_clear(&bulk->places);
+    return RV_OK;
+}
+
+/* Records of a selection that is long over; its own goes last. */
+static enum rv_err remove_piece(struct rv_scheduler *s)
+{
+    static const char *const kinds[] = {RV_RECORD_OUTCOME, RV_RECORD_SELECTED, RV_RECORD_OUTCOMES,
+                                        RV_RECORD_SELECTION};
+    struct bulks *bulks = &s->bulks;
+    char key[RV_ID_TEXT_BYTES];
+    struct rv_str id = rv_arena_str(s->batch.arena, rv_task_text(bulks->removing, key));
+    struct rv_record *rows = rv_arena_take(s->batch.arena, REMOVED_MAX * sizeof *rows);
+    size_t count = 0;
+    if (id.at == NULL || rows == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0] && count == 0; kind++) {
+        enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
+                                                      rv_str_of(kinds[kind]), id, RV_STR_NONE,
+                                                      REMOVED_MAX, rows, &count);
+        if (err != RV_OK)
+            return err;
+        for (size_t i = 0; i < count; i++) {
+            struct rv_record_change *change = batch_record(s);
+            if (change == NULL)
+                return RV_ERR_MEMORY;
+            *change = (struct rv_record_change){
+                .row = {.kind = rv_str_of(kinds[kind]), .key = rows[i].key},
+                .gone = true,
+                .epoch = s->supervisor.epoch};
+        }
+    }
+    if (count == 0) {
+        bulks->removing.value = 0;
+        bulks->walk_at = s->batch.now; /* there may be another */
+    }
+    bulks->remove_at = rv_time_add(s->batch.now, REMOVE_PAUSE_MS);
+    return RV_OK;
+}
+
+enum rv_err bulks_plan(struct rv_scheduler *s)
+{
+    struct bulks *bulks = &s->bulks;
+    bulks->items_count = 0;
+    if (bulks->epoch != s->supervisor.epoch) { /* whatever is in memory may be another's by now */
+        bulks_done(bulks);
+        bulks->epoch = s->supervisor.epoch;
+    }
+    if (!rv_supervisor_holds(&s->supervisor))
+        return RV_OK;
+    enum rv_err err = s->batch.now >= bulks->walk_at ? walk_page(s) : RV_OK;
+    for (struct bulk *bulk = bulks->first; err == RV_OK && bulk != NULL; bulk = bulk->next)
+        if (bulk->read != READ_ALL)
+            err = bulk_read(s, bulk);
+    if (err == RV_OK && bulks->removing.value != 0 && s->batch.now >= bulks->remove_at)
+        err = remove_piece(s);
+    return err;
+}
+
+/* ---- the commands ---- */
+
+static enum rv_err outcome_put(struct rv_scheduler *s, const struct bulk *bulk, struct work *work,
+                               struct bulk_item *item, struct rv_str message)
+{
+    char key[RV_SELECTION_KEY_BYTES];
+    struct rv_outcome_row row = {.task = bulk->ids[item->place], .outcome = item->outcome};
+    struct rv_record record = {
+        .at = s->batch.now,
+        .kind = RV_STR(RV_RECORD_OUTCOME),
+        .key = rv_arena_str(s->batch.arena, rv_bulk_outcome_key(bulk->row.id, &row, key)),
+        .value = message.at != NULL ? message : RV_STR("")};
+    if (record.key.at == NULL)
+        return RV_ERR_MEMORY;
+    if (work->task != NULL && work->changed) { /* what it says is true if that is written */
+        struct rv_record *kept = RV_NEW(s->batch.arena, struct rv_record);
+        if (kept == NULL)
+            return RV_ERR_MEMORY;
+        *kept = record;
+        work->record = kept;
+        work->epoch = s->supervisor.epoch;
+        item->work = work;
+        return RV_OK;
+    }
+    struct rv_record_change *change = batch_record(s);
+    if (change == NULL)
+        return RV_ERR_MEMORY;
+    *change = (struct rv_record_change){.row = record, .epoch = s->supervisor.epoch};
+    item->record = s->batch.records_count - 1;
+    return RV_OK;
+}
+
+/* One task of one bulk command. */
+static struct asker asker_of(const struct bulk *bulk, size_t place)
+{
+    return (struct asker){.a = (uint64_t)bulk->row.id.value, .b = place};
+}
+
+static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bulk, size_t place,
+                                  struct work *work, struct rv_plan **ret_plan)
+{
+    struct rv_call_operate operate = {.verb = bulk->row.verb,
+                                      .task = work->id,
+                                      .by = bulk->row.begun.by,
+                                      .reason = bulk->row.begun.reason,
+                                      .selection = bulk->row.id,
+                                      .abandon = bulk->row.abandon,
+                                      .late_seen = bulk->row.late_seen};
+    struct asker asker = asker_of(bulk, place);
+    return operate_work(s, &operate, rv_prng_next(&s->prng), work, &asker, ret_plan);
+}
+
+/* *ret_given false: another bulk command comes first to the task in this batch, or it becomes an
+ * evaluation. */
+static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t place,
+                               bool *ret_given)
+{
+    struct work *work;
+    struct bulk_item item = {.bulk = bulk, .place = place, .outcome = RV_BULK_DONE};
+    struct rv_str message = RV_STR_NONE;
+    enum rv_err err = work_get(s, bulk->ids[place], &work);
+    if (err != RV_OK)
+        return err;
+    *ret_given = work->record == NULL;
+    if (!*ret_given)
+        return RV_OK;
+    if (work->task == NULL) {
+        item.outcome = RV_BULK_GONE;
+    } else if (bulk->marks[place] == MARK_OFFENDER) {
+        item.outcome = RV_BULK_REFUSED;
+        message = RV_STR("the state store refused the change of the task: see its alert");
+    } else {
+        struct rv_plan *plan;
+        err = command_decide(s, bulk, place, work, &plan);
+        *ret_given = !work->waits;
+        if (err != RV_OK || work->waits)
+            return err;
+        if (plan->err != RV_OK)
+            item.outcome = RV_BULK_REFUSED;
+        message = plan->err != RV_OK ? plan->message : RV_STR_NONE;
+    }
+    err = outcome_put(s, bulk, work, &item, message);
+    s->bulks.items[s->bulks.items_count++] = item;
+    return err;
+}
+
+static enum rv_err numbers_put(struct rv_scheduler *s, struct bulk *bulk)
+{
+    char key[RV_ID_TEXT_BYTES];
+    struct rv_buf value;
+    rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
+    rv_outcomes_write(&value, &bulk->row);
+    struct rv_record_change made = {
+        .row = {.kind = RV_STR(RV_RECORD_OUTCOMES), .key = rv_task_text(bulk->row.id, key)},
+        .epoch = s->supervisor.epoch};
+    enum rv_err err = record_put(s, made, &value);
+    rv_buf_done(&value);
+    if (err != RV_OK)
+        return err;
+    bulk->told_in = s->batch.turn;
+    bulk->records[0] = s->batch.records_count - 1;
+    return RV_OK;
+}
+
+/* Another server may have written a pause of which this one has not heard. */
+static enum rv_err holds_read(struct rv_scheduler *s, struct bulk *bulk)
+{
+    struct rv_selection row;
+    bool found;
+    enum rv_err err = selection_load(s, s->batch.arena, bulk->row.id, &found, &row);
+    return err == RV_OK && found && !row.unreadable ? holds_learn(bulk, &row) : err;
+}
+
+/* The numbers of the commands so far; when all are given, its end. */
+static enum rv_err bulk_tell(struct rv_scheduler *s, struct bulk *bulk)
+{
+    enum rv_err err = RV_OK;
+    if (memcmp(bulk->told, bulk->row.outcomes, sizeof bulk->told) != 0)
+        err = numbers_put(s, bulk);
+    if (err != RV_OK || bulk->left > 0)
+        return err;
+    err = holds_read(s, bulk);
+    if (err != RV_OK)
+        return err;
+    struct rv_selection ended = bulk->row;
+    ended.ended_at = s->batch.now;
+    err = selection_put(s, &ended, s->supervisor.epoch);
+    if (err != RV_OK)
+        return err;
+    bulk->ends_in = s->batch.turn;
+    bulk->records[1] = s->batch.records_count - 1;
+    return RV_OK;
+}
+
+static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
+{
+    if (bulk->read != READ_ALL)
+        return RV_OK;
+    if (bulk->row.id.value == s->batch.held.value) {
+        s->more_due = true; /* it goes on, or ends, once that is written */
+        return RV_OK;
+    }
+    enum rv_err err = bulk_tell(s, bulk);
+    while (bulk->at < bulk->ids_count && bulk->marks[bulk->at] == MARK_OVER)
+        bulk->at++;
+    for (size_t i = bulk->at; err == RV_OK && !bulk->row.paused && i < bulk->ids_count; i++) {
+        bool given;
+        if (bulk->marks[i] == MARK_OVER)
+            continue;
+        if (s->bulks.items_count == COMMANDS_MAX) {
+            s->more_due = true;
+            break;
+        }
+        struct asker asker = asker_of(bulk, i);
+        const struct evaluation *evaluation = evaluation_find(s, &asker);
+        if (evaluation != NULL && !evaluation_over(evaluation))
+            continue;
+        if (evaluations_full(s))
+            break;
+        if (!rv_bucket_take(&bulk->bucket, s->batch.now))
+            break;
+        err = item_decide(s, bulk, i, &given);
+        if (err == RV_OK && !given && evaluation_find(s, &asker) == NULL)
+            s->more_due = true;
+    }
+    return err;
+}
+
+enum rv_err bulks_decide(struct rv_scheduler *s)
+{
+    enum rv_err err = RV_OK;
+    for (struct bulk *bulk = s->bulks.first; err == RV_OK && bulk != NULL; bulk = bulk->next)
+        err = bulk_decide(s, bulk);
+    return err;
+}
+
+/* ---- what came of it ---- */
+
+static void bulk_log(struct rv_scheduler *s, const char *event, const struct rv_selection *row,
+                     const struct rv_word *word)
+{
+    char id[RV_ID_TEXT_BYTES];
+    struct rv_buf fields;
+    rv_buf_init(&fields, RV_PAYLOAD_BYTES_MAX);
+    rv_buf_printf(&fields, "{\"selection\":\"%s\",\"tasks\":%u,\"command\":\"%s\",\"rate\":%u",
+                  rv_task_text(row->id, id).at, row->tasks, rv_bulk_verb_text(row->verb),
+                  row->rate);
+    for (unsigned i = 0; i < RV_BULK_COUNT; i++)
+        rv_buf_printf(&fields, ",\"%s\":%u", rv_bulk_outcome_text((enum rv_bulk_outcome)i),
+                      row->outcomes[i]);
+    rv_buf_lit(&fields, ",\"by\":");
+    rv_json_write_string(&fields, word->by.at != NULL ? word->by : word->role);
+    if (word->reason.at != NULL) {
+        rv_buf_lit(&fields, ",\"reason\":");
+        rv_json_write_string(&fields, word->reason);
+    }
+    rv_buf_lit(&fields, "}");
+    log_event(s, RV_LOG_INFO, event, rv_buf_str(&fields));
+    rv_buf_done(&fields);
+}
+
+void bulk_call_act(struct rv_scheduler *s, struct pending *p)
+{
+    static const char *const events[] = {"bulk-begin", "bulk-pause", "bulk-resume"};
+    const struct rv_call_bulk *bulk = &p->call->u.bulk;
+    if (p->call->kind != RV_CALL_BULK || p->call->err != RV_OK || s->batch.taskless != RV_OK)
+        return;
+    const struct rv_hold *held = rv_selection_held(&bulk->row);
+    const struct rv_word *word = bulk->ask == RV_BULK_BEGIN ? &bulk->row.begun
+                                 : held != NULL             ? &held->word
+                                                            : NULL;
+    if (word != NULL && word->at == s->batch.now)
+        bulk_log(s, events[bulk->ask], &bulk->row, word);
+    if (s->bulks.epoch != 0 && bulk_learn(s, &bulk->row) != RV_OK)
+        s->bulks.walk_at = 0; /* a little later */
+    s->more_due = true;
+}
+
+static bool record_written(struct rv_scheduler *s, size_t record)
+{
+    bool written = s->batch.taskless == RV_OK && s->batch.records[record].outcome == RV_OK;
+    if (s->batch.taskless == RV_OK && s->batch.records[record].outcome == RV_ERR_DEPOSED)
+        rv_supervisor_unclaim(&s->supervisor);
+    return written;
+}
+
+static void item_act(struct rv_scheduler *s, const struct bulk_item *item)
+{
+    struct bulk *bulk = item->bulk;
+    bool written = item->work != NULL ? !item->work->dropped : record_written(s, item->record);
+    s->more_due = true; /* its numbers are to be told, or it is to be decided again */
+    if (written) {
+        bulk->marks[item->place] = MARK_OVER;
+        bulk->row.outcomes[item->outcome]++;
+        bulk->left--;
+    } else if (item->work != NULL && !work_again(item->work)) {
+        bulk->marks[item->place] = MARK_OFFENDER;
+    }
+}
+
+void bulks_act(struct rv_scheduler *s)
+{
+    for (struct bulk **place = &s->bulks.first; *place != NULL;) {
+        struct bulk *bulk = *place;
+        if (bulk->told_in == s->batch.turn && record_written(s, bulk->records[0]))
+            memcpy(bulk->told, bulk->row.outcomes, sizeof bulk->told);
+        if (bulk->ends_in != s->batch.turn || !record_written(s, bulk->records[1])) {
+            place = &bulk->next;
+            continue;
+        }
+        bulk_log(s, "bulk-end", &bulk->row, &bulk->row.begun);
+        *place = bulk->next;
+        bulk_free(bulk);
+    }
+    for (size_t i = 0; i < s->bulks.items_count; i++)
+        item_act(s, &s->bulks.items[i]);
+    s->bulks.items_count = 0;
+}
+
+int64_t bulks_next_at(const struct rv_scheduler *s)
+{
+    const struct bulks *bulks = &s->bulks;
+    if (bulks->epoch == 0)
+        return INT64_MAX;
+    int64_t at = bulks->walk_at;
+    if (bulks->removing.value != 0 && bulks->remove_at < at)
+        at = bulks->remove_at;
+    for (const struct bulk *bulk = bulks->first; bulk != NULL; bulk = bulk->next) {
+        int64_t next = rv_bucket_next_at(&bulk->bucket, s->batch.now);
+        if (bulk->read == READ_ALL && bulk->left > 0 && !bulk->row.paused && next < at)
+            at = next;
+    }
+    return at;
+}

@@ -1,0 +1,551 @@
+/* Messages to webhooks. What is to be sent is read from the rows by whoever holds the supervisor's
+ * role, and leaves once the batch is written; what came of it comes back as a call and is written
+ * under that role's epoch. The book (notify/book.h) is a cache over the rows like the supervisor's
+ * heap: whatever it does not know, the walk finds. */
+#include "scheduler/batch/state.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WALK_ROWS = 256, PICKS_MAX = 256 };
+/* A message that is tried for a day fails at least that often: once in an hour. */
+enum { FAILURES_OF_A_DAY = 24 };
+
+void deliveries_init(struct rv_scheduler *s)
+{
+    s->deliveries = (struct deliveries){.epoch = 0};
+    rv_book_init(&s->deliveries.book, rv_prng_next(&s->prng), s->options.hash_key);
+}
+
+void deliveries_done(struct rv_scheduler *s)
+{
+    rv_book_done(&s->deliveries.book);
+    free(s->deliveries.place);
+    for (size_t i = 0; i < s->batch.picks_count; i++)
+        free(s->batch.notices[i]); /* of a batch whose outcome is not known */
+}
+
+static bool at_work(const struct rv_scheduler *s)
+{
+    return s->options.outlet.send != NULL && rv_supervisor_holds(&s->supervisor) && !s->draining;
+}
+
+/* ---- the walk over the rows in which a message waits ---- */
+
+static enum rv_err place_set(struct deliveries *d, struct rv_str destination,
+                             struct rv_task_id after)
+{
+    char *copy = malloc(destination.len + 1);
+    if (copy == NULL)
+        return RV_ERR_MEMORY;
+    if (destination.len > 0)
+        memcpy(copy, destination.at, destination.len);
+    free(d->place);
+    d->place = copy;
+    d->place_bytes = destination.len;
+    d->after = after;
+    return RV_OK;
+}
+
+static void place_clear(struct deliveries *d)
+{
+    free(d->place);
+    d->place = NULL;
+    d->place_bytes = 0;
+    d->after = (struct rv_task_id){0};
+}
+
+/* While the server was absent nobody could have taken a message: its day grows by that (RULES 9),
+ * also if its row is read long after the start. Of an absence before this one, which a process that
+ * soon ended did not write into the row, nothing is known: a message that has not failed often has
+ * a whole day from the start. */
+static void absence_excuse(const struct rv_scheduler *s, struct rv_delivery *row)
+{
+    int64_t gone_at = s->enlistment.last_alive_at;
+    bool untouched = s->deliveries.first || row->due_at < s->first_now;
+    if (!untouched || row->since == 0)
+        return;
+    if (row->failures < FAILURES_OF_A_DAY && row->since < s->first_now)
+        row->since = s->first_now;
+    else if (row->since <= gone_at && s->first_now > gone_at)
+        row->since += s->first_now - gone_at;
+}
+
+/* What has room in the book is noted; of a destination that has none the rest is passed over. */
+static enum rv_err walk_note(struct rv_scheduler *s, struct rv_delivery *rows, size_t count)
+{
+    struct deliveries *d = &s->deliveries;
+    for (size_t i = 0; i < count; i++) {
+        absence_excuse(s, &rows[i]);
+        if (rv_book_see(&d->book, &rows[i], s->batch.now))
+            continue;
+        struct rv_str full = rows[i].destination;
+        while (i + 1 < count && rv_str_eq(rows[i + 1].destination, full))
+            i++;
+        if (i + 1 == count)
+            return place_set(d, full, (struct rv_task_id){INT64_MAX});
+    }
+    return place_set(d, rows[count - 1].destination, rows[count - 1].task);
+}
+
+static enum rv_err rows_read(struct rv_scheduler *s, struct rv_str destination,
+                             struct rv_task_id after, struct rv_delivery **ret_rows,
+                             size_t *ret_count)
+{
+    struct rv_task_id all = {0};
+    *ret_rows = RV_ROOM(s->batch.arena, struct rv_delivery, WALK_ROWS);
+    if (*ret_rows == NULL)
+        return RV_ERR_MEMORY;
+    return s->store->ops->list_deliveries(s->store, s->batch.arena, all, destination, after,
+                                          WALK_ROWS, *ret_rows, ret_count);
+}
+
+/* A destination whose known messages run out is read on before anything else. */
+static enum rv_err hungry_feed(struct rv_scheduler *s, struct rv_str destination,
+                               struct rv_task_id after)
+{
+    struct rv_delivery *rows;
+    size_t count = 0, i = 0;
+    enum rv_err err = rows_read(s, destination, after, &rows, &count);
+    if (err != RV_OK)
+        return err;
+    bool room = true;
+    for (; i < count && room && rv_str_eq(rows[i].destination, destination); i++) {
+        absence_excuse(s, &rows[i]);
+        room = rv_book_see(&s->deliveries.book, &rows[i], s->batch.now);
+        if (room)
+            after = rows[i].task;
+    }
+    bool all = room && (i < count || count < WALK_ROWS);
+    rv_book_read(&s->deliveries.book, destination, after, all);
+    return RV_OK;
+}
+
+static enum rv_err walk(struct rv_scheduler *s)
+{
+    struct deliveries *d = &s->deliveries;
+    struct rv_str destination;
+    struct rv_task_id after;
+    if (rv_book_hungry(&d->book, &destination, &after))
+        return hungry_feed(s, destination, after);
+    if (s->batch.now < d->walk_at)
+        return RV_OK;
+    struct rv_delivery *rows;
+    size_t count = 0;
+    destination = (struct rv_str){d->place, d->place_bytes};
+    enum rv_err err = rows_read(s, destination, d->after, &rows, &count);
+    if (err == RV_OK && count > 0)
+        err = walk_note(s, rows, count);
+    if (err != RV_OK)
+        return err;
+    if (count < WALK_ROWS) {
+        place_clear(d);
+        d->first = false;
+    }
+    d->walk_at = d->first ? s->batch.now : s->batch.now + s->options.scan_interval_ms;
+    return RV_OK;
+}
+
+/* A new holder of the role knows nothing of what the one before has sent. */
+static void book_begin(struct rv_scheduler *s)
+{
+    struct deliveries *d = &s->deliveries;
+    rv_book_done(&d->book);
+    rv_book_init(&d->book, rv_prng_next(&s->prng), s->options.hash_key);
+    place_clear(d);
+    d->epoch = s->supervisor.epoch;
+    d->first = true;
+    d->walk_at = 0;
+}
+
+/* ---- before the commit ---- */
+
+static enum rv_err change_add(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
+                              const struct rv_alert *alert, struct rv_delivery_change **ret)
+{
+    struct batch *b = &s->batch;
+    if (b->deliveries_count == b->deliveries_room) {
+        size_t room = b->deliveries_room != 0 ? 2 * b->deliveries_room : 16;
+        struct rv_delivery_change *more = RV_NEW_ARRAY(b->arena, struct rv_delivery_change, room);
+        if (more == NULL)
+            return RV_ERR_MEMORY;
+        if (b->deliveries_count > 0)
+            memcpy(more, b->deliveries, b->deliveries_count * sizeof *more);
+        b->deliveries = more;
+        b->deliveries_room = room;
+    }
+    struct rv_delivery_change *change = &b->deliveries[b->deliveries_count++];
+    *change = (struct rv_delivery_change){.row = verdict->row,
+                                          .next_before = verdict->next_before,
+                                          .failures_before = verdict->failures_before,
+                                          .epoch = s->supervisor.epoch,
+                                          .alert = alert};
+    if (ret != NULL)
+        *ret = change;
+    return RV_OK;
+}
+
+static enum rv_err alert_make(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
+                              struct rv_str why, const struct rv_alert **ret_alert)
+{
+    struct rv_alert *alert = RV_NEW(s->batch.arena, struct rv_alert);
+    if (alert == NULL)
+        return RV_ERR_MEMORY;
+    *alert = (struct rv_alert){
+        .id = rv_id_make(&s->ids, s->batch.now).value,
+        .task = verdict->row.task,
+        .kind = RV_ALERT_UNDELIVERABLE,
+        .raised_at = s->batch.now,
+        .message = rv_arena_printf(s->batch.arena, "message %u was not accepted: %.*s",
+                                   verdict->row.next, RV_STR_FMT(why)),
+    };
+    *ret_alert = alert;
+    return alert->message.at != NULL ? RV_OK : RV_ERR_MEMORY;
+}
+
+/* Given up: an operator is called, also where what nobody has taken is such a call. */
+static enum rv_err parked_write(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
+                                struct rv_str why)
+{
+    const struct rv_alert *alert = NULL;
+    struct rv_delivery_change *change;
+    struct rv_delivery row;
+    size_t count = 0;
+    enum rv_err err = s->store->ops->list_deliveries(s->store, s->batch.arena, verdict->row.task,
+                                                     RV_STR_NONE, (struct rv_task_id){0}, 1, &row,
+                                                     &count);
+    bool of_alert = err == RV_OK && count > 0 && row.alert;
+    if (err == RV_OK && of_alert)
+        err = alert_unheard(s, verdict->row.task.value, why, &alert);
+    else if (err == RV_OK)
+        err = alert_make(s, verdict, why, &alert);
+    if (err == RV_OK)
+        err = change_add(s, verdict, alert, &change);
+    if (err == RV_OK && !of_alert)
+        change->alert_to = alerts_to(s);
+    return err;
+}
+
+static enum rv_err verdict_write(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
+                                 struct rv_str why)
+{
+    return verdict->row.parked ? parked_write(s, verdict, why) : change_add(s, verdict, NULL, NULL);
+}
+
+static void turn_log(struct rv_scheduler *s, const struct rv_book_verdict *verdict)
+{
+    log_event(s, verdict->failing ? RV_LOG_WARNING : RV_LOG_INFO, "webhook",
+              rv_arena_printf(s->batch.arena, "{\"destination\":\"%.*s\",\"state\":\"%s\"}",
+                              RV_STR_FMT(verdict->destination),
+                              verdict->failing ? "failing" : "works"));
+}
+
+enum rv_err delivered_decide(struct rv_scheduler *s, struct pending *p)
+{
+    const struct rv_call_delivered *delivered = &p->call->u.delivered;
+    struct deliveries *d = &s->deliveries;
+    bool holds = s->supervisor.epoch != 0 && d->epoch == s->supervisor.epoch;
+    for (size_t i = 0; i < delivered->count; i++) {
+        const struct rv_notice_result *result = &delivered->items[i];
+        struct rv_book_verdict verdict;
+        if (!holds)
+            rv_book_unpick(&d->book, result->task, again_at(s));
+        if (!holds || !rv_book_result(&d->book, result, s->batch.now, &verdict))
+            continue;
+        if (verdict.turned)
+            turn_log(s, &verdict);
+        enum rv_err err = verdict_write(s, &verdict, result->why);
+        if (err != RV_OK)
+            return err;
+    }
+    return RV_OK;
+}
+
+/* What is sent: the task's message of that number, or the alert. NOT_FOUND: there is none. */
+static enum rv_err body_read(struct rv_scheduler *s, const struct rv_delivery *row,
+                             struct rv_str *ret_body)
+{
+    struct rv_message message;
+    size_t count = 0;
+    if (row->alert)
+        return alert_body(s, row->task.value, ret_body);
+    enum rv_err err = s->store->ops->list_messages(s->store, s->batch.arena, row->task,
+                                                   row->next - 1, 1, &message, &count);
+    if (err != RV_OK)
+        return err;
+    *ret_body = message.body;
+    return count > 0 && message.number == row->next ? RV_OK : RV_ERR_NOT_FOUND;
+}
+
+static enum rv_err notice_prepare(struct rv_scheduler *s, const struct rv_book_pick *pick,
+                                  struct rv_notice **ret_notice)
+{
+    struct rv_str body = RV_STR_NONE;
+    struct rv_delivery row;
+    struct rv_task_id none = {0};
+    size_t rows = 0;
+    *ret_notice = NULL;
+    enum rv_err err = s->store->ops->list_deliveries(s->store, s->batch.arena, pick->task,
+                                                     RV_STR_NONE, none, 1, &row, &rows);
+    if (err != RV_OK)
+        return err;
+    bool waits = rows > 0 && row.next == pick->number && !row.parked;
+    err = waits ? body_read(s, &row, &body) : RV_ERR_NOT_FOUND;
+    /* Somebody else was faster, or the rows are damaged: a walk looks at it again. */
+    if (err == RV_ERR_NOT_FOUND)
+        rv_book_forget(&s->deliveries.book, pick->task);
+    if (err != RV_OK)
+        return err == RV_ERR_NOT_FOUND ? RV_OK : err;
+    *ret_notice = rv_notice_new(pick->task, pick->number, row.url, row.destination, body);
+    return *ret_notice != NULL ? RV_OK : RV_ERR_MEMORY;
+}
+
+static enum rv_err pick_take(struct rv_scheduler *s, const struct rv_book_pick *pick,
+                             struct rv_notice **ret_notice)
+{
+    struct rv_book_verdict verdict;
+    *ret_notice = NULL;
+    if (!pick->expired)
+        return notice_prepare(s, pick, ret_notice);
+    if (!rv_book_expire(&s->deliveries.book, pick->task, s->batch.now, &verdict))
+        return RV_OK;
+    return verdict_write(s, &verdict, RV_STR("its destination has failed for a day"));
+}
+
+enum rv_err deliveries_plan(struct rv_scheduler *s)
+{
+    struct batch *b = &s->batch;
+    if (!at_work(s))
+        return RV_OK;
+    if (s->deliveries.epoch != s->supervisor.epoch)
+        book_begin(s);
+    enum rv_err err = walk(s);
+    if (err != RV_OK || rv_book_next_at(&s->deliveries.book) > b->now)
+        return err;
+    b->picks = RV_ROOM(b->arena, struct rv_book_pick, PICKS_MAX);
+    b->notices = RV_NEW_ARRAY(b->arena, struct rv_notice *, PICKS_MAX);
+    if (b->picks == NULL || b->notices == NULL)
+        return RV_ERR_MEMORY;
+    b->picks_count = rv_book_pick(&s->deliveries.book, b->now, b->picks, PICKS_MAX);
+    for (size_t i = 0; err == RV_OK && i < b->picks_count; i++)
+        err = pick_take(s, &b->picks[i], &b->notices[i]);
+    return err;
+}
+
+/* ---- the operator's retry ---- */
+
+static enum rv_err retry_refuse(struct pending *p, enum rv_err err, struct rv_str message)
+{
+    p->call->err = err;
+    p->call->message = message;
+    return RV_OK;
+}
+
+#define ON_ITS_WAY RV_STR("the delivery of its messages has restarted already")
+
+/* All that the alerts' webhook was not told; the walk finds them. */
+static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
+                                const struct rv_alert *alert)
+{
+    struct rv_book_verdict verdict = {.row = {.since = s->batch.now, .due_at = s->batch.now}};
+    struct rv_delivery_change *change;
+    if (alert->closed_at != 0)
+        return retry_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
+    enum rv_err err = change_add(s, &verdict, NULL, &change);
+    if (err != RV_OK)
+        return err;
+    change->epoch = 0;
+    change->all_alerts = change->close_alert = true;
+    p->delivery = s->batch.deliveries_count;
+    return RV_OK;
+}
+
+enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_task_id none = {0};
+    struct rv_alert alert;
+    struct rv_delivery row;
+    int64_t id = p->call->u.retry.alert;
+    char cure[RV_ALERT_CURE_BYTES];
+    size_t count = 0;
+    p->delivery = 0;
+    enum rv_err err = s->store->ops->list_alerts(s->store, s->batch.arena, none, false, id + 1, 1,
+                                                 &alert, &count);
+    if (err != RV_OK)
+        return err;
+    if (count == 0 || alert.id != id)
+        return retry_refuse(p, RV_ERR_NOT_FOUND,
+                            RV_STR("there is no such alert; `reeve alerts` lists them"));
+    if (alert.kind != RV_ALERT_UNDELIVERABLE)
+        return retry_refuse(
+            p, RV_ERR_REFUSED,
+            call_printf(p->call,
+                        "only an alert `undeliverable` can be retried; for this alert: %.*s",
+                        RV_STR_FMT(rv_alert_cure(&alert, cure))));
+    if (alert_is_unheard(&alert))
+        return alerts_retry(s, p, &alert);
+    err = s->store->ops->list_deliveries(s->store, s->batch.arena, alert.task, RV_STR_NONE, none, 1,
+                                         &row, &count);
+    if (err != RV_OK)
+        return err;
+    if (count == 0 || !row.parked)
+        return retry_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
+    struct rv_book_verdict verdict = {
+        .row = row, .next_before = row.next, .failures_before = row.failures};
+    verdict.row.parked = false;
+    verdict.row.failures = 0;
+    verdict.row.since = verdict.row.due_at = s->batch.now;
+    struct rv_delivery_change *change;
+    err = change_add(s, &verdict, NULL, &change);
+    if (err != RV_OK)
+        return err;
+    change->epoch = 0; /* an operator's word needs no role */
+    change->close_alert = true;
+    p->delivery = s->batch.deliveries_count;
+    return RV_OK;
+}
+
+void retry_act(struct rv_scheduler *s, struct pending *p)
+{
+    pending_unlink(&s->batch.calls, p);
+    bool wanted = p->delivery != 0;
+    enum rv_err outcome = !wanted ? RV_OK
+                          : s->batch.taskless != RV_OK
+                              ? s->batch.taskless
+                              : s->batch.deliveries[p->delivery - 1].outcome;
+    if (outcome == RV_OK) {
+        if (p->call->err == RV_OK)
+            log_command(s, p->call);
+        finish(s, p, p->call->err, p->call->message);
+        return;
+    }
+    if (!carry_again(s, p))
+        finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+}
+
+/* ---- what is written with messages ---- */
+
+enum rv_err delivery_of(struct rv_scheduler *s, const struct work *work,
+                        const struct rv_delivery **ret_row)
+{
+    const struct rv_task *task = work->task;
+    *ret_row = NULL;
+    if (work->messages_count == 0 || task->reply_url.at == NULL)
+        return RV_OK;
+    struct rv_delivery *row = RV_NEW(s->batch.arena, struct rv_delivery);
+    if (row == NULL)
+        return RV_ERR_MEMORY;
+    /* The row is inserted with the first message; later ones only move it on. */
+    *row = (struct rv_delivery){
+        .task = task->id,
+        .next = work->messages[0].number,
+        .last = task->last_message,
+        .since = s->batch.now,
+        .due_at = s->batch.now,
+        .destination = work->destination.at != NULL ? work->destination : task->reply_url,
+        .url = task->reply_url,
+    };
+    *ret_row = row;
+    return RV_OK;
+}
+
+/* ---- after the commit ---- */
+
+/* What is not in the book is read, since only the row knows whether older messages wait or were
+ * given up. */
+static void work_learn(struct rv_scheduler *s, const struct work *work)
+{
+    struct rv_book *book = &s->deliveries.book;
+    struct rv_delivery row;
+    size_t count = 0;
+    if (rv_book_knows(book, work->id)) {
+        rv_book_grow(book, work->id, work->task->last_message);
+        return;
+    }
+    enum rv_err err = s->store->ops->list_deliveries(
+        s->store, s->batch.arena, work->id, RV_STR_NONE, (struct rv_task_id){0}, 1, &row, &count);
+    /* One that cannot be read now, or has no room, the walk finds. */
+    if (err == RV_OK && count > 0)
+        (void)rv_book_note(book, &row, s->batch.now);
+}
+
+static void delivery_learn(struct rv_scheduler *s, const struct rv_delivery_change *change)
+{
+    struct rv_book *book = &s->deliveries.book;
+    if (change->all_alerts)
+        return;
+    if (s->batch.taskless != RV_OK)
+        rv_book_unpick(book, change->row.task, again_at(s));
+    else if (change->outcome != RV_OK)
+        rv_book_forget(book, change->row.task);
+    else
+        (void)rv_book_note(book, &change->row, s->batch.now);
+}
+
+static void delivery_log(struct rv_scheduler *s, const struct rv_delivery_change *change)
+{
+    const struct rv_alert *alert = change->alert;
+    if (alert != NULL && change->outcome == RV_OK && s->batch.taskless == RV_OK)
+        alert_act(s, alert);
+}
+
+void deliveries_learn_alert(struct rv_scheduler *s, const struct rv_alert *alert)
+{
+    struct rv_delivery row = rv_delivery_of_alert(alert, &s->alerts_to);
+    /* One that has no room the walk finds. */
+    if (at_work(s))
+        (void)rv_book_note(&s->deliveries.book, &row, s->batch.now);
+}
+
+void deliveries_act(struct rv_scheduler *s)
+{
+    if (s->options.outlet.send == NULL)
+        return;
+    for (const struct work *w = s->batch.works; w != NULL && at_work(s); w = w->next) {
+        const struct work *written = w->dropped ? w->parked : w;
+        if (written != NULL && written->changed && written->messages_count > 0 &&
+            written->task->reply_url.at != NULL)
+            work_learn(s, written);
+    }
+    for (size_t i = 0; i < s->batch.deliveries_count; i++) {
+        delivery_learn(s, &s->batch.deliveries[i]);
+        delivery_log(s, &s->batch.deliveries[i]);
+    }
+    for (size_t i = 0; i < s->batch.picks_count; i++) {
+        if (s->batch.notices[i] != NULL)
+            s->options.outlet.send(s->options.outlet.self, s->batch.notices[i]);
+        s->batch.notices[i] = NULL;
+    }
+}
+
+void deliveries_fail(struct rv_scheduler *s)
+{
+    struct rv_book *book = &s->deliveries.book;
+    for (size_t i = 0; i < s->batch.picks_count; i++) {
+        free(s->batch.notices[i]);
+        s->batch.notices[i] = NULL;
+        rv_book_unpick(book, s->batch.picks[i].task, again_at(s));
+    }
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
+        if (p->call->kind != RV_CALL_DELIVERED)
+            continue;
+        for (size_t i = 0; i < p->call->u.delivered.count; i++)
+            rv_book_unpick(book, p->call->u.delivered.items[i].task, again_at(s));
+    }
+}
+
+int64_t deliveries_next_at(const struct rv_scheduler *s)
+{
+    struct rv_str destination;
+    struct rv_task_id after;
+    if (!at_work(s))
+        return INT64_MAX;
+    if (s->deliveries.epoch != s->supervisor.epoch ||
+        rv_book_hungry(&s->deliveries.book, &destination, &after))
+        return 0;
+    int64_t at = rv_book_next_at(&s->deliveries.book);
+    return at < s->deliveries.walk_at ? at : s->deliveries.walk_at;
+}

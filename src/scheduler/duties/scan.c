@@ -1,0 +1,155 @@
+/* The repair scan. With a store of its own a server loads what has no instant noted. On a shared
+ * one others write, too: there each round walks all open rows, and every task whose revision is
+ * another than the one that the caches know is loaded, so that instants, ready steps and held
+ * attempts are known here one round after another server has committed them. What was known and is
+ * not among the open rows any more has ended elsewhere, and is loaded for the last time. */
+#include "scheduler/batch/state.h"
+
+#include "base/limits.h"
+
+enum { ROUND_BITS = 16 };
+
+static uint64_t round_of(const struct rv_scheduler *s)
+{
+    return s->supervisor.rounds & ((UINT64_C(1) << ROUND_BITS) - 1);
+}
+
+static uint64_t known_value(const struct rv_scheduler *s, int64_t revision)
+{
+    return (uint64_t)revision << ROUND_BITS | round_of(s);
+}
+
+void others_init(struct others *others)
+{
+    rv_map_init(&others->known);
+    rv_map_init(&others->missed);
+}
+
+void others_done(struct others *others)
+{
+    rv_map_done(&others->known);
+    rv_map_done(&others->missed);
+}
+
+enum rv_err others_note(struct rv_scheduler *s, struct rv_task_id id, const struct rv_task *task)
+{
+    if (!s->enlistment.shared)
+        return RV_OK;
+    if (task != NULL && rv_task_state_open(task->state))
+        return rv_map_put(&s->others.known, (uint64_t)id.value, 0, known_value(s, task->revision));
+    rv_map_remove(&s->others.known, (uint64_t)id.value, 0);
+    return RV_OK;
+}
+
+void others_miss(struct rv_scheduler *s, struct rv_task_id id)
+{
+    /* Without memory for that the next round finds it: its revision is not known. */
+    rv_map_remove(&s->others.known, (uint64_t)id.value, 0);
+    if (rv_map_put(&s->others.missed, (uint64_t)id.value, 0, 0) == RV_OK)
+        s->more_due = true;
+}
+
+/* Whether the task is another than the caches know. */
+static bool has_changed(struct rv_scheduler *s, const struct rv_task *task)
+{
+    uint64_t *known = rv_map_find(&s->others.known, (uint64_t)task->id.value, 0);
+    if (known == NULL || *known >> ROUND_BITS != (uint64_t)task->revision)
+        return true;
+    *known = known_value(s, task->revision);
+    return false;
+}
+
+/* Whether the scan loads the task. The first walk after a start loads all. */
+static bool scan_wants(struct rv_scheduler *s, const struct rv_task *task, bool first)
+{
+    if (first)
+        return true;
+    if (s->enlistment.shared)
+        return has_changed(s, task);
+    return task->state != RV_TASK_ERROR && !rv_supervisor_knows(&s->supervisor, task->id);
+}
+
+/* At the end of a round: what it has not met. */
+static size_t ended_elsewhere(struct rv_scheduler *s, uint64_t round, struct rv_step_id *ids,
+                              size_t room)
+{
+    const struct rv_map *known = &s->others.known;
+    const uint64_t mask = (UINT64_C(1) << ROUND_BITS) - 1;
+    size_t count = 0;
+    for (size_t i = 0; i < known->room && count < room; i++)
+        if (known->slots[i].used && (known->slots[i].value & mask) != round)
+            ids[count++] = (struct rv_step_id){{(int64_t)known->slots[i].a}, 0};
+    return count;
+}
+
+/* What this server's change has met as another's: it is looked at again at once. */
+static size_t missed_take(struct rv_scheduler *s, struct rv_step_id *ids, size_t room)
+{
+    struct rv_map *missed = &s->others.missed;
+    size_t count = 0;
+    for (size_t i = 0; i < missed->room && count < room; i++)
+        if (missed->slots[i].used)
+            ids[count++] = (struct rv_step_id){{(int64_t)missed->slots[i].a}, 0};
+    for (size_t i = 0; i < count; i++)
+        rv_map_remove(missed, (uint64_t)ids[i].task.value, 0);
+    return count;
+}
+
+/* Attempts whose task has moved on elsewhere without them. */
+static void held_sweep(struct rv_scheduler *s, struct agent_instance *instance)
+{
+    struct held *next;
+    for (struct held *held = instance->held; held != NULL; held = next) {
+        next = held->next;
+        const uint64_t *known = rv_map_find(&s->others.known, (uint64_t)held->step.task.value, 0);
+        bool same = known != NULL && *known >> ROUND_BITS == (uint64_t)held->revision;
+        if (same || work_find(s, held->step.task) != NULL)
+            continue;
+        held_remove(&s->agents, held);
+    }
+}
+
+static void agents_sweep(struct rv_scheduler *s)
+{
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
+        for (struct agent_instance *i = kind->instances; i != NULL; i = i->next)
+            held_sweep(s, i);
+}
+
+static enum rv_err scan_load(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+{
+    enum rv_err err = work_prefetch(s, ids, count);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        struct work *work = work_find(s, ids[i].task);
+        if (work->task != NULL && work->task->state != RV_TASK_ERROR)
+            work_offer(s, work);
+    }
+    return err;
+}
+
+enum rv_err batch_scan(struct rv_scheduler *s)
+{
+    const struct rv_task **tasks = rv_arena_take(s->batch.arena,
+                                                 RV_SCAN_ROWS_MAX * sizeof(struct rv_task *));
+    struct rv_step_id *ids = rv_arena_take(s->batch.arena, RV_SCAN_ROWS_MAX * sizeof *ids);
+    if (tasks == NULL || ids == NULL)
+        return RV_ERR_MEMORY;
+    size_t count = 0, wanted = missed_take(s, ids, RV_SCAN_ROWS_MAX);
+    enum rv_err err = scan_load(s, ids, wanted);
+    if (err != RV_OK)
+        return err;
+    bool first = s->supervisor.scan_first;
+    uint64_t round = round_of(s);
+    err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
+    if (err != RV_OK)
+        return err;
+    wanted = 0;
+    for (size_t i = 0; i < count; i++)
+        if (scan_wants(s, tasks[i], first))
+            ids[wanted++] = (struct rv_step_id){tasks[i]->id, 0};
+    if (s->enlistment.shared && round != round_of(s)) {
+        agents_sweep(s);
+        wanted = ended_elsewhere(s, round, ids, RV_SCAN_ROWS_MAX);
+    }
+    return scan_load(s, ids, wanted);
+}

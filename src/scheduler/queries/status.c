@@ -1,0 +1,232 @@
+/* What an operator asks first: how many tasks are open, what failed in the last hour, who is waited
+ * for, which alerts are open. Nothing here walks over tasks: counters are kept as batches are
+ * committed, and of the store only the newest open alerts are read, with what they name. */
+#include "scheduler/batch/state.h"
+
+#include "base/limits.h"
+#include "base/time.h"
+#include "core/tags.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- failures of the last hour ---- */
+
+static struct failure_type *failure_find(struct failures *failures, struct rv_str type,
+                                         int64_t minute)
+{
+    struct failure_type *free_row = NULL;
+    for (size_t i = 0; i < RV_STATUS_FAILURES_MAX; i++) {
+        struct failure_type *row = &failures->types[i];
+        if (row->last_at != 0 && rv_str_is(type, row->type))
+            return row;
+        bool is_over = row->last_at / RV_MINUTE_MS + FAILURE_MINUTES <= minute;
+        if (free_row == NULL && is_over)
+            free_row = row;
+    }
+    if (free_row == NULL)
+        return &failures->others;
+    *free_row = (struct failure_type){.last_at = 0};
+    snprintf(free_row->type, sizeof free_row->type, "%.*s", RV_STR_FMT(type));
+    return free_row;
+}
+
+static void minutes_pass(struct failure_type *row, int64_t minute)
+{
+    int64_t last = row->last_at / RV_MINUTE_MS;
+    for (int64_t m = last + 1; m <= minute && m <= last + FAILURE_MINUTES; m++)
+        row->minutes[m % FAILURE_MINUTES] = 0;
+}
+
+void failure_note(struct failures *failures, struct rv_str type, int64_t now)
+{
+    struct rv_str known = type.len > 0 ? type : RV_STR("unknown");
+    if (known.len >= FAILURE_TYPE_BYTES)
+        known.len = FAILURE_TYPE_BYTES - 1;
+    int64_t minute = now / RV_MINUTE_MS;
+    struct failure_type *row = failure_find(failures, known, minute);
+    minutes_pass(row, minute);
+    row->minutes[minute % FAILURE_MINUTES]++;
+    row->last_at = now;
+}
+
+static uint64_t failure_count(struct failure_type *row, int64_t now)
+{
+    uint64_t count = 0;
+    if (row->last_at == 0 || now - row->last_at >= FAILURE_MINUTES * RV_MINUTE_MS)
+        return 0;
+    minutes_pass(row, now / RV_MINUTE_MS);
+    for (size_t i = 0; i < FAILURE_MINUTES; i++)
+        count += row->minutes[i];
+    return count;
+}
+
+static void failure_add(struct rv_call_status *status, struct rv_arena *arena,
+                        struct failure_type *row, int64_t now)
+{
+    uint64_t count = failure_count(row, now);
+    size_t at = status->failures_count;
+    if (count == 0)
+        return;
+    for (; at > 0 && status->failures[at - 1].count < count; at--)
+        status->failures[at] = status->failures[at - 1];
+    status->failures[at] = (struct rv_failure_row){
+        .type = rv_arena_str(arena, rv_str_of(row->type)), .count = count, .last_at = row->last_at};
+    status->failures_count++;
+}
+
+/* ---- alerts ---- */
+
+static void group_name(struct rv_alert_facts *facts, const struct rv_alert *alert)
+{
+    struct rv_buf key;
+    const struct rv_str parts[] = {rv_str_of(rv_alert_kind_text(alert->kind)), facts->workflow,
+                                   facts->reference, facts->error_type, alert->source};
+    rv_buf_init(&key, RV_PAYLOAD_BYTES_MAX);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        rv_buf_add_str(&key, parts[i]);
+        rv_buf_add_char(&key, '\n');
+    }
+    uint64_t hash = rv_hash((struct rv_hash_key){.k0 = 1}, rv_buf_str(&key));
+    snprintf(facts->group, sizeof facts->group, "%08" PRIx32, (uint32_t)hash);
+    rv_buf_done(&key);
+}
+
+static struct rv_str workflow_text(struct rv_arena *arena, const struct rv_workflow_row *row)
+{
+    return rv_arena_printf(arena, "%.*s/%.*s:%.*s", RV_STR_FMT(row->space), RV_STR_FMT(row->name),
+                           RV_STR_FMT(row->version));
+}
+
+/* Its step's error, where it is about one; else the task's. */
+static enum rv_err facts_error(struct rv_arena *scratch, struct rv_arena *arena,
+                               const struct rv_task *task, const struct rv_step *step,
+                               struct rv_alert_facts *ret_facts)
+{
+    struct rv_str error = step != NULL && step->error.at != NULL ? step->error : task->error;
+    struct rv_str type;
+    enum rv_err err = rv_error_type(scratch, error, &type);
+    if (err == RV_OK && type.at != NULL)
+        ret_facts->error_type = rv_arena_str(arena, type);
+    return err;
+}
+
+static enum rv_err facts_read(struct rv_scheduler *s, struct rv_arena *arena,
+                              const struct rv_alert *alert, struct rv_alert_facts *ret_facts)
+{
+    struct rv_arena *scratch = s->batch.arena;
+    const struct rv_task *task = NULL;
+    const struct rv_step *step = NULL;
+    struct workflow_entry *entry = NULL;
+    const struct rv_step_id id = {alert->task, alert->step};
+    enum rv_err err = s->store->ops->load_tasks(s->store, scratch, RV_COLUMNS_ERRORS, &alert->task,
+                                                1, &task);
+    if (err == RV_OK && task != NULL && alert->step != 0)
+        err = s->store->ops->load_steps(s->store, scratch, RV_COLUMNS_ERRORS, &id, 1, &step);
+    if (err == RV_OK && task != NULL)
+        err = workflow_by_id(s, task->workflow, &entry);
+    if (err != RV_OK || task == NULL)
+        return err;
+    if (entry != NULL)
+        ret_facts->workflow = workflow_text(arena, &entry->row);
+    if (step != NULL)
+        ret_facts->reference = rv_arena_str(arena, step->reference);
+    return facts_error(scratch, arena, task, step, ret_facts);
+}
+
+enum rv_err alerts_facts(struct rv_scheduler *s, struct rv_arena *arena,
+                         const struct rv_alert *alerts, size_t count,
+                         struct rv_alert_facts **ret_facts)
+{
+    struct rv_alert_facts *facts = RV_NEW_ARRAY(arena, struct rv_alert_facts, count + 1);
+    if (facts == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
+        enum rv_err err = alerts[i].task.value != 0 ? facts_read(s, arena, &alerts[i], &facts[i])
+                                                    : RV_OK;
+        if (err != RV_OK)
+            return err;
+        rv_arena_release(s->batch.arena, mark);
+        group_name(&facts[i], &alerts[i]);
+    }
+    *ret_facts = facts;
+    return RV_OK;
+}
+
+enum rv_err alerts_group(struct rv_arena *arena, const struct rv_alert *alerts,
+                         const struct rv_alert_facts *facts, size_t count,
+                         struct rv_alert_groups *ret_groups)
+{
+    struct rv_alert_group *rows = RV_NEW_ARRAY(arena, struct rv_alert_group, count + 1);
+    size_t groups = 0;
+    if (rows == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        while (at < groups && strcmp(rows[at].facts->group, facts[i].group) != 0)
+            at++;
+        if (at == groups)
+            rows[groups++] = (struct rv_alert_group){.newest = &alerts[i], .facts = &facts[i]};
+        rows[at].count++;
+        rows[at].first_at = alerts[i].raised_at;
+    }
+    *ret_groups = (struct rv_alert_groups){rows, groups};
+    return RV_OK;
+}
+
+static enum rv_err status_alerts(struct rv_scheduler *s, struct rv_arena *arena,
+                                 struct rv_call_status *status)
+{
+    size_t room = RV_STATUS_ALERTS_MAX + 1, count = 0;
+    struct rv_alert *alerts = RV_ROOM(arena, struct rv_alert, room);
+    struct rv_alert_facts *facts;
+    if (alerts == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = s->store->ops->list_alerts(s->store, arena, (struct rv_task_id){0}, true, 0,
+                                                 room, alerts, &count);
+    if (err != RV_OK)
+        return err;
+    status->alerts_more = count == room;
+    status->alerts_count = count == room ? count - 1 : count;
+    err = alerts_facts(s, arena, alerts, status->alerts_count, &facts);
+    return err == RV_OK ? alerts_group(arena, alerts, facts, status->alerts_count, &status->alerts)
+                        : err;
+}
+
+static void problems_note(const struct rv_scheduler *s, struct rv_call_status *status)
+{
+    bool *has = status->problems;
+    has[RV_STORE_IS_DISPLACED] = s->place.err == RV_ERR_DISPLACED;
+    has[RV_STORE_IS_FULL] = s->full || s->place.err == RV_ERR_FULL;
+    has[RV_STORE_IS_READ_ONLY] = !s->full && absence_lasts(s);
+    has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0;
+}
+
+enum rv_err query_status(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_status *status = RV_NEW(arena, struct rv_call_status);
+    struct rv_counts *counts = RV_NEW(arena, struct rv_counts);
+    size_t types = RV_STATUS_FAILURES_MAX + 1;
+    if (status == NULL || counts == NULL)
+        return RV_ERR_MEMORY;
+    p->call->u.status = status;
+    *counts = s->counts;
+    *status = (struct rv_call_status){
+        .started_at = s->failures.since,
+        .counts = counts,
+        .failures = RV_NEW_ARRAY(arena, struct rv_failure_row, types),
+        .store_bytes = s->options.size.bytes ? s->options.size.bytes(s->options.size.self) : 0,
+    };
+    if (status->failures == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < RV_STATUS_FAILURES_MAX; i++)
+        failure_add(status, arena, &s->failures.types[i], s->batch.now);
+    failure_add(status, arena, &s->failures.others, s->batch.now);
+    enum rv_err err = agents_show(s, arena, &status->agents);
+    if (err == RV_OK)
+        err = status_alerts(s, arena, status);
+    problems_note(s, status);
+    return err;
+}
