@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, LARGE_ONE_OF = 2 };
+enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, LARGE_ONE_OF = 2, ANEW_ONE_OF = 3 };
 enum { KEPT_TASKS_MAX = 60, KEPT_TASKS_SLOW = 10, TURN_FUEL_MIN = 10000, DECISION_KIB_MIN = 1024 };
 
 /* A text that is four times as long in an error, which has no room for it twice where decisions
@@ -21,6 +21,7 @@ struct draft {
     uint32_t names; /* given out so far */
     uint32_t calls;
     uint32_t depth;
+    uint32_t tries; /* around what is written */
 };
 
 /* Two rolls stand in two statements: a compiler may order the arguments of a call as it likes. */
@@ -125,7 +126,11 @@ static void write_plain_call(struct draft *d)
     d->calls++;
     rv_buf_printf(d->out, "\"call\":\"%s\",\"with\":{\"roll\":\"${ ", any_agent(d));
     write_heavy(d);
-    rv_buf_lit(d->out, "$workflow.input.roll }\"},\"metadata\":{\"reeve\":{");
+    rv_buf_lit(d->out, "$workflow.input.roll }\"");
+    /* No draw of its own. A retry of the try asks for something else then. */
+    if (d->tries > 0 && d->names % ANEW_ONE_OF == 0)
+        rv_buf_lit(d->out, ",\"at\":\"${ $task.startedAt.epoch.milliseconds }\"");
+    rv_buf_lit(d->out, "},\"metadata\":{\"reeve\":{");
     write_policy(d, false);
     write_compensate(d);
     rv_buf_lit(d->out, "}}");
@@ -155,7 +160,9 @@ static void write_conditions(struct draft *d)
 static void write_try(struct draft *d)
 {
     rv_buf_lit(d->out, "\"try\":");
+    d->tries++;
     write_block(d);
+    d->tries--;
     rv_buf_lit(d->out, ",\"catch\":{");
     if (roll(d, 2) == 0)
         rv_buf_printf(d->out, "\"errors\":{\"with\":{\"status\":%u}},", roll(d, 2) ? 503 : 408);

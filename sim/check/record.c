@@ -60,12 +60,25 @@ static bool is_anew(const struct transition *t, const struct step_past *past,
            ((ended || timed_out(t, past)) && !counted);
 }
 
+/* I-40: the key of a step carries one request, from its first attempt on, whoever begins the step
+ * anew. A compensation that knows more is an exception (decision 022). */
+static void check_one_request(const struct transition *t, const struct step_past *past,
+                              const struct rv_step *step)
+{
+    if (past->row.attempt != 0 && history_hash(step->input) != past->input_hash &&
+        !knows_more(t, past, step))
+        world_violate(t->w, "I-40", "step %u asks for something else under the same key",
+                      step->number);
+}
+
 static void check_step_record(const struct transition *t, const struct step_past *past,
                               const struct rv_step *step)
 {
     bool runs = past->row.kind != RV_KIND_CALL && rv_step_state_open(past->row.state);
     if (runs)
         return;
+    if (step->kind == RV_KIND_CALL)
+        check_one_request(t, past, step);
     struct record now = record_of(step);
     if (now.place != past->record.place)
         world_violate(t->w, "I-19", "step %u was decided once more: it is another one now",

@@ -59,31 +59,52 @@ void step_data_keep(const struct draft *d, struct rv_step *step, struct rv_str d
     step->data = rv_str_eq(data, d->plan->task.input) ? RV_STR_NONE : data;
 }
 
+/* A step has one key, and its key one request: a call that asks for something else than the step
+ * that a retry kept for it is another step. NULL in *ret_step; the kept one is left for good. */
+static enum rv_verdict advance_reopen(struct draft *d, const struct rv_flow_stop *stop,
+                                      struct rv_step **ret_step)
+{
+    const struct rv_step *kept;
+    struct rv_step *step;
+    *ret_step = NULL;
+    RV_TRY(draft_look(d, stop->reopen, &kept));
+    if (kept->state != RV_STEP_ERROR || kept->node != stop->node || draft_open_has(d, kept->number))
+        return RV_UNREADABLE;
+    if (!rv_str_eq(kept->agent, stop->agent) || !rv_str_eq(kept->input, stop->input))
+        return undo_chain_left(d, kept->number);
+    RV_TRY(draft_step(d, kept->number, &step));
+    step->failure_count = 0;
+    step->round = 0;
+    step->ended_at = 0;
+    *ret_step = step;
+    return RV_DECIDED;
+}
+
 static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction, uint32_t undoes,
                                     const struct rv_flow_stop *stop)
 {
-    struct rv_step *step;
-    if (stop->reopen != 0) {
-        RV_TRY(draft_step(d, stop->reopen, &step));
-        if (step->state != RV_STEP_ERROR || step->node != stop->node ||
-            draft_open_has(d, step->number))
-            return RV_UNREADABLE;
-        step->failure_count = 0;
-        step->round = 0;
-        step->ended_at = 0;
-    } else {
+    struct rv_step *step = NULL;
+    struct rv_flow_stop anew = {.frames = stop->frames, .visit = stop->visit};
+    if (stop->reopen != 0)
+        RV_TRY(advance_reopen(d, stop, &step));
+    if (step == NULL && stop->reopen != 0) {
+        struct rv_flow_env env;
+        RV_TRY(advance_env(d, direction, undoes, &env));
+        RV_TRY(advance_error(rv_flow_visit_anew(&env, stop->frames, &anew)));
+    }
+    if (step == NULL) {
         RV_TRY(draft_step_new(d, &step));
         step->kind = RV_KIND_CALL;
         step->direction = direction;
         step->undoes = undoes;
         step->node = stop->node;
-        step->visit = stop->visit;
+        step->visit = anew.visit;
         step->reference = stop->reference;
         step->iteration = stop->iteration;
         step->agent = stop->agent;
     }
     step->deadline = stop->deadline;
-    step->frames = stop->frames;
+    step->frames = anew.frames;
     step_data_keep(d, step, stop->data);
     step->input = stop->input;
     step->stale = false;

@@ -139,6 +139,8 @@ enum rv_verdict undo_may_be_taken_back(struct draft *d, bool *ret_may);
 enum rv_verdict undo_ended(struct draft *d, uint32_t number);
 /* The revoked attempt of `step` is over: its effect is known as far as it will be. */
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect);
+/* A step that nothing will go on with goes onto the chain if it may have had an effect. */
+enum rv_verdict undo_chain_left(struct draft *d, uint32_t number);
 /* The steps that the stop left for good go onto the chain, but for `raiser` (may be NULL). */
 enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop *stop,
                                      const struct rv_step *raiser);

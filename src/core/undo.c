@@ -51,8 +51,8 @@ void undo_chain(struct draft *d, struct rv_step *step)
     }
 }
 
-/* A step that nothing will go on with: its row changes only if there is something to undo. */
-static enum rv_verdict chain_left(struct draft *d, uint32_t number)
+/* Its row changes only if there is something to undo. */
+enum rv_verdict undo_chain_left(struct draft *d, uint32_t number)
 {
     const struct rv_step *seen;
     struct rv_step *step;
@@ -72,7 +72,7 @@ enum rv_verdict undo_chain_abandoned(struct draft *d, const struct rv_flow_stop 
     for (uint32_t i = 0; i < stop->abandoned_count; i++) {
         if (raiser != NULL && raiser->number == stop->abandoned[i])
             continue;
-        RV_TRY(chain_left(d, stop->abandoned[i]));
+        RV_TRY(undo_chain_left(d, stop->abandoned[i]));
     }
     return RV_DECIDED;
 }
@@ -107,7 +107,7 @@ enum rv_verdict undo_chain_unfinished(struct draft *d, const struct rv_step *ste
         RV_TRY(draft_look(d, numbers[i], &other));
         if (other->direction != RV_FORWARD)
             return RV_UNREADABLE;
-        RV_TRY(chain_left(d, numbers[i]));
+        RV_TRY(undo_chain_left(d, numbers[i]));
     }
     return RV_DECIDED;
 }

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-enum { FRAMES_BYTES_MAX = 4 * RV_PAYLOAD_BYTES_MAX };
+enum { FRAMES_BYTES_MAX = 4 * RV_PAYLOAD_BYTES_MAX, FRAMES_SPARE_BYTES = 64 };
 /* What a step costs beside its expressions. */
 enum { STEP_FUEL = 100 };
 
@@ -641,6 +641,21 @@ enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_
     if (err == RV_OK)
         err = rv_flow_raise_reply(&flow, error);
     return flow_run(&flow, err);
+}
+
+enum rv_err rv_flow_visit_anew(struct rv_flow_env *env, struct rv_str frames,
+                               struct rv_flow_stop *ret_stop)
+{
+    struct rv_flow flow;
+    rv_flow_init(&flow, env, ret_stop);
+    flow.text.bytes_max += FRAMES_SPARE_BYTES; /* the number may have one more digit */
+    enum rv_err err = read_call(&flow, frames);
+    if (err == RV_OK)
+        err = count_visit(&flow, false, &ret_stop->visit);
+    if (err == RV_OK)
+        err = rv_frames_write(&flow, RV_STAND_CALL, NULL, &ret_stop->frames);
+    rv_buf_done(&flow.text);
+    return err;
 }
 
 static enum rv_err ask_anew(struct rv_flow *flow, struct rv_str data)

@@ -49,7 +49,8 @@ struct rv_flow_stop {
     struct rv_str reference; /* of that node: "/do/0/reserveStock" */
     struct rv_str iteration; /* path of loop indexes, "" outside of loops */
     uint32_t visit;          /* CALL: from 1; a new visit is a new step */
-    uint32_t reopen;         /* CALL: the uncompleted step whose identity this is; 0: new */
+    uint32_t reopen;         /* CALL: the uncompleted step of this call that a retry kept: the same
+                              * step, if it asks for the same `input`; 0: new */
     struct rv_str frames;    /* to record and hand back; RAISED: to rv_flow_settle alone, perhaps
                                * absent */
     struct rv_str data;      /* CALL: the DSL task's transformed input; to record and hand back */
@@ -96,6 +97,10 @@ RV_CHECK enum rv_err rv_flow_settle(struct rv_flow_env *env, struct rv_str frame
  * filled in where absent). `number` is the step's, so that a DSL retry can reopen it. */
 RV_CHECK enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
                                    struct rv_str error, struct rv_flow_stop *ret_stop);
+/* The call at which it stopped is not the step that `reopen` names: it asks for something else.
+ * *ret_stop has nothing but `frames` and `visit`. */
+RV_CHECK enum rv_err rv_flow_visit_anew(struct rv_flow_env *env, struct rv_str frames,
+                                        struct rv_flow_stop *ret_stop);
 /* The call at which it stopped is not under way, and env->undo tells more than when it did: what it
  * asks for is evaluated once more. *ret_stop has `input` and `data`; or `raised`, and then it is a
  * stop like any other. `number` as above. */

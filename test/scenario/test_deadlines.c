@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -78,6 +79,23 @@ static const char *const retried =
                         "        errors: {with: {status: 500}}\n"
                         "        retry: {delay: PT3S, limit: {attempt: {count: 1}}}\n";
 
+/* Each run of the try reserves anew and charges for what it has reserved. */
+static const char *const reserving = DOCUMENT(
+    "reserving") "do:\n"
+                 "  - t:\n"
+                 "      try:\n"
+                 "        - reserve: {call: one, metadata: {reeve: {compensate: none}}}\n"
+                 "        - charge:\n"
+                 "            call: two\n"
+                 "            with: {of: '${ .r }'}\n"
+                 "            metadata: {reeve: {" QUICK
+                 ", compensate: [{refund: {call: two, with: {key: "
+                 "'${ $undo.idempotencyKey }', of: '${ $undo.input.of }'}}}]}}\n"
+                 "      catch:\n"
+                 "        errors: {with: {status: 500}}\n"
+                 "        retry: {delay: PT3S, limit: {attempt: {count: 3}}}\n"
+                 "  - last: {call: one, metadata: {reeve: {" QUICK ", compensate: none}}}\n";
+
 /* What nobody takes in time waits anew. */
 static const char *const anew =
     DOCUMENT("anew") "do:\n"
@@ -98,6 +116,7 @@ static int open_world(void **state)
     world_publish(&w, waits);
     world_publish(&w, caught);
     world_publish(&w, retried);
+    world_publish(&w, reserving);
     world_publish(&w, anew);
     world_publish(&w, plain);
     *state = &w;
@@ -286,6 +305,85 @@ static void a_retried_try_undoes_both_visits(void **state)
     assert_state(w, task, "compensated");
 }
 
+static struct rv_request charge_for(struct world *w, const char *reserved, enum rv_effect effect)
+{
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), reserved), 200);
+    struct rv_request charge = world_take(w, "two", "i1");
+    assert_string_equal(charge.input.at,
+                        strcmp(reserved, "{\"r\":1}") == 0 ? "{\"of\":1}" : "{\"of\":2}");
+    assert_int_equal(world_fail(w, charge, false, effect), 200);
+    world_pass(w, 3000);
+    return charge;
+}
+
+static void refund(struct world *w, struct rv_task_id task, const struct rv_request *charge,
+                   const char *of)
+{
+    char step[RV_STEP_TEXT_BYTES], input[RV_STEP_TEXT_BYTES + 64];
+    struct rv_request request = world_take(w, "two", "i1");
+    snprintf(input, sizeof input, "{\"key\":\"%s\",\"of\":%s}",
+             rv_step_text((struct rv_step_id){task, charge->step.number}, step).at, of);
+    assert_string_equal(request.input.at, input);
+    assert_int_equal(world_done(w, request, "{}"), 200);
+}
+
+/* A retry that asks for something else is another request, and so has another key: the service
+ * would answer the old one, or refuse the new one. What the first may have done is undone, too. */
+static void a_retry_that_asks_for_something_else_has_another_key(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "reserving", "{}");
+    struct rv_request first = charge_for(w, "{\"r\":1}", RV_EFFECT_UNKNOWN);
+    struct rv_request second = charge_for(w, "{\"r\":2}", RV_EFFECT_UNKNOWN);
+    assert_int_not_equal(second.step.number, first.step.number);
+    assert_int_equal(second.attempt, 1);
+    assert_int_equal(world_step(w, task, first.step.number)->visit, 1);
+    assert_int_equal(world_step(w, task, second.step.number)->visit, 2);
+    assert_string_equal(world_step(w, task, first.step.number)->input.at, "{\"of\":1}");
+    struct rv_request again = charge_for(w, "{\"r\":2}", RV_EFFECT_NONE);
+    assert_int_equal(again.step.number, second.step.number); /* the same request, the same key */
+    assert_int_equal(again.attempt, 2);
+    struct rv_request third = charge_for(w, "{\"r\":1}", RV_EFFECT_NONE);
+    assert_true(third.step.number > again.step.number);
+    assert_int_equal(world_step(w, task, third.step.number)->visit, 3);
+    assert_state(w, task, "compensating");
+    refund(w, task, &second, "2");
+    refund(w, task, &first, "1");
+    assert_state(w, task, "compensated");
+}
+
+/* An undo in the middle finds it, too; and what had no effect needs none. */
+static void a_cancel_undoes_the_requests_that_a_retry_replaced(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "reserving", "{}");
+    (void)charge_for(w, "{\"r\":1}", RV_EFFECT_NONE);
+    struct rv_request second = charge_for(w, "{\"r\":2}", RV_EFFECT_UNKNOWN);
+    struct rv_request third = charge_for(w, "{\"r\":1}", RV_EFFECT_UNKNOWN);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    refund(w, task, &third, "1");
+    refund(w, task, &second, "2");
+    assert_state(w, task, "compensated");
+}
+
+/* The task goes on without it: a late `done` calls an operator, as for any step that was left. */
+static void a_replaced_request_that_was_done_late_calls(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "reserving", "{}");
+    struct rv_request first = charge_for(w, "{\"r\":1}", RV_EFFECT_NONE);
+    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{\"r\":2}"), 200);
+    assert_int_equal(world_done(w, first, "{\"charged\":1}"), 410);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    assert_int_equal(world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE), 200);
+    struct rv_request undo = world_take(w, "two", "i1");
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    refund(w, task, &first, "1");
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
 /* The clock stands: the server does not wake again and again for an instant that does not come. */
 static void a_clock_that_stands_is_not_watched_all_the_time(void **state)
 {
@@ -376,6 +474,9 @@ int main(void)
         SCENARIO(a_step_resubmitted_after_its_timeout_has_time_again),
         SCENARIO(a_cancel_between_the_attempts_of_a_try_undoes_what_they_left),
         SCENARIO(a_retried_try_undoes_both_visits),
+        SCENARIO(a_retry_that_asks_for_something_else_has_another_key),
+        SCENARIO(a_cancel_undoes_the_requests_that_a_retry_replaced),
+        SCENARIO(a_replaced_request_that_was_done_late_calls),
         SCENARIO(nothing_expires_before_what_arrived_earlier_is_read),
         SCENARIO(what_ended_before_all_that_is_unread_expires),
         SCENARIO(no_timeout_fires_before_what_arrived_earlier_is_read),
