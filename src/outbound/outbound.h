@@ -40,6 +40,10 @@ struct rv_outbound_answer {
     enum rv_outcome outcome;
     /* False: not one byte of the request has left this machine, on any hop, so nothing was done. */
     bool sent;
+    /* A redirect of 301, 302 or 303 was followed: what it answered may have been carried out, and
+     * `status` is that of another request. After 307 and 308 it is that of the same one, which was
+     * not carried out where it was sent first (RFC 9110, 15.4). */
+    bool other_request;
     int status;                               /* ANSWERED: of the last hop */
     struct rv_str body;                       /* decompressed */
     const struct rv_outbound_header *headers; /* in order, names as sent */

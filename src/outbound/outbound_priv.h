@@ -30,6 +30,7 @@ struct outgoing {
     const char *method;         /* a redirect may turn it into GET */
     bool body_dropped;          /* by such a redirect */
     bool foreign;               /* a redirect left the first origin */
+    bool other_request;         /* struct rv_outbound_answer */
     unsigned hops;
     bool sent;
     bool headed;            /* the head of the answer came to its end */

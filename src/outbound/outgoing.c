@@ -453,6 +453,8 @@ enum rv_err rv_outgoing_redirect(struct outgoing *outgoing)
     }
     free(scheme);
     free(host);
+    if (status == 301 || status == 302 || status == 303)
+        outgoing->other_request = true;
     /* As every browser does it: after 303, and after 301 and 302 to a POST, one asks with GET. */
     bool is_post = strcmp(outgoing->method, "POST") == 0;
     if ((status == 303 && strcmp(outgoing->method, "HEAD") != 0) ||
@@ -466,8 +468,10 @@ enum rv_err rv_outgoing_redirect(struct outgoing *outgoing)
 void rv_outgoing_end(struct outgoing *outgoing, enum rv_outcome outcome)
 {
     struct rv_outbound_header headers[HEADERS_MAX];
-    struct rv_outbound_answer answer = {
-        .outcome = outcome, .sent = outgoing->sent, .retry_after_ms = -1};
+    struct rv_outbound_answer answer = {.outcome = outcome,
+                                        .sent = outgoing->sent,
+                                        .other_request = outgoing->other_request,
+                                        .retry_after_ms = -1};
     char *url = NULL;
     if (outcome == RV_OUTCOME_ANSWERED) {
         long status = 0;

@@ -370,6 +370,35 @@ static void statuses_are_errors_by_the_rules(void **state)
     }
 }
 
+/* The status is that of the request which the redirect led to; the first may have been carried out,
+ * as a form is whose answer says where its result is shown. */
+static void after_a_followed_redirect_no_status_denies_the_effect(void **state)
+{
+    static const struct {
+        const char *input;
+        int status;
+        bool other_request;
+        enum rv_runtime_effect effect;
+    } rows[] = {
+        {INPUT(",\"redirect\":true"), 404, true, RV_RUNTIME_UNKNOWN_EFFECT},
+        {INPUT(",\"redirect\":true"), 404, false, RV_RUNTIME_NO_EFFECT},
+        {INPUT(",\"redirect\":true,\"noEffect\":[404]"), 404, true, RV_RUNTIME_UNKNOWN_EFFECT},
+        {INPUT(",\"redirect\":true,\"noEffect\":[404]"), 404, false, RV_RUNTIME_NO_EFFECT},
+        {GET(",\"redirect\":true"), 404, true, RV_RUNTIME_NO_EFFECT},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct judged judged;
+        struct rv_outbound_answer answer = answered(rows[i].status, "text/plain", "gone");
+        answer.other_request = rows[i].other_request;
+        judge(&judged, rows[i].input, answer);
+        assert_int_equal(judged.result.failure.effect, rows[i].effect);
+        assert_int_equal(strstr(judged.told, "404 after a redirect") != NULL,
+                         rows[i].other_request);
+        judged_done(&judged);
+    }
+}
+
 static void without_an_answer_the_effect_is_none_only_if_nothing_was_sent(void **state)
 {
     static const struct {
@@ -479,6 +508,7 @@ int main(void)
         cmocka_unit_test(each_try_says_the_key_the_fence_and_the_time_left),
         cmocka_unit_test(outputs_are_raw_content_or_response),
         cmocka_unit_test(statuses_are_errors_by_the_rules),
+        cmocka_unit_test(after_a_followed_redirect_no_status_denies_the_effect),
         cmocka_unit_test(without_an_answer_the_effect_is_none_only_if_nothing_was_sent),
         cmocka_unit_test(answers_that_cannot_be_an_output_are_failures),
         cmocka_unit_test(a17_credentials_that_come_back_are_hidden),

@@ -77,6 +77,14 @@ static bool serve_redirect(const struct loopback_request *request)
         return redirect(request, "302 Found", "/end");
     if (strcmp(path, "/to/303") == 0)
         return redirect(request, "303 See Other", "/end");
+    if (strcmp(path, "/to/301") == 0)
+        return redirect(request, "301 Moved Permanently", "/end");
+    if (strcmp(path, "/to/307/303") == 0)
+        return redirect(request, "307 Temporary Redirect", "/to/303");
+    if (strcmp(path, "/to/303/308") == 0)
+        return redirect(request, "303 See Other", "/to/308");
+    if (strcmp(path, "/to/308") == 0)
+        return redirect(request, "308 Permanent Redirect", "/end");
     if (strcmp(path, "/to/307") == 0)
         return redirect(request, "307 Temporary Redirect", "/end");
     if (strcmp(path, "/to/loop") == 0)
@@ -199,6 +207,7 @@ struct heard {
     unsigned count;
     enum rv_outcome outcome;
     bool sent;
+    bool other_request;
     int status;
     int64_t retry_after_ms;
     char body[BODY_MAX + 1];
@@ -220,6 +229,7 @@ static void on_done(void *user, const struct rv_outbound_answer *told)
     heard->count++;
     heard->outcome = told->outcome;
     heard->sent = told->sent;
+    heard->other_request = told->other_request;
     heard->status = told->status;
     heard->retry_after_ms = told->retry_after_ms;
     text_copy(heard->body, sizeof heard->body, told->body);
@@ -494,6 +504,33 @@ static void a_redirect_is_told_or_followed_as_asked(void **state)
         assert_non_null(strstr(scene.seen, "Authorization: Bearer t"));
         assert_int_equal(strstr(scene.seen, "payload") != NULL, rows[i].body);
         assert_int_equal(strstr(scene.seen, "text/plain") != NULL, rows[i].body);
+    }
+    scene_close(&scene);
+}
+
+/* 307 and 308 say that nothing was carried out, and the same request is made again. */
+static void an_answer_tells_if_it_is_that_of_another_request(void **state)
+{
+    static const struct {
+        const char *path;
+        const char *method;
+        bool other;
+    } rows[] = {
+        {"/end", "POST", false},     {"/to/307", "POST", false},   {"/to/308", "PUT", false},
+        {"/to/303", "POST", true},   {"/to/301", "POST", true},    {"/to/end", "POST", true},
+        {"/to/end", "DELETE", true}, {"/to/307/303", "PUT", true}, {"/to/303/308", "PUT", true},
+    };
+    struct scene scene;
+    struct heard heard = HEARD;
+    (void)state;
+    scene_open(&scene);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rv_outbound_request request = get(&heard, url_of(&scene, rows[i].path));
+        request.method = rv_str_of(rows[i].method);
+        request.follow = true;
+        submit(&scene, &heard, &request);
+        assert_int_equal(heard.status, 200);
+        assert_int_equal(heard.other_request, rows[i].other);
     }
     scene_close(&scene);
 }
@@ -775,6 +812,7 @@ int main(void)
         cmocka_unit_test(a10_rebinding_meets_a_check_at_the_socket),
         cmocka_unit_test(a_name_without_address_is_told),
         cmocka_unit_test(a_redirect_is_told_or_followed_as_asked),
+        cmocka_unit_test(an_answer_tells_if_it_is_that_of_another_request),
         cmocka_unit_test(a10_each_hop_is_checked_anew),
         cmocka_unit_test(another_origin_gets_no_credentials),
         cmocka_unit_test(a11_no_line_break_or_framing_header_leaves),

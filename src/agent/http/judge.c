@@ -40,7 +40,8 @@ static enum rv_runtime_effect effect_of(const struct rv_http_order *order,
 {
     if (!answer->sent || order->safe)
         return RV_RUNTIME_NO_EFFECT;
-    if (answer->outcome == RV_OUTCOME_ANSWERED && status_did_nothing(order, answer->status))
+    if (answer->outcome == RV_OUTCOME_ANSWERED && !answer->other_request &&
+        status_did_nothing(order, answer->status))
         return RV_RUNTIME_NO_EFFECT;
     return RV_RUNTIME_UNKNOWN_EFFECT;
 }
@@ -260,11 +261,14 @@ static struct rv_str failure_detail(struct rv_http_order *order,
 static void fail_status(struct rv_http_order *order, const struct rv_outbound_answer *answer,
                         struct rv_runtime_failure *failure)
 {
-    struct rv_str title = rv_arena_printf(
-        &order->arena, "%.*s %s: status %d%s", RV_STR_FMT(order->method), order->target,
-        answer->status,
-        answer->status < 400 ? ", a redirect; `redirect: true` in the workflow follows redirects"
-                             : "");
+    const char *hint = "";
+    if (answer->status < 400)
+        hint = ", a redirect; `redirect: true` in the workflow follows redirects";
+    else if (answer->other_request)
+        hint = " after a redirect";
+    struct rv_str title = rv_arena_printf(&order->arena, "%.*s %s: status %d%s",
+                                          RV_STR_FMT(order->method), order->target, answer->status,
+                                          hint);
     *failure = (struct rv_runtime_failure){
         .type = RV_STR(ERROR_TYPE "communication"),
         .title = title.at != NULL ? title : RV_STR("an error status"),
