@@ -84,7 +84,7 @@ static inline struct rv_delivery rv_delivery_of_alert(const struct rv_alert *ale
                                 .alert = true};
 }
 
-/* An alert of no task, raised unless there is one of its source already. */
+/* An alert of no task, raised unless one of its source is open. */
 struct rv_raise {
     struct rv_alert alert;
     const struct rv_delivery *to; /* as alerts_to of a change */
@@ -300,7 +300,8 @@ typedef enum rv_err rv_store_list_alerts_fn(struct rv_store *store, struct rv_ar
                                             struct rv_task_id task, bool open_only, int64_t before,
                                             size_t limit, struct rv_alert *ret_alerts,
                                             size_t *ret_count);
-/* The newest of a source; *ret_found false: there is none. */
+/* The newest open one of a source, neither acknowledged nor closed; *ret_found false: there is
+ * none. */
 typedef enum rv_err rv_store_find_alert_fn(struct rv_store *store, struct rv_arena *arena,
                                            struct rv_str source, struct rv_alert *ret_alert,
                                            bool *ret_found);

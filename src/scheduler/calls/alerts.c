@@ -1,6 +1,6 @@
 /* Alerts: where they are sent, somebody looks after one, and those that programs outside of the
- * server raise. The latter are of no task; what such an alert is about is its source, and there is
- * one for each, so that whoever is not sure whether it was raised raises it again.
+ * server raise. The latter are of no task; what such an alert is about is its source, and one of
+ * each is open at a time, so that whoever is not sure whether it was raised raises it again.
  *
  * An alert goes to the operators' webhook as messages go to those of submitters (deliveries.c): the
  * row in which it waits is written with it. One that is given up raises an alert that goes nowhere
@@ -76,18 +76,28 @@ enum rv_err alert_body(struct rv_scheduler *s, int64_t id, struct rv_str *ret_bo
     return ret_body->at != NULL ? RV_OK : RV_ERR_MEMORY;
 }
 
+/* Whether an alert of that source is open, and no call of the batch acknowledges it. */
+static enum rv_err source_find(struct rv_scheduler *s, struct rv_str source, int64_t *ret_alert)
+{
+    struct rv_alert open;
+    bool found = false;
+    enum rv_err err = s->store->ops->find_alert(s->store, s->batch.arena, source, &open, &found);
+    for (size_t i = 0; err == RV_OK && found && i < s->batch.acks_count; i++)
+        found = s->batch.acks[i].alert != open.id;
+    *ret_alert = err == RV_OK && found ? open.id : 0;
+    return err;
+}
+
 enum rv_err alert_unheard(struct rv_scheduler *s, int64_t unheard, struct rv_str why,
                           const struct rv_alert **ret_alert)
 {
-    struct rv_alert before;
-    bool found = false;
+    int64_t open;
     char id[RV_ID_TEXT_BYTES];
     *ret_alert = NULL;
     if (s->batch.unheard)
         return RV_OK;
-    enum rv_err err = s->store->ops->find_alert(s->store, s->batch.arena, RV_STR(UNHEARD_SOURCE),
-                                                &before, &found);
-    if (err != RV_OK || (found && before.acked_at == 0 && before.closed_at == 0))
+    enum rv_err err = source_find(s, RV_STR(UNHEARD_SOURCE), &open);
+    if (err != RV_OK || open != 0)
         return err;
     struct rv_alert *alert = RV_NEW(s->batch.arena, struct rv_alert);
     if (alert == NULL)
@@ -143,8 +153,6 @@ void ack_act(struct rv_scheduler *s, struct pending *p)
 enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_raise *raise = &p->call->u.raise;
-    struct rv_alert there;
-    bool found = false;
     p->raise = 0;
     raise->known = false;
     for (size_t i = 0; i < s->batch.raises_count; i++) {
@@ -155,11 +163,9 @@ enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p)
         raise->alert = s->batch.raises[i].alert.id;
         return RV_OK;
     }
-    enum rv_err err = s->store->ops->find_alert(s->store, s->batch.arena, raise->source, &there,
-                                                &found);
-    raise->known = found;
-    raise->alert = found ? there.id : 0;
-    if (err != RV_OK || found)
+    enum rv_err err = source_find(s, raise->source, &raise->alert);
+    raise->known = err == RV_OK && raise->alert != 0;
+    if (err != RV_OK || raise->known)
         return err;
     raise->alert = rv_id_make(&s->ids, s->batch.now).value;
     s->batch.raises[s->batch.raises_count++] = (struct rv_raise){

@@ -345,7 +345,8 @@ const struct rv_alert *memory_alert_find(const struct rv_store_memory_data *data
 {
     for (size_t i = data->alerts.count; i > 0; i--) {
         const struct rv_alert *alert = data->alerts.at[i - 1].row;
-        if (alert->source.at != NULL && rv_str_eq(alert->source, source))
+        bool open = alert->acked_at == 0 && alert->closed_at == 0;
+        if (open && alert->source.at != NULL && rv_str_eq(alert->source, source))
             return alert;
     }
     return NULL;

@@ -89,7 +89,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
                           "UPDATE alert SET acked_at = ?2, acked_by = ?3 "
                           "WHERE id = ?1 AND acked_at IS NULL"},
     [RV_SQL_ALERT_THERE] = {PLAIN, NULL, "SELECT 1 FROM alert WHERE id = ?1"},
-    [RV_SQL_ALERT_OF_SOURCE] = {SELECT, ALERT, "WHERE source = ?1 ORDER BY id DESC LIMIT 1"},
+    [RV_SQL_ALERT_OF_SOURCE] = {SELECT, ALERT,
+                                "INDEXED BY alert_source WHERE source = ?1 AND acked_at IS NULL "
+                                "AND closed_at IS NULL ORDER BY id DESC LIMIT 1"},
     [RV_SQL_ALERT_LIST] = {SELECT, ALERT, "WHERE id <= ?1 ORDER BY id DESC LIMIT ?2"},
     [RV_SQL_ALERT_LIST_OPEN] = {SELECT, ALERT,
                                 "INDEXED BY alert_open WHERE acked_at IS NULL "
