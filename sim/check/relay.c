@@ -4,8 +4,8 @@
  * rolled back has none.
  * X-02: a row leaves the outbox when its task is there, and no sooner; and when faults have stopped
  * every row is a task, or was given up as too old.
- * X-03: what is too old is not sent: an operator is called by one alert at a time for each such row,
- * before the row is marked, and for no other row. */
+ * X-03: what is too old is not sent: an operator is called by one alert at a time for each such
+ * row, before the row is marked, and for no other row. */
 #include "sim/check/check.h"
 
 #include "base/limits.h"

@@ -105,6 +105,13 @@ static void check_one_by_one(const struct transition *t)
     }
 }
 
+/* I-13: what stands in the way of an undo is still to be undone. */
+static void check_hindrance(const struct transition *t, uint32_t number)
+{
+    if (number != 0 && (!t->steps[number - 1].chained || t->steps[number - 1].undone))
+        world_violate(t->w, "I-13", "step %u is in the way of an undo, which has passed it", number);
+}
+
 /* An operator's word ended the compensation in the middle; it was wrong, and all was done anew. */
 static bool carried_out_anew(const struct transition *t, const struct rv_step *step)
 {
@@ -261,6 +268,8 @@ void check_undo(const struct transition *t)
     check_no_way_forward(t);
     check_not_beside(t);
     check_one_by_one(t);
+    check_hindrance(t, t->task->undo_blocker);
+    check_hindrance(t, t->task->pivot);
     for (size_t i = 0; i < t->steps_count; i++) {
         const struct rv_step *step = &t->steps[i];
         bool begins = step->direction == RV_UNDO && history_step(t->past, step->number) == NULL;

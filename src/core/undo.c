@@ -294,6 +294,11 @@ void undo_unlink(struct draft *d, const struct rv_step *step)
     struct rv_task *task = &d->plan->task;
     rv_assert(task->undo_head == step->number);
     task->undo_head = step->undo_prev;
+    /* Each is the oldest of its kind on the chain: with it the last one has left. */
+    if (task->undo_blocker == step->number)
+        task->undo_blocker = 0;
+    if (task->pivot == step->number)
+        task->pivot = 0;
     if (task->by_hand == step->number)
         task->by_hand = step->undo_prev;
 }

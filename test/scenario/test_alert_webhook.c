@@ -189,14 +189,55 @@ static void a_dead_webhook_delays_no_submitter(void **state)
     assert_int_equal(hooks_answer(&hooks, w, "https://shop.example", HOOK_TAKES), 1);
 }
 
+static struct rv_call *report(struct world *w)
+{
+    struct rv_call *raise = world_call(w, RV_CALL_RAISE);
+    raise->u.raise.source = RV_STR("billing");
+    raise->u.raise.message = RV_STR("an invoice was not printed");
+    return raise;
+}
+
+static void assert_raised_anew(struct world *w, const struct rv_call *raise, int64_t before)
+{
+    assert_int_equal(raise->err, RV_OK);
+    assert_false(raise->u.raise.known);
+    assert_true(raise->u.raise.alert != before);
+    assert_int_equal(world_count_open_alerts(w), 1);
+}
+
+/* Somebody has looked after the one before, perhaps in the same batch: this is something new. */
+static void an_alert_is_raised_anew_after_it_was_acknowledged(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *first = report(w), *ack = world_call(w, RV_CALL_ACK);
+    assert_true(world_run(w, first));
+    ack->u.ack.alert = first->u.raise.alert;
+    struct rv_call *batch[] = {report(w), ack, report(w), report(w)};
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, batch, 4, w->mono), RV_OK);
+    assert_true(batch[0]->u.raise.alert == first->u.raise.alert);
+    assert_raised_anew(w, batch[2], first->u.raise.alert);
+    assert_true(batch[3]->u.raise.alert == batch[2]->u.raise.alert);
+    ack = world_call(w, RV_CALL_ACK);
+    ack->u.ack.alert = batch[2]->u.raise.alert;
+    assert_true(world_run(w, ack));
+    struct rv_call *third = report(w);
+    assert_true(world_run(w, third));
+    assert_raised_anew(w, third, batch[2]->u.raise.alert);
+    world_settle(w);
+    assert_int_equal(tell_all(w), 3); /* each calls */
+}
+
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENARIO(an_alert_is_sent_and_taken_once),    SCENARIO(a_server_that_dies_sends_it_again),
-        SCENARIO(a_dead_webhook_calls_once),          SCENARIO(one_that_was_seen_may_call_again),
+        SCENARIO(an_alert_is_sent_and_taken_once),
+        SCENARIO(a_server_that_dies_sends_it_again),
+        SCENARIO(a_dead_webhook_calls_once),
+        SCENARIO(one_that_was_seen_may_call_again),
         SCENARIO(a_dead_webhook_delays_no_submitter),
+        SCENARIO(an_alert_is_raised_anew_after_it_was_acknowledged),
     };
     return cmocka_run_group_tests_name("alert_webhook", tests, NULL, NULL);
 }

@@ -309,42 +309,6 @@ static void an_alert_from_outside_is_raised_once(void **state)
     }
 }
 
-static struct rv_call *report(struct world *w)
-{
-    struct rv_call *raise = world_call(w, RV_CALL_RAISE);
-    raise->u.raise.source = RV_STR("billing");
-    raise->u.raise.message = RV_STR("an invoice was not printed");
-    return raise;
-}
-
-static void assert_raised_anew(struct world *w, const struct rv_call *raise, int64_t before)
-{
-    assert_int_equal(raise->err, RV_OK);
-    assert_false(raise->u.raise.known);
-    assert_true(raise->u.raise.alert != before);
-    assert_int_equal(world_count_open_alerts(w), 1);
-}
-
-/* Somebody has looked after the one before, perhaps in the same batch: this is something new. */
-static void an_alert_is_raised_anew_after_it_was_acknowledged(void **state)
-{
-    struct world *w = *state;
-    struct rv_call *first = report(w), *ack = world_call(w, RV_CALL_ACK);
-    assert_true(world_run(w, first));
-    ack->u.ack.alert = first->u.raise.alert;
-    struct rv_call *batch[] = {report(w), ack, report(w), report(w)};
-    assert_int_equal(rv_scheduler_run_batch(w->scheduler, batch, 4, w->mono), RV_OK);
-    assert_true(batch[0]->u.raise.alert == first->u.raise.alert);
-    assert_raised_anew(w, batch[2], first->u.raise.alert);
-    assert_true(batch[3]->u.raise.alert == batch[2]->u.raise.alert);
-    ack = world_call(w, RV_CALL_ACK);
-    ack->u.ack.alert = batch[2]->u.raise.alert;
-    assert_true(world_run(w, ack));
-    struct rv_call *third = report(w);
-    assert_true(world_run(w, third));
-    assert_raised_anew(w, third, batch[2]->u.raise.alert);
-}
-
 static int64_t unreadable(struct world *w)
 {
     struct rv_call *call = publication(w, "aa");
@@ -810,7 +774,6 @@ int main(void)
         SCENARIO(a_stop_answers_what_it_did_not_decide),
         SCENARIO(what_is_not_there_is_told),
         SCENARIO(an_alert_from_outside_is_raised_once),
-        SCENARIO(an_alert_is_raised_anew_after_it_was_acknowledged),
         SCENARIO(a_task_whose_definition_cannot_be_read_is_parked),
         SCENARIO(a_result_that_cannot_be_taken_is_kept),
         SCENARIO(what_a_revoked_attempt_of_such_a_task_says_is_kept),

@@ -577,6 +577,52 @@ static struct rv_call *poll_of(struct world *w, const char *boot, const char *po
     return call;
 }
 
+#define ENDS "completeBy: PT10S, failures: {threshold: 1, rounds: 0}"
+#define REDONE(name, more)                                                                         \
+    DOCUMENT(name)                                                                                 \
+    "do:\n"                                                                                        \
+    "  - t: {try: [{c: {call: two, metadata: {reeve: {" ENDS more "}}}}], catch: {}}\n"            \
+    "  - b: {call: one, metadata: {reeve: {" PARKS                                                 \
+    ", " UNDO("three") "}}}\n"                                                                     \
+                       "  - d: {call: two, metadata: {reeve: {" ENDS ", compensate: none}}}\n"
+
+/* `c` was caught, and done all the same: that is known while `b` waits to be undone for another
+ * input, and a person has undone `c`. Then it is in nobody's way. */
+static void what_was_undone_by_hand_is_in_no_ones_way(void **state)
+{
+    static const char *const names[] = {"undeclared-late", "pivot-late"};
+    static const char *const boots[][2] = {{"b1", "b2"}, {"b3", "b4"}};
+    struct world *w = *state;
+    world_publish(w, REDONE("undeclared-late", ""));
+    world_publish(w, REDONE("pivot-late", ", pivot: true"));
+    for (int i = 0; i < 2; i++) {
+        struct rv_task_id task = world_submit(w, names[i], "{}");
+        struct rv_request c = world_take(w, "two", "i1");
+        assert_int_equal(world_fail(w, c, false, RV_EFFECT_NONE), 200);
+        assert_int_equal(poll_of(w, boots[i][0], boots[i][0])->u.poll.requests_count, 1);
+        (void)poll_of(w, boots[i][1], boots[i][1]);
+        assert_state(w, task, "error");
+        struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+        call->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_RESUBMIT,
+                                                   .task = task,
+                                                   .input = RV_STR("{\"n\":2}"),
+                                                   .undo_first = true};
+        assert_true(world_run(w, call));
+        assert_int_equal(world_done(w, c, "{}"), 410);
+        world_pass(w, 20000);
+        assert_state(w, task, "error");
+        assert_int_equal(world_settle_step(w, task, c.step.number, RV_FINDING_UNDONE, NULL)->err,
+                         RV_OK);
+        assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+        assert_int_equal(world_done(w, world_take(w, "one", "i2"), "{}"), 200);
+        assert_state(w, task, "processing");
+        world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_NONE);
+        assert_state(w, task, "compensating");
+        assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+        assert_state(w, task, "compensated");
+    }
+}
+
 /* Nobody can know that a request did nothing while an attempt of it may be at work. */
 static void nothing_is_assumed_while_an_attempt_may_be_at_work(void **state)
 {
@@ -665,6 +711,7 @@ int main(void)
         SCENARIO(a_reply_that_comes_again_after_a_finding_is_answered_as_before),
         SCENARIO(an_inline_step_in_a_scope_whose_time_is_over_is_settled),
         SCENARIO(the_alert_of_a_compensation_that_is_not_needed_is_closed),
+        SCENARIO(what_was_undone_by_hand_is_in_no_ones_way),
         SCENARIO(what_is_named_for_a_waiting_task_is_accepted),
         SCENARIO(a_suspended_task_keeps_its_alert_until_the_resume),
         SCENARIO(many_steps_are_undone_by_hand_at_once),
