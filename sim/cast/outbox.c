@@ -91,12 +91,14 @@ static int64_t created_at(struct world *w)
     return (outbox_wall(w) - age_ms) / RV_SECOND_MS;
 }
 
+/* An application may give its rows any ids. */
 static int64_t id_next(const struct outbox *o)
 {
+    enum { FIRST_ID = -3 };
     for (size_t i = o->count; i > 0; i--)
         if (o->rows[i - 1].state != OUTBOX_UNDONE)
             return o->rows[i - 1].id + 1;
-    return 1;
+    return FIRST_ID;
 }
 
 static void row_insert(struct world *w, uint32_t order)
@@ -267,7 +269,7 @@ static void row_read(struct world *w, struct rv_arena *arena, const struct outbo
                                       from->order, from->order * 7 % 10);
 }
 
-enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int64_t after,
+enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int64_t from,
                            int64_t until, size_t limit, size_t bytes, struct rv_row *ret_rows,
                            size_t *ret_count, struct rv_relay_fault *fault)
 {
@@ -278,7 +280,7 @@ enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int
     if (relay_dead())
         return gone(fault);
     for (size_t i = 0; (row = outbox_row_at(w, i)) != NULL; i++)
-        if (row->state == OUTBOX_WAITS && row->id > after && row->id <= until &&
+        if (row->state == OUTBOX_WAITS && row->id >= from && row->id <= until &&
             *ret_count < limit && arena->bytes_taken - taken < bytes)
             row_read(w, arena, row, &ret_rows[(*ret_count)++]);
     return RV_OK;

@@ -12,6 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* The end of the year 9999. */
+#define CREATED_S_MAX INT64_C(253402300799)
+
 enum { BUSY_MS = 1000, TRACE_BYTES_MAX = 1024 /* more is none, and the server passes it over */ };
 
 /* The key is drawn when the row is inserted and stays with it: in a copy of the file, after the
@@ -39,7 +42,7 @@ enum statement { READ, LAST, DELETE, MARK, MARKED, VERSION, BEGIN, COMMIT, ROLLB
 #define SQL_READ(trace)                                                                            \
     "SELECT id, workflow, input, key, priority, correlation_id, created_at, " trace                \
     " FROM reeve_outbox INDEXED BY reeve_outbox_waiting"                                           \
-    " WHERE error IS NULL AND id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3"
+    " WHERE error IS NULL AND id >= ?1 AND id <= ?2 ORDER BY id LIMIT ?3"
 
 /* Of a table that was made without the columns of the trace context: it need not have them. */
 static const char sql_read_untraced[] = SQL_READ("NULL, NULL");
@@ -365,7 +368,9 @@ static void types_take(sqlite3_stmt *statement, struct rv_row *row)
     int key_type = sqlite3_column_type(statement, 3);
     int64_t priority = sqlite3_column_int64(statement, 4);
     row->item.priority = type == SQLITE_NULL ? -1 : (int)priority;
-    row->created_at = rv_time_add(0, sqlite3_column_int64(statement, 6) * RV_SECOND_MS);
+    int64_t created_s = sqlite3_column_int64(statement, 6);
+    bool timed = created_s >= 0 && created_s <= CREATED_S_MAX;
+    row->created_at = timed ? created_s * RV_SECOND_MS : 0;
     if (type != SQLITE_NULL && (type != SQLITE_INTEGER || priority < 0 || priority > 9)) {
         row->verdict = RV_ROW_REFUSED;
         row->why = RV_STR("priority must be 0 to 9, or NULL");
@@ -375,6 +380,10 @@ static void types_take(sqlite3_stmt *statement, struct rv_row *row)
     } else if (sqlite3_column_type(statement, 6) != SQLITE_INTEGER) {
         row->verdict = RV_ROW_REFUSED;
         row->why = RV_STR("created_at must be a number of seconds since 1970");
+    } else if (!timed) {
+        row->verdict = RV_ROW_REFUSED;
+        row->why = RV_STR("created_at must be a time before the year 10000 in seconds since 1970, "
+                          "not milliseconds: correct it, then set error to NULL");
     }
 }
 
@@ -392,7 +401,7 @@ static bool row_take(struct rv_arena *arena, sqlite3_stmt *statement, struct rv_
     return arena->refused == RV_OK;
 }
 
-enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int64_t after,
+enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int64_t from,
                            int64_t until, size_t limit, size_t bytes, struct rv_row *ret_rows,
                            size_t *ret_count, struct rv_relay_fault *fault)
 {
@@ -401,7 +410,7 @@ enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int
     size_t taken = arena->bytes_taken;
     int code = SQLITE_ROW;
     bool room = true;
-    sqlite3_bind_int64(statement, 1, after);
+    sqlite3_bind_int64(statement, 1, from);
     sqlite3_bind_int64(statement, 2, until);
     sqlite3_bind_int64(statement, 3, (sqlite3_int64)limit);
     while (room && arena->bytes_taken - taken < bytes &&

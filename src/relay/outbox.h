@@ -25,9 +25,9 @@ RV_CHECK enum rv_err rv_outbox_make(const char *path, bool *ret_new_file,
                                     struct rv_relay_fault *fault);
 void rv_outbox_close(struct rv_outbox *outbox);
 
-/* Rows that wait, with `after` < id <= `until`, in order of id: up to `limit`, and not many more
+/* Rows that wait, with `from` <= id <= `until`, in order of id: up to `limit`, and not many more
  * bytes than `bytes`. Rows with values that make no sense are REFUSED already. */
-RV_CHECK enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int64_t after,
+RV_CHECK enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int64_t from,
                                     int64_t until, size_t limit, size_t bytes,
                                     struct rv_row *ret_rows, size_t *ret_count,
                                     struct rv_relay_fault *fault);

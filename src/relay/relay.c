@@ -41,9 +41,9 @@ struct relay {
     struct rv_batch *all;    /* owned: BATCHES of them */
     struct rv_batch *free[BATCHES];
     size_t free_count;
-    int64_t read_to; /* the id up to which rows are under way, or 0 */
-    int64_t until;   /* the id up to which rows are of interest */
-    bool locked;     /* the database, since locked_at */
+    int64_t read_from; /* the first id that is not under way; an application may give any */
+    int64_t until;     /* the id up to which rows are of interest */
+    bool locked;       /* the database, since locked_at */
     bool locked_told;
     int64_t locked_at;
     enum rv_err err; /* why it ends; OK as long as it does not */
@@ -156,7 +156,7 @@ static void batch_settle(struct relay *relay, struct rv_batch *batch)
     }
     relay->free[relay->free_count++] = batch;
     if (relay->free_count == BATCHES)
-        relay->read_to = 0; /* lower rows may be free again that were marked */
+        relay->read_from = INT64_MIN; /* lower rows may be free again that were marked */
 }
 
 /* Takes in what the sender is done with; waits up to `wait_ms` for the first. */
@@ -179,12 +179,13 @@ static bool batch_read(struct relay *relay)
     enum rv_err err;
     do {
         rv_arena_reset(&batch->arena);
-        err = rv_outbox_read(relay->outbox, &batch->arena, relay->read_to, relay->until,
+        err = rv_outbox_read(relay->outbox, &batch->arena, relay->read_from, relay->until,
                              RV_BATCH_ROWS, BATCH_BYTES, batch->rows, &batch->count, relay->fault);
     } while (try_again(relay, err));
     if (err != RV_OK || batch->count == 0)
         return false;
-    relay->read_to = batch->rows[batch->count - 1].id;
+    int64_t last = batch->rows[batch->count - 1].id;
+    relay->read_from = last < INT64_MAX ? last + 1 : last; /* twice under the same key is once */
     int64_t now = rv_clock_wall_ms();
     for (size_t i = 0; i < batch->count; i++)
         rv_row_check(&batch->arena, &batch->rows[i], now);
@@ -270,6 +271,7 @@ static bool database_open(struct relay *relay)
     do {
         err = rv_outbox_open(relay->path, &relay->outbox, relay->fault);
     } while (try_again(relay, err));
+    relay->read_from = INT64_MIN;
     relay->until = INT64_MAX;
     while (err == RV_OK && relay->options->once) {
         err = rv_outbox_last(relay->outbox, &relay->until, relay->fault);

@@ -90,10 +90,10 @@ static void open_outbox(struct fixture *f)
         fail_msg("%s", f->fault.message);
 }
 
-static void read_rows(struct fixture *f, int64_t after, size_t limit)
+static void read_rows(struct fixture *f, int64_t from, size_t limit)
 {
     rv_arena_reset(&f->arena);
-    if (rv_outbox_read(f->outbox, &f->arena, after, INT64_MAX, limit, 1 << 20, f->rows, &f->count,
+    if (rv_outbox_read(f->outbox, &f->arena, from, INT64_MAX, limit, 1 << 20, f->rows, &f->count,
                        &f->fault) != RV_OK)
         fail_msg("%s", f->fault.message);
 }
@@ -165,7 +165,7 @@ static void reading_is_bounded_and_goes_on_after_the_last(void **state)
     open_outbox(f);
     read_rows(f, 0, 7);
     assert_int_equal(f->count, 7);
-    read_rows(f, 7, 7);
+    read_rows(f, 8, 7);
     assert_int_equal(f->rows[0].id, 8);
     rv_arena_reset(&f->arena);
     assert_int_equal(rv_outbox_read(f->outbox, &f->arena, 0, INT64_MAX, 30, 10000, f->rows,
@@ -179,6 +179,48 @@ static void reading_is_bounded_and_goes_on_after_the_last(void **state)
     int64_t last;
     assert_int_equal(rv_outbox_last(f->outbox, &last, &f->fault), RV_OK);
     assert_int_equal(last, 30);
+}
+
+/* The application may give rows their ids. */
+static void a_row_of_any_id_is_read(void **state)
+{
+    static const int64_t ids[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
+    struct fixture *f = *state;
+    run_sql(f->application, "INSERT INTO reeve_outbox(id, workflow) VALUES"
+                            " (-9223372036854775808, 's/a'), (-1, 's/a'), (0, 's/a'), (1, 's/a'),"
+                            " (9223372036854775807, 's/a')");
+    open_outbox(f);
+    read_rows(f, INT64_MIN, ROWS_MAX);
+    assert_int_equal(f->count, 5);
+    for (size_t i = 0; i < f->count; i++)
+        assert_true(f->rows[i].id == ids[i]);
+}
+
+/* Milliseconds given for seconds would keep a row young for ever. */
+static void a_time_that_no_row_can_have_is_refused(void **state)
+{
+    static const char *const times[] = {"-1", "-9223372036854775808", "1700000000000",
+                                        "253402300800", "9223372036854775807"};
+    struct fixture *f = *state;
+    run_sql(f->application, "INSERT INTO reeve_outbox(workflow, created_at) VALUES ('s/a', 0),"
+                            " ('s/a', 253402300799)");
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        char sql[128];
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO reeve_outbox(workflow, created_at) VALUES ('s/a', %s)", times[i]);
+        run_sql(f->application, sql);
+    }
+    open_outbox(f);
+    read_rows(f, 0, ROWS_MAX);
+    assert_int_equal(f->count, 7);
+    for (size_t i = 0; i < f->count; i++) {
+        bool good = i < 2;
+        assert_int_equal(f->rows[i].verdict, good ? RV_ROW_WAITS : RV_ROW_REFUSED);
+        if (!good)
+            assert_non_null(strstr(f->rows[i].why.at, "in seconds since 1970, not milliseconds: "
+                                                      "correct it, then set error to NULL"));
+    }
+    assert_true(f->rows[1].created_at == INT64_C(253402300799000));
 }
 
 static void rows_are_settled_by_their_verdicts(void **state)
@@ -553,6 +595,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_OUTBOX(a_row_is_read_as_it_was_written),
         WITH_OUTBOX(reading_is_bounded_and_goes_on_after_the_last),
+        WITH_OUTBOX(a_row_of_any_id_is_read),
+        WITH_OUTBOX(a_time_that_no_row_can_have_is_refused),
         WITH_OUTBOX(rows_are_settled_by_their_verdicts),
         WITH_JOURNAL(rows_are_settled_by_their_verdicts),
         WITH_OUTBOX(a_row_that_was_given_another_key_stays),
