@@ -109,7 +109,7 @@ static void check_one_by_one(const struct transition *t)
 static void check_hindrance(const struct transition *t, uint32_t number)
 {
     if (number != 0 && (!t->steps[number - 1].chained || t->steps[number - 1].undone))
-        world_violate(t->w, "I-13", "step %u is in the way of an undo, which has passed it", number);
+        world_violate(t->w, "I-13", "step %u prevents an undo, which has passed it", number);
 }
 
 /* An operator's word ended the compensation in the middle; it was wrong, and all was done anew. */
