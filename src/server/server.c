@@ -637,12 +637,12 @@ static void calls_refuse(struct server *server)
     calls_finished(server);
 }
 
-/* Signals wait in the queue of the process until the main thread asks for them. */
-static void signals_hold(bool tls, sigset_t *ret_set)
+/* Signals wait in the queue of the process until the main thread asks for them. SIGHUP too where
+ * no file is to be opened again: what sends it to all services must not end this one. */
+static void signals_hold(sigset_t *ret_set)
 {
     sigemptyset(ret_set);
-    if (tls)
-        sigaddset(ret_set, SIGHUP);
+    sigaddset(ret_set, SIGHUP);
     sigaddset(ret_set, SIGTERM);
     sigaddset(ret_set, SIGINT);
     pthread_sigmask(SIG_BLOCK, ret_set, NULL);
@@ -653,7 +653,9 @@ static void signals_hold(bool tls, sigset_t *ret_set)
 
 static void signal_await(struct server *server, const sigset_t *set)
 {
+    sigset_t ends = *set;
     int number = 0;
+    sigdelset(&ends, SIGHUP);
     while (sigwait(set, &number) != 0 || number == SIGHUP ||
            !rv_leave_ask(&server->leaving, &server->mailbox))
         if (number == SIGHUP)
@@ -661,7 +663,7 @@ static void signal_await(struct server *server, const sigset_t *set)
     rv_log(RV_LOG_INFO, "stopping", RV_LOG_STR("signal", rv_str_of(strsignal(number))));
     rv_systemd_tell("STOPPING=1");
     /* From here on a second signal ends the process in the ordinary way, and so does time. */
-    pthread_sigmask(SIG_UNBLOCK, set, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
     alarm(RV_STOP_SECONDS_MAX);
 }
 
@@ -757,7 +759,7 @@ int rv_server_run(const struct rv_server_options *options)
     struct server server = {.store_path = options->store};
     sigset_t signals;
     memory_hide();
-    signals_hold(options->tls_cert != NULL || options->access_log != NULL, &signals);
+    signals_hold(&signals);
     rv_assert_set_handler(assert_log);
     int result = rv_sockets_find(&server.sockets, options);
     if (result == 0 && !address_check(&server, options))
