@@ -17,38 +17,77 @@ static struct rv_str last_value(const struct rv_http_request *request, const cha
     return found;
 }
 
-/* What stands behind the last `mark`; all of it where there is none. */
-static struct rv_str behind_last(struct rv_str text, char mark)
+/* What stands behind the last comma; all of it where there is none. A comma in quotes is none
+ * (RFC 7239, 4). It is read from the end, since a client may have written what comes before. */
+static struct rv_str last_element(struct rv_str text)
 {
-    const char *at = text.len > 0 ? memrchr(text.at, mark, text.len) : NULL;
-    return at != NULL ? (struct rv_str){at + 1, (size_t)(text.at + text.len - at - 1)} : text;
+    bool quoted = false;
+    for (size_t i = text.len; i > 0; i--) {
+        size_t slashes = 0;
+        while (text.at[i - 1] == '"' && slashes < i - 1 && text.at[i - 2 - slashes] == '\\')
+            slashes++;
+        if (text.at[i - 1] == '"' && slashes % 2 == 0)
+            quoted = !quoted;
+        if (text.at[i - 1] == ',' && !quoted)
+            return (struct rv_str){text.at + i, text.len - i};
+    }
+    return text;
 }
 
-/* The node of "for=node" among the parameters of one element (RFC 7239, 4). */
+/* Takes the first parameter off; a semicolon in quotes ends none. */
+static struct rv_str parameter_take(struct rv_str *element)
+{
+    struct rv_str text = *element;
+    bool quoted = false;
+    size_t len = 0;
+    for (; len < text.len && (quoted || text.at[len] != ';'); len++) {
+        if (text.at[len] == '"')
+            quoted = !quoted;
+        else if (quoted && text.at[len] == '\\' && len + 1 < text.len)
+            len++;
+    }
+    size_t rest = len < text.len ? len + 1 : len;
+    *element = (struct rv_str){text.at + rest, text.len - rest};
+    text.len = len;
+    while (text.len > 0 && strchr(" \t", text.at[0]) != NULL)
+        text = (struct rv_str){text.at + 1, text.len - 1};
+    return text;
+}
+
+/* The node of the only "for=node" among the parameters of one element (RFC 7239, 4). */
 static struct rv_str forwarded_for(struct rv_str element)
 {
+    struct rv_str node = RV_STR_NONE;
     while (element.len > 0) {
-        const char *end = memchr(element.at, ';', element.len);
-        size_t len = end ? (size_t)(end - element.at) : element.len;
-        struct rv_str pair = {element.at, len};
-        element = (struct rv_str){element.at + len + (end != NULL),
-                                  element.len - len - (end != NULL)};
-        while (pair.len > 0 && pair.at[0] == ' ')
-            pair = (struct rv_str){pair.at + 1, pair.len - 1};
-        if (pair.len > 4 && strncasecmp(pair.at, "for=", 4) == 0)
-            return (struct rv_str){pair.at + 4, pair.len - 4};
+        struct rv_str pair = parameter_take(&element);
+        if (pair.len < 4 || strncasecmp(pair.at, "for=", 4) != 0)
+            continue;
+        if (node.at != NULL)
+            return RV_STR_NONE;
+        node = (struct rv_str){pair.at + 4, pair.len - 4};
     }
-    return RV_STR_NONE;
+    return node;
+}
+
+/* Of what is in quotes the inside; absent: a quote is missing. */
+static struct rv_str unquoted(struct rv_str node)
+{
+    while (node.len > 0 && strchr(" \t", node.at[0]) != NULL)
+        node = (struct rv_str){node.at + 1, node.len - 1};
+    while (node.len > 0 && strchr(" \t", node.at[node.len - 1]) != NULL)
+        node.len--;
+    bool begins = node.len > 0 && node.at[0] == '"';
+    bool ends = node.len > 1 && node.at[node.len - 1] == '"';
+    if (begins && ends)
+        return (struct rv_str){node.at + 1, node.len - 2};
+    return begins ? RV_STR_NONE : node;
 }
 
 /* "192.0.2.1:80", "\"[2001:db8::1]:80\"", "_name": without quotes, brackets and port. */
-static struct rv_str node_address(struct rv_str node)
+static struct rv_str node_address(struct rv_str given)
 {
     enum { NODE_BYTES_MAX = 64 };
-    while (node.len > 0 && strchr(" \"", node.at[0]) != NULL)
-        node = (struct rv_str){node.at + 1, node.len - 1};
-    while (node.len > 0 && strchr(" \"", node.at[node.len - 1]) != NULL)
-        node.len--;
+    struct rv_str node = unquoted(given);
     const char *colon = node.len > 0 ? memchr(node.at, ':', node.len) : NULL;
     const char *bracket = node.len > 0 ? memchr(node.at, ']', node.len) : NULL;
     bool one = colon != NULL && colon == memrchr(node.at, ':', node.len);
@@ -62,13 +101,17 @@ static struct rv_str node_address(struct rv_str node)
     return node.len <= NODE_BYTES_MAX ? node : RV_STR_NONE;
 }
 
+/* A proxy that sets one of the two headers may pass on the other as the client has sent it: where
+ * they differ, neither is believed. */
 struct rv_str rv_head_client(const struct rv_http_request *request)
 {
     struct rv_str forwarded = last_value(request, "forwarded");
-    struct rv_str node = forwarded.at != NULL
-                             ? forwarded_for(behind_last(forwarded, ','))
-                             : behind_last(last_value(request, "x-forwarded-for"), ',');
-    return node_address(node);
+    struct rv_str plain = last_value(request, "x-forwarded-for");
+    struct rv_str named = node_address(forwarded_for(last_element(forwarded)));
+    struct rv_str listed = node_address(last_element(plain));
+    if (forwarded.at == NULL)
+        return listed;
+    return plain.at == NULL || rv_str_eq(named, listed) ? named : RV_STR_NONE;
 }
 
 static const char *const once[] = {"Authorization", "Idempotency-Key"};
