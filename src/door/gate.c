@@ -127,7 +127,9 @@ bool gate_peer_counts(const struct rv_door_conn *conn)
     static const unsigned char own[4] = {127, 0, 0, 1}, own_six[16] = {[15] = 1};
     if (conn->family == AF_INET)
         return memcmp(conn->peer, own, sizeof own) != 0;
-    return conn->family == AF_INET6 && memcmp(conn->peer, own_six, sizeof own_six) != 0;
+    if (conn->family == AF_INET6)
+        return memcmp(conn->peer, own_six, sizeof own_six) != 0;
+    return conn->family != AF_UNIX;
 }
 
 /* A host with IPv6 has a network of its own: 64 bits. */

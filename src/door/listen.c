@@ -42,13 +42,16 @@ static enum rv_err path_parse(struct rv_str path, struct address *ret)
     return RV_OK;
 }
 
+/* Only what is known to stay on this machine is not. */
 static bool address_public(const struct address *address)
 {
     const struct sockaddr_in *in = (const struct sockaddr_in *)&address->at;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address->at;
     if (address->at.ss_family == AF_INET)
         return (ntohl(in->sin_addr.s_addr) >> 24) != 127;
-    return address->at.ss_family == AF_INET6 && !IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+    if (address->at.ss_family == AF_INET6)
+        return !IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+    return address->at.ss_family != AF_UNIX;
 }
 
 static enum rv_err address_parse(struct rv_str text, struct address *ret)
@@ -71,9 +74,8 @@ static enum rv_err address_parse(struct rv_str text, struct address *ret)
         struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ret->at;
         *in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
         ret->len = sizeof *in6;
-        if (inet_pton(AF_INET6, host, &in6->sin6_addr) != 1)
-            return RV_ERR_INVALID;
-        return RV_OK;
+        bool good = inet_pton(AF_INET6, host, &in6->sin6_addr) == 1;
+        return good && !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) ? RV_OK : RV_ERR_INVALID;
     }
     struct sockaddr_in *in = (struct sockaddr_in *)&ret->at;
     *in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -103,11 +105,14 @@ enum rv_err rv_door_look(int fd, bool *ret_public, char ret_name[static RV_DOOR_
     const struct sockaddr_in *in = (const struct sockaddr_in *)&address.at;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address.at;
     const struct sockaddr_un *un = (const struct sockaddr_un *)&address.at;
+    sa_family_t family = address.at.ss_family;
+    if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
+        return RV_ERR_INVALID; /* who can reach it is unknown */
     *ret_public = address_public(&address);
-    if (address.at.ss_family == AF_INET) {
+    if (family == AF_INET) {
         (void)inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
         snprintf(ret_name, RV_DOOR_NAME_BYTES, "%s:%u", host, ntohs(in->sin_port));
-    } else if (address.at.ss_family == AF_INET6) {
+    } else if (family == AF_INET6) {
         (void)inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
         snprintf(ret_name, RV_DOOR_NAME_BYTES, "[%s]:%u", host, ntohs(in6->sin6_port));
     } else {
@@ -145,10 +150,14 @@ static bool path_bind(int fd, const struct address *address)
     return bound && chmod(path, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) == 0;
 }
 
+/* "[::]" is IPv6 alone, whatever the system's default is. */
 static bool port_bind(int fd, const struct address *address)
 {
     int one = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (address->at.ss_family == AF_INET6 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one) != 0)
+        return false;
     return bind(fd, (const struct sockaddr *)&address->at, address->len) == 0;
 }
 

@@ -18,7 +18,7 @@ RV_CHECK enum rv_err rv_door_address(struct rv_str text, bool *ret_public);
 RV_CHECK enum rv_err rv_door_listen(struct rv_str text, int *ret_fd);
 /* A socket that listens, also one that another process has opened: whether others than this machine
  * can reach it, and its address as text ("127.0.0.1:7733", "unix:/run/reeve.sock"). INVALID: it is
- * no socket that listens. */
+ * no TCP or unix socket that listens. */
 RV_CHECK enum rv_err rv_door_look(int fd, bool *ret_public,
                                   char ret_name[static RV_DOOR_NAME_BYTES]);
 

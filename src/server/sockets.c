@@ -44,7 +44,8 @@ static int handed_take(struct rv_sockets *sockets)
             fcntl(socket->fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
             fcntl(socket->fd, F_SETFD, FD_CLOEXEC) != 0) {
             rv_log_refusal("reeve serve",
-                           "LISTEN_FDS=%d: descriptor %d is not a stream socket that listens",
+                           "LISTEN_FDS=%d: descriptor %d is not a TCP or unix stream socket that "
+                           "listens",
                            count, socket->fd);
             return EXIT_USAGE;
         }
