@@ -18,6 +18,7 @@ struct rv_answer {
     int status;
     const char *content_type;             /* NULL: application/json */
     const struct rv_api_counts *counts;   /* borrowed: for metrics; NULL: there are none */
+    struct rv_buf *description;           /* borrowed: of the API, kept; NULL: it is written anew */
     bool problem;                         /* the body is application/problem+json */
     int retry_after_s;                    /* 0: no such header */
     struct rv_str allow;                  /* 405; else absent */

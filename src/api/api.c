@@ -11,7 +11,8 @@
 enum {
     FINISHED_MAX = 256,
     CLOSING_MS = 10, /* how late the end may be seen */
-    WAIT_MS = 60000
+    WAIT_MS = 60000,
+    DESCRIPTION_BYTES_MAX = 4 * 1024 * 1024
 };
 
 static void finished_take(struct rv_api *api)
@@ -73,6 +74,7 @@ static void api_free(struct rv_api *api)
     rv_http_forget(api);
     rv_parser_done(&api->parser);
     rv_keys_done(&api->options.access.keys);
+    rv_buf_done(&api->description);
     rv_mailbox_done(&api->finished);
     free(api);
 }
@@ -110,6 +112,7 @@ enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **re
     rv_mailbox_init(&api->finished, offsetof(struct rv_call, next));
     rv_mailbox_join(options->mailbox, &api->maker);
     rv_parser_init(&api->parser);
+    rv_buf_init(&api->description, DESCRIPTION_BYTES_MAX);
     api->parser.egress = options->egress;
     api->parser.secrets = options->secrets;
     enum rv_err err = door_open(api);

@@ -79,6 +79,7 @@ struct rv_api {
     struct exchange *resting; /* the same, if it rests */
     int64_t rest_until;       /* monotonic */
     bool damaged;             /* a backup has found a page that is not as it was written */
+    struct rv_buf description; /* of the API, once somebody has asked for it */
     struct exchange *free;
     size_t free_count;
 };

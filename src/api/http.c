@@ -615,6 +615,7 @@ static void request_ask(struct rv_api *api, struct exchange *exchange)
     } else if (exchange->route->way != RV_WAY_LOCAL) {
         rv_http_ask(api, exchange);
     } else {
+        exchange->answer.description = &api->description;
         exchange->route->render(&exchange->answer, &exchange->call);
         answer_send(exchange, false);
     }
@@ -642,10 +643,17 @@ static bool head_read(struct rv_api *api, struct exchange *exchange,
     exchange->line.key = head.key;
     exchange->line.traceparent = head.traceparent;
     exchange->line.tracestate = head.tracestate;
-    exchange->route = rv_route_find(parser, request->method, &exchange->line);
+    exchange->route = rv_route_match(request->method, &exchange->line);
     return rv_access_check(parser, &api->options.access, exchange->route, &head.credentials,
                            &exchange->caller) &&
-           exchange->route != NULL;
+           (exchange->route != NULL || rv_route_refuse(parser, request->method, &exchange->line));
+}
+
+/* No such route has a body. What comes all the same takes no memory, since whoever sends it may have
+ * no key. */
+static bool is_open_to_all(const struct exchange *exchange)
+{
+    return exchange->route->roles == RV_ANYBODY;
 }
 
 /* The head is here. */
@@ -662,7 +670,8 @@ static void *request_begin(void *self, struct rv_door_conn *conn,
         refusal_send(exchange, false);
         return NULL;
     }
-    exchange->discards = !held_room(api, exchange, (size_t)request->length);
+    exchange->discards = !is_open_to_all(exchange) &&
+                         !held_room(api, exchange, (size_t)request->length);
     exchange->stage = STAGE_BODY;
     return exchange;
 }
@@ -671,6 +680,8 @@ static void body_add(void *self, void *request, struct rv_str piece)
 {
     struct rv_api *api = self;
     struct exchange *exchange = request;
+    if (is_open_to_all(exchange))
+        return;
     exchange->came_bytes += piece.len;
     if (!exchange->discards && !held_room(api, exchange, exchange->came_bytes)) {
         body_drop(api, exchange);

@@ -404,10 +404,8 @@ static void components_put(struct rv_buf *buf)
     rv_buf_add_char(buf, '}');
 }
 
-void rv_render_openapi(struct rv_answer *answer, const struct rv_call *call)
+static void description_put(struct rv_buf *buf)
 {
-    struct rv_buf *buf = &answer->body;
-    (void)call;
     rv_put_open(buf, '{');
     info_put(buf);
     rv_put_open_in(buf, "paths", '{');
@@ -416,4 +414,23 @@ void rv_render_openapi(struct rv_answer *answer, const struct rv_call *call)
     rv_buf_add_char(buf, '}');
     components_put(buf);
     rv_buf_add_char(buf, '}');
+}
+
+/* It takes a thousand times as long as any other answer, and anybody may ask for it. */
+void rv_render_openapi(struct rv_answer *answer, const struct rv_call *call)
+{
+    struct rv_buf *kept = answer->description;
+    (void)call;
+    if (kept == NULL) {
+        description_put(&answer->body);
+        return;
+    }
+    if (kept->failed != RV_OK || kept->len == 0) {
+        rv_buf_reset(kept);
+        description_put(kept);
+    }
+    if (kept->failed == RV_OK)
+        rv_buf_add_str(&answer->body, rv_buf_str(kept));
+    else
+        answer->body.failed = kept->failed;
 }

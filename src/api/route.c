@@ -66,7 +66,7 @@ static bool route_matches(const struct rv_route *route, struct rv_request_line *
     return *rest == '\0';
 }
 
-static const struct rv_route *not_found(struct rv_parser *parser, struct rv_str path)
+static bool not_found(struct rv_parser *parser, struct rv_str path)
 {
     const char *patterns[sizeof routes / sizeof routes[0]];
     size_t count = 0;
@@ -74,10 +74,9 @@ static const struct rv_route *not_found(struct rv_parser *parser, struct rv_str 
         patterns[count++] = route->pattern;
     patterns[count] = NULL;
     const char *near = rv_suggest(path, patterns);
-    rv_refuse_http(parser, 404, "\"%.*s\" does not exist%s%s%s", RV_STR_FMT(path),
-                   near ? "; did you mean \"" : "; paths of the API begin with /v1/",
-                   near ? near : "", near ? "\"?" : "");
-    return NULL;
+    return rv_refuse_http(parser, 404, "\"%.*s\" does not exist%s%s%s", RV_STR_FMT(path),
+                          near ? "; did you mean \"" : "; paths of the API begin with /v1/",
+                          near ? near : "", near ? "\"?" : "");
 }
 
 /* Methods as the header Allow wants them, each once. */
@@ -118,8 +117,7 @@ static struct methods methods_of(struct rv_request_line *request)
 }
 
 /* OPTIONS is answered with the methods alone: not refused, though no route. */
-static const struct rv_route *options_tell(struct rv_parser *parser,
-                                           struct rv_request_line *request)
+static bool options_tell(struct rv_parser *parser, struct rv_request_line *request)
 {
     bool all = rv_str_is(request->path, "*");
     struct methods methods = methods_of(all ? NULL : request);
@@ -127,40 +125,52 @@ static const struct rv_route *options_tell(struct rv_parser *parser,
         return not_found(parser, request->path);
     parser->problem = (struct rv_problem){.status = 204};
     parser->problem.allow = rv_arena_str(parser->arena, (struct rv_str){methods.text, methods.len});
-    return NULL;
+    return false;
 }
 
 /* 501 for a method that no path has, 405 for one that only this path has not (RFC 9110, 9.1). */
-static const struct rv_route *method_refuse(struct rv_parser *parser, struct rv_str method,
-                                            struct rv_request_line *request)
+static bool method_refuse(struct rv_parser *parser, struct rv_str method,
+                          struct rv_request_line *request)
 {
     struct methods here = methods_of(request), all = methods_of(NULL);
     bool known = false;
     for (const struct rv_route *route = routes; route->method != NULL; route++)
         known = known || rv_str_is(method, route->method);
-    if (!known) {
-        rv_refuse_http(parser, 501, "this server has no method %.*s; its methods are %s",
-                       RV_STR_FMT(method), all.text);
-        return NULL;
-    }
+    if (!known)
+        return rv_refuse_http(parser, 501, "this server has no method %.*s; its methods are %s",
+                              RV_STR_FMT(method), all.text);
     if (here.len == 0)
         return not_found(parser, request->path);
     struct rv_str allow = rv_arena_str(parser->arena, (struct rv_str){here.text, here.len});
     rv_refuse_http(parser, 405, "%.*s is not allowed for \"%.*s\"; use %.*s", RV_STR_FMT(method),
                    RV_STR_FMT(request->path), RV_STR_FMT(allow));
     parser->problem.allow = allow;
-    return NULL;
+    return false;
 }
 
-const struct rv_route *rv_route_find(struct rv_parser *parser, struct rv_str method,
-                                     struct rv_request_line *request)
+const struct rv_route *rv_route_match(struct rv_str method, struct rv_request_line *request)
 {
-    if (rv_str_is(method, "OPTIONS"))
-        return options_tell(parser, request);
     if (rv_str_is(method, "HEAD"))
         method = RV_STR("GET");
     for (const struct rv_route *route = routes; route->method != NULL; route++)
         if (rv_str_is(method, route->method) && route_matches(route, request))
             return route;
-    return method_refuse(parser, method, request);
+    return NULL;
+}
+
+bool rv_route_refuse(struct rv_parser *parser, struct rv_str method,
+                     struct rv_request_line *request)
+{
+    if (rv_str_is(method, "OPTIONS"))
+        return options_tell(parser, request);
+    return method_refuse(parser, rv_str_is(method, "HEAD") ? RV_STR("GET") : method, request);
+}
+
+const struct rv_route *rv_route_find(struct rv_parser *parser, struct rv_str method,
+                                     struct rv_request_line *request)
+{
+    const struct rv_route *route = rv_route_match(method, request);
+    if (route == NULL)
+        (void)rv_route_refuse(parser, method, request);
+    return route;
 }

@@ -42,8 +42,14 @@ struct rv_route {
     const char *location;
 };
 
-/* HEAD finds what GET has. NULL with parser->problem: 404, 405 or 501, or 204 for OPTIONS, which is
- * answered with the methods alone. Fills the request's params. */
+/* HEAD finds what GET has; NULL: there is none. Fills the request's params. */
+const struct rv_route *rv_route_match(struct rv_str method, struct rv_request_line *request);
+/* Why there is none: false with parser->problem: 404, 405 or 501, or 204 for OPTIONS, which is
+ * answered with the methods alone. It takes long, since it looks for what was meant: access is
+ * checked before. */
+bool rv_route_refuse(struct rv_parser *parser, struct rv_str method,
+                     struct rv_request_line *request);
+/* Both, where nobody's access is checked. */
 const struct rv_route *rv_route_find(struct rv_parser *parser, struct rv_str method,
                                      struct rv_request_line *request);
 /* All of them, ended by one without a method. */

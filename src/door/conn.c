@@ -1,6 +1,7 @@
 /* One connection: it reads requests one after the other, and the next only when the one before has
  * its answer, at least in the queue. Several answers may wait there for the socket. */
 #include "base/assert.h"
+#include "base/os/clock.h"
 #include "door/door_priv.h"
 
 #include <errno.h>
@@ -290,14 +291,25 @@ static void end_come(struct rv_door_conn *conn)
     host->end(host->self, conn->request);
 }
 
-/* Up to where the connection owes an answer. What it has taken. */
+/* Requests cost what their answers cost, however few bytes they have. */
+static bool turn_over(const struct rv_door_conn *conn)
+{
+    return rv_clock_mono_us() >= conn->door->turn_until;
+}
+
+static bool feed_goes_on(const struct rv_door_conn *conn, enum rv_http_event last)
+{
+    return last != RV_HTTP_MORE && conn->state == CONN_READ && conn->unsent <= DOOR_UNSENT_MAX &&
+           !conn->broken && !(last == RV_HTTP_END && turn_over(conn));
+}
+
+/* Up to where the connection owes an answer, or its turn is over. What it has taken. */
 static size_t conn_feed(struct rv_door_conn *conn, struct rv_str input)
 {
     const struct rv_door_host *host = &conn->door->options.host;
     struct rv_str in = input;
     enum rv_http_event event = RV_HTTP_HEAD;
-    while (event != RV_HTTP_MORE && conn->state == CONN_READ && conn->unsent <= DOOR_UNSENT_MAX &&
-           !conn->broken) {
+    while (feed_goes_on(conn, event)) {
         size_t taken;
         event = rv_http_reader_feed(&conn->reader, in, &taken);
         in = (struct rv_str){in.at + taken, in.len - taken};
@@ -444,12 +456,13 @@ static bool open_goes_on(struct rv_door_conn *conn)
 static bool input_wanted(const struct rv_door_conn *conn, size_t turn)
 {
     return conn->state == CONN_READ && !conn->broken && conn->unsent <= DOOR_UNSENT_MAX &&
-           turn < DOOR_TURN_BYTES;
+           turn < DOOR_TURN_BYTES && !turn_over(conn);
 }
 
 static void conn_flow(struct rv_door_conn *conn)
 {
     size_t turn = 0;
+    conn->door->turn_until = rv_clock_mono_us() + DOOR_TURN_US;
     do {
         while (input_wanted(conn, turn) && input_take(conn, &turn))
             continue;

@@ -17,6 +17,7 @@ enum {
     DOOR_READ_BYTES = 64 * 1024,  /* of a body, in one call */
     DOOR_HEAD_BYTES = 16 * 1024,  /* else; more may be left over and is kept */
     DOOR_TURN_BYTES = 256 * 1024, /* that one connection reads before others get their turn */
+    DOOR_TURN_US = 500,           /* and works, but for the request in hand */
     DOOR_UNSENT_MAX = 16 * 1024,  /* a connection with more of it gets no further answer */
     DOOR_ANSWERS_MAX = 256 * 1024 * 1024, /* bytes of all answers that wait to be sent */
     GATE_RETRY_MS = 100,                  /* until descriptors are looked for again */
@@ -145,6 +146,7 @@ struct rv_door {
     _Atomic(struct rv_door_tls *) tls_next;
     struct rv_door_tls *tls; /* owned; NULL: plain */
     int64_t now;
+    int64_t turn_until; /* monotonic us: of the connection that has its turn */
     int64_t date_second;
     char date[RV_HTTP_DATE_BYTES];
     struct rv_door_counts counts;
