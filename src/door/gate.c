@@ -1,5 +1,5 @@
 /* Who is let in: as many connections as there may be, not all of them from one other machine. When
- * all are taken, those that rest make room. One descriptor is kept in reserve: clients come in by
+ * all are taken, those that rest make room, but none whose request is there. One descriptor is kept in reserve: clients come in by
  * it one at a time, for one request each, so that whoever asks whether the server lives gets an
  * answer. */
 #include "base/os/log.h"
@@ -23,7 +23,7 @@ enum {
     ADDRESS_PARTS = 4,     /* an address may take all but one of so many parts */
     EVICT_EVERY_MS = 100,
     RESTED_MS = 1000, /* so long idle, a connection makes room for another */
-    BEGUN_MS = 5000   /* and so long at a head, or a handshake */
+    BEGUN_MS = 5000   /* and so long at a handshake, a head, a body, or reading an answer */
 };
 
 static void listeners_watch(struct rv_door *door)
@@ -215,21 +215,34 @@ static void conn_enter(struct rv_door *door, const struct door_listener *listene
         debt_settle(conn);
 }
 
-/* Their clients connect again: nothing was asked by them yet. */
-static bool conn_rests(const struct rv_door_conn *conn)
+/* How much is lost when it makes room, the least first: a client that has its answer, or has asked
+ * nothing yet, connects again; one that is in the middle of a request or an answer begins anew.
+ * Negative: it makes no room. */
+static int rest_rank(const struct rv_door_conn *conn)
 {
     int64_t since = conn->door->now - conn->since;
-    return (conn->debt == DEBT_IDLE && since >= RESTED_MS) ||
-           ((conn->debt == DEBT_HEAD || conn->debt == DEBT_SHAKE) && since >= BEGUN_MS);
+    switch (conn->debt) {
+    case DEBT_NONE:
+        return -1;
+    case DEBT_LINGER:
+        return since >= RESTED_MS ? 0 : -1;
+    case DEBT_IDLE:
+        return since >= RESTED_MS ? 1 : -1;
+    case DEBT_HEAD:
+    case DEBT_SHAKE:
+        return since >= BEGUN_MS ? 2 : -1;
+    case DEBT_BODY:
+    case DEBT_WRITE:
+        return since >= BEGUN_MS && conn->state != CONN_WAIT ? 3 : -1;
+    }
+    return -1;
 }
 
-/* Those between two requests before those at a head or a handshake, and then those who are there
- * for longest. */
 static bool rests_more(const struct rv_door_conn *conn, const struct rv_door_conn *than)
 {
-    bool idle = conn->debt == DEBT_IDLE;
-    if (idle != (than->debt == DEBT_IDLE))
-        return idle;
+    int rank = rest_rank(conn), other = rest_rank(than);
+    if (rank != other)
+        return rank < other;
     return conn->since <= than->since; /* those who came later are looked at first */
 }
 
@@ -255,19 +268,23 @@ static void rested_add(struct rv_door *door, struct rv_door_conn *conn)
     }
 }
 
-/* One makes room. False: nobody rests. */
+/* One makes room, unless what it owes has come meanwhile. False: nobody rests. */
 static bool rested_evict(struct rv_door *door)
 {
     if (door->now - door->evicted_at >= EVICT_EVERY_MS) {
         door->evicted_at = door->now;
         door->rested_count = 0;
         for (struct rv_door_conn *conn = door->all; conn != NULL; conn = conn->after)
-            if (conn_rests(conn))
+            if (rest_rank(conn) >= 0)
                 rested_add(door, conn);
     }
     while (door->rested_count > 0) {
         struct rv_door_conn *conn = door->rested[--door->rested_count];
-        if (!conn_rests(conn))
+        if (rest_rank(conn) < 0)
+            continue;
+        conn->readable = true; /* its event may be one of those that are yet to be looked at */
+        conn_run(conn);
+        if (conn->state != CONN_DEAD && rest_rank(conn) < 0)
             continue;
         conn_cut(conn);
         return true;
