@@ -37,6 +37,10 @@ bool rv_body_read(struct rv_parser *parser, struct rv_str text, bool may_be_empt
     struct rv_json_fault fault = {.message = ""};
     enum rv_err err = tree ? rv_json_parse(&parser->tree, text, RV_JSON_DEPTH_MAX, tree, &fault)
                            : RV_ERR_MEMORY;
+    if (parser->tree.refused != RV_OK)
+        return rv_refuse(parser, parser->tree.refused,
+                         "the body has too many values: they take more memory than is reserved for "
+                         "one request; send less at once");
     if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && fault.line != 0))
         return rv_refuse_http(parser, 400, "the body is not JSON: line %u, column %u: %s",
                               fault.line, fault.column, fault.message);

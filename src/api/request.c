@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "json/json.h"
 
-enum { TREE_BYTES_MAX = 192 * 1024 * 1024 };
+enum { TREE_BYTES_MAX = 32 * 1024 * 1024 }; /* two million values */
 
 void rv_parser_init(struct rv_parser *parser)
 {

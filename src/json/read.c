@@ -53,21 +53,27 @@ static const char *fail_full(struct json_reader *reader, const char *at)
 }
 
 /* All on the stack goes to the arena in the end, so what the arena cannot take need not be read:
- * the arena's cap bounds the stack too. */
+ * the arena's cap bounds the stack too, and the time. */
 static bool stack_grow(struct json_reader *reader)
 {
     const struct rv_arena *arena = reader->arena;
-    size_t bytes = reader->count * sizeof *reader->stack;
-    if (arena->bytes_max != 0 && bytes > arena->bytes_max - arena->bytes_taken)
-        return rv_arena_take(reader->arena, bytes) != NULL; /* which says why not */
+    size_t room = 2 * reader->count, bytes = reader->count * sizeof *reader->stack;
+    if (arena->bytes_max != 0) {
+        size_t most = (arena->bytes_max - arena->bytes_taken) / sizeof *reader->stack;
+        room = room < most ? room : most;
+    }
+    if (room <= reader->count) {
+        (void)rv_arena_take(reader->arena, bytes + sizeof *reader->stack); /* which says why not */
+        return false;
+    }
     bool owned = reader->stack != reader->few;
-    struct rv_json *stack = realloc(owned ? reader->stack : NULL, 2 * bytes);
+    struct rv_json *stack = realloc(owned ? reader->stack : NULL, room * sizeof *stack);
     if (stack == NULL)
         return false;
     if (!owned)
         memcpy(stack, reader->few, bytes);
     reader->stack = stack;
-    reader->room = 2 * reader->count;
+    reader->room = room;
     return true;
 }
 
