@@ -38,13 +38,23 @@ static int64_t wait_ms(const struct rv_api *api)
 /* Nothing is left to do, or nobody takes what is left. */
 static bool thread_done(const struct rv_api *api, int64_t *last_busy)
 {
+    const struct rv_door_counts *counts = rv_door_counts(api->door);
     int64_t now = rv_door_now(api->door);
-    if (!atomic_load(&api->closing) || atomic_load(&api->outstanding) > 0) {
+    if (!atomic_load(&api->closing) || !api->looked || atomic_load(&api->outstanding) > 0) {
         *last_busy = now;
         return false;
     }
-    return (api->exchanges_open == 0 && rv_door_counts(api->door)->busy == 0) ||
+    return (api->exchanges_open == 0 && counts->busy == 0 && counts->told == 0) ||
            now - *last_busy >= atomic_load(&api->grace_ms);
+}
+
+/* What was sent before the stop gets its answer: to close a socket with unread bytes sends a reset,
+ * and its client would not know what became of its request. */
+static void arrived_take(struct rv_api *api)
+{
+    rv_door_deafen(api->door);
+    rv_door_arrived(api->door);
+    api->looked = true;
 }
 
 static void thread_run(void *self)
@@ -56,8 +66,8 @@ static void thread_run(void *self)
         finished_take(api);
         rv_backup_go_on(api, rv_door_now(api->door));
         rv_http_large_go_on(api, false);
-        if (atomic_load(&api->draining))
-            rv_door_deafen(api->door);
+        if (atomic_load(&api->draining) && !api->looked)
+            arrived_take(api);
         rv_door_run(api->door);
         if (api->options.access_log != NULL)
             rv_access_log_flush(api->options.access_log);

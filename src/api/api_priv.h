@@ -60,6 +60,7 @@ struct rv_api {
     struct rv_thread thread;
     atomic_bool draining;
     atomic_bool closing;
+    bool looked; /* what had arrived when the stop began was read */
     atomic_uint outstanding;
     atomic_llong grace_ms;
     struct rv_mailbox_maker maker;

@@ -649,8 +649,8 @@ static bool head_read(struct rv_api *api, struct exchange *exchange,
            (exchange->route != NULL || rv_route_refuse(parser, request->method, &exchange->line));
 }
 
-/* No such route has a body. What comes all the same takes no memory, since whoever sends it may have
- * no key. */
+/* No such route has a body. What comes all the same takes no memory, since whoever sends it may
+ * have no key. */
 static bool is_open_to_all(const struct exchange *exchange)
 {
     return exchange->route->roles == RV_ANYBODY;

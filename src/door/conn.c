@@ -73,8 +73,10 @@ void conn_cut(struct rv_door_conn *conn)
         conn_leave(conn, true);
         return;
     }
+    bool lingers = conn->state == CONN_LINGER;
     conn->state = CONN_DEAD;
     shake_left(conn);
+    door->counts.told -= lingers;
     rv_due_clear(&door->dues, &conn->due);
     queue_drop(conn);
     host_over(conn, &conn->open_owner, true);
@@ -291,10 +293,10 @@ static void end_come(struct rv_door_conn *conn)
     host->end(host->self, conn->request);
 }
 
-/* Requests cost what their answers cost, however few bytes they have. */
+/* Requests cost what their answers cost, however few bytes they have; a body costs its bytes. */
 static bool turn_over(const struct rv_door_conn *conn)
 {
-    return rv_clock_mono_us() >= conn->door->turn_until;
+    return !conn->body_next && rv_clock_mono_us() >= conn->door->turn_until;
 }
 
 static bool feed_goes_on(const struct rv_door_conn *conn, enum rv_http_event last)
@@ -422,6 +424,7 @@ static void conn_finish(struct rv_door_conn *conn)
         return;
     }
     conn->state = CONN_LINGER;
+    conn->door->counts.told++;
     conn->readable = true; /* what is there already makes no event of its own */
     door_push(conn);
 }

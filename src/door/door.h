@@ -70,6 +70,7 @@ struct rv_door_counts {
     uint64_t taken; /* connections */
     uint64_t open;
     uint64_t busy; /* with bytes of an answer that the socket has not taken */
+    uint64_t told; /* with their last answer, and kept until the client has read it */
 };
 
 struct rv_door_field {
@@ -101,8 +102,10 @@ void rv_door_wait(struct rv_door *door, int64_t wait_ms);
 void rv_door_run(struct rv_door *door);
 /* Ends the wait, or the next one. From any thread; a system call only where the door waits. */
 void rv_door_wake(struct rv_door *door);
-/* Nobody is let in from now on. */
+/* Whoever waits outside is let in, and nobody from then on. */
 void rv_door_deafen(struct rv_door *door);
+/* The next run reads all that has arrived, also where no event has told of it. */
+void rv_door_arrived(struct rv_door *door);
 /* New connections get this certificate. From any thread; owned from then on. */
 void rv_door_renew(struct rv_door *door, struct rv_door_tls *tls);
 const struct rv_door_counts *rv_door_counts(const struct rv_door *door);

@@ -1,7 +1,7 @@
 /* Who is let in: as many connections as there may be, not all of them from one other machine. When
- * all are taken, those that rest make room, but none whose request is there. One descriptor is kept in reserve: clients come in by
- * it one at a time, for one request each, so that whoever asks whether the server lives gets an
- * answer. */
+ * all are taken, those that rest make room, but none whose request is there. One descriptor is kept
+ * in reserve: clients come in by it one at a time, for one request each, so that whoever asks
+ * whether the server lives gets an answer. */
 #include "base/os/log.h"
 #include "door/door_priv.h"
 
@@ -19,6 +19,7 @@
 
 enum {
     ACCEPTS_MAX = 64,      /* in one turn */
+    OUTSIDE_MAX = 4096,    /* at one listener, when it closes */
     PAUSE_TOLD_MS = 60000, /* between two words about it */
     ADDRESS_PARTS = 4,     /* an address may take all but one of so many parts */
     EVICT_EVERY_MS = 100,
@@ -81,11 +82,6 @@ void gate_close(struct rv_door *door)
     if (door->spare_fd >= 0)
         close(door->spare_fd);
     door->spare_fd = -1;
-}
-
-void rv_door_deafen(struct rv_door *door)
-{
-    gate_close(door);
 }
 
 void gate_retry(struct rv_door *door)
@@ -348,4 +344,13 @@ void gate_accept(struct rv_door *door, struct door_listener *listener)
     for (int i = 0; i < ACCEPTS_MAX && door->listens; i++)
         if (!accept_one(door, listener))
             return;
+}
+
+void rv_door_deafen(struct rv_door *door)
+{
+    for (size_t i = 0; i < door->listeners_count; i++)
+        for (int n = 0; n < OUTSIDE_MAX && door->listens; n++)
+            if (!accept_one(door, &door->listeners[i]))
+                break;
+    gate_close(door);
 }

@@ -88,6 +88,16 @@ void rv_door_run(struct rv_door *door)
     dead_free(door);
 }
 
+void rv_door_arrived(struct rv_door *door)
+{
+    for (struct rv_door_conn *conn = door->all; conn != NULL; conn = conn->after) {
+        if (conn->state != CONN_READ)
+            continue;
+        conn->readable = true;
+        door_push(conn);
+    }
+}
+
 static void conn_happens(struct rv_door_conn *conn, uint32_t events)
 {
     if (conn->state == CONN_DEAD)
