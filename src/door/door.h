@@ -104,7 +104,7 @@ void rv_door_run(struct rv_door *door);
 void rv_door_wake(struct rv_door *door);
 /* Whoever waits outside is let in, and nobody from then on. */
 void rv_door_deafen(struct rv_door *door);
-/* The next run reads all that has arrived, also where no event has told of it. */
+/* The next run reads all that has arrived, and answers, also where no event has told of it. */
 void rv_door_arrived(struct rv_door *door);
 /* New connections get this certificate. From any thread; owned from then on. */
 void rv_door_renew(struct rv_door *door, struct rv_door_tls *tls);

@@ -94,6 +94,7 @@ void rv_door_arrived(struct rv_door *door)
         if (conn->state != CONN_READ)
             continue;
         conn->readable = true;
+        conn->writable = true;
         door_push(conn);
     }
 }
