@@ -425,7 +425,8 @@ static void again_soon(struct rv_scheduler *s)
         rv_supervisor_unclaim(&s->supervisor);
 }
 
-/* The store refused for now: nothing was written. Callers hear so; parked calls stay. */
+/* The store refused for now: nothing was written. Callers hear so; parked calls stay, unless their
+ * caller has left: nobody says that again. */
 static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 {
     polls_unmatch_parked(s);
@@ -442,6 +443,8 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         poll_unmatch(p);
         poll_heed(s, p);
         submit_unwritten(p);
+        if (p->call->kind == RV_CALL_GONE)
+            (void)parked_left(s, p->call->u.gone.serial);
         if (p == s->batch.damaged)
             finish(s, p, RV_ERR_CORRUPT,
                    RV_STR("the data of this request is damaged in the state store: stop the "

@@ -140,6 +140,26 @@ static void a_full_disk_leaves_large_reads_in_line(void **state)
     assert_whole(waits->u.show.found, RV_TASK_PENDING);
 }
 
+/* Before anything is decided: a stop waits for what is parked for its own agent. */
+static void a_caller_that_left_is_heard_though_the_store_refuses(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *parked = world_call(w, RV_CALL_POLL);
+    struct rv_call *gone = world_call(w, RV_CALL_GONE);
+    parked->u.poll = (struct rv_poll){.agent = RV_STR("one"),
+                                      .instance = RV_STR("i1"),
+                                      .boot = RV_STR("b1"),
+                                      .poll = RV_STR("p1"),
+                                      .max = 8,
+                                      .wait_ms = WAIT_MS};
+    assert_false(world_run(w, parked));
+    gone->u.gone.serial = parked->serial;
+    faults.fail_at = faults.calls + 1;
+    assert_true(world_run(w, gone));
+    assert_int_equal(faults.failed, 1);
+    assert_true(world_finished(parked));
+}
+
 /* As long as it waits for its task it holds none of its payloads, and then it waits for room. */
 static void assert_waits_with_nothing(struct world *w, struct rv_call *call)
 {
@@ -230,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_large_read_waits_for_room_and_small_ones_do_not),
         SCENARIO(a_full_disk_leaves_large_reads_in_line),
+        SCENARIO(a_caller_that_left_is_heard_though_the_store_refuses),
         SCENARIO(a_look_that_waits_holds_no_payloads),
         SCENARIO(a_submission_that_waits_holds_no_payloads),
         SCENARIO(a_submission_lets_go_of_what_becomes_large),

@@ -268,21 +268,26 @@ static enum rv_err serials_enter(struct rv_scheduler *s, const struct pending_li
     return err;
 }
 
+bool parked_left(struct rv_scheduler *s, uint64_t serial)
+{
+    const uint64_t *found = rv_map_find(&s->parked_by_serial, serial, 0);
+    if (found != NULL)
+        finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
+    return found != NULL;
+}
+
 /* It may be in this very batch, or carried into the next one: steps are handed out, and calls are
  * parked, only after this. Without memory to find it, it parks, and nobody hears its answer. */
 void call_left(struct rv_scheduler *s, uint64_t serial)
 {
-    const uint64_t *found = rv_map_find(&s->parked_by_serial, serial, 0);
-    if (found != NULL) {
-        finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
+    if (parked_left(s, serial))
         return;
-    }
     if (s->batch.by_serial.count == 0 &&
         (serials_enter(s, &s->carried) != RV_OK || serials_enter(s, &s->batch.behind) != RV_OK ||
          serials_enter(s, &s->batch.calls) != RV_OK ||
          serials_enter(s, &s->evaluations.calls) != RV_OK))
         return;
-    found = rv_map_find(&s->batch.by_serial, serial, 0);
+    const uint64_t *found = rv_map_find(&s->batch.by_serial, serial, 0);
     if (found != NULL)
         ((struct pending *)(uintptr_t)*found)->left = true;
 }

@@ -777,6 +777,8 @@ void finished_flush(struct rv_scheduler *s);
 void parked_expire(struct rv_scheduler *s);
 /* The caller of the call with that serial has left. */
 void call_left(struct rv_scheduler *s, uint64_t serial);
+/* The same, if it is parked. */
+bool parked_left(struct rv_scheduler *s, uint64_t serial);
 void parked_finish_all(struct rv_scheduler *s);
 /* The task has changed: answers those who wait for that. */
 void waiters_tell(struct rv_scheduler *s, struct work *work);
