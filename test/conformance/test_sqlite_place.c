@@ -23,8 +23,9 @@ static void assert_look(struct subject *s, enum rv_err wanted, const char *text)
 
 static void a_file_that_is_displaced_is_seen(void **state)
 {
-    static const char *const names[] = {"", "-wal"};
-    static const char *const texts[] = {"no longer at", "the log of the store"};
+    static const char *const names[] = {"", "-wal", ".lock"};
+    static const char *const texts[] = {"no longer at", "the log of the store",
+                                        "the lock file of the store"};
     struct subject *s = *state;
     char name[SUBJECT_PATH_BYTES + 32], aside[SUBJECT_PATH_BYTES + 32];
     snprintf(aside, sizeof aside, "%s-aside", s->path);
@@ -193,13 +194,14 @@ static void image_remove(const char *path)
     }
 }
 
-/* Twice, since what is refused is left as it is. */
+/* As `reeve check` and as a server, which leave what is refused as it is; and again. */
 static void assert_start(const char *path, enum rv_err wanted, const char *text)
 {
     struct rv_store *store = NULL;
     struct rv_store_sqlite_fault fault;
     struct rv_store_sqlite_options options = {.path = path, .clock = {no_clock, NULL}};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
+        options.there = i % 2 == 0;
         enum rv_err err = rv_store_sqlite_open(&options, &store, &fault);
         if (err != wanted || (err != RV_OK && strstr(fault.message, text) == NULL))
             fail_msg("%s: %s", rv_err_text(err), fault.message);
@@ -260,6 +262,222 @@ static void a_log_that_has_more_than_was_noted_is_taken(void **state)
     image_remove(older);
 }
 
+static void part_remove(const char *path, const char *part)
+{
+    char name[SUBJECT_PATH_BYTES + 64];
+    snprintf(name, sizeof name, "%s%s", path, part);
+    assert_int_equal(unlink(name), 0);
+}
+
+/* So many that the file grows, which its first page tells. */
+enum { BIRTHS = 30 };
+
+static void bear_many(struct subject *s, int64_t first)
+{
+    for (int64_t i = 0; i < BIRTHS; i++)
+        bear(s, first + i);
+}
+
+/* Of the store itself or of another one, it is not what was left there. */
+static void a_log_beside_a_store_that_was_stopped_is_refused(void **state)
+{
+    struct subject *s = *state;
+    char older[SUBJECT_PATH_BYTES + 32], other[sizeof older];
+    snprintf(older, sizeof older, "%s2", s->path);
+    snprintf(other, sizeof other, "%s3", s->path);
+    bear(s, TASK_BASE);
+    image_take(s, other);
+    anew(s);
+    bear(s, TASK_BASE);
+    image_take(s, older);
+    bear_many(s, TASK_BASE + 1);
+    subject_close(s);
+    const char *const logs[] = {older, other};
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+        part_copy(logs[i], s->path, "-wal");
+        assert_start(s->path, RV_ERR_REFUSED, "that is not its own");
+        part_remove(s->path, "-wal");
+    }
+    assert_start(s->path, RV_OK, "");
+    subject_open(s);
+    assert_non_null(load(s, TASK_BASE + BIRTHS));
+    image_remove(older);
+    image_remove(other);
+}
+
+/* The stop had put all of it into the file when the process or the machine died. */
+static void the_log_that_a_stop_has_left_is_taken(void **state)
+{
+    struct subject *s = *state;
+    struct rv_sqlite *store = (struct rv_sqlite *)s->store;
+    char image[SUBJECT_PATH_BYTES + 32];
+    snprintf(image, sizeof image, "%s2", s->path);
+    bear(s, TASK_BASE);
+    assert_int_equal(rv_sqlite_mark_stop(store), RV_OK);
+    assert_int_equal(rv_sqlite_checkpoint(store), RV_OK);
+    assert_true(rv_sqlite_record(store, false));
+    image_take(s, image);
+    assert_start(image, RV_OK, "");
+    image_remove(image);
+}
+
+/* A start writes to the log before a server has enlisted: from then on a stop is over. */
+static void the_log_of_a_start_that_was_cut_off_is_taken(void **state)
+{
+    struct subject *s = *state;
+    char image[SUBJECT_PATH_BYTES + 32];
+    snprintf(image, sizeof image, "%s2", s->path);
+    bear(s, TASK_BASE);
+    subject_close(s);
+    s->factory->open(s);
+    sqlite3 *db = ((struct rv_sqlite *)s->store)->db;
+    assert_int_equal(sqlite3_exec(db, "UPDATE task SET priority = 9", NULL, NULL, NULL), SQLITE_OK);
+    image_take(s, image);
+    assert_start(image, RV_OK, "");
+    image_remove(image);
+}
+
+/* The lock file may be gone, too. */
+static void a_log_of_another_store_is_refused_without_a_lock_file(void **state)
+{
+    struct subject *s = *state;
+    char other[SUBJECT_PATH_BYTES + 32], older[sizeof other];
+    snprintf(other, sizeof other, "%s2", s->path);
+    snprintf(older, sizeof older, "%s3", s->path);
+    for (int i = 0; i < 3; i++)
+        subject_restart(s); /* so that its enlistment is above that of the store below */
+    bear_many(s, TASK_BASE);
+    assert_int_equal(sqlite3_exec(((struct rv_sqlite *)s->store)->db, "PRAGMA user_version = 77",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK); /* which is in the first page, as the id */
+    image_take(s, other);
+    anew(s);
+    bear(s, TASK_BASE);
+    image_take(s, older);
+    subject_restart(s);
+    bear_many(s, TASK_BASE + 1);
+    part_copy(s->path, older, "");
+    part_remove(older, ".lock");
+    assert_start(older, RV_ERR_REFUSED, "that is not its own"); /* older than what is running */
+    image_take(s, older);
+    subject_close(s);
+    part_copy(other, s->path, "-wal");
+    part_remove(s->path, ".lock");
+    assert_start(s->path, RV_ERR_IN_USE, "is another store than the one that the log");
+    part_copy(older, s->path, "-wal");
+    part_remove(s->path, ".lock");
+    assert_start(s->path, RV_ERR_REFUSED, "that is not its own");
+    part_remove(s->path, "-wal");
+    subject_open(s);
+    assert_non_null(load(s, TASK_BASE + BIRTHS));
+    image_remove(other);
+    image_remove(older);
+}
+
+/* The first page's field for a number of the user, as it is in the file alone. */
+static uint32_t mark_of(const char *path)
+{
+    unsigned char bytes[4];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 60, SEEK_SET), 0);
+    assert_int_equal(fread(bytes, 1, sizeof bytes, file), sizeof bytes);
+    fclose(file);
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static void a_file_that_was_copied_without_its_log_is_refused(void **state)
+{
+    struct subject *s = *state;
+    char image[SUBJECT_PATH_BYTES + 32];
+    snprintf(image, sizeof image, "%s2", s->path);
+    for (int i = 0; i < 3; i++) {
+        part_copy(s->path, image, ""); /* before anything is moved into it, and after */
+        assert_start(image, RV_ERR_REFUSED, "needs its log");
+        bear(s, TASK_BASE + i);
+        if (i == 1)
+            assert_int_equal(rv_sqlite_checkpoint((struct rv_sqlite *)s->store), RV_OK);
+    }
+    part_copy(s->path, image, "-wal");
+    part_remove(image, ".lock");
+    assert_start(image, RV_OK, "");
+    assert_false(rv_mark_runs(mark_of(image)));
+    subject_close(s);
+    part_copy(s->path, image, "");
+    assert_start(image, RV_OK, "");
+    subject_open(s);
+    image_remove(image);
+}
+
+static void a_backup_has_no_mark(void **state)
+{
+    static char bytes[1 << 20];
+    struct subject *s = *state;
+    struct rv_copy *copy;
+    char image[SUBJECT_PATH_BYTES + 32], saved[sizeof image];
+    size_t count;
+    snprintf(image, sizeof image, "%s2", s->path);
+    snprintf(saved, sizeof saved, "%s.saved", s->path);
+    bear(s, TASK_BASE);
+    assert_int_not_equal(mark_of(s->path), 0);
+    assert_int_equal(rv_store_sqlite_copy(s->store, &copy), RV_OK);
+    assert_true(copy->bytes < (int64_t)sizeof bytes);
+    assert_int_equal(copy->read(copy, bytes, sizeof bytes, &count), RV_OK);
+    assert_int_equal(count, copy->bytes);
+    copy->close(copy);
+    FILE *file = fopen(image, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+    assert_int_equal(mark_of(image), 0);
+    assert_start(image, RV_OK, "");
+    image_remove(image);
+    part_copy(s->path, image, "");
+    part_remove(s->path, "");
+    assert_save(s, RV_OK, ".saved");
+    assert_int_equal(mark_of(saved), 0);
+    assert_start(saved, RV_OK, "");
+    image_remove(saved);
+    image_remove(image);
+    anew(s);
+}
+
+/* An older program enlists, and stops, and leaves the mark of a newer one. */
+static void a_mark_that_is_stale_is_ignored(void **state)
+{
+    struct subject *s = *state;
+    struct rv_sqlite *store = (struct rv_sqlite *)s->store;
+    char image[SUBJECT_PATH_BYTES + 32];
+    snprintf(image, sizeof image, "%s2", s->path);
+    bear(s, TASK_BASE);
+    assert_int_equal(sqlite3_exec(store->db, "UPDATE instance SET enlistment = enlistment + 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(rv_sqlite_checkpoint(store), RV_OK);
+    part_copy(s->path, image, "");
+    assert_true(rv_mark_runs(mark_of(image)));
+    assert_start(image, RV_OK, "");
+    image_remove(image);
+}
+
+static void without_its_log_a_file_is_taken_if_that_is_wanted(void **state)
+{
+    struct subject *s = *state;
+    struct rv_store *store = NULL;
+    struct rv_store_sqlite_fault fault;
+    char image[SUBJECT_PATH_BYTES + 32];
+    snprintf(image, sizeof image, "%s2", s->path);
+    bear(s, TASK_BASE);
+    part_copy(s->path, image, "");
+    struct rv_store_sqlite_options options = {
+        .path = image, .clock = {no_clock, NULL}, .there = true, .keep_intact = true};
+    assert_int_equal(rv_store_sqlite_open(&options, &store, &fault), RV_OK);
+    assert_non_null(strstr(fault.message, "no log where it needs one"));
+    store->ops->close(store);
+    assert_start(image, RV_OK, "");
+    image_remove(image);
+}
+
 #define ON_A_STORE(function)                                                                       \
     cmocka_unit_test_setup_teardown(function, sqlite_setup, sqlite_teardown)
 
@@ -272,6 +490,14 @@ int main(void)
         ON_A_STORE(what_is_nowhere_any_more_is_not_saved),
         ON_A_STORE(a_log_that_lacks_what_was_acknowledged_is_refused),
         ON_A_STORE(a_log_that_has_more_than_was_noted_is_taken),
+        ON_A_STORE(a_log_beside_a_store_that_was_stopped_is_refused),
+        ON_A_STORE(the_log_that_a_stop_has_left_is_taken),
+        ON_A_STORE(the_log_of_a_start_that_was_cut_off_is_taken),
+        ON_A_STORE(a_log_of_another_store_is_refused_without_a_lock_file),
+        ON_A_STORE(a_file_that_was_copied_without_its_log_is_refused),
+        ON_A_STORE(a_backup_has_no_mark),
+        ON_A_STORE(a_mark_that_is_stale_is_ignored),
+        ON_A_STORE(without_its_log_a_file_is_taken_if_that_is_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

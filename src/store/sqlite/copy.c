@@ -45,8 +45,13 @@ struct reading {
 
 /* ---- the mark ---- */
 
-/* The header has a place for a number of the application that wrote the file. */
-enum { MARK_AT = 68 };
+void rv_copy_mark(unsigned char page[static RV_SQLITE_PAGE_BYTES])
+{
+    const uint32_t mark = htobe32(RV_COPY_MARK);
+    memcpy(page + RV_HEADER_APPLICATION, &mark, sizeof mark);
+    memset(page + RV_HEADER_USER, 0, sizeof mark);
+    rv_seal_set(page, 0);
+}
 
 /* ---- pages that are kept ---- */
 
@@ -164,11 +169,8 @@ static enum rv_err copy_read(struct rv_copy *copy, void *to, size_t max, size_t 
     if (err != RV_OK && whole == 0)
         return err;
     count = whole; /* the next call begins with the page that cannot be read */
-    if (first == 0 && count > 0) {
-        uint32_t mark = htobe32(RV_COPY_MARK);
-        memcpy(bytes + MARK_AT, &mark, sizeof mark);
-        rv_seal_set(bytes, 0);
-    }
+    if (first == 0 && count > 0)
+        rv_copy_mark(bytes);
     atomic_store(&reading->at, first + (int64_t)count);
     *ret_count = count * RV_SQLITE_PAGE_BYTES;
     return RV_OK;

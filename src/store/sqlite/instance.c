@@ -57,6 +57,31 @@ static enum rv_err open_count(struct rv_sqlite *store, int64_t *by_state, int64_
     return err;
 }
 
+static enum rv_err mark_write(struct rv_sqlite *store, uint32_t mark)
+{
+    char sql[64];
+    sqlite3_snprintf(sizeof sql, sql, "PRAGMA user_version = %d", (int)mark);
+    return rv_sqlite_err(store, sqlite3_exec(store->db, sql, NULL, NULL, NULL));
+}
+
+enum rv_err rv_sqlite_mark_stop(struct rv_sqlite *store)
+{
+    int mark = 0;
+    enum rv_err err = rv_sqlite_number(store, "PRAGMA user_version", &mark);
+    if (err != RV_OK || !rv_mark_runs((uint32_t)mark))
+        return err;
+    return mark_write(store, (uint32_t)mark - RV_MARK_RUNS);
+}
+
+/* What is in no record is not missed. The mark is of use in the file alone. */
+static enum rv_err log_announce(struct rv_sqlite *store)
+{
+    if (store->lock_fd < 0)
+        return RV_OK;
+    (void)rv_sqlite_record(store, true);
+    return rv_sqlite_checkpoint(store);
+}
+
 enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
                              struct rv_enlistment *ret_enlistment)
 {
@@ -75,10 +100,13 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
         err = instance_next(store, &number, &enlistment);
     if (err == RV_OK)
         err = instance_write(store, number, enlistment, boot, pid, now);
+    if (err == RV_OK && store->lock_fd >= 0)
+        err = mark_write(store, rv_mark_of(enlistment) | RV_MARK_RUNS);
     err = err == RV_OK ? rv_sqlite_end(store) : rv_sqlite_give_up(store, err);
+    if (err == RV_OK)
+        err = log_announce(store);
     if (err != RV_OK)
         return err;
-    (void)rv_sqlite_record(store, true); /* what is in no record is not missed */
     store->instance = (uint8_t)number;
     *ret_enlistment = (struct rv_enlistment){.instance = store->instance,
                                              .last_alive_at = store->last_alive_at,

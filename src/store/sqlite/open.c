@@ -110,98 +110,6 @@ static enum rv_err fail_in_use(const struct opening *opening, int fd)
                 (long long)opening->fault->pid);
 }
 
-enum { RECORD_BYTES = 96 };
-
-/* "BEGUN SALTS FRAMES"; a server of an older version writes none. */
-static void state_read(const char *text, struct rv_log_state *state)
-{
-    char *end;
-    state->begun = (uint32_t)strtoul(text, &end, 16);
-    uint64_t salts = *end == ' ' ? strtoull(end, &end, 16) : 0;
-    state->salts[0] = (uint32_t)(salts >> 32);
-    state->salts[1] = (uint32_t)salts;
-    state->frames = *end == ' ' ? (uint32_t)strtoul(end, &end, 10) : 0;
-    if (*end != '\n')
-        state->frames = 0;
-}
-
-/* The second line: which store has its log here ("log"), and how far that has come, or had
- * ("store"). */
-static void record_read(struct rv_sqlite *store)
-{
-    static const char *const kinds[] = {"\nstore ", "\nlog "};
-    char text[RECORD_BYTES + 1];
-    ssize_t n = pread(store->lock_fd, text, RECORD_BYTES, 0);
-    text[n > 0 ? n : 0] = '\0';
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const char *line = strstr(text, kinds[i]);
-        char *end = NULL;
-        unsigned long id = line != NULL ? strtoul(line + strlen(kinds[i]), &end, 16) : 0;
-        if (id == 0 || id > INT32_MAX)
-            continue;
-        store->recorded = (struct rv_record_of_log){.id = (uint32_t)id, .log = i != 0};
-        if (store->recorded.log && *end == ' ')
-            state_read(end, &store->recorded.state);
-    }
-}
-
-/* In one write wherever the length stays: a process may be killed between two. */
-static bool record_write(struct rv_sqlite *store, int64_t pid)
-{
-    char text[RECORD_BYTES];
-    const struct rv_record_of_log *recorded = &store->recorded;
-    const struct rv_log_state *state = &recorded->state;
-    int n = pid != 0 ? snprintf(text, sizeof text, "%lld\n", (long long)pid) : 0;
-    if (recorded->id != 0)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s %08x", pid == 0 ? "\n" : "",
-                      recorded->log ? "log" : "store", (unsigned)recorded->id);
-    if (recorded->id != 0 && recorded->log)
-        n += snprintf(text + n, sizeof text - (size_t)n, " %08x %08x%08x %010u",
-                      (unsigned)state->begun, (unsigned)state->salts[0], (unsigned)state->salts[1],
-                      (unsigned)state->frames);
-    if (recorded->id != 0)
-        text[n++] = '\n';
-    int before = store->lock_bytes;
-    store->lock_bytes = -1;
-    if (pwrite(store->lock_fd, text, (size_t)n, 0) != n ||
-        (n != before && ftruncate(store->lock_fd, n) != 0))
-        return false;
-    store->lock_bytes = n;
-    return true;
-}
-
-static struct rv_log_state state_now(const struct rv_sqlite *store)
-{
-    struct rv_log_state state = {.frames = 0};
-    const unsigned char *header = rv_seal_log_head(store->seal);
-    if (header == NULL || store->frames <= 0)
-        return state;
-    rv_log_state_read(header, &state);
-    state.frames = (uint32_t)store->frames;
-    return state;
-}
-
-bool rv_sqlite_record(struct rv_sqlite *store, bool log)
-{
-    if (store->lock_fd < 0)
-        return true;
-    store->recorded = (struct rv_record_of_log){.id = store->id, .log = log};
-    if (log)
-        store->recorded.state = state_now(store);
-    return record_write(store, getpid()) && fdatasync(store->lock_fd) == 0;
-}
-
-void rv_sqlite_record_log(struct rv_sqlite *store)
-{
-    struct rv_log_state state = state_now(store);
-    if (store->lock_fd < 0 || store->instance == 0 || !store->recorded.log || state.frames == 0)
-        return;
-    if (memcmp(&state, &store->recorded.state, sizeof state) == 0)
-        return;
-    store->recorded.state = state;
-    (void)record_write(store, getpid()); /* one that is behind asks for less */
-}
-
 /* The lock is the process's, not the file's existence: it ends with it, however it ends. The file
  * stays, since removing it would let two servers lock two files of that name. */
 static enum rv_err lock_take(const struct opening *opening)
@@ -228,8 +136,8 @@ static enum rv_err lock_take(const struct opening *opening)
         return err;
     }
     opening->store->lock_fd = fd;
-    record_read(opening->store);
-    if (!record_write(opening->store, getpid()))
+    rv_sqlite_record_read(opening->store);
+    if (!rv_sqlite_record_write(opening->store, getpid()))
         return fail_errno(opening, "has a lock file that cannot be written", errno);
     return RV_OK;
 }
@@ -240,7 +148,7 @@ static void lock_release(struct rv_sqlite *store)
 {
     if (store->lock_fd < 0)
         return;
-    (void)record_write(store, 0);
+    (void)rv_sqlite_record_write(store, 0);
     close(store->lock_fd);
 }
 
@@ -292,13 +200,12 @@ static enum rv_err file_create(const struct opening *opening)
     return RV_OK;
 }
 
-/* The number of the application as the file has it, without the log: the id of the store, or the
- * mark of a copy; 0: neither, or not yet. */
-static uint32_t file_number(const struct opening *opening)
+/* A number of the header as the file has it, without the log; 0: not yet. The application's is the
+ * id of the store, or the mark of a copy. */
+static uint32_t file_number(const struct opening *opening, off_t at)
 {
-    enum { NUMBER_AT = 68 };
     unsigned char n[4];
-    if (pread(opening->store->copier.fd, n, sizeof n, NUMBER_AT) != sizeof n)
+    if (pread(opening->store->copier.fd, n, sizeof n, at) != sizeof n)
         return 0;
     return (uint32_t)n[0] << 24 | (uint32_t)n[1] << 16 | (uint32_t)n[2] << 8 | n[3];
 }
@@ -316,13 +223,40 @@ static bool loss_accepted(const struct opening *opening)
     return opening->keep_intact;
 }
 
+static enum rv_err fail_other(const struct opening *opening)
+{
+    return fail(opening, RV_ERR_IN_USE,
+                "is another store than the one that the log beside it (the same name with "
+                "-wal) belongs to: put that store back, or move the log away with it");
+}
+
+static enum rv_err fail_log(const struct opening *opening)
+{
+    return fail(opening, RV_ERR_REFUSED,
+                "has a log beside it (the same name with -wal) that is not its own, but an older "
+                "copy or another store's: put its own log back; a store that was stopped has none, "
+                "so move this one away");
+}
+
+static enum rv_err fail_without_log(const struct opening *opening)
+{
+    if (loss_accepted(opening))
+        return RV_OK;
+    return fail(opening, RV_ERR_REFUSED,
+                "needs its log (the same name with -wal), which is not there: the log has what a "
+                "server that was killed, or was running when the file was copied, has acknowledged "
+                "last. Put the log back, or restore a backup; to start without those changes, run "
+                "`reeve check --keep-intact`");
+}
+
 /* SQLite believes any log beside a file: with none it loses what was acknowledged, and another
  * store's pages it puts in between those of the file. So a store has an id, and the lock file the
  * id of the store whose log is needed here. */
-static enum rv_err log_match(const struct opening *opening, bool there)
+static enum rv_err log_match(const struct opening *opening)
 {
     const struct rv_record_of_log *recorded = &opening->store->recorded;
-    uint32_t number = file_number(opening);
+    bool there = opening->store->log_found;
+    uint32_t number = file_number(opening, RV_HEADER_APPLICATION);
     bool empty = is_empty(opening);
     if (there && empty)
         return fail(
@@ -340,14 +274,9 @@ static enum rv_err log_match(const struct opening *opening, bool there)
                     "is a backup, but the log beside it (the same name with -wal) belongs to an "
                     "earlier store at this place: move the log away, together with that store");
     if (there && number != 0 && recorded->log && recorded->id != number)
-        return fail(opening, RV_ERR_IN_USE,
-                    "is another store than the one that the log beside it (the same name with "
-                    "-wal) belongs to: put that store back, or move the log away with it");
-    if (!there && number != 0 && recorded->log && recorded->id == number && !loss_accepted(opening))
-        return fail(opening, RV_ERR_REFUSED,
-                    "needs its log (the same name with -wal), which is not there: the log has what "
-                    "a server that was killed has acknowledged last. Put the log back, or restore "
-                    "a backup; to start without those changes, run `reeve check --keep-intact`");
+        return fail_other(opening);
+    if (!there && number != 0 && recorded->log && recorded->id == number)
+        return fail_without_log(opening);
     return RV_OK;
 }
 
@@ -364,7 +293,9 @@ static enum rv_err log_check(const struct opening *opening)
     bool there = lstat(name, &stat) == 0;
     if (there && S_ISLNK(stat.st_mode))
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "log");
-    return log_match(opening, there && stat.st_size > 0);
+    opening->store->log_found = there && stat.st_size > 0;
+    opening->store->mark_found = file_number(opening, RV_HEADER_USER);
+    return log_match(opening);
 }
 
 #define ID_SQL "PRAGMA application_id = %d"
@@ -384,6 +315,9 @@ static enum rv_err loss_settle(const struct opening *opening)
         code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     if (code != SQLITE_OK)
         return fail_sqlite(opening, rv_sqlite_err(store, code));
+    if (!store->log_found)
+        return fail(opening, RV_OK,
+                    "had no log where it needs one, and the changes in it are lost");
     return fail(opening, RV_OK,
                 "had a log of which the first %u pages were intact, of at least %u; they are in "
                 "the file now, and the changes in the others are lost",
@@ -400,14 +334,41 @@ static uint32_t id_make(void)
     return id;
 }
 
+/* The id that is read through the log is the file's own, or the log has another store's first
+ * page. */
 static enum rv_err id_read(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
     int number = 0;
     enum rv_err err = rv_sqlite_number(store, "PRAGMA application_id", &number);
+    if (err != RV_OK)
+        return fail_sqlite(opening, err);
     store->copied = number == RV_COPY_MARK;
     store->id = store->copied || opening->vfs != NULL ? 0 : (uint32_t)number;
-    return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
+    uint32_t in_file = file_number(opening, RV_HEADER_APPLICATION);
+    if (store->id != 0 && in_file != 0 && in_file != store->id)
+        return fail_other(opening);
+    return RV_OK;
+}
+
+/* Also where there is no lock file, the mark tells whether the file needs a log. Enlistments only
+ * rise: read through the store's own log, the newest is the mark's, or that of an older program,
+ * which leaves the mark alone. Where the lock file knows the store, it has said more already. */
+static enum rv_err mark_compare(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    uint32_t mark = store->mark_found;
+    int enlistment = 0;
+    if (mark == 0 || store->copied)
+        return RV_OK;
+    enum rv_err err = rv_sqlite_number(store, "SELECT max(enlistment) FROM instance", &enlistment);
+    if (err != RV_OK)
+        return fail_sqlite(opening, err);
+    uint32_t newest = rv_mark_of(enlistment), marked = mark & ~(uint32_t)RV_MARK_RUNS;
+    if (!store->log_found)
+        return rv_mark_runs(mark) && newest == marked ? fail_without_log(opening) : RV_OK;
+    bool ended = newest == marked && !rv_mark_runs(mark) && store->recorded.id != store->id;
+    return newest < marked || ended ? fail_log(opening) : RV_OK;
 }
 
 /* A store that has none yet. The next start reads it from the file itself. */
@@ -488,18 +449,31 @@ static enum rv_err database_configure(const struct opening *opening)
     return RV_OK;
 }
 
-/* What was noted of the log must be there. */
-static enum rv_err log_compare(const struct opening *opening)
+/* A stop has moved all of its log into the file. A log that is there in spite of it was left when
+ * the machine died at that moment, or belongs to another time. */
+static bool log_left_is(const struct opening *opening, const struct rv_log_state *found)
+{
+    const struct rv_sqlite *store = opening->store;
+    const struct rv_record_of_log *recorded = &store->recorded;
+    return !recorded->stopped || !store->log_found || rv_mark_runs(store->mark_found) ||
+           memcmp(found, &recorded->state, sizeof *found) == 0;
+}
+
+/* What was noted of the log must be there. With a log of another time the file may look damaged:
+ * then it is the log. */
+static enum rv_err log_compare(const struct opening *opening, enum rv_err err)
 {
     const struct rv_record_of_log *recorded = &opening->store->recorded;
     struct rv_log_state found;
-    if (opening->vfs != NULL || !recorded->log || recorded->id != file_number(opening))
-        return RV_OK;
+    if (opening->vfs != NULL || recorded->id != file_number(opening, RV_HEADER_APPLICATION))
+        return err;
     int code = rv_log_find(opening->store->db, &found);
     if (code != SQLITE_OK)
         return fail_sqlite(opening, rv_sqlite_err(opening->store, code));
+    if (!recorded->log)
+        return log_left_is(opening, &found) ? err : fail_log(opening);
     if (rv_log_has(&found, &recorded->state) || loss_accepted(opening))
-        return RV_OK;
+        return err;
     return fail(opening, RV_ERR_REFUSED,
                 "has a log (the same name with -wal) that lacks what a server that was killed has "
                 "acknowledged last: the log was cut or overwritten, or is an older copy. Put the "
@@ -557,6 +531,10 @@ static enum rv_err schema_prepare(const struct opening *opening)
                     "on it once to migrate it",
                     version, rv_sqlite_version_newest());
     err = id_read(opening);
+    if (err == RV_OK)
+        err = mark_compare(opening);
+    if (err == RV_OK && !rv_sqlite_record_begin(store))
+        err = fail_errno(opening, "has a lock file that cannot be written", errno);
     if (err == RV_OK && !opening->there)
         err = copy_settle(opening);
     if (err != RV_OK)
@@ -637,10 +615,10 @@ static enum rv_err database_open(const struct opening *opening)
         err = fail_sqlite(opening, err);
     if (err == RV_OK)
         err = database_configure(opening);
+    if (err == RV_OK || err == RV_ERR_CORRUPT)
+        err = log_compare(opening, err);
     if (err == RV_OK)
         err = log_secure(opening);
-    if (err == RV_OK)
-        err = log_compare(opening);
     if (err == RV_OK)
         err = schema_prepare(opening);
     if (err == RV_OK)
@@ -663,7 +641,8 @@ static bool log_is_over(struct rv_sqlite *store)
 {
     if (store->lock_fd < 0 || store->broken)
         return !store->broken;
-    return rv_sqlite_checkpoint(store) == RV_OK && store->log_moved &&
+    return !rv_place_changed(store) && rv_sqlite_mark_stop(store) == RV_OK &&
+           rv_sqlite_checkpoint(store) == RV_OK && store->log_moved &&
            rv_sqlite_record(store, false) && rv_place_is_right(store);
 }
 

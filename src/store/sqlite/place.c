@@ -1,7 +1,8 @@
 /* Whether the files that are open are those that the next start will find. Somebody may delete,
- * move or replace the store's file, its log or their folder under the server: the kernel keeps what
- * is open, SQLite goes on with it, and all that is acknowledged from then on ends with the process.
- * Nobody can prevent that, but it can be seen from the names, and what is open can be saved.
+ * move or replace the store's file, its log, its lock file or their folder under the server: the
+ * kernel keeps what is open, SQLite goes on with it, and all that is acknowledged from then on ends
+ * with the process. Nobody can prevent that, but it can be seen from the names, and what is open
+ * can be saved.
  *
  * Or somebody truncates a file or writes to it. Then nothing more is written, neither to the log
  * nor from the log into the file, so that what is whole is not built over, and the stop saves what
@@ -37,6 +38,10 @@ static const struct {
          " (the same name with -wal) was deleted, moved or replaced: save the store with `reeve "
          "backup FILE`, then stop the server, which moves all that the log has into the store's "
          "file, and start it again"},
+    [RV_PLACE_LOCK - 1] =
+        {"the lock file of the store ",
+         " (the same name with .lock) was deleted, moved or replaced: after a crash, a log that is "
+         "missing or cut would not be noticed. Put it back, or stop the server and start it again"},
     [RV_PLACE_FILE_CHANGED - 1] =
         {"the store's file ",
          " was truncated or overwritten by another program. Nothing is written any more. Stop the "
@@ -71,9 +76,10 @@ enum rv_err rv_place_begin(struct rv_place *place, const char *given, const char
     place->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     place->given = strdup(given);
     place->log = text_of("", name, "-wal");
+    place->lock = text_of("", given, ".lock");
     place->scratch = text_of("", base + 1, ".kept");
     place->saved = text_of("", base + 1, ".saved");
-    bool whole = place->given && place->log && place->scratch && place->saved;
+    bool whole = place->given && place->log && place->lock && place->scratch && place->saved;
     for (size_t i = 0; i < RV_PLACE_WRONGS; i++) {
         place->why[i] = text_of(texts[i].before, given, texts[i].after);
         whole = whole && place->why[i] != NULL;
@@ -93,6 +99,7 @@ void rv_place_done(struct rv_place *place)
         close(place->folder_fd);
     free(place->given);
     free(place->log);
+    free(place->lock);
     free(place->scratch);
     free(place->saved);
     for (size_t i = 0; i < sizeof place->why / sizeof place->why[0]; i++)
@@ -123,8 +130,9 @@ bool rv_place_changed(struct rv_sqlite *store)
 static enum rv_place_wrong place_find(struct rv_sqlite *store)
 {
     const struct rv_place *place = &store->place;
-    struct stat file;
-    if (place->given == NULL || fstat(store->copier.fd, &file) != 0)
+    struct stat file, lock;
+    if (place->given == NULL || fstat(store->copier.fd, &file) != 0 ||
+        fstat(store->lock_fd, &lock) != 0)
         return RV_PLACE_RIGHT;
     if (rv_place_changed(store))
         return place->changed;
@@ -132,7 +140,9 @@ static enum rv_place_wrong place_find(struct rv_sqlite *store)
         return RV_PLACE_DELETED;
     if (!is_at(place->given, file.st_dev, file.st_ino))
         return RV_PLACE_MOVED;
-    return is_at(place->log, place->log_dev, place->log_ino) ? RV_PLACE_RIGHT : RV_PLACE_LOG;
+    if (!is_at(place->log, place->log_dev, place->log_ino))
+        return RV_PLACE_LOG;
+    return is_at(place->lock, lock.st_dev, lock.st_ino) ? RV_PLACE_RIGHT : RV_PLACE_LOCK;
 }
 
 int rv_place_elsewhere(void)
@@ -218,6 +228,7 @@ enum rv_err rv_store_sqlite_save(struct rv_store *base,
     enum rv_place_wrong wrong = place_find(store);
     switch (wrong) {
     case RV_PLACE_RIGHT:
+    case RV_PLACE_LOCK:
         return RV_OK;
     case RV_PLACE_MOVED:
     case RV_PLACE_LOG:

@@ -4,7 +4,6 @@
  * result is a copy (copy.c): marked as one, and its pages are sealed once they are written. */
 #include "store/sqlite/sqlite_priv.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PAGES_AT_ONCE = 64, NAMES_MAX = 100, NUMBER_AT = 68 };
+enum { PAGES_AT_ONCE = 64, NAMES_MAX = 100 };
 
 struct rescue {
     struct rv_sqlite *store;
@@ -127,12 +126,11 @@ static enum rv_err pages_take(struct rescue *rescue)
 static enum rv_err pages_seal(struct rescue *rescue)
 {
     unsigned char page[RV_SQLITE_PAGE_BYTES];
-    const uint32_t mark = htobe32(RV_COPY_MARK);
     ssize_t n;
     for (int64_t i = 0; (n = pread(rescue->fd, page, sizeof page, i * (off_t)sizeof page)) != 0;
          i++) {
-        if (i == 0)
-            memcpy(page + NUMBER_AT, &mark, sizeof mark);
+        if (i == 0 && n == (ssize_t)sizeof page)
+            rv_copy_mark(page);
         if (n == (ssize_t)sizeof page && !rv_seal_whole(page, i))
             rv_seal_set(page, i);
         if (n != (ssize_t)sizeof page ||

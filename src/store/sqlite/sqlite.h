@@ -33,9 +33,9 @@ struct rv_store_sqlite_options {
 /* Opens the store at `path`, or creates it (mode 0600) with the newest schema; brings an older
  * schema up to date. `path`.lock beside it holds the pid of the server that uses it and the id of
  * the store, and stays behind. Errors: IN_USE (another server has it, or the log beside it is
- * another store's), REFUSED (its log is missing, or the store of this log), VERSION (written by a
- * newer program), CORRUPT (no database, another program's, or damaged), FULL, IO, MEMORY; each with
- * a message in *ret_fault.
+ * another store's), REFUSED (its log is missing or of another time, or the store of this log is
+ * missing), VERSION (written by a newer program), CORRUPT (no database, another program's, or
+ * damaged), FULL, IO, MEMORY; each with a message in *ret_fault.
  *
  * When the process must exit: enlist, commit and claim_role answer COMMIT_UNKNOWN when SQLite
  * failed to write or to sync. What is in the file is then unknown and cannot be asked (a second

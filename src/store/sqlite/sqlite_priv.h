@@ -17,6 +17,9 @@
 #include <sys/types.h>
 
 #define RV_SQLITE_PAGE_BYTES 4096
+/* Where the header of the first page has numbers that SQLite leaves to us (application_id and
+ * user_version). */
+enum { RV_HEADER_USER = 60, RV_HEADER_APPLICATION = 68 };
 
 /* ---- seal.c: pages that tell whether they are what was written ---- */
 
@@ -64,6 +67,8 @@ void rv_copier_done(struct rv_copier *copier);
 void rv_copier_overwrites(void *copier, int64_t page);
 /* The number of the application of a copy in which no server has worked yet. */
 enum { RV_COPY_MARK = 0x52766370 };
+/* Makes the first page of a store that of a copy, which needs no log. */
+void rv_copy_mark(unsigned char page[static RV_SQLITE_PAGE_BYTES]);
 
 /* ---- place.c: whether the names of the files still lead to them ---- */
 
@@ -72,6 +77,7 @@ enum rv_place_wrong {
     RV_PLACE_DELETED, /* the file has no name any more */
     RV_PLACE_MOVED,   /* its name leads nowhere, or to another file */
     RV_PLACE_LOG,     /* the name of its log does */
+    RV_PLACE_LOCK,    /* the name of its lock file does */
     /* Somebody has written to it: nothing is added, so that what is whole stays so. */
     RV_PLACE_FILE_CHANGED,
     RV_PLACE_LOG_CHANGED,
@@ -82,6 +88,7 @@ struct rv_place {
     char *given; /* owned, as all texts: the path that the next start gets; NULL: not the system's
                     files */
     char *log;
+    char *lock;
     char *scratch; /* in the folder */
     char *saved;   /* in the folder */
     char *why[RV_PLACE_WRONGS];
@@ -275,7 +282,8 @@ enum { RV_GATHER_MAX = 16, RV_HOST_BYTES = 256 };
 struct rv_record_of_log {
     uint32_t id;               /* of the store that is, or was, at this place; 0: not known */
     bool log;                  /* its log has what is not in the file */
-    struct rv_log_state state; /* at least so much it has */
+    bool stopped;              /* nothing was written since the stop */
+    struct rv_log_state state; /* with `log`: at least so much it has; after a stop, what it had */
 };
 
 struct rv_sqlite {
@@ -290,6 +298,7 @@ struct rv_sqlite {
     int64_t last_alive_at;
     uint8_t instance; /* 0 before enlist */
     bool lossy;       /* a part of its log was left out */
+    bool log_found;   /* by the start, and it was not empty */
     bool file_made;   /* by this process, empty */
     bool created;
     bool copied; /* it was a copy until this process opened it */
@@ -300,6 +309,7 @@ struct rv_sqlite {
     bool log_moved; /* all of it is in the file, by the newest checkpoint */
     int frames;     /* in the write-ahead log after the last commit */
     uint32_t id;    /* of the store, by which it and its log know each other; 0: not given yet */
+    uint32_t mark_found; /* in the file, without its log; 0: none */
     struct rv_record_of_log recorded;
     int lock_fd;    /* -1: none */
     int lock_bytes; /* of its text; -1: not known */
@@ -327,8 +337,14 @@ struct rv_str rv_sqlite_column_str(sqlite3_stmt *statement, int column);
 /* What SQLite's extended result code means to a caller of the store. */
 enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code);
 
-/* ---- open.c ---- */
+/* ---- record.c: what the lock file has of the log ---- */
 
+void rv_sqlite_record_read(struct rv_sqlite *store);
+/* With the pid of the server that uses the store; 0: none. False: errno tells why. */
+bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid);
+/* Durably, before a start first writes, that nothing is known of the log any more if the store was
+ * stopped; that one which was not stopped needs its log is kept. False: errno tells why. */
+bool rv_sqlite_record_begin(struct rv_sqlite *store);
 /* Durably, that the log is needed from now on, or that it is not. False: errno tells why. */
 bool rv_sqlite_record(struct rv_sqlite *store, bool log);
 /* After a commit, how far the log has come. Not synced: what the process has written outlives it,
@@ -352,6 +368,22 @@ RV_CHECK enum rv_err rv_sqlite_create(struct rv_sqlite *store);
  * gets the same schema as from rv_sqlite_create. */
 RV_CHECK enum rv_err rv_sqlite_migrate(struct rv_sqlite *store, int version);
 int rv_sqlite_version_newest(void);
+
+/* ---- instance.c ---- */
+
+/* The file's mark (user_version) is the newest enlistment, and whether its server has not stopped:
+ * then what the file has is not all without its log. 0: an older program's, or a copy. */
+enum { RV_MARK_RUNS = 1 };
+static inline uint32_t rv_mark_of(int64_t enlistment)
+{
+    return (uint32_t)(enlistment & INT32_MAX >> 1) << 1;
+}
+static inline bool rv_mark_runs(uint32_t mark)
+{
+    return (mark & RV_MARK_RUNS) != 0;
+}
+/* Marks the store as stopped, in a transaction of its own. */
+RV_CHECK enum rv_err rv_sqlite_mark_stop(struct rv_sqlite *store);
 
 /* ---- open.c, batch.c, instance.c, read.c, list.c ---- */
 

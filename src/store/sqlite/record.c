@@ -1,0 +1,115 @@
+/* The second line of the lock file: which store has its log here ("log"), and how far that has
+ * come, or which one was stopped here ("store"), and what its log was then. */
+#include "store/sqlite/sqlite_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RECORD_BYTES = 96 };
+
+/* "BEGUN SALTS FRAMES"; a server of an older version writes none. False: it is not whole. */
+static bool state_read(const char *text, struct rv_log_state *state)
+{
+    char *end;
+    state->begun = (uint32_t)strtoul(text, &end, 16);
+    uint64_t salts = *end == ' ' ? strtoull(end, &end, 16) : 0;
+    state->salts[0] = (uint32_t)(salts >> 32);
+    state->salts[1] = (uint32_t)salts;
+    state->frames = *end == ' ' ? (uint32_t)strtoul(end, &end, 10) : 0;
+    if (*end == '\n')
+        return true;
+    state->frames = 0;
+    return false;
+}
+
+void rv_sqlite_record_read(struct rv_sqlite *store)
+{
+    static const char *const kinds[] = {"\nstore ", "\nlog "};
+    char text[RECORD_BYTES + 1];
+    ssize_t n = pread(store->lock_fd, text, RECORD_BYTES, 0);
+    text[n > 0 ? n : 0] = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const char *line = strstr(text, kinds[i]);
+        char *end = NULL;
+        unsigned long id = line != NULL ? strtoul(line + strlen(kinds[i]), &end, 16) : 0;
+        if (id == 0 || id > INT32_MAX)
+            continue;
+        store->recorded = (struct rv_record_of_log){.id = (uint32_t)id, .log = i != 0};
+        if (*end == ' ')
+            store->recorded.stopped = state_read(end, &store->recorded.state) && i == 0;
+    }
+}
+
+/* In one write wherever the length stays: a process may be killed between two. */
+bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid)
+{
+    char text[RECORD_BYTES];
+    const struct rv_record_of_log *recorded = &store->recorded;
+    const struct rv_log_state *state = &recorded->state;
+    int n = pid != 0 ? snprintf(text, sizeof text, "%lld\n", (long long)pid) : 0;
+    if (recorded->id != 0)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s %08x", pid == 0 ? "\n" : "",
+                      recorded->log ? "log" : "store", (unsigned)recorded->id);
+    if (recorded->id != 0 && (recorded->log || recorded->stopped))
+        n += snprintf(text + n, sizeof text - (size_t)n, " %08x %08x%08x %010u",
+                      (unsigned)state->begun, (unsigned)state->salts[0], (unsigned)state->salts[1],
+                      (unsigned)state->frames);
+    if (recorded->id != 0)
+        text[n++] = '\n';
+    int before = store->lock_bytes;
+    store->lock_bytes = -1;
+    if (pwrite(store->lock_fd, text, (size_t)n, 0) != n ||
+        (n != before && ftruncate(store->lock_fd, n) != 0))
+        return false;
+    store->lock_bytes = n;
+    return true;
+}
+
+static struct rv_log_state state_now(const struct rv_sqlite *store)
+{
+    struct rv_log_state state = {.frames = 0};
+    const unsigned char *header = rv_seal_log_head(store->seal);
+    if (header == NULL || store->frames <= 0)
+        return state;
+    rv_log_state_read(header, &state);
+    state.frames = (uint32_t)store->frames;
+    return state;
+}
+
+static bool record_keep(struct rv_sqlite *store)
+{
+    return rv_sqlite_record_write(store, getpid()) && fdatasync(store->lock_fd) == 0;
+}
+
+bool rv_sqlite_record_begin(struct rv_sqlite *store)
+{
+    if (store->lock_fd < 0 || !store->recorded.stopped)
+        return true;
+    store->recorded = (struct rv_record_of_log){.id = store->recorded.id};
+    return record_keep(store);
+}
+
+bool rv_sqlite_record(struct rv_sqlite *store, bool log)
+{
+    if (store->lock_fd < 0)
+        return true;
+    store->recorded = (struct rv_record_of_log){.id = store->id, .log = log};
+    if (log)
+        store->recorded.state = state_now(store);
+    else
+        store->recorded.stopped = rv_log_find(store->db, &store->recorded.state) == SQLITE_OK;
+    return record_keep(store);
+}
+
+void rv_sqlite_record_log(struct rv_sqlite *store)
+{
+    struct rv_log_state state = state_now(store);
+    if (store->lock_fd < 0 || store->instance == 0 || !store->recorded.log || state.frames == 0)
+        return;
+    if (memcmp(&state, &store->recorded.state, sizeof state) == 0)
+        return;
+    store->recorded.state = state;
+    (void)rv_sqlite_record_write(store, getpid()); /* one that is behind asks for less */
+}
