@@ -3,6 +3,7 @@
 #include "agent/circuit.h"
 #include "base/assert.h"
 #include "base/prng.h"
+#include "base/time.h"
 #include "client/jitter.h"
 
 #include <stdio.h>
@@ -404,7 +405,7 @@ static void failure_keep(struct duty *duty, const struct rv_runtime_failure *fai
         .detail = text_keep(duty->detail, DETAIL_BYTES, failure->detail),
         .status = failure->status,
         .transient = failure->transient,
-        .retry_after_ms = failure->retry_after_ms};
+        .retry_after_ms = rv_retry_after_ms(failure->retry_after_ms, 1)};
 }
 
 /* The reply says why an attempt is given up that has time left. */
@@ -471,7 +472,7 @@ void rv_runtime_failed(struct rv_runtime *runtime, rv_place place, int64_t now,
         rv_circuit_withdraw(&runtime->circuits, duty->circuit, duty->probe);
     else if (counts)
         rv_circuit_report(&runtime->circuits, duty->circuit, now, duty->probe, failure->transient,
-                          failure->retry_after_ms);
+                          duty->error.retry_after_ms);
     duty->probe = false;
     if (counts && retry_plan(runtime, place, now))
         return;

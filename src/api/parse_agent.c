@@ -3,6 +3,7 @@
 #include "base/bucket.h"
 #include "base/limits.h"
 #include "base/suggest.h"
+#include "base/time.h"
 #include "workflow/definition.h"
 
 static const char *const no_query[] = {NULL};
@@ -201,6 +202,7 @@ static bool error_read(struct rv_parser *parser, const struct rv_body *body, str
         !rv_body_int(parser, &error, "retryAfterMs", 0, INT64_C(1) << 53, &reply->retry_after_ms) ||
         !rv_body_text(parser, &error, "target", RV_KEY_BYTES_MAX, &reply->target))
         return false;
+    reply->retry_after_ms = rv_retry_after_ms(reply->retry_after_ms, 1);
     return rv_body_payload(parser, body, "error", &reply->error);
 }
 

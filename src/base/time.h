@@ -35,6 +35,14 @@ struct rv_str rv_duration_text(int64_t ms, char text[static RV_INSTANT_TEXT_BYTE
 
 /* a + b, held at the ends of the range: deadlines of absurd length do not wrap. */
 int64_t rv_time_add(int64_t at, int64_t ms);
+/* The pause that another program asks for, `count` of units of so many milliseconds: held to 0 and
+ * RV_DURATION_MS_MAX. Whatever has a Retry-After takes it from here. */
+static inline int64_t rv_retry_after_ms(int64_t count, int64_t unit_ms)
+{
+    if (count <= 0)
+        return 0;
+    return count > RV_DURATION_MS_MAX / unit_ms ? RV_DURATION_MS_MAX : count * unit_ms;
+}
 /* The earlier of two instants where 0 means "none". */
 static inline int64_t rv_time_earlier(int64_t a, int64_t b)
 {

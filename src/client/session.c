@@ -5,6 +5,7 @@
  * reply call puts its seats back to ANSWERED, so the next call repeats them together with what has
  * come in meanwhile. The server decides each by its token. */
 #include "client/jitter.h"
+#include "base/time.h"
 #include "client/session_priv.h"
 
 #include "base/assert.h"
@@ -326,7 +327,7 @@ static void error_item(struct rv_session *session, rv_place place,
         rv_buf_lit(item, ",\"effect\":\"none\"");
     if (error->retry_after_ms > 0) {
         rv_buf_lit(item, ",\"retryAfterMs\":");
-        rv_buf_add_int(item, error->retry_after_ms);
+        rv_buf_add_int(item, rv_retry_after_ms(error->retry_after_ms, 1));
     }
     rv_buf_lit(item, "}}");
     rv_session_answer(session, place);
@@ -711,8 +712,9 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
         char why[32];
         snprintf(why, sizeof why, "status %d", status);
         rv_session_lost(session, lane, now, why);
-        if (retry_after_ms > 0 && now + retry_after_ms > l->not_before)
-            l->not_before = now + retry_after_ms +
+        int64_t pause_ms = rv_retry_after_ms(retry_after_ms, 1);
+        if (pause_ms > 0 && now + pause_ms > l->not_before)
+            l->not_before = now + pause_ms +
                             rv_jitter_ms(&session->prng, RETRY_BASE_MS, RETRY_CAP_MS, 1);
         return;
     }

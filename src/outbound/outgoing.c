@@ -1,6 +1,8 @@
 /* One request as libcurl is to see it, and its answer as libcurl tells it. */
 #include "outbound/outbound_priv.h"
 
+#include "base/time.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -483,7 +485,7 @@ void rv_outgoing_end(struct outgoing *outgoing, enum rv_outcome outcome)
         answer.headers = headers;
         answer.headers_count = headers_read(rv_buf_str(&outgoing->head), headers);
         if (retry_after > 0)
-            answer.retry_after_ms = (int64_t)retry_after * 1000;
+            answer.retry_after_ms = rv_retry_after_ms((int64_t)retry_after, RV_SECOND_MS);
         answer.content_type = header_find(headers, answer.headers_count, "content-type");
         answer.location = header_find(headers, answer.headers_count, "location");
         if (curl_url_get(outgoing->target.url, CURLUPART_URL, &url, 0) == CURLUE_OK)

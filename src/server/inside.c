@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/os/clock.h"
 #include "base/os/random.h"
+#include "base/time.h"
 #include "scheduler/call.h"
 
 #include <stdlib.h>
@@ -167,7 +168,9 @@ static int door_read(void *self, struct rv_http_ask *ask, int64_t *ret_retry_aft
         if (!rv_answer_failed(answer, call))
             exchange->route->render(answer, call);
     }
-    *ret_retry_after_ms = answer->retry_after_s > 0 ? (int64_t)answer->retry_after_s * 1000 : -1;
+    *ret_retry_after_ms = answer->retry_after_s > 0
+                              ? rv_retry_after_ms(answer->retry_after_s, RV_SECOND_MS)
+                              : -1;
     *ret_body = rv_buf_str(&answer->body);
     return answer->body.failed == RV_OK ? answer->status : 503;
 }

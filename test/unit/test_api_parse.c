@@ -1,6 +1,7 @@
 /* From requests to calls, without a socket: what is taken, and what is refused with which cure. */
 #include "api/route.h"
 #include "base/limits.h"
+#include "base/time.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -254,7 +255,8 @@ static void errors_keep_their_bytes_and_their_defaults(void **state)
                    "{\"replies\":["
                    "{\"step\":\"" STEP "\",\"token\":\"1\",\"error\":{\"type\":\"t\","
                    "\"transient\":true,\"retryAfterMs\":500,\"own\":12345678901234567890}},"
-                   "{\"step\":\"" STEP "\",\"token\":\"2\",\"error\":{\"type\":\"t\"}},"
+                   "{\"step\":\"" STEP "\",\"token\":\"2\",\"error\":{\"type\":\"t\","
+                   "\"retryAfterMs\":9007199254740992}},"
                    "{\"step\":\"" STEP "\",\"token\":\"3\",\"error\":{\"type\":\"circuit-open\","
                    "\"target\":\"bank\",\"transient\":true,\"effect\":\"none\"}},"
                    "{\"step\":\"no step\",\"token\":\"4\",\"output\":null},"
@@ -267,6 +269,7 @@ static void errors_keep_their_bytes_and_their_defaults(void **state)
     assert_non_null(strstr(items[0].reply.error.at, "12345678901234567890"));
     assert_null(items[0].reply.output.at);
     assert_false(items[1].reply.transient);
+    assert_int_equal(items[1].reply.retry_after_ms, RV_DURATION_MS_MAX);
     assert_int_equal(items[1].reply.effect, RV_EFFECT_NONE);
     assert_true(items[2].reply.circuit_open);
     assert_true(rv_str_is(items[2].reply.target, "bank"));

@@ -1,5 +1,6 @@
 /* Outgoing HTTP against a server on loopback: what is sent, what is told, what is refused. */
 #include "../lib/loopback.h"
+#include "base/time.h"
 #include "outbound/outbound.h"
 
 #include <arpa/inet.h>
@@ -108,6 +109,9 @@ static bool serve(const struct loopback_request *request)
         return serve_hang(request);
     if (strcmp(path, "/busy") == 0)
         return answer(request, "503 Service Unavailable", "Retry-After: 7\r\n", "");
+    if (strcmp(path, "/never") == 0)
+        return answer(request, "503 Service Unavailable", "Retry-After: 9223372036854775807\r\n",
+                      "");
     if (strcmp(path, "/endless") == 0)
         return serve_endless(request, "HTTP/1.1 200 OK\r\n\r\n", "0123456789abcdef");
     if (strcmp(path, "/head") == 0)
@@ -317,6 +321,9 @@ static void an_answer_is_told_in_all_its_parts(void **state)
     submit(&scene, &heard, &request);
     assert_int_equal(heard.status, 503);
     assert_int_equal(heard.retry_after_ms, 7000);
+    request = get(&heard, url_of(&scene, "/never"));
+    submit(&scene, &heard, &request);
+    assert_int_equal(heard.retry_after_ms, RV_DURATION_MS_MAX);
     assert_int_equal(loopback_accepted(scene.server), 1); /* the connection was kept */
     scene_close(&scene);
 }

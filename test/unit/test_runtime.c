@@ -3,6 +3,7 @@
 #include "agent/runtime.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/time.h"
 #include "json/json.h"
 
 #include <setjmp.h>
@@ -210,10 +211,17 @@ static void what_does_not_fit_before_the_deadline_is_not_tried(void **state)
     struct rv_runtime_failure later = busy;
     later.retry_after_ms = 5000;
     rv_runtime_failed(f->runtime, place, 2010, &later);
+    expect(f, 2010, RV_RUNTIME_OVER);
     const struct rv_json *item = reply(f, 2010);
     int64_t pause = 0;
     assert_true(rv_json_int(rv_json_at(item, RV_STR("/error/retryAfterMs")), &pause));
     assert_int_equal(pause, 5000);
+    give(f, 4000, 1000);
+    place = expect(f, 4000, RV_RUNTIME_START);
+    later.retry_after_ms = INT64_MAX; /* which is held to a hundred years */
+    rv_runtime_failed(f->runtime, place, 4010, &later);
+    assert_true(rv_json_int(rv_json_at(reply(f, 4010), RV_STR("/error/retryAfterMs")), &pause));
+    assert_int_equal(pause, RV_DURATION_MS_MAX);
 }
 
 /* A try that failed at once would fit until the last moment; its reply would not. */

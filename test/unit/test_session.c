@@ -1,5 +1,6 @@
 /* The agent's conversation with the server: time in, bytes out. */
 #include "base/arena.h"
+#include "base/time.h"
 #include "client/jitter.h"
 #include "client/session.h"
 #include "json/json.h"
@@ -477,6 +478,25 @@ static void retry_after_is_honoured(void **state)
     call_expect(f, 3100, RV_LANE_POLL);
 }
 
+static void an_absurd_pause_is_a_long_one(void **state)
+{
+    struct fixture *f = *state;
+    rv_place place = take_one(f, 100);
+    rv_session_fail(f->session, place, 150,
+                    &(struct rv_session_error){
+                        .type = RV_STR("busy"), .transient = true, .retry_after_ms = INT64_MAX});
+    call_expect(f, 150, RV_LANE_REPLY);
+    assert_int_equal(number_at(f, "/replies/0/error/retryAfterMs"), RV_DURATION_MS_MAX);
+}
+
+static void an_absurd_retry_after_overflows_nothing(void **state)
+{
+    struct fixture *f = *state;
+    call_expect(f, 0, RV_LANE_POLL);
+    rv_session_answered(f->session, RV_LANE_POLL, 0, 503, INT64_MAX, RV_STR(""));
+    assert_in_range(rv_session_wake_at(f->session), RV_DURATION_MS_MAX, RV_DURATION_MS_MAX + 100);
+}
+
 static void refusal_of_a_poll_names_the_cure(void **state)
 {
     struct fixture *f = *state;
@@ -622,6 +642,8 @@ int main(void)
         WITH_SESSION(a_clock_that_was_set_forward_is_not_believed),
         WITH_SESSION(a_clock_that_was_set_forward_is_asked_again),
         WITH_SESSION(retry_after_is_honoured),
+        WITH_SESSION(an_absurd_pause_is_a_long_one),
+        WITH_SESSION(an_absurd_retry_after_overflows_nothing),
         WITH_SESSION(refusal_of_a_poll_names_the_cure),
         WITH_SESSION(the_one_bad_reply_of_a_batch_is_found),
         WITH_SESSION(output_that_is_no_json_becomes_an_error),

@@ -270,6 +270,12 @@ static void sums_stop_at_the_ends(void **state)
     assert_int_equal(rv_time_add(INT64_MAX - 1, 7), INT64_MAX);
     assert_int_equal(rv_time_add(INT64_MIN + 1, -7), INT64_MIN);
     assert_int_equal(rv_time_add(7, INT64_MAX), INT64_MAX);
+    assert_int_equal(rv_retry_after_ms(7, 1000), 7000);
+    assert_int_equal(rv_retry_after_ms(0, 1000), 0);
+    assert_int_equal(rv_retry_after_ms(INT64_MIN, 1000), 0);
+    assert_int_equal(rv_retry_after_ms(RV_DURATION_MS_MAX, 1), RV_DURATION_MS_MAX);
+    assert_int_equal(rv_retry_after_ms(RV_DURATION_MS_MAX / 1000 + 1, 1000), RV_DURATION_MS_MAX);
+    assert_int_equal(rv_retry_after_ms(INT64_MAX, 1), RV_DURATION_MS_MAX);
     assert_int_equal(rv_time_earlier(0, 5), 5);
     assert_int_equal(rv_time_earlier(5, 0), 5);
     assert_int_equal(rv_time_earlier(4, 5), 4);

@@ -1,5 +1,7 @@
 #include "client/transport/exchange_priv.h"
 
+#include "base/time.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +215,7 @@ int64_t rv_exchange_retry_after_ms(const struct exchange *exchange)
 {
     curl_off_t seconds = 0;
     curl_easy_getinfo(exchange->easy, CURLINFO_RETRY_AFTER, &seconds);
-    return seconds > 0 ? (int64_t)seconds * 1000 : -1;
+    return seconds > 0 ? rv_retry_after_ms((int64_t)seconds, RV_SECOND_MS) : -1;
 }
 
 int64_t rv_exchange_date_ms(const struct exchange *exchange)
