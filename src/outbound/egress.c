@@ -142,9 +142,20 @@ static bool host_matches(const struct entry *entry, const struct rv_target *targ
            strcmp(target->host + len - below, entry->target.host) == 0;
 }
 
+/* A dot or two, with parameters behind (RFC 3986, 3.3) or something encoded: a URL does not resolve
+ * it as a step up, but some servers cut the segment there and do. */
+static bool has_dots_cut(const char *segment)
+{
+    size_t dots = strspn(segment, ".");
+    return (dots == 1 || dots == 2) && (segment[dots] == ';' || segment[dots] == '%');
+}
+
 /* An encoded slash, dot or backslash may lead out of the path at the other end. */
 static bool path_is_plain(const char *path)
 {
+    for (const char *c = strchr(path, '/'); c != NULL; c = strchr(c + 1, '/'))
+        if (has_dots_cut(c + 1))
+            return false;
     for (const char *c = strchr(path, '%'); c != NULL; c = strchr(c + 1, '%'))
         if (strncasecmp(c, "%2f", 3) == 0 || strncasecmp(c, "%2e", 3) == 0 ||
             strncasecmp(c, "%5c", 3) == 0 || strncasecmp(c, "%25", 3) == 0)

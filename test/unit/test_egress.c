@@ -171,6 +171,13 @@ static void a_path_allows_what_is_below_it(void **state)
         {"https://api.example.com/v1/./../admin", "--egress"},
         {"https://api.example.com/v1/%2e%2e/admin", "--egress"},
         {"https://api.example.com/v1/..%2fadmin", "--egress"},
+        {"https://api.example.com/v1/..;/admin", "--egress"}, /* some servers cut it to `..` */
+        {"https://api.example.com/v1/..;a=b/admin", "--egress"},
+        {"https://api.example.com/v1/x/.;/..;", "--egress"},
+        {"https://api.example.com/v1/..%3B/admin", "--egress"},
+        {"https://api.example.com/v1/..%00/admin", "--egress"},
+        {"https://api.example.com/v1/..a;b/.well-known;c/x;..", NULL},
+        {"https://api.example.com/v1/...;/x", NULL},
         {"https://api.example.com/v1/%252e%252e/admin", "--egress"},
     };
     (void)state;
