@@ -137,6 +137,8 @@ enum rv_verdict undo_hindered(struct draft *d, enum undo_hindrance *ret_how, uin
 enum rv_verdict undo_may_be_taken_back(struct draft *d, bool *ret_may);
 /* The compensation of `number` has ended well. */
 enum rv_verdict undo_ended(struct draft *d, uint32_t number);
+/* The task's way is forward again. The revoked step was under way: it is left in error. */
+void undo_withdraw(struct draft *d, struct rv_step *step);
 /* The revoked attempt of `step` is over: its effect is known as far as it will be. */
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect);
 /* A step that nothing will go on with goes onto the chain if it may have had an effect. */

@@ -152,13 +152,20 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
 }
 
 /* The undo waits for a revoked attempt that nobody hears of: it counts as lost, its step as found,
- * and the undo goes on. What its agent says later is in the ledger. */
+ * and the undo goes on. What its agent says later is in the ledger. A pivot that was carried out
+ * leaves only the way forward: nothing was undone yet, and the undo is withdrawn. */
 static enum rv_verdict settle_gone(struct draft *d, uint32_t number)
 {
     struct rv_step *step;
     RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, number, &step));
     attempt_close(d, step, RV_ATTEMPT_LOST);
+    bool pivot = rv_definition_undo_way(d->view->definition, step->node) == RV_UNDO_PIVOT;
+    if (pivot && d->command->u.operate.finding == RV_FINDING_DONE) {
+        undo_withdraw(d, step);
+        task_go_on(d);
+        return settle_past(d, number);
+    }
     finding_take(d, step);
     step->attempt_effect = step->effect;
     if (d->command->u.operate.finding == RV_FINDING_DONE) {

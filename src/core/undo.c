@@ -177,15 +177,21 @@ enum rv_verdict undo_begin(struct draft *d)
     return RV_DECIDED;
 }
 
+void undo_withdraw(struct draft *d, struct rv_step *step)
+{
+    rv_step_move(&step->state, RV_STEP_ERROR);
+    step->ended_at = d->command->now;
+    step->wake_at = 0;
+    d->plan->task.direction = RV_FORWARD;
+    d->plan->task.cancelling = false;
+}
+
 /* The undo came when the point of no return had perhaps been passed. Nothing was compensated yet:
  * the task is parked where it stood, on its way forward. */
 static void undo_taken_back(struct draft *d, struct rv_step *step)
 {
     struct rv_task *task = &d->plan->task;
-    rv_step_move(&step->state, RV_STEP_ERROR);
-    step->ended_at = d->command->now;
-    step->wake_at = 0;
-    task->cancelling = false;
+    undo_withdraw(d, step);
     if (step->error.at == NULL) /* its attempt did not fail */
         draft_error(step, RV_STR("{\"type\":\"taken-back\",\"status\":409,\"title\":"
                                  "\"The undo was requested after the point of no return\"}"));

@@ -27,12 +27,20 @@ static const char *const hour =
                      "  - a: {call: one, metadata: {reeve: {completeBy: P1D, lease: PT1H, " UNDO(
                          "one") "}}}\n";
 
+/* The second step is the point of no return. */
+static const char *const pivot = DOCUMENT(
+    "pivot") "do:\n"
+             "  - a: {call: one, metadata: {reeve: {" UNDO("one") "}}}\n"
+             "  - p: {call: one, metadata: {reeve: {completeBy: P7D, lease: PT10S, pivot: true}}}\n"
+             "  - z: {call: three, metadata: {reeve: {compensate: none}}}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
     world_publish(&w, week);
     world_publish(&w, hour);
+    world_publish(&w, pivot);
     *state = &w;
     return 0;
 }
@@ -113,6 +121,46 @@ static void a_revoked_step_whose_agent_is_gone_was_undone_by_hand(void **state)
     assert_int_equal(world_poll(w, "one", "i2", 8)->u.poll.requests_count, 0);
 }
 
+/* Nothing was undone yet, and nothing can be: the finding alone leads on behind the pivot. */
+static void a_revoked_pivot_whose_agent_is_gone_goes_on_behind_it(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    done(w, "one");
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    assert_int_equal(world_explained(w, task)->reason, RV_WAIT_PIVOT);
+    world_pass(w, 20000 + RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_explained(w, task)->reason, RV_WAIT_GONE_PIVOT);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_DONE, "{\"n\":1}")->err, RV_OK);
+    assert_state(w, task, "processing");
+    assert_step(w, task, 2, "skipped");
+    assert_int_equal(world_task(w, task)->direction, RV_FORWARD);
+    assert_int_equal(world_task(w, task)->pivot, 2);
+    assert_false(world_task(w, task)->cancelling);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_ERR_REFUSED);
+    assert_int_equal(world_done(w, request, "{\"late\":1}"), 410);
+    assert_int_equal(world_poll(w, "one", "i2", 8)->u.poll.requests_count, 0);
+    done(w, "three");
+    assert_state(w, task, "processed");
+    assert_null(world_task(w, task)->error.at);
+}
+
+static void a_revoked_pivot_whose_agent_is_gone_did_nothing(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    done(w, "one");
+    (void)world_take(w, "one", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_pass(w, 20000);
+    assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    done(w, "one");
+    assert_state(w, task, "compensated");
+}
+
 /* It lives after all: its answer counts for the undo, and the alert is over. */
 static void a_revoked_step_whose_agent_answers_calls_no_more(void **state)
 {
@@ -163,6 +211,8 @@ int main(void)
         SCENARIO(a_revoked_step_whose_agent_is_gone_is_found_done),
         SCENARIO(a_revoked_step_whose_agent_is_gone_did_nothing),
         SCENARIO(a_revoked_step_whose_agent_is_gone_was_undone_by_hand),
+        SCENARIO(a_revoked_pivot_whose_agent_is_gone_goes_on_behind_it),
+        SCENARIO(a_revoked_pivot_whose_agent_is_gone_did_nothing),
         SCENARIO(a_revoked_step_whose_agent_answers_calls_no_more),
         SCENARIO(nobody_is_called_before_a_long_lease_is_over),
         SCENARIO(an_absence_calls_nobody_for_a_revoked_attempt),

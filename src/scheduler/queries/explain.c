@@ -77,7 +77,7 @@ static void explain_held(const struct rv_scheduler *s, const struct agent_kind *
     bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
     told->reason = !revoked ? RV_WAIT_HELD : told->pivot ? RV_WAIT_PIVOT : RV_WAIT_REVOKED;
     if (rv_attempt_is_gone(step, s->batch.now))
-        told->reason = RV_WAIT_GONE;
+        told->reason = told->pivot ? RV_WAIT_GONE_PIVOT : RV_WAIT_GONE;
     told->until = revoked ? step->complete_by : step->lease_until;
     told->seen_at = holder != NULL ? holder->seen_at : 0;
 }
