@@ -42,10 +42,8 @@ void attempt_effect(struct rv_step *step, enum rv_effect effect)
     step->effect = effect_max(step->effect, effect);
 }
 
-/* Nobody has heard of how the attempt went: an answer that counts as lost may have arrived, a
- * process that counts as gone may live. But whoever has it stops at the end of its lease, which is
- * renewed no more. */
-static void attempt_unheard(struct draft *d, const struct rv_step *step)
+/* But whoever has it stops at the end of its lease, which is renewed no more. */
+void attempt_unheard(struct draft *d, const struct rv_step *step)
 {
     struct rv_task *task = &d->plan->task;
     if (step->direction == RV_FORWARD && task->quiet_at < step->lease_until)
@@ -271,15 +269,14 @@ enum rv_verdict attempt_reply(struct draft *d)
     return RV_UNREADABLE;
 }
 
-/* A revoked attempt ends by its reply or at complete-by, which may be days away (RULES 6). Nobody
- * is called before its lease is over: until then it may be at work, and an operator has to wait. */
+/* A revoked attempt ends by its reply or at complete-by, which may be days away (RULES 6): an
+ * operator is called, also where its lease is as long. */
 void revoked_watch(struct draft *d, struct rv_step *step)
 {
     int64_t call_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
     step->wake_at = step->complete_by;
     if (!step->called)
-        step->wake_at = rv_time_earlier(step->wake_at,
-                                        call_at > step->lease_until ? call_at : step->lease_until);
+        step->wake_at = rv_time_earlier(step->wake_at, call_at);
 }
 
 void revoked_call(struct draft *d, struct rv_step *step)
@@ -303,7 +300,8 @@ void revoked_call(struct draft *d, struct rv_step *step)
 
 bool rv_attempt_is_gone(const struct rv_step *step, int64_t now)
 {
-    return step->attempt_state == RV_ATTEMPT_REVOKED && now >= step->lease_until;
+    return step->attempt_state == RV_ATTEMPT_REVOKED &&
+           (now >= step->lease_until || step->called);
 }
 
 enum rv_verdict attempt_renew(struct draft *d)

@@ -205,8 +205,8 @@ struct rv_str rv_attempt_error(const struct rv_step *step);
 /* The step's newest attempt as a row. `retry_at` is that of the step as it stands. */
 struct rv_attempt rv_attempt_newest(struct rv_task_id task, const struct rv_step *step);
 
-/* Whether the step's revoked attempt is silent beyond its lease, which is not renewed any more: its
- * agent has stopped, and an operator may say what it did. */
+/* Whether the step's revoked attempt is silent beyond its lease, which is not renewed any more, or
+ * for so long that an operator was called: he may say what it did. */
 bool rv_attempt_is_gone(const struct rv_step *step, int64_t now);
 /* It has or may have had an effect that only an operator can undo. False for a row of an older
  * version, which does not say how its step is undone. */

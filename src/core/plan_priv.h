@@ -69,6 +69,9 @@ int64_t draft_jitter(struct draft *d, int64_t ms, int64_t part);
 /* attempt.c: one attempt's life. */
 /* The live attempt of the step has ended. */
 void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state how);
+/* Nobody has heard of how the attempt went: an answer that counts as lost may have arrived, a
+ * process that counts as gone may live. */
+void attempt_unheard(struct draft *d, const struct rv_step *step);
 /* The newest attempt may have had, or has had, this effect: the step has it then, too. */
 void attempt_effect(struct rv_step *step, enum rv_effect effect);
 /* The policy's lease, or the default. */

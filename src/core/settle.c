@@ -160,6 +160,8 @@ static enum rv_verdict settle_gone(struct draft *d, uint32_t number)
     RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, number, &step));
     attempt_close(d, step, RV_ATTEMPT_LOST);
+    if (d->command->now < step->lease_until)
+        attempt_unheard(d, step);
     bool pivot = rv_definition_undo_way(d->view->definition, step->node) == RV_UNDO_PIVOT;
     if (pivot && d->command->u.operate.finding == RV_FINDING_DONE) {
         undo_withdraw(d, step);
@@ -191,18 +193,38 @@ enum rv_verdict refuse_unquiet(struct draft *d)
                                      at));
 }
 
+/* A live attempt. A revoked one may still run until its lease is over: what it does after the word
+ * of an operator is undone if he found it done, and would remain if he found anything else. */
+static enum rv_verdict refuse_live(struct draft *d, const struct rv_step *step)
+{
+    bool done = d->command->u.operate.finding == RV_FINDING_DONE;
+    char at[RV_INSTANT_TEXT_BYTES];
+    if (step->attempt_state != RV_ATTEMPT_REVOKED)
+        return refuse(d,
+                      rv_arena_printf(d->arena,
+                                      "instance %.*s may still run attempt %u of the step: suspend "
+                                      "the task, and settle the step when the attempt has ended",
+                                      RV_STR_FMT(step->instance), step->attempt));
+    if (rv_attempt_is_gone(step, d->command->now) && (done || d->command->now >= step->lease_until))
+        return RV_DECIDED;
+    rv_instant_text(done ? rv_time_earlier(step->wake_at, step->lease_until) : step->lease_until,
+                    at);
+    return refuse(d, rv_arena_printf(d->arena,
+                                     "instance %.*s was asked to stop attempt %u of the step, has "
+                                     "not replied and may still run it: settle the step from %s on",
+                                     RV_STR_FMT(step->instance), step->attempt, at));
+}
+
 static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
 {
     const struct rv_task *task = &d->plan->task;
     enum rv_finding finding = d->command->u.operate.finding;
     bool past = finding == RV_FINDING_DONE || d->command->u.operate.output.at != NULL;
     bool gone = rv_attempt_is_gone(step, d->command->now);
-    if (rv_attempt_state_live(step->attempt_state) && !gone)
-        return refuse(d,
-                      rv_arena_printf(d->arena,
-                                      "instance %.*s may still run attempt %u of the step: suspend "
-                                      "the task, and settle the step when the attempt has ended",
-                                      RV_STR_FMT(step->instance), step->attempt));
+    if (rv_attempt_state_live(step->attempt_state))
+        RV_TRY(refuse_live(d, step));
+    if (d->plan->err != RV_OK)
+        return RV_DECIDED;
     if (step->kind != RV_KIND_CALL && step->state != RV_STEP_ERROR)
         return refuse(d, RV_STR("the step has not failed, and it has no agent"));
     if (step->kind != RV_KIND_CALL && finding != RV_FINDING_DONE)

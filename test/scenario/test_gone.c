@@ -173,21 +173,45 @@ static void a_revoked_step_whose_agent_answers_calls_no_more(void **state)
     assert_state(w, task, "compensated");
 }
 
-/* Its lease is longer than an operator is kept waiting elsewhere: it may be at work until then. */
-static void nobody_is_called_before_a_long_lease_is_over(void **state)
+/* Its lease is longer than an operator is kept waiting. It may be at work until then: nothing is
+ * undone before, and only what would be undone is taken. */
+static void a_silent_agent_with_a_long_lease_calls_after_five_minutes(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "hour", "{}");
+    struct rv_request request = world_take(w, "one", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_pass(w, RV_NO_AGENT_ALERT_MS - 1000);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    world_assert_cures(w, task, "abandon");
+    struct rv_call *refused = world_settle_step(w, task, 1, RV_FINDING_DONE, "{}");
+    assert_refused(refused, "may still run");
+    assert_null(memmem(refused->message.at, refused->message.len, "suspend", 7));
+    world_pass(w, 2000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    world_assert_cures(w, task, "settle-done:1 abandon");
+    assert_refused(world_settle_step(w, task, 1, RV_FINDING_NOTHING, NULL), "may still run");
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_DONE, "{}")->err, RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_poll(w, "one", "i2", 8)->u.poll.requests_count, 0);
+    assert_int_equal(world_explained(w, task)->reason, RV_WAIT_QUIET);
+    assert_int_equal(world_done(w, request, "{}"), 410);
+    world_pass(w, 3600000);
+    done(w, "one");
+    assert_state(w, task, "compensated");
+}
+
+static void after_a_long_lease_any_finding_is_taken(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "hour", "{}");
     (void)world_take(w, "one", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    world_pass(w, 2 * RV_NO_AGENT_ALERT_MS);
-    assert_int_equal(world_count_open_alerts(w), 0);
-    world_assert_cures(w, task, "abandon");
-    assert_refused(world_settle_step(w, task, 1, RV_FINDING_DONE, "{}"), "may still run");
     world_pass(w, 3600000);
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
     world_assert_cures(w, task, "settle-done:1 settle-undone:1 settle-nothing-happened:1 abandon");
-    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_DONE, "{}")->err, RV_OK);
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_state(w, task, "cancelled");
 }
 
 /* Nobody could be heard of while the server was absent. */
@@ -214,7 +238,8 @@ int main(void)
         SCENARIO(a_revoked_pivot_whose_agent_is_gone_goes_on_behind_it),
         SCENARIO(a_revoked_pivot_whose_agent_is_gone_did_nothing),
         SCENARIO(a_revoked_step_whose_agent_answers_calls_no_more),
-        SCENARIO(nobody_is_called_before_a_long_lease_is_over),
+        SCENARIO(a_silent_agent_with_a_long_lease_calls_after_five_minutes),
+        SCENARIO(after_a_long_lease_any_finding_is_taken),
         SCENARIO(an_absence_calls_nobody_for_a_revoked_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
