@@ -147,10 +147,15 @@ static void effects_put(struct rv_buf *buf, const struct rv_call_explain *told)
     }
     rv_buf_add_char(buf, ']');
     for (unsigned how = 0; how < RV_EXPLAINED_EFFECTS; how++)
-        left += how != RV_EFFECT_IS_UNDONE ? told->effects_total[how] : 0;
+        left += how != RV_EFFECT_IS_UNDONE && how != RV_EFFECT_NEEDS_NO_UNDO
+                    ? told->effects_total[how]
+                    : 0;
     rv_put_int(buf, "effectsUndone", told->effects_total[RV_EFFECT_IS_UNDONE]);
     rv_put_int(buf, "effectsLeft", left);
     rv_put_int(buf, "effectsByHand", told->effects_total[RV_EFFECT_BY_HAND]);
+    rv_put_int(buf, "effectsWithoutUndo", told->effects_total[RV_EFFECT_NEEDS_NO_UNDO]);
+    if (told->cut[RV_EXPLAINED_CUT_STEPS])
+        rv_put_bool(buf, "effectsMore", true);
 }
 
 static void end_put(struct rv_buf *buf, const struct rv_call_explain *told)

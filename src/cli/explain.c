@@ -153,7 +153,15 @@ static void events_print(struct cli *cli, const struct rv_json *told)
     }
 }
 
-/* What was undone and what not, so far. */
+/* The counts are those of the steps that were searched, which are not all. */
+static const char *at_least(const struct rv_json *told)
+{
+    const struct rv_json *more = rv_json_get(told, RV_STR("effectsMore"));
+    return more != NULL && more->truth ? "more than " : "";
+}
+
+/* What was undone and what not, so far. Those that an undo of the task stops at are printed below
+ * with what to do; those that need no undo are counted. */
 static void effects_print(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
@@ -161,16 +169,27 @@ static void effects_print(struct cli *cli, const struct rv_json *told)
     const struct rv_json *items = cli_items(told, "effects", &count);
     bool undone = cli_instant(told, "endedAt") != 0 &&
                   !rv_str_is(cli_str(told, "state"), "processed");
+    bool ended = cli_instant(told, "endedAt") != 0;
+    int64_t without = cli_int(told, "effectsWithoutUndo");
     if (count == 0 && !undone)
         return;
-    printf("\n  effects: %lld undone, %lld not\n", (long long)cli_int(told, "effectsUndone"),
+    printf("\n  effects: %s%lld undone, %s%lld not", at_least(told),
+           (long long)cli_int(told, "effectsUndone"), at_least(told),
            (long long)cli_int(told, "effectsLeft"));
-    for (size_t i = 0; i < count; i++)
+    if (without > 0)
+        printf("; %s%lld need%s no undo", at_least(told), (long long)without,
+               without == 1 ? "s" : "");
+    printf("\n");
+    for (size_t i = 0; i < count; i++) {
+        struct rv_str outcome = cli_str(&items[i], "outcome");
+        if (rv_str_is(outcome, "no-undo-needed") || (rv_str_is(outcome, "by-hand") && !ended))
+            continue;
         printf("    step %lld %.*s, effect %.*s: %.*s\n", (long long)cli_int(&items[i], "step"),
                RV_STR_FMT(
                    cli_text_clean(arena, cli_text_step(arena, cli_str(&items[i], "reference")))),
                RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "effect"))),
-               RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "outcome"))));
+               RV_STR_FMT(cli_text_clean(arena, outcome)));
+    }
 }
 
 /* An undo of the task stops at each of them. */
@@ -182,8 +201,8 @@ static void by_hand_print(struct cli *cli, const struct rv_json *told)
     const struct rv_json *items = cli_items(told, "effects", &count);
     if (cli_instant(told, "endedAt") != 0 || all == 0)
         return;
-    printf("\n  an undo of the task needs an operator for %lld step%s:\n", (long long)all,
-           all == 1 ? "" : "s");
+    printf("\n  an undo of the task needs an operator for %s%lld step%s:\n", at_least(told),
+           (long long)all, all == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++) {
         if (!rv_str_is(cli_str(&items[i], "outcome"), "by-hand"))
             continue;

@@ -371,7 +371,7 @@ struct rv_call_explain {
     size_t cures_count;
     struct rv_explained_event *events; /* the oldest first */
     size_t events_count;
-    struct rv_effect_told *effects; /* by number, the first */
+    struct rv_effect_told *effects; /* for operators first */
     size_t effects_count;
     uint32_t effects_total[RV_EXPLAINED_EFFECTS];
     bool cut[RV_EXPLAINED_CUTS];           /* the list has more rows, which are not here */

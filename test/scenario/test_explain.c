@@ -100,8 +100,8 @@ static void an_undone_task_says_why_and_what(void **state)
     assert_int_equal(told->attempts[3].retry_at, 0);
     assert_int_equal(told->effects_count, 2);
     assert_int_equal(told->effects_total[RV_EFFECT_IS_UNDONE], 2);
-    assert_int_equal(told->effects[1].step, 2);
-    assert_int_equal(told->effects[1].effect, RV_EFFECT_UNKNOWN);
+    assert_int_equal(told->effects[0].step, 2); /* the newest first */
+    assert_int_equal(told->effects[0].effect, RV_EFFECT_UNKNOWN);
     assert_null(told->ended_by);
     assert_true(told->found->ended_at > began_at);
 }
@@ -172,8 +172,9 @@ static void an_effect_without_compensation_is_left_to_an_operator(void **state)
     world_restart(w, 1000);
     const struct rv_call_explain *told = world_explained(w, task);
     assert_int_equal(told->effects_count, 2);
-    assert_int_equal(told->effects[0].how, RV_EFFECT_STAYS);
-    assert_int_equal(told->effects[1].how, RV_EFFECT_BY_HAND);
+    assert_int_equal(told->effects[0].how, RV_EFFECT_BY_HAND); /* although it is the older one */
+    assert_int_equal(told->effects[1].how, RV_EFFECT_STAYS);
+    assert_int_equal(told->effects[1].step, 1);
     assert_int_equal(told->effects_total[RV_EFFECT_BY_HAND], 1);
 }
 

@@ -5,6 +5,8 @@
 #include "base/limits.h"
 #include "core/tags.h"
 
+#include <string.h>
+
 /* Steps and commands of one page; the newest alerts of any kind. */
 enum { PAGE_STEPS = 20, PAGE_COMMANDS = 20, ALERTS_READ = 50 };
 
@@ -35,24 +37,75 @@ static bool effect_of(const struct rv_step *step, enum rv_explained_effect *ret_
     return true;
 }
 
-static enum rv_err effect_note(struct rv_call_explain *out, struct rv_arena *arena,
-                               const struct rv_step *step)
+/* What an operator has to do comes first. */
+static unsigned effect_rank(enum rv_explained_effect effect)
+{
+    switch (effect) {
+    case RV_EFFECT_BY_HAND:
+        return 0;
+    case RV_EFFECT_STAYS:
+    case RV_EFFECT_IS_PIVOT:
+        return 1;
+    case RV_EFFECT_IS_UNDONE:
+        return 2;
+    case RV_EFFECT_NEEDS_NO_UNDO:
+    case RV_EXPLAINED_EFFECTS:
+        break;
+    }
+    return 3;
+}
+
+/* One that needs no undo is counted, and missed by nobody. */
+static void effect_drop(struct rv_call_explain *out, enum rv_explained_effect effect)
+{
+    if (effect == RV_EFFECT_NEEDS_NO_UNDO)
+        return;
+    out->cut[RV_EXPLAINED_CUT_EFFECTS] = true;
+    out->left[RV_EXPLAINED_CUT_EFFECTS]++;
+}
+
+/* Steps come with rising numbers; of those alike the newest is listed first. */
+static void effect_note(struct rv_call_explain *out, const struct rv_step *step)
 {
     enum rv_explained_effect effect;
+    size_t at = 0;
     if (!effect_of(step, &effect))
-        return RV_OK;
+        return;
     out->effects_total[effect]++;
-    if (out->effects_count == RV_EXPLAINED_EFFECTS_MAX) {
-        out->cut[RV_EXPLAINED_CUT_EFFECTS] = true;
-        out->left[RV_EXPLAINED_CUT_EFFECTS]++;
-        return RV_OK;
+    while (at < out->effects_count && effect_rank(out->effects[at].how) < effect_rank(effect))
+        at++;
+    if (at == RV_EXPLAINED_EFFECTS_MAX) {
+        effect_drop(out, effect);
+        return;
     }
-    struct rv_str reference = rv_arena_str(arena, step->reference);
-    if (step->reference.at != NULL && reference.at == NULL)
-        return arena->refused;
-    out->effects[out->effects_count++] = (struct rv_effect_told){
-        .step = step->number, .reference = reference, .effect = step->effect, .how = effect};
-    return RV_OK;
+    if (out->effects_count == RV_EXPLAINED_EFFECTS_MAX)
+        effect_drop(out, out->effects[--out->effects_count].how);
+    memmove(&out->effects[at + 1], &out->effects[at],
+            (out->effects_count - at) * sizeof out->effects[0]);
+    out->effects[at] = (struct rv_effect_told){
+        .step = step->number, .effect = step->effect, .how = effect};
+    out->effects_count++;
+}
+
+/* Only of those that are listed. */
+static enum rv_err references_read(struct rv_scheduler *s, struct rv_call_explain *out,
+                                   struct rv_arena *arena)
+{
+    struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
+    struct rv_step_id ids[RV_EXPLAINED_EFFECTS_MAX];
+    const struct rv_step *rows[RV_EXPLAINED_EFFECTS_MAX];
+    for (size_t i = 0; i < out->effects_count; i++)
+        ids[i] = (struct rv_step_id){out->task, out->effects[i].step};
+    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_PLAIN, ids,
+                                                out->effects_count, rows);
+    for (size_t i = 0; err == RV_OK && i < out->effects_count; i++) {
+        struct rv_str reference = rows[i] != NULL ? rows[i]->reference : RV_STR_NONE;
+        out->effects[i].reference = rv_arena_str(arena, reference);
+        if (reference.at != NULL && out->effects[i].reference.at == NULL)
+            err = arena->refused;
+    }
+    rv_arena_release(s->batch.arena, mark);
+    return err;
 }
 
 /* What the walk has come across. */
@@ -79,7 +132,7 @@ static void step_note(struct walk *walk, const struct rv_step *step)
 }
 
 static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *out,
-                              struct rv_arena *arena, struct walk *walk)
+                              struct walk *walk)
 {
     uint32_t after = 0;
     size_t count = PAGE_STEPS, looked = 0;
@@ -96,7 +149,7 @@ static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *ou
             if (rows[i].unreadable)
                 continue;
             step_note(walk, &rows[i]);
-            err = effect_note(out, arena, &rows[i]);
+            effect_note(out, &rows[i]);
         }
         looked += count;
         rv_arena_release(s->batch.arena, mark);
@@ -105,6 +158,8 @@ static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *ou
                                        out->found->last_number > after;
     if (out->cut[RV_EXPLAINED_CUT_STEPS])
         out->left[RV_EXPLAINED_CUT_STEPS] = out->found->last_number - after;
+    if (out->cut[RV_EXPLAINED_CUT_STEPS]) /* those that follow may have effects, too */
+        out->left[RV_EXPLAINED_CUT_EFFECTS] = 0;
     return err;
 }
 
@@ -254,7 +309,9 @@ enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
     out->effects = RV_NEW_ARRAY(arena, struct rv_effect_told, RV_EXPLAINED_EFFECTS_MAX);
     if (out->events == NULL || out->effects == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = steps_walk(s, out, arena, &walk);
+    enum rv_err err = steps_walk(s, out, &walk);
+    if (err == RV_OK)
+        err = references_read(s, out, arena);
     if (err == RV_OK)
         err = failed_attempts(s, out, arena, &walk);
     if (err == RV_OK)
