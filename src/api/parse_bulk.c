@@ -8,8 +8,8 @@ enum { RATE_DEFAULT = 10 };
 
 static const char *const no_query[] = {NULL};
 static const char *const select_names[] = {"by", "reason", NULL};
-static const char *const bulk_names[] = {"command", "rate",   "abandon", "lateSeen",
-                                         "by",      "reason", NULL};
+static const char *const bulk_names[] = {"command",  "rate", "abandon", "byHand",
+                                         "lateSeen", "by",   "reason",  NULL};
 
 static bool selection_read(struct rv_parser *parser, struct rv_str text, struct rv_task_id *ret)
 {
@@ -80,7 +80,8 @@ bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *reque
         !rv_body_need(parser, &body, "command", command) ||
         !rv_body_int(parser, &body, "rate", 1, RV_BULK_RATE_MAX, &rate) ||
         !rv_body_int(parser, &body, "lateSeen", 0, UINT32_MAX, &seen) ||
-        !rv_body_bool(parser, &body, "abandon", &bulk->abandon))
+        !rv_body_bool(parser, &body, "abandon", &bulk->abandon) ||
+        !rv_body_bool(parser, &body, "byHand", &bulk->by_hand))
         return false;
     bulk->rate = (uint32_t)rate;
     bulk->late_seen = (uint32_t)seen;
@@ -93,6 +94,8 @@ bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *reque
     }
     if (bulk->abandon && bulk->verb != RV_COMMAND_CANCEL)
         return rv_refuse(parser, RV_ERR_INVALID, "\"abandon\" is only for \"cancel\"");
+    if (bulk->by_hand && bulk->verb != RV_COMMAND_CANCEL && bulk->verb != RV_COMMAND_UNDO)
+        return rv_refuse(parser, RV_ERR_INVALID, "\"byHand\" is only for \"undo\" and \"cancel\"");
     return !bulk->abandon || rv_body_need(parser, &body, "reason", bulk->word.reason);
 }
 

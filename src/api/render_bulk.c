@@ -64,6 +64,8 @@ static void selection_put(struct rv_buf *buf, const struct rv_selection *row)
     rv_put_text(buf, "command", rv_str_of(rv_bulk_verb_text(row->verb)));
     if (row->abandon)
         rv_put_bool(buf, "abandon", true);
+    if (row->by_hand)
+        rv_put_bool(buf, "byHand", true);
     rv_put_int(buf, "rate", row->rate);
     word_put(buf, "begun", &row->begun);
     holds_put(buf, row);

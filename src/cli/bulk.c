@@ -18,14 +18,23 @@ enum {
 
 /* ---- what is told ---- */
 
-/* "cancel at 20/s, 12 done, 3 refused, 0 gone" */
+static bool is_set(const struct rv_json *of, const char *name)
+{
+    const struct rv_json *value = rv_json_get(of, rv_str_of(name));
+    return value != NULL && value->truth;
+}
+
+/* "cancel --abandon at 20/s, 12 done, 3 refused, 0 gone": the command as it was given. */
 static struct rv_str progress_text(struct cli *cli, const struct rv_json *of)
 {
     struct rv_str command = cli_str(of, "command");
     if (command.len == 0)
         return RV_STR("");
-    return rv_arena_printf(&cli->arena, "%.*s at %lld/s, %lld done, %lld refused, %lld gone",
-                           RV_STR_FMT(command), (long long)cli_int(of, "rate"),
+    if (rv_str_is(command, "resume"))
+        command = RV_STR("unsuspend");
+    return rv_arena_printf(&cli->arena, "%.*s%s%s at %lld/s, %lld done, %lld refused, %lld gone",
+                           RV_STR_FMT(command), is_set(of, "abandon") ? " --abandon" : "",
+                           is_set(of, "byHand") ? " --by-hand" : "", (long long)cli_int(of, "rate"),
                            (long long)cli_int(of, "done"), (long long)cli_int(of, "refused"),
                            (long long)cli_int(of, "gone"));
 }
@@ -60,8 +69,7 @@ static void selection_print(struct cli *cli, const struct rv_json *of)
     size_t count;
     const struct rv_json *holds = cli_items(of, "holds", &count);
     for (size_t i = 0; i < count; i++) {
-        const struct rv_json *pause = rv_json_get(&holds[i], RV_STR("pause"));
-        word_print(cli, &holds[i], pause != NULL && pause->truth ? "paused" : "resumed");
+        word_print(cli, &holds[i], is_set(&holds[i], "pause") ? "paused" : "resumed");
     }
 }
 
@@ -363,6 +371,9 @@ static int bulk_begin(struct cli *cli)
                         rate, RV_BULK_RATE_MAX);
     if (cli_has(cli, CLI_OPTION_ABANDON) && strcmp(about.command, "cancel") != 0)
         return cli_tell(cli, CLI_USAGE, "--abandon is only for cancel; leave it out");
+    if (cli_has(cli, CLI_OPTION_BY_HAND) && strcmp(about.command, "cancel") != 0 &&
+        strcmp(about.command, "undo") != 0)
+        return cli_tell(cli, CLI_USAGE, "--by-hand is only for undo and cancel; leave it out");
     int code = cli_abandon_check(cli);
     if (code == CLI_DONE)
         code = cli_late_seen_read(cli, &about);
@@ -378,9 +389,12 @@ int cli_bulk(struct cli *cli)
     const char *word = cli->words.args[0];
     bool status = strcmp(word, "status") == 0;
     bool hold = strcmp(word, "pause") == 0 || strcmp(word, "resume") == 0;
-    if ((status || hold) && (cli_has(cli, CLI_OPTION_RATE) || cli_has(cli, CLI_OPTION_ABANDON)))
+    bool fresh = cli_has(cli, CLI_OPTION_RATE) || cli_has(cli, CLI_OPTION_ABANDON) ||
+                 cli_has(cli, CLI_OPTION_BY_HAND);
+    if ((status || hold) && fresh)
         return cli_tell(cli, CLI_USAGE,
-                        "--rate and --abandon are only for a new bulk command; leave them out");
+                        "--rate, --abandon and --by-hand are only for a new bulk command; leave "
+                        "them out");
     if (status)
         return bulk_status(cli);
     return hold ? bulk_hold(cli) : bulk_begin(cli);

@@ -123,6 +123,8 @@ void rv_selection_write(struct rv_buf *buf, const struct rv_selection *selection
     holds_write(buf, selection);
     if (selection->begun.at != 0) {
         text_write(buf, "command", rv_str_of(rv_bulk_verb_text(selection->verb)));
+        if (selection->by_hand)
+            rv_buf_lit(buf, ",\"byHand\":true");
         rv_buf_printf(buf,
                       ",\"abandon\":%s,\"rate\":%u,\"lateSeen\":%u,\"paused\":%s,\"endedAt\":%lld",
                       selection->abandon ? "true" : "false", selection->rate, selection->late_seen,
@@ -214,6 +216,9 @@ static bool bulk_read(const struct rv_json *value, struct rv_selection *selectio
         !number_read(value, "endedAt", INT64_MAX, &selection->ended_at) ||
         !truth_read(value, "abandon", &selection->abandon) ||
         !truth_read(value, "paused", &selection->paused))
+        return false;
+    if (rv_json_get(value, RV_STR("byHand")) != NULL &&
+        !truth_read(value, "byHand", &selection->by_hand))
         return false;
     /* Those begun before there was one have none. */
     if (rv_json_get(value, RV_STR("lateSeen")) != NULL &&

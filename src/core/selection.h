@@ -54,6 +54,7 @@ struct rv_selection {
     struct rv_word begun; /* the bulk command */
     enum rv_command_kind verb;
     bool abandon;
+    bool by_hand;
     uint32_t rate;
     uint32_t late_seen; /* of each task: one that has more late replies is refused */
     bool paused;

@@ -480,6 +480,7 @@ struct rv_call_bulk {
     enum rv_bulk_ask ask;
     enum rv_command_kind verb; /* BEGIN: one of those that rv_bulk_verb_text knows */
     bool abandon;              /* ... CANCEL */
+    bool by_hand;              /* ... UNDO, CANCEL */
     uint32_t rate;             /* ... tasks a second */
     uint32_t late_seen;        /* ... late replies of each task that may be passed over */
     struct rv_word word;       /* but for `at` */

@@ -471,6 +471,26 @@ static void a_task_that_cannot_be_undone_is_refused(void **state)
     assert_outcomes(&row, 0, 2);
     for (int i = 0; i < 2; i++)
         assert_state(w, stuck[i], "processing");
+    /* As the refusal recommends. */
+    call = select_call(w, RV_TASK_PROCESSING);
+    assert_int_equal(call->err, RV_OK);
+    selection = call->u.select->row.id;
+    call = world_call(w, RV_CALL_BULK);
+    call->u.bulk = (struct rv_call_bulk){.selection = selection,
+                                         .ask = RV_BULK_BEGIN,
+                                         .verb = RV_COMMAND_CANCEL,
+                                         .by_hand = true,
+                                         .rate = RATE};
+    (void)done(w, call);
+    world_restart(w, 10); /* the selection's record says it */
+    world_pass(w, 5000);
+    row = status(w, selection);
+    assert_true(row.by_hand);
+    assert_outcomes(&row, 1, 1);
+    assert_state(w, stuck[0], "error");
+    assert_state(w, stuck[1], "processing");
+    assert_int_equal(world_settle_step(w, stuck[0], 1, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_state(w, stuck[0], "compensated");
 }
 
 /* What two selections have in common is each one's, one after the other. */

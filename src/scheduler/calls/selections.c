@@ -261,6 +261,7 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
     selection->begun.at = s->batch.now;
     selection->verb = bulk->verb;
     selection->abandon = bulk->abandon;
+    selection->by_hand = bulk->by_hand;
     selection->late_seen = bulk->late_seen;
     selection->rate = bulk->rate;
     return selection_put(s, selection, 0);

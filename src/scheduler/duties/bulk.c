@@ -360,6 +360,7 @@ static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bul
                                       .reason = bulk->row.begun.reason,
                                       .selection = bulk->row.id,
                                       .abandon = bulk->row.abandon,
+                                      .by_hand = bulk->row.by_hand,
                                       .late_seen = bulk->row.late_seen};
     struct asker asker = asker_of(bulk, place);
     return operate_work(s, &operate, rv_prng_next(&s->prng), work, &asker, ret_plan);
