@@ -172,14 +172,18 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
     struct rv_str failure = failure_text(d, raiser, stop);
     if (then_error || task->pivot != 0)
         fail_park(d, RV_FORWARD, number, RV_ALERT_FAILED, failure);
+    else if (blocker.pivot) /* nobody undoes it: the way on is that of any failure */
+        fail_park(d, RV_FORWARD, number, RV_ALERT_FAILED,
+                  rv_arena_printf(d->arena,
+                                  "%.*s; %.*s is a pivot (point of no return) and may have been "
+                                  "carried out: the task can only continue forward",
+                                  RV_STR_FMT(failure), RV_STR_FMT(blocker.reference)));
     else
         fail_park(d, RV_FORWARD, number, RV_ALERT_NO_UNDO,
                   rv_arena_printf(d->arena,
                                   "%.*s; the task cannot be undone without you: %.*s may have had "
-                                  "an effect and %s",
-                                  RV_STR_FMT(failure), RV_STR_FMT(blocker.reference),
-                                  blocker.pivot ? "is a pivot (point of no return)"
-                                                : "declares no compensation"));
+                                  "an effect and declares no compensation",
+                                  RV_STR_FMT(failure), RV_STR_FMT(blocker.reference)));
     return RV_DECIDED;
 }
 

@@ -237,6 +237,21 @@ static void after_the_pivot_it_only_goes_forward(void **state)
     assert_state(w, task, "processed");
 }
 
+/* Nothing that its alert recommends may be refused: nobody undoes a pivot. */
+static void a_pivot_that_may_have_been_passed_is_a_failure(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "pivot", "{}");
+    world_expect_one(w, "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_UNDO), 0);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_FAILED), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_ERR_REFUSED);
+    world_assert_cures(w, task,
+                       "resubmit settle-done:2 settle-undone:2 settle-nothing-happened:2 abandon");
+}
+
 static void a_processed_task_can_be_undone(void **state)
 {
     struct world *w = *state;
@@ -607,6 +622,7 @@ int main(void)
         SCENARIO(a_cancel_of_what_had_no_effect_ends_as_cancelled),
         SCENARIO(a_failed_undo_is_an_error_with_direction_undo),
         SCENARIO(after_the_pivot_it_only_goes_forward),
+        SCENARIO(a_pivot_that_may_have_been_passed_is_a_failure),
         SCENARIO(a_processed_task_can_be_undone),
         SCENARIO(a_late_done_supplies_the_output),
         SCENARIO(undo_survives_a_restart_at_every_step),

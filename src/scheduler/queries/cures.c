@@ -64,6 +64,31 @@ static enum rv_err want_join(struct rv_scheduler *s, const struct work *work,
     return err;
 }
 
+/* Whether a step waits for what `retry` is above: its ladder, a circuit. It is not above a pause, a
+ * limit or the lack of an agent. */
+static bool retry_helps(const struct rv_scheduler *s, const struct rv_view *view)
+{
+    int64_t now = s->batch.now;
+    for (size_t i = 0; i < view->steps_count; i++) {
+        const struct rv_step *step = view->steps[i];
+        if (step->kind != RV_KIND_CALL || step->state != RV_STEP_PENDING)
+            continue;
+        const struct agent_kind *kind = agents_kind_find(&s->agents, step->agent);
+        if (step->ready_at > now || (kind != NULL && circuit_of(kind, step, now) != NULL))
+            return true;
+    }
+    return false;
+}
+
+static void retry_drop(struct rv_cure *cures, size_t *count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++)
+        if (cures[i].kind != RV_CURE_RETRY)
+            cures[kept++] = cures[i];
+    *count = kept;
+}
+
 /* Everything that is looked at goes when it was: a task may keep many large steps. */
 enum rv_err cures_find(struct rv_scheduler *s, const struct rv_task *task,
                        const struct workflow_entry *entry, const struct work *work,
@@ -86,6 +111,8 @@ enum rv_err cures_find(struct rv_scheduler *s, const struct rv_task *task,
         if (verdict == RV_NEED_STEP)
             err = want_join(s, work, &want, &view, rows, &found);
     }
+    if (err == RV_OK && !retry_helps(s, &view))
+        retry_drop(ret_cures, ret_count);
     rv_arena_release(s->batch.arena, mark);
     if (err == RV_OK && verdict == RV_NO_ROOM)
         return RV_ERR_MEMORY;

@@ -82,6 +82,20 @@ static void explain_held(const struct rv_scheduler *s, const struct agent_kind *
     told->seen_at = holder != NULL ? holder->seen_at : 0;
 }
 
+/* Not ready before an instant. */
+static void explain_delay(const struct agent_kind *kind, int64_t now, struct rv_explained *told)
+{
+    const struct rv_step *step = told->step;
+    bool rests = step->failure_count == 0 && step->round > 0;
+    told->reason = rests ? RV_WAIT_COOL_DOWN : RV_WAIT_RETRY;
+    told->until = step->ready_at;
+    if (step->attempt_state != RV_ATTEMPT_PARKED)
+        return;
+    bool open = kind != NULL && circuit_of(kind, step, now) != NULL;
+    told->reason = open ? RV_WAIT_CIRCUIT : RV_WAIT_NOT_TRIED;
+    told->target = step->target;
+}
+
 static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
                                 const struct rv_call_explain *out, struct rv_explained *told)
 {
@@ -105,12 +119,7 @@ static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
         told->reason = step->wake_at > now ? RV_WAIT_TIMER : RV_WAIT_BATCH;
         told->until = step->wake_at > now ? step->wake_at : 0;
     } else if (step->ready_at > now) {
-        bool rests = step->failure_count == 0 && step->round > 0;
-        told->reason = rests ? RV_WAIT_COOL_DOWN : RV_WAIT_RETRY;
-        if (step->attempt_state == RV_ATTEMPT_PARKED)
-            told->reason = RV_WAIT_CIRCUIT;
-        told->until = step->ready_at;
-        told->target = step->target;
+        explain_delay(kind, now, told);
     } else {
         return explain_ready(s, arena, kind, told);
     }
@@ -275,37 +284,13 @@ static enum rv_err explain_late(struct rv_scheduler *s, struct rv_call_explain *
     return err;
 }
 
-/* Whether a step waits for what `retry` is above: its ladder, a circuit. It is not above a pause, a
- * limit or the lack of an agent. */
-static bool retry_helps(const struct rv_call_explain *out)
-{
-    for (size_t i = 0; i < out->steps_count; i++) {
-        enum rv_wait_reason reason = out->steps[i].reason;
-        if (reason == RV_WAIT_RETRY || reason == RV_WAIT_COOL_DOWN || reason == RV_WAIT_CIRCUIT)
-            return true;
-    }
-    return false;
-}
-
-static void retry_drop(struct rv_call_explain *out)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < out->cures_count; i++)
-        if (out->cures[i].kind != RV_CURE_RETRY)
-            out->cures[kept++] = out->cures[i];
-    out->cures_count = kept;
-}
-
 static enum rv_err explain_cures(struct rv_scheduler *s, struct rv_call_explain *out,
                                  struct rv_arena *arena, const struct workflow_entry *entry)
 {
     out->cures = RV_NEW_ARRAY(arena, struct rv_cure, RV_CURES_MAX);
     if (out->cures == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = cures_find(s, out->found, entry, NULL, out->cures, &out->cures_count);
-    if (err == RV_OK && !retry_helps(out))
-        retry_drop(out);
-    return err;
+    return cures_find(s, out->found, entry, NULL, out->cures, &out->cures_count);
 }
 
 enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
