@@ -36,7 +36,7 @@ static void tasks_print(struct cli *cli, const struct rv_json *status)
 
 static void failures_print(struct cli *cli, const struct rv_json *status)
 {
-    static const char *const heads[] = {"ERROR TYPE", ">TASKS", "LAST", NULL};
+    static const char *const heads[] = {"ERROR TYPE", ">FAILURES", "LAST", NULL};
     struct cli_table table;
     size_t count;
     const struct rv_json *items = cli_items(status, "failures", &count);

@@ -161,6 +161,25 @@ static void a_revoked_pivot_whose_agent_is_gone_did_nothing(void **state)
     assert_state(w, task, "compensated");
 }
 
+/* The operator ends the undo of a step by the word that nothing happened, and its service says
+ * otherwise: what the alert says is what the explanation says. */
+static void a_late_done_that_contradicts_an_operator_is_explained(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "week", "{}");
+    struct rv_request request = world_take(w, "one", "i1");
+    world_fail(w, request, false, RV_EFFECT_UNKNOWN);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
+    assert_state(w, task, "compensated");
+    assert_int_equal(world_explained(w, task)->effects[0].how, RV_EFFECT_IS_UNDONE);
+    assert_int_equal(world_done(w, request, "{}"), 410);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_LATE_DONE), 1);
+    assert_int_equal(world_explained(w, task)->effects[0].how, RV_EFFECT_STAYS);
+    assert_int_equal(world_explained(w, task)->effects_total[RV_EFFECT_IS_UNDONE], 0);
+}
+
 /* It lives after all: its answer counts for the undo, and the alert is over. */
 static void a_revoked_step_whose_agent_answers_calls_no_more(void **state)
 {
@@ -237,6 +256,7 @@ int main(void)
         SCENARIO(a_revoked_step_whose_agent_is_gone_was_undone_by_hand),
         SCENARIO(a_revoked_pivot_whose_agent_is_gone_goes_on_behind_it),
         SCENARIO(a_revoked_pivot_whose_agent_is_gone_did_nothing),
+        SCENARIO(a_late_done_that_contradicts_an_operator_is_explained),
         SCENARIO(a_revoked_step_whose_agent_answers_calls_no_more),
         SCENARIO(a_silent_agent_with_a_long_lease_calls_after_five_minutes),
         SCENARIO(after_a_long_lease_any_finding_is_taken),

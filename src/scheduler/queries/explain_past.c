@@ -18,15 +18,26 @@ static struct rv_explained_event *event_add(struct rv_call_explain *out)
     return out->events_count < EVENTS_ROOM ? &out->events[out->events_count++] : NULL;
 }
 
+/* Its undo ended by an operator's word that nothing had happened, and its service says otherwise:
+ * the open alert counts. */
+static bool is_contradicted(const struct rv_call_explain *out, const struct rv_step *step)
+{
+    for (size_t i = 0; i < out->alerts_count; i++)
+        if (out->alerts[i].kind == RV_ALERT_LATE_DONE && out->alerts[i].step == step->number)
+            return true;
+    return false;
+}
+
 /* How the effect of a forward step stands, as far as there may be one; false: there is none. */
-static bool effect_of(const struct rv_step *step, enum rv_explained_effect *ret_effect)
+static bool effect_of(const struct rv_call_explain *out, const struct rv_step *step,
+                      enum rv_explained_effect *ret_effect)
 {
     enum rv_undo_way way = step->undo_way > 0 ? (enum rv_undo_way)(step->undo_way - 1)
                                               : RV_UNDO_UNDECLARED;
     if (step->kind != RV_KIND_CALL || step->direction != RV_FORWARD ||
         step->effect == RV_EFFECT_NONE)
         return false;
-    if (step->undone && way != RV_UNDO_NOTHING)
+    if (step->undone && way != RV_UNDO_NOTHING && !is_contradicted(out, step))
         *ret_effect = RV_EFFECT_IS_UNDONE;
     else if (way == RV_UNDO_NOTHING)
         *ret_effect = RV_EFFECT_NEEDS_NO_UNDO;
@@ -69,7 +80,7 @@ static void effect_note(struct rv_call_explain *out, const struct rv_step *step)
 {
     enum rv_explained_effect effect;
     size_t at = 0;
-    if (!effect_of(step, &effect))
+    if (!effect_of(out, step, &effect))
         return;
     out->effects_total[effect]++;
     while (at < out->effects_count && effect_rank(out->effects[at].how) < effect_rank(effect))

@@ -98,13 +98,16 @@ static struct rv_str workflow_text(struct rv_arena *arena, const struct rv_workf
                            RV_STR_FMT(row->version));
 }
 
-/* Its step's error, where it is about one; else the task's. */
+/* Its step's error, where it is about one; else the task's. A compensation that failed outside of a
+ * call has no row for its error: neither the step that is undone nor its task has it. */
 static enum rv_err facts_error(struct rv_arena *scratch, struct rv_arena *arena,
-                               const struct rv_task *task, const struct rv_step *step,
-                               struct rv_alert_facts *ret_facts)
+                               const struct rv_alert *alert, const struct rv_task *task,
+                               const struct rv_step *step, struct rv_alert_facts *ret_facts)
 {
     struct rv_str error = step != NULL && step->error.at != NULL ? step->error : task->error;
     struct rv_str type;
+    if (alert->kind == RV_ALERT_UNDO_FAILED && step != NULL && step->direction == RV_FORWARD)
+        return RV_OK;
     enum rv_err err = rv_error_type(scratch, error, &type);
     if (err == RV_OK && type.at != NULL)
         ret_facts->error_type = rv_arena_str(arena, type);
@@ -131,7 +134,7 @@ static enum rv_err facts_read(struct rv_scheduler *s, struct rv_arena *arena,
         ret_facts->workflow = workflow_text(arena, &entry->row);
     if (step != NULL)
         ret_facts->reference = rv_arena_str(arena, step->reference);
-    return facts_error(scratch, arena, task, step, ret_facts);
+    return facts_error(scratch, arena, alert, task, step, ret_facts);
 }
 
 enum rv_err alerts_facts(struct rv_scheduler *s, struct rv_arena *arena,
