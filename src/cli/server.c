@@ -5,6 +5,7 @@
 #include "base/os/mailbox.h"
 #include "base/time.h"
 #include "cli/text_priv.h"
+#include "cli/waiting_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,12 @@ static bool nobody_listens(const struct rv_client *client)
     return strstr(rv_client_error(client), "Failed to connect to ") != NULL;
 }
 
+/* It took the request, and nothing came. */
+static bool is_frozen(const struct rv_client *client)
+{
+    return strstr(rv_client_error(client), "Operation timed out after ") != NULL;
+}
+
 static bool is_local(const struct rv_client *client)
 {
     static const char *const starts[] = {"127.", "localhost", "[::1]"};
@@ -167,14 +174,19 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
     struct rv_arena arena;
     rv_arena_init(&arena, 0);
     struct rv_str why = rv_arena_str(&arena, rv_str_of(rv_client_error(client)));
-    bool silent = nobody_listens(client);
+    bool silent = nobody_listens(client), frozen = is_frozen(client);
     struct rv_call probe = {.path = "/health/live", .timeout_ms = PROBE_MS};
     struct rv_answer answer;
     struct rv_client *quick = cli_client(cli, false);
     bool there = quick != NULL && rv_client_request(quick, &probe, &answer) == RV_RESULT_OK;
     if (quick != NULL)
         rv_answer_free(&answer);
-    if (there || !silent || strncasecmp(rv_client_url(client), "https:", 6) == 0)
+    if (!there && frozen)
+        cli_tell(cli, CLI_UNREACHABLE,
+                 "%s takes connections and does not answer: its process is stopped or stuck, or its "
+                 "machine or disk is overloaded; check the process and its log",
+                 rv_client_url(client));
+    else if (there || !silent || strncasecmp(rv_client_url(client), "https:", 6) == 0)
         cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));
     else if (strncmp(rv_client_url(client), "unix:", 5) == 0)
         fprintf(stderr,
@@ -315,7 +327,10 @@ int cli_ask(struct cli *cli, const struct cli_call *call, struct cli_answer *ret
                               .repeatable = call->repeatable,
                               .timeout_ms = call->timeout_ms};
     struct rv_answer answer;
+    struct cli_waiting waiting;
+    cli_waiting_begin(cli, &waiting, rv_client_url(client));
     int result = cli_request(client, &request, &answer);
+    cli_waiting_end(&waiting);
     now_learn(cli, client);
     ret_answer->status = answer.status;
     if (result == RV_RESULT_OK || result == RV_RESULT_REFUSED)

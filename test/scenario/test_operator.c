@@ -643,49 +643,6 @@ static void it_is_explained_why_no_agent_takes_a_step(void **state)
     assert_int_equal(world_explained(w, task)->next_at, 0);
 }
 
-/* Its reply named an instant, but another step has found the target alive. */
-static void a_closed_circuit_is_not_explained_as_open(void **state)
-{
-    struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
-    struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
-                            .circuit_open = true,
-                            .target = RV_STR("bank"),
-                            .retry_after_ms = 5000};
-    assert_int_equal(world_reply(w, request, open), 200);
-    struct rv_task_id other = world_submit(w, "order", "{}");
-    request = world_take(w, "inventory", "i1");
-    open.retry_after_ms = 600000;
-    assert_int_equal(world_reply(w, request, open), 200);
-    assert_int_equal(world_explained(w, other)->reason, RV_WAIT_CIRCUIT);
-    assert_true(rv_str_is(world_explained(w, other)->steps[0].target, "bank"));
-    assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    const struct rv_call_explain *told = world_explained(w, other);
-    assert_int_equal(told->reason, RV_WAIT_NOT_TRIED);
-    assert_true(told->until > w->now);
-    world_assert_cures(w, other, "retry settle-done:1 cancel");
-}
-
-/* What a refusal lists is what an explanation lists. */
-static void a_refusal_lists_what_an_explanation_lists(void **state)
-{
-    struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    const char *named = "settle-done:1 cancel";
-    for (int i = 0; i < 2; i++) {
-        world_assert_cures(w, task, named);
-        struct rv_call *refused = world_settle_step(w, task, 1, RV_FINDING_UNDONE, NULL);
-        assert_int_equal(refused->err, RV_ERR_REFUSED);
-        bool retries = memmem(refused->message.at, refused->message.len, "reeve retry", 11) != NULL;
-        assert_int_equal(retries, i == 1);
-        if (i == 0)
-            world_fail(w, world_take(w, "inventory", "i1"), true, RV_EFFECT_NONE);
-        named = "retry settle-done:1 cancel";
-    }
-}
-
 static void it_is_explained_that_an_operator_holds_the_agent_back(void **state)
 {
     struct world *w = *state;
@@ -811,8 +768,6 @@ int main(void)
         SCENARIO(a_step_cut_short_by_a_scope_is_resubmitted),
         SCENARIO(a_settlement_and_another_input_have_time_again_too),
         SCENARIO(it_is_explained_why_no_agent_takes_a_step),
-        SCENARIO(a_closed_circuit_is_not_explained_as_open),
-        SCENARIO(a_refusal_lists_what_an_explanation_lists),
         SCENARIO(it_is_explained_that_an_operator_holds_the_agent_back),
         SCENARIO(it_is_explained_what_has_failed),
     };
