@@ -413,9 +413,10 @@ static void given_up_tell(struct duty *duty, int64_t now, int64_t pause_ms)
 {
     size_t len = duty->error.detail.len;
     int wrote = snprintf(duty->detail + len, DETAIL_BYTES - len,
-                         "%snot tried again after %u tries in %lld ms: one more, after a pause of "
+                         "%snot tried again after %u %s in %lld ms: one more, after a pause of "
                          "%lld ms, would not end before complete-by",
-                         len > 0 ? "; " : "", duty->tries, (long long)(now - duty->taken_at),
+                         len > 0 ? "; " : "", duty->tries, duty->tries == 1 ? "try" : "tries",
+                         (long long)(now - duty->taken_at),
                          (long long)pause_ms);
     if (wrote > 0 && (size_t)wrote < DETAIL_BYTES - len) /* else it stays as it was */
         duty->error.detail = (struct rv_str){duty->detail, len + (size_t)wrote};

@@ -39,6 +39,8 @@ void rv_put_attempt(struct rv_buf *buf, const struct rv_attempt *attempt);
 void rv_put_late_replies(struct rv_buf *buf, const struct rv_late_reply *rows, size_t count);
 void rv_put_alert_groups(struct rv_buf *buf, const struct rv_alert_groups *groups);
 void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert);
+/* Those of the RV_STORE_PROBLEMS that are there, as elements of the array that is open. */
+void rv_put_problems(struct rv_buf *buf, const bool *has);
 /* 16 hex digits. */
 void rv_put_token(struct rv_buf *buf, const char *name, uint64_t token);
 

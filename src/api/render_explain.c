@@ -271,6 +271,9 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     for (size_t i = 0; i < told->cures_count; i++)
         cure_put(buf, told, &told->cures[i]);
     rv_buf_add_char(buf, ']');
+    rv_put_open_in(buf, "storeProblems", '[');
+    rv_put_problems(buf, told->problems);
+    rv_buf_add_char(buf, ']');
     events_put(buf, told);
     effects_put(buf, told);
     cuts_put(buf, told);

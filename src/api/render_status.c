@@ -111,7 +111,7 @@ static void circuits_put(struct rv_buf *buf, const struct rv_call_agents *agents
     rv_put_int(buf, "circuitsOpen", (int64_t)open);
 }
 
-static void store_put(struct rv_buf *buf, const struct rv_call_status *status)
+void rv_put_problems(struct rv_buf *buf, const bool *has)
 {
     static const struct {
         const char *text, *sentence, *cure;
@@ -120,11 +120,8 @@ static void store_put(struct rv_buf *buf, const struct rv_call_status *status)
 #include "scheduler/tbl/store_problem.def"
 #undef RV_STORE_PROBLEM
     };
-    rv_put_open_in(buf, "store", '{');
-    rv_put_int(buf, "bytes", status->store_bytes);
-    rv_put_open_in(buf, "problems", '[');
     for (size_t i = 0; i < RV_STORE_PROBLEMS; i++) {
-        if (!status->problems[i])
+        if (!has[i])
             continue;
         rv_put_open(buf, '{');
         rv_put_text(buf, "problem", rv_str_of(problems[i].text));
@@ -132,6 +129,14 @@ static void store_put(struct rv_buf *buf, const struct rv_call_status *status)
         rv_put_text(buf, "cure", rv_str_of(problems[i].cure));
         rv_buf_add_char(buf, '}');
     }
+}
+
+static void store_put(struct rv_buf *buf, const struct rv_call_status *status)
+{
+    rv_put_open_in(buf, "store", '{');
+    rv_put_int(buf, "bytes", status->store_bytes);
+    rv_put_open_in(buf, "problems", '[');
+    rv_put_problems(buf, status->problems);
     rv_buf_add_char(buf, ']');
     rv_buf_add_char(buf, '}');
 }

@@ -103,11 +103,17 @@ static void step_print(struct cli *cli, const struct rv_json *step)
 static void attempts_print(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
-    size_t count;
+    size_t count, steps; /* without an open step: of the one that failed last */
+    (void)cli_items(told, "steps", &steps);
     const struct rv_json *items = cli_items(told, "attempts", &count);
     for (size_t i = 0; i < count; i++) {
         struct rv_str error = cli_error_text(arena, rv_json_get(&items[i], RV_STR("error")));
-        printf("    attempt %lld %.*s at %.*s%s%.*s\n", (long long)cli_int(&items[i], "attempt"),
+        struct rv_str step = cli_str(&items[i], "step");
+        const char *number = steps == 0 ? memrchr(step.at, '-', step.len) : NULL;
+        int length = number != NULL ? (int)(step.at + step.len - number - 1) : 0;
+        printf("    %s%.*s%sattempt %lld %.*s at %.*s%s%.*s\n", length > 0 ? "step " : "", length,
+               length > 0 ? number + 1 : "", length > 0 ? ": " : "",
+               (long long)cli_int(&items[i], "attempt"),
                RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "state"))),
                RV_STR_FMT(instant_of(cli, &items[i], "endedAt")), error.len ? ": " : "",
                RV_STR_FMT(cli_text_clean(arena, error)));
@@ -258,9 +264,22 @@ static void incomplete_print(struct cli *cli, const struct rv_json *told)
         }
 }
 
+/* While the store refuses writes, the commands below are refused, too. */
+static void problems_print(struct cli *cli, const struct rv_json *told)
+{
+    size_t count;
+    const struct rv_json *items = cli_items(told, "storeProblems", &count);
+    for (size_t i = 0; i < count; i++)
+        printf("\n%s%.*s%s\n  cure: %.*s\n", cli_colour_begin(CLI_RED, cli->colour),
+               RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "message"))),
+               cli_colour_end(cli->colour),
+               RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "cure"))));
+}
+
 void cli_cures_print(struct cli *cli, const struct rv_json *told)
 {
     size_t count;
+    problems_print(cli, told);
     const struct rv_json *items = cli_items(told, "cures", &count);
     if (count > 0)
         printf("\nCommands that the task accepts:\n");

@@ -183,8 +183,8 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
         rv_answer_free(&answer);
     if (!there && frozen)
         cli_tell(cli, CLI_UNREACHABLE,
-                 "%s takes connections and does not answer: its process is stopped or stuck, or its "
-                 "machine or disk is overloaded; check the process and its log",
+                 "%s takes connections and does not answer: its process is stopped or stuck, or "
+                 "its machine or disk is overloaded; check the process and its log",
                  rv_client_url(client));
     else if (there || !silent || strncasecmp(rv_client_url(client), "https:", 6) == 0)
         cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));

@@ -20,8 +20,10 @@ enum rv_verdict refuse(struct draft *d, struct rv_str message)
 
 enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure)
 {
-    return refuse(d, rv_arena_printf(d->arena, "the task is %s and cannot be %s: %s",
-                                     rv_task_state_text(d->plan->task.state), verb, cure));
+    enum rv_task_state state = d->plan->task.state;
+    return refuse(d, rv_arena_printf(d->arena, "the task is %s%s and cannot be %s: %s",
+                                     state == RV_TASK_ERROR ? "in " : "", rv_task_state_text(state),
+                                     verb, cure));
 }
 
 /* Where control stands: the row and its frames. */

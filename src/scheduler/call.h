@@ -376,6 +376,7 @@ struct rv_call_explain {
     uint32_t effects_total[RV_EXPLAINED_EFFECTS];
     bool cut[RV_EXPLAINED_CUTS];           /* the list has more rows, which are not here */
     uint32_t left[RV_EXPLAINED_CUTS];      /* so many; 0: not known */
+    bool problems[RV_STORE_PROBLEMS];      /* of the store: the commands may be refused for them */
     const struct rv_history_row *ended_by; /* the newest command that undid or cancelled it */
 };
 

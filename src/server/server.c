@@ -117,9 +117,16 @@ static void store_stop(const struct server *server, enum rv_err err)
  * readable: nobody is answered, and the next start decides from the file. */
 static void store_err_heed(struct server *server, enum rv_err err)
 {
-    if (err != (enum rv_err)atomic_exchange(&server->store_err, (int)err))
+    bool news = err != (enum rv_err)atomic_exchange(&server->store_err, (int)err);
+    if (news && err == RV_ERR_FULL)
+        rv_log(RV_LOG_ERROR, "store", RV_LOG_STR("result", rv_str_of(rv_err_text(err))),
+               RV_LOG_STR("path", rv_str_of(server->store_path)),
+               RV_LOG_STR("cure", RV_STR("free some space on the disk of this file; the server "
+                                         "continues by itself")));
+    else if (news)
         rv_log(err == RV_OK ? RV_LOG_INFO : RV_LOG_ERROR, "store",
-               RV_LOG_STR("result", rv_str_of(rv_err_text(err))));
+               RV_LOG_STR("result", rv_str_of(rv_err_text(err))),
+               RV_LOG_STR("path", rv_str_of(server->store_path)));
     if (err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY ||
         err == RV_ERR_DISPLACED)
         return;

@@ -693,6 +693,7 @@ RV_CHECK enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena,
                                  struct rv_call_agents *out);
 /* status.c */
 RV_CHECK enum rv_err query_status(struct rv_scheduler *s, struct pending *p);
+void store_problems(const struct rv_scheduler *s, bool has[static RV_STORE_PROBLEMS]);
 /* What the alerts are about, one for each; reads their tasks and steps. */
 RV_CHECK enum rv_err alerts_facts(struct rv_scheduler *s, struct rv_arena *arena,
                                   const struct rv_alert *alerts, size_t count,

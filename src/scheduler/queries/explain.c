@@ -320,5 +320,6 @@ enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
     if (err == RV_OK)
         err = explain_last(s, out, arena);
     explain_task(s, out);
+    store_problems(s, out->problems);
     return err;
 }

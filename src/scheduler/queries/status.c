@@ -197,9 +197,8 @@ static enum rv_err status_alerts(struct rv_scheduler *s, struct rv_arena *arena,
                         : err;
 }
 
-static void problems_note(const struct rv_scheduler *s, struct rv_call_status *status)
+void store_problems(const struct rv_scheduler *s, bool has[static RV_STORE_PROBLEMS])
 {
-    bool *has = status->problems;
     has[RV_STORE_IS_DISPLACED] = s->place.err == RV_ERR_DISPLACED;
     has[RV_STORE_IS_FULL] = s->full || s->place.err == RV_ERR_FULL;
     has[RV_STORE_IS_READ_ONLY] = !s->full && absence_lasts(s);
@@ -230,6 +229,6 @@ enum rv_err query_status(struct rv_scheduler *s, struct pending *p)
     enum rv_err err = agents_show(s, arena, &status->agents);
     if (err == RV_OK)
         err = status_alerts(s, arena, status);
-    problems_note(s, status);
+    store_problems(s, status->problems);
     return err;
 }
