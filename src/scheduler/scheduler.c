@@ -147,22 +147,24 @@ static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t
     return 1;
 }
 
-/* Everything that the batch names, in one load, but of large calls the first piece only; what
- * decisions ask for later comes as they ask. Here as below, room for the largest batch is taken and
- * not zeroed: most batches are small. */
-static enum rv_err batch_load(struct rv_scheduler *s, const struct rv_task_id *due,
-                              size_t due_count)
+/* What the calls name, as far as their shares have room, but of large calls the first piece only;
+ * what decisions ask for later comes as they ask. Here as below, room for the largest batch is
+ * taken and not zeroed: most batches are small. */
+static enum rv_err batch_load(struct rv_scheduler *s)
 {
     enum { WANTS_MAX = 4 * RV_BATCH_COMMANDS_MAX };
     struct rv_step_id *ids = rv_arena_take(s->batch.arena, WANTS_MAX * sizeof *ids);
-    if (ids == NULL)
-        return RV_ERR_MEMORY;
-    size_t count = 0;
-    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
-        count += call_wants(p, ids + count, WANTS_MAX - count);
-    for (size_t i = 0; i < due_count && count < WANTS_MAX; i++)
-        ids[count++] = (struct rv_step_id){due[i], 0};
-    return work_prefetch(s, ids, count);
+    enum rv_err err = ids != NULL ? RV_OK : RV_ERR_MEMORY;
+    for (int large = 0; err == RV_OK && large <= 1; large++) {
+        size_t count = 0;
+        for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
+            if (p->large == (large == 1))
+                count += call_wants(p, ids + count, WANTS_MAX - count);
+        share_enter(s, large == 1 ? SHARE_LARGE : SHARE_SMALL);
+        err = work_prefetch(s, ids, count);
+    }
+    share_enter(s, SHARE_NONE);
+    return err;
 }
 
 /* ---- decide ---- */
@@ -209,6 +211,33 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     return RV_OK;
 }
 
+/* What is due, the oldest first, as far as its share has room; the rest stays in the heap. */
+static enum rv_err dues_decide(struct rv_scheduler *s)
+{
+    enum rv_err err = RV_OK;
+    size_t most = s->options.findings_max, taken;
+    bool used = false;
+    share_enter(s, SHARE_DUE);
+    do {
+        struct rv_step_id ids[RV_PIECE_TASKS];
+        struct rv_task_id *due = s->batch.due + s->batch.due_count;
+        size_t left = most - s->batch.due_count, piece = share_piece(s);
+        taken = used ? 0
+                     : rv_supervisor_due(&s->supervisor, s->batch.now, due,
+                                         piece < left ? piece : left);
+        s->batch.due_count += taken;
+        for (size_t i = 0; i < taken; i++)
+            ids[i] = (struct rv_step_id){due[i], 0};
+        err = work_prefetch(s, ids, taken);
+        for (size_t i = 0; err == RV_OK && i < taken; i++)
+            err = decide_due(s, due[i]);
+        used = share_used(s);
+    } while (err == RV_OK && taken > 0);
+    share_enter(s, SHARE_NONE);
+    s->more_due = s->more_due || used || s->batch.due_count == most;
+    return err;
+}
+
 /* Decided when all others are. */
 static enum rv_err later_decide(struct rv_scheduler *s, struct pending *p)
 {
@@ -240,13 +269,13 @@ static const struct call_kind {
 
 enum rv_err call_decide(struct rv_scheduler *s, struct pending *p)
 {
+    share_enter(s, p->large ? SHARE_LARGE : SHARE_SMALL);
     return call_kinds[p->call->kind].decide(s, p);
 }
 
 /* Replies are decided before expiries: who answered in time is not expired in the same batch. Polls
  * come last, so that they see what everything else has made ready. */
-static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id *due,
-                                size_t due_count)
+static enum rv_err batch_decide(struct rv_scheduler *s)
 {
     enum rv_err err = RV_OK;
     replies_behind_note(s);
@@ -256,20 +285,24 @@ static enum rv_err batch_decide(struct rv_scheduler *s, const struct rv_task_id 
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->call->kind != RV_CALL_REPLIES)
             err = call_decide(s, p);
+    share_enter(s, SHARE_NONE);
     if (err == RV_OK)
         err = reads_go_on(s);
     ends_know(s);
-    for (size_t i = 0; err == RV_OK && i < due_count; i++)
-        err = decide_due(s, due[i]);
+    if (err == RV_OK)
+        err = dues_decide(s);
     if (err == RV_OK)
         err = bulks_decide(s);
     if (err == RV_OK)
         err = evaluations_decide(s);
+    share_enter(s, SHARE_ADMIT);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->poll != NULL)
             err = poll_admit(s, p);
+    share_enter(s, SHARE_MATCH);
     if (err == RV_OK)
         err = polls_match(s);
+    share_enter(s, SHARE_NONE);
     if (err == RV_OK)
         err = evaluations_load(s);
     return err;
@@ -502,6 +535,9 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.large_us = 0;
     s->batch.read_tries = 0;
     s->batch.large_bytes = s->batch.handed_bytes = 0;
+    s->batch.share = SHARE_NONE;
+    s->batch.share_from = 0;
+    memset(s->batch.shares, 0, sizeof s->batch.shares);
     /* What instances hold is known once the walk of an earlier batch has been remembered. */
     s->agents.recovering = s->supervisor.scan_first;
     s->more_due = s->agents.recovering;
@@ -543,16 +579,10 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     place_refuse(s);
     if (err == RV_OK)
         err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
-    size_t due_count = 0;
     if (s->supervisor.taking)
         s->more_due = true; /* for what only its holder does */
-    if (err == RV_OK) {
-        due_count = rv_supervisor_due(&s->supervisor, s->batch.now, due, s->options.findings_max);
-        s->batch.due_count = due_count;
-        if (due_count == s->options.findings_max)
-            s->more_due = true;
+    if (err == RV_OK)
         err = batch_scan(s);
-    }
     if (err == RV_OK)
         err = clock_plan(s);
     if (err == RV_OK)
@@ -562,9 +592,9 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     if (err == RV_OK)
         err = bulks_plan(s);
     if (err == RV_OK)
-        err = batch_load(s, due, due_count);
+        err = batch_load(s);
     if (err == RV_OK)
-        err = batch_decide(s, due, due_count);
+        err = batch_decide(s);
     if (err == RV_OK)
         err = retention_plan(s);
     return err;
@@ -655,6 +685,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
         batch_act(s);
     else
         batch_fail(s, err);
+    shortage_note(s, err);
     counts_batch(s, count, begun_us, err != RV_OK);
     parked_expire(s);
     workflow_cache_trim(s);

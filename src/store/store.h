@@ -252,7 +252,8 @@ typedef enum rv_err rv_store_find_workflow_fn(struct rv_store *store, struct rv_
                                               const struct rv_workflow_row **ret_row);
 
 /* Open tasks by ascending id, for start and repair scan: at most `limit` after `after`, fewer when
- * their payloads are large. None: there are no more. */
+ * their payloads are large: one more than fits into these bytes. None: there are no more. */
+enum { RV_SCAN_BYTES_MAX = 4 * 1024 * 1024 };
 typedef enum rv_err rv_store_scan_open_fn(struct rv_store *store, struct rv_arena *arena,
                                           struct rv_task_id after, size_t limit,
                                           const struct rv_task **ret_tasks, size_t *ret_count);

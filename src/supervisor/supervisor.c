@@ -117,6 +117,12 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
     return RV_OK;
 }
 
+void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct rv_task_id after)
+{
+    supervisor->scan_after = after;
+    supervisor->scan_next_at = now;
+}
+
 size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
                          struct rv_task_id *ret_tasks, size_t max)
 {

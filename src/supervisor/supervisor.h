@@ -63,6 +63,9 @@ void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor);
 RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
                                         int64_t now, const struct rv_task **ret_tasks,
                                         size_t *ret_count);
+/* Of the newest piece of the walk only what came up to this task was looked at: the walk goes on
+ * from there, at once. */
+void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct rv_task_id after);
 /* Tasks whose instant has come, at most `max`. While another instance is the supervisor: to be
  * looked at alone, since it is no change of a row when a step's time to be handed out has come. */
 size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,

@@ -47,6 +47,7 @@ static enum rv_err faults_enlist(struct rv_store *store, struct rv_str boot, int
 
 static enum rv_err faults_begin(struct rv_store *store, int64_t *ret_now)
 {
+    of(store)->loaded_bytes = 0;
     PASS(store, begin, ret_now);
 }
 
@@ -153,6 +154,17 @@ static void step_count(struct store_faults *faults, const struct rv_step *step)
     faults->payload_bytes += step->frames.len + step->data.len + step->input.len + step->output.len;
 }
 
+/* What the call has put onto the arena. */
+static enum rv_err loaded_count(struct store_faults *faults, size_t bytes)
+{
+    faults->loaded_bytes += bytes;
+    if (faults->memory_bytes != 0 && faults->loaded_bytes > faults->memory_bytes)
+        return RV_ERR_MEMORY;
+    if (faults->loaded_bytes > faults->loaded_bytes_max)
+        faults->loaded_bytes_max = faults->loaded_bytes;
+    return RV_OK;
+}
+
 static enum rv_err faults_load_tasks(struct rv_store *store, struct rv_arena *arena,
                                      enum rv_columns columns, const struct rv_task_id *ids,
                                      size_t count, const struct rv_task **ret_tasks)
@@ -160,8 +172,11 @@ static enum rv_err faults_load_tasks(struct rv_store *store, struct rv_arena *ar
     struct store_faults *faults = of(store);
     if (fails(faults, false))
         return faults->fail_with;
+    size_t before = arena->bytes_taken;
     enum rv_err err = faults->inner->ops->load_tasks(faults->inner, arena, columns, ids, count,
                                                      ret_tasks);
+    if (err == RV_OK)
+        err = loaded_count(faults, arena->bytes_taken - before);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         if (ret_tasks[i] != NULL)
             task_count(faults, ret_tasks[i]);
@@ -175,8 +190,11 @@ static enum rv_err faults_load_steps(struct rv_store *store, struct rv_arena *ar
     struct store_faults *faults = of(store);
     if (fails(faults, false))
         return faults->fail_with;
+    size_t before = arena->bytes_taken;
     enum rv_err err = faults->inner->ops->load_steps(faults->inner, arena, columns, ids, count,
                                                      ret_steps);
+    if (err == RV_OK)
+        err = loaded_count(faults, arena->bytes_taken - before);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         if (ret_steps[i] != NULL)
             step_count(faults, ret_steps[i]);

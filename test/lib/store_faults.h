@@ -38,6 +38,12 @@ struct store_faults {
     uint64_t commits;       /* that wrote something */
     uint64_t attempts_read; /* rows of ended attempts that were given, of all calls */
     uint64_t payload_bytes; /* of tasks, steps and late replies that were given */
+
+    /* A machine with little memory: more rows of tasks and steps than fit there cannot be loaded
+     * in one transaction, and give MEMORY. */
+    uint64_t loaded_bytes;     /* in this transaction */
+    uint64_t loaded_bytes_max; /* in any so far */
+    uint64_t memory_bytes;     /* that fit; 0: any number */
 };
 
 /* Takes `inner` over. */

@@ -96,6 +96,7 @@ static enum rv_err begin_once(struct world *w)
         .fibers = &rv_fibers,
         .turn_fuel = w->turn_fuel,
         .polls_parked_max = w->polls_parked_max,
+        .batch_bytes_max = w->batch_bytes_max,
         .decision_bytes_max = w->decision_bytes_max,
         .outlet = w->ground.outlet,
         .alert_url = w->ground.alert_url,

@@ -36,6 +36,7 @@ struct world {
     struct rv_wall_clock clock;
     int64_t turn_fuel;         /* of evaluations after a batch; 0: the scheduler's */
     uint32_t polls_parked_max; /* and calls that wait for evaluations; 0: the scheduler's */
+    size_t batch_bytes_max;    /* of large calls in a batch; 0: the scheduler's */
     size_t decision_bytes_max; /* of memory of a decision's expressions; 0: the scheduler's */
     int64_t now;               /* what has passed, from what the wall clock showed at first */
     int64_t wall_ahead;        /* of that: somebody has set the wall clock */

@@ -1,5 +1,11 @@
 /* How much one batch decides. A commit is one for all, so whoever is in the batch waits for the
- * largest of it: large calls have their share, and what is over it comes in later batches. */
+ * largest of it: large calls have their share, and what is over it comes in later batches.
+ *
+ * The rows of a task may have megabytes. So each part of a batch (due tasks, small calls, large
+ * ones, ...) loads rows and decides on them until its share of the batch's memory is used, and at
+ * least one task. A batch for which the process has no memory halves all shares; every ten seconds
+ * without such a batch they double again. At their least, a task for which there is no memory
+ * several times in a row is the only one that can be meant: it is parked. */
 #include "scheduler/batch/state.h"
 
 #include "base/limits.h"
@@ -7,8 +13,10 @@
 /* Calls with more commands, or more than this part of a batch's bytes, are large, but none of so
  * few bytes; of these a batch decides no more after so long. */
 enum { SMALL_COMMANDS_MAX = 16, SMALL_BYTES_PART = 64, SMALL_BYTES = 1024, LARGE_MS_MAX = 20 };
-/* The inputs of the requests that it hands out are bounded by so many times those bytes. */
-enum { HANDED_PARTS = 2 };
+/* The inputs of the requests that it hands out are bounded by so many times those bytes; a share of
+ * its memory by so many times, or these. */
+enum { HANDED_PARTS = 2, SHARE_PARTS = 4, SHARE_BYTES_MIN = 64 * 1024 };
+enum { HALVINGS_MAX = 5, SHORTAGE_MS = 10 * 1000, SHORTAGE_FAILURES = 3 };
 
 static size_t call_commands(const struct rv_call *call)
 {
@@ -23,6 +31,60 @@ static size_t call_commands(const struct rv_call *call)
     return 1;
 }
 
+void share_enter(struct rv_scheduler *s, enum share share)
+{
+    s->batch.shares[s->batch.share] += s->arena.bytes_taken - s->batch.share_from;
+    s->batch.share_from = s->arena.bytes_taken;
+    s->batch.share = share;
+}
+
+bool share_used(const struct rv_scheduler *s)
+{
+    size_t bytes = s->batch.shares[s->batch.share] + s->arena.bytes_taken - s->batch.share_from;
+    size_t most = SHARE_PARTS * s->options.batch_bytes_max;
+    most = (most > SHARE_BYTES_MIN ? most : SHARE_BYTES_MIN) >> s->shortage.halvings;
+    return s->batch.share != SHARE_NONE && bytes >= most;
+}
+
+bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_id task)
+{
+    share_enter(s, p->large ? SHARE_LARGE : SHARE_SMALL);
+    return !share_used(s) || work_find(s, task) != NULL;
+}
+
+size_t share_piece(const struct rv_scheduler *s)
+{
+    size_t piece = RV_PIECE_TASKS >> s->shortage.halvings;
+    return piece > 0 ? piece : 1;
+}
+
+void shortage_of(struct rv_scheduler *s, struct rv_task_id task)
+{
+    struct shortage *shortage = &s->shortage;
+    if (shortage->halvings < HALVINGS_MAX)
+        return;
+    shortage->failures = shortage->task.value == task.value ? shortage->failures + 1 : 1;
+    shortage->task = task;
+}
+
+bool shortage_parks(const struct rv_scheduler *s, struct rv_task_id task)
+{
+    return s->shortage.task.value == task.value && s->shortage.failures >= SHORTAGE_FAILURES;
+}
+
+void shortage_note(struct rv_scheduler *s, enum rv_err err)
+{
+    struct shortage *shortage = &s->shortage;
+    if (err == RV_ERR_MEMORY) {
+        shortage->halvings += shortage->halvings < HALVINGS_MAX;
+        shortage->at = s->batch.mono_now;
+    } else if (shortage->halvings > 0 && s->batch.mono_now - shortage->at >= SHORTAGE_MS) {
+        shortage->halvings--;
+        shortage->at = s->batch.mono_now;
+        shortage->task.value = 0;
+    }
+}
+
 bool batch_has_room(const struct rv_scheduler *s, const struct pending *p)
 {
     if (!p->large || !s->batch.large_begun)
@@ -35,7 +97,8 @@ bool batch_has_room(const struct rv_scheduler *s, const struct pending *p)
 /* The rest is handed out in the batch after this one. */
 bool batch_handed_enough(struct rv_scheduler *s)
 {
-    bool enough = s->batch.handed_bytes >= HANDED_PARTS * s->options.batch_bytes_max;
+    bool enough = s->batch.handed_bytes >= HANDED_PARTS * s->options.batch_bytes_max ||
+                  share_used(s);
     s->more_due = s->more_due || enough;
     return enough;
 }

@@ -524,6 +524,7 @@ enum rv_err evaluations_decide(struct rv_scheduler *s)
         pending_insert(&s->batch.calls, caller); /* where the batch is decided again, in order */
         err = call_decide(s, caller);
     }
+    share_enter(s, SHARE_EVALUATIONS);
     for (struct evaluation *e = all->placed; err == RV_OK && e != NULL; e = next) {
         next = e->next;
         const struct pending *its = e->asker.caller;
@@ -534,10 +535,13 @@ enum rv_err evaluations_decide(struct rv_scheduler *s)
             continue;
         bool elsewhere = its != NULL ? !its->aside && !its->bounded
                                      : s->batch.turn > e->over_in + ASKED_AGAIN_MAX;
-        if (e->command.kind == RV_COMMAND_WAKE)
+        if (e->command.kind == RV_COMMAND_WAKE && share_used(s))
+            s->more_due = true; /* its task's rows come with the next batch */
+        else if (e->command.kind == RV_COMMAND_WAKE)
             err = ownerless_decide(s, e);
         else if (elsewhere)
             evaluation_drop(s, e); /* whoever asked for it has its answer from elsewhere */
     }
+    share_enter(s, SHARE_NONE);
     return err;
 }

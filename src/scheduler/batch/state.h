@@ -105,6 +105,7 @@ struct work {
     uint32_t said_step; /* 0: not loaded */
     uint32_t said_attempt;
     enum rv_err outcome;
+    bool too_large;  /* its steps were not loaded, since there is no memory for them */
     bool waits;      /* the newest command on it has become an evaluation */
     int64_t look_at; /* it is due, and there is no room for it before that; 0: there is */
     struct work *next;
@@ -220,6 +221,22 @@ struct bulks {
     size_t items_count;
 };
 
+/* Parts of a batch. Each one loads rows and decides on them within a share of the batch's memory of
+ * its own, so that none of them waits for the others for ever (bound.c). */
+enum share {
+    SHARE_NONE, /* whatever is bounded elsewhere */
+    SHARE_MISSED,
+    SHARE_SCAN,
+    SHARE_SMALL, /* calls */
+    SHARE_LARGE,
+    SHARE_DUE,
+    SHARE_BULKS,
+    SHARE_EVALUATIONS,
+    SHARE_ADMIT,
+    SHARE_MATCH,
+    SHARE_COUNT
+};
+
 /* One turn of the cycle. */
 struct batch {
     uint64_t turn; /* counts the batches of this process */
@@ -235,7 +252,7 @@ struct batch {
     struct pending_list behind; /* large calls whose turn is a later batch's */
     struct rv_map left;         /* (token, step number): when a reply or renewal came that waits */
     struct rv_map by_serial;    /* calls of the batch, once one of them may have left */
-    const struct rv_task_id *due; /* taken from the supervisor's heap */
+    struct rv_task_id *due;     /* taken from the supervisor's heap */
     size_t due_count;
     struct rv_workflow_row *publishes;
     size_t publishes_count;
@@ -272,6 +289,9 @@ struct batch {
     int64_t large_us;       /* for the first time then */
     size_t large_bytes;     /* of such items */
     size_t handed_bytes;    /* inputs of the requests handed out */
+    enum share share;       /* of the part that is under way */
+    size_t share_from;      /* bytes of the arena as it began, or went on */
+    size_t shares[SHARE_COUNT]; /* bytes of the arena so far, without those of that part since */
 };
 
 /* A time in which the server was not there: what should have ended in it is nobody's failure. */
@@ -292,6 +312,16 @@ struct deliveries {
     size_t place_bytes;
     struct rv_task_id after;
     int64_t walk_at;
+};
+
+/* The process ran out of memory within batches (bound.c). */
+struct shortage {
+    unsigned halvings; /* of the shares */
+    int64_t at;        /* monotonic: of the newest change of that number */
+    struct rv_task_id
+        task;          /* for whose rows there was none although the shares were at their least,
+                             * in the newest batch without memory; none: none */
+    unsigned failures; /* of it in the newest of these */
 };
 
 /* The newest look at the store's files. */
@@ -324,6 +354,7 @@ struct rv_scheduler {
     int64_t unwritable_from; /* the last look before that */
     int64_t damaged_at;      /* when damaged data was met last; 0: never */
     struct place place;
+    struct shortage shortage;
     bool history_lost; /* the store does not have any more what was committed */
     struct absence absences[ABSENCES_MAX];
     size_t absences_count;
@@ -394,7 +425,8 @@ RV_CHECK enum rv_err work_view(struct rv_scheduler *s, const struct work *work, 
 void work_offer(struct rv_scheduler *s, struct work *work);
 /* The work's change was not committed: the caches learn its steps as they were loaded. */
 void work_withdraw(struct rv_scheduler *s, const struct work *work);
-/* Loads in one go the tasks (and steps) that the batch will ask for. */
+/* Loads tasks (and steps) that the batch will ask for, a few in one go, until the share of the part
+ * that is under way is used: the first one always, if `count` is not 0. */
 RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids,
                                    size_t count);
 
@@ -477,6 +509,21 @@ bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *com
 /* bound.c */
 /* Carries what is too much for this batch; gives the number of calls that stay. */
 size_t batch_bound(struct rv_scheduler *s);
+/* A part of the batch begins, or goes on. */
+void share_enter(struct rv_scheduler *s, enum share share);
+/* It has used its share: the rest is for later batches. */
+bool share_used(const struct rv_scheduler *s);
+/* So many tasks are loaded at once: a share is exceeded by no more than these take. */
+enum { RV_PIECE_TASKS = 8 };
+size_t share_piece(const struct rv_scheduler *s);
+/* May the task be loaded for the call in this batch? One that is there already takes no more. */
+bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_id task);
+/* There was no memory for the rows of the task, or for a decision on them. */
+void shortage_of(struct rv_scheduler *s, struct rv_task_id task);
+/* ... and never is: it is parked without its steps. */
+bool shortage_parks(const struct rv_scheduler *s, struct rv_task_id task);
+/* What came of the batch. */
+void shortage_note(struct rv_scheduler *s, enum rv_err err);
 /* May another item of the call be decided in this batch? Then what it takes is told. */
 bool batch_has_room(const struct rv_scheduler *s, const struct pending *p);
 void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes);
@@ -734,6 +781,7 @@ void limits_again(struct rv_scheduler *s);
 /* Looks at the poll's boot, confirmations, repeats; ends what they say has ended. */
 RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);
 RV_CHECK enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p);
+void undelivered_act(struct rv_scheduler *s, struct pending *p);
 /* The poll gets the step's newest attempt; `repeat`: once more. */
 RV_CHECK enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
                                uint32_t step, bool repeat);

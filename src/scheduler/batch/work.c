@@ -118,7 +118,8 @@ static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, con
     size_t count = 0, room = 0;
     struct rv_step_id *ids = NULL;
     for (struct work *w = works; w != end; w = w->next) {
-        for (uint32_t i = 0; w->task != NULL && i < w->task->open_count; i++) {
+        w->too_large = shortage_parks(s, w->id);
+        for (uint32_t i = 0; !w->too_large && w->task != NULL && i < w->task->open_count; i++) {
             if (!GROW(s->batch.arena, ids, count, room))
                 return RV_ERR_MEMORY;
             ids[count++] = (struct rv_step_id){w->id, w->task->open[i]};
@@ -168,7 +169,8 @@ enum rv_err work_check(struct rv_scheduler *s, struct work *work)
     enum rv_err err = work_view(s, work, 0, 0, &view);
     if (err != RV_OK || work->task == NULL || work->broken != NULL)
         return err;
-    work->broken = rv_view_broken(work->task, view.steps, view.steps_count);
+    work->broken = work->too_large ? "all open steps of a task are read"
+                                   : rv_view_broken(work->task, view.steps, view.steps_count);
     if (work->broken != NULL)
         work->workflow = NULL;
     return RV_OK;
@@ -178,6 +180,8 @@ enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t n
 {
     if (work_step(work, number) != NULL)
         return RV_OK;
+    if (work->too_large)
+        return RV_ERR_NOT_FOUND;
     struct rv_step_id id = {work->id, number};
     const struct rv_step *row;
     enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1,
@@ -231,36 +235,56 @@ static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
     return err == RV_OK ? work_check(s, work) : err;
 }
 
-enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+/* Tasks that the batch does not have yet. */
+static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_task_id *wanted,
+                                  size_t count)
 {
     struct work *end = s->batch.works;
-    size_t fresh = 0;
-    struct rv_task_id *wanted = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, count);
-    if (wanted == NULL)
-        return RV_ERR_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        struct work *work;
-        if (ids[i].task.value == 0 || work_find(s, ids[i].task) != NULL)
-            continue;
-        enum rv_err err = work_add(s, ids[i].task, &work);
-        if (err != RV_OK)
-            return err;
-        wanted[fresh++] = ids[i].task;
-    }
-    if (fresh == 0)
-        return RV_OK;
-    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, fresh);
+    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, count);
     if (tasks == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, wanted,
-                                                fresh, tasks);
-    for (size_t i = 0; err == RV_OK && i < fresh; i++)
-        err = work_attach(s, work_find(s, wanted[i]), tasks[i]);
+                                                count, tasks);
+    for (size_t i = 0; err == RV_OK && i < count; i++) {
+        struct work *work;
+        err = work_add(s, wanted[i], &work);
+        if (err == RV_OK)
+            err = work_attach(s, work, tasks[i]);
+    }
     if (err != RV_OK)
         return err;
     err = prefetch_open(s, s->batch.works, end);
     for (struct work *w = s->batch.works; err == RV_OK && w != end; w = w->next)
         err = work_check(s, w);
+    return err;
+}
+
+static bool is_among(struct rv_task_id id, const struct rv_task_id *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ids[i].value == id.value)
+            return true;
+    return false;
+}
+
+enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+{
+    struct rv_task_id *wanted = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, share_piece(s));
+    enum rv_err err = wanted != NULL ? RV_OK : RV_ERR_MEMORY;
+    size_t fresh = 0;
+    bool first = true;
+    for (size_t i = 0; err == RV_OK && i < count && (first || !share_used(s)); i++) {
+        struct rv_task_id id = ids[i].task;
+        if (id.value != 0 && work_find(s, id) == NULL && !is_among(id, wanted, fresh))
+            wanted[fresh++] = id;
+        if (fresh == 0 || (fresh < share_piece(s) && i + 1 < count))
+            continue;
+        err = prefetch_piece(s, wanted, fresh);
+        if (err == RV_ERR_MEMORY && fresh == 1)
+            shortage_of(s, wanted[0]);
+        fresh = 0;
+        first = false;
+    }
     return err;
 }
 
@@ -436,13 +460,14 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
     struct rv_command park = {
         .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_UNREADABLE;
-    park.u.park.message = work->broken
-                              ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s",
-                                                work->broken)
-                          : verdict == RV_OVER_LIMIT
-                              ? RV_STR(OVER_LIMIT "; none of its rows is damaged")
-                              : RV_STR("its rows do not match its definition");
-    if (work->broken || verdict != RV_OVER_LIMIT)
+    park.u.park.message =
+        work->too_large ? RV_STR("its steps need more memory than the server has: give it "
+                                 "more, then resubmit the task")
+        : work->broken
+            ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s", work->broken)
+        : verdict == RV_OVER_LIMIT ? RV_STR(OVER_LIMIT "; none of its rows is damaged")
+                                   : RV_STR("its rows do not match its definition");
+    if (!work->too_large && (work->broken || verdict != RV_OVER_LIMIT))
         s->damaged_at = s->batch.now;
     struct rv_view view;
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
@@ -474,7 +499,7 @@ enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
 {
     switch (verdict) {
     case RV_NEED_STEP:
-        return work_steps_load(s, work, plan);
+        return work->too_large ? RV_ERR_NOT_FOUND : work_steps_load(s, work, plan);
     case RV_NEED_ATTEMPT:
         return work_attempt_seek(s, work, command);
     case RV_NEED_LATE:
@@ -560,8 +585,8 @@ static enum rv_err work_evaluated(struct rv_scheduler *s, struct work *work,
     return RV_OK;
 }
 
-enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
-                        const struct asker *asker, struct rv_plan *ret_plan)
+static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
+                          const struct asker *asker, struct rv_plan *ret_plan)
 {
     command->now = s->batch.now;
     command->memory_max = s->options.decision_bytes_max;
@@ -602,6 +627,15 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
                 return err;
         }
     }
+    return err;
+}
+
+enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
+                        const struct asker *asker, struct rv_plan *ret_plan)
+{
+    enum rv_err err = decide(s, work, command, asker, ret_plan);
+    if (err == RV_ERR_MEMORY)
+        shortage_of(s, work->id);
     return err;
 }
 

@@ -85,13 +85,16 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     struct rv_call *call = p->call;
     struct rv_call_operate *operate = &call->u.operate;
     struct work *work;
-    p->waits = false;
+    p->waits = p->bounded = false;
     enum rv_err err = operate->agent.at != NULL ? probe_choose(s, call) : RV_OK;
     if (err != RV_OK || call->err != RV_OK || (operate->agent.at != NULL && operate->step == 0))
         return err;
     p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, 1);
     if (p->works == NULL)
         return RV_ERR_MEMORY;
+    p->waits = p->bounded = !share_lets(s, p, operate->task);
+    if (p->bounded)
+        return RV_OK;
     err = work_get(s, operate->task, &work);
     if (err != RV_OK)
         return err;

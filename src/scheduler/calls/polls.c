@@ -319,8 +319,9 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
         poll_hear(s, p, p->poll->confirm[i]);
     if (p->instance->parked_count > 0)
         p->instance->overlaps = true;
-    /* Until the open rows were walked after a start nobody knows what the instance holds. */
-    if (s->agents.recovering)
+    /* Until the open rows were walked after a start nobody knows what the instance holds. What the
+     * batch has no room for is a later one's, too. */
+    if (s->agents.recovering || share_used(s))
         return RV_OK;
     p->ended = false;
     poll_confirm(p);
@@ -343,6 +344,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
 enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
 {
     const struct rv_call_undelivered *u = &p->call->u.undelivered;
+    p->bounded = false;
     for (size_t i = 0; i < u->count; i++) {
         const struct held *held = held_find(&s->agents, u->attempts[i].step);
         if (held == NULL || held->token != u->attempts[i].token)
@@ -353,11 +355,23 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
                        s->enlistment.shared;
         if (perhaps)
             continue;
+        p->bounded = !share_lets(s, p, held->step.task);
+        if (p->bounded)
+            return RV_OK;
         enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE, false);
         if (err != RV_OK)
             return err;
     }
     return RV_OK;
+}
+
+void undelivered_act(struct rv_scheduler *s, struct pending *p)
+{
+    pending_unlink(&s->batch.calls, p);
+    if (p->bounded)
+        pending_append(&s->carried, p); /* what has ended is not held any more */
+    else
+        finish(s, p, RV_OK, RV_STR_NONE);
 }
 
 static bool request_fill(struct rv_arena *arena, const struct work *work, uint32_t number,

@@ -24,6 +24,13 @@ static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct
     return err == RV_ERR_NOT_FOUND ? RV_OK : err;
 }
 
+/* Nobody knows whether there is such a step. */
+static bool is_too_large(const struct rv_scheduler *s, struct rv_step_id id)
+{
+    const struct work *work = work_find(s, id.task);
+    return work != NULL && work->too_large;
+}
+
 static int64_t arrived_at(const struct rv_scheduler *s, const struct rv_call *call)
 {
     int64_t age = s->batch.mono_now - call->mono_at;
@@ -80,6 +87,11 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     enum rv_err err = step_for(s, item->step, &work);
     if (err != RV_OK)
         return err;
+    if (work == NULL && is_too_large(s, item->step)) {
+        item->status = NOT_NOW;
+        item->message = RV_STR("there is no memory for the task's rows: see its alert");
+        return RV_OK;
+    }
     if (work == NULL) {
         item->status = 409;
         item->message = RV_STR("there is no such step: reply with the step of the request");
@@ -230,7 +242,8 @@ enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
         const struct rv_reply_item *item = &replies->items[i];
         if (item->status != 0)
             continue;
-        if (!batch_has_room(s, p) || waits_for_older(s, p->call, item)) {
+        if (!batch_has_room(s, p) || !share_lets(s, p, item->step.task) ||
+            waits_for_older(s, p->call, item)) {
             left_note(s, p->call, item->step, item->token);
             p->bounded = true;
             continue;
@@ -289,6 +302,11 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
     enum rv_err err = step_for(s, item->step, &work);
     if (err != RV_OK)
         return err;
+    if (work == NULL && is_too_large(s, item->step)) {
+        item->cancel = false;
+        item->status = NOT_NOW;
+        return RV_OK;
+    }
     if (work == NULL || others_step(p->call, work, item->step.number)) {
         item->status = work ? 403 : 409;
         return RV_OK;
@@ -336,9 +354,18 @@ enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p)
     if (p->works == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = RV_OK;
-    for (size_t i = 0; err == RV_OK && i < leases->count; i++)
-        if (leases->items[i].status == 0)
+    p->bounded = false;
+    for (size_t i = 0; err == RV_OK && i < leases->count; i++) {
+        const struct rv_lease_item *item = &leases->items[i];
+        if (item->status != 0)
+            continue;
+        if (share_lets(s, p, item->step.task)) {
             err = lease_decide(s, p, i);
+        } else {
+            left_note(s, p->call, item->step, item->token);
+            p->bounded = true;
+        }
+    }
     return err;
 }
 
@@ -367,6 +394,8 @@ void leases_act(struct rv_scheduler *s, struct pending *p)
     if (again && p->call->err == RV_OK) {
         if (!carry_again(s, p))
             finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+    } else if (p->bounded && p->call->err == RV_OK) {
+        evaluations_hold(s, p);
     } else {
         finish(s, p, p->call->err, p->call->message);
     }

@@ -463,7 +463,7 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
         bool given;
         if (bulk->marks[i] == MARK_OVER)
             continue;
-        if (s->bulks.items_count == COMMANDS_MAX) {
+        if (s->bulks.items_count == COMMANDS_MAX || share_used(s)) {
             s->more_due = true;
             break;
         }
@@ -485,8 +485,10 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
 enum rv_err bulks_decide(struct rv_scheduler *s)
 {
     enum rv_err err = RV_OK;
+    share_enter(s, SHARE_BULKS);
     for (struct bulk *bulk = s->bulks.first; err == RV_OK && bulk != NULL; bulk = bulk->next)
         err = bulk_decide(s, bulk);
+    share_enter(s, SHARE_NONE);
     return err;
 }
 

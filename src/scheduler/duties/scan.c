@@ -116,14 +116,22 @@ static void agents_sweep(struct rv_scheduler *s)
             held_sweep(s, i);
 }
 
-static enum rv_err scan_load(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+/* Loads as many as the share has room for, from the first on, and at least one. */
+static enum rv_err scan_load(struct rv_scheduler *s, enum share share, const struct rv_step_id *ids,
+                             size_t count, size_t *ret_loaded)
 {
+    share_enter(s, share);
     enum rv_err err = work_prefetch(s, ids, count);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
+    share_enter(s, SHARE_NONE);
+    size_t i = 0;
+    for (; err == RV_OK && i < count; i++) {
         struct work *work = work_find(s, ids[i].task);
+        if (work == NULL)
+            break;
         if (work->task != NULL && work->task->state != RV_TASK_ERROR)
             work_offer(s, work);
     }
+    *ret_loaded = i;
     return err;
 }
 
@@ -134,10 +142,12 @@ enum rv_err batch_scan(struct rv_scheduler *s)
     struct rv_step_id *ids = rv_arena_take(s->batch.arena, RV_SCAN_ROWS_MAX * sizeof *ids);
     if (tasks == NULL || ids == NULL)
         return RV_ERR_MEMORY;
-    size_t count = 0, wanted = missed_take(s, ids, RV_SCAN_ROWS_MAX);
-    enum rv_err err = scan_load(s, ids, wanted);
+    size_t count = 0, loaded = 0, wanted = missed_take(s, ids, RV_SCAN_ROWS_MAX);
+    enum rv_err err = scan_load(s, SHARE_MISSED, ids, wanted, &loaded);
     if (err != RV_OK)
         return err;
+    for (; loaded < wanted; loaded++)
+        others_miss(s, ids[loaded].task);
     bool first = s->supervisor.scan_first;
     uint64_t round = round_of(s);
     err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
@@ -151,5 +161,8 @@ enum rv_err batch_scan(struct rv_scheduler *s)
         agents_sweep(s);
         wanted = ended_elsewhere(s, round, ids, RV_SCAN_ROWS_MAX);
     }
-    return scan_load(s, ids, wanted);
+    err = scan_load(s, SHARE_SCAN, ids, wanted, &loaded);
+    if (err == RV_OK && loaded < wanted && count > 0)
+        rv_supervisor_scan_on(&s->supervisor, s->batch.now, ids[loaded - 1].task);
+    return err;
 }

@@ -124,8 +124,10 @@ enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena, stru
 {
     const struct sorted *open = &data_of(base)->open;
     size_t count = 0;
+    size_t before = arena->bytes_taken;
     size_t i = sorted_place(open, after.value, INT64_MAX);
-    for (; i < open->count && count < limit; i++) {
+    for (; i < open->count && count < limit && arena->bytes_taken - before < RV_SCAN_BYTES_MAX;
+         i++) {
         const struct node *node = open->at[i].row;
         if (!rv_task_state_open(node->row->state))
             continue;

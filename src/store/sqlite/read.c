@@ -207,7 +207,6 @@ enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *aren
 }
 
 /* A piece of the walk over the open tasks holds no more than this and one row. */
-enum { SCAN_BYTES_MAX = 4 * 1024 * 1024 };
 
 enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
                                 struct rv_task_id after, size_t limit,
@@ -223,7 +222,7 @@ enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
     size_t count = 0;
     bool there = true;
     size_t before = arena->bytes_taken;
-    while (err == RV_OK && count < limit && arena->bytes_taken - before < SCAN_BYTES_MAX) {
+    while (err == RV_OK && count < limit && arena->bytes_taken - before < RV_SCAN_BYTES_MAX) {
         err = rv_sqlite_next(store, statement, &there);
         void *row = NULL;
         if (there)

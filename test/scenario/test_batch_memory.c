@@ -1,0 +1,275 @@
+/* Rows of many large tasks: a batch loads a bounded number of bytes, and takes fewer where the
+ * machine has little memory. A task that never fits is parked alone (RULES 11). */
+#include "../lib/store_faults.h"
+#include "../lib/world.h"
+#include "base/limits.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* All tasks together are many times of what a batch may load: a few shares of BATCH_BYTES * 4, and
+ * the pieces by which these are exceeded. */
+enum { TASKS = 100, TEXT_BYTES = 70 * 1000, BATCH_BYTES = 64 * 1024, LOADS_MAX = 4 * 1000 * 1000 };
+
+/* The row of a task has its input as submitted, that of its step the same as the data of control. */
+static const uint64_t task_bytes = 2 * (uint64_t)TEXT_BYTES;
+
+/* Wait, and then need little of their input. */
+static const char *const waits =
+    DOCUMENT("waits") "do:\n"
+                      "  - pause: {wait: PT30S}\n"
+                      "  - a: {call: agent, with: {n: 1}, metadata: {reeve: {completeBy: PT60S, "
+                      "compensate: none}}}\n"
+                      "  - b: {set: {n: 1}}\n";
+
+struct stage {
+    struct world w;
+    struct store_faults faults;
+    struct rv_task_id tasks[TASKS];
+    char *input;
+};
+
+static int open_stage(void **state)
+{
+    struct stage *stage = calloc(1, sizeof *stage);
+    assert_non_null(stage);
+    world_open_faulty(&stage->w, &stage->faults);
+    stage->w.batch_bytes_max = BATCH_BYTES;
+    world_restart(&stage->w, 1);
+    world_publish(&stage->w, waits);
+    stage->input = malloc(TEXT_BYTES + 100);
+    assert_non_null(stage->input);
+    snprintf(stage->input, TEXT_BYTES + 100, "{\"text\":\"%*s\"}", (int)TEXT_BYTES, "");
+    *state = stage;
+    return 0;
+}
+
+static int close_stage(void **state)
+{
+    struct stage *stage = *state;
+    world_close(&stage->w);
+    free(stage->input);
+    free(stage);
+    return 0;
+}
+
+static void submit_all(struct stage *stage)
+{
+    for (size_t i = 0; i < TASKS; i++)
+        stage->tasks[i] = world_submit(&stage->w, "waits", stage->input);
+    world_settle(&stage->w);
+    stage->faults.loaded_bytes_max = 0;
+}
+
+/* Work in progress of one instance. */
+static struct rv_request *take_all(struct stage *stage)
+{
+    struct rv_request *requests = calloc(TASKS, sizeof *requests);
+    assert_non_null(requests);
+    for (size_t count = 0; count < TASKS;) {
+        struct rv_call *poll = world_poll(&stage->w, "agent", "i1", TASKS);
+        assert_true(poll->u.poll.requests_count > 0);
+        for (size_t i = 0; i < poll->u.poll.requests_count; i++)
+            requests[count++] = poll->u.poll.requests[i];
+    }
+    return requests;
+}
+
+static void assert_bounded(const struct stage *stage)
+{
+    assert_int_equal(stage->w.batches_failed, 0);
+    assert_in_range(stage->faults.loaded_bytes_max, 1, LOADS_MAX);
+}
+
+static void tasks_that_are_due_at_once_are_loaded_in_batches(void **state)
+{
+    struct stage *stage = *state;
+    submit_all(stage);
+    world_pass(&stage->w, 31000);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_step(&stage->w, stage->tasks[i], 2, "pending");
+    assert_bounded(stage);
+}
+
+static void a_start_walks_over_large_tasks_in_batches(void **state)
+{
+    struct stage *stage = *state;
+    submit_all(stage);
+    world_restart(&stage->w, 100);
+    world_pass(&stage->w, 31000);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_step(&stage->w, stage->tasks[i], 2, "pending");
+    assert_bounded(stage);
+}
+
+/* One poll has room for all of them. */
+static void polls_hand_out_steps_of_large_tasks_in_batches(void **state)
+{
+    struct stage *stage = *state;
+    submit_all(stage);
+    world_pass(&stage->w, 31000);
+    stage->faults.loaded_bytes_max = 0;
+    free(take_all(stage));
+    assert_bounded(stage);
+}
+
+static struct rv_call *replies_of(struct world *w, const struct rv_request *requests, size_t count)
+{
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    struct rv_reply_item *items = RV_NEW_ARRAY(&call->arena, struct rv_reply_item, count);
+    assert_non_null(items);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct rv_reply_item){.step = requests[i].step,
+                                          .token = requests[i].token,
+                                          .reply = {.output = RV_STR("{}")}};
+    call->u.replies.items = items;
+    call->u.replies.count = count;
+    return call;
+}
+
+/* Each in a small call, all in one batch; then one large one. */
+static void expect_replies(struct stage *stage, size_t each)
+{
+    struct world *w = &stage->w;
+    struct rv_call *calls[TASKS];
+    submit_all(stage);
+    world_pass(w, 31000);
+    struct rv_request *requests = take_all(stage);
+    stage->faults.loaded_bytes_max = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < TASKS; i += each)
+        calls[count++] = replies_of(w, requests + i, each);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, count, w->mono), RV_OK);
+    world_settle(w);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(world_finished(calls[i]));
+        for (size_t n = 0; n < each; n++)
+            assert_int_equal(calls[i]->u.replies.items[n].status, 200);
+    }
+    free(requests);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_state(w, stage->tasks[i], "processed");
+    assert_bounded(stage);
+}
+
+static void replies_about_large_tasks_take_turns(void **state)
+{
+    expect_replies(*state, 1);
+}
+
+static void one_call_with_replies_about_large_tasks_takes_turns(void **state)
+{
+    expect_replies(*state, TASKS);
+}
+
+static void renewals_about_large_tasks_take_turns(void **state)
+{
+    struct stage *stage = *state;
+    struct world *w = &stage->w;
+    submit_all(stage);
+    world_pass(w, 31000);
+    struct rv_request *requests = take_all(stage);
+    stage->faults.loaded_bytes_max = 0;
+    struct rv_call *call = world_call(w, RV_CALL_LEASES);
+    struct rv_lease_item items[TASKS] = {{.status = 0}};
+    for (size_t i = 0; i < TASKS; i++) {
+        items[i].step = requests[i].step;
+        items[i].token = requests[i].token;
+    }
+    call->u.leases.items = items;
+    call->u.leases.count = TASKS;
+    (void)world_run(w, call);
+    world_settle(w);
+    assert_true(world_finished(call));
+    for (size_t i = 0; i < TASKS; i++) {
+        assert_int_equal(items[i].status, 200);
+        assert_false(items[i].cancel);
+    }
+    free(requests);
+    assert_bounded(stage);
+}
+
+static void commands_about_large_tasks_take_turns(void **state)
+{
+    struct stage *stage = *state;
+    struct world *w = &stage->w;
+    struct rv_call *calls[TASKS];
+    submit_all(stage);
+    for (size_t i = 0; i < TASKS; i++) {
+        calls[i] = world_call(w, RV_CALL_OPERATE);
+        calls[i]->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_CANCEL,
+                                                       .task = stage->tasks[i],
+                                                       .by = RV_STR("me"),
+                                                       .reason = RV_STR("no need")};
+    }
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, TASKS, w->mono), RV_OK);
+    world_settle(w);
+    for (size_t i = 0; i < TASKS; i++) {
+        assert_true(world_finished(calls[i]));
+        assert_int_equal(calls[i]->err, RV_OK);
+        assert_state(w, stage->tasks[i], "cancelled");
+    }
+    assert_bounded(stage);
+}
+
+/* As many as fit are taken, after a few batches that failed; then there is no end to the answers
+ * that others get. */
+static void little_memory_makes_smaller_batches(void **state)
+{
+    struct stage *stage = *state;
+    struct world *w = &stage->w;
+    submit_all(stage);
+    stage->faults.memory_bytes = 2 * task_bytes + task_bytes / 2;
+    world_pass(w, 60000);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_step(w, stage->tasks[i], 2, "pending");
+    assert_in_range(w->batches_failed, 1, 8);
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+/* With more memory it goes on: the alert says so. */
+static void what_does_not_fit_alone_is_parked_alone(void **state)
+{
+    struct stage *stage = *state;
+    struct world *w = &stage->w;
+    struct rv_task_id small[2];
+    small[0] = world_submit(w, "waits", "{}");
+    struct rv_task_id large = world_submit(w, "waits", stage->input);
+    small[1] = world_submit(w, "waits", "{}");
+    stage->faults.memory_bytes = task_bytes / 2 + task_bytes / 4;
+    world_pass(w, 60000);
+    stage->faults.memory_bytes = 0;
+    for (size_t i = 0; i < 2; i++)
+        assert_step(w, small[i], 2, "pending");
+    assert_state(w, large, "error");
+    assert_int_equal(world_count_alerts(w, large, RV_ALERT_UNREADABLE), 1);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, large), RV_OK);
+    world_pass(w, 60000);
+    assert_step(w, large, 2, "pending");
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(tasks_that_are_due_at_once_are_loaded_in_batches),
+        SCENARIO(a_start_walks_over_large_tasks_in_batches),
+        SCENARIO(polls_hand_out_steps_of_large_tasks_in_batches),
+        SCENARIO(replies_about_large_tasks_take_turns),
+        SCENARIO(one_call_with_replies_about_large_tasks_takes_turns),
+        SCENARIO(renewals_about_large_tasks_take_turns),
+        SCENARIO(commands_about_large_tasks_take_turns),
+        SCENARIO(little_memory_makes_smaller_batches),
+        SCENARIO(what_does_not_fit_alone_is_parked_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
