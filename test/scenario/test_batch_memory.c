@@ -16,9 +16,9 @@
 
 /* All tasks together are many times of what a batch may load: a few shares of BATCH_BYTES * 4, and
  * the pieces by which these are exceeded. */
-enum { TASKS = 100, TEXT_BYTES = 70 * 1000, BATCH_BYTES = 64 * 1024, LOADS_MAX = 4 * 1000 * 1000 };
+enum { TASKS = 60, TEXT_BYTES = 70 * 1000, BATCH_BYTES = 64 * 1024, LOADS_MAX = 4 * 1000 * 1000 };
 
-/* The row of a task has its input as submitted, that of its step the same as the data of control. */
+/* The row of a task has its input as submitted, that of its step has it as the data of control. */
 static const uint64_t task_bytes = 2 * (uint64_t)TEXT_BYTES;
 
 /* Wait, and then need little of their input. */

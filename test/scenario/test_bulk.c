@@ -493,6 +493,35 @@ static void a_task_that_cannot_be_undone_is_refused(void **state)
     assert_state(w, stuck[0], "compensated");
 }
 
+/* Each command takes one token of the rate, also where its decision is made beside the batches. */
+static void commands_that_take_long_to_decide_come_to_their_end(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("long") "do:\n"
+                                      "  - a:\n"
+                                      "      call: two\n"
+                                      "      metadata: {reeve: {compensate: [{back: {call: back, "
+                                      "with: {n: '${ [range(60000)] | length }'}}}]}}\n"
+                                      "  - b: {call: three}\n");
+    struct rv_task_id all[TASKS];
+    for (int i = 0; i < TASKS; i++)
+        all[i] = world_submit(w, "long", "{}");
+    for (int i = 0; i < TASKS; i++)
+        assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    struct rv_task_id selection = select_call(w, RV_TASK_PROCESSING)->u.select->row.id;
+    uint64_t before = rv_scheduler_counts(w->scheduler)->long_decisions;
+    struct rv_call *call = bulk_ask(w, selection, RV_BULK_BEGIN, RATE);
+    call->u.bulk.verb = RV_COMMAND_UNDO;
+    assert_int_equal(done(w, call)->err, RV_OK);
+    world_pass(w, 10000);
+    struct rv_selection row = status(w, selection);
+    assert_outcomes(&row, TASKS, 0);
+    assert_true(row.ended_at != 0);
+    assert_int_equal(rv_scheduler_counts(w->scheduler)->long_decisions - before, TASKS);
+    for (int i = 0; i < TASKS; i++)
+        assert_state(w, all[i], "compensating");
+}
+
 /* What two selections have in common is each one's, one after the other. */
 static void two_selections_may_have_the_same_tasks(void **state)
 {
@@ -590,6 +619,7 @@ int main(void)
         cmocka_unit_test(a_pause_of_an_earlier_release_is_read),
         SCENARIO(what_has_changed_is_refused_by_the_commands_rule),
         SCENARIO(a_task_that_cannot_be_undone_is_refused),
+        SCENARIO(commands_that_take_long_to_decide_come_to_their_end),
         SCENARIO(two_selections_may_have_the_same_tasks),
         cmocka_unit_test(an_offender_is_refused),
         SCENARIO(what_makes_no_sense_is_refused),

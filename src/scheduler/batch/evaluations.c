@@ -14,11 +14,7 @@
 
 #include <stdlib.h>
 
-enum {
-    OWNERLESS_MAX = 1000,
-    TAKE_MS = 25,
-    ASKED_AGAIN_MAX = 4 /* batches in which who asks for it would have done so */
-};
+enum { OWNERLESS_MAX = 1000, TAKE_MS = 25 };
 
 void evaluations_init(struct evaluations *evaluations)
 {
@@ -501,6 +497,15 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
     return err;
 }
 
+size_t evaluations_over(const struct rv_scheduler *s, uint64_t a, uint64_t *ret_b, size_t room)
+{
+    size_t count = 0;
+    for (const struct evaluation *e = s->evaluations.placed; e != NULL && count < room; e = e->next)
+        if (e->state == EVALUATION_OVER && e->asker.caller == NULL && e->asker.a == a)
+            ret_b[count++] = e->asker.b;
+    return count;
+}
+
 /* Somebody who waits for what is over. */
 static struct pending *over_caller(const struct rv_scheduler *s)
 {
@@ -533,8 +538,7 @@ enum rv_err evaluations_decide(struct rv_scheduler *s)
         /* One who is not aside is decided in each batch, and would be without end. */
         if (later && (its == NULL || its->aside))
             continue;
-        bool elsewhere = its != NULL ? !its->aside && !its->bounded
-                                     : s->batch.turn > e->over_in + ASKED_AGAIN_MAX;
+        bool elsewhere = its != NULL ? !its->aside && !its->bounded : !bulks_want(s, &e->asker);
         if (e->command.kind == RV_COMMAND_WAKE && share_used(s))
             s->more_due = true; /* its task's rows come with the next batch */
         else if (e->command.kind == RV_COMMAND_WAKE)

@@ -116,6 +116,8 @@ void evaluations_done(struct rv_scheduler *s);
 struct evaluation *evaluation_find(const struct rv_scheduler *s, const struct asker *asker);
 bool evaluation_over(const struct evaluation *evaluation);
 struct rv_task_id evaluation_task(const struct evaluation *evaluation);
+/* The `b` of those that are over, of all with that `a` and without a caller: gives their number. */
+size_t evaluations_over(const struct rv_scheduler *s, uint64_t a, uint64_t *ret_b, size_t room);
 /* Whether the task has some; whether the reply of that attempt is among them. */
 bool evaluations_of(const struct rv_scheduler *s, struct rv_task_id task);
 bool evaluations_reply(const struct rv_scheduler *s, struct rv_step_id step, uint64_t token);

@@ -11,6 +11,7 @@
 #include "core/selection.h"
 #include "notify/book.h"
 #include "dispatch/agents.h"
+#include "scheduler/batch/bound.h"
 #include "scheduler/batch/evaluations.h"
 #include "scheduler/scheduler.h"
 #include "supervisor/supervisor.h"
@@ -221,22 +222,6 @@ struct bulks {
     size_t items_count;
 };
 
-/* Parts of a batch. Each one loads rows and decides on them within a share of the batch's memory of
- * its own, so that none of them waits for the others for ever (bound.c). */
-enum share {
-    SHARE_NONE, /* whatever is bounded elsewhere */
-    SHARE_MISSED,
-    SHARE_SCAN,
-    SHARE_SMALL, /* calls */
-    SHARE_LARGE,
-    SHARE_DUE,
-    SHARE_BULKS,
-    SHARE_EVALUATIONS,
-    SHARE_ADMIT,
-    SHARE_MATCH,
-    SHARE_COUNT
-};
-
 /* One turn of the cycle. */
 struct batch {
     uint64_t turn; /* counts the batches of this process */
@@ -312,16 +297,6 @@ struct deliveries {
     size_t place_bytes;
     struct rv_task_id after;
     int64_t walk_at;
-};
-
-/* The process ran out of memory within batches (bound.c). */
-struct shortage {
-    unsigned halvings; /* of the shares */
-    int64_t at;        /* monotonic: of the newest change of that number */
-    struct rv_task_id
-        task;          /* for whose rows there was none although the shares were at their least,
-                             * in the newest batch without memory; none: none */
-    unsigned failures; /* of it in the newest of these */
 };
 
 /* The newest look at the store's files. */
@@ -506,30 +481,6 @@ void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at);
  * is not known yet, since replies may have come before. */
 bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *command);
 
-/* bound.c */
-/* Carries what is too much for this batch; gives the number of calls that stay. */
-size_t batch_bound(struct rv_scheduler *s);
-/* A part of the batch begins, or goes on. */
-void share_enter(struct rv_scheduler *s, enum share share);
-/* It has used its share: the rest is for later batches. */
-bool share_used(const struct rv_scheduler *s);
-/* So many tasks are loaded at once: a share is exceeded by no more than these take. */
-enum { RV_PIECE_TASKS = 8 };
-size_t share_piece(const struct rv_scheduler *s);
-/* May the task be loaded for the call in this batch? One that is there already takes no more. */
-bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_id task);
-/* There was no memory for the rows of the task, or for a decision on them. */
-void shortage_of(struct rv_scheduler *s, struct rv_task_id task);
-/* ... and never is: it is parked without its steps. */
-bool shortage_parks(const struct rv_scheduler *s, struct rv_task_id task);
-/* What came of the batch. */
-void shortage_note(struct rv_scheduler *s, enum rv_err err);
-/* May another item of the call be decided in this batch? Then what it takes is told. */
-bool batch_has_room(const struct rv_scheduler *s, const struct pending *p);
-void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes);
-/* Has the batch handed out as many bytes as it may? */
-bool batch_handed_enough(struct rv_scheduler *s);
-
 /* retention.c */
 /* Gives the batch a piece of the retention rule when one is due. */
 RV_CHECK enum rv_err retention_plan(struct rv_scheduler *s);
@@ -574,6 +525,8 @@ bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row)
 RV_CHECK enum rv_err bulks_plan(struct rv_scheduler *s);
 /* Gives the commands whose turn it is. */
 RV_CHECK enum rv_err bulks_decide(struct rv_scheduler *s);
+/* Is what comes of that evaluation taken in a later batch? */
+bool bulks_want(const struct rv_scheduler *s, const struct asker *asker);
 void bulks_act(struct rv_scheduler *s);
 void bulk_call_act(struct rv_scheduler *s, struct pending *p);
 /* When bulk commands want a batch; INT64_MAX: never. */

@@ -448,6 +448,48 @@ static enum rv_err bulk_tell(struct rv_scheduler *s, struct bulk *bulk)
     return RV_OK;
 }
 
+/* Whether the batch has room for one more. */
+static bool has_room(struct rv_scheduler *s)
+{
+    bool room = s->bulks.items_count < COMMANDS_MAX && !share_used(s);
+    s->more_due = s->more_due || !room;
+    return room;
+}
+
+/* Commands that were evaluated: they were given as that began, and take nothing of the rate. */
+static enum rv_err bulk_take(struct rv_scheduler *s, struct bulk *bulk)
+{
+    uint64_t places[COMMANDS_MAX];
+    size_t count = evaluations_over(s, asker_of(bulk, 0).a, places, COMMANDS_MAX);
+    enum rv_err err = RV_OK;
+    for (size_t i = 0; err == RV_OK && i < count && has_room(s); i++) {
+        bool given;
+        if (places[i] < bulk->ids_count && bulk->marks[places[i]] != MARK_OVER)
+            err = item_decide(s, bulk, places[i], &given);
+    }
+    return err;
+}
+
+/* Gives those whose turn it is. */
+static enum rv_err bulk_give(struct rv_scheduler *s, struct bulk *bulk)
+{
+    enum rv_err err = RV_OK;
+    while (bulk->at < bulk->ids_count && bulk->marks[bulk->at] == MARK_OVER)
+        bulk->at++;
+    for (size_t i = bulk->at; err == RV_OK && i < bulk->ids_count; i++) {
+        bool given;
+        struct asker asker = asker_of(bulk, i);
+        if (bulk->marks[i] == MARK_OVER || evaluation_find(s, &asker) != NULL)
+            continue;
+        if (!has_room(s) || evaluations_full(s) || !rv_bucket_take(&bulk->bucket, s->batch.now))
+            break;
+        err = item_decide(s, bulk, i, &given);
+        if (err == RV_OK && !given && evaluation_find(s, &asker) == NULL)
+            s->more_due = true;
+    }
+    return err;
+}
+
 static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
 {
     if (bulk->read != READ_ALL)
@@ -457,29 +499,22 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
         return RV_OK;
     }
     enum rv_err err = bulk_tell(s, bulk);
-    while (bulk->at < bulk->ids_count && bulk->marks[bulk->at] == MARK_OVER)
-        bulk->at++;
-    for (size_t i = bulk->at; err == RV_OK && !bulk->row.paused && i < bulk->ids_count; i++) {
-        bool given;
-        if (bulk->marks[i] == MARK_OVER)
-            continue;
-        if (s->bulks.items_count == COMMANDS_MAX || share_used(s)) {
-            s->more_due = true;
-            break;
-        }
-        struct asker asker = asker_of(bulk, i);
-        const struct evaluation *evaluation = evaluation_find(s, &asker);
-        if (evaluation != NULL && !evaluation_over(evaluation))
-            continue;
-        if (evaluations_full(s))
-            break;
-        if (!rv_bucket_take(&bulk->bucket, s->batch.now))
-            break;
-        err = item_decide(s, bulk, i, &given);
-        if (err == RV_OK && !given && evaluation_find(s, &asker) == NULL)
-            s->more_due = true;
-    }
+    if (err == RV_OK && !bulk->row.paused)
+        err = bulk_take(s, bulk);
+    if (err == RV_OK && !bulk->row.paused)
+        err = bulk_give(s, bulk);
     return err;
+}
+
+bool bulks_want(const struct rv_scheduler *s, const struct asker *asker)
+{
+    const struct bulk *bulk = s->bulks.first;
+    while (bulk != NULL && asker_of(bulk, 0).a != asker->a)
+        bulk = bulk->next;
+    if (bulk == NULL || bulk->row.paused)
+        return false;
+    return bulk->read != READ_ALL ||
+           (asker->b < bulk->ids_count && bulk->marks[asker->b] != MARK_OVER);
 }
 
 enum rv_err bulks_decide(struct rv_scheduler *s)
