@@ -44,6 +44,18 @@ static void a_file_that_is_displaced_is_seen(void **state)
     }
 }
 
+/* It is left as after a kill: that it was stopped could be noted nowhere. */
+static void a_store_whose_lock_file_is_gone_is_stopped_and_starts(void **state)
+{
+    struct subject *s = *state;
+    char lock[SUBJECT_PATH_BYTES + 32];
+    snprintf(lock, sizeof lock, "%s.lock", s->path);
+    bear(s, TASK_BASE);
+    assert_int_equal(unlink(lock), 0);
+    subject_restart(s);
+    assert_non_null(load(s, TASK_BASE));
+}
+
 static void progress_ignore(void *self)
 {
     (void)self;
@@ -485,6 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_A_STORE(a_file_that_is_displaced_is_seen),
+        ON_A_STORE(a_store_whose_lock_file_is_gone_is_stopped_and_starts),
         ON_A_STORE(what_has_no_name_is_saved),
         ON_A_STORE(a_file_that_somebody_writes_to_is_seen_before_a_commit),
         ON_A_STORE(what_is_nowhere_any_more_is_not_saved),

@@ -641,9 +641,9 @@ static bool log_is_over(struct rv_sqlite *store)
 {
     if (store->lock_fd < 0 || store->broken)
         return !store->broken;
-    return !rv_place_changed(store) && rv_sqlite_mark_stop(store) == RV_OK &&
-           rv_sqlite_checkpoint(store) == RV_OK && store->log_moved &&
-           rv_sqlite_record(store, false) && rv_place_is_right(store);
+    return !rv_place_changed(store) && rv_place_has_lock(store) &&
+           rv_sqlite_mark_stop(store) == RV_OK && rv_sqlite_checkpoint(store) == RV_OK &&
+           store->log_moved && rv_sqlite_record(store, false) && rv_place_is_right(store);
 }
 
 void rv_sqlite_close(struct rv_store *base)

@@ -196,6 +196,11 @@ enum rv_err rv_store_sqlite_look(struct rv_store *base, const char **ret_why)
     return err == RV_OK ? RV_ERR_DISPLACED : err;
 }
 
+bool rv_place_has_lock(struct rv_sqlite *store)
+{
+    return place_find(store) != RV_PLACE_LOCK;
+}
+
 bool rv_place_is_right(struct rv_sqlite *store)
 {
     return place_find(store) == RV_PLACE_RIGHT;

@@ -109,6 +109,8 @@ int rv_place_scratch(const struct rv_place *place);
 int rv_place_elsewhere(void);
 struct rv_sqlite;
 bool rv_place_is_right(struct rv_sqlite *store);
+/* Whether the next start finds in the lock file what is noted there. */
+bool rv_place_has_lock(struct rv_sqlite *store);
 /* Whether somebody else has written to a file: before anything is built on it. */
 bool rv_place_changed(struct rv_sqlite *store);
 
