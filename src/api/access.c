@@ -76,14 +76,17 @@ static bool caller_set(struct rv_parser *parser, const struct rv_key *key,
     return !rv_parser_starved(parser);
 }
 
-/* "operator or admin" */
+/* "observer, operator or admin" */
 static void roles_write(struct rv_buf *buf, unsigned roles)
 {
+    const char *between = "";
     rv_buf_reset(buf);
     for (unsigned i = 0; i < RV_ROLE_COUNT; i++)
-        if (roles >> i & 1)
-            rv_buf_printf(buf, "%s or ", rv_role_text((enum rv_role)i));
-    rv_buf_add_str(buf, rv_str_of(rv_role_text(RV_ROLE_ADMIN)));
+        if (roles >> i & 1) {
+            rv_buf_printf(buf, "%s%s", between, rv_role_text((enum rv_role)i));
+            between = ", ";
+        }
+    rv_buf_printf(buf, "%s%s", between[0] ? " or " : "", rv_role_text(RV_ROLE_ADMIN));
 }
 
 bool rv_access_check(struct rv_parser *parser, const struct rv_access *access,
@@ -108,7 +111,7 @@ bool rv_access_check(struct rv_parser *parser, const struct rv_access *access,
     roles_write(&parser->scratch, route->roles & ~RV_MAY(RV_ROLE_ADMIN));
     return rv_refuse_http(
         parser, 403,
-        "the role %s may not do this: %s %s requires %.*s; ask an admin for such a key",
+        "the role %s may not do this: %s %s requires a key of the role %.*s; ask an admin for one",
         rv_role_text(key->role), route->method, route->pattern,
         RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
@@ -126,7 +129,8 @@ bool rv_access_stands(const struct rv_access *access, const struct rv_route *rou
 bool rv_access_ended(struct rv_parser *parser)
 {
     return rv_refuse_http(parser, 401,
-                          "the access of this request was revoked before it was answered; %s",
+                          "the access was revoked before the request was answered; this server "
+                          "requires an API key: %s",
                           unauthorized_cure);
 }
 

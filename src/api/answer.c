@@ -1,6 +1,7 @@
 #include "api/answer.h"
 
 #include "api/put.h"
+#include "base/assert.h"
 #include "base/limits.h"
 #include "json/json.h"
 
@@ -150,13 +151,7 @@ void rv_render_ack(struct rv_answer *answer, const struct rv_call *call)
 void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call)
 {
     const struct rv_call_list *list = &call->u.list;
-    if (list->count == 0) {
-        struct rv_problem problem = {.status = 404, .err = RV_ERR_NOT_FOUND};
-        problem.detail = RV_STR(
-            "no such workflow is published; GET /v1/workflows or `reeve workflows` lists all");
-        rv_answer_problem(answer, &problem);
-        return;
-    }
+    rv_assert(list->count > 0);
     const struct rv_workflow_row *row = &list->workflows[0];
     rv_put_open(&answer->body, '{');
     rv_put_workflow(&answer->body, row);

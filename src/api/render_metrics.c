@@ -221,7 +221,7 @@ static void api_put(struct rv_buf *buf, const struct rv_api_counts *counts)
     plain(buf, "reeve_store_bytes", "gauge", "Size of the state store's files.",
           counts->store_bytes > 0 ? (uint64_t)counts->store_bytes : 0);
     head(buf, "reeve_log_lines_dropped_total", "counter",
-         "Lines that were dropped, by log: nobody read it, or it could not be written.");
+         "Lines that were dropped because a log had a slow reader or could not be written.");
     labelled(buf, "reeve_log_lines_dropped_total", "log", "server", counts->log_dropped);
     if (counts->has_access_log)
         labelled(buf, "reeve_log_lines_dropped_total", "log", "access", counts->access_log_dropped);

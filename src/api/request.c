@@ -175,7 +175,7 @@ static bool path_read(struct rv_parser *parser, struct rv_request_line *request)
         bool dots = rv_str_is(raw, ".") || rv_str_is(raw, "..");
         if (raw.len == 0 || dots || request->segments_count == RV_SEGMENTS_MAX)
             return rv_refuse_http(parser, 404,
-                                  "\"%.*s\" does not exist; paths of the API begin with /v1/",
+                                  "\"%.*s\" does not exist; GET /openapi.json lists the paths",
                                   RV_STR_FMT(request->path));
         if (!percent_decode(parser, raw, false, &request->segments[request->segments_count++]))
             return false;

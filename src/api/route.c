@@ -75,7 +75,7 @@ static bool not_found(struct rv_parser *parser, struct rv_str path)
     patterns[count] = NULL;
     const char *near = rv_suggest(path, patterns);
     return rv_refuse_http(parser, 404, "\"%.*s\" does not exist%s%s%s", RV_STR_FMT(path),
-                          near ? "; did you mean \"" : "; paths of the API begin with /v1/",
+                          near ? "; did you mean \"" : "; GET /openapi.json lists the paths",
                           near ? near : "", near ? "\"?" : "");
 }
 

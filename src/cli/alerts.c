@@ -237,7 +237,7 @@ int cli_alerts(struct cli *cli)
     if (strcmp(args[0], "ack") != 0 && strcmp(args[0], "retry") != 0)
         return cli_tell(
             cli, CLI_USAGE,
-            "\"%s\" is no group of alerts; usage: reeve alerts [GROUP], reeve alerts ack ALERT, "
+            "\"%s\" is not a group of alerts; usage: reeve alerts [GROUP], reeve alerts ack ALERT, "
             "reeve alerts retry ALERT",
             args[0]);
     if (cli->words.args_count == 1)

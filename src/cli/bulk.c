@@ -149,7 +149,7 @@ int cli_selections(struct cli *cli)
         return code;
     cli_table_print(&selections.table, stdout, cli->colour, cli_width(cli));
     if (selections.table.count == 0)
-        printf("No selections: reeve select --state error\n");
+        printf("No selections; create one, for example: reeve select --state error\n");
     if (next.len > 0)
         printf("More: reeve selections --after %.*s\n", RV_STR_FMT(next));
     return CLI_DONE;

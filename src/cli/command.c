@@ -187,6 +187,10 @@ static bool args_check(struct reader *reader)
         strcmp(command->name, "agent") == 0 && strcmp(words->args[0], "exec") != 0)
         rv_buf_printf(reader->fault, "the word exec is missing: reeve agent exec %s -- COMMAND",
                       words->args[0]);
+    else if (words->args_count < command->args_min && words->args_count > 0 &&
+             strcmp(command->name, "agent") == 0)
+        rv_buf_printf(reader->fault, "%s is missing; usage: reeve agent %s",
+                      words->args_count == 1 ? "NAME" : "COMMAND", command->args);
     else if (words->args_count < command->args_min)
         rv_buf_printf(reader->fault, "%.*s is missing; usage: reeve %s %s",
                       (int)needed_bytes(command->args), command->args, command->name,

@@ -179,7 +179,7 @@ static void effects_print(struct cli *cli, const struct rv_json *told)
     int64_t without = cli_int(told, "effectsWithoutUndo");
     if (count == 0 && !undone)
         return;
-    printf("\n  effects: %s%lld undone, %s%lld not", at_least(told),
+    printf("\n  effects: %s%lld undone, %s%lld not undone", at_least(told),
            (long long)cli_int(told, "effectsUndone"), at_least(told),
            (long long)cli_int(told, "effectsLeft"));
     if (without > 0)

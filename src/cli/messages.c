@@ -95,9 +95,8 @@ static int message_show(struct follow *follow, struct rv_str data, bool *ret_res
     }
     int64_t number = cli_int(&message, "number");
     if (number != follow->after + 1)
-        return cli_tell(cli, CLI_UNREACHABLE,
-                        "message %" PRId64 " came where %" PRId64 " was expected", number,
-                        follow->after + 1);
+        return cli_tell(cli, CLI_UNREACHABLE, "received message %" PRId64 " instead of %" PRId64,
+                        number, follow->after + 1);
     if (cli_has(cli, CLI_OPTION_JSON))
         message_print_json(data);
     else

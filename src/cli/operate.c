@@ -190,8 +190,8 @@ int cli_settle(struct cli *cli)
     bool nothing = cli_has(cli, CLI_OPTION_NOTHING_HAPPENED);
     if (done + undone + nothing != 1)
         return cli_tell(cli, CLI_USAGE, "%s: give one of --done, --undone, --nothing-happened",
-                        done || undone || nothing ? "the findings exclude each other"
-                                                  : "the finding is missing");
+                        done || undone || nothing ? "the outcomes exclude each other"
+                                                  : "the outcome of the step is missing");
     if (!named && nothing)
         return cli_tell(cli, CLI_USAGE, "STEP is missing; usage: reeve settle TASK STEP");
     about.finding = done ? "done" : undone ? "undone" : "nothing-happened";

@@ -65,7 +65,7 @@ static int file_publish(struct cli *cli, const char *file, struct rv_str text)
         return CLI_DONE;
     }
     struct rv_str name = cli_text_clean(&cli->arena, cli_str(&answer.json, "workflow"));
-    printf("%.*s %s\n", RV_STR_FMT(name), answer.status == 201 ? "published" : "known");
+    printf("%.*s %s\n", RV_STR_FMT(name), answer.status == 201 ? "published" : "already published");
     const struct rv_json *warnings = rv_json_get(&answer.json, RV_STR("warnings"));
     for (uint32_t i = 0; warnings != NULL && i < warnings->len; i++)
         warning_print(cli, file, text, rv_json_str(&warnings->u.items[i]));

@@ -59,8 +59,8 @@ static int relay_run(struct cli *cli, const char *database)
                                                     : CLI_DONE;
     if (counts.marked > counts.refused + counts.old)
         return cli_tell(cli, code,
-                        "%" PRIu64 " rows were refused earlier and are no tasks; the column "
-                        "\"error\" tells why: fix them and set it to NULL",
+                        "%" PRIu64 " rows were refused earlier and are not tasks; the reason is in "
+                        "their column \"error\": correct the rows, then set it to NULL",
                         counts.marked - counts.refused - counts.old);
     return code;
 }

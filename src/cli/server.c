@@ -191,12 +191,12 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
     else if (strncmp(rv_client_url(client), "unix:", 5) == 0)
         fprintf(stderr,
                 "reeve: no server at %s: start one with \"reeve serve --listen %s\", or set "
-                "REEVE_URL\n",
+                "REEVE_URL to the server's address\n",
                 rv_client_url(client), rv_client_url(client));
     else
         fprintf(stderr,
-                "reeve: no server at %s: start one with \"reeve serve\", or set REEVE_URL "
-                "(https:// for a server with TLS)\n",
+                "reeve: no server at %s: start one with \"reeve serve\", or set REEVE_URL to "
+                "the server's address (https://... if it uses TLS)\n",
                 rv_client_url(client));
     rv_arena_done(&arena);
     return CLI_UNREACHABLE;

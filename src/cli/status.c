@@ -30,7 +30,7 @@ static void tasks_print(struct cli *cli, const struct rv_json *status)
     }
     cli_table_add(&table, RV_STR("suspended"), suspended > 0 ? CLI_YELLOW : CLI_PLAIN);
     cli_table_add(&table, cli_text_number(&cli->arena, (uint64_t)suspended), CLI_PLAIN);
-    cli_table_add(&table, RV_STR("counted in their states, too"), CLI_DIM);
+    cli_table_add(&table, RV_STR("also counted in their states"), CLI_DIM);
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
 }
 
@@ -53,7 +53,7 @@ static void failures_print(struct cli *cli, const struct rv_json *status)
     if (count == 0)
         printf("none\n");
     if (started != 0 && cli->now - started < 3600 * 1000)
-        printf("The server counts since its start, %.*s.\n",
+        printf("Counted since the start of the server, %.*s.\n",
                RV_STR_FMT(cli_text_ago(&cli->arena, started, cli->now)));
 }
 

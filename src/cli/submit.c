@@ -154,8 +154,9 @@ int cli_submit(struct cli *cli)
         return cli_lines_submit(cli, tags);
     if (code == CLI_DONE)
         code = cli_payload_read(cli, CLI_OPTION_INPUT, "{}", &input);
-    if (code == CLI_DONE)
-        code = task_submit(cli, input, tags, &answer);
+    if (code != CLI_DONE)
+        return code;
+    code = task_submit(cli, input, tags, &answer);
     if (code == CLI_NOT_FOUND)
         near_note(cli, rv_str_of(cli->words.args[0]));
     if (code != CLI_DONE)

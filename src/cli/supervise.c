@@ -27,7 +27,7 @@ int cli_supervise(struct cli *cli)
 {
     if (!cli_has(cli, CLI_OPTION_ONCE))
         return cli_tell(cli, CLI_USAGE,
-                        "--once is missing; `reeve serve` runs its own supervisor all the time");
+                        "--once is missing; `reeve serve` runs its own supervisor continuously");
     struct rv_cli_look look = {.open = 0};
     struct rv_buf why;
     rv_buf_init(&why, WHY_BYTES_MAX);

@@ -26,9 +26,9 @@ const char *rv_cure_effect(enum rv_cure_kind kind, bool undo)
         return "the step is done, by its agent or by hand: undo it, and continue the undo (replace "
                "null with its output as JSON)";
     if (kind == RV_CURE_UNDONE && undo)
-        return "you have undone the step's effect by hand: continue the undo";
+        return "record that you have undone the step's effect by hand, and continue the undo";
     if (kind == RV_CURE_NOTHING && undo)
-        return "the step's request was never carried out: continue the undo";
+        return "record that the step's request was never carried out, and continue the undo";
     return (unsigned)kind < RV_CURE_KIND_COUNT ? cures[kind].effect : "?";
 }
 

@@ -37,9 +37,9 @@ static bool target_read(struct rv_http_reader *r, struct rv_str method, struct r
 {
     bool asterisk = rv_str_is(target, "*");
     if (rv_str_is(method, "CONNECT"))
-        return reader_refuse(r, 501, "this server is no proxy: it knows no CONNECT");
+        return reader_refuse(r, 501, "this server is not a proxy and does not support CONNECT");
     if (asterisk && !rv_str_is(method, "OPTIONS"))
-        return reader_refuse(r, 400, "the target * is for OPTIONS alone");
+        return reader_refuse(r, 400, "the target * is only for OPTIONS");
     if (target.len > 0 && target.at[0] != '/' && !asterisk && !absolute_read(r, &target))
         return false;
     if (!asterisk && !grammar_target(target))
@@ -72,7 +72,7 @@ bool head_request_line(struct rv_http_reader *r, struct rv_str line)
     if (!grammar_all(method, GRAMMAR_TOKEN) || first == NULL)
         return reader_refuse(r, 400, "the request line is not a method, a URL and a version");
     if (method_len > RV_HTTP_METHOD_BYTES_MAX)
-        return reader_refuse(r, 501, "this server knows no such method");
+        return reader_refuse(r, 501, "the method is unknown");
     struct rv_str rest = {first + 1, line.len - method_len - 1};
     const char *second = rest.len ? memchr(rest.at, ' ', rest.len) : NULL;
     if (second == NULL)
@@ -115,7 +115,7 @@ static bool length_read(struct rv_http_reader *r, struct rv_str value)
         return reader_refuse(r, 400, "Content-Length is given twice");
     for (size_t i = 0; i < value.len; i++) {
         if (value.at[i] < '0' || value.at[i] > '9')
-            return reader_refuse(r, 400, "Content-Length is not a number of digits alone");
+            return reader_refuse(r, 400, "Content-Length is not a decimal number");
         length = i < 18 ? length * 10 + (value.at[i] - '0') : INT64_MAX;
     }
     if (value.len == 0)
@@ -140,7 +140,7 @@ static bool encoding_read(struct rv_http_reader *r, struct rv_str value)
         others = others || !chunked;
     }
     if (others)
-        return reader_refuse(r, 501, "the only Transfer-Encoding that is read is chunked");
+        return reader_refuse(r, 501, "the only Transfer-Encoding that is supported is chunked");
     r->has_encoding = true;
     r->request.chunked = true;
     return true;
@@ -170,7 +170,7 @@ static bool host_read(struct rv_http_reader *r, const struct rv_http_field *fiel
 static bool expect_read(struct rv_http_reader *r, struct rv_str value)
 {
     if (!grammar_same(value, "100-continue"))
-        return reader_refuse(r, 417, "the only expectation that is met is 100-continue");
+        return reader_refuse(r, 417, "the only value of Expect that is supported is 100-continue");
     r->request.expects = true;
     return true;
 }

@@ -112,9 +112,9 @@ static bool start_feed(struct rv_http_reader *r, struct rv_str *in)
 static bool head_feed(struct rv_http_reader *r, struct rv_str *in)
 {
     static const struct rv_http_refusal long_target = {
-        414, "the request line is too long; the URL may have 8000 bytes"};
+        414, "the request line is too long; the maximum URL has 8000 bytes"};
     static const struct rv_http_refusal long_fields = {
-        431, "the headers are too large; together they may have 16 KiB"};
+        431, "the headers are too large; the maximum is 16 KiB together"};
     struct line line;
     bool first = r->state == READER_LINE;
     size_t used = first ? 0 : r->fields_bytes + 2;
@@ -160,7 +160,7 @@ static bool chunk_begin(struct rv_http_reader *r, struct rv_str line)
         return reader_refuse(r, 400, "a chunk does not begin with its size in hex digits");
     struct rv_str rest = {line.at + digits, line.len - digits};
     if (!grammar_extensions(rest))
-        return reader_refuse(r, 400, "what follows a chunk's size is no chunk extension");
+        return reader_refuse(r, 400, "the text after a chunk's size is not a chunk extension");
     r->extra_bytes += rest.len;
     if (r->extra_bytes > RV_HTTP_CHUNK_EXTRA_BYTES_MAX)
         return reader_refuse(r, 400, "the chunk extensions are larger than 16 KiB together");

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, HELP_COLUMN = 25 };
 
 enum option {
 #define RV_SERVE_OPTION(name, flag, variable, value, otherwise, help) OPTION_##name,
@@ -53,8 +53,9 @@ static void usage_print(void)
     printf("usage: reeve serve [options]\n\n");
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option_row *row = &option_rows[i];
-        printf("  %-14s %-8s %s\n%25s(variable %s", row->flag, row->value ? row->value : "",
-               row->help, "", row->variable);
+        int room = (int)(HELP_COLUMN - strlen(row->flag)); /* for the value */
+        printf("  %s %-*s %s\n%*s(variable %s", row->flag, room, row->value ? row->value : "",
+               row->help, HELP_COLUMN + 4, "", row->variable);
         if (row->otherwise != NULL)
             printf(", default %s", row->otherwise);
         printf(")\n");

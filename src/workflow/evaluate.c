@@ -189,7 +189,7 @@ static enum rv_err raise_expression(struct rv_flow *flow, const struct rv_expres
                                     struct rv_str message)
 {
     int shown = (int)(expression->text.len < 120 ? expression->text.len : 120);
-    struct rv_str detail = rv_arena_printf(flow->arena, "%.*s, in: %.*s%s", RV_STR_FMT(message),
+    struct rv_str detail = rv_arena_printf(flow->arena, "%.*s, in ${%.*s%s}", RV_STR_FMT(message),
                                            shown, expression->text.at,
                                            expression->text.len > 120 ? "..." : "");
     if (detail.at == NULL)
@@ -321,7 +321,7 @@ static enum rv_err raise_size(struct rv_flow *flow, struct rv_arena_mark mark, b
     enum rv_err err = rv_flow_take_text(flow, &detail);
     return err != RV_OK ? err
                         : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
-                                                 "A value is over a limit", detail);
+                                                 "A value exceeds a limit", detail);
 }
 
 /* The value of an expression, which began at the mark, in a template of several. All that are

@@ -525,7 +525,7 @@ static enum rv_err begin_workflow(struct rv_flow *flow, struct rv_str input)
     enum rv_err err = rv_flow_open(flow, 0);
     if (err != RV_OK)
         return err;
-    err = take_payload(flow, input, "The input is over a limit");
+    err = take_payload(flow, input, "The input exceeds a limit");
     if (err == RV_OK)
         err = begin_timeout(flow, root, &flow->value);
     if (err != RV_OK)
@@ -609,7 +609,7 @@ enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str frames, stru
         flow.top->input = rv_payload_of(data);
         flow.then = rv_flow_node(&flow, flow.node)->then;
         flow.next = RV_NEXT_FINISH;
-        err = take_payload(&flow, output, "The agent's output is over a limit");
+        err = take_payload(&flow, output, "The agent's output exceeds a limit");
     }
     return flow_run(&flow, err);
 }
@@ -624,7 +624,7 @@ enum rv_err rv_flow_settle(struct rv_flow_env *env, struct rv_str frames, struct
     if (err == RV_OK && stand != RV_STAND_FAILED)
         err = RV_ERR_CORRUPT;
     if (err == RV_OK)
-        err = take_payload(&flow, output, "The output is over a limit");
+        err = take_payload(&flow, output, "The output exceeds a limit");
     if (err == RV_OK)
         err = flow.node == 0 ? done(&flow) : follow(&flow, &rv_flow_node(&flow, flow.node)->then);
     return flow_run(&flow, err);

@@ -203,6 +203,8 @@ enum rv_err rv_load_member(struct rv_load *load, const struct rv_json *object, c
         return RV_OK;
     bool quote = type == RV_JSON_STRING && (*ret_value)->type != RV_JSON_OBJECT &&
                  (*ret_value)->type != RV_JSON_ARRAY;
+    if ((*ret_value)->type == RV_JSON_NULL)
+        return rv_load_invalid(load, key, "%s has no value; it must be %s", key, type_name(type));
     return rv_load_invalid(load, key, "%s must be %s, not %s%s", key, type_name(type),
                            type_name((*ret_value)->type), quote ? "; put it in quotes" : "");
 }

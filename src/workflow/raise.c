@@ -55,7 +55,7 @@ static enum rv_err raise_too_large(struct rv_flow *flow, uint32_t node, size_t b
     enum rv_err err = rv_flow_take_text(flow, &detail);
     return err != RV_OK ? err
                         : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, node,
-                                                 "The error is over a limit", detail);
+                                                 "The error exceeds a limit", detail);
 }
 
 static enum rv_err raise(struct rv_flow *flow, uint32_t node, const struct problem *problem)

@@ -129,7 +129,7 @@ static void scan(const struct rv_load *load, struct rv_str text, uint32_t availa
             scanned->uses |= RV_VAR_BIT(variable);
         else if (scanned->missing.at == NULL &&
                  (variable != RV_VAR_COUNT || rv_str_is(name, "secrets") ||
-                  rv_str_is(name, "authorization")))
+                  rv_str_is(name, "authorization") || rv_str_is(name, "error")))
             scanned->missing = name;
     }
     uint32_t n = 0;
@@ -154,6 +154,10 @@ static enum rv_err missing_variable(struct rv_load *load, struct rv_str name)
 {
     if (rv_str_is(name, "secrets") || rv_str_is(name, "authorization"))
         return rv_load_unsupported(load, NULL, "$%.*s is not supported yet", RV_STR_FMT(name));
+    if (rv_str_is(name, "error"))
+        return rv_load_invalid(load, NULL,
+                               "$error is not available here; it is available only in "
+                               "catch.do, unless catch.as gives it another name");
     enum rv_variable variable = variable_of(name);
     const char *cure = variable == RV_VAR_UNDO ? "it is available only in compensate"
                        : variable == RV_VAR_OUTPUT

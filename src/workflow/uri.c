@@ -95,7 +95,7 @@ static enum rv_err raise_uri(struct rv_flow *flow, struct rv_str name, const cha
     if (detail.at == NULL)
         return rv_flow_full(flow);
     return rv_flow_raise_standard(flow, RV_ERROR_VALIDATION, flow->top->node,
-                                  "The URI cannot be filled in", detail);
+                                  "The URI template cannot be expanded", detail);
 }
 
 static enum rv_err fill_in(struct rv_flow *flow, struct rv_str template,

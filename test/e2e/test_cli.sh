@@ -180,7 +180,7 @@ gives "an empty store says what to do" 0 'No workflows are published; publish on
 run publish two.yaml
 gives "publish" 0 'test/two:1.0.0 published'
 run publish two.yaml
-gives "publish again" 0 'test/two:1.0.0 known'
+gives "publish again" 0 'test/two:1.0.0 already published'
 run publish wrong.yaml
 gives "a wrong file: place and cure" 2 \
     'wrong.yaml:14:28: unknown property "complteBy"*did you mean "completeBy"?'

@@ -118,7 +118,7 @@ static void a_published_version_never_changes(void **state)
     struct rv_call *other = publication(w, "bb");
     assert_true(world_run(w, other));
     assert_int_equal(other->err, RV_ERR_DUPLICATE);
-    assert_non_null(strstr(other->message.at, "raise document.version"));
+    assert_non_null(strstr(other->message.at, "increase document.version"));
 }
 
 static void two_publications_of_one_batch_are_one(void **state)

@@ -210,13 +210,13 @@ static void expect_error(struct world *w, const char *workflow, const char *text
 static void an_error_that_is_too_large_is_another_error_of_its_step(void **state)
 {
     struct world *w = *state;
-    expect_error(w, "raises", "\"title\":\"The error is over a limit\"");
+    expect_error(w, "raises", "\"title\":\"The error exceeds a limit\"");
     expect_error(w, "raises-title", "more than 1048576 bytes as JSON: raise it with shorter texts");
     struct rv_task_id task = answer(w, "raises-caught");
     assert_state(w, task, "processed");
     struct rv_str output = world_task(w, task)->output;
     assert_non_null(memmem(output.at, output.len, "errors/runtime\",\"status\":500", 28));
-    assert_non_null(memmem(output.at, output.len, "The error is over a limit", 25));
+    assert_non_null(memmem(output.at, output.len, "The error exceeds a limit", 25));
 }
 
 static void a_message_of_an_error_that_is_too_large_is_left_out(void **state)

@@ -69,7 +69,7 @@ struct bad {
 #define T30 "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
 #define T300 T30 T30 T30 T30 T30 T30 T30 T30 T30 T30
 static const struct bad bads[] = {
-    {"GET", "/", "", 404, "paths of the API begin with /v1/"},
+    {"GET", "/", "", 404, "GET /openapi.json lists the paths"},
     {"GET", "/v1/task", "", 404, "did you mean \"/v1/tasks\""},
     {"GET", "/v1//tasks", "", 404, "does not exist"},
     {"GET", "/v1/../tasks", "", 404, "does not exist"},

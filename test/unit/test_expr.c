@@ -608,10 +608,12 @@ static const struct {
      "$ENV is refused: an expression may not read the environment; pass the value in the task"
      "'s input"},
     {"$__loc__", RV_ERR_UNSUPPORTED, 0, "$__loc__ is not supported"},
-    {"input", RV_ERR_UNSUPPORTED, 0, "`input` is refused: an expression has one input, \".\""},
+    {"input", RV_ERR_UNSUPPORTED, 0,
+     "`input` is refused: an expression has one input, \".\"; write \".\", or $input for the ste"
+     "p's input"},
     {"now", RV_ERR_UNSUPPORTED, 0,
-     "`now` is refused: an expression may not read the clock, so that it gives the same resul"
-     "t again; pass the instant in the task's input"},
+     "`now` is refused: an expression may not read the clock, since it must give the same res"
+     "ult when it is repeated; pass the instant in the task's input"},
     {"debug", RV_ERR_UNSUPPORTED, 0,
      "`debug` is refused: an expression has no output but its result; leave it out"},
     {"import \"a\" as a; 1", RV_ERR_UNSUPPORTED, 0,

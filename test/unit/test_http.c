@@ -205,9 +205,10 @@ static void request_lines_that_are_refused(void **state)
         {"GET / HTTP/1.x\r\n", BAD_VERSION},
         {"GET / HTTP/2.0\r\n", "505 this server speaks HTTP/1.1!"},
         {"PRI * HTTP/2.0\r\n", "505 this server speaks HTTP/1.1!"},
-        {"ABCDEFGHIJKLMNOPQ / HTTP/1.1\r\n", "501 this server knows no such method!"},
-        {"CONNECT a:1 HTTP/1.1\r\n", "501 this server is no proxy: it knows no CONNECT!"},
-        {"GET * HTTP/1.1\r\n", "400 the target * is for OPTIONS alone!"},
+        {"ABCDEFGHIJKLMNOPQ / HTTP/1.1\r\n", "501 the method is unknown!"},
+        {"CONNECT a:1 HTTP/1.1\r\n",
+         "501 this server is not a proxy and does not support CONNECT!"},
+        {"GET * HTTP/1.1\r\n", "400 the target * is only for OPTIONS!"},
         {"GET a HTTP/1.1\r\n", "400 the target is neither a path nor an http URL!"},
         {"GET ftp://a/ HTTP/1.1\r\n", "400 the target is neither a path nor an http URL!"},
         {"GET http:///x HTTP/1.1\r\n", "400 the target names no valid host!"},
@@ -228,9 +229,9 @@ static void request_lines_that_are_refused(void **state)
 #define BAD_NAME                                                                                   \
     "400 a header's name is empty, or has a blank or another character that is not allowed there!"
 #define BAD_HOST "400 Host is not a host name or address, with or without a port!"
-#define BAD_LENGTH "400 Content-Length is not a number of digits alone!"
+#define BAD_LENGTH "400 Content-Length is not a decimal number!"
 #define BOTH "400 Transfer-Encoding is given with Content-Length, or in a request of HTTP/1.0!"
-#define ONLY_CHUNKED "501 the only Transfer-Encoding that is read is chunked!"
+#define ONLY_CHUNKED "501 the only Transfer-Encoding that is supported is chunked!"
 #define NOT_LAST "400 Transfer-Encoding is empty, or chunked is not the last!"
 #define LARGE "413 the body is larger than the server accepts; send less at once!"
 
@@ -285,7 +286,8 @@ static void headers_that_are_refused(void **state)
         {HOST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
          "400 Transfer-Encoding is given twice!"},
         {HOST "Connection: a b\r\n\r\n", "400 Connection is not a list of names!"},
-        {HOST "Expect: 200-ok\r\n\r\n", "417 the only expectation that is met is 100-continue!"},
+        {HOST "Expect: 200-ok\r\n\r\n",
+         "417 the only value of Expect that is supported is 100-continue!"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -303,7 +305,7 @@ static void headers_that_are_refused(void **state)
 
 #define NOT_OVER "400 a chunk has more bytes than its size says, or does not end with CR LF!"
 #define NO_SIZE "400 a chunk does not begin with its size in hex digits!"
-#define NO_EXTENSION "400 what follows a chunk's size is no chunk extension!"
+#define NO_EXTENSION "400 the text after a chunk's size is not a chunk extension!"
 
 static void chunks_that_are_refused(void **state)
 {
@@ -381,7 +383,7 @@ static void sizes_are_bounded(void **state)
     repeated(&in, "GET /", "a", 8000, " HTTP/1.1\r\n" HOST "\r\n");
     expect_sized(&in, "414 the URL is longer than 8000 bytes!");
     repeated(&in, "GET /", "a", 100000, "");
-    expect_sized(&in, "414 the request line is too long; the URL may have 8000 bytes!");
+    expect_sized(&in, "414 the request line is too long; the maximum URL has 8000 bytes!");
     repeated(&in, "GET / HTTP/1.1\r\n" HOST, "X: y\r\n", 99, "\r\n");
     expect_sized(&in, "GET / 1.1 host=a fields=100\n|\n");
     repeated(&in, "GET / HTTP/1.1\r\n" HOST, "X: y\r\n", 100, "\r\n");
@@ -389,9 +391,9 @@ static void sizes_are_bounded(void **state)
     repeated(&in, "GET / HTTP/1.1\r\n" HOST "X: ", "y", 16384 - 9 - 5 - 2, "\r\n\r\n");
     expect_sized(&in, "GET / 1.1 host=a fields=2\n|\n");
     repeated(&in, "GET / HTTP/1.1\r\n" HOST "X: ", "y", 16384 - 9 - 5 - 1, "\r\n\r\n");
-    expect_sized(&in, "431 the headers are too large; together they may have 16 KiB!");
+    expect_sized(&in, "431 the headers are too large; the maximum is 16 KiB together!");
     repeated(&in, "GET / HTTP/1.1\r\n" HOST "X: ", "y", 100000, "");
-    expect_sized(&in, "431 the headers are too large; together they may have 16 KiB!");
+    expect_sized(&in, "431 the headers are too large; the maximum is 16 KiB together!");
     repeated(&in, CHUNKED, "0", 20000, "");
     expect_sized(&in, "400 a chunk's line is longer than 256 bytes!");
     repeated(&in, CHUNKED "1;x=", "y", 20000, "");

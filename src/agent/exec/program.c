@@ -16,7 +16,7 @@ static const char *access_wrong(struct rv_arena *arena, const char *path, const 
     if (S_ISDIR(about->st_mode))
         return rv_arena_printf(arena, "%s: is a directory; name a program in it", path).at;
     if (!S_ISREG(about->st_mode))
-        return rv_arena_printf(arena, "%s: is no regular file; name a program", path).at;
+        return rv_arena_printf(arena, "%s: is not a regular file; name a program", path).at;
     if (access(path, X_OK) == 0)
         return NULL;
     if ((about->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)

@@ -452,7 +452,7 @@ static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uin
     return err;
 }
 
-#define OVER_LIMIT "more is to be decided of the task at once than a limit of Reeve allows"
+#define OVER_LIMIT "one change of the task exceeds a limit of Reeve"
 
 static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed,
                              enum rv_verdict verdict)

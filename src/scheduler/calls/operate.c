@@ -166,7 +166,7 @@ static void publish_known(struct pending *p, const struct rv_workflow_row *there
         p->call->err = RV_ERR_DUPLICATE;
         p->call->message = call_printf(p->call,
                                        "version %.*s of %.*s/%.*s is already published with other "
-                                       "content and cannot be changed: raise document.version",
+                                       "content and cannot be changed: increase document.version",
                                        RV_STR_FMT(publish->row.version),
                                        RV_STR_FMT(publish->row.space),
                                        RV_STR_FMT(publish->row.name));

@@ -249,9 +249,9 @@ static enum rv_err query_alerts(struct rv_scheduler *s, struct pending *p)
 }
 
 /* "namespace/name" or "namespace/name:version" alone. */
-static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call_list *list,
-                                  struct rv_arena *arena)
+static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call *call)
 {
+    struct rv_call_list *list = &call->u.list;
     struct rv_str name = list->filter.workflow;
     struct rv_str space = {name.at, 0};
     struct rv_str version = RV_STR_NONE;
@@ -266,10 +266,18 @@ static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call_list *l
         name.len = (size_t)(colon - name.at);
     }
     const struct rv_workflow_row *row = NULL;
-    enum rv_err err = s->store->ops->find_workflow(s->store, arena, space, name, version, &row);
-    if (err == RV_OK && row != NULL)
+    enum rv_err err = s->store->ops->find_workflow(s->store, &call->arena, space, name, version,
+                                                   &row);
+    if (err != RV_OK)
+        return err;
+    if (row != NULL) {
         list->workflows[list->count++] = *row;
-    return err;
+        return RV_OK;
+    }
+    call->err = RV_ERR_NOT_FOUND;
+    call->message = call_printf(call, "no workflow %.*s is published; `reeve workflows` lists them",
+                                RV_STR_FMT(list->filter.workflow));
+    return RV_OK;
 }
 
 static enum rv_err query_workflows(struct rv_scheduler *s, struct pending *p)
@@ -279,7 +287,7 @@ static enum rv_err query_workflows(struct rv_scheduler *s, struct pending *p)
     if (list->workflows == NULL)
         return RV_ERR_MEMORY;
     if (list->filter.workflow.len > 0)
-        return query_workflow(s, list, &p->call->arena);
+        return query_workflow(s, p->call);
     return s->store->ops->list_workflows(s->store, &p->call->arena, list->skip, list->limit,
                                          list->workflows, &list->count);
 }

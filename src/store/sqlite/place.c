@@ -36,8 +36,8 @@ static const struct {
     [RV_PLACE_LOG - 1] =
         {"the log of the store ",
          " (the same name with -wal) was deleted, moved or replaced: save the store with `reeve "
-         "backup FILE`, then stop the server, which moves all that the log has into the store's "
-         "file, and start it again"},
+         "backup FILE`, then stop the server, which merges the log into the store's file, and "
+         "start it again"},
     [RV_PLACE_LOCK - 1] =
         {"the lock file of the store ",
          " (the same name with .lock) was deleted, moved or replaced: after a crash, a log that is "
