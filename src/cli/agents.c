@@ -103,8 +103,8 @@ static void agent_add(struct cli *cli, struct cli_table *table, const struct rv_
 
 static int agents_list(struct cli *cli)
 {
-    static const char *const heads[] = {"AGENT", ">INSTANCES", ">POLLING", ">IN HAND", ">WAITING",
-                                        "SINCE", "SEEN",       "CIRCUIT",  "LIMITS",   NULL};
+    static const char *const heads[] = {"AGENT", ">INSTANCES", ">POLLING", ">ATTEMPTS", ">WAITING",
+                                        "SINCE", "SEEN",       "CIRCUIT",  "LIMITS",    NULL};
     struct cli_answer answer;
     struct cli_table table;
     size_t count = 0;
