@@ -17,6 +17,18 @@ enum {
     NEVER  /* what this process alone has cannot be saved */
 };
 
+void rv_leave_signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGHUP);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, ret_set, NULL);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL); /* a limit on file sizes is a full disk, not an end */
+}
+
 /* As long as bytes are written the stop may take longer. */
 static void save_progress(void *self)
 {

@@ -5,6 +5,7 @@
 #include "base/os/mailbox.h"
 #include "store/store.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -17,6 +18,10 @@ struct rv_leaving {
     atomic_int state;
 };
 
+/* Blocks the signals that a person or the service manager sends, in the calling thread and in those
+ * that it starts: they wait until sigwait takes them from *ret_set. SIGHUP is one of them also
+ * where no file is to be opened again: what sends it to all services must not end this one. */
+void rv_leave_signals(sigset_t *ret_set);
 /* Whether the process may end, when a signal says that it shall. Of a SQLite store whose files
  * somebody has deleted, moved, replaced or changed, what this process alone has is saved first; if
  * that cannot be, the process goes on, so that the store can still be read, until the next signal.

@@ -644,20 +644,6 @@ static void calls_refuse(struct server *server)
     calls_finished(server);
 }
 
-/* Signals wait in the queue of the process until the main thread asks for them. SIGHUP too where
- * no file is to be opened again: what sends it to all services must not end this one. */
-static void signals_hold(sigset_t *ret_set)
-{
-    sigemptyset(ret_set);
-    sigaddset(ret_set, SIGHUP);
-    sigaddset(ret_set, SIGTERM);
-    sigaddset(ret_set, SIGINT);
-    pthread_sigmask(SIG_BLOCK, ret_set, NULL);
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigaction(SIGPIPE, &ignore, NULL);
-    sigaction(SIGXFSZ, &ignore, NULL); /* a limit on file sizes is a full disk, not an end */
-}
-
 static void signal_await(struct server *server, const sigset_t *set)
 {
     sigset_t ends = *set;
@@ -766,7 +752,7 @@ int rv_server_run(const struct rv_server_options *options)
     struct server server = {.store_path = options->store};
     sigset_t signals;
     memory_hide();
-    signals_hold(&signals);
+    rv_leave_signals(&signals);
     rv_assert_set_handler(assert_log);
     int result = rv_sockets_find(&server.sockets, options);
     if (result == 0 && !address_check(&server, options))
