@@ -340,7 +340,7 @@ static void what_cannot_be_executed_is_told_with_its_cure(void **state)
     }
     assert_int_equal(rmdir(folder), 0);
     assert_null(rv_exec_find(&arena, "/dev/null", "/bin", &why));
-    assert_non_null(strstr(why, "no regular file"));
+    assert_non_null(strstr(why, "is not a regular file"));
 }
 
 int main(void)
