@@ -4,6 +4,13 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "core/decide.h"
+#include "dispatch/circuit.h"
+#include "dispatch/held.h"
+#include "dispatch/instance.h"
+#include "dispatch/kind.h"
+#include "dispatch/limits.h"
+#include "dispatch/ready.h"
+#include "dispatch/sent_back.h"
 
 #include <stdlib.h>
 

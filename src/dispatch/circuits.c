@@ -10,7 +10,13 @@
  * is kept for a while, so that what comes next is its probe. A kind has RV_AGENT_CIRCUITS_MAX of
  * them at most: idle ones make room, and a target for which there is none has no circuit, as if
  * memory were out: its steps go by the instants that their own replies named. */
+#include "core/rows.h"
+#include "core/state.h"
 #include "dispatch/agents.h"
+#include "dispatch/circuit.h"
+#include "dispatch/held.h"
+#include "dispatch/kind.h"
+#include "dispatch/ready.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,13 @@
  * here an operator's `close-circuit` finds the first of them, whatever it waits for, and the
  * overviews count those that are not in the queue. A step is known from its row as committed, and
  * leaves with the next attempt. */
+#include "dispatch/sent_back.h"
+
 #include "core/decide.h"
 #include "dispatch/agents.h"
+#include "dispatch/circuit.h"
+#include "dispatch/kind.h"
+#include "dispatch/ready.h"
 
 static void sent_back_remove(struct agent_kind *kind, struct rv_step_id id)
 {

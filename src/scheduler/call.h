@@ -26,9 +26,10 @@
  * Then it belongs to its maker again, who renders the answer and frees it. All that the request
  * or the answer points to lives on the call's own arena. */
 enum rv_call_kind {
-#define RV_CALL_KIND(name, changes, decide, act) RV_CALL_##name,
-#include "scheduler/tbl/call_kind.def"
-#undef RV_CALL_KIND
+#define RV_CALL(name, member, changes, ops) RV_CALL_##name,
+#include "scheduler/tbl/call.def"
+#undef RV_CALL
+    RV_CALL_KINDS
 };
 
 struct rv_call_publish {

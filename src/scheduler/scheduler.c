@@ -1,23 +1,73 @@
 /* The cycle: everything that waits is one batch. Load what it names, decide each command
  * on values, commit all of it at once, and only then act: answer, park, remember. Whatever is kept
  * between batches is a cache over the open rows and can be rebuilt from them. */
-#include "scheduler/batch/state.h"
-
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "dispatch/agents.h"
+#include "dispatch/circuit.h"
+#include "dispatch/kind.h"
+#include "scheduler/batch/absence.h"
+#include "scheduler/batch/accounts.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/commit.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/left.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/log.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/pending_list.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/wake.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/batch/workflows.h"
+#include "scheduler/calls/alerts.h"
+#include "scheduler/calls/backup.h"
+#include "scheduler/calls/hand_out.h"
+#include "scheduler/calls/keys.h"
+#include "scheduler/calls/limits.h"
+#include "scheduler/calls/messages.h"
+#include "scheduler/calls/operate.h"
+#include "scheduler/calls/polls.h"
+#include "scheduler/calls/replies.h"
+#include "scheduler/calls/selections.h"
+#include "scheduler/calls/submit.h"
+#include "scheduler/duties/alerts.h"
+#include "scheduler/duties/bulk_call.h"
+#include "scheduler/duties/clock.h"
+#include "scheduler/duties/deliveries.h"
+#include "scheduler/duties/duty.h"
+#include "scheduler/duties/place.h"
+#include "scheduler/duties/retention.h"
+#include "scheduler/duties/scan.h"
+#include "scheduler/queries/explain.h"
+#include "scheduler/queries/metrics.h"
+#include "scheduler/queries/queries.h"
+#include "scheduler/queries/reads.h"
+#include "scheduler/queries/status.h"
+#include "scheduler/watch/counts.h"
+#include "scheduler/watch/failures.h"
+#include "scheduler/watch/spans.h"
 
 #include <stdlib.h>
 
 enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
-/* A refused batch is tried again after this part of the scan interval. */
-enum { REFUSED_REST_PART = 4 };
 /* The store's clock stands while the wall clock is behind it: no use in looking all the time. */
 enum { CLOCK_STANDS_MS = 20 };
 /* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
 enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
 /* An end before which somebody may have answered is looked at again when that has been read. */
 enum { END_UNKNOWN_MS = 2 };
+
+/* In their order in a batch. */
+static const struct duty *const duties[] = {&scan_duty,   &clock_duty,      &place_duty,
+                                            &alerts_duty, &deliveries_duty, &retention_duty,
+                                            &bulk_duty,   &limits_duty};
+enum { DUTIES = sizeof duties / sizeof duties[0] };
 
 static void supervisor_init(struct rv_scheduler *s)
 {
@@ -52,9 +102,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     accounts_init(&s->accounts);
     evaluations_init(&s->evaluations);
     supervisor_init(s);
-    others_init(&s->others);
     agents_init(&s->agents, options->hash_key, options->circuits_max);
-    deliveries_init(s);
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
     rv_map_init(&s->suspended);
@@ -64,7 +112,11 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_map_init(&s->batch.by_serial);
     rv_map_init(&s->batch.left);
     rv_map_init(&s->refused_at_stop);
-    enum rv_err err = alerts_init(s);
+    s->failures = calloc(1, sizeof *s->failures);
+    enum rv_err err = s->failures != NULL ? RV_OK : RV_ERR_MEMORY;
+    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
+        if (duties[i]->open != NULL)
+            err = duties[i]->open(s);
     if (err == RV_OK)
         err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
     if (err != RV_OK) {
@@ -102,10 +154,11 @@ void rv_scheduler_close(struct rv_scheduler *s)
     accounts_done(&s->accounts);
     workflow_cache_done(&s->workflows);
     rv_supervisor_done(&s->supervisor);
-    others_done(&s->others);
     agents_done(&s->agents);
-    deliveries_done(s);
-    bulks_done(&s->bulks);
+    for (size_t i = 0; i < DUTIES; i++)
+        if (duties[i]->close != NULL)
+            duties[i]->close(s);
+    free(s->failures);
     rv_map_done(&s->waiters);
     rv_heap_done(&s->parked_until);
     rv_map_done(&s->suspended);
@@ -134,19 +187,6 @@ void rv_scheduler_drain(struct rv_scheduler *s)
 
 /* ---- load ---- */
 
-static size_t call_wants(const struct pending *p, struct rv_step_id *ids, size_t room)
-{
-    const struct rv_call *call = p->call;
-    if (call->kind == RV_CALL_REPLIES)
-        return replies_want(p, 0, ids, room);
-    if (call->kind == RV_CALL_LEASES)
-        return leases_want(p, ids, room);
-    if (call->kind != RV_CALL_OPERATE || call->u.operate.agent.at != NULL || room == 0)
-        return 0;
-    ids[0] = (struct rv_step_id){call->u.operate.task, 0};
-    return 1;
-}
-
 /* What the calls name, as far as their shares have room, but of large calls the first piece only;
  * what decisions ask for later comes as they ask. Here as below, room for the largest batch is
  * taken and not zeroed: most batches are small. */
@@ -158,8 +198,8 @@ static enum rv_err batch_load(struct rv_scheduler *s)
     for (int large = 0; err == RV_OK && large <= 1; large++) {
         size_t count = 0;
         for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
-            if (p->large == (large == 1))
-                count += call_wants(p, ids + count, WANTS_MAX - count);
+            if (p->ops->wants != NULL && p->large == (large == 1))
+                count += p->ops->wants(p, ids + count, WANTS_MAX - count);
         share_enter(s, large == 1 ? SHARE_LARGE : SHARE_SMALL);
         err = work_prefetch(s, ids, count);
     }
@@ -168,16 +208,6 @@ static enum rv_err batch_load(struct rv_scheduler *s)
 }
 
 /* ---- decide ---- */
-
-/* Up to which instant it is known who has answered in time (RULES 3): a reply that came before some
- * end may still be in the mailbox, or on its way there. What is left for the next batch is known by
- * its attempt (is_left). */
-void ends_know(struct rv_scheduler *s)
-{
-    replies_left_note(s);
-    int64_t age = s->batch.mono_now - s->batch.heard_until;
-    s->batch.ends_until = age > 0 ? s->batch.now - age : s->batch.now;
-}
 
 static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
 {
@@ -201,7 +231,7 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
-    struct asker asker = {NULL, ASKER_WAKE, (uint64_t)id.value};
+    struct asker asker = {.a = ASKER_WAKE, .b = (uint64_t)id.value};
     err = work_decide(s, work, &command, &asker, plan);
     if (err != RV_OK || work->waits)
         return err;
@@ -238,41 +268,6 @@ static enum rv_err dues_decide(struct rv_scheduler *s)
     return err;
 }
 
-/* Decided when all others are. */
-static enum rv_err later_decide(struct rv_scheduler *s, struct pending *p)
-{
-    (void)s;
-    (void)p;
-    return RV_OK;
-}
-
-static enum rv_err gone_decide(struct rv_scheduler *s, struct pending *p)
-{
-    call_left(s, p->call->u.gone.serial);
-    return RV_OK;
-}
-
-static void finish_act(struct rv_scheduler *s, struct pending *p)
-{
-    pending_unlink(&s->batch.calls, p);
-    finish(s, p, p->call->err, p->call->message);
-}
-
-static const struct call_kind {
-    enum rv_err (*decide)(struct rv_scheduler *s, struct pending *p);
-    void (*act)(struct rv_scheduler *s, struct pending *p);
-} call_kinds[] = {
-#define RV_CALL_KIND(name, changes, decide, act) [RV_CALL_##name] = {decide, act},
-#include "scheduler/tbl/call_kind.def"
-#undef RV_CALL_KIND
-};
-
-enum rv_err call_decide(struct rv_scheduler *s, struct pending *p)
-{
-    share_enter(s, p->large ? SHARE_LARGE : SHARE_SMALL);
-    return call_kinds[p->call->kind].decide(s, p);
-}
-
 /* Replies are decided before expiries: who answered in time is not expired in the same batch. Polls
  * come last, so that they see what everything else has made ready. */
 static enum rv_err batch_decide(struct rv_scheduler *s)
@@ -280,10 +275,10 @@ static enum rv_err batch_decide(struct rv_scheduler *s)
     enum rv_err err = RV_OK;
     replies_behind_note(s);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
-        if (p->call->kind == RV_CALL_REPLIES)
+        if (p->ops->first)
             err = call_decide(s, p);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
-        if (p->call->kind != RV_CALL_REPLIES)
+        if (!p->ops->first)
             err = call_decide(s, p);
     share_enter(s, SHARE_NONE);
     if (err == RV_OK)
@@ -291,8 +286,9 @@ static enum rv_err batch_decide(struct rv_scheduler *s)
     ends_know(s);
     if (err == RV_OK)
         err = dues_decide(s);
-    if (err == RV_OK)
-        err = bulks_decide(s);
+    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
+        if (duties[i]->decide != NULL)
+            err = duties[i]->decide(s);
     if (err == RV_OK)
         err = evaluations_decide(s);
     share_enter(s, SHARE_ADMIT);
@@ -300,6 +296,9 @@ static enum rv_err batch_decide(struct rv_scheduler *s)
         if (p->poll != NULL)
             err = poll_admit(s, p);
     share_enter(s, SHARE_MATCH);
+    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
+        if (duties[i]->hand_out != NULL)
+            err = duties[i]->hand_out(s);
     if (err == RV_OK)
         err = polls_match(s);
     share_enter(s, SHARE_NONE);
@@ -309,21 +308,6 @@ static enum rv_err batch_decide(struct rv_scheduler *s)
 }
 
 /* ---- act ---- */
-
-int64_t again_at(const struct rv_scheduler *s)
-{
-    return s->batch.now + s->options.scan_interval_ms / REFUSED_REST_PART;
-}
-
-void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
-{
-    enum rv_err err = rv_supervisor_note(&s->supervisor, id, at);
-    if (err == RV_OK)
-        return;
-    err = rv_supervisor_note(&s->supervisor, id, 0);
-    rv_assert(err == RV_OK);
-    log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
-}
 
 static void circuit_word_learn(struct rv_scheduler *s, const struct work *work,
                                const struct work_step *step)
@@ -368,7 +352,7 @@ static void remember(struct rv_scheduler *s, struct work *work)
 {
     if (work->task == NULL) {
         look_again(s, work->id, 0);
-        rv_map_remove(&s->others.known, (uint64_t)work->id.value, 0);
+        others_lose(s, work->id);
         rv_map_remove(&s->suspended, (uint64_t)work->id.value, 0);
         return;
     }
@@ -376,7 +360,7 @@ static void remember(struct rv_scheduler *s, struct work *work)
     bool readable = work->workflow != NULL && work->workflow->definition != NULL;
     if (caches_learn(s, work, &wake_at) != RV_OK) {
         wake_at = again_at(s);
-        rv_map_remove(&s->others.known, (uint64_t)work->id.value, 0);
+        others_lose(s, work->id);
     } else if (!readable && rv_task_state_open(work->task->state) &&
                work->task->state != RV_TASK_ERROR)
         wake_at = s->batch.now; /* to be parked */
@@ -427,12 +411,11 @@ static void batch_act(struct rv_scheduler *s)
         if (w->changed || (w->task != NULL && s->enlistment.shared))
             waiters_tell(s, w);
     }
-    raises_act(s);
-    deliveries_act(s);
-    retention_act(s);
-    bulks_act(s);
+    for (size_t i = 0; i < DUTIES; i++)
+        if (duties[i]->act != NULL)
+            duties[i]->act(s);
     while (s->batch.calls.first != NULL)
-        call_kinds[s->batch.calls.first->call->kind].act(s, s->batch.calls.first);
+        s->batch.calls.first->ops->act(s, s->batch.calls.first);
     polls_act_parked(s);
 }
 
@@ -463,7 +446,9 @@ static void again_soon(struct rv_scheduler *s)
 static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 {
     polls_unmatch_parked(s);
-    deliveries_fail(s);
+    for (size_t i = 0; i < DUTIES; i++)
+        if (duties[i]->fail != NULL)
+            duties[i]->fail(s);
     struct rv_str why = err == RV_ERR_FULL
                             ? RV_STR("the disk of the state store is full: free some space, then "
                                      "send the request again; the server continues by itself")
@@ -473,11 +458,8 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
     while (s->batch.calls.first != NULL) {
         struct pending *p = s->batch.calls.first;
         pending_unlink(&s->batch.calls, p);
-        poll_unmatch(p);
-        poll_heed(s, p);
-        submit_unwritten(p);
-        if (p->call->kind == RV_CALL_GONE)
-            (void)parked_left(s, p->call->u.gone.serial);
+        if (p->ops->forget != NULL)
+            p->ops->forget(s, p);
         if (p == s->batch.damaged)
             finish(s, p, RV_ERR_CORRUPT,
                    RV_STR("the data of this request is damaged in the state store: stop the "
@@ -496,16 +478,28 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 
 /* ---- the cycle ---- */
 
+static const struct {
+    const struct call_ops *ops;
+    bool changes;
+} call_kinds[] = {
+#define RV_CALL(name, member, changes, ops) [RV_CALL_##name] = {&(ops), (changes)},
+#include "scheduler/tbl/call.def"
+#undef RV_CALL
+};
+#define RV_CALL(name, member, changes, ops)                                                        \
+    _Static_assert(sizeof((struct rv_call *)0)->u.member > 0, "its member of rv_call.u");
+#include "scheduler/tbl/call.def"
+#undef RV_CALL
+
 static struct pending *pending_new(struct rv_call *call)
 {
     struct pending *p = calloc(1, sizeof *p);
     if (p == NULL)
         return NULL;
     p->call = call;
-    if (call->kind == RV_CALL_POLL)
-        p->poll = &call->u.poll;
-    if (call->kind == RV_CALL_REPLIES && call->u.replies.has_next)
-        p->poll = &call->u.replies.next;
+    p->ops = call_kinds[call->kind].ops;
+    p->changes = call_kinds[call->kind].changes;
+    p->poll = p->ops->poll != NULL ? p->ops->poll(call) : NULL;
     return p;
 }
 
@@ -525,7 +519,6 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.raises_count = 0;
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.unheard = s->batch.clock_told = s->batch.place_told = false;
-    s->batch.wait_told = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.forgot = false;
     s->batch.held.value = 0;
@@ -581,22 +574,16 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
         err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
     if (s->supervisor.taking)
         s->more_due = true; /* for what only its holder does */
-    if (err == RV_OK)
-        err = batch_scan(s);
-    if (err == RV_OK)
-        err = clock_plan(s);
-    if (err == RV_OK)
-        err = place_plan(s);
-    if (err == RV_OK)
-        err = deliveries_plan(s);
-    if (err == RV_OK)
-        err = bulks_plan(s);
+    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
+        if (duties[i]->plan != NULL)
+            err = duties[i]->plan(s);
     if (err == RV_OK)
         err = batch_load(s);
     if (err == RV_OK)
         err = batch_decide(s);
-    if (err == RV_OK)
-        err = retention_plan(s);
+    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
+        if (duties[i]->last != NULL)
+            err = duties[i]->last(s);
     return err;
 }
 
@@ -633,18 +620,18 @@ static void history_forget(struct rv_scheduler *s)
     agents_init(&s->agents, s->options.hash_key, s->options.circuits_max);
     rv_supervisor_done(&s->supervisor);
     supervisor_init(s);
-    others_done(&s->others);
-    others_init(&s->others);
-    bulks_done(&s->bulks);
     workflow_cache_done(&s->workflows);
+    for (size_t i = 0; i < DUTIES; i++)
+        if (duties[i]->forget != NULL)
+            duties[i]->forget(s);
     workflow_cache_init(&s->workflows);
-    s->deliveries.epoch = 0;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
-        p->kind = NULL;
-        p->instance = NULL;
+        p->seeker.kind = NULL;
+        p->seeker.instance = NULL;
         p->admitted = false;
         p->works = NULL;
-        replies_forget(p->call);
+        if (p->ops->doubt != NULL)
+            p->ops->doubt(p->call);
     }
     s->batch.forgot = s->agents.recovering = s->more_due = true;
 }
@@ -669,7 +656,8 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     if (err == RV_OK)
         err = batch_open(s);
     if (err == RV_OK) {
-        absence_note(s);
+        clock_note(s);
+        retention_hold(s, absence_note(s));
         err = batch_run(s);
     }
     if (err == RV_ERR_DISPLACED && s->place.err != err)
@@ -716,13 +704,10 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
         return 0;
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t at = rv_supervisor_next_at(&s->supervisor);
-    int64_t deliveries = deliveries_next_at(s);
-    int64_t retention = retention_next_at(s);
-    int64_t bulks = bulks_next_at(s);
-    at = deliveries < at ? deliveries : at;
-    at = retention < at ? retention : at;
-    at = bulks < at ? bulks : at;
-    at = s->agents.limits_wake_at < at ? s->agents.limits_wake_at : at;
+    for (size_t i = 0; i < DUTIES; i++) {
+        int64_t its = duties[i]->next_at != NULL ? duties[i]->next_at(s) : INT64_MAX;
+        at = its < at ? its : at;
+    }
     int64_t wait = at - s->batch.now - gone;
     if (wait < CLOCK_STANDS_MS && s->batch.mono_now - s->moved_mono >= CLOCK_STANDS_MS)
         wait = CLOCK_STANDS_MS;

@@ -3,6 +3,8 @@
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "base/limits.h"
+#include "dispatch/agents.h"
+#include "dispatch/kind.h"
 #include "order.h"
 #include "scheduler/batch/state.h"
 

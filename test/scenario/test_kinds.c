@@ -1,5 +1,9 @@
 /* What many kinds of agents cost a batch: it looks at those where something has changed. */
 #include "../lib/world.h"
+#include "dispatch/agents.h"
+#include "dispatch/held.h"
+#include "dispatch/instance.h"
+#include "dispatch/kind.h"
 #include "order.h"
 #include "scheduler/batch/state.h"
 

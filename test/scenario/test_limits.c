@@ -4,8 +4,11 @@
 #include "../lib/world.h"
 #include "base/bucket.h"
 #include "base/prng.h"
-#include "order.h"
 #include "dispatch/agents.h"
+#include "dispatch/health.h"
+#include "dispatch/kind.h"
+#include "dispatch/ready.h"
+#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* The server's own absence, which is nobody's failure (RULES 9): it did not run, or nothing
  * could be written. */
+#include "scheduler/batch/absence.h"
+
+#include "scheduler/batch/log.h"
 #include "scheduler/batch/state.h"
 
 /* A look at the clock that comes so much later than it should have is an absence. */
@@ -23,11 +26,11 @@ static void absence_log(struct rv_scheduler *s, int64_t ms)
               rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)ms));
 }
 
-void absence_note(struct rv_scheduler *s)
+int64_t absence_note(struct rv_scheduler *s)
 {
     int64_t now = s->batch.now;
     int64_t gone = now - s->last_now;
-    clock_note(s);
+    int64_t first_gone = 0;
     bool late = gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
     /* What came due before this process first looked, no process has looked at: one that had been
      * there would have decided it. The last one may have lived for a moment only. */
@@ -37,7 +40,7 @@ void absence_note(struct rv_scheduler *s)
         absence_log(s, gone);
     if (!s->looked) {
         s->first_now = now;
-        retention_hold(s, s->last_now != 0 ? gone : 0);
+        first_gone = s->last_now != 0 ? gone : 0;
     }
     s->looked = true;
     if (now > s->last_now)
@@ -45,6 +48,7 @@ void absence_note(struct rv_scheduler *s)
     if (!s->unwritable)
         s->unwritable_from = s->last_now;
     s->last_now = now;
+    return first_gone;
 }
 
 /* While nothing can be written no reply can be taken: the server is as good as absent, from the

@@ -6,6 +6,8 @@
  * else has work, with a twentieth while others use about a twentieth of the time or more. So a
  * server without other work gives everything to what is heavy, and one at work loses little to it.
  * The threshold is low on purpose: whoever is slowed down uses less, and would lose still more. */
+#include "scheduler/batch/accounts.h"
+
 #include "scheduler/batch/state.h"
 
 enum {

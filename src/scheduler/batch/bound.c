@@ -6,9 +6,14 @@
  * least one task. A batch for which the process has no memory halves all shares; every ten seconds
  * without such a batch they double again. At their least, a task for which there is no memory
  * several times in a row is the only one that can be meant: it is parked. */
-#include "scheduler/batch/state.h"
+#include "scheduler/batch/bound.h"
 
 #include "base/limits.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
 
 /* Calls with more commands, or more than this part of a batch's bytes, are large, but none of so
  * few bytes; of these a batch decides no more after so long. */
@@ -17,19 +22,6 @@ enum { SMALL_COMMANDS_MAX = 16, SMALL_BYTES_PART = 64, SMALL_BYTES = 1024, LARGE
  * its memory by so many times, or these. */
 enum { HANDED_PARTS = 2, SHARE_PARTS = 4, SHARE_BYTES_MIN = 64 * 1024 };
 enum { HALVINGS_MAX = 5, SHORTAGE_MS = 10 * 1000, SHORTAGE_FAILURES = 3 };
-
-static size_t call_commands(const struct rv_call *call)
-{
-    if (call->kind == RV_CALL_SUBMIT)
-        return call->u.submit.count;
-    if (call->kind == RV_CALL_REPLIES)
-        return call->u.replies.count;
-    if (call->kind == RV_CALL_LEASES)
-        return call->u.leases.count;
-    if (call->kind == RV_CALL_DELIVERED)
-        return call->u.delivered.count;
-    return 1;
-}
 
 void share_enter(struct rv_scheduler *s, enum share share)
 {
@@ -123,7 +115,7 @@ size_t batch_bound(struct rv_scheduler *s)
     struct pending *next;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
         next = p->next;
-        size_t its = call_commands(p->call);
+        size_t its = p->ops->commands != NULL ? p->ops->commands(p->call) : 1;
         p->large = its > SMALL_COMMANDS_MAX || p->call->arena.bytes_taken > small;
         if (p->large && (commands >= RV_BATCH_COMMANDS_MAX || bytes >= bytes_max)) {
             p->bounded = true;

@@ -2,7 +2,38 @@
  * stands alone: its task is parked with an alert, all others go through (RULES 11). What is written
  * is answered as written, also where the store refuses another piece of the same batch for now, or
  * turns out not to have taken it: only that piece is decided again. */
+#include "scheduler/batch/commit.h"
+
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/parking.h"
 #include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+
+/* The row that the task's new messages move on; NULL: it has none, or they go to no webhook.
+ * MEMORY. */
+static enum rv_err delivery_of(struct rv_scheduler *s, const struct work *work,
+                               const struct rv_delivery **ret_row)
+{
+    const struct rv_task *task = work->task;
+    *ret_row = NULL;
+    if (work->messages_count == 0 || task->reply_url.at == NULL)
+        return RV_OK;
+    struct rv_delivery *row = RV_NEW(s->batch.arena, struct rv_delivery);
+    if (row == NULL)
+        return RV_ERR_MEMORY;
+    /* The row is inserted with the first message; later ones only move it on. */
+    *row = (struct rv_delivery){
+        .task = task->id,
+        .next = work->messages[0].number,
+        .last = task->last_message,
+        .since = s->batch.now,
+        .due_at = s->batch.now,
+        .destination = work->destination.at != NULL ? work->destination : task->reply_url,
+        .url = task->reply_url,
+    };
+    *ret_row = row;
+    return RV_OK;
+}
 
 static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct rv_change *change)
 {

@@ -2,7 +2,14 @@
 #ifndef RV_SCHEDULER_BATCH_EVALUATION_PRIV_H
 #define RV_SCHEDULER_BATCH_EVALUATION_PRIV_H
 
+#include "base/arena.h"
+#include "base/pace.h"
+#include "core/decide.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/batch/workflows.h"
 
 struct evaluation {
     struct rv_scheduler *s;
@@ -29,7 +36,6 @@ struct evaluation {
     struct evaluation *same_task;
 };
 
-/* evaluations.c */
 /* Its caller is decided again in the next batch. */
 void evaluation_caller_carry(struct rv_scheduler *s, struct pending *caller);
 /* At the end of a batch: who has awaited one that is over is decided in the next, after the one

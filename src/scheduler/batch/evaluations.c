@@ -6,11 +6,23 @@
  * Each has a state (evaluations_priv.h). QUEUED ones have no memory but what they were asked with;
  * the others have a place, with an arena that holds their rows. A few are PAUSED in their middle,
  * with a stack. The one whose workflow, then whose task owes least goes first (accounts.c). */
-#include "scheduler/batch/evaluation_priv.h"
+#include "scheduler/batch/evaluations.h"
 
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "scheduler/batch/accounts.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/commit.h"
+#include "scheduler/batch/evaluation_priv.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/wake.h"
+#include "scheduler/batch/work.h"
 
 #include <stdlib.h>
 
@@ -538,7 +550,8 @@ enum rv_err evaluations_decide(struct rv_scheduler *s)
         /* One who is not aside is decided in each batch, and would be without end. */
         if (later && (its == NULL || its->aside))
             continue;
-        bool elsewhere = its != NULL ? !its->aside && !its->bounded : !bulks_want(s, &e->asker);
+        bool elsewhere = its != NULL ? !its->aside && !its->bounded
+                                     : e->asker.wanted == NULL || !e->asker.wanted(s, &e->asker);
         if (e->command.kind == RV_COMMAND_WAKE && share_used(s))
             s->more_due = true; /* its task's rows come with the next batch */
         else if (e->command.kind == RV_COMMAND_WAKE)

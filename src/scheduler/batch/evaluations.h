@@ -1,61 +1,22 @@
-/* evaluations.h - decisions that take longer than their turn, and what their tasks owe. */
+/* evaluations.h - decisions that take longer than their turn. */
 #ifndef RV_SCHEDULER_BATCH_EVALUATIONS_H
 #define RV_SCHEDULER_BATCH_EVALUATIONS_H
 
-#include "base/arena.h"
 #include "base/err.h"
-#include "base/fiber.h"
 #include "base/id.h"
 #include "base/map.h"
-#include "base/pace.h"
 #include "core/decide.h"
-#include "dispatch/agents.h"
+#include "scheduler/batch/pending_list.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct evaluation;
+struct pending;
+struct rv_fiber;
 struct rv_scheduler;
 struct work;
-struct pending;
-
-/* accounts.c: what tasks and workflows owe, in units of fuel (about 10 ns each). All of it counts,
- * none of it measures: the same calls at the same instants give the same numbers. */
-struct accounts {
-    struct rv_map debts; /* (id, kind) -> debt and the instant of that, packed */
-    size_t sweep_at;     /* so many debts: those that are paid off are removed */
-    int64_t credit;      /* what evaluations may use now; below 0: they have used more */
-    int64_t light;       /* what all others have used lately */
-    int64_t mono;        /* the instant of the two */
-};
-
-enum account_kind { ACCOUNT_WORKFLOW, ACCOUNT_TASK };
-
-void accounts_init(struct accounts *accounts);
-void accounts_done(struct accounts *accounts);
-/* What is owed at the batch's instant. */
-int64_t account_debt(const struct rv_scheduler *s, enum account_kind kind, int64_t id);
-/* An evaluation has used so much. */
-void accounts_charge(struct rv_scheduler *s, int64_t workflow, struct rv_task_id task,
-                     int64_t used);
-/* A decision in its batch has; a little of it is free. */
-void accounts_decided(struct rv_scheduler *s, int64_t workflow, struct rv_task_id task,
-                      int64_t used);
-/* Evaluations have used so much, and it took so long: a machine on which a unit takes longer has
- * less credit. */
-void accounts_took(struct rv_scheduler *s, int64_t used, int64_t us);
-/* The workflow owes so much that its long decisions wait until those of others are made. */
-bool account_in_debt(const struct rv_scheduler *s, int64_t workflow);
-/* The batch has changed so many tasks of others and took so long; the credit grows with time. */
-void accounts_turn(struct rv_scheduler *s, size_t light, int64_t us);
-/* Nobody has had other work lately. */
-bool accounts_idle(const struct rv_scheduler *s);
-/* Milliseconds until there is credit for a slice; 0: there is. */
-int64_t accounts_wait_ms(const struct rv_scheduler *s, int64_t mono_now);
-/* Fuel of all slices after a batch; 0: there is no credit. */
-int64_t accounts_turn_fuel(const struct rv_scheduler *s);
-/* Fuel that a decision of the workflow may use in its batch before it becomes an evaluation. */
-int64_t accounts_allowance(const struct rv_scheduler *s, int64_t workflow);
 
 /* `a` of due tasks, for which no call asks; `b` is the task. */
 #define ASKER_WAKE UINT64_MAX
@@ -64,6 +25,8 @@ int64_t accounts_allowance(const struct rv_scheduler *s, int64_t workflow);
 struct asker {
     struct pending *caller; /* NULL: nobody waits for it */
     uint64_t a, b;          /* unlike those of any other */
+    /* Without a caller: what comes of it is taken in a later batch; NULL: by nobody. */
+    bool (*wanted)(const struct rv_scheduler *s, const struct asker *asker);
 };
 
 enum evaluation_state {
@@ -106,7 +69,6 @@ struct evaluations {
     size_t idle_count;
 };
 
-/* evaluations.c */
 void evaluations_init(struct evaluations *evaluations);
 /* Gives all of them up: what they were asked for may be asked for again. Calls that wait for them
  * are carried into the next batch. */

@@ -1,9 +1,15 @@
 /* Calls that wait: polls for work, submissions and shows for their task. A parked call has an end
  * by the monotonic clock; whoever finishes it first takes it out of every list. */
-#include "scheduler/batch/state.h"
+#include "scheduler/batch/parking.h"
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/pending_list.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -87,18 +93,17 @@ struct rv_str call_printf(struct rv_call *call, const char *format, ...)
     return made.at ? made : RV_STR("out of memory");
 }
 
+enum rv_err call_refuse(struct pending *p, enum rv_err err, struct rv_str message)
+{
+    p->call->err = err;
+    p->call->message = message;
+    return RV_OK;
+}
+
 static struct pending_list *waiters_of(struct rv_scheduler *s, struct rv_task_id task)
 {
     const uint64_t *found = rv_map_find(&s->waiters, (uint64_t)task.value, 0);
     return found ? (struct pending_list *)(uintptr_t)*found : NULL;
-}
-
-/* The task that a parked SHOW or SUBMIT waits for. */
-static struct rv_task_id waited_for(const struct rv_call *call)
-{
-    if (call->kind == RV_CALL_MESSAGES)
-        return call->u.messages.task;
-    return call->kind == RV_CALL_SHOW ? call->u.show.task : call->u.submit.items[0].task;
 }
 
 /* The instants of calls that were answered before are in the heap until they come: where they are
@@ -171,7 +176,7 @@ void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id ta
     if (p->plain)
         read_again(s, p);
     else
-        finish(s, p, p->call->kind == RV_CALL_MESSAGES ? RV_ERR_BUSY : RV_OK, RV_STR_NONE);
+        finish(s, p, p->ops->no_place, RV_STR_NONE);
 }
 
 void unpark(struct rv_scheduler *s, struct pending *p)
@@ -180,11 +185,11 @@ void unpark(struct rv_scheduler *s, struct pending *p)
         return;
     p->parked = false;
     rv_map_remove(&s->parked_by_serial, p->call->serial, 0);
-    if (p->poll != NULL) {
-        poll_unpark(s, p);
+    if (p->ops->unpark != NULL) {
+        p->ops->unpark(s, p);
         return;
     }
-    struct rv_task_id task = waited_for(p->call);
+    struct rv_task_id task = p->ops->waits_for(p->call);
     struct pending_list *list = waiters_of(s, task);
     rv_assert(list != NULL);
     pending_unlink(list, p);
@@ -199,7 +204,7 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
     struct rv_call *call = p->call;
     unpark(s, p);
     evaluations_drop_of(s, p);
-    if (err != RV_OK && call->kind == RV_CALL_SUBMIT && submit_in_part(s, p, err, message)) {
+    if (err != RV_OK && p->ops->refuse != NULL && p->ops->refuse(s, p, err, message)) {
         err = RV_OK;
         message = RV_STR_NONE;
     }
@@ -301,21 +306,29 @@ void parked_finish_all(struct rv_scheduler *s)
             parked_end(s, (struct pending *)(uintptr_t)parked->slots[i].value);
 }
 
-static void waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task)
+bool read_is_large(const struct rv_task *task)
+{
+    return task->input.len + task->context.len + task->output.len + task->error.len > READ_SMALL;
+}
+
+void read_again(struct rv_scheduler *s, struct pending *p)
+{
+    unpark(s, p);
+    p->plain = false;
+    p->waited = true;
+    pending_append(&s->carried, p);
+}
+
+void waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task, bool due,
+                   const struct rv_task **ret_task)
 {
     struct rv_call *call = p->call;
-    bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
-    bool due = ended ||
-               (call->kind == RV_CALL_SHOW && task->revision > call->u.show.after_revision);
     p->plain = p->plain || read_is_large(task);
     /* Each answer takes the place of the one before: a task may change often while one waits. */
     rv_arena_release(&call->arena, p->mark);
     const struct rv_task *copy =
         p->plain ? NULL : rv_row_copy(&rv_row_task, RV_COLUMNS_ALL, &call->arena, task);
-    if (call->kind == RV_CALL_SHOW)
-        call->u.show.found = copy;
-    else
-        call->u.submit.task = copy;
+    *ret_task = copy;
     if (p->plain) {
         if (due)
             read_again(s, p);
@@ -335,9 +348,6 @@ void waiters_tell(struct rv_scheduler *s, struct work *work)
     struct pending *next;
     for (struct pending *p = list ? list->first : NULL; p != NULL; p = next) {
         next = p->next;
-        if (p->call->kind == RV_CALL_MESSAGES)
-            messages_tell(s, p, work);
-        else
-            waiter_answer(s, p, work->task);
+        p->ops->tell(s, p, work);
     }
 }

@@ -1,5 +1,6 @@
 /* Records of the batch that is being made: rows of facts that belong to no single task (selections,
  * keys, limits, ...), committed with the batch's changes. */
+#include "scheduler/batch/batch.h"
 #include "scheduler/batch/state.h"
 
 struct rv_record_change *batch_record(struct rv_scheduler *s)

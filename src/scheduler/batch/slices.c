@@ -1,5 +1,12 @@
 /* Which evaluations have a place and run: rows are loaded within a batch, slices run after it. */
+#include "scheduler/batch/accounts.h"
 #include "scheduler/batch/evaluation_priv.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/wake.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/batch/workflows.h"
 
 enum {
     PLACES_MAX = 64,

@@ -1,9 +1,19 @@
 /* The working set of a batch: each task once, as loaded and then as decided. Rows live on the
  * batch's arena; a decision sees what the batch's earlier decisions on the same task have made. */
-#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "dispatch/agents.h"
+#include "dispatch/ready.h"
+#include "scheduler/batch/accounts.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/log.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/workflows.h"
 
 static bool grow(struct rv_arena *arena, void **items, size_t count, size_t *room, size_t bytes)
 {
@@ -34,6 +44,22 @@ bool work_again(const struct work *work)
     enum rv_err_family family = rv_err_family(work->outcome);
     return work->dropped && (family == RV_FAMILY_RELOAD || family == RV_FAMILY_RETRY ||
                              work->outcome == RV_ERR_DUPLICATE);
+}
+
+bool step_over(const struct rv_task *task, const struct rv_step *step)
+{
+    if (rv_step_state_open(step->state))
+        return false;
+    for (uint32_t i = 0; task != NULL && i < task->open_count; i++)
+        if (task->open[i] == step->number)
+            return false; /* parked with its task */
+    return true;
+}
+
+bool attempt_ended_now(const struct work_step *step, uint32_t number)
+{
+    return number > step->was_attempt ||
+           (number == step->was_attempt && rv_attempt_state_live(step->was));
 }
 
 static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)

@@ -1,11 +1,12 @@
 /* Compiled workflows, kept by id. Definitions are immutable, so an entry goes stale only where a
  * standby has lost the publication and its id is given again (scheduler.c, history_forget); which
  * id a name means is asked of the store, since a new version may have been published. */
-#include "scheduler/batch/state.h"
+#include "scheduler/batch/workflows.h"
 
 #include "base/assert.h"
 #include "base/limits.h"
 #include "json/json.h"
+#include "scheduler/batch/state.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,11 @@
 /* Backups: the store begins a copy of itself between two batches, and somebody else reads it. */
+#include "scheduler/calls/backup.h"
+
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/log.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
 
 static struct rv_str refusal_text(enum rv_err err)
@@ -13,7 +20,7 @@ static struct rv_str refusal_text(enum rv_err err)
     return rv_str_of(rv_err_text(err));
 }
 
-void backup_act(struct rv_scheduler *s, struct pending *p)
+static void backup_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_backup *backup = &p->call->u.backup;
     enum rv_err err = RV_ERR_UNSUPPORTED;
@@ -26,3 +33,5 @@ void backup_act(struct rv_scheduler *s, struct pending *p)
             rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}", (long long)backup->copy->bytes));
     finish(s, p, err, err == RV_OK ? RV_STR_NONE : refusal_text(err));
 }
+
+const struct call_ops backup_ops = {.decide = later_decide, .act = backup_act};

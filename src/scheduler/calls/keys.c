@@ -1,9 +1,19 @@
 /* API keys: records of the store, which the api holds in memory as well. Whoever makes the first
  * key shuts the door that stood open until then, so that one is an admin's; and as long as there
  * are keys, one of them is. */
-#include "scheduler/batch/state.h"
+#include "scheduler/calls/keys.h"
 
 #include "base/limits.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/log.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/pending_list.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/queries/reads.h"
 
 #define REVOKED "the access of this request was revoked"
 
@@ -52,25 +62,20 @@ static const struct rv_record *record_find(const struct key_set *set, struct rv_
     return NULL;
 }
 
-static enum rv_err refuse(struct pending *p, enum rv_err err, struct rv_str message)
-{
-    p->call->err = err;
-    p->call->message = message;
-    return RV_OK;
-}
-
 static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const struct key_set *set)
 {
     struct rv_api_key *key = &p->call->u.key.row;
     if (record_find(set, key->id) != NULL)
-        return refuse(p, RV_ERR_BUSY, RV_STR("this id was just taken: send the request again"));
+        return call_refuse(p, RV_ERR_BUSY,
+                           RV_STR("this id was just taken: send the request again"));
     if (set->count >= RV_API_KEYS_MAX)
-        return refuse(p, RV_ERR_LIMIT,
-                      RV_STR("the maximum number of keys is reached: revoke unused keys"));
+        return call_refuse(p, RV_ERR_LIMIT,
+                           RV_STR("the maximum number of keys is reached: revoke unused keys"));
     if (key->role != RV_ROLE_ADMIN && admins_count(s, set, RV_STR_NONE) == 0)
-        return refuse(p, RV_ERR_REFUSED,
-                      RV_STR("the first key must be an admin key, since only an admin can create "
-                             "and revoke keys: reeve keys add admin"));
+        return call_refuse(
+            p, RV_ERR_REFUSED,
+            RV_STR("the first key must be an admin key, since only an admin can create "
+                   "and revoke keys: reeve keys add admin"));
     p->call->u.key.first = set->count == 0;
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
@@ -89,10 +94,11 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
     struct rv_api_key *key = &p->call->u.key.row;
     const struct rv_record *record = record_find(set, key->id);
     if (record == NULL)
-        return refuse(p, RV_ERR_NOT_FOUND, RV_STR("there is no such key; `reeve keys` lists them"));
+        return call_refuse(p, RV_ERR_NOT_FOUND,
+                           RV_STR("there is no such key; `reeve keys` lists them"));
     if (set->count > 0 && admins_count(s, set, key->id) == 0)
-        return refuse(p, RV_ERR_REFUSED,
-                      RV_STR("it is the last admin key: create another admin key first"));
+        return call_refuse(p, RV_ERR_REFUSED,
+                           RV_STR("it is the last admin key: create another admin key first"));
     struct rv_api_key was = {.id = key->id};
     enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
     if (err == RV_ERR_MEMORY)
@@ -111,43 +117,40 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
 }
 
 /* What one says about the others is true of one batch only: each has a batch of its own. */
-enum rv_err key_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err set_load(struct rv_scheduler *s, struct pending *p, struct key_set *ret_set)
 {
     p->waits_turn = s->batch.record_changes++ > 0;
-    if (p->waits_turn)
-        return RV_OK;
-    struct key_set set;
-    enum rv_err err = keys_load(s, &set);
-    if (err != RV_OK)
-        return err;
-    return p->call->kind == RV_CALL_KEY_ADD ? add_decide(s, p, &set) : revoke_decide(s, p, &set);
+    return p->waits_turn ? RV_OK : keys_load(s, ret_set);
 }
 
-static const bool kind_changes[] = {
-#define RV_CALL_KIND(name, changes, decide, act) [RV_CALL_##name] = (changes),
-#include "scheduler/tbl/call_kind.def"
-#undef RV_CALL_KIND
-};
+static enum rv_err key_add_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct key_set set;
+    enum rv_err err = set_load(s, p, &set);
+    return err != RV_OK || p->waits_turn ? err : add_decide(s, p, &set);
+}
+
+static enum rv_err key_revoke_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct key_set set;
+    enum rv_err err = set_load(s, p, &set);
+    return err != RV_OK || p->waits_turn ? err : revoke_decide(s, p, &set);
+}
 
 /* What may still change something in this batch, or be parked. What a call that only reads is
  * answered is the api's to check. */
-static bool call_matters(const struct rv_call *call)
+static bool call_matters(const struct pending *p)
 {
-    if (call->kind == RV_CALL_POLL || call->kind == RV_CALL_SHOW || call->kind == RV_CALL_MESSAGES)
+    if (p->ops->waits)
         return true;
-    if (call->kind != RV_CALL_REPLIES)
-        return kind_changes[call->kind];
-    /* Decided but for the poll, its results are to be answered. */
-    for (size_t i = 0; i < call->u.replies.count; i++)
-        if (call->u.replies.items[i].status == 0)
-            return true;
-    return false;
+    return p->changes && (p->ops->is_open == NULL || p->ops->is_open(p->call));
 }
 
-static enum rv_err access_check(struct rv_scheduler *s, const struct rv_call *call, bool *ret_ended)
+static enum rv_err access_check(struct rv_scheduler *s, const struct pending *p, bool *ret_ended)
 {
+    const struct rv_call *call = p->call;
     *ret_ended = false;
-    if (call->keys_known == 0 || call->keys_known == s->key_changes || !call_matters(call))
+    if (call->keys_known == 0 || call->keys_known == s->key_changes || !call_matters(p))
         return RV_OK;
     struct rv_record row;
     size_t count = 0;
@@ -169,7 +172,7 @@ static enum rv_err ended_take(struct rv_scheduler *s, struct pending_list *from,
     for (struct pending *p = from->first; p != NULL; p = next) {
         bool over;
         next = p->next;
-        enum rv_err err = access_check(s, p->call, &over);
+        enum rv_err err = access_check(s, p, &over);
         if (err != RV_OK)
             return err;
         if (!over)
@@ -211,7 +214,7 @@ static enum rv_err parked_refuse(struct rv_scheduler *s)
     }
     for (size_t i = 0; i < count; i++) {
         struct rv_call *call = ended[i]->call;
-        bool wrote = kind_changes[call->kind];
+        bool wrote = ended[i]->changes;
         finish(s, ended[i], wrote ? RV_OK : RV_ERR_REFUSED, wrote ? RV_STR_NONE : RV_STR(REVOKED));
         call->access_ended = !wrote;
     }
@@ -242,26 +245,45 @@ enum rv_err keys_refuse(struct rv_scheduler *s)
     return err;
 }
 
-void key_act(struct rv_scheduler *s, struct pending *p)
+static void key_act(struct rv_scheduler *s, struct pending *p)
 {
-    bool keys = p->call->kind == RV_CALL_KEY_ADD || p->call->kind == RV_CALL_KEY_REVOKE;
-    if (!p->waits_turn && keys && p->call->err == RV_OK && s->batch.taskless == RV_OK) {
+    if (!record_turn(s, p))
+        return;
+    if (p->call->err == RV_OK && s->batch.taskless == RV_OK) {
         p->call->u.key.changes = ++s->key_changes;
         s->more_due = true; /* the calls that wait with it end */
     }
-    if (!p->waits_turn) {
-        if (p->call->kind == RV_CALL_LIMIT)
-            limit_act(s, p);
-        bulk_call_act(s, p);
-        taskless_act(s, p);
-        return;
-    }
-    p->waits_turn = false;
-    pending_unlink(&s->batch.calls, p);
-    pending_append(&s->carried, p);
+    taskless_act(s, p);
 }
 
-enum rv_err query_keys(struct rv_scheduler *s, struct pending *p)
+static void key_log(struct rv_scheduler *s, const struct rv_call *call, const char *command)
+{
+    const struct rv_api_key *key = &call->u.key.row;
+    struct rv_buf fields;
+    log_command_begin(&fields, command);
+    log_text(&fields, "key", key->id);
+    if (key->role < RV_ROLE_COUNT)
+        log_text(&fields, "role", rv_str_of(rv_role_text(key->role)));
+    log_text(&fields, "agent", key->agent);
+    log_text(&fields, "name", key->name);
+    log_command_end(s, &fields, call->by, RV_STR_NONE);
+}
+
+static void key_add_log(struct rv_scheduler *s, const struct rv_call *call)
+{
+    key_log(s, call, "add-key");
+}
+
+static void key_revoke_log(struct rv_scheduler *s, const struct rv_call *call)
+{
+    key_log(s, call, "revoke-key");
+}
+
+const struct call_ops key_add_ops = {.decide = key_add_decide, .act = key_act, .log = key_add_log};
+const struct call_ops key_revoke_ops = {
+    .decide = key_revoke_decide, .act = key_act, .log = key_revoke_log};
+
+static enum rv_err keys_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_keys *keys = &p->call->u.keys;
     struct rv_arena *arena = &p->call->arena;
@@ -285,3 +307,5 @@ enum rv_err query_keys(struct rv_scheduler *s, struct pending *p)
     }
     return err;
 }
+
+const struct call_ops keys_ops = {.decide = read_decide, .act = finish_act, .read = keys_read};

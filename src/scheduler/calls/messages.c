@@ -1,10 +1,16 @@
 /* What a task's submitter has been told: a page, or the next ones when they are there. Messages are
  * read after the commit, so that those of the batch itself are among them. */
-#include "scheduler/batch/state.h"
+#include "scheduler/calls/messages.h"
 
 #include "base/limits.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/queries/queries.h"
 
-enum rv_err messages_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err messages_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
     struct rv_call_messages *messages = &call->u.messages;
@@ -54,7 +60,7 @@ static enum rv_err messages_read(struct rv_scheduler *s, struct rv_call *call)
     return err;
 }
 
-void messages_act(struct rv_scheduler *s, struct pending *p)
+static void messages_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
     struct rv_call_messages *messages = &call->u.messages;
@@ -79,7 +85,7 @@ void messages_act(struct rv_scheduler *s, struct pending *p)
         finish(s, p, err, err != RV_OK ? rv_str_of(rv_err_text(err)) : RV_STR_NONE);
 }
 
-void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work *work)
+static void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work *work)
 {
     struct rv_call_messages *messages = &p->call->u.messages;
     if (work->task->last_message <= messages->after && rv_task_state_open(work->task->state))
@@ -88,3 +94,16 @@ void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work 
     enum rv_err err = messages->of != NULL ? messages_read(s, p->call) : RV_ERR_MEMORY;
     finish(s, p, err, err != RV_OK ? rv_str_of(rv_err_text(err)) : RV_STR_NONE);
 }
+
+static struct rv_task_id messages_wait_for(const struct rv_call *call)
+{
+    return call->u.messages.task;
+}
+
+/* Who reads a stream would ask again at once. */
+const struct call_ops messages_ops = {.decide = messages_decide,
+                                      .act = messages_act,
+                                      .waits_for = messages_wait_for,
+                                      .tell = messages_tell,
+                                      .no_place = RV_ERR_BUSY,
+                                      .waits = true};

@@ -1,8 +1,21 @@
 /* The operator's and the author's calls: resubmit, undo, cancel; acknowledge; publish. */
-#include "scheduler/batch/state.h"
+#include "scheduler/calls/operate.h"
 
 #include "base/limits.h"
 #include "base/time.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/left.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/calls/probe.h"
+#include "scheduler/queries/cures.h"
+#include "scheduler/queries/queries.h"
 
 /* An operator who settles, resubmits or undoes has seen the late replies of the task (RULES 3), and
  * says how many: more than there are were not seen either, but in a selection, where the number is
@@ -80,7 +93,7 @@ static bool may_have_answered(struct rv_scheduler *s, const struct work *work, u
     return false;
 }
 
-enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
     struct rv_call_operate *operate = &call->u.operate;
@@ -110,7 +123,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     }
     p->works[0] = work;
     struct rv_plan *plan;
-    struct asker asker = {p, call->serial, 0};
+    struct asker asker = {.caller = p, .a = call->serial};
     err = operate_work(s, operate, call->seed, work, &asker, &plan);
     p->waits = work->waits;
     if (err != RV_OK || work->waits)
@@ -128,7 +141,7 @@ enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     return err == RV_ERR_MEMORY || err == RV_ERR_LIMIT ? RV_OK : err;
 }
 
-void operate_act(struct rv_scheduler *s, struct pending *p)
+static void operate_act(struct rv_scheduler *s, struct pending *p)
 {
     struct work *work = p->works ? p->works[0] : NULL;
     pending_unlink(&s->batch.calls, p);
@@ -179,7 +192,7 @@ static bool same_name(const struct rv_workflow_row *a, const struct rv_workflow_
            rv_str_eq(a->version, b->version);
 }
 
-enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_workflow_row *row = &p->call->u.publish.row;
     p->call->u.publish.known = false;
@@ -213,18 +226,15 @@ enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
-/* Where it was not written it is looked at anew: what it said of others in its batch is void. */
-void taskless_act(struct rv_scheduler *s, struct pending *p)
+static size_t operate_wants(const struct pending *p, struct rv_step_id *ids, size_t room)
 {
-    pending_unlink(&s->batch.calls, p);
-    if (s->batch.taskless == RV_OK) {
-        if (p->call->err == RV_OK)
-            log_command(s, p->call);
-        finish(s, p, p->call->err, p->call->message);
-        return;
-    }
-    p->call->err = RV_OK;
-    p->call->message = RV_STR_NONE;
-    if (!carry_again(s, p))
-        finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+    const struct rv_call_operate *operate = &p->call->u.operate;
+    if (operate->agent.at != NULL || room == 0)
+        return 0;
+    ids[0] = (struct rv_step_id){operate->task, 0};
+    return 1;
 }
+
+const struct call_ops operate_ops = {
+    .decide = operate_decide, .act = operate_act, .wants = operate_wants};
+const struct call_ops publish_ops = {.decide = publish_decide, .act = taskless_act, .begins = true};

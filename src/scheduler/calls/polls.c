@@ -1,11 +1,27 @@
 /* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new
  * boot or a lost answer has ended; routing.c hands ready steps to polls in the same transaction;
  * after the commit the answers are filled from the rows (docs/guide/agents.md). */
-#include "scheduler/batch/state.h"
+#include "scheduler/calls/polls.h"
 
 #include "base/assert.h"
 #include "base/limits.h"
 #include "core/trace.h"
+#include "dispatch/agents.h"
+#include "dispatch/held.h"
+#include "dispatch/instance.h"
+#include "dispatch/kind.h"
+#include "dispatch/limits.h"
+#include "dispatch/seeker.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/left.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
 
 static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
                                 enum rv_attempt_state how, enum rv_effect effect, bool excused)
@@ -60,11 +76,11 @@ static void boot_leave(struct agent_instance *instance)
  * all, its next poll says so, and meanwhile they are given nothing. */
 static void parked_leave(struct rv_scheduler *s, const struct pending *p)
 {
-    struct pending *next;
-    for (struct pending *other = p->instance->parked.first; other != NULL; other = next) {
+    struct seeker *next;
+    for (struct seeker *other = p->seeker.instance->parked.first; other != NULL; other = next) {
         next = other->its_next;
-        if (other->boot != p->boot)
-            finish(s, other, RV_OK, RV_STR_NONE);
+        if (other->boot != p->seeker.boot)
+            finish(s, pending_of(other), RV_OK, RV_STR_NONE);
     }
 }
 
@@ -72,8 +88,8 @@ static void parked_leave(struct rv_scheduler *s, const struct pending *p)
  * and until then its attempt is open. What takes long to decide is not waited for. */
 static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending *p)
 {
-    for (const struct held *h = p->instance->held; h != NULL; h = h->next)
-        if (h->boot != p->boot && is_left(s, h->token, h->step.number) &&
+    for (const struct held *h = p->seeker.instance->held; h != NULL; h = h->next)
+        if (h->boot != p->seeker.boot && is_left(s, h->token, h->step.number) &&
             !evaluations_reply(s, h->step, h->token))
             return true;
     return false;
@@ -84,30 +100,30 @@ static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending
  * inside the server held was lost with the server: its absence is nobody's failure. */
 static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *ret_waits)
 {
-    struct agent_instance *instance = p->instance;
-    p->boot = rv_hash(s->agents.hash_key, p->poll->boot);
+    struct agent_instance *instance = p->seeker.instance;
+    p->seeker.boot = rv_hash(s->agents.hash_key, p->poll->boot);
     *ret_waits = false;
-    if (boot_is_gone(instance, p->boot, rv_hash(s->agents.hash_key, p->poll->poll)))
+    if (boot_is_gone(instance, p->seeker.boot, rv_hash(s->agents.hash_key, p->poll->poll)))
         return RV_OK;
-    if (p->boot == instance->boot && instance->held_before == 0)
+    if (p->seeker.boot == instance->boot && instance->held_before == 0)
         return RV_OK;
     *ret_waits = boot_is_undecided(s, p);
     if (*ret_waits)
         return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
-        if (h->boot == p->boot)
+        if (h->boot == p->seeker.boot)
             continue;
         enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN, p->poll->inside);
         if (err != RV_OK)
             return err;
         p->ended = true;
     }
-    if (instance->boot != p->boot) {
+    if (instance->boot != p->seeker.boot) {
         instance->overlaps = false;
         boot_leave(instance);
         parked_leave(s, p);
     }
-    instance_boots(instance, p->boot);
+    instance_boots(instance, p->seeker.boot);
     return RV_OK;
 }
 
@@ -150,9 +166,9 @@ static bool poll_is_heard(const struct agent_instance *instance, uint64_t poll)
 static struct pending *parked_copy(const struct rv_scheduler *s, const struct pending *p,
                                    struct rv_str poll)
 {
-    if (p->instance->parked_count == 0)
+    if (p->seeker.instance->parked_count == 0)
         return NULL;
-    const uint64_t *found = rv_map_find(&s->parked_polls, (uint64_t)(uintptr_t)p->instance,
+    const uint64_t *found = rv_map_find(&s->parked_polls, (uint64_t)(uintptr_t)p->seeker.instance,
                                         rv_hash(s->agents.hash_key, poll));
     struct pending *other = found ? (struct pending *)(uintptr_t)*found : NULL;
     return other && rv_str_eq(other->poll->poll, poll) ? other : NULL;
@@ -163,12 +179,12 @@ static struct pending *parked_copy(const struct rv_scheduler *s, const struct pe
 static void poll_elsewhere(struct pending *p, uint64_t poll)
 {
     struct delivery *next;
-    for (struct delivery *d = p->instance->unconfirmed; d != NULL; d = next) {
+    for (struct delivery *d = p->seeker.instance->unconfirmed; d != NULL; d = next) {
         next = d->next;
         if (!rv_str_is(p->poll->poll, d->poll))
             delivery_confirm(d);
     }
-    poll_note(p->instance, poll, true);
+    poll_note(p->seeker.instance, poll, true);
 }
 
 /* The instance has the answer to that poll. A copy of it that is parked here, or comes yet over
@@ -178,11 +194,11 @@ static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str p
     uint64_t hash = rv_hash(s->agents.hash_key, poll);
     if (rv_str_eq(poll, p->poll->poll))
         return; /* an agent that gives all its polls one name */
-    if (s->enlistment.shared && !poll_is_seen(p->instance, hash))
+    if (s->enlistment.shared && !poll_is_seen(p->seeker.instance, hash))
         poll_elsewhere(p, hash);
     for (size_t i = 0; i < POLLS_SEEN; i++)
-        if (p->instance->polls_seen[i] == hash)
-            p->instance->polls_heard[i] = true;
+        if (p->seeker.instance->polls_seen[i] == hash)
+            p->seeker.instance->polls_heard[i] = true;
     struct pending *copy = parked_copy(s, p, poll);
     if (copy != NULL)
         finish(s, copy, RV_OK, RV_STR_NONE);
@@ -193,26 +209,26 @@ static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str p
 static void poll_confirm(const struct pending *p)
 {
     for (size_t i = 0; i < p->poll->confirm_count; i++) {
-        struct delivery *delivery = delivery_find(p->instance, p->poll->confirm[i]);
+        struct delivery *delivery = delivery_find(p->seeker.instance, p->poll->confirm[i]);
         if (delivery != NULL)
             delivery_confirm(delivery);
     }
 }
 
-void poll_heed(const struct rv_scheduler *s, struct pending *p)
+static void poll_heed(const struct rv_scheduler *s, struct pending *p)
 {
     const struct agent_kind *kind = p->poll ? agents_kind_find(&s->agents, p->poll->agent) : NULL;
     if (kind == NULL)
         return;
-    p->instance = agents_instance_find(&s->agents, kind, p->poll->instance);
-    if (p->instance != NULL)
+    p->seeker.instance = agents_instance_find(&s->agents, kind, p->poll->instance);
+    if (p->seeker.instance != NULL)
         poll_confirm(p);
 }
 
 /* What it does not confirm, though it should: those answers were lost. */
 static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
 {
-    struct agent_instance *instance = p->instance;
+    struct agent_instance *instance = p->seeker.instance;
     if (!p->poll->confirms)
         return RV_OK;
     int64_t grace = instance->overlaps ? LOST_GRACE_MS : 0;
@@ -238,23 +254,23 @@ enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *wo
             return RV_ERR_MEMORY;
     }
     const struct rv_step *row = work_step(work, step);
-    p->matched[p->matched_count++] = (struct matched){work, step, row->token, repeat};
-    p->matched_bytes += row->input.len;
+    p->matched[p->seeker.given++] = (struct matched){work, step, row->token, repeat};
+    p->seeker.given_bytes += row->input.len;
     s->batch.handed_bytes += row->input.len;
     if (p->parked)
-        agents_news(&s->agents, p->instance);
+        agents_news(&s->agents, p->seeker.instance);
     return RV_OK;
 }
 
 /* The same poll once more: it gets the open attempts that its first answer took. */
 static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
 {
-    struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
+    struct delivery *delivery = delivery_find(p->seeker.instance, p->poll->poll);
     if (delivery == NULL)
         return RV_OK;
     for (const struct held *h = delivery->held; h != NULL; h = h->mate_next) {
         struct work *work;
-        if (p->matched_count == RV_POLL_REQUESTS_MAX)
+        if (p->seeker.given == RV_POLL_REQUESTS_MAX)
             break;
         enum rv_err err = work_get(s, h->step.task, &work);
         if (err == RV_OK && work->task != NULL)
@@ -272,43 +288,49 @@ static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
  * earlier one leaves at once, with what an earlier answer took. */
 static void poll_twins(struct rv_scheduler *s, struct pending *p)
 {
-    struct agent_instance *instance = p->instance;
-    p->asked_before = instance->asks_in == s->batch.turn ? instance->asks : NULL;
-    instance->asks = p;
+    struct agent_instance *instance = p->seeker.instance;
+    p->seeker.asked_before = instance->asks_in == s->batch.turn ? instance->asks : NULL;
+    instance->asks = &p->seeker;
     instance->asks_in = s->batch.turn;
-    for (struct pending *other = p->asked_before; other != NULL; other = other->asked_before)
-        if (other->name == p->name && rv_str_eq(other->poll->poll, p->poll->poll))
-            other->poll->max = 0, other->poll->wait_ms = 0;
+    for (struct seeker *before = p->seeker.asked_before; before != NULL;
+         before = before->asked_before) {
+        struct pending *other = pending_of(before);
+        if (before->name == p->seeker.name && rv_str_eq(other->poll->poll, p->poll->poll))
+            other->poll->max = before->max = 0, other->poll->wait_ms = 0;
+    }
 }
 
 /* The process stops: nobody listens to its polls that are parked here. */
 static void instance_leave(struct rv_scheduler *s, struct pending *p)
 {
-    struct agent_instance *instance = p->instance;
+    struct agent_instance *instance = p->seeker.instance;
     uint64_t boot = rv_hash(s->agents.hash_key, p->poll->boot);
-    struct pending *next;
+    struct seeker *next;
     if (instance->boot != 0 && instance->boot != boot)
         return; /* another process has followed it */
     instance->left = true;
-    for (struct pending *other = instance->parked.first; other != NULL; other = next) {
+    for (struct seeker *other = instance->parked.first; other != NULL; other = next) {
         next = other->its_next;
         if (other->boot == boot)
-            finish(s, other, RV_OK, RV_STR_NONE);
+            finish(s, pending_of(other), RV_OK, RV_STR_NONE);
     }
 }
 
 enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
 {
-    p->kind = agents_kind(&s->agents, p->poll->agent);
-    p->instance = p->kind ? agents_instance(&s->agents, p->kind, p->poll->instance) : NULL;
-    if (p->instance == NULL)
+    p->seeker.kind = agents_kind(&s->agents, p->poll->agent);
+    p->seeker.instance = p->seeker.kind
+                             ? agents_instance(&s->agents, p->seeker.kind, p->poll->instance)
+                             : NULL;
+    if (p->seeker.instance == NULL)
         return RV_ERR_MEMORY;
-    p->name = rv_hash(s->agents.hash_key, p->poll->poll);
+    p->seeker.name = rv_hash(s->agents.hash_key, p->poll->poll);
+    p->seeker.max = p->left ? 0 : p->poll->max; /* nothing for one whose caller has left */
     poll_twins(s, p);
     if (p->admitted)
         return RV_OK;
-    p->instance->seen_at = s->batch.now;
-    p->instance->left = false;
+    p->seeker.instance->seen_at = s->batch.now;
+    p->seeker.instance->left = false;
     if (p->poll->leaving)
         instance_leave(s, p);
     /* The same poll is parked here: its first connection is dead. */
@@ -317,8 +339,8 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
         finish(s, same, RV_OK, RV_STR_NONE);
     for (size_t i = 0; i < p->poll->confirm_count; i++)
         poll_hear(s, p, p->poll->confirm[i]);
-    if (p->instance->parked_count > 0)
-        p->instance->overlaps = true;
+    if (p->seeker.instance->parked_count > 0)
+        p->seeker.instance->overlaps = true;
     /* Until the open rows were walked after a start nobody knows what the instance holds. What the
      * batch has no room for is a later one's, too. */
     if (s->agents.recovering || share_used(s))
@@ -329,11 +351,11 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     enum rv_err err = poll_boot(s, p, &waits);
     if (err != RV_OK || waits)
         return err;
-    bool newest = p->boot ==
-                  p->instance->boot; /* else it comes late, from a process that is gone */
-    if (err == RV_OK && newest && !poll_is_overtaken(p->instance, p->name))
+    bool newest = p->seeker.boot ==
+                  p->seeker.instance->boot; /* else it comes late, from a process that is gone */
+    if (err == RV_OK && newest && !poll_is_overtaken(p->seeker.instance, p->seeker.name))
         err = poll_lost(s, p);
-    p->heard = poll_is_heard(p->instance, p->name);
+    p->seeker.heard = poll_is_heard(p->seeker.instance, p->seeker.name);
     /* What it took it gets again even if it seems to be left behind: its attempts are open. */
     if (err == RV_OK)
         err = poll_repeat(s, p);
@@ -341,7 +363,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
-enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
+static enum rv_err undelivered_decide(struct rv_scheduler *s, struct pending *p)
 {
     const struct rv_call_undelivered *u = &p->call->u.undelivered;
     p->bounded = false;
@@ -365,7 +387,7 @@ enum rv_err poll_undelivered(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
-void undelivered_act(struct rv_scheduler *s, struct pending *p)
+static void undelivered_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
     if (p->bounded)
@@ -403,14 +425,15 @@ static bool request_fill(struct rv_arena *arena, const struct work *work, uint32
 static void cancels_fill(struct pending *p)
 {
     struct rv_poll *poll = p->poll;
-    poll->cancels = RV_NEW_ARRAY(&p->call->arena, struct rv_cancel_notice, p->instance->cancels);
+    poll->cancels = RV_NEW_ARRAY(&p->call->arena, struct rv_cancel_notice,
+                                 p->seeker.instance->cancels);
     if (poll->cancels == NULL)
         return;
-    for (struct held *h = p->instance->held; h != NULL; h = h->next) {
+    for (struct held *h = p->seeker.instance->held; h != NULL; h = h->next) {
         if (!h->revoked || h->cancel_told)
             continue;
         h->cancel_told = true;
-        p->instance->cancels--;
+        p->seeker.instance->cancels--;
         poll->cancels[poll->cancels_count++] = (struct rv_cancel_notice){h->step, h->token};
     }
 }
@@ -419,11 +442,11 @@ static void cancels_fill(struct pending *p)
  * no memory for it then. */
 static bool was_given(const struct pending *p)
 {
-    if (p->instance->held_count == 0 || p->poll->requests_count > 0)
+    if (p->seeker.instance->held_count == 0 || p->poll->requests_count > 0)
         return false;
-    const struct delivery *delivery = delivery_find(p->instance, p->poll->poll);
+    const struct delivery *delivery = delivery_find(p->seeker.instance, p->poll->poll);
     for (const struct held *h = delivery ? delivery->held : NULL; h != NULL; h = h->mate_next)
-        if (!h->revoked && h->boot == p->boot)
+        if (!h->revoked && h->boot == p->seeker.boot)
             return true;
     return false;
 }
@@ -437,7 +460,7 @@ static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pen
     bool vain = false;
     for (const struct work *w = s->batch.works; p->ended && w != NULL; w = w->next)
         vain = vain || (w->dropped && work_again(w));
-    for (size_t i = 0; i < p->matched_count; i++) {
+    for (size_t i = 0; i < p->seeker.given; i++) {
         const struct matched *m = &p->matched[i];
         bool again = m->work->dropped && work_again(m->work);
         vain = vain || (m->repeat && (again || s->batch.lost));
@@ -448,7 +471,7 @@ static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pen
 void poll_unmatch(struct pending *p)
 {
     p->matched = NULL;
-    p->matched_count = p->matched_bytes = 0;
+    p->seeker.given = p->seeker.given_bytes = 0;
 }
 
 void poll_unadmit(struct pending *p)
@@ -466,10 +489,10 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     if (!p->admitted && !s->draining)
         return false;
     poll->requests_count = poll->cancels_count = 0;
-    if (p->matched_count > 0)
-        poll->requests = RV_NEW_ARRAY(&p->call->arena, struct rv_request, p->matched_count);
-    p->unanswerable = p->unanswerable || (p->matched_count > 0 && poll->requests == NULL);
-    for (size_t i = 0; i < p->matched_count; i++) {
+    if (p->seeker.given > 0)
+        poll->requests = RV_NEW_ARRAY(&p->call->arena, struct rv_request, p->seeker.given);
+    p->unanswerable = p->unanswerable || (p->seeker.given > 0 && poll->requests == NULL);
+    for (size_t i = 0; i < p->seeker.given; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);
         /* Perhaps it ended in this very batch, and somebody else has the next one. */
@@ -482,9 +505,9 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
             p->unanswerable = true;
     }
     poll_unmatch(p); /* the batch's arena goes */
-    if (p->instance->cancels > 0 && !p->left)
+    if (p->seeker.instance->cancels > 0 && !p->left)
         cancels_fill(p);
-    struct delivery *delivery = delivery_find(p->instance, poll->poll);
+    struct delivery *delivery = delivery_find(p->seeker.instance, poll->poll);
     if (delivery != NULL) {
         delivery->answered_at = s->batch.now;
         delivery->answers += poll->requests_count > 0;
@@ -497,43 +520,19 @@ static void poll_finish(struct rv_scheduler *s, struct pending *p)
     finish(s, p, p->unanswerable ? RV_ERR_MEMORY : RV_OK, RV_STR_NONE);
 }
 
-static void its_append(struct pending_list *list, struct pending *p)
-{
-    p->its_next = NULL;
-    p->its_prev = list->last;
-    if (list->last != NULL)
-        list->last->its_next = p;
-    else
-        list->first = p;
-    list->last = p;
-}
-
-static void its_unlink(struct pending_list *list, struct pending *p)
-{
-    if (p->its_prev != NULL)
-        p->its_prev->its_next = p->its_next;
-    else
-        list->first = p->its_next;
-    if (p->its_next != NULL)
-        p->its_next->its_prev = p->its_prev;
-    else
-        list->last = p->its_prev;
-    p->its_next = p->its_prev = NULL;
-}
-
 static void poll_unname(struct rv_scheduler *s, const struct pending *p)
 {
-    uint64_t instance = (uint64_t)(uintptr_t)p->instance;
-    const uint64_t *named = rv_map_find(&s->parked_polls, instance, p->name);
+    uint64_t instance = (uint64_t)(uintptr_t)p->seeker.instance;
+    const uint64_t *named = rv_map_find(&s->parked_polls, instance, p->seeker.name);
     if (named != NULL && *named == (uint64_t)(uintptr_t)p)
-        rv_map_remove(&s->parked_polls, instance, p->name);
+        rv_map_remove(&s->parked_polls, instance, p->seeker.name);
 }
 
 static void poll_park(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
-    enum rv_err err = rv_map_put(&s->parked_polls, (uint64_t)(uintptr_t)p->instance, p->name,
-                                 (uint64_t)(uintptr_t)p);
+    enum rv_err err = rv_map_put(&s->parked_polls, (uint64_t)(uintptr_t)p->seeker.instance,
+                                 p->seeker.name, (uint64_t)(uintptr_t)p);
     if (err == RV_OK)
         err = park(s, p, p->poll->wait_ms);
     if (err != RV_OK) {
@@ -543,23 +542,16 @@ static void poll_park(struct rv_scheduler *s, struct pending *p)
         finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
         return;
     }
-    pending_append(&p->kind->parked, p);
-    its_append(&p->instance->parked, p);
-    p->kind->parked_count++;
-    p->instance->parked_count++;
-    agents_news(&s->agents, p->instance);
+    seeker_park(&p->seeker);
 }
 
-void poll_unpark(struct rv_scheduler *s, struct pending *p)
+static void poll_unpark(struct rv_scheduler *s, struct pending *p)
 {
     poll_unname(s, p);
-    pending_unlink(&p->kind->parked, p);
-    its_unlink(&p->instance->parked, p);
-    p->kind->parked_count--;
-    p->instance->parked_count--;
+    seeker_unpark(&p->seeker);
 }
 
-void poll_act(struct rv_scheduler *s, struct pending *p)
+static void poll_act(struct rv_scheduler *s, struct pending *p)
 {
     bool filled = poll_fill(s, p);
     if (!p->admitted && !s->draining) {
@@ -571,8 +563,8 @@ void poll_act(struct rv_scheduler *s, struct pending *p)
     }
     /* One that an earlier process seems to have left behind does not wait either: if that process
      * lives after all, its next poll says so. */
-    bool left_behind = p->boot != p->instance->boot;
-    if (filled || p->poll->wait_ms <= 0 || left_behind || p->heard || s->draining) {
+    bool left_behind = p->seeker.boot != p->seeker.instance->boot;
+    if (filled || p->poll->wait_ms <= 0 || left_behind || p->seeker.heard || s->draining) {
         pending_unlink(&s->batch.calls, p);
         poll_finish(s, p);
         return;
@@ -582,10 +574,11 @@ void poll_act(struct rv_scheduler *s, struct pending *p)
 
 static void instance_act_parked(struct rv_scheduler *s, struct agent_instance *instance)
 {
-    struct pending *next;
-    for (struct pending *p = instance->parked.first; p != NULL; p = next) {
-        next = p->its_next;
-        bool anything = p->matched_count > 0 || instance->cancels > 0;
+    struct seeker *next;
+    for (struct seeker *seeker = instance->parked.first; seeker != NULL; seeker = next) {
+        struct pending *p = pending_of(seeker);
+        next = seeker->its_next;
+        bool anything = p->seeker.given > 0 || instance->cancels > 0;
         bool filled = anything && poll_fill(s, p);
         p->unanswerable = p->unanswerable || was_given(p);
         if (filled || p->unanswerable)
@@ -605,13 +598,46 @@ void polls_act_parked(struct rv_scheduler *s)
             agents_news(&s->agents, instance);
         instance = next;
     }
-    limits_again(s);
+    s->more_due = limits_again(&s->agents, s->batch.now) || s->more_due;
     kinds_settle(&s->agents);
 }
 
 void polls_unmatch_parked(struct rv_scheduler *s)
 {
     for (struct agent_instance *i = s->agents.news; i != NULL; i = i->news_next)
-        for (struct pending *p = i->parked.first; p != NULL; p = p->its_next)
-            poll_unmatch(p);
+        for (struct seeker *seeker = i->parked.first; seeker != NULL; seeker = seeker->its_next)
+            poll_unmatch(pending_of(seeker));
 }
+
+void poll_forget(struct rv_scheduler *s, struct pending *p)
+{
+    poll_unmatch(p);
+    poll_heed(s, p);
+}
+
+static struct rv_poll *poll_of(struct rv_call *call)
+{
+    return &call->u.poll;
+}
+
+const struct call_ops poll_ops = {.decide = later_decide,
+                                  .act = poll_act,
+                                  .forget = poll_forget,
+                                  .unpark = poll_unpark,
+                                  .poll = poll_of,
+                                  .waits = true};
+
+static enum rv_err gone_decide(struct rv_scheduler *s, struct pending *p)
+{
+    call_left(s, p->call->u.gone.serial);
+    return RV_OK;
+}
+
+/* That he has left is true all the same. */
+static void gone_forget(struct rv_scheduler *s, struct pending *p)
+{
+    (void)parked_left(s, p->call->u.gone.serial);
+}
+
+const struct call_ops gone_ops = {.decide = gone_decide, .act = finish_act, .forget = gone_forget};
+const struct call_ops undelivered_ops = {.decide = undelivered_decide, .act = undelivered_act};

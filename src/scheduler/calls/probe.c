@@ -2,9 +2,16 @@
  * agent's word, and only an answer of its target closes it, here and at the agent; so one of the
  * steps that wait for it is handed out as by `retry`, whatever the circuits say, and is the
  * circuit's probe. */
-#include "scheduler/batch/state.h"
+#include "scheduler/calls/probe.h"
 
 #include "base/limits.h"
+#include "dispatch/agents.h"
+#include "dispatch/circuit.h"
+#include "dispatch/kind.h"
+#include "dispatch/ready.h"
+#include "dispatch/sent_back.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
 
 enum { LIST_BYTES = 1024, HINTS_MAX = 100 /* that are wrong, of a call */ };
 

@@ -1,7 +1,21 @@
 /* Replies and lease renewals: each item is decided on its own and has its own status. */
-#include "scheduler/batch/state.h"
+#include "scheduler/calls/replies.h"
 
 #include "base/time.h"
+#include "dispatch/circuit.h"
+#include "dispatch/held.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/left.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/calls/polls.h"
+#include "scheduler/watch/counts.h"
 
 enum { REPLIES_PIECE = 64 }; /* whose rows are loaded at once, of a large call */
 enum { NOT_NOW = 503 };      /* the status of an item that is to be sent again */
@@ -114,7 +128,7 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
     if (plan == NULL)
         return RV_ERR_MEMORY;
-    struct asker asker = {p, p->call->serial, i + 1};
+    struct asker asker = {.caller = p, .a = p->call->serial, .b = i + 1};
     if (evaluations_reply(s, item->step, item->token) && evaluation_find(s, &asker) == NULL) {
         p->awaits = item->step.task; /* the one that came before is decided first */
         return RV_OK;
@@ -142,56 +156,16 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     return RV_OK;
 }
 
-void replies_forget(struct rv_call *call)
+static void replies_doubt(struct rv_call *call)
 {
-    for (size_t i = 0; call->kind == RV_CALL_REPLIES && i < call->u.replies.count; i++)
+    for (size_t i = 0; i < call->u.replies.count; i++)
         call->u.replies.items[i].status = 0;
-    for (size_t i = 0; call->kind == RV_CALL_LEASES && i < call->u.leases.count; i++)
+}
+
+static void leases_doubt(struct rv_call *call)
+{
+    for (size_t i = 0; i < call->u.leases.count; i++)
         call->u.leases.items[i].status = 0;
-}
-
-/* The attempt has answered, or wants to go on: nothing else ends it before that is decided. */
-static void left_note(struct rv_scheduler *s, const struct rv_call *call, struct rv_step_id id,
-                      uint64_t token)
-{
-    struct held *held = held_find(&s->agents, id);
-    if (held != NULL && held->token == token)
-        delivery_confirm(held->delivery);
-    const uint64_t *left = rv_map_find(&s->batch.left, token, id.number);
-    bool older = left == NULL || (uint64_t)call->mono_at < *left;
-    /* Without memory for it no end is known. */
-    if (older && rv_map_put(&s->batch.left, token, id.number, (uint64_t)call->mono_at) != RV_OK)
-        s->batch.heard_until = INT64_MIN / 2;
-}
-
-static void calls_left_note(struct rv_scheduler *s, const struct pending_list *list)
-{
-    for (const struct pending *p = list->first; p != NULL; p = p->next) {
-        const struct rv_call *call = p->call;
-        for (size_t i = 0; call->kind == RV_CALL_REPLIES && i < call->u.replies.count; i++) {
-            const struct rv_reply_item *item = &call->u.replies.items[i];
-            if (item->status == 0)
-                left_note(s, call, item->step, item->token);
-        }
-        for (size_t i = 0; call->kind == RV_CALL_LEASES && i < call->u.leases.count; i++) {
-            const struct rv_lease_item *item = &call->u.leases.items[i];
-            if (item->status == 0)
-                left_note(s, call, item->step, item->token);
-        }
-    }
-}
-
-void replies_behind_note(struct rv_scheduler *s)
-{
-    calls_left_note(s, &s->batch.behind);
-}
-
-void replies_left_note(struct rv_scheduler *s)
-{
-    calls_left_note(s, &s->batch.calls);
-    calls_left_note(s, &s->carried);
-    calls_left_note(s, &s->batch.behind);
-    calls_left_note(s, &s->evaluations.calls);
 }
 
 /* Whether something that came before, about the same attempt, waits for a later batch: a small call
@@ -203,13 +177,10 @@ static bool waits_for_older(const struct rv_scheduler *s, const struct rv_call *
     return left != NULL && *left < (uint64_t)call->mono_at;
 }
 
-bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step)
-{
-    return (s->batch.left.count > 0 && rv_map_find(&s->batch.left, token, step) != NULL) ||
-           (s->draining && rv_map_find(&s->refused_at_stop, token, step) != NULL);
-}
-
-size_t replies_want(const struct pending *p, size_t from, struct rv_step_id *ids, size_t room)
+/* What is to be loaded for the items from `from` on that are not decided yet, of a large call those
+ * of one piece. */
+static size_t replies_want(const struct pending *p, size_t from, struct rv_step_id *ids,
+                           size_t room)
 {
     const struct rv_call_replies *replies = &p->call->u.replies;
     size_t count = 0, most = p->large && room > REPLIES_PIECE ? REPLIES_PIECE : room;
@@ -229,7 +200,7 @@ static enum rv_err replies_load(struct rv_scheduler *s, const struct pending *p,
     return work_prefetch(s, ids, replies_want(p, from, ids, REPLIES_PIECE));
 }
 
-enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_replies *replies = &p->call->u.replies;
     p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, replies->count + 1);
@@ -256,7 +227,7 @@ enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
-void replies_act(struct rv_scheduler *s, struct pending *p)
+static void replies_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_replies *replies = &p->call->u.replies;
     bool again = false, left = false;
@@ -337,7 +308,7 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
     return RV_OK;
 }
 
-size_t leases_want(const struct pending *p, struct rv_step_id *ids, size_t room)
+static size_t leases_want(const struct pending *p, struct rv_step_id *ids, size_t room)
 {
     const struct rv_call_leases *leases = &p->call->u.leases;
     size_t count = 0;
@@ -347,7 +318,7 @@ size_t leases_want(const struct pending *p, struct rv_step_id *ids, size_t room)
     return count;
 }
 
-enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_leases *leases = &p->call->u.leases;
     p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, leases->count + 1);
@@ -369,7 +340,7 @@ enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
-void leases_act(struct rv_scheduler *s, struct pending *p)
+static void leases_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_leases *leases = &p->call->u.leases;
     bool again = false;
@@ -400,3 +371,68 @@ void leases_act(struct rv_scheduler *s, struct pending *p)
         finish(s, p, p->call->err, p->call->message);
     }
 }
+
+static size_t replies_wants(const struct pending *p, struct rv_step_id *ids, size_t room)
+{
+    return replies_want(p, 0, ids, room);
+}
+
+static size_t replies_commands(const struct rv_call *call)
+{
+    return call->u.replies.count;
+}
+
+static size_t leases_commands(const struct rv_call *call)
+{
+    return call->u.leases.count;
+}
+
+static struct rv_poll *replies_poll(struct rv_call *call)
+{
+    return call->u.replies.has_next ? &call->u.replies.next : NULL;
+}
+
+static void replies_leave(struct rv_scheduler *s, const struct rv_call *call)
+{
+    for (size_t i = 0; i < call->u.replies.count; i++) {
+        const struct rv_reply_item *item = &call->u.replies.items[i];
+        if (item->status == 0)
+            left_note(s, call, item->step, item->token);
+    }
+}
+
+static void leases_leave(struct rv_scheduler *s, const struct rv_call *call)
+{
+    for (size_t i = 0; i < call->u.leases.count; i++) {
+        const struct rv_lease_item *item = &call->u.leases.items[i];
+        if (item->status == 0)
+            left_note(s, call, item->step, item->token);
+    }
+}
+
+/* Decided but for the poll, its results are to be answered. */
+static bool replies_are_open(const struct rv_call *call)
+{
+    for (size_t i = 0; i < call->u.replies.count; i++)
+        if (call->u.replies.items[i].status == 0)
+            return true;
+    return false;
+}
+
+const struct call_ops replies_ops = {.decide = replies_decide,
+                                     .act = replies_act,
+                                     .forget = poll_forget,
+                                     .doubt = replies_doubt,
+                                     .commands = replies_commands,
+                                     .wants = replies_wants,
+                                     .poll = replies_poll,
+                                     .leave = replies_leave,
+                                     .is_open = replies_are_open,
+                                     .first = true};
+
+const struct call_ops leases_ops = {.decide = leases_decide,
+                                    .act = leases_act,
+                                    .doubt = leases_doubt,
+                                    .commands = leases_commands,
+                                    .wants = leases_want,
+                                    .leave = leases_leave};

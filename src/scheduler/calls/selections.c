@@ -1,22 +1,23 @@
 /* Selections: the ids of the tasks that fit a filter, frozen in the store, and what an operator
  * says of them. What is done with them then is bulk.c's. */
-#include "scheduler/batch/state.h"
+#include "scheduler/calls/selections.h"
 
 #include "base/limits.h"
 #include "core/selection.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/workflows.h"
+#include "scheduler/queries/queries.h"
+#include "scheduler/queries/reads.h"
 
 enum {
     PIECE_ROWS = 25, /* of one page of a selection that is being made: payloads may be large */
     PIECE_PAGES = 8, /* with one batch */
     CHUNK_TASKS = 500
 };
-
-static enum rv_err refuse(struct pending *p, enum rv_err err, struct rv_str message)
-{
-    p->call->err = err;
-    p->call->message = message;
-    return RV_OK;
-}
 
 /* ---- records ---- */
 
@@ -60,9 +61,8 @@ enum rv_err selection_outcomes(struct rv_scheduler *s, struct rv_arena *arena,
     return err == RV_OK && count > 0 ? rv_outcomes_read(arena, &row, selection) : err;
 }
 
-/* NOT_FOUND and unreadable ones are the call's refusal. */
-static enum rv_err selection_find(struct rv_scheduler *s, struct pending *p, struct rv_task_id id,
-                                  struct rv_selection *ret_selection)
+enum rv_err selection_find(struct rv_scheduler *s, struct pending *p, struct rv_task_id id,
+                           struct rv_selection *ret_selection)
 {
     struct rv_arena *arena = &p->call->arena;
     bool found;
@@ -70,17 +70,16 @@ static enum rv_err selection_find(struct rv_scheduler *s, struct pending *p, str
     if (err != RV_OK)
         return err;
     if (!found)
-        return refuse(p, RV_ERR_NOT_FOUND,
-                      RV_STR("there is no such selection; `reeve selections` lists them"));
+        return call_refuse(p, RV_ERR_NOT_FOUND,
+                           RV_STR("there is no such selection; `reeve selections` lists them"));
     if (ret_selection->unreadable)
-        return refuse(
+        return call_refuse(
             p, RV_ERR_CORRUPT,
             RV_STR("the stored selection cannot be read: create a new one with `reeve select`"));
     return selection_outcomes(s, arena, ret_selection);
 }
 
-/* How many selections there are, and with how many of them a bulk command is under way. */
-static enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, size_t *ret_open)
+enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, size_t *ret_open)
 {
     struct rv_record *rows = RV_ROOM(s->batch.arena, struct rv_record, RV_PAGE_ROWS_MAX);
     struct rv_str after = RV_STR_NONE;
@@ -188,15 +187,16 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
     struct rv_call_select *select = p->call->u.select;
     size_t all, open;
     if (select->count == 0)
-        return refuse(p, RV_ERR_NOT_FOUND,
-                      RV_STR("no task matches the filter: no selection was created"));
+        return call_refuse(p, RV_ERR_NOT_FOUND,
+                           RV_STR("no task matches the filter: no selection was created"));
     enum rv_err err = selections_count(s, &all, &open);
     if (err != RV_OK)
         return err;
     if (all >= RV_SELECTIONS_MAX)
-        return refuse(p, RV_ERR_LIMIT,
-                      RV_STR("the maximum number of selections is reached: ended selections are "
-                             "deleted like finished tasks (serve --retain), or after 30 days"));
+        return call_refuse(
+            p, RV_ERR_LIMIT,
+            RV_STR("the maximum number of selections is reached: ended selections are "
+                   "deleted like finished tasks (serve --retain), or after 30 days"));
     select->row.id = rv_id_make(&s->ids, s->batch.now);
     select->row.tasks = (uint32_t)select->count;
     select->row.picked.at = s->batch.now;
@@ -206,7 +206,7 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
 
 /* The filter may lead through many pages, some of them with a batch; nothing is written before the
  * last one is read. */
-enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_select *select = p->call->u.select;
     if (select->list.filter.before.value == 0)
@@ -221,87 +221,19 @@ enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
     }
     p->waits_turn = false;
     if (select->count > RV_SELECTION_TASKS_MAX)
-        return refuse(p, RV_ERR_LIMIT,
-                      call_printf(p->call,
-                                  "more than %d tasks match the filter: narrow it, for example by "
-                                  "age, and create several selections",
-                                  RV_SELECTION_TASKS_MAX));
+        return call_refuse(
+            p, RV_ERR_LIMIT,
+            call_printf(p->call,
+                        "more than %d tasks match the filter: narrow it, for example by "
+                        "age, and create several selections",
+                        RV_SELECTION_TASKS_MAX));
     p->waits_turn = !select->whole || s->batch.record_changes++ > 0;
     return p->waits_turn ? RV_OK : selection_make(s, p);
 }
 
-/* ---- what is done with it ---- */
-
-static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
-                              struct rv_selection *selection)
-{
-    const struct rv_call_bulk *bulk = &p->call->u.bulk;
-    size_t all, open;
-    if (selection->begun.at != 0)
-        return refuse(p, RV_ERR_REFUSED,
-                      call_printf(p->call,
-                                  "this selection has a command already: %s%s; create a new "
-                                  "selection for another command",
-                                  rv_bulk_verb_text(selection->verb),
-                                  selection->ended_at != 0 ? ", which has ended"
-                                  : selection->paused      ? ", which is paused"
-                                                           : ", which is running"));
-    if (selection_old(s, selection))
-        return refuse(
-            p, RV_ERR_REFUSED,
-            RV_STR("this selection is too old and is about to be deleted: create a new one"));
-    enum rv_err err = selections_count(s, &all, &open);
-    if (err != RV_OK)
-        return err;
-    if (open >= RV_BULKS_OPEN_MAX)
-        return refuse(p, RV_ERR_LIMIT,
-                      RV_STR("the maximum number of running and paused bulk commands is reached: "
-                             "wait until one of them has ended"));
-    selection->begun = bulk->word;
-    selection->begun.at = s->batch.now;
-    selection->verb = bulk->verb;
-    selection->abandon = bulk->abandon;
-    selection->by_hand = bulk->by_hand;
-    selection->late_seen = bulk->late_seen;
-    selection->rate = bulk->rate;
-    return selection_put(s, selection, 0);
-}
-
-static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
-                             struct rv_selection *selection)
-{
-    const struct rv_call_bulk *bulk = &p->call->u.bulk;
-    bool pause = bulk->ask == RV_BULK_PAUSE;
-    if (selection->begun.at == 0)
-        return refuse(p, RV_ERR_REFUSED,
-                      RV_STR("this selection has no command yet: see `reeve help bulk`"));
-    if (selection->ended_at != 0)
-        return refuse(p, RV_ERR_REFUSED, RV_STR("its bulk command has ended"));
-    s->batch.held = selection->id;
-    if (selection->paused == pause)
-        return RV_OK;
-    selection->paused = pause;
-    struct rv_word word = bulk->word;
-    word.at = s->batch.now;
-    enum rv_err err = rv_selection_hold(&p->call->arena, selection, &word, pause);
-    return err == RV_OK ? selection_put(s, selection, 0) : err;
-}
-
-enum rv_err bulk_call_decide(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_call_bulk *bulk = &p->call->u.bulk;
-    p->waits_turn = s->batch.record_changes++ > 0;
-    if (p->waits_turn)
-        return RV_OK;
-    enum rv_err err = selection_find(s, p, bulk->selection, &bulk->row);
-    if (err != RV_OK || p->call->err != RV_OK)
-        return err;
-    return bulk->ask == RV_BULK_BEGIN ? bulk_begin(s, p, &bulk->row) : bulk_hold(s, p, &bulk->row);
-}
-
 /* ---- what is asked of it ---- */
 
-enum rv_err query_selections(struct rv_scheduler *s, struct pending *p)
+static enum rv_err selections_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_selections *asked = &p->call->u.selections;
     struct rv_arena *arena = &p->call->arena;
@@ -344,7 +276,7 @@ static enum rv_err outcome_tasks(struct rv_scheduler *s, struct rv_call_outcomes
                                      asked->tasks);
 }
 
-enum rv_err query_outcomes(struct rv_scheduler *s, struct pending *p)
+static enum rv_err outcomes_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_outcomes *asked = &p->call->u.outcomes;
     struct rv_arena *arena = &p->call->arena;
@@ -371,3 +303,11 @@ enum rv_err query_outcomes(struct rv_scheduler *s, struct pending *p)
             asked->count++;
     return err == RV_OK ? outcome_tasks(s, asked, arena) : err;
 }
+
+const struct call_ops selections_ops = {
+    .decide = read_decide, .act = finish_act, .read = selections_read};
+
+const struct call_ops outcomes_ops = {
+    .decide = read_decide, .act = finish_act, .read = outcomes_read};
+
+const struct call_ops select_ops = {.decide = select_decide, .act = record_act};

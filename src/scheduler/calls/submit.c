@@ -1,8 +1,19 @@
 /* Submissions: many tasks in a call, each with its own result, all acknowledged after the commit.
  * */
-#include "scheduler/batch/state.h"
+#include "scheduler/calls/submit.h"
 
 #include "base/limits.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/batch/workflows.h"
+#include "scheduler/queries/reads.h"
+#include "scheduler/watch/counts.h"
 
 static void refuse(struct rv_submission *item, enum rv_err err, struct rv_str message)
 {
@@ -109,7 +120,7 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct pending *p, size_t 
     struct rv_arena *arena = s->batch.arena;
     struct rv_call *call = p->call;
     struct rv_submission *item = &call->u.submit.items[i];
-    struct asker asker = {p, call->serial, i + 1};
+    struct asker asker = {.caller = p, .a = call->serial, .b = i + 1};
     const struct evaluation *evaluation = evaluation_find(s, &asker);
     struct rv_str destination;
     enum rv_err err = item_destination(s, call, item, &destination);
@@ -199,7 +210,7 @@ static enum rv_err item_look_again(struct rv_scheduler *s, struct rv_submission 
     return err;
 }
 
-enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
     if (p->waited)
@@ -272,17 +283,17 @@ static bool submit_goes_on(struct rv_scheduler *s, struct pending *p)
     return false;
 }
 
-void submit_unwritten(const struct pending *p)
+static void submit_forget(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
-    bool decided = p->call->kind == RV_CALL_SUBMIT && p->works != NULL;
-    for (size_t i = 0; decided && i < submit->count; i++)
+    (void)s;
+    for (size_t i = 0; p->works != NULL && i < submit->count; i++)
         if (p->works[i] != NULL)
             submit->items[i].task.value = 0;
 }
 
-bool submit_in_part(struct rv_scheduler *s, const struct pending *p, enum rv_err err,
-                    struct rv_str message)
+static bool submit_refuse(struct rv_scheduler *s, const struct pending *p, enum rv_err err,
+                          struct rv_str message)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
     bool accepted = false;
@@ -299,7 +310,7 @@ bool submit_in_part(struct rv_scheduler *s, const struct pending *p, enum rv_err
     return true;
 }
 
-void submit_act(struct rv_scheduler *s, struct pending *p)
+static void submit_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
     if (p->waited) {
@@ -329,3 +340,46 @@ void submit_act(struct rv_scheduler *s, struct pending *p)
     else
         finish(s, p, RV_OK, RV_STR_NONE);
 }
+
+/* The task of a submission that has waited for it. */
+static enum rv_err submit_read(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_submit *submit = &p->call->u.submit;
+    return s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_ALL,
+                                     &submit->items[0].task, 1, &submit->task);
+}
+
+/* It was carried out: its answer names the task. */
+static bool submit_unread(struct rv_call *call)
+{
+    call->u.submit.task = NULL;
+    return true;
+}
+
+static struct rv_task_id submit_waits_for(const struct rv_call *call)
+{
+    return call->u.submit.items[0].task;
+}
+
+static void submit_tell(struct rv_scheduler *s, struct pending *p, const struct work *work)
+{
+    const struct rv_task *task = work->task;
+    bool due = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
+    waiter_answer(s, p, task, due, &p->call->u.submit.task);
+}
+
+static size_t submit_commands(const struct rv_call *call)
+{
+    return call->u.submit.count;
+}
+
+const struct call_ops submit_ops = {.decide = submit_decide,
+                                    .act = submit_act,
+                                    .forget = submit_forget,
+                                    .refuse = submit_refuse,
+                                    .read = submit_read,
+                                    .unread = submit_unread,
+                                    .waits_for = submit_waits_for,
+                                    .tell = submit_tell,
+                                    .commands = submit_commands,
+                                    .begins = true};

@@ -3,25 +3,33 @@
  * what it changes: after a crash those without an outcome are still to be given, and no other. The
  * server of the supervisor does it; what it has in memory is read from the records again when it
  * becomes that. What another server of a shared store was told it hears within a scan interval. */
-#include "scheduler/batch/state.h"
+#include "scheduler/duties/bulk.h"
 
 #include "base/assert.h"
 #include "base/bucket.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "json/json.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/log.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/calls/operate.h"
+#include "scheduler/calls/selections.h"
+#include "scheduler/duties/duty.h"
+#include "scheduler/duties/retention.h"
 
 #include <stdlib.h>
 
 enum {
-    COMMANDS_MAX = BULK_ITEMS_MAX, /* with one batch */
-    REMOVED_MAX = 100,             /* records with one batch */
+    COMMANDS_MAX = 64, /* with one batch */
+    REMOVED_MAX = 100, /* records with one batch */
     REMOVE_PAUSE_MS = 10,
     SELECTION_ROUND_MS = 24 * 60 * 60 * 1000 /* without --retain */
 };
-
-/* Without --retain, too, selections go some day: there may be only so many. */
-#define SELECTION_KEPT_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
 
 enum mark { MARK_OPEN, MARK_OFFENDER, MARK_OVER };
 
@@ -45,6 +53,27 @@ struct bulk {
     struct bulk *next;
 };
 
+/* A command of a bulk that this batch has decided. */
+struct bulk_item {
+    struct bulk *bulk;
+    size_t place; /* of its task in the selection */
+    enum rv_bulk_outcome outcome;
+    struct work *work; /* its outcome is written with this one's change; NULL: ... */
+    size_t record;     /* ... as this one of the batch's records */
+};
+
+/* Bulk commands that are under way or paused, of the supervisor's server. */
+struct bulks {
+    struct bulk *first;         /* owned */
+    int64_t epoch;              /* of the supervisor's role as they were read; 0: it is another's */
+    int64_t walk_at;            /* when the selections are walked next */
+    struct rv_task_id after;    /* where that stands */
+    struct rv_task_id removing; /* that is being deleted; none: none */
+    int64_t remove_at;
+    struct bulk_item items[COMMANDS_MAX]; /* of this batch */
+    size_t items_count;
+};
+
 static void bulk_free(struct bulk *bulk)
 {
     free(bulk->ids);
@@ -55,8 +84,9 @@ static void bulk_free(struct bulk *bulk)
     free(bulk);
 }
 
-void bulks_done(struct bulks *bulks)
+static void bulks_forget(struct rv_scheduler *s)
 {
+    struct bulks *bulks = s->bulks;
     while (bulks->first != NULL) {
         struct bulk *next = bulks->first->next;
         bulk_free(bulks->first);
@@ -128,19 +158,22 @@ static struct bulk *bulk_new(const struct rv_selection *row, int64_t now)
 /* A selection as the store has it: with what was begun of it, the server works. */
 static enum rv_err bulk_learn(struct rv_scheduler *s, const struct rv_selection *row)
 {
-    struct bulk *bulk = s->bulks.first;
+    struct bulk *bulk = s->bulks->first;
     while (bulk != NULL && bulk->row.id.value != row->id.value)
         bulk = bulk->next;
     if (bulk == NULL) {
         bulk = bulk_new(row, s->batch.now);
         if (bulk == NULL)
             return RV_ERR_MEMORY;
-        bulk->next = s->bulks.first;
-        s->bulks.first = bulk;
+        bulk->next = s->bulks->first;
+        s->bulks->first = bulk;
         return RV_OK;
     }
     return holds_learn(bulk, row);
 }
+
+/* Without --retain, too, selections go some day: there may be only so many. */
+#define SELECTION_KEPT_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
 
 bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row)
 {
@@ -154,7 +187,7 @@ bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row)
 /* A page of the walk over all selections. */
 static enum rv_err walk_page(struct rv_scheduler *s)
 {
-    struct bulks *bulks = &s->bulks;
+    struct bulks *bulks = s->bulks;
     struct rv_record *rows = rv_arena_take(s->batch.arena, RV_PAGE_ROWS_MAX * sizeof *rows);
     char key[RV_ID_TEXT_BYTES];
     size_t count = 0;
@@ -263,7 +296,7 @@ static enum rv_err remove_piece(struct rv_scheduler *s)
 {
     static const char *const kinds[] = {RV_RECORD_OUTCOME, RV_RECORD_SELECTED, RV_RECORD_OUTCOMES,
                                         RV_RECORD_SELECTION};
-    struct bulks *bulks = &s->bulks;
+    struct bulks *bulks = s->bulks;
     char key[RV_ID_TEXT_BYTES];
     struct rv_str id = rv_arena_str(s->batch.arena, rv_task_text(bulks->removing, key));
     struct rv_record *rows = rv_arena_take(s->batch.arena, REMOVED_MAX * sizeof *rows);
@@ -294,12 +327,12 @@ static enum rv_err remove_piece(struct rv_scheduler *s)
     return RV_OK;
 }
 
-enum rv_err bulks_plan(struct rv_scheduler *s)
+static enum rv_err bulks_plan(struct rv_scheduler *s)
 {
-    struct bulks *bulks = &s->bulks;
+    struct bulks *bulks = s->bulks;
     bulks->items_count = 0;
     if (bulks->epoch != s->supervisor.epoch) { /* whatever is in memory may be another's by now */
-        bulks_done(bulks);
+        bulks_forget(s);
         bulks->epoch = s->supervisor.epoch;
     }
     if (!rv_supervisor_holds(&s->supervisor))
@@ -345,10 +378,22 @@ static enum rv_err outcome_put(struct rv_scheduler *s, const struct bulk *bulk, 
     return RV_OK;
 }
 
+/* Is what comes of that evaluation taken in a later batch? */
+static bool bulks_want(const struct rv_scheduler *s, const struct asker *asker)
+{
+    const struct bulk *bulk = s->bulks->first;
+    while (bulk != NULL && (uint64_t)bulk->row.id.value != asker->a)
+        bulk = bulk->next;
+    if (bulk == NULL || bulk->row.paused)
+        return false;
+    return bulk->read != READ_ALL ||
+           (asker->b < bulk->ids_count && bulk->marks[asker->b] != MARK_OVER);
+}
+
 /* One task of one bulk command. */
 static struct asker asker_of(const struct bulk *bulk, size_t place)
 {
-    return (struct asker){.a = (uint64_t)bulk->row.id.value, .b = place};
+    return (struct asker){.a = (uint64_t)bulk->row.id.value, .b = place, .wanted = bulks_want};
 }
 
 static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bulk, size_t place,
@@ -396,7 +441,7 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t
         message = plan->err != RV_OK ? plan->message : RV_STR_NONE;
     }
     err = outcome_put(s, bulk, work, &item, message);
-    s->bulks.items[s->bulks.items_count++] = item;
+    s->bulks->items[s->bulks->items_count++] = item;
     return err;
 }
 
@@ -451,7 +496,7 @@ static enum rv_err bulk_tell(struct rv_scheduler *s, struct bulk *bulk)
 /* Whether the batch has room for one more. */
 static bool has_room(struct rv_scheduler *s)
 {
-    bool room = s->bulks.items_count < COMMANDS_MAX && !share_used(s);
+    bool room = s->bulks->items_count < COMMANDS_MAX && !share_used(s);
     s->more_due = s->more_due || !room;
     return room;
 }
@@ -506,22 +551,11 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
     return err;
 }
 
-bool bulks_want(const struct rv_scheduler *s, const struct asker *asker)
-{
-    const struct bulk *bulk = s->bulks.first;
-    while (bulk != NULL && asker_of(bulk, 0).a != asker->a)
-        bulk = bulk->next;
-    if (bulk == NULL || bulk->row.paused)
-        return false;
-    return bulk->read != READ_ALL ||
-           (asker->b < bulk->ids_count && bulk->marks[asker->b] != MARK_OVER);
-}
-
-enum rv_err bulks_decide(struct rv_scheduler *s)
+static enum rv_err bulks_decide(struct rv_scheduler *s)
 {
     enum rv_err err = RV_OK;
     share_enter(s, SHARE_BULKS);
-    for (struct bulk *bulk = s->bulks.first; err == RV_OK && bulk != NULL; bulk = bulk->next)
+    for (struct bulk *bulk = s->bulks->first; err == RV_OK && bulk != NULL; bulk = bulk->next)
         err = bulk_decide(s, bulk);
     share_enter(s, SHARE_NONE);
     return err;
@@ -552,20 +586,17 @@ static void bulk_log(struct rv_scheduler *s, const char *event, const struct rv_
     rv_buf_done(&fields);
 }
 
-void bulk_call_act(struct rv_scheduler *s, struct pending *p)
+void bulk_told(struct rv_scheduler *s, const struct rv_call_bulk *bulk)
 {
     static const char *const events[] = {"bulk-begin", "bulk-pause", "bulk-resume"};
-    const struct rv_call_bulk *bulk = &p->call->u.bulk;
-    if (p->call->kind != RV_CALL_BULK || p->call->err != RV_OK || s->batch.taskless != RV_OK)
-        return;
     const struct rv_hold *held = rv_selection_held(&bulk->row);
     const struct rv_word *word = bulk->ask == RV_BULK_BEGIN ? &bulk->row.begun
                                  : held != NULL             ? &held->word
                                                             : NULL;
     if (word != NULL && word->at == s->batch.now)
         bulk_log(s, events[bulk->ask], &bulk->row, word);
-    if (s->bulks.epoch != 0 && bulk_learn(s, &bulk->row) != RV_OK)
-        s->bulks.walk_at = 0; /* a little later */
+    if (s->bulks->epoch != 0 && bulk_learn(s, &bulk->row) != RV_OK)
+        s->bulks->walk_at = 0; /* a little later */
     s->more_due = true;
 }
 
@@ -591,9 +622,9 @@ static void item_act(struct rv_scheduler *s, const struct bulk_item *item)
     }
 }
 
-void bulks_act(struct rv_scheduler *s)
+static void bulks_act(struct rv_scheduler *s)
 {
-    for (struct bulk **place = &s->bulks.first; *place != NULL;) {
+    for (struct bulk **place = &s->bulks->first; *place != NULL;) {
         struct bulk *bulk = *place;
         if (bulk->told_in == s->batch.turn && record_written(s, bulk->records[0]))
             memcpy(bulk->told, bulk->row.outcomes, sizeof bulk->told);
@@ -605,14 +636,14 @@ void bulks_act(struct rv_scheduler *s)
         *place = bulk->next;
         bulk_free(bulk);
     }
-    for (size_t i = 0; i < s->bulks.items_count; i++)
-        item_act(s, &s->bulks.items[i]);
-    s->bulks.items_count = 0;
+    for (size_t i = 0; i < s->bulks->items_count; i++)
+        item_act(s, &s->bulks->items[i]);
+    s->bulks->items_count = 0;
 }
 
-int64_t bulks_next_at(const struct rv_scheduler *s)
+static int64_t bulks_next_at(const struct rv_scheduler *s)
 {
-    const struct bulks *bulks = &s->bulks;
+    const struct bulks *bulks = s->bulks;
     if (bulks->epoch == 0)
         return INT64_MAX;
     int64_t at = bulks->walk_at;
@@ -625,3 +656,24 @@ int64_t bulks_next_at(const struct rv_scheduler *s)
     }
     return at;
 }
+
+static enum rv_err bulks_open(struct rv_scheduler *s)
+{
+    s->bulks = calloc(1, sizeof *s->bulks);
+    return s->bulks != NULL ? RV_OK : RV_ERR_MEMORY;
+}
+
+static void bulks_close(struct rv_scheduler *s)
+{
+    if (s->bulks != NULL)
+        bulks_forget(s);
+    free(s->bulks);
+}
+
+const struct duty bulk_duty = {.open = bulks_open,
+                               .plan = bulks_plan,
+                               .decide = bulks_decide,
+                               .act = bulks_act,
+                               .next_at = bulks_next_at,
+                               .forget = bulks_forget,
+                               .close = bulks_close};

@@ -2,10 +2,22 @@
  * role, and leaves once the batch is written; what came of it comes back as a call and is written
  * under that role's epoch. The book (notify/book.h) is a cache over the rows like the supervisor's
  * heap: whatever it does not know, the walk finds. */
-#include "scheduler/batch/state.h"
+#include "scheduler/duties/deliveries.h"
 
 #include "base/assert.h"
+#include "base/buf.h"
 #include "base/limits.h"
+#include "notify/book.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/log.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/duties/alerts.h"
+#include "scheduler/duties/duty.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +26,40 @@ enum { WALK_ROWS = 256, PICKS_MAX = 256 };
 /* A message that is tried for a day fails at least that often: once in an hour. */
 enum { FAILURES_OF_A_DAY = 24 };
 
-void deliveries_init(struct rv_scheduler *s)
+/* What is on its way to webhooks, and where the walk over the rows of the others stands. */
+struct deliveries {
+    struct rv_book book;
+    int64_t epoch; /* of the supervisor's role, as the book was begun; 0: never */
+    bool first;    /* the first walk since then is under way */
+    char *place;   /* owned: the destination at which the walk goes on; NULL: from the first */
+    size_t place_bytes;
+    struct rv_task_id after;
+    int64_t walk_at;
+};
+
+static enum rv_err deliveries_open(struct rv_scheduler *s)
 {
-    s->deliveries = (struct deliveries){.epoch = 0};
-    rv_book_init(&s->deliveries.book, rv_prng_next(&s->prng), s->options.hash_key);
+    s->deliveries = calloc(1, sizeof *s->deliveries);
+    if (s->deliveries == NULL)
+        return RV_ERR_MEMORY;
+    rv_book_init(&s->deliveries->book, rv_prng_next(&s->prng), s->options.hash_key);
+    return RV_OK;
 }
 
-void deliveries_done(struct rv_scheduler *s)
+static void deliveries_forget(struct rv_scheduler *s)
 {
-    rv_book_done(&s->deliveries.book);
-    free(s->deliveries.place);
+    s->deliveries->epoch = 0;
+}
+
+static void deliveries_close(struct rv_scheduler *s)
+{
+    if (s->deliveries == NULL)
+        return;
+    rv_book_done(&s->deliveries->book);
+    free(s->deliveries->place);
     for (size_t i = 0; i < s->batch.picks_count; i++)
         free(s->batch.notices[i]); /* of a batch whose outcome is not known */
+    free(s->deliveries);
 }
 
 static bool at_work(const struct rv_scheduler *s)
@@ -65,7 +99,7 @@ static void place_clear(struct deliveries *d)
 static void absence_excuse(const struct rv_scheduler *s, struct rv_delivery *row)
 {
     int64_t gone_at = s->enlistment.last_alive_at;
-    bool untouched = s->deliveries.first || row->due_at < s->first_now;
+    bool untouched = s->deliveries->first || row->due_at < s->first_now;
     if (!untouched || row->since == 0)
         return;
     if (row->failures < FAILURES_OF_A_DAY && row->since < s->first_now)
@@ -77,7 +111,7 @@ static void absence_excuse(const struct rv_scheduler *s, struct rv_delivery *row
 /* What has room in the book is noted; of a destination that has none the rest is passed over. */
 static enum rv_err walk_note(struct rv_scheduler *s, struct rv_delivery *rows, size_t count)
 {
-    struct deliveries *d = &s->deliveries;
+    struct deliveries *d = s->deliveries;
     for (size_t i = 0; i < count; i++) {
         absence_excuse(s, &rows[i]);
         if (rv_book_see(&d->book, &rows[i], s->batch.now))
@@ -115,18 +149,18 @@ static enum rv_err hungry_feed(struct rv_scheduler *s, struct rv_str destination
     bool room = true;
     for (; i < count && room && rv_str_eq(rows[i].destination, destination); i++) {
         absence_excuse(s, &rows[i]);
-        room = rv_book_see(&s->deliveries.book, &rows[i], s->batch.now);
+        room = rv_book_see(&s->deliveries->book, &rows[i], s->batch.now);
         if (room)
             after = rows[i].task;
     }
     bool all = room && (i < count || count < WALK_ROWS);
-    rv_book_read(&s->deliveries.book, destination, after, all);
+    rv_book_read(&s->deliveries->book, destination, after, all);
     return RV_OK;
 }
 
 static enum rv_err walk(struct rv_scheduler *s)
 {
-    struct deliveries *d = &s->deliveries;
+    struct deliveries *d = s->deliveries;
     struct rv_str destination;
     struct rv_task_id after;
     if (rv_book_hungry(&d->book, &destination, &after))
@@ -152,7 +186,7 @@ static enum rv_err walk(struct rv_scheduler *s)
 /* A new holder of the role knows nothing of what the one before has sent. */
 static void book_begin(struct rv_scheduler *s)
 {
-    struct deliveries *d = &s->deliveries;
+    struct deliveries *d = s->deliveries;
     rv_book_done(&d->book);
     rv_book_init(&d->book, rv_prng_next(&s->prng), s->options.hash_key);
     place_clear(d);
@@ -243,10 +277,10 @@ static void turn_log(struct rv_scheduler *s, const struct rv_book_verdict *verdi
                               verdict->failing ? "failing" : "works"));
 }
 
-enum rv_err delivered_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err delivered_decide(struct rv_scheduler *s, struct pending *p)
 {
     const struct rv_call_delivered *delivered = &p->call->u.delivered;
-    struct deliveries *d = &s->deliveries;
+    struct deliveries *d = s->deliveries;
     bool holds = s->supervisor.epoch != 0 && d->epoch == s->supervisor.epoch;
     for (size_t i = 0; i < delivered->count; i++) {
         const struct rv_notice_result *result = &delivered->items[i];
@@ -296,7 +330,7 @@ static enum rv_err notice_prepare(struct rv_scheduler *s, const struct rv_book_p
     err = waits ? body_read(s, &row, &body) : RV_ERR_NOT_FOUND;
     /* Somebody else was faster, or the rows are damaged: a walk looks at it again. */
     if (err == RV_ERR_NOT_FOUND)
-        rv_book_forget(&s->deliveries.book, pick->task);
+        rv_book_forget(&s->deliveries->book, pick->task);
     if (err != RV_OK)
         return err == RV_ERR_NOT_FOUND ? RV_OK : err;
     *ret_notice = rv_notice_new(pick->task, pick->number, row.url, row.destination, body);
@@ -310,39 +344,32 @@ static enum rv_err pick_take(struct rv_scheduler *s, const struct rv_book_pick *
     *ret_notice = NULL;
     if (!pick->expired)
         return notice_prepare(s, pick, ret_notice);
-    if (!rv_book_expire(&s->deliveries.book, pick->task, s->batch.now, &verdict))
+    if (!rv_book_expire(&s->deliveries->book, pick->task, s->batch.now, &verdict))
         return RV_OK;
     return verdict_write(s, &verdict, RV_STR("its destination has failed for a day"));
 }
 
-enum rv_err deliveries_plan(struct rv_scheduler *s)
+static enum rv_err deliveries_plan(struct rv_scheduler *s)
 {
     struct batch *b = &s->batch;
     if (!at_work(s))
         return RV_OK;
-    if (s->deliveries.epoch != s->supervisor.epoch)
+    if (s->deliveries->epoch != s->supervisor.epoch)
         book_begin(s);
     enum rv_err err = walk(s);
-    if (err != RV_OK || rv_book_next_at(&s->deliveries.book) > b->now)
+    if (err != RV_OK || rv_book_next_at(&s->deliveries->book) > b->now)
         return err;
     b->picks = RV_ROOM(b->arena, struct rv_book_pick, PICKS_MAX);
     b->notices = RV_NEW_ARRAY(b->arena, struct rv_notice *, PICKS_MAX);
     if (b->picks == NULL || b->notices == NULL)
         return RV_ERR_MEMORY;
-    b->picks_count = rv_book_pick(&s->deliveries.book, b->now, b->picks, PICKS_MAX);
+    b->picks_count = rv_book_pick(&s->deliveries->book, b->now, b->picks, PICKS_MAX);
     for (size_t i = 0; err == RV_OK && i < b->picks_count; i++)
         err = pick_take(s, &b->picks[i], &b->notices[i]);
     return err;
 }
 
 /* ---- the operator's retry ---- */
-
-static enum rv_err retry_refuse(struct pending *p, enum rv_err err, struct rv_str message)
-{
-    p->call->err = err;
-    p->call->message = message;
-    return RV_OK;
-}
 
 #define ON_ITS_WAY RV_STR("the delivery of its messages has restarted already")
 
@@ -353,7 +380,7 @@ static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
     struct rv_book_verdict verdict = {.row = {.since = s->batch.now, .due_at = s->batch.now}};
     struct rv_delivery_change *change;
     if (alert->closed_at != 0)
-        return retry_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
+        return call_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
     enum rv_err err = change_add(s, &verdict, NULL, &change);
     if (err != RV_OK)
         return err;
@@ -363,7 +390,7 @@ static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
     return RV_OK;
 }
 
-enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
+static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_task_id none = {0};
     struct rv_alert alert;
@@ -377,10 +404,10 @@ enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (count == 0 || alert.id != id)
-        return retry_refuse(p, RV_ERR_NOT_FOUND,
-                            RV_STR("there is no such alert; `reeve alerts` lists them"));
+        return call_refuse(p, RV_ERR_NOT_FOUND,
+                           RV_STR("there is no such alert; `reeve alerts` lists them"));
     if (alert.kind != RV_ALERT_UNDELIVERABLE)
-        return retry_refuse(
+        return call_refuse(
             p, RV_ERR_REFUSED,
             call_printf(p->call,
                         "only an alert `undeliverable` can be retried; for this alert: %.*s",
@@ -392,7 +419,7 @@ enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (count == 0 || !row.parked)
-        return retry_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
+        return call_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
     struct rv_book_verdict verdict = {
         .row = row, .next_before = row.next, .failures_before = row.failures};
     verdict.row.parked = false;
@@ -408,7 +435,16 @@ enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
-void retry_act(struct rv_scheduler *s, struct pending *p)
+static void retry_log(struct rv_scheduler *s, const struct rv_call *call)
+{
+    char id[RV_ID_TEXT_BYTES];
+    struct rv_buf fields;
+    log_command_begin(&fields, "retry-delivery");
+    log_text(&fields, "alert", rv_task_text((struct rv_task_id){call->u.retry.alert}, id));
+    log_command_end(s, &fields, call->by, RV_STR_NONE);
+}
+
+static void retry_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
     bool wanted = p->delivery != 0;
@@ -418,38 +454,12 @@ void retry_act(struct rv_scheduler *s, struct pending *p)
                               : s->batch.deliveries[p->delivery - 1].outcome;
     if (outcome == RV_OK) {
         if (p->call->err == RV_OK)
-            log_command(s, p->call);
+            retry_log(s, p->call);
         finish(s, p, p->call->err, p->call->message);
         return;
     }
     if (!carry_again(s, p))
         finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
-}
-
-/* ---- what is written with messages ---- */
-
-enum rv_err delivery_of(struct rv_scheduler *s, const struct work *work,
-                        const struct rv_delivery **ret_row)
-{
-    const struct rv_task *task = work->task;
-    *ret_row = NULL;
-    if (work->messages_count == 0 || task->reply_url.at == NULL)
-        return RV_OK;
-    struct rv_delivery *row = RV_NEW(s->batch.arena, struct rv_delivery);
-    if (row == NULL)
-        return RV_ERR_MEMORY;
-    /* The row is inserted with the first message; later ones only move it on. */
-    *row = (struct rv_delivery){
-        .task = task->id,
-        .next = work->messages[0].number,
-        .last = task->last_message,
-        .since = s->batch.now,
-        .due_at = s->batch.now,
-        .destination = work->destination.at != NULL ? work->destination : task->reply_url,
-        .url = task->reply_url,
-    };
-    *ret_row = row;
-    return RV_OK;
 }
 
 /* ---- after the commit ---- */
@@ -458,7 +468,7 @@ enum rv_err delivery_of(struct rv_scheduler *s, const struct work *work,
  * given up. */
 static void work_learn(struct rv_scheduler *s, const struct work *work)
 {
-    struct rv_book *book = &s->deliveries.book;
+    struct rv_book *book = &s->deliveries->book;
     struct rv_delivery row;
     size_t count = 0;
     if (rv_book_knows(book, work->id)) {
@@ -474,7 +484,7 @@ static void work_learn(struct rv_scheduler *s, const struct work *work)
 
 static void delivery_learn(struct rv_scheduler *s, const struct rv_delivery_change *change)
 {
-    struct rv_book *book = &s->deliveries.book;
+    struct rv_book *book = &s->deliveries->book;
     if (change->all_alerts)
         return;
     if (s->batch.taskless != RV_OK)
@@ -497,10 +507,10 @@ void deliveries_learn_alert(struct rv_scheduler *s, const struct rv_alert *alert
     struct rv_delivery row = rv_delivery_of_alert(alert, &s->alerts_to);
     /* One that has no room the walk finds. */
     if (at_work(s))
-        (void)rv_book_note(&s->deliveries.book, &row, s->batch.now);
+        (void)rv_book_note(&s->deliveries->book, &row, s->batch.now);
 }
 
-void deliveries_act(struct rv_scheduler *s)
+static void deliveries_act(struct rv_scheduler *s)
 {
     if (s->options.outlet.send == NULL)
         return;
@@ -521,31 +531,50 @@ void deliveries_act(struct rv_scheduler *s)
     }
 }
 
-void deliveries_fail(struct rv_scheduler *s)
+static void deliveries_fail(struct rv_scheduler *s)
 {
-    struct rv_book *book = &s->deliveries.book;
+    struct rv_book *book = &s->deliveries->book;
     for (size_t i = 0; i < s->batch.picks_count; i++) {
         free(s->batch.notices[i]);
         s->batch.notices[i] = NULL;
         rv_book_unpick(book, s->batch.picks[i].task, again_at(s));
     }
-    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
-        if (p->call->kind != RV_CALL_DELIVERED)
-            continue;
-        for (size_t i = 0; i < p->call->u.delivered.count; i++)
-            rv_book_unpick(book, p->call->u.delivered.items[i].task, again_at(s));
-    }
 }
 
-int64_t deliveries_next_at(const struct rv_scheduler *s)
+static int64_t deliveries_next_at(const struct rv_scheduler *s)
 {
     struct rv_str destination;
     struct rv_task_id after;
     if (!at_work(s))
         return INT64_MAX;
-    if (s->deliveries.epoch != s->supervisor.epoch ||
-        rv_book_hungry(&s->deliveries.book, &destination, &after))
+    if (s->deliveries->epoch != s->supervisor.epoch ||
+        rv_book_hungry(&s->deliveries->book, &destination, &after))
         return 0;
-    int64_t at = rv_book_next_at(&s->deliveries.book);
-    return at < s->deliveries.walk_at ? at : s->deliveries.walk_at;
+    int64_t at = rv_book_next_at(&s->deliveries->book);
+    return at < s->deliveries->walk_at ? at : s->deliveries->walk_at;
 }
+
+static size_t delivered_commands(const struct rv_call *call)
+{
+    return call->u.delivered.count;
+}
+
+static void delivered_forget(struct rv_scheduler *s, struct pending *p)
+{
+    for (size_t i = 0; i < p->call->u.delivered.count; i++)
+        rv_book_unpick(&s->deliveries->book, p->call->u.delivered.items[i].task, again_at(s));
+}
+
+const struct call_ops delivered_ops = {.decide = delivered_decide,
+                                       .act = taskless_act,
+                                       .forget = delivered_forget,
+                                       .commands = delivered_commands};
+const struct call_ops retry_ops = {.decide = retry_decide, .act = retry_act};
+
+const struct duty deliveries_duty = {.open = deliveries_open,
+                                     .plan = deliveries_plan,
+                                     .act = deliveries_act,
+                                     .fail = deliveries_fail,
+                                     .next_at = deliveries_next_at,
+                                     .forget = deliveries_forget,
+                                     .close = deliveries_close};

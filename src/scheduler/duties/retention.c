@@ -3,9 +3,16 @@
  * time is a share of that which has passed since the one before, so that the rule is as fast as
  * the server and nobody waits much longer because of it. The store decides which tasks it takes,
  * inside the transaction, so that one that was opened again stays. */
-#include "scheduler/batch/state.h"
+#include "scheduler/duties/retention.h"
 
 #include "base/time.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/log.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/duties/duty.h"
+#include "store/store.h"
+
+#include <stdlib.h>
 
 enum {
     ROWS_MAX = 4096,     /* of a piece, however fast */
@@ -20,6 +27,21 @@ enum {
     GONE_MS_MIN = 3600 * RV_SECOND_MS
 };
 
+/* Where the retention rule stands. */
+struct retention {
+    struct rv_sweep sweep; /* of the newest batch that had one; the places where it goes on */
+    bool walking;          /* a round is under way */
+    int64_t round_at;      /* it began */
+    int64_t piece_us;      /* when the newest piece of it had ended, by now_us */
+    int64_t next_at;
+    int64_t held_until; /* nothing is deleted before (decision 019), */
+    bool wait_told;     /* that is among the records of this batch */
+    bool held_written;  /* and the store knows */
+    int64_t recalled;   /* the epoch of the role in which the store was asked */
+    size_t tasks_gone;  /* in the round that is under way */
+    size_t keys_gone;
+};
+
 /* How long a submitter may repeat himself, at least (RULES 1). */
 static const int64_t keys_ms_min = 30 * (int64_t)RV_DAY_MS;
 
@@ -32,8 +54,8 @@ int64_t retention_round_ms(const struct rv_scheduler *s)
 void retention_hold(struct rv_scheduler *s, int64_t gone_ms)
 {
     if (gone_ms >= GONE_MS_MIN)
-        s->retention.held_until = rv_time_add(s->batch.now,
-                                              gone_ms < RV_DAY_MS ? gone_ms : RV_DAY_MS);
+        s->retention->held_until = rv_time_add(s->batch.now,
+                                               gone_ms < RV_DAY_MS ? gone_ms : RV_DAY_MS);
 }
 
 /* The record of a wait; it outlives the process. The key has no meaning. */
@@ -42,7 +64,7 @@ void retention_hold(struct rv_scheduler *s, int64_t gone_ms)
 /* A wait that another process has begun. One that a clock far ahead has written ends in a day. */
 static enum rv_err wait_recall(struct rv_scheduler *s)
 {
-    struct retention *retention = &s->retention;
+    struct retention *retention = s->retention;
     struct rv_record row;
     size_t count;
     enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena, RV_STR(RECORD_WAIT),
@@ -65,11 +87,11 @@ static enum rv_err wait_write(struct rv_scheduler *s)
 {
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_printf(&value, "{\"until\":%lld}", (long long)s->retention.held_until);
+    rv_buf_printf(&value, "{\"until\":%lld}", (long long)s->retention->held_until);
     struct rv_record_change made = {.row = {.kind = RV_STR(RECORD_WAIT), .key = RV_STR("until")}};
     enum rv_err err = record_put(s, made, &value);
     rv_buf_done(&value);
-    s->batch.wait_told = err == RV_OK;
+    s->retention->wait_told = err == RV_OK;
     return err;
 }
 
@@ -82,7 +104,7 @@ static bool retains(const struct rv_scheduler *s)
  * round: one that is older than the time between two rounds does not keep up with what ends. */
 static int64_t share_of(const struct rv_scheduler *s)
 {
-    int64_t age = s->batch.now - s->retention.round_at, round = retention_round_ms(s);
+    int64_t age = s->batch.now - s->retention->round_at, round = retention_round_ms(s);
     return SHARE_MIN + (SHARE_MAX - SHARE_MIN) * (age < round ? age : round) / round;
 }
 
@@ -90,7 +112,7 @@ static int64_t share_of(const struct rv_scheduler *s)
  * meanwhile. */
 static void round_begin(struct rv_scheduler *s)
 {
-    struct retention *retention = &s->retention;
+    struct retention *retention = s->retention;
     int64_t now = s->batch.now, retain_ms = s->options.retain_ms;
     int64_t keys_ms = retain_ms > keys_ms_min ? retain_ms : keys_ms_min;
     retention->walking = true;
@@ -106,7 +128,7 @@ static void round_begin(struct rv_scheduler *s)
 /* A new holder of the role asks whether the one before was to wait; *ret_waits: so is this one. */
 static enum rv_err wait_plan(struct rv_scheduler *s, bool *ret_waits)
 {
-    struct retention *retention = &s->retention;
+    struct retention *retention = s->retention;
     enum rv_err err = RV_OK;
     if (retention->recalled != s->supervisor.epoch)
         err = wait_recall(s);
@@ -117,11 +139,12 @@ static enum rv_err wait_plan(struct rv_scheduler *s, bool *ret_waits)
     return *ret_waits && !retention->held_written ? wait_write(s) : RV_OK;
 }
 
-enum rv_err retention_plan(struct rv_scheduler *s)
+static enum rv_err retention_last(struct rv_scheduler *s)
 {
-    struct retention *retention = &s->retention;
+    struct retention *retention = s->retention;
     struct rv_sweep *sweep = &retention->sweep;
     bool waits;
+    retention->wait_told = false;
     if (!retains(s))
         return RV_OK;
     enum rv_err err = wait_plan(s, &waits);
@@ -140,7 +163,7 @@ enum rv_err retention_plan(struct rv_scheduler *s)
 
 static void round_log(struct rv_scheduler *s)
 {
-    struct retention *retention = &s->retention;
+    struct retention *retention = s->retention;
     if (retention->tasks_gone + retention->keys_gone > 0)
         log_event(s, RV_LOG_INFO, "retention",
                   rv_arena_printf(s->batch.arena, "{\"tasks\":%zu,\"keys\":%zu}",
@@ -148,11 +171,11 @@ static void round_log(struct rv_scheduler *s)
     retention->tasks_gone = retention->keys_gone = 0;
 }
 
-void retention_act(struct rv_scheduler *s)
+static void retention_act(struct rv_scheduler *s)
 {
-    struct retention *retention = &s->retention;
+    struct retention *retention = s->retention;
     const struct rv_sweep *sweep = s->batch.sweep;
-    retention->held_written = retention->held_written || s->batch.wait_told;
+    retention->held_written = retention->held_written || s->retention->wait_told;
     if (sweep == NULL)
         return;
     if (!s->batch.swept || sweep->outcome != RV_OK) { /* from the first one again */
@@ -173,8 +196,25 @@ void retention_act(struct rv_scheduler *s)
         round_log(s);
 }
 
-int64_t retention_next_at(const struct rv_scheduler *s)
+static int64_t retention_next_at(const struct rv_scheduler *s)
 {
-    int64_t next = s->retention.next_at, held = s->retention.held_until;
+    int64_t next = s->retention->next_at, held = s->retention->held_until;
     return !retains(s) ? INT64_MAX : next > held ? next : held;
 }
+
+static enum rv_err retention_open(struct rv_scheduler *s)
+{
+    s->retention = calloc(1, sizeof *s->retention);
+    return s->retention != NULL ? RV_OK : RV_ERR_MEMORY;
+}
+
+static void retention_close(struct rv_scheduler *s)
+{
+    free(s->retention);
+}
+
+const struct duty retention_duty = {.open = retention_open,
+                                    .last = retention_last,
+                                    .act = retention_act,
+                                    .next_at = retention_next_at,
+                                    .close = retention_close};

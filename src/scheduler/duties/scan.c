@@ -3,11 +3,29 @@
  * another than the one that the caches know is loaded, so that instants, ready steps and held
  * attempts are known here one round after another server has committed them. What was known and is
  * not among the open rows any more has ended elsewhere, and is loaded for the last time. */
-#include "scheduler/batch/state.h"
+#include "scheduler/duties/scan.h"
 
 #include "base/limits.h"
+#include "base/map.h"
+#include "dispatch/held.h"
+#include "dispatch/instance.h"
+#include "dispatch/kind.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/duties/duty.h"
+
+#include <stdlib.h>
 
 enum { ROUND_BITS = 16 };
+
+/* What is known of the tasks that several servers move on one store. */
+struct others {
+    struct rv_map known;  /* open task -> the revision that the caches know, and the round of the
+                           * scan that met it last */
+    struct rv_map missed; /* tasks to be loaded in the next batch: another server was faster */
+};
 
 static uint64_t round_of(const struct rv_scheduler *s)
 {
@@ -19,16 +37,31 @@ static uint64_t known_value(const struct rv_scheduler *s, int64_t revision)
     return (uint64_t)revision << ROUND_BITS | round_of(s);
 }
 
-void others_init(struct others *others)
+static enum rv_err scan_open(struct rv_scheduler *s)
 {
-    rv_map_init(&others->known);
-    rv_map_init(&others->missed);
+    s->others = calloc(1, sizeof *s->others);
+    if (s->others == NULL)
+        return RV_ERR_MEMORY;
+    rv_map_init(&s->others->known);
+    rv_map_init(&s->others->missed);
+    return RV_OK;
 }
 
-void others_done(struct others *others)
+static void scan_forget(struct rv_scheduler *s)
 {
-    rv_map_done(&others->known);
-    rv_map_done(&others->missed);
+    rv_map_done(&s->others->known);
+    rv_map_done(&s->others->missed);
+    rv_map_init(&s->others->known);
+    rv_map_init(&s->others->missed);
+}
+
+static void scan_close(struct rv_scheduler *s)
+{
+    if (s->others == NULL)
+        return;
+    rv_map_done(&s->others->known);
+    rv_map_done(&s->others->missed);
+    free(s->others);
 }
 
 enum rv_err others_note(struct rv_scheduler *s, struct rv_task_id id, const struct rv_task *task)
@@ -36,23 +69,28 @@ enum rv_err others_note(struct rv_scheduler *s, struct rv_task_id id, const stru
     if (!s->enlistment.shared)
         return RV_OK;
     if (task != NULL && rv_task_state_open(task->state))
-        return rv_map_put(&s->others.known, (uint64_t)id.value, 0, known_value(s, task->revision));
-    rv_map_remove(&s->others.known, (uint64_t)id.value, 0);
+        return rv_map_put(&s->others->known, (uint64_t)id.value, 0, known_value(s, task->revision));
+    rv_map_remove(&s->others->known, (uint64_t)id.value, 0);
     return RV_OK;
+}
+
+void others_lose(struct rv_scheduler *s, struct rv_task_id id)
+{
+    rv_map_remove(&s->others->known, (uint64_t)id.value, 0);
 }
 
 void others_miss(struct rv_scheduler *s, struct rv_task_id id)
 {
     /* Without memory for that the next round finds it: its revision is not known. */
-    rv_map_remove(&s->others.known, (uint64_t)id.value, 0);
-    if (rv_map_put(&s->others.missed, (uint64_t)id.value, 0, 0) == RV_OK)
+    others_lose(s, id);
+    if (rv_map_put(&s->others->missed, (uint64_t)id.value, 0, 0) == RV_OK)
         s->more_due = true;
 }
 
 /* Whether the task is another than the caches know. */
 static bool has_changed(struct rv_scheduler *s, const struct rv_task *task)
 {
-    uint64_t *known = rv_map_find(&s->others.known, (uint64_t)task->id.value, 0);
+    uint64_t *known = rv_map_find(&s->others->known, (uint64_t)task->id.value, 0);
     if (known == NULL || *known >> ROUND_BITS != (uint64_t)task->revision)
         return true;
     *known = known_value(s, task->revision);
@@ -73,7 +111,7 @@ static bool scan_wants(struct rv_scheduler *s, const struct rv_task *task, bool 
 static size_t ended_elsewhere(struct rv_scheduler *s, uint64_t round, struct rv_step_id *ids,
                               size_t room)
 {
-    const struct rv_map *known = &s->others.known;
+    const struct rv_map *known = &s->others->known;
     const uint64_t mask = (UINT64_C(1) << ROUND_BITS) - 1;
     size_t count = 0;
     for (size_t i = 0; i < known->room && count < room; i++)
@@ -85,7 +123,7 @@ static size_t ended_elsewhere(struct rv_scheduler *s, uint64_t round, struct rv_
 /* What this server's change has met as another's: it is looked at again at once. */
 static size_t missed_take(struct rv_scheduler *s, struct rv_step_id *ids, size_t room)
 {
-    struct rv_map *missed = &s->others.missed;
+    struct rv_map *missed = &s->others->missed;
     size_t count = 0;
     for (size_t i = 0; i < missed->room && count < room; i++)
         if (missed->slots[i].used)
@@ -101,7 +139,7 @@ static void held_sweep(struct rv_scheduler *s, struct agent_instance *instance)
     struct held *next;
     for (struct held *held = instance->held; held != NULL; held = next) {
         next = held->next;
-        const uint64_t *known = rv_map_find(&s->others.known, (uint64_t)held->step.task.value, 0);
+        const uint64_t *known = rv_map_find(&s->others->known, (uint64_t)held->step.task.value, 0);
         bool same = known != NULL && *known >> ROUND_BITS == (uint64_t)held->revision;
         if (same || work_find(s, held->step.task) != NULL)
             continue;
@@ -135,7 +173,7 @@ static enum rv_err scan_load(struct rv_scheduler *s, enum share share, const str
     return err;
 }
 
-enum rv_err batch_scan(struct rv_scheduler *s)
+static enum rv_err scan_plan(struct rv_scheduler *s)
 {
     const struct rv_task **tasks = rv_arena_take(s->batch.arena,
                                                  RV_SCAN_ROWS_MAX * sizeof(struct rv_task *));
@@ -166,3 +204,6 @@ enum rv_err batch_scan(struct rv_scheduler *s)
         rv_supervisor_scan_on(&s->supervisor, s->batch.now, ids[loaded - 1].task);
     return err;
 }
+
+const struct duty scan_duty = {
+    .open = scan_open, .plan = scan_plan, .forget = scan_forget, .close = scan_close};

@@ -1,7 +1,12 @@
 /* The commands that a task accepts, for explanations and refusals. */
-#include "scheduler/batch/state.h"
+#include "scheduler/queries/cures.h"
 
 #include "base/limits.h"
+#include "dispatch/agents.h"
+#include "dispatch/circuit.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/batch/workflows.h"
 
 enum { STEPS_MAX = RV_OPEN_STEPS_MAX + RV_PLAN_STEPS_MAX };
 

@@ -2,9 +2,23 @@
  * few rows are read by their keys, however many tasks there are; nothing is written for it. What
  * the supervisor has decided about the task stands in its attempts, its steps' counts and its
  * alerts. */
-#include "scheduler/batch/state.h"
+#include "scheduler/queries/explain.h"
 
 #include "base/time.h"
+#include "dispatch/agents.h"
+#include "dispatch/circuit.h"
+#include "dispatch/instance.h"
+#include "dispatch/kind.h"
+#include "dispatch/limits.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/workflows.h"
+#include "scheduler/queries/cures.h"
+#include "scheduler/queries/queries.h"
+#include "scheduler/queries/reads.h"
+#include "scheduler/queries/status.h"
 
 #include <string.h>
 
@@ -293,7 +307,7 @@ static enum rv_err explain_cures(struct rv_scheduler *s, struct rv_call_explain 
     return cures_find(s, out->found, entry, NULL, out->cures, &out->cures_count);
 }
 
-enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
+static enum rv_err explain_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_explain *out = &p->call->u.explain;
     struct rv_arena *arena = &p->call->arena;
@@ -323,3 +337,12 @@ enum rv_err explain_answer(struct rv_scheduler *s, struct pending *p)
     store_problems(s, out->problems);
     return err;
 }
+
+static bool explain_unread(struct rv_call *call)
+{
+    call->u.explain.found = NULL;
+    return false;
+}
+
+const struct call_ops explain_ops = {
+    .decide = read_decide, .act = finish_act, .read = explain_read, .unread = explain_unread};

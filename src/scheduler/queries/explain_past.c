@@ -1,9 +1,9 @@
 /* What has happened to a task, from its rows alone: they are the same after a restart. The steps
  * are read in pages, of which only what is reported stays. */
-#include "scheduler/batch/state.h"
-
 #include "base/limits.h"
 #include "core/tags.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/queries/explain.h"
 
 #include <string.h>
 

@@ -1,8 +1,20 @@
 /* Queries: pages of rows as committed, read inside the batch's transaction onto the call's arena.
  * */
-#include "scheduler/batch/state.h"
+#include "scheduler/queries/queries.h"
 
 #include "base/limits.h"
+#include "dispatch/circuit.h"
+#include "dispatch/instance.h"
+#include "dispatch/kind.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/batch/workflows.h"
+#include "scheduler/queries/reads.h"
+#include "scheduler/queries/status.h"
 
 void no_task_say(struct rv_call *call, struct rv_task_id task)
 {
@@ -19,7 +31,13 @@ enum rv_err query_no_task(struct pending *p, struct rv_task_id task)
     return RV_OK;
 }
 
-static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
+static void page_limit(struct rv_call_list *list)
+{
+    if (list->limit == 0 || list->limit > RV_PAGE_ROWS_MAX)
+        list->limit = RV_PAGE_ROWS_MAX;
+}
+
+static enum rv_err show_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_show *show = &p->call->u.show;
     enum rv_err err = s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_ALL,
@@ -34,14 +52,6 @@ static enum rv_err query_show(struct rv_scheduler *s, struct pending *p)
         show->workflow = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, &p->call->arena,
                                      &entry->row);
     return err;
-}
-
-/* The task of a submission that has waited for it. */
-static enum rv_err query_submitted(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_call_submit *submit = &p->call->u.submit;
-    return s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_ALL,
-                                     &submit->items[0].task, 1, &submit->task);
 }
 
 /* The store's clock says what is old; ids tell when they were made. Before all time there is the id
@@ -83,10 +93,11 @@ enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *list, struct
                                      list->tasks, &list->count, &list->next);
 }
 
-static enum rv_err query_tasks(struct rv_scheduler *s, struct pending *p)
+static enum rv_err tasks_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
     struct rv_arena *arena = &p->call->arena;
+    page_limit(list);
     list->task_workflows = RV_NEW_ARRAY(arena, const struct rv_workflow_row *, list->limit);
     if (list->task_workflows == NULL)
         return RV_ERR_MEMORY;
@@ -207,23 +218,52 @@ static enum rv_err query_history(struct rv_scheduler *s, struct rv_call_list *li
                                        list->limit, list->history, &list->count);
 }
 
-static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
+/* The rows are of a task: whether there is such a one. */
+static enum rv_err task_there(struct rv_scheduler *s, struct pending *p, bool *ret_there)
+{
+    struct rv_call_list *list = &p->call->u.list;
+    const struct rv_task *task = NULL;
+    page_limit(list);
+    enum rv_err err = s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_PLAIN,
+                                                &list->task, 1, &task);
+    *ret_there = err == RV_OK && task != NULL;
+    if (err == RV_OK && task == NULL)
+        no_task_say(p->call, list->task);
+    return err;
+}
+
+static enum rv_err steps_read(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_list *list = &p->call->u.list;
+    bool there;
+    enum rv_err err = task_there(s, p, &there);
+    return there ? query_steps(s, list, &p->call->arena, RV_COLUMNS_ALL, list->after_step,
+                               list->limit)
+                 : err;
+}
+
+static enum rv_err attempts_read(struct rv_scheduler *s, struct pending *p)
+{
+    bool there;
+    enum rv_err err = task_there(s, p, &there);
+    return there ? query_attempts(s, p) : err;
+}
+
+static enum rv_err history_read(struct rv_scheduler *s, struct pending *p)
+{
+    bool there;
+    enum rv_err err = task_there(s, p, &there);
+    return there ? query_history(s, &p->call->u.list, &p->call->arena) : err;
+}
+
+static enum rv_err late_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
     struct rv_arena *arena = &p->call->arena;
-    const struct rv_task *task;
-    enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, &list->task, 1,
-                                                &task);
-    if (err != RV_OK)
+    bool there;
+    enum rv_err err = task_there(s, p, &there);
+    if (!there)
         return err;
-    if (task == NULL)
-        return query_no_task(p, list->task);
-    if (p->call->kind == RV_CALL_STEPS)
-        return query_steps(s, list, arena, RV_COLUMNS_ALL, list->after_step, list->limit);
-    if (p->call->kind == RV_CALL_ATTEMPTS)
-        return query_attempts(s, p);
-    if (p->call->kind == RV_CALL_HISTORY)
-        return query_history(s, list, arena);
     list->late_replies = RV_ROOM(arena, struct rv_late_reply, list->limit);
     if (list->late_replies == NULL)
         return RV_ERR_MEMORY;
@@ -232,9 +272,10 @@ static enum rv_err query_task_rows(struct rv_scheduler *s, struct pending *p)
                                             list->limit, list->late_replies, &list->count);
 }
 
-static enum rv_err query_alerts(struct rv_scheduler *s, struct pending *p)
+static enum rv_err alerts_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
+    page_limit(list);
     list->alerts = RV_ROOM(&p->call->arena, struct rv_alert, list->limit);
     if (list->alerts == NULL)
         return RV_ERR_MEMORY;
@@ -280,9 +321,10 @@ static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call *call)
     return RV_OK;
 }
 
-static enum rv_err query_workflows(struct rv_scheduler *s, struct pending *p)
+static enum rv_err workflows_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_list *list = &p->call->u.list;
+    page_limit(list);
     list->workflows = RV_ROOM(&p->call->arena, struct rv_workflow_row, list->limit);
     if (list->workflows == NULL)
         return RV_ERR_MEMORY;
@@ -292,76 +334,37 @@ static enum rv_err query_workflows(struct rv_scheduler *s, struct pending *p)
                                          list->workflows, &list->count);
 }
 
-static enum rv_err query_read(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_call_list *list = &p->call->u.list;
-    enum rv_call_kind kind = p->call->kind;
-    bool page = kind == RV_CALL_TASKS || kind == RV_CALL_STEPS || kind == RV_CALL_ATTEMPTS ||
-                kind == RV_CALL_LATE || kind == RV_CALL_HISTORY || kind == RV_CALL_ALERTS ||
-                kind == RV_CALL_WORKFLOWS;
-    if (page && (list->limit == 0 || list->limit > RV_PAGE_ROWS_MAX))
-        list->limit = RV_PAGE_ROWS_MAX;
-    if (kind == RV_CALL_SHOW)
-        return query_show(s, p);
-    if (kind == RV_CALL_SUBMIT)
-        return query_submitted(s, p);
-    if (kind == RV_CALL_TASKS)
-        return query_tasks(s, p);
-    if (kind == RV_CALL_ALERTS)
-        return query_alerts(s, p);
-    if (kind == RV_CALL_WORKFLOWS)
-        return query_workflows(s, p);
-    if (kind == RV_CALL_AGENTS)
-        return agents_show(s, &p->call->arena, &p->call->u.agents);
-    if (kind == RV_CALL_METRICS)
-        return query_metrics(s, p);
-    if (kind == RV_CALL_STATUS)
-        return query_status(s, p);
-    if (kind == RV_CALL_KEYS)
-        return query_keys(s, p);
-    if (kind == RV_CALL_EXPLAIN)
-        return explain_answer(s, p);
-    if (kind == RV_CALL_SELECTIONS)
-        return query_selections(s, p);
-    if (kind == RV_CALL_OUTCOMES)
-        return query_outcomes(s, p);
-    return query_task_rows(s, p);
-}
-
-/* An answer for which there is no room is its caller's trouble alone: the batch goes on. After rows
- * that cannot be read the transaction cannot: the others are asked to repeat their calls. */
-enum rv_err query_answer(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_call *call = p->call;
-    enum rv_err err = query_read(s, p);
-    if (call->arena.refused == RV_OK) {
-        if (err == RV_ERR_CORRUPT)
-            s->batch.damaged = p;
-        return err;
-    }
-    if (call->kind == RV_CALL_SUBMIT) { /* it was carried out: its answer names the task */
-        call->u.submit.task = NULL;
-        return RV_OK;
-    }
-    call->err = call->arena.refused;
-    call->message = call->err == RV_ERR_LIMIT
-                        ? RV_STR("the answer is too large: ask for fewer rows with `limit`")
-                        : rv_str_of(rv_err_text(call->err));
-    if (call->kind == RV_CALL_SHOW)
-        call->u.show.found = NULL;
-    if (call->kind == RV_CALL_EXPLAIN)
-        call->u.explain.found = NULL;
-    return RV_OK;
-}
-
-bool show_waits(const struct rv_scheduler *s, const struct pending *p, const struct rv_task *task)
+static bool show_waits(const struct rv_scheduler *s, const struct pending *p,
+                       const struct rv_task *task)
 {
     const struct rv_call_show *show = &p->call->u.show;
     return show->wait_ms > 0 && !p->waited && task->revision <= show->after_revision &&
            rv_task_state_open(task->state) && !s->draining;
 }
 
-void show_act(struct rv_scheduler *s, struct pending *p)
+/* One that will wait for its task needs no payloads until then. Without memory for this look it is
+ * read whole in its turn, and answered with what comes of that. */
+static enum rv_err show_plain(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_show *show = &p->call->u.show;
+    const struct rv_task *task = NULL;
+    struct rv_arena *arena = &p->call->arena;
+    struct rv_arena_mark mark = rv_arena_mark(arena);
+    enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, &show->task, 1,
+                                                &task);
+    if (arena->refused != RV_OK) {
+        rv_arena_release(arena, mark);
+        return RV_OK;
+    }
+    if (err != RV_OK || task == NULL || !show_waits(s, p, task))
+        return err;
+    show->found = task;
+    p->plain = true;
+    p->read = READ_DECIDED;
+    return RV_OK;
+}
+
+static void show_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_show *show = &p->call->u.show;
     pending_unlink(&s->batch.calls, p);
@@ -380,3 +383,47 @@ void show_act(struct rv_scheduler *s, struct pending *p)
     else
         finish(s, p, p->call->err, p->call->message);
 }
+
+static enum rv_err agents_read(struct rv_scheduler *s, struct pending *p)
+{
+    return agents_show(s, &p->call->arena, &p->call->u.agents);
+}
+
+static bool show_unread(struct rv_call *call)
+{
+    call->u.show.found = NULL;
+    return false;
+}
+
+static struct rv_task_id show_waits_for(const struct rv_call *call)
+{
+    return call->u.show.task;
+}
+
+static void show_tell(struct rv_scheduler *s, struct pending *p, const struct work *work)
+{
+    const struct rv_task *task = work->task;
+    struct rv_call_show *show = &p->call->u.show;
+    bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
+    waiter_answer(s, p, task, ended || task->revision > show->after_revision, &show->found);
+}
+
+const struct call_ops show_ops = {.decide = read_decide,
+                                  .act = show_act,
+                                  .read = show_read,
+                                  .unread = show_unread,
+                                  .read_plain = show_plain,
+                                  .waits_for = show_waits_for,
+                                  .tell = show_tell,
+                                  .waits = true};
+const struct call_ops steps_ops = {.decide = read_decide, .act = finish_act, .read = steps_read};
+const struct call_ops attempts_ops = {
+    .decide = read_decide, .act = finish_act, .read = attempts_read};
+const struct call_ops late_ops = {.decide = read_decide, .act = finish_act, .read = late_read};
+const struct call_ops history_ops = {
+    .decide = read_decide, .act = finish_act, .read = history_read};
+const struct call_ops tasks_ops = {.decide = read_decide, .act = finish_act, .read = tasks_read};
+const struct call_ops alerts_ops = {.decide = read_decide, .act = finish_act, .read = alerts_read};
+const struct call_ops workflows_ops = {
+    .decide = read_decide, .act = finish_act, .read = workflows_read};
+const struct call_ops agents_ops = {.decide = read_decide, .act = finish_act, .read = agents_read};

@@ -3,10 +3,14 @@
  * one batch. So each read is tried with little memory first, a few in each batch. If that is not
  * enough, it waits in line until the maker has let go of what was loaded before; small reads and
  * all else overtake it there. */
+#include "scheduler/queries/reads.h"
+
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
 
 enum {
-    READ_SMALL = 128 * 1024,            /* never waits */
     READ_BATCH_BYTES = 4 * 1024 * 1024, /* a batch loads no more: others wait for its end */
     READ_TRIES_MAX = 16                 /* found to be large in one batch, for the same reason */
 };
@@ -17,38 +21,23 @@ bool reads_have_room(const struct rv_scheduler *s)
     return s->reads.first != NULL && (loads == NULL || loads->room(loads->self));
 }
 
-bool read_is_large(const struct rv_task *task)
+/* An answer for which there is no room is its caller's trouble alone: the batch goes on. After rows
+ * that cannot be read the transaction cannot: the others are asked to repeat their calls. */
+static enum rv_err read_answer(struct rv_scheduler *s, struct pending *p)
 {
-    return task->input.len + task->context.len + task->output.len + task->error.len > READ_SMALL;
-}
-
-void read_again(struct rv_scheduler *s, struct pending *p)
-{
-    unpark(s, p);
-    p->plain = false;
-    p->waited = true;
-    pending_append(&s->carried, p);
-}
-
-/* One that will wait for its task needs no payloads until then. Without memory for this look it is
- * read whole in its turn, and answered with what comes of that. */
-static enum rv_err show_plain(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_call_show *show = &p->call->u.show;
-    const struct rv_task *task = NULL;
-    struct rv_arena *arena = &p->call->arena;
-    struct rv_arena_mark mark = rv_arena_mark(arena);
-    enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, &show->task, 1,
-                                                &task);
-    if (arena->refused != RV_OK) {
-        rv_arena_release(arena, mark);
-        return RV_OK;
-    }
-    if (err != RV_OK || task == NULL || !show_waits(s, p, task))
+    struct rv_call *call = p->call;
+    enum rv_err err = p->ops->read(s, p);
+    if (call->arena.refused == RV_OK) {
+        if (err == RV_ERR_CORRUPT)
+            s->batch.damaged = p;
         return err;
-    show->found = task;
-    p->plain = true;
-    p->read = READ_DECIDED;
+    }
+    if (p->ops->unread != NULL && p->ops->unread(call))
+        return RV_OK;
+    call->err = call->arena.refused;
+    call->message = call->err == RV_ERR_LIMIT
+                        ? RV_STR("the answer is too large: ask for fewer rows with `limit`")
+                        : rv_str_of(rv_err_text(call->err));
     return RV_OK;
 }
 
@@ -66,7 +55,7 @@ enum rv_err read_decide(struct rv_scheduler *s, struct pending *p)
     bool tried_with_less = arena->bytes_max == 0 || arena->bytes_max > small;
     if (tried_with_less)
         arena->bytes_max = small;
-    enum rv_err err = query_answer(s, p);
+    enum rv_err err = read_answer(s, p);
     arena->bytes_max = before.arena.bytes_max;
     if (err != RV_OK || arena->refused != RV_ERR_LIMIT || !tried_with_less)
         return err;
@@ -75,7 +64,7 @@ enum rv_err read_decide(struct rv_scheduler *s, struct pending *p)
     *call = before;
     p->read = READ_LARGE;
     s->batch.read_tries++;
-    return call->kind == RV_CALL_SHOW ? show_plain(s, p) : RV_OK;
+    return p->ops->read_plain != NULL ? p->ops->read_plain(s, p) : RV_OK;
 }
 
 static void reads_set_aside(struct rv_scheduler *s)
@@ -102,7 +91,7 @@ enum rv_err reads_go_on(struct rv_scheduler *s)
         size_t before = call->arena.bytes_taken;
         pending_unlink(&s->reads, p);
         pending_append(&s->batch.calls, p);
-        err = query_answer(s, p);
+        err = read_answer(s, p);
         call->loaded_bytes = call->arena.bytes_taken - before;
         bytes += call->loaded_bytes;
         if (call->loads != NULL)

@@ -1,65 +1,23 @@
 /* What an operator asks first: how many tasks are open, what failed in the last hour, who is waited
  * for, which alerts are open. Nothing here walks over tasks: counters are kept as batches are
  * committed, and of the store only the newest open alerts are read, with what they name. */
-#include "scheduler/batch/state.h"
+#include "scheduler/queries/status.h"
 
 #include "base/limits.h"
 #include "base/time.h"
 #include "core/tags.h"
+#include "scheduler/batch/absence.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/workflows.h"
+#include "scheduler/queries/queries.h"
+#include "scheduler/queries/reads.h"
+#include "scheduler/watch/failures.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-/* ---- failures of the last hour ---- */
-
-static struct failure_type *failure_find(struct failures *failures, struct rv_str type,
-                                         int64_t minute)
-{
-    struct failure_type *free_row = NULL;
-    for (size_t i = 0; i < RV_STATUS_FAILURES_MAX; i++) {
-        struct failure_type *row = &failures->types[i];
-        if (row->last_at != 0 && rv_str_is(type, row->type))
-            return row;
-        bool is_over = row->last_at / RV_MINUTE_MS + FAILURE_MINUTES <= minute;
-        if (free_row == NULL && is_over)
-            free_row = row;
-    }
-    if (free_row == NULL)
-        return &failures->others;
-    *free_row = (struct failure_type){.last_at = 0};
-    snprintf(free_row->type, sizeof free_row->type, "%.*s", RV_STR_FMT(type));
-    return free_row;
-}
-
-static void minutes_pass(struct failure_type *row, int64_t minute)
-{
-    int64_t last = row->last_at / RV_MINUTE_MS;
-    for (int64_t m = last + 1; m <= minute && m <= last + FAILURE_MINUTES; m++)
-        row->minutes[m % FAILURE_MINUTES] = 0;
-}
-
-void failure_note(struct failures *failures, struct rv_str type, int64_t now)
-{
-    struct rv_str known = type.len > 0 ? type : RV_STR("unknown");
-    if (known.len >= FAILURE_TYPE_BYTES)
-        known.len = FAILURE_TYPE_BYTES - 1;
-    int64_t minute = now / RV_MINUTE_MS;
-    struct failure_type *row = failure_find(failures, known, minute);
-    minutes_pass(row, minute);
-    row->minutes[minute % FAILURE_MINUTES]++;
-    row->last_at = now;
-}
-
-static uint64_t failure_count(struct failure_type *row, int64_t now)
-{
-    uint64_t count = 0;
-    if (row->last_at == 0 || now - row->last_at >= FAILURE_MINUTES * RV_MINUTE_MS)
-        return 0;
-    minutes_pass(row, now / RV_MINUTE_MS);
-    for (size_t i = 0; i < FAILURE_MINUTES; i++)
-        count += row->minutes[i];
-    return count;
-}
 
 static void failure_add(struct rv_call_status *status, struct rv_arena *arena,
                         struct failure_type *row, int64_t now)
@@ -205,7 +163,7 @@ void store_problems(const struct rv_scheduler *s, bool has[static RV_STORE_PROBL
     has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0;
 }
 
-enum rv_err query_status(struct rv_scheduler *s, struct pending *p)
+static enum rv_err status_read(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_arena *arena = &p->call->arena;
     struct rv_call_status *status = RV_NEW(arena, struct rv_call_status);
@@ -216,7 +174,7 @@ enum rv_err query_status(struct rv_scheduler *s, struct pending *p)
     p->call->u.status = status;
     *counts = s->counts;
     *status = (struct rv_call_status){
-        .started_at = s->failures.since,
+        .started_at = s->failures->since,
         .counts = counts,
         .failures = RV_NEW_ARRAY(arena, struct rv_failure_row, types),
         .store_bytes = s->options.size.bytes ? s->options.size.bytes(s->options.size.self) : 0,
@@ -224,11 +182,13 @@ enum rv_err query_status(struct rv_scheduler *s, struct pending *p)
     if (status->failures == NULL)
         return RV_ERR_MEMORY;
     for (size_t i = 0; i < RV_STATUS_FAILURES_MAX; i++)
-        failure_add(status, arena, &s->failures.types[i], s->batch.now);
-    failure_add(status, arena, &s->failures.others, s->batch.now);
+        failure_add(status, arena, &s->failures->types[i], s->batch.now);
+    failure_add(status, arena, &s->failures->others, s->batch.now);
     enum rv_err err = agents_show(s, arena, &status->agents);
     if (err == RV_OK)
         err = status_alerts(s, arena, status);
     store_problems(s, status->problems);
     return err;
 }
+
+const struct call_ops status_ops = {.decide = read_decide, .act = finish_act, .read = status_read};

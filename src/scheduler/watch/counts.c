@@ -1,19 +1,18 @@
 /* Numbers for whoever watches the server: learned from what a batch has changed, once it is
  * committed, and read as a snapshot by a call like any other. */
-#include "scheduler/batch/state.h"
+#include "scheduler/watch/counts.h"
 
 #include "base/limits.h"
 #include "core/tags.h"
+#include "dispatch/kind.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/watch/failures.h"
+#include "scheduler/watch/log.h"
 
 static int64_t us_between(int64_t from_ms, int64_t until_ms)
 {
     return from_ms > 0 && until_ms > from_ms ? (until_ms - from_ms) * 1000 : 0;
-}
-
-bool attempt_ended_now(const struct work_step *step, uint32_t number)
-{
-    return number > step->was_attempt ||
-           (number == step->was_attempt && rv_attempt_state_live(step->was));
 }
 
 static void attempt_count(struct rv_counts *counts, enum rv_attempt_state state, int64_t from,
@@ -79,7 +78,7 @@ static void ends_learn(struct rv_scheduler *s, const struct work *work)
     if (failed && failure_type_read(s, work, &type) != RV_OK)
         type = RV_STR_NONE;
     if (failed)
-        failure_note(&s->failures, type, s->batch.now);
+        failure_note(s->failures, type, s->batch.now);
     if (moved && logged && rv_error_type(s->batch.arena, work->task->error, &type) != RV_OK)
         type = RV_STR_NONE;
     if (moved && logged)
@@ -139,17 +138,12 @@ const struct rv_counts *rv_scheduler_counts(const struct rv_scheduler *s)
     return &s->counts;
 }
 
-int64_t counts_clock(const struct rv_scheduler *s)
-{
-    return s->options.mono.now_us ? s->options.mono.now_us(s->options.mono.self) : 0;
-}
-
 void counts_batch(struct rv_scheduler *s, size_t calls, int64_t begun_us, bool refused)
 {
     s->counts.circuits = s->agents.circuits_count;
     s->counts.suspended = (int64_t)s->suspended.count;
-    if (s->failures.since == 0)
-        s->failures.since = s->batch.now;
+    if (s->failures->since == 0)
+        s->failures->since = s->batch.now;
     if (calls == 0 && !s->batch.wrote && !refused)
         return; /* it only looked at the clock */
     s->counts.batches++;
@@ -169,45 +163,4 @@ bool rv_scheduler_queue(const struct rv_scheduler *s, size_t place, struct rv_st
     *ret_agent = rv_str_of(kind->name);
     kind_waiting(kind, ret_waiting, ret_since);
     return true;
-}
-
-/* A row for each agent, and one for all those beyond the bound: who watches must not be flooded by
- * names. */
-static void agent_count(const struct agent_kind *kind, int64_t now, struct rv_agent_count *row)
-{
-    size_t waiting;
-    int64_t since;
-    kind_waiting(kind, &waiting, &since);
-    int64_t age = since != 0 ? now - since : 0;
-    row->waiting += waiting;
-    row->oldest_ms = age > row->oldest_ms ? age : row->oldest_ms;
-    row->polls_parked += kind->parked_count;
-    row->circuits_open += kind->circuits.count;
-    for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
-        row->instances += instance_shown(i, now);
-        row->attempts_open += i->held_count;
-    }
-}
-
-enum rv_err query_metrics(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_call_metrics *out = &p->call->u.metrics;
-    struct rv_arena *arena = &p->call->arena;
-    struct rv_counts *counts = RV_NEW(arena, struct rv_counts);
-    out->agents = RV_NEW_ARRAY(arena, struct rv_agent_count, RV_METRICS_AGENTS_MAX + 1);
-    if (counts == NULL || out->agents == NULL)
-        return RV_ERR_MEMORY;
-    *counts = s->counts;
-    out->counts = counts;
-    out->calls_parked = s->parked_by_serial.count;
-    for (const struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
-        bool others = out->agents_count >= RV_METRICS_AGENTS_MAX;
-        struct rv_agent_count *row =
-            &out->agents[others ? RV_METRICS_AGENTS_MAX : out->agents_count];
-        if (!others)
-            row->agent = rv_arena_str(arena, rv_str_of(kind->name));
-        out->agents_count += out->agents_count <= RV_METRICS_AGENTS_MAX;
-        agent_count(kind, s->batch.now, row);
-    }
-    return RV_OK;
 }

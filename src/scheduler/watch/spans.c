@@ -1,19 +1,11 @@
 /* Spans for whoever watches traces: learned from what a batch has changed, once it is committed, as
  * the numbers are (counts.c). Nothing here waits, and a server without a collector does nothing. */
-#include "scheduler/batch/state.h"
+#include "scheduler/watch/spans.h"
 
 #include "core/trace.h"
 #include "observe/span.h"
-
-bool step_over(const struct rv_task *task, const struct rv_step *step)
-{
-    if (rv_step_state_open(step->state))
-        return false;
-    for (uint32_t i = 0; task != NULL && i < task->open_count; i++)
-        if (task->open[i] == step->number)
-            return false; /* parked with its task */
-    return true;
-}
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
 
 static struct rv_str error_of(struct rv_str error)
 {

@@ -1,9 +1,13 @@
 /* The files of the store may be deleted, moved or replaced under the server. What is written from
  * then on may end with the process: an operator is told, and nobody is promised a new task. Work
  * under way goes on, since what it writes is saved with the rest. */
-#include "scheduler/batch/state.h"
-
 #include "base/time.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/parking.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/duties/duty.h"
+#include "scheduler/duties/place.h"
 
 enum rv_err place_look(struct rv_scheduler *s)
 {
@@ -36,8 +40,7 @@ void place_refuse(struct rv_scheduler *s)
     struct pending *next;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
         next = p->next;
-        bool begins = p->call->kind == RV_CALL_SUBMIT || p->call->kind == RV_CALL_PUBLISH;
-        if (s->place.err != RV_ERR_DISPLACED || !begins)
+        if (s->place.err != RV_ERR_DISPLACED || !p->ops->begins)
             continue;
         pending_unlink(&s->batch.calls, p);
         finish(s, p, RV_ERR_DISPLACED, rv_str_of(s->place.why));
@@ -46,7 +49,7 @@ void place_refuse(struct rv_scheduler *s)
 
 /* What cannot be written now is tried once in a scan interval: a batch that it makes fail answers
  * nobody. */
-enum rv_err place_plan(struct rv_scheduler *s)
+static enum rv_err place_plan(struct rv_scheduler *s)
 {
     if (!s->place.untold || s->batch.mono_now < s->place.tell_at)
         return RV_OK;
@@ -68,7 +71,7 @@ enum rv_err place_plan(struct rv_scheduler *s)
     return RV_OK;
 }
 
-void place_act(struct rv_scheduler *s)
+static void place_act(struct rv_scheduler *s)
 {
     if (s->batch.place_told && s->batch.taskless == RV_OK)
         s->place.untold = false;
@@ -81,3 +84,5 @@ enum rv_err place_heed(const struct rv_scheduler *s, enum rv_err err)
         return s->place.err;
     return err == RV_ERR_FULL || s->full ? RV_ERR_FULL : s->place.err;
 }
+
+const struct duty place_duty = {.plan = place_plan, .act = place_act};

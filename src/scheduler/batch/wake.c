@@ -1,8 +1,17 @@
 /* What a decision about a task that is due is told: what the rows do not say. */
-#include "scheduler/batch/state.h"
-
 #include "base/limits.h"
 #include "base/time.h"
+#include "dispatch/agents.h"
+#include "dispatch/circuit.h"
+#include "dispatch/held.h"
+#include "dispatch/instance.h"
+#include "dispatch/kind.h"
+#include "dispatch/limits.h"
+#include "scheduler/batch/absence.h"
+#include "scheduler/batch/left.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/wake.h"
+#include "scheduler/batch/work.h"
 
 static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
 {

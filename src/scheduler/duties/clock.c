@@ -1,9 +1,11 @@
 /* The wall clock beside the store's (RULES 9). The store's goes on evenly, so a jump of the wall
  * clock changes nothing that is due; an operator is told of it, for what is shown stays off by as
  * much. */
-#include "scheduler/batch/state.h"
-
 #include "base/time.h"
+#include "scheduler/batch/log.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/duties/clock.h"
+#include "scheduler/duties/duty.h"
 
 enum { JUMP_MS = 10 * RV_SECOND_MS, ALERT_EVERY_MS = 3600 * RV_SECOND_MS };
 
@@ -32,7 +34,7 @@ void clock_note(struct rv_scheduler *s)
                               (long long)ahead));
 }
 
-enum rv_err clock_plan(struct rv_scheduler *s)
+static enum rv_err clock_plan(struct rv_scheduler *s)
 {
     if (!s->clock_alert || s->batch.mono_now < s->clock_alert_at)
         return RV_OK;
@@ -53,10 +55,12 @@ enum rv_err clock_plan(struct rv_scheduler *s)
     return RV_OK;
 }
 
-void clock_act(struct rv_scheduler *s)
+static void clock_act(struct rv_scheduler *s)
 {
     if (!s->batch.clock_told || s->batch.taskless != RV_OK)
         return;
     s->clock_alert = false;
     s->clock_alert_at = s->batch.mono_now + ALERT_EVERY_MS;
 }
+
+const struct duty clock_duty = {.plan = clock_plan, .act = clock_act};

@@ -1,0 +1,52 @@
+/* kind.h - the agents of one name: what waits for them, and who of them is there. */
+#ifndef RV_DISPATCH_KIND_H
+#define RV_DISPATCH_KIND_H
+
+#include "base/heap.h"
+#include "base/map.h"
+#include "dispatch/circuit.h"
+#include "dispatch/limits.h"
+#include "dispatch/seeker.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct agent_instance;
+struct agents;
+struct seeker;
+
+struct agent_kind {
+    struct agents *agents;             /* borrowed: lives longer */
+    char *name;                        /* owned, terminated */
+    struct rv_heap ready;              /* (rank of its place, task, step number) */
+    struct rv_map queued;              /* (task, number) in the heap, or waiting for a circuit */
+    struct rv_map gone;                /* (task, number) with an entry in a heap that is void */
+    struct agent_instance *instances;  /* owned */
+    struct circuit_list circuits;      /* owned: those that are open */
+    struct circuit_list circuits_idle; /* owned */
+    struct rv_map sent_back;           /* (task, number) -> hash of the target (sent_back.c) */
+    struct rv_map sent_back_ranks;     /* (task, number) -> its rank, of the same steps */
+    struct rv_map sent_back_since;     /* (task, number) -> since when it waits, likewise */
+    struct rv_map circuits_by_target;  /* hash -> struct circuit *, of both lists */
+    struct kind_limit limit;
+    uint32_t held_count;       /* of all instances */
+    struct seeker *asking;     /* borrowed: the calls of this batch that ask, in order */
+    struct seeker_list parked; /* polls, owned by the scheduler's parking */
+    size_t parked_count;
+    bool stirs; /* in the list of those that a batch looks at */
+    struct agent_kind *stirs_next;
+    struct agent_kind *next;
+};
+
+/* The kind is looked at in this batch, or the next one: a step is ready, a poll asks, a limit
+ * counts. */
+void kind_stir(struct agent_kind *kind);
+/* Removes the void entries from the heaps of the kind, so that their counts are exact. */
+void kind_sweep(struct agent_kind *kind);
+/* The steps that wait for an agent: those in the queue, also behind a circuit, and those that were
+ * sent back. *ret_since, which may be NULL: since when the oldest waits; 0: none waits. O(steps),
+ * without it O(steps that were sent back). */
+void kind_waiting(const struct agent_kind *kind, size_t *ret_count, int64_t *ret_since);
+
+#endif

@@ -1,0 +1,42 @@
+/* routing.h - which poll gets which of the steps that are ready. */
+#ifndef RV_DISPATCH_ROUTING_H
+#define RV_DISPATCH_ROUTING_H
+
+#include "base/err.h"
+#include "base/id.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct agent_kind;
+struct agents;
+struct rv_step;
+struct rv_task;
+struct seeker;
+
+/* Where steps are handed out, in one transaction. */
+struct desk {
+    struct agents *agents;
+    int64_t now;
+    uint64_t turn; /* of the batch */
+    /* Whether the task is loaded; loads these. */
+    bool (*has)(void *self, struct rv_task_id task);
+    enum rv_err (*load)(void *self, const struct rv_step_id *ids, size_t count);
+    /* The hint is believed only if the rows say so: then these are set, else *ret_task is NULL. */
+    enum rv_err (*verify)(void *self, const struct agent_kind *kind, struct rv_step_id id,
+                          const struct rv_task **ret_task, const struct rv_step **ret_step);
+    /* Begins an attempt for the poll. */
+    enum rv_err (*give)(void *self, struct seeker *seeker, struct rv_step_id id, bool *ret_given);
+    /* The transaction has handed out as many bytes as it may. */
+    bool (*enough)(void *self);
+    void *self;
+};
+
+/* The polls of a batch that ask, the newest first, after routing_begin(). */
+void routing_begin(struct agents *agents);
+void routing_ask(struct seeker *seeker);
+/* Hands ready steps to polls, parked ones included. */
+RV_CHECK enum rv_err routing_match(const struct desk *desk);
+
+#endif

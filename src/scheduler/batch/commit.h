@@ -1,0 +1,19 @@
+/* commit.h - the transaction of a batch. */
+#ifndef RV_SCHEDULER_BATCH_COMMIT_H
+#define RV_SCHEDULER_BATCH_COMMIT_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rv_scheduler;
+
+/* The store's begin; what it says of lost history is kept for the next batch. */
+RV_CHECK enum rv_err transaction_begin(struct rv_scheduler *s, int64_t *ret_now);
+RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);
+/* Nothing has to be written; nothing but alerts of the server's own. */
+bool batch_only_reads(const struct rv_scheduler *s);
+bool batch_only_asks(const struct rv_scheduler *s);
+
+#endif

@@ -1,0 +1,42 @@
+/* workflows.h - compiled workflows, kept between batches. */
+#ifndef RV_SCHEDULER_BATCH_WORKFLOWS_H
+#define RV_SCHEDULER_BATCH_WORKFLOWS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "core/rows.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rv_definition;
+struct rv_scheduler;
+
+/* A workflow as compiled, kept between batches. */
+struct workflow_entry {
+    struct rv_workflow_row row;             /* on arena */
+    const struct rv_definition *definition; /* NULL: cannot be read any more */
+    struct rv_arena arena;
+    uint64_t used_in; /* batch that used it last */
+    size_t pins;      /* evaluations that run on it */
+};
+
+/* Compiled workflows by id. */
+struct workflow_cache {
+    struct rv_map by_id; /* id -> struct workflow_entry *, owned */
+};
+
+void workflow_cache_init(struct workflow_cache *cache);
+void workflow_cache_done(struct workflow_cache *cache);
+/* NULL when there is none; ->definition NULL when it cannot be read. */
+RV_CHECK enum rv_err workflow_by_id(struct rv_scheduler *s, int64_t id,
+                                    struct workflow_entry **ret_entry);
+RV_CHECK enum rv_err workflow_by_name(struct rv_scheduler *s, struct rv_str space,
+                                      struct rv_str name, struct rv_str version,
+                                      struct workflow_entry **ret_entry);
+/* Keeps the cache within its bound; between batches only. */
+void workflow_cache_trim(struct rv_scheduler *s);
+
+#endif

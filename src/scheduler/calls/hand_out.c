@@ -1,0 +1,127 @@
+/* Steps that are ready are handed to polls, in the transaction that decides the rest of the batch:
+ * dispatch/routing.c says which poll gets which, and here the attempt begins. */
+#include "scheduler/calls/hand_out.h"
+
+#include "base/prng.h"
+#include "core/decide.h"
+#include "dispatch/agents.h"
+#include "dispatch/circuit.h"
+#include "dispatch/held.h"
+#include "dispatch/kind.h"
+#include "dispatch/limits.h"
+#include "dispatch/routing.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/calls/polls.h"
+
+static bool desk_has(void *self, struct rv_task_id task)
+{
+    return work_find(self, task) != NULL;
+}
+
+static enum rv_err desk_load(void *self, const struct rv_step_id *ids, size_t count)
+{
+    return work_prefetch(self, ids, count);
+}
+
+/* The hint is believed only if the row says so. A task whose definition cannot be read is parked by
+ * whatever looks at it, if it is the supervisor: what is due is its to decide. */
+static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct rv_step_id id,
+                               const struct rv_task **ret_task, const struct rv_step **ret_step)
+{
+    struct rv_scheduler *s = self;
+    struct work *work;
+    *ret_task = NULL;
+    enum rv_err err = work_get(s, id.task, &work);
+    if (err != RV_OK || work->task == NULL || work->task->state == RV_TASK_ERROR)
+        return err;
+    const struct rv_step *step = work_step(work, id.number);
+    bool ready = step != NULL && rv_step_ready(work->task, step, s->batch.now) &&
+                 rv_str_is(step->agent, kind->name) &&
+                 (step->deadline == 0 || step->deadline > s->batch.now);
+    if (ready && work->workflow != NULL && work->workflow->definition != NULL) {
+        *ret_task = work->task;
+        *ret_step = step;
+    }
+    if (!ready || *ret_task != NULL || (s->enlistment.shared && s->supervisor.epoch == 0))
+        return RV_OK;
+    struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
+    err = plan ? work_decide(s, work, &command, NULL, plan) : RV_ERR_MEMORY;
+    if (err == RV_OK && plan->changed)
+        work->epoch = s->supervisor.epoch;
+    return err;
+}
+
+static enum rv_err desk_give(void *self, struct seeker *seeker, struct rv_step_id id,
+                             bool *ret_given)
+{
+    struct rv_scheduler *s = self;
+    struct pending *p = pending_of(seeker);
+    struct work *work = work_find(s, id.task);
+    struct rv_command command = {.kind = RV_COMMAND_ASSIGN,
+                                 .seed = p->call->seed ^ rv_prng_next(&s->prng),
+                                 .step = id.number};
+    command.u.assign.instance = rv_arena_str(s->batch.arena, p->poll->instance);
+    command.u.assign.boot = rv_arena_str(s->batch.arena, p->poll->boot);
+    command.u.assign.poll = rv_arena_str(s->batch.arena, p->poll->poll);
+    struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
+    if (plan == NULL)
+        return RV_ERR_MEMORY;
+    enum rv_err err = work_decide(s, work, &command, NULL, plan);
+    *ret_given = err == RV_OK && plan->changed;
+    if (!*ret_given)
+        return err;
+    work_step_of(work, id.number)->assigned = true;
+    return match_add(s, p, work, id.number, false);
+}
+
+static bool desk_enough(void *self)
+{
+    return batch_handed_enough(self);
+}
+
+/* Attempts that are out and that the caches hear of with this very batch: an operator takes their
+ * task out of its error, or another server has handed them out. They are as good as given. */
+static void unknown_count(struct rv_scheduler *s, const struct work *work)
+{
+    bool counts = work->task != NULL && work->task->state != RV_TASK_ERROR;
+    for (size_t i = 0; counts && i < work->steps_count; i++) {
+        const struct rv_step *row = work->steps[i].row;
+        bool out = row->kind == RV_KIND_CALL && rv_attempt_state_live(row->attempt_state) &&
+                   held_find(&s->agents, (struct rv_step_id){work->id, row->number}) == NULL;
+        struct agent_kind *kind = out ? agents_kind_find(&s->agents, row->agent) : NULL;
+        if (kind != NULL) {
+            kind->limit.given++;
+            kind_stir(kind);
+        }
+    }
+}
+
+enum rv_err polls_match(struct rv_scheduler *s)
+{
+    struct desk desk = {.agents = &s->agents,
+                        .now = s->batch.now,
+                        .turn = s->batch.turn,
+                        .has = desk_has,
+                        .load = desk_load,
+                        .verify = desk_verify,
+                        .give = desk_give,
+                        .enough = desk_enough,
+                        .self = s};
+    bool any = s->agents.concurrents > 0;
+    limits_begin(&s->agents);
+    for (const struct work *w = s->batch.works; any && w != NULL; w = w->next)
+        unknown_count(s, w);
+    if (s->agents.recovering || s->draining)
+        return RV_OK;
+    circuits_tick(&s->agents, s->batch.now);
+    routing_begin(&s->agents);
+    for (struct pending *p = s->batch.calls.last; p != NULL; p = p->prev)
+        if (p->poll != NULL && p->admitted)
+            routing_ask(&p->seeker);
+    return routing_match(&desk);
+}

@@ -1,0 +1,23 @@
+/* operate.h - the operator's commands, and publications. */
+#ifndef RV_SCHEDULER_CALLS_OPERATE_H
+#define RV_SCHEDULER_CALLS_OPERATE_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct asker;
+struct call_ops;
+struct rv_call_operate;
+struct rv_plan;
+struct rv_scheduler;
+struct work;
+
+extern const struct call_ops operate_ops, publish_ops;
+
+/* The operator's word about the task of the work, which is there. */
+RV_CHECK enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *operate,
+                                  uint64_t seed, struct work *work, const struct asker *asker,
+                                  struct rv_plan **ret_plan);
+
+#endif

@@ -1,0 +1,36 @@
+/* polls.h - polls for work. */
+#ifndef RV_SCHEDULER_CALLS_POLLS_H
+#define RV_SCHEDULER_CALLS_POLLS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct call_ops;
+struct pending;
+struct rv_scheduler;
+struct work;
+
+extern const struct call_ops poll_ops, gone_ops, undelivered_ops;
+
+/* Looks at the poll's boot, confirmations, repeats; ends what they say has ended. */
+RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);
+/* The poll gets the step's newest attempt; `repeat`: once more. */
+RV_CHECK enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
+                               uint32_t step, bool repeat);
+/* After the commit: fills the poll's answer; false: nothing for it, it may be parked. True also
+ * when it is unanswerable: then it must be refused, since an answer without them would be
+ * confirmed; asked again, it gets what it was given. */
+bool poll_fill(struct rv_scheduler *s, struct pending *p);
+/* The poll is admitted anew with a later batch, and gets what it has taken as it is then. */
+void poll_unadmit(struct pending *p);
+/* Nothing that the batch was to hand out goes to the poll. */
+void poll_unmatch(struct pending *p);
+/* Nothing of the batch is written, but what the poll confirms (p->poll may be NULL) holds. */
+void poll_forget(struct rv_scheduler *s, struct pending *p);
+void polls_act_parked(struct rv_scheduler *s);
+/* The batch failed: the same for those that are parked. */
+void polls_unmatch_parked(struct rv_scheduler *s);
+
+#endif

@@ -1,0 +1,90 @@
+/* The operator's word on a bulk command: it begins, pauses, and goes on. */
+#include "scheduler/duties/bulk_call.h"
+
+#include "base/limits.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/calls/selections.h"
+#include "scheduler/duties/bulk.h"
+
+static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
+                              struct rv_selection *selection)
+{
+    const struct rv_call_bulk *bulk = &p->call->u.bulk;
+    size_t all, open;
+    if (selection->begun.at != 0)
+        return call_refuse(p, RV_ERR_REFUSED,
+                           call_printf(p->call,
+                                       "this selection has a command already: %s%s; create a new "
+                                       "selection for another command",
+                                       rv_bulk_verb_text(selection->verb),
+                                       selection->ended_at != 0 ? ", which has ended"
+                                       : selection->paused      ? ", which is paused"
+                                                                : ", which is running"));
+    if (selection_old(s, selection))
+        return call_refuse(
+            p, RV_ERR_REFUSED,
+            RV_STR("this selection is too old and is about to be deleted: create a new one"));
+    enum rv_err err = selections_count(s, &all, &open);
+    if (err != RV_OK)
+        return err;
+    if (open >= RV_BULKS_OPEN_MAX)
+        return call_refuse(
+            p, RV_ERR_LIMIT,
+            RV_STR("the maximum number of running and paused bulk commands is reached: "
+                   "wait until one of them has ended"));
+    selection->begun = bulk->word;
+    selection->begun.at = s->batch.now;
+    selection->verb = bulk->verb;
+    selection->abandon = bulk->abandon;
+    selection->by_hand = bulk->by_hand;
+    selection->late_seen = bulk->late_seen;
+    selection->rate = bulk->rate;
+    return selection_put(s, selection, 0);
+}
+
+static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
+                             struct rv_selection *selection)
+{
+    const struct rv_call_bulk *bulk = &p->call->u.bulk;
+    bool pause = bulk->ask == RV_BULK_PAUSE;
+    if (selection->begun.at == 0)
+        return call_refuse(p, RV_ERR_REFUSED,
+                           RV_STR("this selection has no command yet: see `reeve help bulk`"));
+    if (selection->ended_at != 0)
+        return call_refuse(p, RV_ERR_REFUSED, RV_STR("its bulk command has ended"));
+    s->batch.held = selection->id;
+    if (selection->paused == pause)
+        return RV_OK;
+    selection->paused = pause;
+    struct rv_word word = bulk->word;
+    word.at = s->batch.now;
+    enum rv_err err = rv_selection_hold(&p->call->arena, selection, &word, pause);
+    return err == RV_OK ? selection_put(s, selection, 0) : err;
+}
+
+static enum rv_err bulk_decide(struct rv_scheduler *s, struct pending *p)
+{
+    struct rv_call_bulk *bulk = &p->call->u.bulk;
+    p->waits_turn = s->batch.record_changes++ > 0;
+    if (p->waits_turn)
+        return RV_OK;
+    enum rv_err err = selection_find(s, p, bulk->selection, &bulk->row);
+    if (err != RV_OK || p->call->err != RV_OK)
+        return err;
+    return bulk->ask == RV_BULK_BEGIN ? bulk_begin(s, p, &bulk->row) : bulk_hold(s, p, &bulk->row);
+}
+
+static void bulk_act(struct rv_scheduler *s, struct pending *p)
+{
+    if (!record_turn(s, p))
+        return;
+    if (p->call->err == RV_OK && s->batch.taskless == RV_OK)
+        bulk_told(s, &p->call->u.bulk);
+    taskless_act(s, p);
+}
+
+const struct call_ops bulk_ops = {.decide = bulk_decide, .act = bulk_act};
