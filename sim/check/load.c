@@ -8,6 +8,7 @@
 #include "sim/check/check.h"
 
 #include "scheduler/counts.h"
+#include "scheduler/scheduler.h"
 #include "sim/world/server.h"
 #include "sim/world/world.h"
 
@@ -89,9 +90,18 @@ static void check_targets(struct world *w, const struct server *s)
                       s->name, known, w->knobs.kinds, w->knobs.circuits_max);
 }
 
+/* I-41: what a server counts of agents agrees with its lists. */
+static void check_caches(struct world *w, const struct server *s)
+{
+    const char *broken = rv_scheduler_broken(s->scheduler);
+    if (broken != NULL)
+        world_violate(w, "I-41", "%s breaks the rule that %s", s->name, broken);
+}
+
 void check_load(struct world *w, const struct server *s)
 {
     const struct knobs *k = &w->knobs;
+    check_caches(w, s);
     if (w->scenario == NULL)
         check_targets(w, s);
     if (w->scenario != NULL || k->parked_max > PARKED_FEW)

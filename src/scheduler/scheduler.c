@@ -7,6 +7,7 @@
 #include "dispatch/agents.h"
 #include "dispatch/circuit.h"
 #include "dispatch/kind.h"
+#include "dispatch/valid.h"
 #include "scheduler/batch/absence.h"
 #include "scheduler/batch/accounts.h"
 #include "scheduler/batch/answers.h"
@@ -170,6 +171,11 @@ void rv_scheduler_close(struct rv_scheduler *s)
     rv_map_done(&s->refused_at_stop);
     rv_arena_done(&s->arena);
     free(s);
+}
+
+const char *rv_scheduler_broken(const struct rv_scheduler *s)
+{
+    return dispatch_broken(&s->agents);
 }
 
 const struct rv_enlistment *rv_scheduler_enlistment(const struct rv_scheduler *s)
@@ -683,6 +689,9 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
                  (s->batch.lost && s->lost);
     s->lost = s->batch.lost;
     evaluations_run(s, counts_clock(s) - begun_us);
+#ifdef RV_DEBUG
+    rv_assert(dispatch_valid(&s->agents));
+#endif
     return err == RV_OK || err == RV_ERR_FULL ? place_heed(s, err) : err;
 }
 

@@ -134,6 +134,9 @@ const struct rv_counts *rv_scheduler_counts(const struct rv_scheduler *scheduler
  * waits. False: there are no more agents. The name is valid until the next batch. */
 bool rv_scheduler_queue(const struct rv_scheduler *scheduler, size_t place,
                         struct rv_str *ret_agent, size_t *ret_waiting, int64_t *ret_since);
+/* Between batches: the rule that its caches break, of those that hold whatever is in the store;
+ * NULL: none. A debug build asserts it after each batch. */
+const char *rv_scheduler_broken(const struct rv_scheduler *scheduler);
 /* What the log line at start says. */
 const struct rv_enlistment *rv_scheduler_enlistment(const struct rv_scheduler *scheduler);
 

@@ -173,6 +173,21 @@ static void confirmed_attempts_cost_a_poll_nothing(void **state)
     assert_true(unconfirmed(instance_of(w)) <= 1);
 }
 
+static void a_count_that_disagrees_with_its_list_is_noticed(void **state)
+{
+    struct world *w = *state;
+    (void)poll_waits(w, "inventory");
+    assert_null(rv_scheduler_broken(w->scheduler));
+    struct agent_kind *kind = agents_kind_find(&w->scheduler->agents, RV_STR("inventory"));
+    kind->parked_count++;
+    assert_string_equal(rv_scheduler_broken(w->scheduler), "a kind counts its parked polls");
+    kind->parked_count--;
+    w->scheduler->agents.circuits_count++;
+    assert_string_equal(rv_scheduler_broken(w->scheduler), "all circuits are counted");
+    w->scheduler->agents.circuits_count--;
+    assert_null(rv_scheduler_broken(w->scheduler));
+}
+
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
 int main(void)
@@ -182,6 +197,7 @@ int main(void)
         SCENARIO(polls_that_wait_cost_a_batch_nothing),
         SCENARIO(confirmed_attempts_cost_a_poll_nothing),
         SCENARIO(a_limit_that_holds_is_looked_at_until_it_lets),
+        SCENARIO(a_count_that_disagrees_with_its_list_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
