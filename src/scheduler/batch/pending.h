@@ -51,9 +51,7 @@ struct pending {
     bool bounded;             /* some of it does */
     bool left;                /* its caller has left: it takes nothing and does not wait */
     bool waits_turn;          /* another change of records comes first, or it is not whole */
-    size_t delivery;          /* RETRY: its number among the batch's, from 1; 0: none */
-    size_t ack;               /* ACK: the same among the acks */
-    size_t raise;             /* RAISE: the same among the raises */
+    size_t number;            /* ACK, RAISE, RETRY: of its row among the batch's, from 1; 0: none */
     bool unanswerable;        /* the poll: no memory for what it was given */
     size_t evaluations;       /* of its decisions */
     size_t evaluating;        /* of these, under way */

@@ -26,14 +26,14 @@ static enum rv_err ack_decide(struct rv_scheduler *s, struct pending *p)
 {
     s->batch.acks[s->batch.acks_count++] = (struct rv_ack){
         .alert = p->call->u.ack.alert, .at = s->batch.now, .by = p->call->u.ack.by};
-    p->ack = s->batch.acks_count;
+    p->number = s->batch.acks_count;
     return RV_OK;
 }
 
 static void ack_act(struct rv_scheduler *s, struct pending *p)
 {
     bool written = s->batch.taskless == RV_OK;
-    if (written && s->batch.acks[p->ack - 1].outcome == RV_ERR_NOT_FOUND) {
+    if (written && s->batch.acks[p->number - 1].outcome == RV_ERR_NOT_FOUND) {
         p->call->err = RV_ERR_NOT_FOUND;
         p->call->message = RV_STR("there is no such alert; `reeve alerts` lists them");
     }
@@ -45,12 +45,12 @@ static void ack_act(struct rv_scheduler *s, struct pending *p)
 static enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_raise *raise = &p->call->u.raise;
-    p->raise = 0;
+    p->number = 0;
     raise->known = false;
     for (size_t i = 0; i < s->batch.raises_count; i++) {
         if (!rv_str_eq(s->batch.raises[i].alert.source, raise->source))
             continue;
-        p->raise = i + 1; /* what becomes of that one becomes of this */
+        p->number = i + 1; /* what becomes of that one becomes of this */
         raise->known = true;
         raise->alert = s->batch.raises[i].alert.id;
         return RV_OK;
@@ -67,15 +67,15 @@ static enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p)
                   .message = raise->message,
                   .source = raise->source},
         .to = alerts_to(s)};
-    p->raise = s->batch.raises_count;
+    p->number = s->batch.raises_count;
     return RV_OK;
 }
 
 static void raise_act(struct rv_scheduler *s, struct pending *p)
 {
-    bool raised = p->raise != 0 && s->batch.taskless == RV_OK;
+    bool raised = p->number != 0 && s->batch.taskless == RV_OK;
     /* Another server was faster: it is known now. */
-    if (raised && s->batch.raises[p->raise - 1].outcome == RV_ERR_DUPLICATE) {
+    if (raised && s->batch.raises[p->number - 1].outcome == RV_ERR_DUPLICATE) {
         pending_unlink(&s->batch.calls, p);
         if (!carry_again(s, p))
             finish(s, p, RV_ERR_BUSY, NOT_TAKEN);

@@ -386,7 +386,7 @@ static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
         return err;
     change->epoch = 0;
     change->all_alerts = change->close_alert = true;
-    p->delivery = s->batch.deliveries_count;
+    p->number = s->batch.deliveries_count;
     return RV_OK;
 }
 
@@ -398,7 +398,7 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     int64_t id = p->call->u.retry.alert;
     char cure[RV_ALERT_CURE_BYTES];
     size_t count = 0;
-    p->delivery = 0;
+    p->number = 0;
     enum rv_err err = s->store->ops->list_alerts(s->store, s->batch.arena, none, false, id + 1, 1,
                                                  &alert, &count);
     if (err != RV_OK)
@@ -431,7 +431,7 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     change->epoch = 0; /* an operator's word needs no role */
     change->close_alert = true;
-    p->delivery = s->batch.deliveries_count;
+    p->number = s->batch.deliveries_count;
     return RV_OK;
 }
 
@@ -447,11 +447,11 @@ static void retry_log(struct rv_scheduler *s, const struct rv_call *call)
 static void retry_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
-    bool wanted = p->delivery != 0;
+    bool wanted = p->number != 0;
     enum rv_err outcome = !wanted ? RV_OK
                           : s->batch.taskless != RV_OK
                               ? s->batch.taskless
-                              : s->batch.deliveries[p->delivery - 1].outcome;
+                              : s->batch.deliveries[p->number - 1].outcome;
     if (outcome == RV_OK) {
         if (p->call->err == RV_OK)
             retry_log(s, p->call);
