@@ -34,8 +34,10 @@
 #include "scheduler/calls/messages.h"
 #include "scheduler/calls/operate.h"
 #include "scheduler/calls/polls.h"
+#include "scheduler/calls/reads.h"
 #include "scheduler/calls/replies.h"
 #include "scheduler/calls/selections.h"
+#include "scheduler/calls/show.h"
 #include "scheduler/calls/submit.h"
 #include "scheduler/duties/alerts.h"
 #include "scheduler/duties/bulk_call.h"
@@ -45,11 +47,6 @@
 #include "scheduler/duties/place.h"
 #include "scheduler/duties/retention.h"
 #include "scheduler/duties/scan.h"
-#include "scheduler/queries/explain.h"
-#include "scheduler/queries/metrics.h"
-#include "scheduler/queries/queries.h"
-#include "scheduler/queries/reads.h"
-#include "scheduler/queries/status.h"
 #include "scheduler/watch/counts.h"
 #include "scheduler/watch/failures.h"
 #include "scheduler/watch/spans.h"
@@ -99,7 +96,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     s->store = options->store;
     rv_prng_init(&s->prng, options->seed);
     rv_arena_init(&s->arena, 0);
-    workflow_cache_init(&s->workflows);
+    workflow_cache_init(&s->workflows, s->store, &s->batch.arena, &s->batch_number);
     accounts_init(&s->accounts);
     evaluations_init(&s->evaluations);
     supervisor_init(s);
@@ -630,7 +627,7 @@ static void history_forget(struct rv_scheduler *s)
     for (size_t i = 0; i < DUTIES; i++)
         if (duties[i]->forget != NULL)
             duties[i]->forget(s);
-    workflow_cache_init(&s->workflows);
+    workflow_cache_init(&s->workflows, s->store, &s->batch.arena, &s->batch_number);
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         p->seeker.kind = NULL;
         p->seeker.instance = NULL;
@@ -682,7 +679,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     shortage_note(s, err);
     counts_batch(s, count, begun_us, err != RV_OK);
     parked_expire(s);
-    workflow_cache_trim(s);
+    workflow_cache_trim(&s->workflows);
     agents_forget(&s->agents, s->batch.now);
     finished_flush(s);
     s->refused = err != RV_OK || s->full || rv_err_family(s->batch.refused) == RV_FAMILY_RETRY ||

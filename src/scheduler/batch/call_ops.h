@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 struct pending;
+struct query;
 struct rv_call;
 struct rv_poll;
 struct rv_scheduler;
@@ -29,8 +30,8 @@ struct call_ops {
      * of it was accepted. */
     bool (*refuse)(struct rv_scheduler *s, const struct pending *p, enum rv_err err,
                    struct rv_str message);
-    /* Calls that only read (queries/reads.h): loads the answer onto the call's arena. */
-    enum rv_err (*read)(struct rv_scheduler *s, struct pending *p);
+    /* Calls that only read (calls/reads.h): loads the answer onto the call's arena. */
+    enum rv_err (*read)(const struct query *query, struct rv_call *call);
     /* ... there was no room for it. True: the call is answered without it. */
     bool (*unread)(struct rv_call *call);
     /* ... the answer has to wait for room: what is needed until then. */

@@ -14,7 +14,6 @@
 #include "scheduler/batch/accounts.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/bound.h"
-#include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/commit.h"
 #include "scheduler/batch/evaluation_priv.h"
 #include "scheduler/batch/load.h"

@@ -11,7 +11,6 @@
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/work.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 
 void pending_append(struct pending_list *list, struct pending *pending)
@@ -82,22 +81,6 @@ bool carry_again(struct rv_scheduler *s, struct pending *p)
         return false;
     pending_append(&s->carried, p);
     return true;
-}
-
-struct rv_str call_printf(struct rv_call *call, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    struct rv_str made = rv_arena_vprintf(&call->arena, format, args);
-    va_end(args);
-    return made.at ? made : RV_STR("out of memory");
-}
-
-enum rv_err call_refuse(struct pending *p, enum rv_err err, struct rv_str message)
-{
-    p->call->err = err;
-    p->call->message = message;
-    return RV_OK;
 }
 
 static struct pending_list *waiters_of(struct rv_scheduler *s, struct rv_task_id task)

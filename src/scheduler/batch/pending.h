@@ -79,9 +79,4 @@ void pending_unlink(struct pending_list *list, struct pending *pending);
 /* Moves all of `other` among those of the list, each before all that came later. */
 void pending_merge(struct pending_list *list, struct pending_list *other);
 
-struct rv_str call_printf(struct rv_call *call, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* For a `decide`: the call is refused, and the batch goes on. */
-RV_CHECK enum rv_err call_refuse(struct pending *p, enum rv_err err, struct rv_str message);
-
 #endif

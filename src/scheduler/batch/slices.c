@@ -68,7 +68,7 @@ static enum rv_err rows_load(struct rv_scheduler *s, struct evaluation *e)
     s->batch.arena = &e->arena;
     e->work = (struct work){.id = e->task};
     enum rv_err err = e->command.kind == RV_COMMAND_SUBMIT
-                          ? workflow_by_id(s, e->debtor->workflow, &e->work.workflow)
+                          ? workflow_by_id(&s->workflows, e->debtor->workflow, &e->work.workflow)
                           : work_read(s, &e->work);
     if (err == RV_OK && e->work.task != NULL && e->command.step != 0)
         err = work_step_load(s, &e->work, e->command.step);

@@ -114,7 +114,7 @@ static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
     work->revision_before = task->revision;
     work->state_before = task->state;
     work->was_open = rv_task_state_open(task->state);
-    return workflow_by_id(s, task->workflow, &work->workflow);
+    return workflow_by_id(&s->workflows, task->workflow, &work->workflow);
 }
 
 enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)

@@ -6,14 +6,19 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "json/json.h"
-#include "scheduler/batch/state.h"
+#include "store/store.h"
+#include "workflow/definition.h"
 
 #include <stdlib.h>
 
 enum { WORKFLOWS_KEPT_MAX = 256 };
 
-void workflow_cache_init(struct workflow_cache *cache)
+void workflow_cache_init(struct workflow_cache *cache, struct rv_store *store,
+                         struct rv_arena *const *scratch, const int64_t *turn)
 {
+    cache->store = store;
+    cache->scratch = scratch;
+    cache->turn = turn;
     rv_map_init(&cache->by_id);
 }
 
@@ -31,7 +36,7 @@ void workflow_cache_done(struct workflow_cache *cache)
     rv_map_done(&cache->by_id);
 }
 
-static enum rv_err entry_new(struct rv_scheduler *s, const struct rv_workflow_row *row,
+static enum rv_err entry_new(struct workflow_cache *cache, const struct rv_workflow_row *row,
                              struct workflow_entry **ret_entry)
 {
     struct workflow_entry *entry = calloc(1, sizeof *entry);
@@ -51,7 +56,7 @@ static enum rv_err entry_new(struct rv_scheduler *s, const struct rv_workflow_ro
         goto err_after_entry;
     if (err != RV_OK)
         entry->definition = NULL; /* its tasks are parked, the others go on */
-    err = rv_map_put(&s->workflows.by_id, (uint64_t)row->id, 0, (uint64_t)(uintptr_t)entry);
+    err = rv_map_put(&cache->by_id, (uint64_t)row->id, 0, (uint64_t)(uintptr_t)entry);
     if (err != RV_OK)
         goto err_after_entry;
     *ret_entry = entry;
@@ -62,45 +67,46 @@ err_after_entry:
     return err;
 }
 
-static struct workflow_entry *entry_find(struct rv_scheduler *s, int64_t id)
+static struct workflow_entry *entry_find(struct workflow_cache *cache, int64_t id)
 {
-    const uint64_t *found = rv_map_find(&s->workflows.by_id, (uint64_t)id, 0);
+    const uint64_t *found = rv_map_find(&cache->by_id, (uint64_t)id, 0);
     struct workflow_entry *entry = found ? (struct workflow_entry *)(uintptr_t)*found : NULL;
     if (entry != NULL)
-        entry->used_in = (uint64_t)s->batch_number;
+        entry->used_in = (uint64_t)*cache->turn;
     return entry;
 }
 
-enum rv_err workflow_by_id(struct rv_scheduler *s, int64_t id, struct workflow_entry **ret_entry)
+enum rv_err workflow_by_id(struct workflow_cache *cache, int64_t id,
+                           struct workflow_entry **ret_entry)
 {
-    *ret_entry = entry_find(s, id);
+    *ret_entry = entry_find(cache, id);
     if (*ret_entry != NULL)
         return RV_OK;
     const struct rv_workflow_row *row;
-    enum rv_err err = s->store->ops->load_workflow(s->store, s->batch.arena, id, &row);
+    enum rv_err err = cache->store->ops->load_workflow(cache->store, *cache->scratch, id, &row);
     if (err != RV_OK || row == NULL)
         return err;
-    err = entry_new(s, row, ret_entry);
+    err = entry_new(cache, row, ret_entry);
     if (err == RV_OK)
-        (*ret_entry)->used_in = (uint64_t)s->batch_number;
+        (*ret_entry)->used_in = (uint64_t)*cache->turn;
     return err;
 }
 
-enum rv_err workflow_by_name(struct rv_scheduler *s, struct rv_str space, struct rv_str name,
+enum rv_err workflow_by_name(struct workflow_cache *cache, struct rv_str space, struct rv_str name,
                              struct rv_str version, struct workflow_entry **ret_entry)
 {
     const struct rv_workflow_row *row;
     *ret_entry = NULL;
-    enum rv_err err = s->store->ops->find_workflow(s->store, s->batch.arena, space, name, version,
-                                                   &row);
+    enum rv_err err = cache->store->ops->find_workflow(cache->store, *cache->scratch, space, name,
+                                                       version, &row);
     if (err != RV_OK || row == NULL)
         return err;
-    return workflow_by_id(s, row->id, ret_entry);
+    return workflow_by_id(cache, row->id, ret_entry);
 }
 
-void workflow_cache_trim(struct rv_scheduler *s)
+void workflow_cache_trim(struct workflow_cache *cache)
 {
-    struct rv_map *map = &s->workflows.by_id;
+    struct rv_map *map = &cache->by_id;
     while (map->count > WORKFLOWS_KEPT_MAX) {
         struct workflow_entry *oldest = NULL;
         for (size_t i = 0; i < map->room; i++) {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct rv_definition;
-struct rv_scheduler;
+struct rv_store;
 
 /* A workflow as compiled, kept between batches. */
 struct workflow_entry {
@@ -25,18 +25,22 @@ struct workflow_entry {
 
 /* Compiled workflows by id. */
 struct workflow_cache {
-    struct rv_map by_id; /* id -> struct workflow_entry *, owned */
+    struct rv_map by_id;    /* id -> struct workflow_entry *, owned */
+    struct rv_store *store; /* borrowed, like all that follow */
+    struct rv_arena *const *scratch;
+    const int64_t *turn; /* of the batches: what was not used for longest goes first */
 };
 
-void workflow_cache_init(struct workflow_cache *cache);
+void workflow_cache_init(struct workflow_cache *cache, struct rv_store *store,
+                         struct rv_arena *const *scratch, const int64_t *turn);
 void workflow_cache_done(struct workflow_cache *cache);
 /* NULL when there is none; ->definition NULL when it cannot be read. */
-RV_CHECK enum rv_err workflow_by_id(struct rv_scheduler *s, int64_t id,
+RV_CHECK enum rv_err workflow_by_id(struct workflow_cache *cache, int64_t id,
                                     struct workflow_entry **ret_entry);
-RV_CHECK enum rv_err workflow_by_name(struct rv_scheduler *s, struct rv_str space,
+RV_CHECK enum rv_err workflow_by_name(struct workflow_cache *cache, struct rv_str space,
                                       struct rv_str name, struct rv_str version,
                                       struct workflow_entry **ret_entry);
 /* Keeps the cache within its bound; between batches only. */
-void workflow_cache_trim(struct rv_scheduler *s);
+void workflow_cache_trim(struct workflow_cache *cache);
 
 #endif

@@ -12,8 +12,10 @@
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/pending_list.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/state.h"
-#include "scheduler/queries/reads.h"
+#include "scheduler/calls/reads.h"
+#include "scheduler/queries/query.h"
 
 #define REVOKED "the access of this request was revoked"
 
@@ -66,14 +68,14 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
 {
     struct rv_api_key *key = &p->call->u.key.row;
     if (record_find(set, key->id) != NULL)
-        return call_refuse(p, RV_ERR_BUSY,
+        return call_refuse(p->call, RV_ERR_BUSY,
                            RV_STR("this id was just taken: send the request again"));
     if (set->count >= RV_API_KEYS_MAX)
-        return call_refuse(p, RV_ERR_LIMIT,
+        return call_refuse(p->call, RV_ERR_LIMIT,
                            RV_STR("the maximum number of keys is reached: revoke unused keys"));
     if (key->role != RV_ROLE_ADMIN && admins_count(s, set, RV_STR_NONE) == 0)
         return call_refuse(
-            p, RV_ERR_REFUSED,
+            p->call, RV_ERR_REFUSED,
             RV_STR("the first key must be an admin key, since only an admin can create "
                    "and revoke keys: reeve keys add admin"));
     p->call->u.key.first = set->count == 0;
@@ -94,10 +96,10 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
     struct rv_api_key *key = &p->call->u.key.row;
     const struct rv_record *record = record_find(set, key->id);
     if (record == NULL)
-        return call_refuse(p, RV_ERR_NOT_FOUND,
+        return call_refuse(p->call, RV_ERR_NOT_FOUND,
                            RV_STR("there is no such key; `reeve keys` lists them"));
     if (set->count > 0 && admins_count(s, set, key->id) == 0)
-        return call_refuse(p, RV_ERR_REFUSED,
+        return call_refuse(p->call, RV_ERR_REFUSED,
                            RV_STR("it is the last admin key: create another admin key first"));
     struct rv_api_key was = {.id = key->id};
     enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
@@ -283,17 +285,17 @@ const struct call_ops key_add_ops = {.decide = key_add_decide, .act = key_act, .
 const struct call_ops key_revoke_ops = {
     .decide = key_revoke_decide, .act = key_act, .log = key_revoke_log};
 
-static enum rv_err keys_read(struct rv_scheduler *s, struct pending *p)
+static enum rv_err keys_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_keys *keys = &p->call->u.keys;
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_keys *keys = &call->u.keys;
+    struct rv_arena *arena = &call->arena;
     if (keys->limit == 0 || keys->limit > RV_PAGE_ROWS_MAX)
         keys->limit = RV_PAGE_ROWS_MAX;
     struct rv_record *rows = RV_NEW_ARRAY(arena, struct rv_record, keys->limit);
     keys->rows = RV_NEW_ARRAY(arena, struct rv_api_key, keys->limit);
     if (rows == NULL || keys->rows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_API_KEY),
+    enum rv_err err = q->store->ops->list_records(q->store, arena, RV_STR(RV_RECORD_API_KEY),
                                                   RV_STR_NONE, keys->after, keys->limit, rows,
                                                   &keys->count);
     for (size_t i = 0; err == RV_OK && i < keys->count; i++) {

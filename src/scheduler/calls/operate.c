@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/time.h"
+#include "core/cure.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/call_ops.h"
@@ -11,11 +12,25 @@
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/work.h"
 #include "scheduler/calls/probe.h"
+#include "scheduler/calls/reads.h"
 #include "scheduler/queries/cures.h"
 #include "scheduler/queries/queries.h"
+#include "scheduler/queries/query.h"
+
+static const struct rv_step *newer_step(const void *work, uint32_t number)
+{
+    return work_step(work, number);
+}
+
+/* What the batch has made of the task so far. */
+static struct newer newer_of(const struct work *work)
+{
+    return (struct newer){.step = newer_step, .self = work, .late_count = work->late_count};
+}
 
 /* An operator who settles, resubmits or undoes has seen the late replies of the task (RULES 3), and
  * says how many: more than there are were not seen either, but in a selection, where the number is
@@ -30,7 +45,9 @@ static enum rv_err late_unseen(struct rv_scheduler *s, const struct rv_call_oper
     *ret_message = RV_STR_NONE;
     if (!asks)
         return RV_OK;
-    enum rv_err err = ledger_count(s, work->id, work, RV_PAGE_ROWS_MAX, &count);
+    struct newer newer = newer_of(work);
+    struct query query = query_of(s);
+    enum rv_err err = ledger_count(&query, work->id, &newer, RV_PAGE_ROWS_MAX, &count);
     bool full = count >= RV_PAGE_ROWS_MAX; /* nobody is asked to have seen more than a page */
     bool exact = seen == count || (full && seen >= RV_PAGE_ROWS_MAX);
     if (err != RV_OK || exact || (seen > count && operate->selection.value != 0))
@@ -91,6 +108,28 @@ static bool may_have_answered(struct rv_scheduler *s, const struct work *work, u
                (ended && step->lease_until > s->batch.ends_until);
     }
     return false;
+}
+
+/* Adds them to a refusal. */
+static enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena,
+                             const struct work *work, struct rv_str *message)
+{
+    struct rv_cure cures[RV_CURES_MAX];
+    struct rv_str text = *message;
+    size_t count = 0;
+    struct newer newer = newer_of(work);
+    struct query query = query_of(s);
+    enum rv_err err = cures_find(&query, work->task, work->workflow, &newer, cures, &count);
+    for (size_t i = 0; err == RV_OK && text.at != NULL && i < count; i++) {
+        char line[RV_CURE_LINE_BYTES];
+        rv_cure_line(work->id, &cures[i], line);
+        text = rv_arena_printf(arena, "%.*s%s `%s`", RV_STR_FMT(text),
+                               i == 0 ? "; commands that the task accepts:" : ",", line);
+    }
+    if (err == RV_OK && text.at == NULL)
+        return RV_ERR_MEMORY;
+    *message = text;
+    return err;
 }
 
 static enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)

@@ -10,7 +10,7 @@
 #include "dispatch/kind.h"
 #include "dispatch/ready.h"
 #include "dispatch/sent_back.h"
-#include "scheduler/batch/pending.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/state.h"
 
 enum { LIST_BYTES = 1024, HINTS_MAX = 100 /* that are wrong, of a call */ };

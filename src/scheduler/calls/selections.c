@@ -8,10 +8,12 @@
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/pending.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/workflows.h"
+#include "scheduler/calls/reads.h"
 #include "scheduler/queries/queries.h"
-#include "scheduler/queries/reads.h"
+#include "scheduler/queries/query.h"
 
 enum {
     PIECE_ROWS = 25, /* of one page of a selection that is being made: payloads may be large */
@@ -36,47 +38,46 @@ enum rv_err selection_put(struct rv_scheduler *s, const struct rv_selection *sel
     return err;
 }
 
-enum rv_err selection_load(struct rv_scheduler *s, struct rv_arena *arena, struct rv_task_id id,
+enum rv_err selection_load(struct rv_store *store, struct rv_arena *arena, struct rv_task_id id,
                            bool *ret_found, struct rv_selection *ret_selection)
 {
     char key[RV_ID_TEXT_BYTES];
     struct rv_record row;
     size_t count;
-    enum rv_err err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_SELECTION),
-                                                  rv_task_text(id, key), RV_STR_NONE, 1, &row,
-                                                  &count);
+    enum rv_err err = store->ops->list_records(store, arena, RV_STR(RV_RECORD_SELECTION),
+                                               rv_task_text(id, key), RV_STR_NONE, 1, &row, &count);
     *ret_found = err == RV_OK && count > 0;
     return *ret_found ? rv_selection_read(arena, &row, ret_selection) : err;
 }
 
-enum rv_err selection_outcomes(struct rv_scheduler *s, struct rv_arena *arena,
+enum rv_err selection_outcomes(struct rv_store *store, struct rv_arena *arena,
                                struct rv_selection *selection)
 {
     char key[RV_ID_TEXT_BYTES];
     struct rv_record row;
     size_t count;
-    enum rv_err err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_OUTCOMES),
-                                                  rv_task_text(selection->id, key), RV_STR_NONE, 1,
-                                                  &row, &count);
+    enum rv_err err = store->ops->list_records(store, arena, RV_STR(RV_RECORD_OUTCOMES),
+                                               rv_task_text(selection->id, key), RV_STR_NONE, 1,
+                                               &row, &count);
     return err == RV_OK && count > 0 ? rv_outcomes_read(arena, &row, selection) : err;
 }
 
-enum rv_err selection_find(struct rv_scheduler *s, struct pending *p, struct rv_task_id id,
+enum rv_err selection_find(struct rv_store *store, struct rv_call *call, struct rv_task_id id,
                            struct rv_selection *ret_selection)
 {
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_arena *arena = &call->arena;
     bool found;
-    enum rv_err err = selection_load(s, arena, id, &found, ret_selection);
+    enum rv_err err = selection_load(store, arena, id, &found, ret_selection);
     if (err != RV_OK)
         return err;
     if (!found)
-        return call_refuse(p, RV_ERR_NOT_FOUND,
+        return call_refuse(call, RV_ERR_NOT_FOUND,
                            RV_STR("there is no such selection; `reeve selections` lists them"));
     if (ret_selection->unreadable)
         return call_refuse(
-            p, RV_ERR_CORRUPT,
+            call, RV_ERR_CORRUPT,
             RV_STR("the stored selection cannot be read: create a new one with `reeve select`"));
-    return selection_outcomes(s, arena, ret_selection);
+    return selection_outcomes(store, arena, ret_selection);
 }
 
 enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, size_t *ret_open)
@@ -133,7 +134,8 @@ static enum rv_err page_gather(struct rv_scheduler *s, struct pending *p)
     list->limit = PIECE_ROWS;
     list->count = 0;
     list->next = (struct rv_task_id){0};
-    enum rv_err err = tasks_find(s, list, s->batch.arena);
+    struct query query = query_of(s);
+    enum rv_err err = tasks_find(&query, list, s->batch.arena);
     if (err == RV_OK && !ids_room(p->call, list->count))
         err = p->call->arena.refused;
     for (size_t i = 0; err == RV_OK && i < list->count; i++) {
@@ -151,7 +153,7 @@ static enum rv_err page_gather(struct rv_scheduler *s, struct pending *p)
     rv_arena_release(s->batch.arena, mark);
     for (; err == RV_OK && shown < select->shown_count; shown++) {
         struct workflow_entry *entry;
-        err = workflow_by_id(s, workflows[shown], &entry);
+        err = workflow_by_id(&s->workflows, workflows[shown], &entry);
         if (err == RV_OK && entry != NULL)
             select->shown[shown].workflow = call_printf(
                 p->call, "%.*s/%.*s:%.*s", RV_STR_FMT(entry->row.space),
@@ -187,14 +189,14 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
     struct rv_call_select *select = p->call->u.select;
     size_t all, open;
     if (select->count == 0)
-        return call_refuse(p, RV_ERR_NOT_FOUND,
+        return call_refuse(p->call, RV_ERR_NOT_FOUND,
                            RV_STR("no task matches the filter: no selection was created"));
     enum rv_err err = selections_count(s, &all, &open);
     if (err != RV_OK)
         return err;
     if (all >= RV_SELECTIONS_MAX)
         return call_refuse(
-            p, RV_ERR_LIMIT,
+            p->call, RV_ERR_LIMIT,
             RV_STR("the maximum number of selections is reached: ended selections are "
                    "deleted like finished tasks (serve --retain), or after 30 days"));
     select->row.id = rv_id_make(&s->ids, s->batch.now);
@@ -209,8 +211,9 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
 static enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_select *select = p->call->u.select;
+    struct query query = query_of(s);
     if (select->list.filter.before.value == 0)
-        filter_age(s, &select->list); /* once: the later pages are of the same time */
+        filter_age(&query, &select->list); /* once: the later pages are of the same time */
     for (int i = 0; i < PIECE_PAGES && !select->whole && select->count <= RV_SELECTION_TASKS_MAX;
          i++) {
         enum rv_err err = page_gather(s, p);
@@ -222,7 +225,7 @@ static enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
     p->waits_turn = false;
     if (select->count > RV_SELECTION_TASKS_MAX)
         return call_refuse(
-            p, RV_ERR_LIMIT,
+            p->call, RV_ERR_LIMIT,
             call_printf(p->call,
                         "more than %d tasks match the filter: narrow it, for example by "
                         "age, and create several selections",
@@ -233,16 +236,16 @@ static enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
 
 /* ---- what is asked of it ---- */
 
-static enum rv_err selections_read(struct rv_scheduler *s, struct pending *p)
+static enum rv_err selections_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_selections *asked = &p->call->u.selections;
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_selections *asked = &call->u.selections;
+    struct rv_arena *arena = &call->arena;
     asked->rows = RV_NEW_ARRAY(arena, struct rv_selection, asked->limit + 1);
     if (asked->rows == NULL)
         return RV_ERR_MEMORY;
     if (asked->only.value != 0) {
-        enum rv_err err = selection_find(s, p, asked->only, &asked->rows[0]);
-        asked->count = err == RV_OK && p->call->err == RV_OK;
+        enum rv_err err = selection_find(q->store, call, asked->only, &asked->rows[0]);
+        asked->count = err == RV_OK && call->err == RV_OK;
         return err;
     }
     struct rv_record *rows = RV_NEW_ARRAY(arena, struct rv_record, asked->limit);
@@ -251,19 +254,19 @@ static enum rv_err selections_read(struct rv_scheduler *s, struct pending *p)
         return RV_ERR_MEMORY;
     struct rv_str after = asked->after.value != 0 ? rv_task_text(asked->after, key) : RV_STR_NONE;
     size_t count = 0;
-    enum rv_err err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_SELECTION),
+    enum rv_err err = q->store->ops->list_records(q->store, arena, RV_STR(RV_RECORD_SELECTION),
                                                   RV_STR_NONE, after, asked->limit, rows, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         err = rv_selection_read(arena, &rows[i], &asked->rows[i]);
         if (err == RV_OK && !asked->rows[i].unreadable)
-            err = selection_outcomes(s, arena, &asked->rows[i]);
+            err = selection_outcomes(q->store, arena, &asked->rows[i]);
     }
     asked->count = count;
     return err;
 }
 
 /* What the command began may not have ended yet, and may still fail. */
-static enum rv_err outcome_tasks(struct rv_scheduler *s, struct rv_call_outcomes *asked,
+static enum rv_err outcome_tasks(const struct query *q, struct rv_call_outcomes *asked,
                                  struct rv_arena *arena)
 {
     struct rv_task_id *ids = RV_NEW_ARRAY(arena, struct rv_task_id, asked->count + 1);
@@ -272,19 +275,19 @@ static enum rv_err outcome_tasks(struct rv_scheduler *s, struct rv_call_outcomes
         return RV_ERR_MEMORY;
     for (size_t i = 0; i < asked->count; i++)
         ids[i] = asked->rows[i].task;
-    return s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, ids, asked->count,
+    return q->store->ops->load_tasks(q->store, arena, RV_COLUMNS_PLAIN, ids, asked->count,
                                      asked->tasks);
 }
 
-static enum rv_err outcomes_read(struct rv_scheduler *s, struct pending *p)
+static enum rv_err outcomes_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_outcomes *asked = &p->call->u.outcomes;
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_outcomes *asked = &call->u.outcomes;
+    struct rv_arena *arena = &call->arena;
     struct rv_selection selection;
     char prefix[RV_SELECTION_KEY_BYTES];
     char key[RV_SELECTION_KEY_BYTES];
-    enum rv_err err = selection_find(s, p, asked->selection, &selection);
-    if (err != RV_OK || p->call->err != RV_OK)
+    enum rv_err err = selection_find(q->store, call, asked->selection, &selection);
+    if (err != RV_OK || call->err != RV_OK)
         return err;
     struct rv_record *rows = RV_NEW_ARRAY(arena, struct rv_record, asked->limit);
     asked->rows = RV_NEW_ARRAY(arena, struct rv_outcome_row, asked->limit);
@@ -296,12 +299,12 @@ static enum rv_err outcomes_read(struct rv_scheduler *s, struct pending *p)
         after = rv_bulk_outcome_key(asked->selection, &last, key);
     struct rv_str with = rv_bulk_outcome_prefix(asked->selection, &asked->outcome, prefix);
     size_t count = 0;
-    err = s->store->ops->list_records(s->store, arena, RV_STR(RV_RECORD_OUTCOME), with, after,
+    err = q->store->ops->list_records(q->store, arena, RV_STR(RV_RECORD_OUTCOME), with, after,
                                       asked->limit, rows, &count);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         if (rv_bulk_outcome_read(&rows[i], &asked->rows[asked->count]))
             asked->count++;
-    return err == RV_OK ? outcome_tasks(s, asked, arena) : err;
+    return err == RV_OK ? outcome_tasks(q, asked, arena) : err;
 }
 
 const struct call_ops selections_ops = {

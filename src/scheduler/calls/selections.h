@@ -10,23 +10,24 @@
 #include <stdint.h>
 
 struct call_ops;
-struct pending;
+struct rv_call;
 struct rv_arena;
 struct rv_scheduler;
 struct rv_selection;
+struct rv_store;
 
 RV_CHECK enum rv_err selection_put(struct rv_scheduler *s, const struct rv_selection *selection,
                                    int64_t epoch);
 /* As the store has it; *ret_found false: it has none. */
-RV_CHECK enum rv_err selection_load(struct rv_scheduler *s, struct rv_arena *arena,
+RV_CHECK enum rv_err selection_load(struct rv_store *store, struct rv_arena *arena,
                                     struct rv_task_id id, bool *ret_found,
                                     struct rv_selection *ret_selection);
 /* How many outcomes of each kind are known to the store. */
-RV_CHECK enum rv_err selection_outcomes(struct rv_scheduler *s, struct rv_arena *arena,
+RV_CHECK enum rv_err selection_outcomes(struct rv_store *store, struct rv_arena *arena,
                                         struct rv_selection *selection);
 /* NOT_FOUND and unreadable ones are the call's refusal. */
-RV_CHECK enum rv_err selection_find(struct rv_scheduler *s, struct pending *p, struct rv_task_id id,
-                                    struct rv_selection *ret_selection);
+RV_CHECK enum rv_err selection_find(struct rv_store *store, struct rv_call *call,
+                                    struct rv_task_id id, struct rv_selection *ret_selection);
 /* How many selections there are, and with how many of them a bulk command is under way. */
 RV_CHECK enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, size_t *ret_open);
 extern const struct call_ops select_ops;

@@ -9,10 +9,12 @@
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/work.h"
 #include "scheduler/batch/workflows.h"
-#include "scheduler/queries/reads.h"
+#include "scheduler/calls/reads.h"
+#include "scheduler/queries/query.h"
 #include "scheduler/watch/counts.h"
 
 static void refuse(struct rv_submission *item, enum rv_err err, struct rv_str message)
@@ -185,7 +187,7 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
         rv_str_eq(before->name, item->name) && rv_str_eq(before->version, item->version))
         workflow = p->works[i - 1]->workflow;
     else
-        err = workflow_by_name(s, item->space, item->name, item->version, &workflow);
+        err = workflow_by_name(&s->workflows, item->space, item->name, item->version, &workflow);
     if (err != RV_OK)
         return err;
     if (workflow == NULL) {
@@ -342,11 +344,11 @@ static void submit_act(struct rv_scheduler *s, struct pending *p)
 }
 
 /* The task of a submission that has waited for it. */
-static enum rv_err submit_read(struct rv_scheduler *s, struct pending *p)
+static enum rv_err submit_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_submit *submit = &p->call->u.submit;
-    return s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_ALL,
-                                     &submit->items[0].task, 1, &submit->task);
+    struct rv_call_submit *submit = &call->u.submit;
+    return q->store->ops->load_tasks(q->store, &call->arena, RV_COLUMNS_ALL, &submit->items[0].task,
+                                     1, &submit->task);
 }
 
 /* It was carried out: its answer names the task. */

@@ -468,7 +468,7 @@ static enum rv_err holds_read(struct rv_scheduler *s, struct bulk *bulk)
 {
     struct rv_selection row;
     bool found;
-    enum rv_err err = selection_load(s, s->batch.arena, bulk->row.id, &found, &row);
+    enum rv_err err = selection_load(s->store, s->batch.arena, bulk->row.id, &found, &row);
     return err == RV_OK && found && !row.unreadable ? holds_learn(bulk, &row) : err;
 }
 

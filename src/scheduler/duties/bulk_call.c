@@ -6,6 +6,7 @@
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/pending.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/calls/selections.h"
 #include "scheduler/duties/bulk.h"
@@ -16,7 +17,7 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
     const struct rv_call_bulk *bulk = &p->call->u.bulk;
     size_t all, open;
     if (selection->begun.at != 0)
-        return call_refuse(p, RV_ERR_REFUSED,
+        return call_refuse(p->call, RV_ERR_REFUSED,
                            call_printf(p->call,
                                        "this selection has a command already: %s%s; create a new "
                                        "selection for another command",
@@ -26,14 +27,14 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
                                                                 : ", which is running"));
     if (selection_old(s, selection))
         return call_refuse(
-            p, RV_ERR_REFUSED,
+            p->call, RV_ERR_REFUSED,
             RV_STR("this selection is too old and is about to be deleted: create a new one"));
     enum rv_err err = selections_count(s, &all, &open);
     if (err != RV_OK)
         return err;
     if (open >= RV_BULKS_OPEN_MAX)
         return call_refuse(
-            p, RV_ERR_LIMIT,
+            p->call, RV_ERR_LIMIT,
             RV_STR("the maximum number of running and paused bulk commands is reached: "
                    "wait until one of them has ended"));
     selection->begun = bulk->word;
@@ -52,10 +53,10 @@ static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
     const struct rv_call_bulk *bulk = &p->call->u.bulk;
     bool pause = bulk->ask == RV_BULK_PAUSE;
     if (selection->begun.at == 0)
-        return call_refuse(p, RV_ERR_REFUSED,
+        return call_refuse(p->call, RV_ERR_REFUSED,
                            RV_STR("this selection has no command yet: see `reeve help bulk`"));
     if (selection->ended_at != 0)
-        return call_refuse(p, RV_ERR_REFUSED, RV_STR("its bulk command has ended"));
+        return call_refuse(p->call, RV_ERR_REFUSED, RV_STR("its bulk command has ended"));
     s->batch.held = selection->id;
     if (selection->paused == pause)
         return RV_OK;
@@ -72,7 +73,7 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct pending *p)
     p->waits_turn = s->batch.record_changes++ > 0;
     if (p->waits_turn)
         return RV_OK;
-    enum rv_err err = selection_find(s, p, bulk->selection, &bulk->row);
+    enum rv_err err = selection_find(s->store, p->call, bulk->selection, &bulk->row);
     if (err != RV_OK || p->call->err != RV_OK)
         return err;
     return bulk->ask == RV_BULK_BEGIN ? bulk_begin(s, p, &bulk->row) : bulk_hold(s, p, &bulk->row);

@@ -14,6 +14,7 @@
 #include "scheduler/batch/log.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/work.h"
 #include "scheduler/duties/alerts.h"
@@ -380,7 +381,7 @@ static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
     struct rv_book_verdict verdict = {.row = {.since = s->batch.now, .due_at = s->batch.now}};
     struct rv_delivery_change *change;
     if (alert->closed_at != 0)
-        return call_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
+        return call_refuse(p->call, RV_ERR_REFUSED, ON_ITS_WAY);
     enum rv_err err = change_add(s, &verdict, NULL, &change);
     if (err != RV_OK)
         return err;
@@ -404,11 +405,11 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (count == 0 || alert.id != id)
-        return call_refuse(p, RV_ERR_NOT_FOUND,
+        return call_refuse(p->call, RV_ERR_NOT_FOUND,
                            RV_STR("there is no such alert; `reeve alerts` lists them"));
     if (alert.kind != RV_ALERT_UNDELIVERABLE)
         return call_refuse(
-            p, RV_ERR_REFUSED,
+            p->call, RV_ERR_REFUSED,
             call_printf(p->call,
                         "only an alert `undeliverable` can be retried; for this alert: %.*s",
                         RV_STR_FMT(rv_alert_cure(&alert, cure))));
@@ -419,7 +420,7 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (count == 0 || !row.parked)
-        return call_refuse(p, RV_ERR_REFUSED, ON_ITS_WAY);
+        return call_refuse(p->call, RV_ERR_REFUSED, ON_ITS_WAY);
     struct rv_book_verdict verdict = {
         .row = row, .next_before = row.next, .failures_before = row.failures};
     verdict.row.parked = false;
@@ -448,10 +449,9 @@ static void retry_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
     bool wanted = p->number != 0;
-    enum rv_err outcome = !wanted ? RV_OK
-                          : s->batch.taskless != RV_OK
-                              ? s->batch.taskless
-                              : s->batch.deliveries[p->number - 1].outcome;
+    enum rv_err outcome = !wanted                      ? RV_OK
+                          : s->batch.taskless != RV_OK ? s->batch.taskless
+                                                       : s->batch.deliveries[p->number - 1].outcome;
     if (outcome == RV_OK) {
         if (p->call->err == RV_OK)
             retry_log(s, p->call);

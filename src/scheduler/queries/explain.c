@@ -10,15 +10,12 @@
 #include "dispatch/instance.h"
 #include "dispatch/kind.h"
 #include "dispatch/limits.h"
-#include "scheduler/batch/answers.h"
-#include "scheduler/batch/call_ops.h"
-#include "scheduler/batch/pending.h"
-#include "scheduler/batch/state.h"
 #include "scheduler/batch/workflows.h"
+#include "scheduler/call.h"
 #include "scheduler/queries/cures.h"
 #include "scheduler/queries/queries.h"
-#include "scheduler/queries/reads.h"
-#include "scheduler/queries/status.h"
+#include "scheduler/queries/query.h"
+#include "store/store.h"
 
 #include <string.h>
 
@@ -64,33 +61,33 @@ static enum rv_wait_reason why_not_taken(const struct agent_kind *kind, int64_t 
 }
 
 /* Ready, and not handed out: why does no agent take it? */
-static enum rv_err explain_ready(struct rv_scheduler *s, struct rv_arena *arena,
+static enum rv_err explain_ready(const struct query *q, struct rv_arena *arena,
                                  const struct agent_kind *kind, struct rv_explained *told)
 {
     told->reason = RV_WAIT_NO_AGENT;
     if (kind == NULL)
         return RV_OK;
-    const struct circuit *circuit = circuit_of(kind, told->step, s->batch.now);
+    const struct circuit *circuit = circuit_of(kind, told->step, q->now);
     if (circuit != NULL) {
         told->reason = RV_WAIT_CIRCUIT;
         told->until = circuit->until;
         told->target = rv_arena_str(arena, rv_str_of(circuit->target));
         return told->target.at != NULL ? RV_OK : arena->refused;
     }
-    told->reason = why_not_taken(kind, s->batch.now, told);
+    told->reason = why_not_taken(kind, q->now, told);
     return RV_OK;
 }
 
-static void explain_held(const struct rv_scheduler *s, const struct agent_kind *kind,
+static void explain_held(const struct query *q, const struct agent_kind *kind,
                          struct rv_explained *told)
 {
     const struct rv_step *step = told->step;
     const struct agent_instance *holder = NULL;
     if (kind != NULL)
-        holder = agents_instance_find(&s->agents, kind, step->instance);
+        holder = agents_instance_find(q->agents, kind, step->instance);
     bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
     told->reason = !revoked ? RV_WAIT_HELD : told->pivot ? RV_WAIT_PIVOT : RV_WAIT_REVOKED;
-    if (rv_attempt_is_gone(step, s->batch.now))
+    if (rv_attempt_is_gone(step, q->now))
         told->reason = told->pivot ? RV_WAIT_GONE_PIVOT : RV_WAIT_GONE;
     told->until = revoked ? step->complete_by : step->lease_until;
     told->seen_at = holder != NULL ? holder->seen_at : 0;
@@ -110,14 +107,14 @@ static void explain_delay(const struct agent_kind *kind, int64_t now, struct rv_
     told->target = step->target;
 }
 
-static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
+static enum rv_err explain_step(const struct query *q, struct rv_arena *arena,
                                 const struct rv_call_explain *out, struct rv_explained *told)
 {
     const struct rv_task *task = out->found;
     const struct rv_step *step = told->step;
-    int64_t now = s->batch.now;
+    int64_t now = q->now;
     const struct agent_kind *kind = step->kind == RV_KIND_CALL
-                                        ? agents_kind_find(&s->agents, step->agent)
+                                        ? agents_kind_find(q->agents, step->agent)
                                         : NULL;
     if (kind != NULL) {
         see_instances(kind, now, told);
@@ -126,7 +123,7 @@ static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
     if (!rv_step_state_open(step->state)) {
         told->reason = RV_WAIT_OPERATOR;
     } else if (rv_attempt_state_live(step->attempt_state)) {
-        explain_held(s, kind, told);
+        explain_held(q, kind, told);
     } else if (task->suspended_at != 0) {
         told->reason = RV_WAIT_SUSPENDED;
     } else if (step->kind != RV_KIND_CALL) {
@@ -135,7 +132,7 @@ static enum rv_err explain_step(struct rv_scheduler *s, struct rv_arena *arena,
     } else if (step->ready_at > now) {
         explain_delay(kind, now, told);
     } else {
-        return explain_ready(s, arena, kind, told);
+        return explain_ready(q, arena, kind, told);
     }
     return RV_OK;
 }
@@ -153,7 +150,7 @@ static void explain_definition(const struct workflow_entry *entry, struct rv_exp
     told->pivot = rv_definition_undo_way(entry->definition, step->node) == RV_UNDO_PIVOT;
 }
 
-static enum rv_err explain_steps(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err explain_steps(const struct query *q, struct rv_call_explain *out,
                                  struct rv_arena *arena, const struct workflow_entry *entry)
 {
     const struct rv_task *task = out->found;
@@ -161,7 +158,7 @@ static enum rv_err explain_steps(struct rv_scheduler *s, struct rv_call_explain 
     const struct rv_step *rows[RV_OPEN_STEPS_MAX];
     for (uint32_t i = 0; i < task->open_count; i++)
         ids[i] = (struct rv_step_id){task->id, task->open[i]};
-    enum rv_err err = s->store->ops->load_steps(s->store, arena, RV_COLUMNS_ERRORS, ids,
+    enum rv_err err = q->store->ops->load_steps(q->store, arena, RV_COLUMNS_ERRORS, ids,
                                                 task->open_count, rows);
     if (err != RV_OK)
         return err;
@@ -176,14 +173,14 @@ static enum rv_err explain_steps(struct rv_scheduler *s, struct rv_call_explain 
         struct rv_explained *told = &out->steps[out->steps_count++];
         told->step = rows[i];
         explain_definition(entry, told);
-        err = explain_step(s, arena, out, told);
+        err = explain_step(q, arena, out, told);
     }
-    out->next_at = rv_view_wake_at(task, there, out->steps_count, s->batch.now);
+    out->next_at = rv_view_wake_at(task, there, out->steps_count, q->now);
     return err;
 }
 
 /* What the task waits for as a whole, where its steps do not say it. */
-static void explain_task(const struct rv_scheduler *s, struct rv_call_explain *out)
+static void explain_task(const struct query *q, struct rv_call_explain *out)
 {
     const struct rv_task *task = out->found;
     out->reason = RV_WAIT_BATCH;
@@ -196,13 +193,13 @@ static void explain_task(const struct rv_scheduler *s, struct rv_call_explain *o
     } else if (out->steps_count > 0) {
         out->reason = out->steps[0].reason;
         out->until = out->steps[0].until;
-    } else if (task->state == RV_TASK_COMPENSATING && task->quiet_at > s->batch.now) {
+    } else if (task->state == RV_TASK_COMPENSATING && task->quiet_at > q->now) {
         out->reason = RV_WAIT_QUIET;
         out->until = task->quiet_at;
     }
 }
 
-enum rv_err explain_attempts(struct rv_scheduler *s, struct rv_call_explain *out,
+enum rv_err explain_attempts(const struct query *q, struct rv_call_explain *out,
                              struct rv_arena *arena, uint32_t step, uint32_t newest)
 {
     uint32_t after = newest > RV_EXPLAINED_ATTEMPTS_MAX ? newest - RV_EXPLAINED_ATTEMPTS_MAX - 1
@@ -210,29 +207,29 @@ enum rv_err explain_attempts(struct rv_scheduler *s, struct rv_call_explain *out
     out->cut[RV_EXPLAINED_CUT_ATTEMPTS] = after > 0;
     out->left[RV_EXPLAINED_CUT_ATTEMPTS] = after;
     out->attempts_of = step;
-    return s->store->ops->list_attempts(s->store, arena, (struct rv_step_id){out->task, step}, step,
+    return q->store->ops->list_attempts(q->store, arena, (struct rv_step_id){out->task, step}, step,
                                         after, RV_EXPLAINED_ATTEMPTS_MAX, out->attempts,
                                         &out->attempts_count);
 }
 
 /* How many open alerts follow those that are listed, if a page holds them. */
-static enum rv_err alerts_left(struct rv_scheduler *s, struct rv_call_explain *out)
+static enum rv_err alerts_left(const struct query *q, struct rv_call_explain *out)
 {
-    struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
-    struct rv_alert *rows = RV_ROOM(s->batch.arena, struct rv_alert, RV_PAGE_ROWS_MAX);
+    struct rv_arena_mark mark = rv_arena_mark(q->scratch);
+    struct rv_alert *rows = RV_ROOM(q->scratch, struct rv_alert, RV_PAGE_ROWS_MAX);
     size_t count = 0;
     if (rows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_alerts(s->store, s->batch.arena, out->task, true,
+    enum rv_err err = q->store->ops->list_alerts(q->store, q->scratch, out->task, true,
                                                  out->alerts[out->alerts_count - 1].id,
                                                  RV_PAGE_ROWS_MAX, rows, &count);
-    rv_arena_release(s->batch.arena, mark);
+    rv_arena_release(q->scratch, mark);
     out->left[RV_EXPLAINED_CUT_ALERTS] = count < RV_PAGE_ROWS_MAX ? (uint32_t)count : 0;
     return err;
 }
 
 /* The newest ended attempts of the step at which it stands, and the open alerts. */
-static enum rv_err explain_newest(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err explain_newest(const struct query *q, struct rv_call_explain *out,
                                   struct rv_arena *arena)
 {
     const struct rv_step *step = out->steps_count > 0 ? out->steps[0].step : NULL;
@@ -243,24 +240,24 @@ static enum rv_err explain_newest(struct rv_scheduler *s, struct rv_call_explain
         return RV_ERR_MEMORY;
     enum rv_err err = RV_OK;
     if (step != NULL && step->attempt > 0)
-        err = explain_attempts(s, out, arena, step->number, step->attempt);
+        err = explain_attempts(q, out, arena, step->number, step->attempt);
     if (err == RV_OK)
-        err = s->store->ops->list_alerts(s->store, arena, out->task, true, 0, alerts, out->alerts,
+        err = q->store->ops->list_alerts(q->store, arena, out->task, true, 0, alerts, out->alerts,
                                          &out->alerts_count);
     out->cut[RV_EXPLAINED_CUT_ALERTS] = out->alerts_count == alerts;
     out->alerts_count -= out->alerts_count == alerts;
-    return err == RV_OK && out->cut[RV_EXPLAINED_CUT_ALERTS] ? alerts_left(s, out) : err;
+    return err == RV_OK && out->cut[RV_EXPLAINED_CUT_ALERTS] ? alerts_left(q, out) : err;
 }
 
 /* The newest attempt stands in its step. Once it has ended it is listed as the others are. */
-static enum rv_err explain_last(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err explain_last(const struct query *q, struct rv_call_explain *out,
                                 struct rv_arena *arena)
 {
     struct rv_step_id id = {out->task, out->attempts_of};
     const struct rv_step *step = NULL;
     enum rv_err err = RV_OK;
     if (id.number != 0)
-        err = s->store->ops->load_steps(s->store, arena, RV_COLUMNS_ERRORS, &id, 1, &step);
+        err = q->store->ops->load_steps(q->store, arena, RV_COLUMNS_ERRORS, &id, 1, &step);
     if (err != RV_OK || step == NULL || step->unreadable ||
         step->attempt_state == RV_ATTEMPT_NONE || rv_attempt_state_live(step->attempt_state))
         return err;
@@ -278,71 +275,62 @@ static enum rv_err explain_last(struct rv_scheduler *s, struct rv_call_explain *
 }
 
 /* The first of those that the commands which are named say were seen. */
-static enum rv_err explain_late(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err explain_late(const struct query *q, struct rv_call_explain *out,
                                 struct rv_arena *arena)
 {
     size_t rows = RV_EXPLAINED_LATE_MAX + 1;
     out->late_replies = RV_NEW_ARRAY(arena, struct rv_late_reply, rows);
     if (out->late_replies == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_late_replies(
-        s->store, arena, RV_COLUMNS_ALL, (struct rv_step_id){out->task, 0}, 0, 0, rows,
+    enum rv_err err = q->store->ops->list_late_replies(
+        q->store, arena, RV_COLUMNS_ALL, (struct rv_step_id){out->task, 0}, 0, 0, rows,
         out->late_replies, &out->late_replies_count);
     out->cut[RV_EXPLAINED_CUT_LATE] = out->late_replies_count == rows;
     out->late_replies_count -= out->late_replies_count == rows;
     uint32_t all = 0;
     if (err == RV_OK && out->cut[RV_EXPLAINED_CUT_LATE])
-        err = ledger_count(s, out->task, NULL, RV_PAGE_ROWS_MAX, &all);
+        err = ledger_count(q, out->task, NULL, RV_PAGE_ROWS_MAX, &all);
     if (all < RV_PAGE_ROWS_MAX && all > RV_EXPLAINED_LATE_MAX)
         out->left[RV_EXPLAINED_CUT_LATE] = all - RV_EXPLAINED_LATE_MAX;
     return err;
 }
 
-static enum rv_err explain_cures(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err explain_cures(const struct query *q, struct rv_call_explain *out,
                                  struct rv_arena *arena, const struct workflow_entry *entry)
 {
     out->cures = RV_NEW_ARRAY(arena, struct rv_cure, RV_CURES_MAX);
     if (out->cures == NULL)
         return RV_ERR_MEMORY;
-    return cures_find(s, out->found, entry, NULL, out->cures, &out->cures_count);
+    return cures_find(q, out->found, entry, NULL, out->cures, &out->cures_count);
 }
 
-static enum rv_err explain_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err explain_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_explain *out = &p->call->u.explain;
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_explain *out = &call->u.explain;
+    struct rv_arena *arena = &call->arena;
     struct workflow_entry *entry;
-    enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_ERRORS, &out->task, 1,
+    enum rv_err err = q->store->ops->load_tasks(q->store, arena, RV_COLUMNS_ERRORS, &out->task, 1,
                                                 &out->found);
     if (err != RV_OK)
         return err;
     if (out->found == NULL)
-        return query_no_task(p, out->task);
-    err = workflow_by_id(s, out->found->workflow, &entry);
+        return query_no_task(call, out->task);
+    err = workflow_by_id(q->workflows, out->found->workflow, &entry);
     if (err == RV_OK && entry != NULL)
         out->workflow = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, arena, &entry->row);
     if (err == RV_OK)
-        err = explain_steps(s, out, arena, entry);
+        err = explain_steps(q, out, arena, entry);
     if (err == RV_OK)
-        err = explain_newest(s, out, arena);
+        err = explain_newest(q, out, arena);
     if (err == RV_OK)
-        err = explain_late(s, out, arena);
+        err = explain_late(q, out, arena);
     if (err == RV_OK)
-        err = explain_cures(s, out, arena, entry);
+        err = explain_cures(q, out, arena, entry);
     if (err == RV_OK)
-        err = explain_past(s, out, arena); /* of the cool-downs in the attempts before the last */
+        err = explain_past(q, out, arena); /* of the cool-downs in the attempts before the last */
     if (err == RV_OK)
-        err = explain_last(s, out, arena);
-    explain_task(s, out);
-    store_problems(s, out->problems);
+        err = explain_last(q, out, arena);
+    explain_task(q, out);
+    memcpy(out->problems, q->problems, sizeof out->problems);
     return err;
 }
-
-static bool explain_unread(struct rv_call *call)
-{
-    call->u.explain.found = NULL;
-    return false;
-}
-
-const struct call_ops explain_ops = {
-    .decide = read_decide, .act = finish_act, .read = explain_read, .unread = explain_unread};

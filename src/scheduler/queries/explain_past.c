@@ -2,8 +2,10 @@
  * are read in pages, of which only what is reported stays. */
 #include "base/limits.h"
 #include "core/tags.h"
-#include "scheduler/batch/state.h"
+#include "scheduler/call.h"
 #include "scheduler/queries/explain.h"
+#include "scheduler/queries/query.h"
+#include "store/store.h"
 
 #include <string.h>
 
@@ -99,15 +101,15 @@ static void effect_note(struct rv_call_explain *out, const struct rv_step *step)
 }
 
 /* Only of those that are listed. */
-static enum rv_err references_read(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err references_read(const struct query *q, struct rv_call_explain *out,
                                    struct rv_arena *arena)
 {
-    struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
+    struct rv_arena_mark mark = rv_arena_mark(q->scratch);
     struct rv_step_id ids[RV_EXPLAINED_EFFECTS_MAX];
     const struct rv_step *rows[RV_EXPLAINED_EFFECTS_MAX];
     for (size_t i = 0; i < out->effects_count; i++)
         ids[i] = (struct rv_step_id){out->task, out->effects[i].step};
-    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_PLAIN, ids,
+    enum rv_err err = q->store->ops->load_steps(q->store, q->scratch, RV_COLUMNS_PLAIN, ids,
                                                 out->effects_count, rows);
     for (size_t i = 0; err == RV_OK && i < out->effects_count; i++) {
         struct rv_str reference = rows[i] != NULL ? rows[i]->reference : RV_STR_NONE;
@@ -115,7 +117,7 @@ static enum rv_err references_read(struct rv_scheduler *s, struct rv_call_explai
         if (reference.at != NULL && out->effects[i].reference.at == NULL)
             err = arena->refused;
     }
-    rv_arena_release(s->batch.arena, mark);
+    rv_arena_release(q->scratch, mark);
     return err;
 }
 
@@ -142,18 +144,17 @@ static void step_note(struct walk *walk, const struct rv_step *step)
     }
 }
 
-static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *out,
-                              struct walk *walk)
+static enum rv_err steps_walk(const struct query *q, struct rv_call_explain *out, struct walk *walk)
 {
     uint32_t after = 0;
     size_t count = PAGE_STEPS, looked = 0;
     enum rv_err err = RV_OK;
     while (err == RV_OK && count == PAGE_STEPS && looked < RV_EXPLAINED_STEPS_MAX) {
-        struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
-        struct rv_step *rows = RV_ROOM(s->batch.arena, struct rv_step, PAGE_STEPS);
+        struct rv_arena_mark mark = rv_arena_mark(q->scratch);
+        struct rv_step *rows = RV_ROOM(q->scratch, struct rv_step, PAGE_STEPS);
         count = 0;
         err = rows == NULL ? RV_ERR_MEMORY
-                           : s->store->ops->list_steps(s->store, s->batch.arena, RV_COLUMNS_PLAIN,
+                           : q->store->ops->list_steps(q->store, q->scratch, RV_COLUMNS_PLAIN,
                                                        out->task, after, PAGE_STEPS, rows, &count);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             after = rows[i].number;
@@ -163,7 +164,7 @@ static enum rv_err steps_walk(struct rv_scheduler *s, struct rv_call_explain *ou
             effect_note(out, &rows[i]);
         }
         looked += count;
-        rv_arena_release(s->batch.arena, mark);
+        rv_arena_release(q->scratch, mark);
     }
     out->cut[RV_EXPLAINED_CUT_STEPS] = err == RV_OK && count == PAGE_STEPS &&
                                        out->found->last_number > after;
@@ -201,14 +202,14 @@ static void cool_downs_note(struct rv_call_explain *out)
 }
 
 /* The store calls an operator of each; the alert stays when it is over. */
-static enum rv_err postponed_note(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err postponed_note(const struct query *q, struct rv_call_explain *out,
                                   struct rv_arena *arena)
 {
     struct rv_alert *rows = RV_NEW_ARRAY(arena, struct rv_alert, ALERTS_READ + 1);
     size_t count = 0;
     if (rows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_alerts(s->store, arena, out->task, false, 0,
+    enum rv_err err = q->store->ops->list_alerts(q->store, arena, out->task, false, 0,
                                                  ALERTS_READ + 1, rows, &count);
     out->cut[RV_EXPLAINED_CUT_EVENTS] |= err == RV_OK && count > ALERTS_READ;
     for (size_t i = count < ALERTS_READ ? count : ALERTS_READ; err == RV_OK && i > 0; i--) {
@@ -239,7 +240,7 @@ static bool has_turned(const struct rv_task *task, const struct walk *walk,
 
 /* The newest command that ended the way forward, if one did, among the RV_HISTORY_MAX that a task
  * keeps. What has been processed, or goes forward again, no command has ended. */
-static enum rv_err command_note(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err command_note(const struct query *q, struct rv_call_explain *out,
                                 struct rv_arena *arena, const struct walk *walk)
 {
     const struct rv_task *task = out->found;
@@ -256,7 +257,7 @@ static enum rv_err command_note(struct rv_scheduler *s, struct rv_call_explain *
     if (task->error.at != NULL && rv_error_type(arena, task->error, &type) != RV_OK)
         type = RV_STR_NONE;
     while (err == RV_OK && out->ended_by == NULL && count == PAGE_COMMANDS) {
-        err = s->store->ops->list_history(s->store, arena, out->task, before, PAGE_COMMANDS, rows,
+        err = q->store->ops->list_history(q->store, arena, out->task, before, PAGE_COMMANDS, rows,
                                           &count);
         for (size_t i = 0; err == RV_OK && i < count && out->ended_by == NULL; i++) {
             bool ends = cancelled ? rows[i].verb == RV_OPERATOR_CANCEL
@@ -294,12 +295,12 @@ static void undo_note(struct rv_call_explain *out, const struct walk *walk)
 }
 
 /* The attempts of the step that failed last, where the task stands at none. */
-static enum rv_err failed_attempts(struct rv_scheduler *s, struct rv_call_explain *out,
+static enum rv_err failed_attempts(const struct query *q, struct rv_call_explain *out,
                                    struct rv_arena *arena, const struct walk *walk)
 {
     if (out->steps_count > 0 || walk->attempts == 0)
         return RV_OK;
-    return explain_attempts(s, out, arena, walk->failed, walk->attempts);
+    return explain_attempts(q, out, arena, walk->failed, walk->attempts);
 }
 
 static void events_sort(struct rv_call_explain *out)
@@ -312,25 +313,24 @@ static void events_sort(struct rv_call_explain *out)
         }
 }
 
-enum rv_err explain_past(struct rv_scheduler *s, struct rv_call_explain *out,
-                         struct rv_arena *arena)
+enum rv_err explain_past(const struct query *q, struct rv_call_explain *out, struct rv_arena *arena)
 {
     struct walk walk = {.undo_at = 0};
     out->events = RV_NEW_ARRAY(arena, struct rv_explained_event, EVENTS_ROOM);
     out->effects = RV_NEW_ARRAY(arena, struct rv_effect_told, RV_EXPLAINED_EFFECTS_MAX);
     if (out->events == NULL || out->effects == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = steps_walk(s, out, &walk);
+    enum rv_err err = steps_walk(q, out, &walk);
     if (err == RV_OK)
-        err = references_read(s, out, arena);
+        err = references_read(q, out, arena);
     if (err == RV_OK)
-        err = failed_attempts(s, out, arena, &walk);
+        err = failed_attempts(q, out, arena, &walk);
     if (err == RV_OK)
-        err = command_note(s, out, arena, &walk);
+        err = command_note(q, out, arena, &walk);
     if (err == RV_OK) {
         undo_note(out, &walk);
         cool_downs_note(out);
-        err = postponed_note(s, out, arena);
+        err = postponed_note(q, out, arena);
     }
     events_sort(out);
     if (out->events_count > RV_EXPLAINED_EVENTS_MAX) {

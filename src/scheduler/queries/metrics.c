@@ -2,13 +2,12 @@
 #include "scheduler/queries/metrics.h"
 
 #include "base/limits.h"
+#include "dispatch/agents.h"
 #include "dispatch/instance.h"
 #include "dispatch/kind.h"
-#include "scheduler/batch/answers.h"
-#include "scheduler/batch/call_ops.h"
-#include "scheduler/batch/pending.h"
-#include "scheduler/batch/state.h"
-#include "scheduler/queries/reads.h"
+#include "scheduler/call.h"
+#include "scheduler/queries/query.h"
+#include "store/store.h"
 
 /* A row for each agent, and one for all those beyond the bound: who watches must not be flooded by
  * names. */
@@ -28,28 +27,25 @@ static void agent_count(const struct agent_kind *kind, int64_t now, struct rv_ag
     }
 }
 
-static enum rv_err metrics_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err metrics_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_metrics *out = &p->call->u.metrics;
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_metrics *out = &call->u.metrics;
+    struct rv_arena *arena = &call->arena;
     struct rv_counts *counts = RV_NEW(arena, struct rv_counts);
     out->agents = RV_NEW_ARRAY(arena, struct rv_agent_count, RV_METRICS_AGENTS_MAX + 1);
     if (counts == NULL || out->agents == NULL)
         return RV_ERR_MEMORY;
-    *counts = s->counts;
+    *counts = *q->counts;
     out->counts = counts;
-    out->calls_parked = s->parked_by_serial.count;
-    for (const struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+    out->calls_parked = q->calls_parked;
+    for (const struct agent_kind *kind = q->agents->kinds; kind != NULL; kind = kind->next) {
         bool others = out->agents_count >= RV_METRICS_AGENTS_MAX;
         struct rv_agent_count *row =
             &out->agents[others ? RV_METRICS_AGENTS_MAX : out->agents_count];
         if (!others)
             row->agent = rv_arena_str(arena, rv_str_of(kind->name));
         out->agents_count += out->agents_count <= RV_METRICS_AGENTS_MAX;
-        agent_count(kind, s->batch.now, row);
+        agent_count(kind, q->now, row);
     }
     return RV_OK;
 }
-
-const struct call_ops metrics_ops = {
-    .decide = read_decide, .act = finish_act, .read = metrics_read};

@@ -2,8 +2,11 @@
 #ifndef RV_SCHEDULER_QUERIES_METRICS_H
 #define RV_SCHEDULER_QUERIES_METRICS_H
 
-struct call_ops;
+#include "base/err.h"
 
-extern const struct call_ops metrics_ops;
+struct query;
+struct rv_call;
+/* The call's answer, onto its arena. */
+RV_CHECK enum rv_err metrics_read(const struct query *q, struct rv_call *call);
 
 #endif

@@ -3,18 +3,16 @@
 #include "scheduler/queries/queries.h"
 
 #include "base/limits.h"
+#include "dispatch/agents.h"
 #include "dispatch/circuit.h"
 #include "dispatch/instance.h"
 #include "dispatch/kind.h"
-#include "scheduler/batch/answers.h"
-#include "scheduler/batch/call_ops.h"
-#include "scheduler/batch/parking.h"
-#include "scheduler/batch/pending.h"
-#include "scheduler/batch/state.h"
-#include "scheduler/batch/work.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/workflows.h"
-#include "scheduler/queries/reads.h"
+#include "scheduler/call.h"
+#include "scheduler/queries/query.h"
 #include "scheduler/queries/status.h"
+#include "store/store.h"
 
 void no_task_say(struct rv_call *call, struct rv_task_id task)
 {
@@ -25,9 +23,9 @@ void no_task_say(struct rv_call *call, struct rv_task_id task)
         RV_STR_FMT(rv_task_text(task, id)));
 }
 
-enum rv_err query_no_task(struct pending *p, struct rv_task_id task)
+enum rv_err query_no_task(struct rv_call *call, struct rv_task_id task)
 {
-    no_task_say(p->call, task);
+    no_task_say(call, task);
     return RV_OK;
 }
 
@@ -37,79 +35,78 @@ static void page_limit(struct rv_call_list *list)
         list->limit = RV_PAGE_ROWS_MAX;
 }
 
-static enum rv_err show_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err show_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_show *show = &p->call->u.show;
-    enum rv_err err = s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_ALL,
-                                                &show->task, 1, &show->found);
+    struct rv_call_show *show = &call->u.show;
+    enum rv_err err = q->store->ops->load_tasks(q->store, &call->arena, RV_COLUMNS_ALL, &show->task,
+                                                1, &show->found);
     if (err != RV_OK)
         return err;
     if (show->found == NULL)
-        return query_no_task(p, show->task);
+        return query_no_task(call, show->task);
     struct workflow_entry *entry;
-    err = workflow_by_id(s, show->found->workflow, &entry);
+    err = workflow_by_id(q->workflows, show->found->workflow, &entry);
     if (err == RV_OK && entry != NULL)
-        show->workflow = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, &p->call->arena,
-                                     &entry->row);
+        show->workflow = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, &call->arena, &entry->row);
     return err;
 }
 
 /* The store's clock says what is old; ids tell when they were made. Before all time there is the id
  * 1, than which none is older: 0 would be no bound. */
-void filter_age(const struct rv_scheduler *s, struct rv_call_list *list)
+void filter_age(const struct query *q, struct rv_call_list *list)
 {
     struct rv_task_filter *filter = &list->filter;
-    struct rv_task_id older = rv_id_from(s->batch.now - list->older_ms + 1);
+    struct rv_task_id older = rv_id_from(q->now - list->older_ms + 1);
     if (older.value == 0)
         older.value = 1;
     if (list->older_ms != 0 && (filter->before.value == 0 || older.value < filter->before.value))
         filter->before = older;
     if (list->newer_ms != 0)
-        filter->from = rv_id_from(s->batch.now - list->newer_ms);
+        filter->from = rv_id_from(q->now - list->newer_ms);
 }
 
 /* The one task of a key, which outlives it. */
-static enum rv_err query_key(struct rv_scheduler *s, struct rv_call_list *list,
+static enum rv_err query_key(const struct query *q, struct rv_call_list *list,
                              struct rv_arena *arena)
 {
     struct rv_key_row row;
     const struct rv_task *task = NULL;
-    enum rv_err err = s->store->ops->find_keys(s->store, arena, &list->key, 1, &row);
+    enum rv_err err = q->store->ops->find_keys(q->store, arena, &list->key, 1, &row);
     if (err == RV_OK && row.task.value != 0)
-        err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_ERRORS, &row.task, 1, &task);
+        err = q->store->ops->load_tasks(q->store, arena, RV_COLUMNS_ERRORS, &row.task, 1, &task);
     if (err == RV_OK && task != NULL)
         list->tasks[list->count++] = *task;
     return err;
 }
 
-enum rv_err tasks_find(struct rv_scheduler *s, struct rv_call_list *list, struct rv_arena *arena)
+enum rv_err tasks_find(const struct query *q, struct rv_call_list *list, struct rv_arena *arena)
 {
     list->tasks = RV_ROOM(arena, struct rv_task, list->limit);
     if (list->tasks == NULL)
         return RV_ERR_MEMORY;
     if (list->key.at != NULL)
-        return query_key(s, list, arena);
-    return s->store->ops->list_tasks(s->store, arena, RV_COLUMNS_ERRORS, &list->filter, list->limit,
+        return query_key(q, list, arena);
+    return q->store->ops->list_tasks(q->store, arena, RV_COLUMNS_ERRORS, &list->filter, list->limit,
                                      list->tasks, &list->count, &list->next);
 }
 
-static enum rv_err tasks_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err tasks_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_list *list = &p->call->u.list;
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_list *list = &call->u.list;
+    struct rv_arena *arena = &call->arena;
     page_limit(list);
     list->task_workflows = RV_NEW_ARRAY(arena, const struct rv_workflow_row *, list->limit);
     if (list->task_workflows == NULL)
         return RV_ERR_MEMORY;
-    filter_age(s, list);
-    enum rv_err err = tasks_find(s, list, arena);
+    filter_age(q, list);
+    enum rv_err err = tasks_find(q, list, arena);
     for (size_t i = 0; err == RV_OK && i < list->count; i++) {
         struct workflow_entry *entry;
         if (i > 0 && list->tasks[i].workflow == list->tasks[i - 1].workflow) {
             list->task_workflows[i] = list->task_workflows[i - 1];
             continue;
         }
-        err = workflow_by_id(s, list->tasks[i].workflow, &entry);
+        err = workflow_by_id(q->workflows, list->tasks[i].workflow, &entry);
         if (err == RV_OK && entry != NULL)
             list->task_workflows[i] = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, arena,
                                                   &entry->row);
@@ -117,34 +114,34 @@ static enum rv_err tasks_read(struct rv_scheduler *s, struct pending *p)
     return err;
 }
 
-static enum rv_err query_steps(struct rv_scheduler *s, struct rv_call_list *list,
+static enum rv_err query_steps(const struct query *q, struct rv_call_list *list,
                                struct rv_arena *arena, enum rv_columns columns, uint32_t after,
                                size_t limit)
 {
     list->steps = RV_ROOM(arena, struct rv_step, limit);
     if (list->steps == NULL)
         return RV_ERR_MEMORY;
-    return s->store->ops->list_steps(s->store, arena, columns, list->task, after, limit,
+    return q->store->ops->list_steps(q->store, arena, columns, list->task, after, limit,
                                      list->steps, &list->count);
 }
 
 /* A page of steps, each with its newest attempt, and the ended attempts of just these steps. */
-static enum rv_err query_attempts(struct rv_scheduler *s, struct pending *p)
+static enum rv_err query_attempts(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_list *list = &p->call->u.list;
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_list *list = &call->u.list;
+    struct rv_arena *arena = &call->arena;
     /* The page goes on inside a step: that one's newest attempt may still be to come. */
     uint32_t from = list->after_step ? list->after_step - 1 : 0;
     enum rv_err err = list->step
-                          ? query_steps(s, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1)
-                          : query_steps(s, list, arena, RV_COLUMNS_ERRORS, from, list->limit);
+                          ? query_steps(q, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1)
+                          : query_steps(q, list, arena, RV_COLUMNS_ERRORS, from, list->limit);
     size_t steps_count = list->count;
     list->attempts = RV_ROOM(arena, struct rv_attempt, list->limit);
     if (err == RV_OK && list->attempts == NULL)
         err = RV_ERR_MEMORY;
     if (err == RV_OK)
-        err = s->store->ops->list_attempts(
-            s->store, arena, (struct rv_step_id){list->task, list->step}, list->after_step,
+        err = q->store->ops->list_attempts(
+            q->store, arena, (struct rv_step_id){list->task, list->step}, list->after_step,
             list->after, list->limit, list->attempts, &list->count);
     list->steps_count = steps_count;
     return err;
@@ -165,10 +162,10 @@ static void circuits_show(struct agent_kind *kind, struct rv_arena *arena,
         };
 }
 
-enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena, struct rv_call_agents *out)
+enum rv_err agents_show(const struct query *q, struct rv_arena *arena, struct rv_call_agents *out)
 {
     size_t kinds = 0, instances = 0;
-    for (struct agent_kind *k = s->agents.kinds; k != NULL; k = k->next) {
+    for (struct agent_kind *k = q->agents->kinds; k != NULL; k = k->next) {
         kinds++;
         for (struct agent_instance *i = k->instances; i != NULL; i = i->next)
             instances++;
@@ -177,7 +174,7 @@ enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena, struct r
     out->instances = RV_NEW_ARRAY(arena, struct rv_agent_row, instances + 1);
     if (out->kinds == NULL || out->instances == NULL)
         return RV_ERR_MEMORY;
-    for (struct agent_kind *k = s->agents.kinds; k != NULL; k = k->next) {
+    for (struct agent_kind *k = q->agents->kinds; k != NULL; k = k->next) {
         struct rv_agent_kind_row *row = &out->kinds[out->kinds_count++];
         row->agent = rv_arena_str(arena, rv_str_of(k->name));
         kind_sweep(k);
@@ -193,7 +190,7 @@ enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena, struct r
         };
         circuits_show(k, arena, row);
         for (struct agent_instance *i = k->instances; i != NULL; i = i->next) {
-            if (!instance_shown(i, s->batch.now))
+            if (!instance_shown(i, q->now))
                 continue;
             row->instances++;
             out->instances[out->instances_count++] = (struct rv_agent_row){
@@ -208,89 +205,88 @@ enum rv_err agents_show(struct rv_scheduler *s, struct rv_arena *arena, struct r
     return RV_OK;
 }
 
-static enum rv_err query_history(struct rv_scheduler *s, struct rv_call_list *list,
+static enum rv_err query_history(const struct query *q, struct rv_call_list *list,
                                  struct rv_arena *arena)
 {
     list->history = RV_ROOM(arena, struct rv_history_row, list->limit);
     if (list->history == NULL)
         return RV_ERR_MEMORY;
-    return s->store->ops->list_history(s->store, arena, list->task, (uint32_t)list->before,
+    return q->store->ops->list_history(q->store, arena, list->task, (uint32_t)list->before,
                                        list->limit, list->history, &list->count);
 }
 
 /* The rows are of a task: whether there is such a one. */
-static enum rv_err task_there(struct rv_scheduler *s, struct pending *p, bool *ret_there)
+static enum rv_err task_there(const struct query *q, struct rv_call *call, bool *ret_there)
 {
-    struct rv_call_list *list = &p->call->u.list;
+    struct rv_call_list *list = &call->u.list;
     const struct rv_task *task = NULL;
     page_limit(list);
-    enum rv_err err = s->store->ops->load_tasks(s->store, &p->call->arena, RV_COLUMNS_PLAIN,
+    enum rv_err err = q->store->ops->load_tasks(q->store, &call->arena, RV_COLUMNS_PLAIN,
                                                 &list->task, 1, &task);
     *ret_there = err == RV_OK && task != NULL;
     if (err == RV_OK && task == NULL)
-        no_task_say(p->call, list->task);
+        no_task_say(call, list->task);
     return err;
 }
 
-static enum rv_err steps_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err steps_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_list *list = &p->call->u.list;
+    struct rv_call_list *list = &call->u.list;
     bool there;
-    enum rv_err err = task_there(s, p, &there);
-    return there ? query_steps(s, list, &p->call->arena, RV_COLUMNS_ALL, list->after_step,
-                               list->limit)
+    enum rv_err err = task_there(q, call, &there);
+    return there ? query_steps(q, list, &call->arena, RV_COLUMNS_ALL, list->after_step, list->limit)
                  : err;
 }
 
-static enum rv_err attempts_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err attempts_read(const struct query *q, struct rv_call *call)
 {
     bool there;
-    enum rv_err err = task_there(s, p, &there);
-    return there ? query_attempts(s, p) : err;
+    enum rv_err err = task_there(q, call, &there);
+    return there ? query_attempts(q, call) : err;
 }
 
-static enum rv_err history_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err history_read(const struct query *q, struct rv_call *call)
 {
     bool there;
-    enum rv_err err = task_there(s, p, &there);
-    return there ? query_history(s, &p->call->u.list, &p->call->arena) : err;
+    enum rv_err err = task_there(q, call, &there);
+    return there ? query_history(q, &call->u.list, &call->arena) : err;
 }
 
-static enum rv_err late_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err late_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_list *list = &p->call->u.list;
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_call_list *list = &call->u.list;
+    struct rv_arena *arena = &call->arena;
     bool there;
-    enum rv_err err = task_there(s, p, &there);
+    enum rv_err err = task_there(q, call, &there);
     if (!there)
         return err;
     list->late_replies = RV_ROOM(arena, struct rv_late_reply, list->limit);
     if (list->late_replies == NULL)
         return RV_ERR_MEMORY;
-    return s->store->ops->list_late_replies(s->store, arena, RV_COLUMNS_ALL,
+    return q->store->ops->list_late_replies(q->store, arena, RV_COLUMNS_ALL,
                                             (struct rv_step_id){list->task, 0}, 0, list->skip,
                                             list->limit, list->late_replies, &list->count);
 }
 
-static enum rv_err alerts_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err alerts_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_list *list = &p->call->u.list;
+    struct rv_call_list *list = &call->u.list;
     page_limit(list);
-    list->alerts = RV_ROOM(&p->call->arena, struct rv_alert, list->limit);
+    list->alerts = RV_ROOM(&call->arena, struct rv_alert, list->limit);
     if (list->alerts == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_alerts(s->store, &p->call->arena, list->task,
+    enum rv_err err = q->store->ops->list_alerts(q->store, &call->arena, list->task,
                                                  list->open_only, list->before, list->limit,
                                                  list->alerts, &list->count);
     if (err == RV_OK)
-        err = alerts_facts(s, &p->call->arena, list->alerts, list->count, &list->alert_facts);
-    return err == RV_OK ? alerts_group(&p->call->arena, list->alerts, list->alert_facts,
-                                       list->count, &list->groups)
+        err = alerts_facts(q, &call->arena, list->alerts, list->count, &list->alert_facts);
+    return err == RV_OK ? alerts_group(&call->arena, list->alerts, list->alert_facts, list->count,
+                                       &list->groups)
                         : err;
 }
 
 /* "namespace/name" or "namespace/name:version" alone. */
-static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call *call)
+static enum rv_err query_workflow(const struct query *q, struct rv_call *call)
 {
     struct rv_call_list *list = &call->u.list;
     struct rv_str name = list->filter.workflow;
@@ -307,7 +303,7 @@ static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call *call)
         name.len = (size_t)(colon - name.at);
     }
     const struct rv_workflow_row *row = NULL;
-    enum rv_err err = s->store->ops->find_workflow(s->store, &call->arena, space, name, version,
+    enum rv_err err = q->store->ops->find_workflow(q->store, &call->arena, space, name, version,
                                                    &row);
     if (err != RV_OK)
         return err;
@@ -321,109 +317,20 @@ static enum rv_err query_workflow(struct rv_scheduler *s, struct rv_call *call)
     return RV_OK;
 }
 
-static enum rv_err workflows_read(struct rv_scheduler *s, struct pending *p)
+enum rv_err workflows_read(const struct query *q, struct rv_call *call)
 {
-    struct rv_call_list *list = &p->call->u.list;
+    struct rv_call_list *list = &call->u.list;
     page_limit(list);
-    list->workflows = RV_ROOM(&p->call->arena, struct rv_workflow_row, list->limit);
+    list->workflows = RV_ROOM(&call->arena, struct rv_workflow_row, list->limit);
     if (list->workflows == NULL)
         return RV_ERR_MEMORY;
     if (list->filter.workflow.len > 0)
-        return query_workflow(s, p->call);
-    return s->store->ops->list_workflows(s->store, &p->call->arena, list->skip, list->limit,
+        return query_workflow(q, call);
+    return q->store->ops->list_workflows(q->store, &call->arena, list->skip, list->limit,
                                          list->workflows, &list->count);
 }
 
-static bool show_waits(const struct rv_scheduler *s, const struct pending *p,
-                       const struct rv_task *task)
+enum rv_err agents_read(const struct query *q, struct rv_call *call)
 {
-    const struct rv_call_show *show = &p->call->u.show;
-    return show->wait_ms > 0 && !p->waited && task->revision <= show->after_revision &&
-           rv_task_state_open(task->state) && !s->draining;
+    return agents_show(q, &call->arena, &call->u.agents);
 }
-
-/* One that will wait for its task needs no payloads until then. Without memory for this look it is
- * read whole in its turn, and answered with what comes of that. */
-static enum rv_err show_plain(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_call_show *show = &p->call->u.show;
-    const struct rv_task *task = NULL;
-    struct rv_arena *arena = &p->call->arena;
-    struct rv_arena_mark mark = rv_arena_mark(arena);
-    enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, &show->task, 1,
-                                                &task);
-    if (arena->refused != RV_OK) {
-        rv_arena_release(arena, mark);
-        return RV_OK;
-    }
-    if (err != RV_OK || task == NULL || !show_waits(s, p, task))
-        return err;
-    show->found = task;
-    p->plain = true;
-    p->read = READ_DECIDED;
-    return RV_OK;
-}
-
-static void show_act(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_call_show *show = &p->call->u.show;
-    pending_unlink(&s->batch.calls, p);
-    /* It was read before the commit: what this very batch has changed, nobody would tell it. */
-    const struct work *work = work_find(s, show->task);
-    if (show->found != NULL && work != NULL && work->changed && !work->dropped) {
-        const struct rv_task *after = rv_row_copy(&rv_row_task,
-                                                  p->plain ? RV_COLUMNS_PLAIN : RV_COLUMNS_ALL,
-                                                  &p->call->arena, work->task);
-        show->found = after ? after : show->found;
-    }
-    if (show->found != NULL && show_waits(s, p, show->found))
-        park_waiter(s, p, show->task, show->wait_ms);
-    else if (p->plain)
-        read_again(s, p);
-    else
-        finish(s, p, p->call->err, p->call->message);
-}
-
-static enum rv_err agents_read(struct rv_scheduler *s, struct pending *p)
-{
-    return agents_show(s, &p->call->arena, &p->call->u.agents);
-}
-
-static bool show_unread(struct rv_call *call)
-{
-    call->u.show.found = NULL;
-    return false;
-}
-
-static struct rv_task_id show_waits_for(const struct rv_call *call)
-{
-    return call->u.show.task;
-}
-
-static void show_tell(struct rv_scheduler *s, struct pending *p, const struct work *work)
-{
-    const struct rv_task *task = work->task;
-    struct rv_call_show *show = &p->call->u.show;
-    bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
-    waiter_answer(s, p, task, ended || task->revision > show->after_revision, &show->found);
-}
-
-const struct call_ops show_ops = {.decide = read_decide,
-                                  .act = show_act,
-                                  .read = show_read,
-                                  .unread = show_unread,
-                                  .read_plain = show_plain,
-                                  .waits_for = show_waits_for,
-                                  .tell = show_tell,
-                                  .waits = true};
-const struct call_ops steps_ops = {.decide = read_decide, .act = finish_act, .read = steps_read};
-const struct call_ops attempts_ops = {
-    .decide = read_decide, .act = finish_act, .read = attempts_read};
-const struct call_ops late_ops = {.decide = read_decide, .act = finish_act, .read = late_read};
-const struct call_ops history_ops = {
-    .decide = read_decide, .act = finish_act, .read = history_read};
-const struct call_ops tasks_ops = {.decide = read_decide, .act = finish_act, .read = tasks_read};
-const struct call_ops alerts_ops = {.decide = read_decide, .act = finish_act, .read = alerts_read};
-const struct call_ops workflows_ops = {
-    .decide = read_decide, .act = finish_act, .read = workflows_read};
-const struct call_ops agents_ops = {.decide = read_decide, .act = finish_act, .read = agents_read};

@@ -3,18 +3,17 @@
  * committed, and of the store only the newest open alerts are read, with what they name. */
 #include "scheduler/queries/status.h"
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "core/tags.h"
-#include "scheduler/batch/absence.h"
-#include "scheduler/batch/answers.h"
-#include "scheduler/batch/call_ops.h"
-#include "scheduler/batch/pending.h"
-#include "scheduler/batch/state.h"
 #include "scheduler/batch/workflows.h"
+#include "scheduler/call.h"
 #include "scheduler/queries/queries.h"
-#include "scheduler/queries/reads.h"
+#include "scheduler/queries/query.h"
+#include "scheduler/scheduler.h"
 #include "scheduler/watch/failures.h"
+#include "store/store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,20 +71,20 @@ static enum rv_err facts_error(struct rv_arena *scratch, struct rv_arena *arena,
     return err;
 }
 
-static enum rv_err facts_read(struct rv_scheduler *s, struct rv_arena *arena,
+static enum rv_err facts_read(const struct query *q, struct rv_arena *arena,
                               const struct rv_alert *alert, struct rv_alert_facts *ret_facts)
 {
-    struct rv_arena *scratch = s->batch.arena;
+    struct rv_arena *scratch = q->scratch;
     const struct rv_task *task = NULL;
     const struct rv_step *step = NULL;
     struct workflow_entry *entry = NULL;
     const struct rv_step_id id = {alert->task, alert->step};
-    enum rv_err err = s->store->ops->load_tasks(s->store, scratch, RV_COLUMNS_ERRORS, &alert->task,
+    enum rv_err err = q->store->ops->load_tasks(q->store, scratch, RV_COLUMNS_ERRORS, &alert->task,
                                                 1, &task);
     if (err == RV_OK && task != NULL && alert->step != 0)
-        err = s->store->ops->load_steps(s->store, scratch, RV_COLUMNS_ERRORS, &id, 1, &step);
+        err = q->store->ops->load_steps(q->store, scratch, RV_COLUMNS_ERRORS, &id, 1, &step);
     if (err == RV_OK && task != NULL)
-        err = workflow_by_id(s, task->workflow, &entry);
+        err = workflow_by_id(q->workflows, task->workflow, &entry);
     if (err != RV_OK || task == NULL)
         return err;
     if (entry != NULL)
@@ -95,7 +94,7 @@ static enum rv_err facts_read(struct rv_scheduler *s, struct rv_arena *arena,
     return facts_error(scratch, arena, alert, task, step, ret_facts);
 }
 
-enum rv_err alerts_facts(struct rv_scheduler *s, struct rv_arena *arena,
+enum rv_err alerts_facts(const struct query *q, struct rv_arena *arena,
                          const struct rv_alert *alerts, size_t count,
                          struct rv_alert_facts **ret_facts)
 {
@@ -103,12 +102,12 @@ enum rv_err alerts_facts(struct rv_scheduler *s, struct rv_arena *arena,
     if (facts == NULL)
         return RV_ERR_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
-        enum rv_err err = alerts[i].task.value != 0 ? facts_read(s, arena, &alerts[i], &facts[i])
+        struct rv_arena_mark mark = rv_arena_mark(q->scratch);
+        enum rv_err err = alerts[i].task.value != 0 ? facts_read(q, arena, &alerts[i], &facts[i])
                                                     : RV_OK;
         if (err != RV_OK)
             return err;
-        rv_arena_release(s->batch.arena, mark);
+        rv_arena_release(q->scratch, mark);
         group_name(&facts[i], &alerts[i]);
     }
     *ret_facts = facts;
@@ -136,7 +135,7 @@ enum rv_err alerts_group(struct rv_arena *arena, const struct rv_alert *alerts,
     return RV_OK;
 }
 
-static enum rv_err status_alerts(struct rv_scheduler *s, struct rv_arena *arena,
+static enum rv_err status_alerts(const struct query *q, struct rv_arena *arena,
                                  struct rv_call_status *status)
 {
     size_t room = RV_STATUS_ALERTS_MAX + 1, count = 0;
@@ -144,51 +143,41 @@ static enum rv_err status_alerts(struct rv_scheduler *s, struct rv_arena *arena,
     struct rv_alert_facts *facts;
     if (alerts == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->list_alerts(s->store, arena, (struct rv_task_id){0}, true, 0,
+    enum rv_err err = q->store->ops->list_alerts(q->store, arena, (struct rv_task_id){0}, true, 0,
                                                  room, alerts, &count);
     if (err != RV_OK)
         return err;
     status->alerts_more = count == room;
     status->alerts_count = count == room ? count - 1 : count;
-    err = alerts_facts(s, arena, alerts, status->alerts_count, &facts);
+    err = alerts_facts(q, arena, alerts, status->alerts_count, &facts);
     return err == RV_OK ? alerts_group(arena, alerts, facts, status->alerts_count, &status->alerts)
                         : err;
 }
 
-void store_problems(const struct rv_scheduler *s, bool has[static RV_STORE_PROBLEMS])
+enum rv_err status_read(const struct query *q, struct rv_call *call)
 {
-    has[RV_STORE_IS_DISPLACED] = s->place.err == RV_ERR_DISPLACED;
-    has[RV_STORE_IS_FULL] = s->full || s->place.err == RV_ERR_FULL;
-    has[RV_STORE_IS_READ_ONLY] = !s->full && absence_lasts(s);
-    has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0;
-}
-
-static enum rv_err status_read(struct rv_scheduler *s, struct pending *p)
-{
-    struct rv_arena *arena = &p->call->arena;
+    struct rv_arena *arena = &call->arena;
     struct rv_call_status *status = RV_NEW(arena, struct rv_call_status);
     struct rv_counts *counts = RV_NEW(arena, struct rv_counts);
     size_t types = RV_STATUS_FAILURES_MAX + 1;
     if (status == NULL || counts == NULL)
         return RV_ERR_MEMORY;
-    p->call->u.status = status;
-    *counts = s->counts;
+    call->u.status = status;
+    *counts = *q->counts;
     *status = (struct rv_call_status){
-        .started_at = s->failures->since,
+        .started_at = q->failures->since,
         .counts = counts,
         .failures = RV_NEW_ARRAY(arena, struct rv_failure_row, types),
-        .store_bytes = s->options.size.bytes ? s->options.size.bytes(s->options.size.self) : 0,
+        .store_bytes = q->size->bytes ? q->size->bytes(q->size->self) : 0,
     };
     if (status->failures == NULL)
         return RV_ERR_MEMORY;
     for (size_t i = 0; i < RV_STATUS_FAILURES_MAX; i++)
-        failure_add(status, arena, &s->failures->types[i], s->batch.now);
-    failure_add(status, arena, &s->failures->others, s->batch.now);
-    enum rv_err err = agents_show(s, arena, &status->agents);
+        failure_add(status, arena, &q->failures->types[i], q->now);
+    failure_add(status, arena, &q->failures->others, q->now);
+    enum rv_err err = agents_show(q, arena, &status->agents);
     if (err == RV_OK)
-        err = status_alerts(s, arena, status);
-    store_problems(s, status->problems);
+        err = status_alerts(q, arena, status);
+    memcpy(status->problems, q->problems, sizeof status->problems);
     return err;
 }
-
-const struct call_ops status_ops = {.decide = read_decide, .act = finish_act, .read = status_read};

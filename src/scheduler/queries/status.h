@@ -8,22 +8,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct call_ops;
-struct pending;
+struct query;
+struct rv_call;
 struct rv_alert;
 struct rv_alert_facts;
 struct rv_alert_groups;
 struct rv_arena;
-struct rv_scheduler;
 
-extern const struct call_ops status_ops;
 /* What the alerts are about, one for each; reads their tasks and steps. */
-RV_CHECK enum rv_err alerts_facts(struct rv_scheduler *s, struct rv_arena *arena,
+RV_CHECK enum rv_err alerts_facts(const struct query *q, struct rv_arena *arena,
                                   const struct rv_alert *alerts, size_t count,
                                   struct rv_alert_facts **ret_facts);
 RV_CHECK enum rv_err alerts_group(struct rv_arena *arena, const struct rv_alert *alerts,
                                   const struct rv_alert_facts *facts, size_t count,
                                   struct rv_alert_groups *ret_groups);
-void store_problems(const struct rv_scheduler *s, bool has[static RV_STORE_PROBLEMS]);
+
+/* The call's answer, onto its arena. */
+RV_CHECK enum rv_err status_read(const struct query *q, struct rv_call *call);
 
 #endif

@@ -1,16 +1,22 @@
 /* reads.h - answers with large rows, which wait for room. */
-#ifndef RV_SCHEDULER_QUERIES_READS_H
-#define RV_SCHEDULER_QUERIES_READS_H
+#ifndef RV_SCHEDULER_CALLS_READS_H
+#define RV_SCHEDULER_CALLS_READS_H
 
 #include "base/err.h"
 #include "base/str.h"
 
 #include <stdbool.h>
 
+struct call_ops;
 struct pending;
+struct query;
 struct rv_scheduler;
-struct rv_task;
 
+extern const struct call_ops steps_ops, attempts_ops, late_ops, history_ops, tasks_ops, alerts_ops,
+    workflows_ops, agents_ops, status_ops, metrics_ops, explain_ops;
+
+/* What a query sees in this batch. */
+struct query query_of(struct rv_scheduler *s);
 /* Decides a call that only reads, or has it wait. */
 RV_CHECK enum rv_err read_decide(struct rv_scheduler *s, struct pending *p);
 /* Once all calls are decided: sets those aside that wait, and loads what there is room for. */

@@ -3,12 +3,19 @@
  * one batch. So each read is tried with little memory first, a few in each batch. If that is not
  * enough, it waits in line until the maker has let go of what was loaded before; small reads and
  * all else overtake it there. */
-#include "scheduler/queries/reads.h"
+#include "scheduler/calls/reads.h"
 
+#include "scheduler/batch/absence.h"
+#include "scheduler/batch/answers.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
+#include "scheduler/queries/explain.h"
+#include "scheduler/queries/metrics.h"
+#include "scheduler/queries/queries.h"
+#include "scheduler/queries/query.h"
+#include "scheduler/queries/status.h"
 
 enum {
     READ_BATCH_BYTES = 4 * 1024 * 1024, /* a batch loads no more: others wait for its end */
@@ -21,12 +28,36 @@ bool reads_have_room(const struct rv_scheduler *s)
     return s->reads.first != NULL && (loads == NULL || loads->room(loads->self));
 }
 
+static void problems_note(const struct rv_scheduler *s, bool has[static RV_STORE_PROBLEMS])
+{
+    has[RV_STORE_IS_DISPLACED] = s->place.err == RV_ERR_DISPLACED;
+    has[RV_STORE_IS_FULL] = s->full || s->place.err == RV_ERR_FULL;
+    has[RV_STORE_IS_READ_ONLY] = !s->full && absence_lasts(s);
+    has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0;
+}
+
+struct query query_of(struct rv_scheduler *s)
+{
+    struct query query = {.store = s->store,
+                          .now = s->batch.now,
+                          .scratch = s->batch.arena,
+                          .workflows = &s->workflows,
+                          .agents = &s->agents,
+                          .counts = &s->counts,
+                          .failures = s->failures,
+                          .size = &s->options.size,
+                          .calls_parked = s->parked_by_serial.count};
+    problems_note(s, query.problems);
+    return query;
+}
+
 /* An answer for which there is no room is its caller's trouble alone: the batch goes on. After rows
  * that cannot be read the transaction cannot: the others are asked to repeat their calls. */
 static enum rv_err read_answer(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
-    enum rv_err err = p->ops->read(s, p);
+    struct query query = query_of(s);
+    enum rv_err err = p->ops->read(&query, call);
     if (call->arena.refused == RV_OK) {
         if (err == RV_ERR_CORRUPT)
             s->batch.damaged = p;
@@ -108,3 +139,27 @@ void reads_end(struct rv_scheduler *s, enum rv_err err, struct rv_str why)
         finish(s, p, err, why);
     }
 }
+
+const struct call_ops steps_ops = {.decide = read_decide, .act = finish_act, .read = steps_read};
+const struct call_ops attempts_ops = {
+    .decide = read_decide, .act = finish_act, .read = attempts_read};
+const struct call_ops late_ops = {.decide = read_decide, .act = finish_act, .read = late_read};
+const struct call_ops history_ops = {
+    .decide = read_decide, .act = finish_act, .read = history_read};
+const struct call_ops tasks_ops = {.decide = read_decide, .act = finish_act, .read = tasks_read};
+const struct call_ops alerts_ops = {.decide = read_decide, .act = finish_act, .read = alerts_read};
+const struct call_ops workflows_ops = {
+    .decide = read_decide, .act = finish_act, .read = workflows_read};
+const struct call_ops agents_ops = {.decide = read_decide, .act = finish_act, .read = agents_read};
+const struct call_ops status_ops = {.decide = read_decide, .act = finish_act, .read = status_read};
+const struct call_ops metrics_ops = {
+    .decide = read_decide, .act = finish_act, .read = metrics_read};
+
+static bool explain_unread(struct rv_call *call)
+{
+    call->u.explain.found = NULL;
+    return false;
+}
+
+const struct call_ops explain_ops = {
+    .decide = read_decide, .act = finish_act, .read = explain_read, .unread = explain_unread};

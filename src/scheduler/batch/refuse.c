@@ -1,0 +1,22 @@
+#include "scheduler/batch/refuse.h"
+
+#include "base/arena.h"
+#include "scheduler/call.h"
+
+#include <stdarg.h>
+
+enum rv_err call_refuse(struct rv_call *call, enum rv_err err, struct rv_str message)
+{
+    call->err = err;
+    call->message = message;
+    return RV_OK;
+}
+
+struct rv_str call_printf(struct rv_call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct rv_str made = rv_arena_vprintf(&call->arena, format, args);
+    va_end(args);
+    return made.at ? made : RV_STR("out of memory");
+}
