@@ -23,7 +23,7 @@
 
 /* ---- the scheduler that is played ---- */
 
-enum { PARKED_MAX = 1024, PATIENCE_MS = 300, TEST_SECONDS = 20 };
+enum { PARKED_MAX = 1024, PATIENCE_MS = 1000, TEST_SECONDS = 20 };
 
 struct stage {
     struct rv_api *api;
