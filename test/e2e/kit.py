@@ -18,7 +18,7 @@ import time
 import traceback
 
 REEVE = os.path.abspath(sys.argv[1])
-BOUND_S = 30
+BOUND_S = 120
 NODE_MAJOR_MIN = 18
 TESTS = []
 
