@@ -60,8 +60,8 @@ static bool is_anew(const struct transition *t, const struct step_past *past,
            ((ended || timed_out(t, past)) && !counted);
 }
 
-/* I-40: the key of a step carries one request, from its first attempt on, whoever begins the step
- * anew. A compensation that knows more is an exception (decision 022). */
+/* I-40: all attempts of a step send the same request under its idempotency key. Exception: a
+ * compensation whose step became known as done (decision 022). */
 static void check_one_request(const struct transition *t, const struct step_past *past,
                               const struct rv_step *step)
 {
