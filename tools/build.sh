@@ -8,16 +8,11 @@ quietly() {
 }
 
 # Makes or refreshes a build directory: configure DIR [MESON_OPTION...]. The include roots are made
-# before every build, since a header added to a room needs its link. CI=true makes warnings errors.
+# before every build, since a header added to a room needs its link.
 configure() {
     dir=$1
     shift
-    [ "${CI:-}" != true ] || set -- "$@" -Dwerror=true
-    if [ ! -f "$dir/build.ninja" ]; then
-        quietly meson setup "$dir" "$@"
-    elif [ "${CI:-}" = true ]; then
-        quietly meson configure "$dir" -Dwerror=true
-    fi
+    [ -f "$dir/build.ninja" ] || quietly meson setup "$dir" "$@"
     tools/roots "$dir"
     quietly ninja -C "$dir" build.ninja
 }

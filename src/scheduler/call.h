@@ -29,7 +29,6 @@ enum rv_call_kind {
 #define RV_CALL(name, member, changes, ops) RV_CALL_##name,
 #include "scheduler/tbl/call.def"
 #undef RV_CALL
-    RV_CALL_KINDS
 };
 
 struct rv_call_publish {
