@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "base/time.h"
 #include "core/decide.h"
 #include "dispatch/circuit.h"
@@ -53,22 +54,12 @@ static void delivery_free(struct delivery *delivery)
     free(delivery);
 }
 
-static void mate_unlink(struct held *held)
-{
-    if (held->mate_prev != NULL)
-        held->mate_prev->mate_next = held->mate_next;
-    else
-        held->delivery->held = held->mate_next;
-    if (held->mate_next != NULL)
-        held->mate_next->mate_prev = held->mate_prev;
-}
-
 static void instance_free(struct agent_instance *instance)
 {
     while (instance->held != NULL) {
         struct held *held = instance->held;
         instance->held = held->next;
-        mate_unlink(held);
+        RV_STACK_REMOVE(held->delivery->held, held, mate_next, mate_prev);
         if (held->delivery->held == NULL)
             delivery_free(held->delivery);
         free(held);
@@ -293,12 +284,7 @@ void delivery_confirm(struct delivery *delivery)
     if (delivery->confirmed)
         return;
     delivery->confirmed = true;
-    if (delivery->prev != NULL)
-        delivery->prev->next = delivery->next;
-    else
-        delivery->instance->unconfirmed = delivery->next;
-    if (delivery->next != NULL)
-        delivery->next->prev = delivery->prev;
+    RV_STACK_REMOVE(delivery->instance->unconfirmed, delivery, next, prev);
 }
 
 /* Found or made: the caller gives it what it took, or drops it. */
@@ -321,10 +307,7 @@ static struct delivery *delivery_get(struct agents *agents, struct agent_instanc
         delivery_free(delivery);
         return NULL;
     }
-    delivery->next = instance->unconfirmed;
-    if (instance->unconfirmed != NULL)
-        instance->unconfirmed->prev = delivery;
-    instance->unconfirmed = delivery;
+    RV_STACK_PUSH(instance->unconfirmed, delivery, next, prev);
     return delivery;
 }
 
@@ -358,18 +341,13 @@ void held_remove(struct agents *agents, struct held *held)
 {
     struct agent_instance *instance = held->instance;
     rv_map_remove(&agents->held, (uint64_t)held->step.task.value, held->step.number);
-    if (held->prev != NULL)
-        held->prev->next = held->next;
-    else
-        instance->held = held->next;
-    if (held->next != NULL)
-        held->next->prev = held->prev;
+    RV_STACK_REMOVE(instance->held, held, next, prev);
     instance->held_count--;
     instance->kind->held_count--;
     instance->held_before -= held->boot != instance->boot;
     if (held->revoked && !held->cancel_told)
         instance->cancels--;
-    mate_unlink(held);
+    RV_STACK_REMOVE(held->delivery->held, held, mate_next, mate_prev);
     if (held->delivery->held == NULL)
         delivery_drop(agents, held->delivery);
     free(held);
@@ -399,14 +377,9 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
                           .complete_by = step->complete_by,
                           .boot = boot,
                           .delivery = delivery,
-                          .instance = instance,
-                          .next = instance->held,
-                          .mate_next = delivery->held};
-    if (instance->held != NULL)
-        instance->held->prev = held;
-    if (delivery->held != NULL)
-        delivery->held->mate_prev = held;
-    instance->held = delivery->held = held;
+                          .instance = instance};
+    RV_STACK_PUSH(instance->held, held, next, prev);
+    RV_STACK_PUSH(delivery->held, held, mate_next, mate_prev);
     instance->held_before += boot != instance->boot;
     instance->held_count++;
     kind->held_count++;

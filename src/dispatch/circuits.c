@@ -10,6 +10,7 @@
  * is kept for a while, so that what comes next is its probe. A kind has RV_AGENT_CIRCUITS_MAX of
  * them at most: idle ones make room, and a target for which there is none has no circuit, as if
  * memory were out: its steps go by the instants that their own replies named. */
+#include "base/list.h"
 #include "core/rows.h"
 #include "core/state.h"
 #include "dispatch/agents.h"
@@ -30,27 +31,14 @@ static struct circuit_list *list_of(struct circuit *circuit)
 static void list_add(struct circuit *circuit)
 {
     struct circuit_list *list = list_of(circuit);
-    circuit->next = NULL;
-    circuit->prev = list->last;
-    if (list->last != NULL)
-        list->last->next = circuit;
-    else
-        list->first = circuit;
-    list->last = circuit;
+    RV_LIST_APPEND(list, circuit, next, prev);
     list->count++;
 }
 
 static void list_remove(struct circuit *circuit)
 {
     struct circuit_list *list = list_of(circuit);
-    if (circuit->prev != NULL)
-        circuit->prev->next = circuit->next;
-    else
-        list->first = circuit->next;
-    if (circuit->next != NULL)
-        circuit->next->prev = circuit->prev;
-    else
-        list->last = circuit->prev;
+    RV_LIST_REMOVE(list, circuit, next, prev);
     list->count--;
 }
 
@@ -108,12 +96,7 @@ static void probe_forget(struct probe *probe)
     struct circuit *circuit = probe->circuit;
     if (circuit->probe == probe)
         probe_end(circuit);
-    if (probe->prev != NULL)
-        probe->prev->next = probe->next;
-    else
-        circuit->probes = probe->next;
-    if (probe->next != NULL)
-        probe->next->prev = probe->prev;
+    RV_STACK_REMOVE(circuit->probes, probe, next, prev);
     rv_map_remove(&circuit->kind->agents->probes, (uint64_t)probe->step.task.value,
                   probe->step.number);
     free(probe);
@@ -128,10 +111,8 @@ static struct probe *probe_new(struct circuit *circuit, struct rv_step_id id)
         free(probe);
         return NULL;
     }
-    *probe = (struct probe){.step = id, .circuit = circuit, .next = circuit->probes};
-    if (circuit->probes != NULL)
-        circuit->probes->prev = probe;
-    circuit->probes = probe;
+    *probe = (struct probe){.step = id, .circuit = circuit};
+    RV_STACK_PUSH(circuit->probes, probe, next, prev);
     return probe;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "base/time.h"
 #include "scheduler/batch/accounts.h"
 #include "scheduler/batch/answers.h"
@@ -134,26 +135,6 @@ void evaluations_awaited(struct rv_scheduler *s)
 
 /* ---- places ---- */
 
-static void list_add(struct evaluation **first, struct evaluation *e)
-{
-    e->prev = NULL;
-    e->next = *first;
-    if (*first != NULL)
-        (*first)->prev = e;
-    *first = e;
-}
-
-static void list_remove(struct evaluation **first, struct evaluation *e)
-{
-    if (e->prev != NULL)
-        e->prev->next = e->next;
-    else
-        *first = e->next;
-    if (e->next != NULL)
-        e->next->prev = e->prev;
-    e->next = e->prev = NULL;
-}
-
 static void queue_add(struct evaluation *e, bool first)
 {
     struct debtor *debtor = e->debtor;
@@ -172,10 +153,7 @@ static void queue_add(struct evaluation *e, bool first)
 
 static void queue_remove(struct evaluation *e)
 {
-    struct debtor *debtor = e->debtor;
-    if (debtor->last == e)
-        debtor->last = e->prev;
-    list_remove(&debtor->first, e);
+    RV_LIST_REMOVE(e->debtor, e, next, prev);
 }
 
 void evaluation_fiber_back(struct evaluation *e)
@@ -207,7 +185,7 @@ void evaluation_place(struct evaluation *e)
 {
     struct evaluations *all = &e->s->evaluations;
     queue_remove(e);
-    list_add(&all->placed, e);
+    RV_STACK_PUSH(all->placed, e, next, prev);
     all->placed_count++;
     e->debtor->placed++;
     e->pinned = e->work.workflow;
@@ -221,7 +199,7 @@ static void place_leave(struct evaluation *e)
     all->over_count -= e->state == EVALUATION_OVER;
     all->placed_count--;
     e->debtor->placed--;
-    list_remove(&all->placed, e);
+    RV_STACK_REMOVE(all->placed, e, next, prev);
     e->pinned->pins--;
 }
 

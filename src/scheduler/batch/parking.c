@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/evaluations.h"
 #include "scheduler/batch/pending.h"
@@ -15,13 +16,7 @@
 
 void pending_append(struct pending_list *list, struct pending *pending)
 {
-    pending->next = NULL;
-    pending->prev = list->last;
-    if (list->last != NULL)
-        list->last->next = pending;
-    else
-        list->first = pending;
-    list->last = pending;
+    RV_LIST_APPEND(list, pending, next, prev);
 }
 
 static bool came_before(const struct rv_call *call, const struct rv_call *other)
@@ -49,15 +44,7 @@ void pending_insert(struct pending_list *list, struct pending *pending)
 
 void pending_unlink(struct pending_list *list, struct pending *pending)
 {
-    if (pending->prev != NULL)
-        pending->prev->next = pending->next;
-    else
-        list->first = pending->next;
-    if (pending->next != NULL)
-        pending->next->prev = pending->prev;
-    else
-        list->last = pending->prev;
-    pending->next = pending->prev = NULL;
+    RV_LIST_REMOVE(list, pending, next, prev);
 }
 
 void pending_merge(struct pending_list *list, struct pending_list *other)
