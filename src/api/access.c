@@ -134,15 +134,6 @@ bool rv_access_ended(struct rv_parser *parser)
                           unauthorized_cure);
 }
 
-static const struct rv_poll *poll_of(const struct rv_call *call)
-{
-    if (call->kind == RV_CALL_POLL)
-        return &call->u.poll;
-    if (call->kind == RV_CALL_REPLIES && call->u.replies.has_next)
-        return &call->u.replies.next;
-    return NULL;
-}
-
 bool rv_access_call(struct rv_parser *parser, const struct rv_caller *caller, struct rv_call *call)
 {
     if (!caller->known)
@@ -151,7 +142,7 @@ bool rv_access_call(struct rv_parser *parser, const struct rv_caller *caller, st
     if (caller->role != RV_ROLE_AGENT)
         return true;
     call->agent_only = caller->agent;
-    const struct rv_poll *poll = poll_of(call);
+    const struct rv_poll *poll = rv_call_poll(call);
     if (poll == NULL || rv_str_eq(poll->agent, caller->agent))
         return true;
     return rv_refuse_http(parser, 403,

@@ -152,15 +152,6 @@ void rv_http_forget(struct rv_api *api)
 
 /* ---- calls that the api makes of its own ---- */
 
-static const struct rv_poll *poll_of(const struct rv_call *call)
-{
-    if (call->kind == RV_CALL_POLL)
-        return &call->u.poll;
-    if (call->kind == RV_CALL_REPLIES && call->u.replies.has_next)
-        return &call->u.replies.next;
-    return NULL;
-}
-
 static void note_finished(struct rv_call *call)
 {
     rv_arena_done(&call->arena);
@@ -212,9 +203,9 @@ static void client_left(void *self, void *request)
         gone_tell(self, exchange);
 }
 
-static void undelivered_tell(struct rv_api *api, const struct exchange *exchange)
+static void undelivered_tell(struct rv_api *api, struct exchange *exchange)
 {
-    const struct rv_poll *poll = poll_of(&exchange->call);
+    const struct rv_poll *poll = rv_call_poll(&exchange->call);
     struct rv_call *note = note_new(api, RV_CALL_UNDELIVERED);
     if (note == NULL)
         return;
@@ -402,8 +393,8 @@ static void keys_learn(struct rv_api *api, struct rv_call *call)
 static void requests_take_back(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_call *call = &exchange->call;
-    struct rv_poll *poll = call->kind == RV_CALL_REPLIES ? &call->u.replies.next : &call->u.poll;
-    if (call->err != RV_OK || poll_of(call) == NULL || poll->requests_count == 0)
+    struct rv_poll *poll = rv_call_poll(call);
+    if (call->err != RV_OK || poll == NULL || poll->requests_count == 0)
         return;
     undelivered_tell(api, exchange);
     poll->requests_count = 0;
@@ -483,7 +474,7 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
         call->err = RV_ERR_REFUSED;
     else if (!rv_answer_failed(answer, call))
         exchange->route->render(answer, call);
-    const struct rv_poll *poll = poll_of(call);
+    const struct rv_poll *poll = rv_call_poll(call);
     exchange->hands_out = call->err == RV_OK && poll != NULL && poll->requests_count > 0;
     answer_begin(exchange);
 }

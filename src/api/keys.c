@@ -1,6 +1,7 @@
 #include "api/keys.h"
 
 #include "api/digest.h"
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/random.h"
@@ -84,14 +85,8 @@ enum rv_err rv_keys_add(struct rv_keys *keys, const struct rv_api_key *key)
     rv_assert(key->id.len == RV_API_KEY_ID_BYTES && key->hash.len == RV_API_KEY_HASH_BYTES);
     size_t place = place_of(keys, key->id.at);
     bool new = !stands_at(keys, place, key->id.at);
-    if (new && keys->count == keys->room) {
-        size_t room = keys->room ? keys->room * 2 : 8;
-        struct rv_key *rows = realloc(keys->rows, room * sizeof *rows);
-        if (rows == NULL)
-            return RV_ERR_MEMORY;
-        keys->rows = rows;
-        keys->room = room;
-    }
+    if (!RV_ARRAY_ROOM(keys->rows, keys->count, keys->room))
+        return RV_ERR_MEMORY;
     struct rv_key *row = &keys->rows[place];
     if (new)
         memmove(row + 1, row, (keys->count++ - place) * sizeof *row);

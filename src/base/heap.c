@@ -1,5 +1,7 @@
 #include "base/heap.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 void rv_heap_init(struct rv_heap *heap)
@@ -20,14 +22,8 @@ static bool entry_before(const struct rv_heap_entry *a, const struct rv_heap_ent
 
 enum rv_err rv_heap_push(struct rv_heap *heap, int64_t at, uint64_t value, uint64_t detail)
 {
-    if (heap->count == heap->room) {
-        size_t room = heap->room ? heap->room * 2 : 64;
-        struct rv_heap_entry *entries = realloc(heap->entries, room * sizeof *entries);
-        if (entries == NULL)
-            return RV_ERR_MEMORY;
-        heap->entries = entries;
-        heap->room = room;
-    }
+    if (!RV_ARRAY_ROOM(heap->entries, heap->count, heap->room))
+        return RV_ERR_MEMORY;
     struct rv_heap_entry entry = {at, heap->order_next++, value, detail};
     size_t i = heap->count++;
     while (i > 0) {

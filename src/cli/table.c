@@ -1,5 +1,7 @@
 #include "cli/text_priv.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 enum { GAP = 2 };
@@ -11,22 +13,9 @@ void cli_table_init(struct cli_table *table, struct rv_arena *arena, const char 
         table->columns++;
 }
 
-static bool table_grow(struct cli_table *table)
-{
-    size_t room = table->room ? 2 * table->room : 64;
-    struct cli_cell *cells = RV_NEW_ARRAY(table->arena, struct cli_cell, room);
-    if (cells == NULL)
-        return false;
-    if (table->count > 0)
-        memcpy(cells, table->cells, table->count * sizeof *cells);
-    table->cells = cells;
-    table->room = room;
-    return true;
-}
-
 void cli_table_add(struct cli_table *table, struct rv_str text, enum cli_colour colour)
 {
-    if (table->count == table->room && !table_grow(table))
+    if (!RV_ARRAY_ROOM_ON(table->arena, table->cells, table->count, table->room))
         return;
     table->cells[table->count++] = (struct cli_cell){cli_text_clean(table->arena, text), colour};
 }

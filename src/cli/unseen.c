@@ -1,5 +1,6 @@
 #include "cli/unseen_priv.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/suggest.h"
 #include "cli/server_priv.h"
@@ -18,16 +19,8 @@ void cli_callees_name(struct cli *cli, struct cli_callees *callees, struct rv_st
         if (rv_str_eq(callees->names[i], name))
             return;
     }
-    if (callees->count == callees->room) {
-        size_t room = callees->room ? callees->room * 2 : 16;
-        struct rv_str *names = RV_NEW_ARRAY(&cli->arena, struct rv_str, room);
-        if (names == NULL)
-            return;
-        if (callees->count > 0)
-            memcpy(names, callees->names, callees->count * sizeof *names);
-        callees->names = names;
-        callees->room = room;
-    }
+    if (!RV_ARRAY_ROOM_ON(&cli->arena, callees->names, callees->count, callees->room))
+        return;
     struct rv_str kept = rv_arena_str(&cli->arena, name);
     if (kept.at != NULL)
         callees->names[callees->count++] = kept;

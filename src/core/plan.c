@@ -1,5 +1,6 @@
 #include "core/plan_priv.h"
 
+#include "base/array.h"
 #include "base/assert.h"
 
 static struct rv_planned_step *planned_find(const struct draft *d, uint32_t number)
@@ -87,17 +88,9 @@ static enum rv_verdict planned_grow(struct draft *d)
     struct rv_plan *plan = d->plan;
     if (plan->steps_count == RV_PLAN_STEPS_MAX)
         return RV_OVER_LIMIT;
-    if (plan->steps_count < plan->steps_room)
-        return RV_DECIDED;
-    size_t room = plan->steps_room != 0 ? 2 * plan->steps_room : 8;
-    struct rv_planned_step *steps = RV_NEW_ARRAY(d->arena, struct rv_planned_step, room);
-    if (steps == NULL)
-        return RV_NO_ROOM;
-    if (plan->steps_count > 0)
-        memcpy(steps, plan->steps, plan->steps_count * sizeof *steps);
-    plan->steps = steps;
-    plan->steps_room = room;
-    return RV_DECIDED;
+    return RV_ARRAY_ROOM_ON(d->arena, plan->steps, plan->steps_count, plan->steps_room)
+               ? RV_DECIDED
+               : RV_NO_ROOM;
 }
 
 static enum rv_verdict planned_add(struct draft *d, const struct rv_step *from, bool insert,

@@ -1,5 +1,7 @@
 #include "outbound/egress.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +45,7 @@ static enum rv_err entry_room(struct rv_egress *egress)
 {
     if (egress->count == RV_EGRESS_ENTRIES_MAX)
         return RV_ERR_LIMIT;
-    if (egress->count < egress->room)
-        return RV_OK;
-    size_t room = egress->room == 0 ? 8 : egress->room * 2;
-    struct entry *entries = realloc(egress->entries, room * sizeof *entries);
-    if (entries == NULL)
-        return RV_ERR_MEMORY;
-    egress->entries = entries;
-    egress->room = room;
-    return RV_OK;
+    return RV_ARRAY_ROOM(egress->entries, egress->count, egress->room) ? RV_OK : RV_ERR_MEMORY;
 }
 
 static const char cure[] = "write it as https://api.example.com, http://172.16.0.7:8080, "

@@ -590,4 +590,12 @@ struct rv_call {
     } u;
 };
 
+/* What it asks as a poll; NULL: it is none. */
+static inline struct rv_poll *rv_call_poll(struct rv_call *call)
+{
+    if (call->kind == RV_CALL_POLL)
+        return &call->u.poll;
+    return call->kind == RV_CALL_REPLIES && call->u.replies.has_next ? &call->u.replies.next : NULL;
+}
+
 #endif

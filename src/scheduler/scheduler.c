@@ -502,7 +502,7 @@ static struct pending *pending_new(struct rv_call *call)
     p->call = call;
     p->ops = call_kinds[call->kind].ops;
     p->changes = call_kinds[call->kind].changes;
-    p->poll = p->ops->poll != NULL ? p->ops->poll(call) : NULL;
+    p->poll = rv_call_poll(call);
     return p;
 }
 

@@ -135,13 +135,6 @@ static void door_leave(void *self, struct rv_http_ask *ask)
     note_send(inside, note);
 }
 
-static const struct rv_poll *poll_of(const struct rv_call *call)
-{
-    if (call->kind == RV_CALL_POLL)
-        return &call->u.poll;
-    return call->kind == RV_CALL_REPLIES && call->u.replies.has_next ? &call->u.replies.next : NULL;
-}
-
 static void undelivered_tell(struct rv_inside *inside, const struct rv_poll *poll)
 {
     struct exchange *note = exchange_new(inside, NULL);
@@ -178,8 +171,8 @@ static int door_read(void *self, struct rv_http_ask *ask, int64_t *ret_retry_aft
 static void door_forget(void *self, struct rv_http_ask *ask, bool heard)
 {
     struct exchange *exchange = ask->handle;
-    const struct rv_call *call = &exchange->call;
-    const struct rv_poll *poll = exchange->refused ? NULL : poll_of(call);
+    struct rv_call *call = &exchange->call;
+    const struct rv_poll *poll = exchange->refused ? NULL : rv_call_poll(call);
     bool lost = !heard || exchange->answer.body.failed != RV_OK;
     if (lost && poll != NULL && call->err == RV_OK && poll->requests_count > 0)
         undelivered_tell(self, poll);

@@ -1,6 +1,7 @@
 /* The moves. A move is a loop over what is next: enter a node, finish it, leave its scope, carry an
  * error. Nothing here recurses over the definition, and nothing is replayed: what the loop needs is
  * in the records of the open scopes, which the frames bring back. */
+#include "base/array.h"
 #include "base/time.h"
 #include "workflow/flow_priv.h"
 
@@ -49,16 +50,8 @@ enum rv_err rv_flow_open(struct rv_flow *flow, uint32_t node)
 enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to, uint32_t node,
                              uint32_t number)
 {
-    if (to->count == to->room) {
-        uint32_t room = to->room ? to->room * 2 : 4;
-        struct rv_pair *items = RV_NEW_ARRAY(flow->arena, struct rv_pair, room);
-        if (items == NULL)
-            return rv_flow_full(flow);
-        if (to->count > 0)
-            memcpy(items, to->items, to->count * sizeof *items);
-        to->items = items;
-        to->room = room;
-    }
+    if (!RV_ARRAY_ROOM_ON(flow->arena, to->items, to->count, to->room))
+        return rv_flow_full(flow);
     to->items[to->count++] = (struct rv_pair){node, number};
     return RV_OK;
 }

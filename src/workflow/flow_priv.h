@@ -20,7 +20,7 @@ struct rv_pair {
 struct rv_pairs {
     struct rv_pair *items;
     uint32_t count;
-    uint32_t room;
+    size_t room;
 };
 
 /* What is remembered of the node at which control stands and of each owner of the scopes around it.

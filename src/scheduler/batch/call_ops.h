@@ -12,7 +12,6 @@
 struct pending;
 struct query;
 struct rv_call;
-struct rv_poll;
 struct rv_scheduler;
 struct work;
 
@@ -46,8 +45,6 @@ struct call_ops {
     /* How many commands it brings; NULL: one. What is to be loaded for them: the number of ids. */
     size_t (*commands)(const struct rv_call *call);
     size_t (*wants)(const struct pending *p, struct rv_step_id *ids, size_t room);
-    /* What it asks as a poll; NULL: it is none. */
-    struct rv_poll *(*poll)(struct rv_call *call);
     /* It is not decided in this batch, and notes which attempts it is about. */
     void (*leave)(struct rv_scheduler *s, const struct rv_call *call);
     /* A call that changes something: whether some of that is still to be decided; NULL: all is. */

@@ -2,6 +2,7 @@
  * batch's arena; a decision sees what the batch's earlier decisions on the same task have made. */
 #include "scheduler/batch/work.h"
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/limits.h"
 #include "dispatch/agents.h"
@@ -14,24 +15,6 @@
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/workflows.h"
-
-static bool grow(struct rv_arena *arena, void **items, size_t count, size_t *room, size_t bytes)
-{
-    if (count < *room)
-        return true;
-    size_t more = *room ? *room * 2 : 4;
-    void *grown = rv_arena_zero(arena, more, bytes);
-    if (grown == NULL)
-        return false;
-    if (count > 0)
-        memcpy(grown, *items, count * bytes);
-    *items = grown;
-    *room = more;
-    return true;
-}
-
-#define GROW(arena, array, count, room)                                                            \
-    grow((arena), (void **)&(array), (count), &(room), sizeof *(array))
 
 struct work *work_find(const struct rv_scheduler *s, struct rv_task_id id)
 {
@@ -81,7 +64,7 @@ static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct
 static enum rv_err work_step_add(struct rv_scheduler *s, struct work *work,
                                  const struct rv_step *row)
 {
-    if (!GROW(s->batch.arena, work->steps, work->steps_count, work->steps_room))
+    if (!RV_ARRAY_ROOM_ON(s->batch.arena, work->steps, work->steps_count, work->steps_room))
         return RV_ERR_MEMORY;
     work->steps[work->steps_count++] = (struct work_step){.row = row,
                                                           .stored = row,
@@ -146,7 +129,7 @@ static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, con
     for (struct work *w = works; w != end; w = w->next) {
         w->too_large = shortage_parks(s, w->id);
         for (uint32_t i = 0; !w->too_large && w->task != NULL && i < w->task->open_count; i++) {
-            if (!GROW(s->batch.arena, ids, count, room))
+            if (!RV_ARRAY_ROOM_ON(s->batch.arena, ids, count, room))
                 return RV_ERR_MEMORY;
             ids[count++] = (struct rv_step_id){w->id, w->task->open[i]};
         }
@@ -355,7 +338,7 @@ static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
         log_operated(s, row);
         return RV_OK;
     }
-    if (!GROW(s->batch.arena, work->history, work->history_count, work->history_room))
+    if (!RV_ARRAY_ROOM_ON(s->batch.arena, work->history, work->history_count, work->history_room))
         return RV_ERR_MEMORY;
     struct rv_history_row *line = &work->history[work->history_count++];
     *line = *row;
@@ -401,12 +384,12 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
     if (err != RV_OK)
         return err;
     for (size_t i = 0; i < plan->attempts_count; i++) {
-        if (!GROW(arena, work->attempts, work->attempts_count, work->attempts_room))
+        if (!RV_ARRAY_ROOM_ON(arena, work->attempts, work->attempts_count, work->attempts_room))
             return RV_ERR_MEMORY;
         work->attempts[work->attempts_count++] = plan->attempts[i];
     }
     for (size_t i = 0; i < plan->late_count; i++) {
-        if (!GROW(arena, work->late, work->late_count, work->late_room))
+        if (!RV_ARRAY_ROOM_ON(arena, work->late, work->late_count, work->late_room))
             return RV_ERR_MEMORY;
         work->late[work->late_count++] = plan->late[i];
         work->said_step = 0; /* to be asked for again */
@@ -414,19 +397,19 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
     if (plan->close_alerts)
         work->close_alerts = true;
     for (size_t i = 0; i < plan->late_over_count; i++) {
-        if (!GROW(arena, work->late_over, work->late_over_count, work->late_over_room))
+        if (!RV_ARRAY_ROOM_ON(arena, work->late_over, work->late_over_count, work->late_over_room))
             return RV_ERR_MEMORY;
         work->late_over[work->late_over_count++] = plan->late_over[i];
     }
     adopt_closed(work, plan);
     for (size_t i = 0; i < plan->alerts_count; i++) {
-        if (!GROW(arena, work->alerts, work->alerts_count, work->alerts_room))
+        if (!RV_ARRAY_ROOM_ON(arena, work->alerts, work->alerts_count, work->alerts_room))
             return RV_ERR_MEMORY;
         work->alerts[work->alerts_count] = plan->alerts[i];
         work->alerts[work->alerts_count++].id = rv_id_make(&s->ids, s->batch.now).value;
     }
     for (size_t i = 0; i < plan->messages_count; i++) {
-        if (!GROW(arena, work->messages, work->messages_count, work->messages_room))
+        if (!RV_ARRAY_ROOM_ON(arena, work->messages, work->messages_count, work->messages_room))
             return RV_ERR_MEMORY;
         work->messages[work->messages_count++] = plan->messages[i];
     }

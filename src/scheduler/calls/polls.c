@@ -615,16 +615,10 @@ void poll_forget(struct rv_scheduler *s, struct pending *p)
     poll_heed(s, p);
 }
 
-static struct rv_poll *poll_of(struct rv_call *call)
-{
-    return &call->u.poll;
-}
-
 const struct call_ops poll_ops = {.decide = later_decide,
                                   .act = poll_act,
                                   .forget = poll_forget,
                                   .unpark = poll_unpark,
-                                  .poll = poll_of,
                                   .waits = true};
 
 static enum rv_err gone_decide(struct rv_scheduler *s, struct pending *p)

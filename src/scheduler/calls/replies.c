@@ -387,11 +387,6 @@ static size_t leases_commands(const struct rv_call *call)
     return call->u.leases.count;
 }
 
-static struct rv_poll *replies_poll(struct rv_call *call)
-{
-    return call->u.replies.has_next ? &call->u.replies.next : NULL;
-}
-
 static void replies_leave(struct rv_scheduler *s, const struct rv_call *call)
 {
     for (size_t i = 0; i < call->u.replies.count; i++) {
@@ -425,7 +420,6 @@ const struct call_ops replies_ops = {.decide = replies_decide,
                                      .doubt = replies_doubt,
                                      .commands = replies_commands,
                                      .wants = replies_wants,
-                                     .poll = replies_poll,
                                      .leave = replies_leave,
                                      .is_open = replies_are_open,
                                      .first = true};

@@ -4,6 +4,7 @@
  * heap: whatever it does not know, the walk finds. */
 #include "scheduler/duties/deliveries.h"
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
@@ -202,16 +203,8 @@ static enum rv_err change_add(struct rv_scheduler *s, const struct rv_book_verdi
                               const struct rv_alert *alert, struct rv_delivery_change **ret)
 {
     struct batch *b = &s->batch;
-    if (b->deliveries_count == b->deliveries_room) {
-        size_t room = b->deliveries_room != 0 ? 2 * b->deliveries_room : 16;
-        struct rv_delivery_change *more = RV_NEW_ARRAY(b->arena, struct rv_delivery_change, room);
-        if (more == NULL)
-            return RV_ERR_MEMORY;
-        if (b->deliveries_count > 0)
-            memcpy(more, b->deliveries, b->deliveries_count * sizeof *more);
-        b->deliveries = more;
-        b->deliveries_room = room;
-    }
+    if (!RV_ARRAY_ROOM_ON(b->arena, b->deliveries, b->deliveries_count, b->deliveries_room))
+        return RV_ERR_MEMORY;
     struct rv_delivery_change *change = &b->deliveries[b->deliveries_count++];
     *change = (struct rv_delivery_change){.row = verdict->row,
                                           .next_before = verdict->next_before,

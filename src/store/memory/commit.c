@@ -2,6 +2,7 @@
  * fails. Guards come before a change's first write, so only whole batches are taken back. */
 #include "store/memory/memory_priv.h"
 
+#include "base/array.h"
 #include "base/assert.h"
 
 #include <stdlib.h>
@@ -9,15 +10,8 @@
 
 struct undo *memory_log_next(struct commit *commit)
 {
-    if (commit->count == commit->room) {
-        size_t room = commit->room == 0 ? 16 : commit->room * 2;
-        struct undo *log = realloc(commit->log, room * sizeof *log);
-        if (log == NULL)
-            return NULL;
-        commit->log = log;
-        commit->room = room;
-    }
-    return &commit->log[commit->count];
+    return RV_ARRAY_ROOM(commit->log, commit->count, commit->room) ? &commit->log[commit->count]
+                                                                   : NULL;
 }
 
 /* ---- open tasks ---- */

@@ -1,6 +1,7 @@
 /* Records in the order of their kinds and keys. There are few of them, so an array will do. */
 #include "store/memory/memory_priv.h"
 
+#include "base/array.h"
 #include "base/assert.h"
 
 #include <stdlib.h>
@@ -35,15 +36,7 @@ struct rv_record *records_find(const struct records *set, struct rv_str kind, st
 
 enum rv_err records_reserve(struct records *set)
 {
-    if (set->count < set->room)
-        return RV_OK;
-    size_t room = set->room == 0 ? 16 : set->room * 2;
-    struct rv_record **at = realloc(set->at, room * sizeof *at);
-    if (at == NULL)
-        return RV_ERR_MEMORY;
-    set->at = at;
-    set->room = room;
-    return RV_OK;
+    return RV_ARRAY_ROOM(set->at, set->count, set->room) ? RV_OK : RV_ERR_MEMORY;
 }
 
 struct rv_record *records_put(struct records *set, struct rv_record *row)
