@@ -18,12 +18,6 @@ void rv_answer_init(struct rv_answer *answer)
     rv_buf_init(&answer->body, ANSWER_BYTES_MAX);
 }
 
-static bool unreserved(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("-._~", c) != NULL);
-}
-
 static void location_add(struct rv_answer *answer, char c)
 {
     if (answer->location_len < RV_LOCATION_BYTES_MAX)
@@ -38,16 +32,10 @@ void rv_answer_locate(struct rv_answer *answer, const char *text)
 
 void rv_answer_locate_name(struct rv_answer *answer, struct rv_str name)
 {
-    static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < name.len; i++) {
-        unsigned char c = (unsigned char)name.at[i];
-        if (unreserved(name.at[i])) {
-            location_add(answer, name.at[i]);
-            continue;
-        }
-        location_add(answer, '%');
-        location_add(answer, digits[c >> 4]);
-        location_add(answer, digits[c & 15]);
+        char encoded[RV_PERCENT_BYTES];
+        rv_percent_encode(name.at[i], encoded);
+        rv_answer_locate(answer, encoded);
     }
 }
 

@@ -85,11 +85,8 @@ void rv_buf_printf(struct rv_buf *buf, const char *format, ...)
 void rv_buf_add_percent(struct rv_buf *buf, struct rv_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        bool alnum = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (alnum || c == '-' || c == '.' || c == '_' || c == '~')
-            rv_buf_add_char(buf, c);
-        else
-            rv_buf_printf(buf, "%%%02X", (unsigned)(unsigned char)c);
+        char encoded[RV_PERCENT_BYTES];
+        rv_percent_encode(text.at[i], encoded);
+        rv_buf_add_str(buf, rv_str_of(encoded));
     }
 }

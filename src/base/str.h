@@ -62,4 +62,11 @@ static inline int rv_str_cmp(struct rv_str a, struct rv_str b)
     return a.len < b.len ? -1 : a.len > b.len;
 }
 
+enum { RV_PERCENT_BYTES = 4 };
+/* `c` as it may stand in any part of a URI: itself if RFC 3986 calls it unreserved, else %XX. */
+void rv_percent_encode(char c, char ret_text[RV_PERCENT_BYTES]);
+
+/* A copy that ends with a zero byte, "" of an absent text; free() frees it. NULL: no memory. */
+char *rv_str_dup(struct rv_str text);
+
 #endif

@@ -28,26 +28,10 @@ void cli_path_begin(struct cli_path *path, const char *root)
     rv_buf_add_str(&path->buf, rv_str_of(root));
 }
 
-/* RFC 3986: all but unreserved characters are escaped. */
-static void escaped_add(struct rv_buf *buf, struct rv_str text)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                     c == '-' || c == '.' || c == '_' || c == '~';
-        if (!plain) {
-            rv_buf_add_char(buf, '%');
-            rv_buf_add_char(buf, hex[c >> 4]);
-        }
-        rv_buf_add_char(buf, plain ? (char)c : hex[c & 15]);
-    }
-}
-
 void cli_path_segment(struct cli_path *path, struct rv_str text)
 {
     rv_buf_add_char(&path->buf, '/');
-    escaped_add(&path->buf, text);
+    rv_buf_add_percent(&path->buf, text);
 }
 
 void cli_path_parameter(struct cli_path *path, const char *name, const char *value)
@@ -55,7 +39,7 @@ void cli_path_parameter(struct cli_path *path, const char *name, const char *val
     if (value == NULL)
         return;
     rv_buf_printf(&path->buf, "%c%s=", path->mark, name);
-    escaped_add(&path->buf, rv_str_of(value));
+    rv_buf_add_percent(&path->buf, rv_str_of(value));
     path->mark = '&';
 }
 

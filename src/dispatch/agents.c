@@ -37,17 +37,6 @@ void agents_init(struct agents *agents, struct rv_hash_key key, size_t circuits_
     rv_heap_init(&agents->seekers);
 }
 
-static char *text_new(struct rv_str text)
-{
-    char *copy = malloc(text.len + 1);
-    if (copy == NULL)
-        return NULL;
-    if (text.len > 0)
-        memcpy(copy, text.at, text.len);
-    copy[text.len] = '\0';
-    return copy;
-}
-
 static void delivery_free(struct delivery *delivery)
 {
     free(delivery->poll);
@@ -130,7 +119,7 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
     if (kind == NULL)
         return NULL;
     kind->agents = agents;
-    kind->name = text_new(name);
+    kind->name = rv_str_dup(name);
     rv_heap_init(&kind->ready);
     rv_map_init(&kind->queued);
     rv_map_init(&kind->gone);
@@ -203,7 +192,7 @@ struct agent_instance *agents_instance(struct agents *agents, struct agent_kind 
     instance = calloc(1, sizeof *instance);
     if (instance == NULL)
         return NULL;
-    instance->name = text_new(name);
+    instance->name = rv_str_dup(name);
     instance->kind = kind;
     if (instance->name == NULL ||
         rv_map_put(&agents->instances, (uint64_t)(uintptr_t)kind, rv_hash(agents->hash_key, name),
@@ -297,7 +286,7 @@ static struct delivery *delivery_get(struct agents *agents, struct agent_instanc
     delivery = calloc(1, sizeof *delivery);
     if (delivery == NULL)
         return NULL;
-    delivery->poll = text_new(poll);
+    delivery->poll = rv_str_dup(poll);
     delivery->hash = rv_hash(agents->hash_key, poll);
     delivery->instance = instance;
     delivery->answered_at = now;

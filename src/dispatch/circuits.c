@@ -216,16 +216,13 @@ static bool room_make(struct agent_kind *kind, struct rv_str target)
 static struct circuit *circuit_new(struct agent_kind *kind, struct rv_str target, uint64_t hash)
 {
     struct circuit *circuit = calloc(1, sizeof *circuit);
-    char *name = malloc(target.len + 1);
+    char *name = rv_str_dup(target);
     if (circuit == NULL || name == NULL ||
         rv_map_put(&kind->circuits_by_target, hash, 0, (uint64_t)(uintptr_t)circuit) != RV_OK) {
         free(circuit);
         free(name);
         return NULL;
     }
-    if (target.len > 0)
-        memcpy(name, target.at, target.len);
-    name[target.len] = '\0';
     rv_heap_init(&circuit->waiting);
     circuit->target = name;
     circuit->hash = hash;

@@ -13,16 +13,6 @@
 
 #include <stdlib.h>
 
-static char *text_new(struct rv_str text)
-{
-    char *copy = text.at != NULL ? malloc(text.len + 1) : NULL;
-    if (copy == NULL)
-        return NULL;
-    memcpy(copy, text.at, text.len);
-    copy[text.len] = '\0';
-    return copy;
-}
-
 bool kind_is_limited(const struct agent_kind *kind)
 {
     const struct kind_limit *limit = &kind->limit;
@@ -33,7 +23,7 @@ void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int6
 {
     struct kind_limit *limit = &kind->limit;
     free(limit->by);
-    limit->by = text_new(row->by); /* without memory it is not told */
+    limit->by = row->by.at != NULL ? rv_str_dup(row->by) : NULL; /* without memory it is not told */
     limit->at = row->at;
     kind->agents->concurrents -= limit->concurrent != 0;
     kind->agents->concurrents += row->concurrent != 0;

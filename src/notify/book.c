@@ -114,15 +114,13 @@ static struct rv_book_destination *destination_get(struct rv_book *book, struct 
     if (book->destinations.count >= RV_BOOK_DESTINATIONS_MAX)
         return NULL;
     d = calloc(1, sizeof *d);
-    char *copy = malloc(name.len + 1);
+    char *copy = rv_str_dup(name);
     if (d == NULL || copy == NULL ||
         rv_map_put(&book->destinations, hash, 0, (uint64_t)(uintptr_t)d) != RV_OK) {
         free(copy);
         free(d);
         return NULL;
     }
-    if (name.len > 0)
-        memcpy(copy, name.at, name.len);
     *d = (struct rv_book_destination){
         .name = copy, .name_bytes = name.len, .hash = hash, .window = WINDOW_FIRST, .used_at = now};
     rv_heap_init(&d->due);

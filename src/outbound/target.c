@@ -108,15 +108,13 @@ static enum rv_err target_make(struct rv_target *target, CURLU *base, struct rv_
     if (!bytes_belong(text))
         return invalid(why, "a URL must not contain blanks, control characters, backslashes or "
                             "bytes above 126; percent-encode them");
-    char *copy = malloc(text.len + 1); /* the text may have no end of its own */
+    char *copy = rv_str_dup(text); /* the text may have no end of its own */
     *target = (struct rv_target){.url = base != NULL ? curl_url_dup(base) : curl_url()};
     if (copy == NULL || target->url == NULL) {
         free(copy);
         rv_target_done(target);
         return RV_ERR_MEMORY;
     }
-    memcpy(copy, text.at, text.len);
-    copy[text.len] = '\0';
     /* Unknown schemes are parsed, to be refused by name. */
     CURLUcode code = curl_url_set(target->url, CURLUPART_URL, copy, CURLU_NON_SUPPORT_SCHEME);
     free(copy);

@@ -191,10 +191,9 @@ static size_t scalar_byte(struct rv_str text, const yaml_event_t *event, size_t 
  * stand in for them, so that no place moves. */
 static char *without_surrogates(struct rv_str text)
 {
-    char *copy = malloc(text.len + 1);
+    char *copy = rv_str_dup(text);
     if (copy == NULL)
         return NULL;
-    memcpy(copy, text.at, text.len);
     for (size_t i = 0; i + 6 <= text.len; i++) {
         if (copy[i] != '\\')
             continue;

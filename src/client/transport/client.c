@@ -144,13 +144,11 @@ static int answer_take(struct rv_client *client, struct rv_answer *ret_answer)
     curl_easy_getinfo(exchange->easy, CURLINFO_CONTENT_TYPE, &type);
     snprintf(ret_answer->content_type, sizeof ret_answer->content_type, "%s", type ? type : "");
     struct rv_str body = rv_buf_str(&exchange->answer);
-    ret_answer->body = malloc(body.len + 1);
+    ret_answer->body = rv_str_dup(body);
     if (ret_answer->body == NULL) {
         snprintf(client->error, sizeof client->error, "out of memory");
         return RV_RESULT_MEMORY;
     }
-    memcpy(ret_answer->body, body.at, body.len);
-    ret_answer->body[body.len] = '\0';
     ret_answer->body_bytes = body.len;
     if (ret_answer->status >= 200 && ret_answer->status < 300)
         return RV_RESULT_OK;

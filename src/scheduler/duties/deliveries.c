@@ -74,11 +74,9 @@ static bool at_work(const struct rv_scheduler *s)
 static enum rv_err place_set(struct deliveries *d, struct rv_str destination,
                              struct rv_task_id after)
 {
-    char *copy = malloc(destination.len + 1);
+    char *copy = rv_str_dup(destination);
     if (copy == NULL)
         return RV_ERR_MEMORY;
-    if (destination.len > 0)
-        memcpy(copy, destination.at, destination.len);
     free(d->place);
     d->place = copy;
     d->place_bytes = destination.len;
