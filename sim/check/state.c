@@ -141,6 +141,24 @@ static void check_parked(const struct transition *t)
                       rv_task_state_text(t->task->state));
 }
 
+/* P-02: an undo that has stopped has an error, by which operators find its task. One that continues
+ * has none. */
+static void check_stopped(const struct transition *t)
+{
+    const struct rv_task *task = t->task;
+    bool stopped = task->state == RV_TASK_ERROR && task->direction == RV_UNDO;
+    bool now = stopped && (t->past->row.revision == 0 || t->past->row.state != RV_TASK_ERROR);
+    for (size_t i = 0; i < t->change->alerts_count && now; i++) {
+        enum rv_alert_kind kind = t->change->alerts[i].kind;
+        bool tells = kind == RV_ALERT_UNDO_FAILED || kind == RV_ALERT_NO_UNDO;
+        if (tells && task->undo_error.at == NULL)
+            world_violate(t->w, "P-02", "an undo stopped without an error");
+    }
+    if (!stopped && task->undo_error.at != NULL)
+        world_violate(t->w, "P-02", "a task is %s with the error of a stopped undo",
+                      rv_task_state_text(task->state));
+}
+
 /* I-05: a step's accepted result is never replaced, and the step never opens again. */
 static void check_result_stays(const struct transition *t, const struct step_past *past,
                                const struct rv_step *step)
@@ -206,6 +224,7 @@ void check_state(const struct transition *t)
     check_pinned(t);
     check_clock(t);
     check_parked(t);
+    check_stopped(t);
     if (t->steps_count != t->task->last_number)
         world_violate(t->w, "I-03", "the task has %zu steps and gave out %u numbers",
                       t->steps_count, t->task->last_number);

@@ -254,6 +254,7 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     }
     rv_put_instant_if(buf, "nextLookAt", told->next_at);
     rv_put_raw_if(buf, "error", task->error);
+    rv_put_raw_if(buf, "undoError", task->undo_error);
     rv_put_open_in(buf, "steps", '[');
     for (size_t i = 0; i < told->steps_count; i++)
         step_put(buf, task->id, &told->steps[i]);

@@ -40,6 +40,7 @@ static void task_put(struct rv_buf *buf, const struct rv_task *task,
         rv_put_raw_if(buf, "output", task->output);
     }
     rv_put_raw_if(buf, "error", task->error);
+    rv_put_raw_if(buf, "undoError", task->undo_error);
     rv_buf_add_char(buf, '}');
 }
 

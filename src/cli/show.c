@@ -91,6 +91,8 @@ static void task_print(struct cli *cli, const struct rv_json *task, const struct
            RV_STR_FMT(note));
     struct rv_str error = cli_task_error_text(arena, rv_json_get(task, RV_STR("error")));
     line_print(cli, "error", cli_text_clean(arena, error));
+    error = cli_task_error_text(arena, rv_json_get(task, RV_STR("undoError")));
+    line_print(cli, "undo error", cli_text_clean(arena, error));
     line_print(cli, "workflow", cli_text_clean(arena, cli_str(task, "workflow")));
     line_print(cli, "key", cli_text_clean(arena, cli_str(task, "key")));
     line_print(cli, "correlation", cli_text_clean(arena, cli_str(task, "correlationId")));

@@ -61,7 +61,12 @@ static void task_add(const struct rv_json *item, void *user)
                   CLI_PLAIN);
     struct rv_str key = cli_str(item, "key");
     cli_table_add(table, key_made_up(key) ? RV_STR("") : key, CLI_PLAIN);
-    cli_table_add(table, cli_error_text(arena, rv_json_get(item, RV_STR("error"))), CLI_PLAIN);
+    /* The one by whose type --error-type finds the task. */
+    struct rv_str undo = cli_error_text(arena, rv_json_get(item, RV_STR("undoError")));
+    cli_table_add(table,
+                  undo.len > 0 ? rv_arena_printf(arena, "undo failed: %.*s", RV_STR_FMT(undo))
+                               : cli_error_text(arena, rv_json_get(item, RV_STR("error"))),
+                  CLI_PLAIN);
 }
 
 /* The command that shows the next page, with the same filters. */

@@ -202,6 +202,7 @@ enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t
         forward->undo_prev = d->plan->task.undo_head;
         d->plan->task.undo_head = forward->number;
     }
+    d->plan->task.undo_error = stop->error;
     fail_park(d, RV_UNDO, raiser ? raiser->number : forward->number, RV_ALERT_UNDO_FAILED,
               rv_arena_printf(d->arena, "the undo of %.*s failed: %.*s",
                               RV_STR_FMT(forward->reference),

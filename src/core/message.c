@@ -147,6 +147,7 @@ void draft_task_move(struct draft *d, enum rv_task_state to)
     struct rv_task *task = &d->plan->task;
     enum rv_message_kind kind = kind_of(task->state, to);
     rv_task_move(&task->state, to);
+    task->undo_error = RV_STR_NONE;
     message_state(d, kind, NULL);
 }
 

@@ -75,6 +75,11 @@ enum rv_err rv_tags_read(struct rv_arena *arena, struct rv_str tags,
     return RV_OK;
 }
 
+struct rv_str rv_task_error(const struct rv_task *task)
+{
+    return task->undo_error.at != NULL ? task->undo_error : task->error;
+}
+
 enum rv_err rv_error_type(struct rv_arena *arena, struct rv_str error, struct rv_str *ret_type)
 {
     struct rv_json tree;

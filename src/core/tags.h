@@ -31,6 +31,9 @@ bool rv_tags_have(struct rv_str tags, struct rv_str needle);
 /* Kept tags one by one, on the arena. INVALID: they are none. */
 RV_CHECK enum rv_err rv_tags_read(struct rv_arena *arena, struct rv_str tags,
                                   struct rv_tag ret_tags[static RV_TAGS_MAX], size_t *ret_count);
+/* The error at which the task stands, by whose type it is found and counted: of an undo that has
+ * stopped, that of its compensation. */
+struct rv_str rv_task_error(const struct rv_task *task);
 /* The type of an error (JSON, may be absent), on the arena; absent: it has none. */
 RV_CHECK enum rv_err rv_error_type(struct rv_arena *arena, struct rv_str error,
                                    struct rv_str *ret_type);

@@ -11,8 +11,10 @@
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "json/json.h"
 
 /* One decision pops at most so many steps, whose compensations may end within it; each changes a
  * few rows. The rest is due at once. */
@@ -184,6 +186,7 @@ void undo_withdraw(struct draft *d, struct rv_step *step)
     step->wake_at = 0;
     d->plan->task.direction = RV_FORWARD;
     d->plan->task.cancelling = false;
+    d->plan->task.undo_error = RV_STR_NONE;
 }
 
 /* The undo came when the point of no return had perhaps been passed. Nothing was compensated yet:
@@ -320,8 +323,27 @@ static void undo_pop(struct draft *d, struct rv_step *step)
     "{\"type\":\"settled\",\"status\":409,\"title\":\"An operator settled the step as "            \
     "undone\"}"
 
-static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
+/* The error of an undo that stops at a step which nothing undoes. */
+static enum rv_verdict stuck_error(struct draft *d, const struct rv_step *step,
+                                   enum rv_undo_way way)
 {
+    struct rv_buf error;
+    rv_buf_init(&error, RV_PAYLOAD_BYTES_MAX);
+    rv_buf_printf(&error, "{\"type\":\"%s\",\"status\":409,\"title\":\"%s\",\"instance\":",
+                  rv_alert_kind_text(RV_ALERT_NO_UNDO),
+                  way == RV_UNDO_PIVOT ? "A pivot is never undone"
+                                       : "The step declares no compensation");
+    rv_json_write_string(&error, step->reference);
+    rv_buf_add_char(&error, '}');
+    if (error.failed == RV_OK)
+        d->plan->task.undo_error = rv_arena_str(d->arena, rv_buf_str(&error));
+    rv_buf_done(&error);
+    return d->plan->task.undo_error.at != NULL ? RV_DECIDED : RV_NO_ROOM;
+}
+
+static enum rv_verdict undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
+{
+    RV_TRY(stuck_error(d, step, way));
     fail_park(d, RV_UNDO, step->number, RV_ALERT_NO_UNDO,
               rv_arena_printf(d->arena, "step %u, %.*s, %s", step->number,
                               RV_STR_FMT(step->reference),
@@ -329,6 +351,7 @@ static void undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo
                                   ? "is a pivot (point of no return) and is never undone"
                                   : "declares no compensation: undo it by hand, then settle it "
                                     "as undone"));
+    return RV_DECIDED;
 }
 
 /* The row of the replaced step says whether it was undone. The chain cannot: a late `done` may have
@@ -403,12 +426,10 @@ static enum rv_verdict undo_one(struct draft *d, bool *ret_more)
     switch (way) {
     case RV_UNDO_UNDECLARED:
     case RV_UNDO_PIVOT:
-        if (way == RV_UNDO_UNDECLARED && task->by_hand == step->number) {
-            undone_at_once(d, step);
-            draft_error(step, RV_STR(UNDONE_BY_HAND));
-        } else {
-            undo_stuck(d, step, way);
-        }
+        if (way == RV_UNDO_PIVOT || task->by_hand != step->number)
+            return undo_stuck(d, step, way);
+        undone_at_once(d, step);
+        draft_error(step, RV_STR(UNDONE_BY_HAND));
         break;
     case RV_UNDO_NOTHING:
         undone_at_once(d, step);

@@ -188,7 +188,7 @@ struct rv_task_filter {
     struct rv_task_id from;   /* not older than this one; none: to the oldest */
     struct rv_str agent;      /* open tasks that stand at a step of this agent: one that has no end,
                                  or any where the task is in error */
-    struct rv_str error_type; /* of the task's error: its whole type, or what follows a slash */
+    struct rv_str error_type; /* of rv_task_error: its whole type, or what follows a slash */
     struct rv_str tag;        /* as rv_tag_needle has it, of tag_name and tag_value */
     struct rv_str tag_name;
     struct rv_str tag_value;

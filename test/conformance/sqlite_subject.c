@@ -79,8 +79,8 @@ void assert_payloads_last(struct subject *s)
 {
     assert_sql(s,
                "SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info('task') "
-               "ORDER BY cid DESC LIMIT 4)",
-               "output,context,input,error");
+               "ORDER BY cid DESC LIMIT 5)",
+               "output,context,input,undo_error,error");
     assert_sql(s,
                "SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info('step') "
                "ORDER BY cid DESC LIMIT 6)",

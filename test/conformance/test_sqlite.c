@@ -107,7 +107,7 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program supports versions up to 21", 0);
+                   "has schema version 4711, and this program supports versions up to 22", 0);
 }
 
 static void assert_found(struct subject *s, struct rv_task_filter filter, size_t count)
@@ -124,6 +124,7 @@ static void assert_found(struct subject *s, struct rv_task_filter filter, size_t
 /* Takes from a store what version 14 and later ones have brought. */
 static const char *const undoing_version_14[] = {
     "DROP TABLE history",
+    "ALTER TABLE task DROP COLUMN undo_error",
     "ALTER TABLE task DROP COLUMN by_hand",
     "ALTER TABLE step DROP COLUMN waits_since",
     "ALTER TABLE step DROP COLUMN called",
@@ -284,7 +285,28 @@ static void an_older_schema_is_brought_up(void **state)
     assert_int_equal(alerts[1].kind, RV_ALERT_FAILED);
     subject_close(s);
     assert_sql(s, "SELECT group_concat(version) FROM schema_version",
-               "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21");
+               "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22");
+    assert_payloads_last(s);
+}
+
+/* Stores before version 22 kept the error of a stopped undo in its step alone. */
+static void a_stopped_undo_of_an_older_schema_has_its_error(void **state)
+{
+    static const char *const older[] = {
+        "UPDATE task SET process_state = 'error', direction = 'undo', undo_error = NULL, "
+        "error = '{\"type\":\"declined\"}'",
+        "UPDATE step SET process_state = 'error', direction = 'undo', undoes = 1, "
+        "error = '{\"type\":\"https://x/errors/gone\"}'",
+        "ALTER TABLE task DROP COLUMN undo_error", "UPDATE schema_version SET version = 21"};
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    subject_close(s);
+    sql_each(s, older, sizeof older / sizeof older[0]);
+    subject_open(s);
+    assert_string_equal(load(s, TASK_BASE)->undo_error.at, "{\"type\":\"https://x/errors/gone\"}");
+    assert_found(s, (struct rv_task_filter){.error_type = RV_STR("gone")}, 1);
+    assert_found(s, (struct rv_task_filter){.error_type = RV_STR("declined")}, 0);
+    subject_close(s);
     assert_payloads_last(s);
 }
 
@@ -593,7 +615,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "21");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "22");
     assert_sql(s, "PRAGMA journal_mode", "wal");
     assert_payloads_last(s);
 }
@@ -720,6 +742,7 @@ int main(void)
         ON_A_STORE(a_newer_schema_is_refused),
         ON_A_STORE(a_clock_that_was_ahead_is_set_back),
         ON_A_STORE(an_older_schema_is_brought_up),
+        ON_A_STORE(a_stopped_undo_of_an_older_schema_has_its_error),
         ON_A_STORE(an_alert_keeps_its_source_in_a_newer_schema),
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),

@@ -404,6 +404,8 @@ enum { SORTS = 200 };
 static void fill_with_sorts(struct subject *s)
 {
     static const bool both_new[2] = {true, true};
+    const struct rv_str timeout = RV_STR("{\"type\":\"https://x/errors/timeout\"}");
+    const struct rv_str other = RV_STR("{\"type\":\"mytimeout\",\"detail\":\"timeout\"}");
     struct rv_change *changes = RV_NEW_ARRAY(&s->arena, struct rv_change, SORTS);
     publish_shop(s);
     for (int i = 0; i < SORTS; i++) {
@@ -417,8 +419,11 @@ static void fill_with_sorts(struct subject *s)
         task->workflow = 1 + i % 4;
         task->state = i % 4 == 0 ? RV_TASK_ERROR : RV_TASK_PROCESSING;
         if (i % 4 == 0)
-            task->error = i % 8 == 0 ? RV_STR("{\"type\":\"https://x/errors/timeout\"}")
-                                     : RV_STR("{\"type\":\"mytimeout\",\"detail\":\"timeout\"}");
+            task->error = i % 8 == 0 ? timeout : other;
+        if (i % 4 == 0 && i % 16 >= 8) { /* its undo has stopped: that error counts */
+            task->undo_error = task->error;
+            task->error = i % 8 == 0 ? other : timeout;
+        }
         if (i % 5 == 0)
             task->tags = rv_arena_printf(&s->arena, "{\"city\":\"K\\\"%d\",\"n\":\"%d\"}", i % 2,
                                          i % 10);

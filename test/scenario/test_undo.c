@@ -1,6 +1,7 @@
 /* Revocation, undo order, unknown outcomes, pivots, failed undos, cancel and the operator
  * (RULES 6, 7). */
 #include "../lib/world.h"
+#include "core/tags.h"
 #include "order.h"
 
 #include <setjmp.h>
@@ -220,6 +221,92 @@ static void a_failed_undo_is_an_error_with_direction_undo(void **state)
     assert_state(w, task, "compensating");
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
     assert_state(w, task, "compensated");
+}
+
+/* The error type of the group in which operators see the only open alert of the task. */
+static struct rv_str type_of_alert(struct world *w, struct rv_task_id task)
+{
+    struct rv_call *call = world_call(w, RV_CALL_ALERTS);
+    call->u.list.task = task;
+    call->u.list.open_only = true;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.list.count, 1);
+    return call->u.list.alert_facts[0].error_type;
+}
+
+static bool is_found(struct world *w, struct rv_task_id task, struct rv_str type)
+{
+    struct rv_call *call = world_call(w, RV_CALL_TASKS);
+    call->u.list.filter.error_type = type;
+    assert_true(world_run(w, call));
+    assert_int_equal(call->err, RV_OK);
+    bool found = false;
+    for (size_t i = 0; i < call->u.list.count; i++)
+        found = found || call->u.list.tasks[i].id.value == task.value;
+    return found;
+}
+
+static int fails_as(struct world *w, const char *agent, const char *error)
+{
+    struct rv_reply reply = {.effect = RV_EFFECT_NONE, .error = rv_str_of(error)};
+    return world_reply(w, world_take(w, agent, "i1"), reply);
+}
+
+/* What an alert groups by is what selects its tasks: the compensation's error, until the undo
+ * continues. */
+static void a_stopped_undo_is_found_by_its_own_error(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    assert_int_equal(fails_as(w, "payment", "{\"type\":\"https://x/declined\"}"), 200);
+    assert_true(is_found(w, task, RV_STR("declined")));
+    assert_int_equal(fails_as(w, "inventory", "{\"type\":\"https://x/gone\"}"), 200);
+    assert_state(w, task, "error");
+    assert_true(rv_str_is(type_of_alert(w, task), "https://x/gone"));
+    assert_true(is_found(w, task, RV_STR("https://x/gone")));
+    assert_true(is_found(w, task, RV_STR("gone")));
+    assert_false(is_found(w, task, RV_STR("declined")));
+    world_restart(w, 10);
+    assert_true(is_found(w, task, RV_STR("gone")));
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_false(is_found(w, task, RV_STR("gone")));
+    assert_true(is_found(w, task, RV_STR("declined")));
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    assert_state(w, task, "compensated");
+    assert_true(is_found(w, task, RV_STR("declined")));
+}
+
+/* Neither has a step that failed. */
+static void an_undo_that_stops_outside_of_a_call_is_found(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("unmade") "do:\n"
+                                        "  - a: {call: one, metadata: {reeve: {" SHORT
+                                        ", compensate: [{bad: {set: '${ error(\"no\") }'}}]}}}\n"
+                                        "  - b: {call: one, metadata: {reeve: {" SHORT "}}}\n");
+    struct rv_task_id task = world_submit(w, "unmade", "{}");
+    world_expect_one(w, "{}");
+    assert_int_equal(fails_as(w, "one", "{\"type\":\"declined\"}"), 200);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNDO_FAILED), 1);
+    assert_true(rv_error_type_last(type_of_alert(w, task)).len > 0);
+    assert_true(is_found(w, task, type_of_alert(w, task)));
+    assert_false(is_found(w, task, RV_STR("declined")));
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_UNDONE, NULL)->err, RV_OK);
+    assert_state(w, task, "compensated");
+    assert_null(world_task(w, task)->undo_error.at);
+
+    task = world_submit(w, "mixed", "{}");
+    for (int i = 0; i < 4; i++)
+        world_expect_one(w, "{}");
+    assert_state(w, task, "processed");
+    struct rv_command undo = {.kind = RV_COMMAND_UNDO};
+    undo.u.operate.by_hand = true;
+    assert_int_equal(world_give(w, task, undo)->err, RV_OK);
+    assert_state(w, task, "error");
+    assert_true(rv_str_is(type_of_alert(w, task), "no-compensation"));
+    assert_true(is_found(w, task, RV_STR("no-compensation")));
 }
 
 static void after_the_pivot_it_only_goes_forward(void **state)
@@ -621,6 +708,8 @@ int main(void)
         SCENARIO(a_revoked_attempt_that_stays_silent_holds_the_undo_until_complete_by),
         SCENARIO(a_cancel_of_what_had_no_effect_ends_as_cancelled),
         SCENARIO(a_failed_undo_is_an_error_with_direction_undo),
+        SCENARIO(a_stopped_undo_is_found_by_its_own_error),
+        SCENARIO(an_undo_that_stops_outside_of_a_call_is_found),
         SCENARIO(after_the_pivot_it_only_goes_forward),
         SCENARIO(a_pivot_that_may_have_been_passed_is_a_failure),
         SCENARIO(a_processed_task_can_be_undone),

@@ -55,15 +55,20 @@ static struct rv_str workflow_text(struct rv_arena *arena, const struct rv_workf
                            RV_STR_FMT(row->version));
 }
 
-/* Its step's error, where it is about one; else the task's. A compensation that failed outside of a
- * call has no row for its error: neither the step that is undone nor its task has it. */
+/* Of an alert that says why its task stands where it stands, the error by which the task is found;
+ * else its step's, where it is about one, or the task's. Before version 22 of the store, the error
+ * of a compensation that failed outside of a call was not kept. */
 static enum rv_err facts_error(struct rv_arena *scratch, struct rv_arena *arena,
                                const struct rv_alert *alert, const struct rv_task *task,
                                const struct rv_step *step, struct rv_alert_facts *ret_facts)
 {
-    struct rv_str error = step != NULL && step->error.at != NULL ? step->error : task->error;
+    bool undo = alert->kind == RV_ALERT_UNDO_FAILED;
+    bool parks = undo || alert->kind == RV_ALERT_FAILED || alert->kind == RV_ALERT_NO_UNDO;
+    bool stands = parks && alert->closed_at == 0 && task->state == RV_TASK_ERROR;
+    struct rv_str error = step != NULL && step->error.at != NULL && !stands ? step->error
+                                                                            : rv_task_error(task);
     struct rv_str type;
-    if (alert->kind == RV_ALERT_UNDO_FAILED && step != NULL && step->direction == RV_FORWARD)
+    if (undo && task->undo_error.at == NULL && step != NULL && step->direction == RV_FORWARD)
         return RV_OK;
     enum rv_err err = rv_error_type(scratch, error, &type);
     if (err == RV_OK && type.at != NULL)

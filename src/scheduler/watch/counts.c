@@ -47,24 +47,6 @@ static bool has_failed(const struct work *work)
                                      now == RV_TASK_CANCELLED));
 }
 
-/* The error with which the task has stopped: of an undo, that of its compensation. */
-static enum rv_err failure_type_read(struct rv_scheduler *s, const struct work *work,
-                                     struct rv_str *ret_type)
-{
-    struct rv_str error = work->task->error;
-    bool undoing = work->task->state == RV_TASK_ERROR && work->task->direction == RV_UNDO;
-    for (size_t i = 0; undoing && i < work->steps_count; i++) {
-        const struct rv_step *step = work->steps[i].row;
-        if (step->direction == RV_UNDO && step->state == RV_STEP_ERROR && step->error.at != NULL)
-            return rv_error_type(s->batch.arena, step->error, ret_type);
-    }
-    if (undoing && work->alerts_count > 0) { /* it failed outside of a call, or stops for hands */
-        *ret_type = rv_str_of(rv_alert_kind_text(work->alerts[work->alerts_count - 1].kind));
-        return RV_OK;
-    }
-    return rv_error_type(s->batch.arena, error, ret_type);
-}
-
 /* A task that fails, or that is undone, is counted and leaves a line in the log. */
 static void ends_learn(struct rv_scheduler *s, const struct work *work)
 {
@@ -75,12 +57,11 @@ static void ends_learn(struct rv_scheduler *s, const struct work *work)
                   state == RV_TASK_CANCELLED;
     bool failed = has_failed(work);
     bool moved = state != work->state_before;
-    if (failed && failure_type_read(s, work, &type) != RV_OK)
+    if ((failed || (moved && logged)) &&
+        rv_error_type(s->batch.arena, rv_task_error(work->task), &type) != RV_OK)
         type = RV_STR_NONE;
     if (failed)
         failure_note(s->failures, type, s->batch.now);
-    if (moved && logged && rv_error_type(s->batch.arena, work->task->error, &type) != RV_OK)
-        type = RV_STR_NONE;
     if (moved && logged)
         log_ended(s, work, type);
     rv_arena_release(s->batch.arena, mark);

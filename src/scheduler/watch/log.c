@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "core/tags.h"
 #include "json/json.h"
 #include "scheduler/batch/log.h"
 #include "scheduler/batch/state.h"
@@ -44,8 +45,9 @@ void log_ended(struct rv_scheduler *s, const struct work *work, struct rv_str er
                                  RV_STR_FMT(row->name), RV_STR_FMT(row->version)));
     }
     log_text(&fields, "state", rv_str_of(rv_task_state_text(task->state)));
-    if (task->error.at != NULL &&
-        rv_json_parse(arena, task->error, RV_JSON_DEPTH_MAX, &error, NULL) == RV_OK) {
+    struct rv_str stands = rv_task_error(task);
+    if (stands.at != NULL &&
+        rv_json_parse(arena, stands, RV_JSON_DEPTH_MAX, &error, NULL) == RV_OK) {
         struct rv_str step = rv_json_str(rv_json_get(&error, RV_STR("instance")));
         if (step.len > 0)
             log_text(&fields, "step", step);

@@ -263,6 +263,7 @@ static enum rv_err task_put(struct commit *commit, struct node *node, const stru
         kept.state = task->state;
         kept.ended_at = task->ended_at;
         kept.error = task->error;
+        kept.undo_error = task->undo_error;
         task = &kept;
     }
     struct rv_task *copy = undo != NULL ? memory_row_copy(&rv_row_task, task) : NULL;

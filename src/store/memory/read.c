@@ -209,7 +209,7 @@ enum rv_err memory_list_tasks(struct rv_store *base, struct rv_arena *arena,
         bool fits = task_fits(data, node, filter);
         enum rv_err err = RV_OK;
         if (fits && filter->error_type.at != NULL)
-            err = rv_error_is(arena, node->row->error, filter->error_type, &fits);
+            err = rv_error_is(arena, rv_task_error(node->row), filter->error_type, &fits);
         if (err == RV_OK && fits)
             err = rv_row_read(&rv_row_task, columns, arena, node->row, &ret_tasks[count]);
         if (err != RV_OK)

@@ -240,7 +240,8 @@ static enum rv_err task_keep(struct commit *commit, const struct rv_task *task)
     sqlite3_bind_int64(statement, 2, task->revision);
     instant_bind(statement, 3, task->ended_at);
     rv_sqlite_bind_str(statement, 4, task->error);
-    rv_sqlite_bind_str(statement, 5, rv_str_of(rv_task_state_text(task->state)));
+    rv_sqlite_bind_str(statement, 5, task->undo_error);
+    rv_sqlite_bind_str(statement, 6, rv_str_of(rv_task_state_text(task->state)));
     commit->wrote = true;
     return rv_sqlite_run(store, statement);
 }
@@ -314,17 +315,18 @@ static enum rv_err tags_write(struct commit *commit, const struct rv_change *cha
     return err;
 }
 
-/* The type of its error, so that the task is found by it. What errors it had before stays: few have
- * two, and who looks sees the task. */
+/* The type of the error at which it stands, so that the task is found by it. What errors it had
+ * before stays: few have two, and who looks sees the task. */
 static enum rv_err error_type_write(struct commit *commit, const struct rv_task *task)
 {
     sqlite3_stmt *statement = NULL;
-    if (task->error.at == NULL)
+    struct rv_str error = rv_task_error(task);
+    if (error.at == NULL)
         return RV_OK;
     struct rv_arena arena;
     struct rv_str type;
     rv_arena_init(&arena, 0);
-    enum rv_err err = rv_error_type(&arena, task->error, &type);
+    enum rv_err err = rv_error_type(&arena, error, &type);
     if (err == RV_OK && type.at != NULL)
         err = rv_sqlite_statement(commit->store, RV_SQL_ERROR_TYPE_INSERT, &statement);
     if (err == RV_OK && type.at != NULL) {

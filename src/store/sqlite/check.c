@@ -104,9 +104,10 @@ static const char *const statements[] = {
     "WHERE tags IS NOT NULL AND (SELECT count(*) FROM tag WHERE tag.task = task.id) <> "
     "CASE WHEN json_valid(tags) THEN (SELECT count(*) FROM json_each(tags)) ELSE -1 END",
     "SELECT id, 'this task is not found by the type of its error' FROM task "
-    "WHERE json_valid(error) AND typeof(json_extract(error, '$.type')) = 'text' AND NOT EXISTS "
-    "(SELECT 1 FROM error_type e WHERE e.task = id AND "
-    "substr('/' || (error ->> '$.type'), -1 - length(e.type)) = '/' || e.type)",
+    "WHERE json_valid(ifnull(undo_error, error)) AND "
+    "typeof(json_extract(ifnull(undo_error, error), '$.type')) = 'text' AND NOT EXISTS "
+    "(SELECT 1 FROM error_type e WHERE e.task = id AND substr('/' || "
+    "(ifnull(undo_error, error) ->> '$.type'), -1 - length(e.type)) = '/' || e.type)",
     /* Else the same key would make a second task. */
     "SELECT id, 'the submitter''s key of this task does not lead to it' FROM task "
     "WHERE submission_key IS NOT NULL AND NOT EXISTS "

@@ -564,10 +564,75 @@ static const char *const version_21[] = {
     NULL,
 };
 
+/* Version 22: the errors at which undos have stopped. Views need them, so they stand before the
+ * payloads. */
+static const char *const version_22[] = {
+    "CREATE TABLE task_22("
+    " id INTEGER PRIMARY KEY,"
+    " revision INTEGER NOT NULL,"
+    " process_state TEXT NOT NULL CHECK {process_state task_state},"
+    " workflow INTEGER NOT NULL,"
+    " direction TEXT NOT NULL CHECK {direction direction},"
+    " cancelling INTEGER NOT NULL,"
+    " priority INTEGER NOT NULL,"
+    " locked_by INTEGER NOT NULL,"
+    " fence INTEGER NOT NULL,"
+    " last_number INTEGER NOT NULL,"
+    " undo_head INTEGER NOT NULL,"
+    " undo_blocker INTEGER NOT NULL,"
+    " by_hand INTEGER NOT NULL,"
+    " pivot INTEGER NOT NULL,"
+    " last_message INTEGER NOT NULL,"
+    " reply_stream INTEGER NOT NULL,"
+    " open_steps TEXT NOT NULL,"
+    " created_at INTEGER,"
+    " started_at INTEGER,"
+    " ended_at INTEGER,"
+    " quiet_at INTEGER,"
+    " suspended_at INTEGER,"
+    " redo INTEGER NOT NULL,"
+    " submission_key TEXT,"
+    " correlation_id TEXT,"
+    " tags TEXT,"
+    " reply_url TEXT,"
+    " trace TEXT,"
+    " tracestate TEXT,"
+    " error TEXT,"
+    " undo_error TEXT,"
+    " input TEXT,"
+    " context TEXT,"
+    " output TEXT)",
+    "INSERT INTO task_22(id, revision, process_state, workflow, direction, cancelling, "
+    "priority, locked_by, fence, last_number, undo_head, undo_blocker, by_hand, pivot, "
+    "last_message, reply_stream, open_steps, created_at, started_at, ended_at, quiet_at, "
+    "suspended_at, redo, submission_key, correlation_id, tags, reply_url, trace, tracestate, "
+    "error, undo_error, input, context, output) "
+    "SELECT id, revision, process_state, workflow, direction, cancelling, priority, locked_by, "
+    "fence, last_number, undo_head, undo_blocker, by_hand, pivot, last_message, reply_stream, "
+    "open_steps, created_at, started_at, ended_at, quiet_at, suspended_at, redo, "
+    "submission_key, correlation_id, tags, reply_url, trace, tracestate, error, "
+    "CASE WHEN process_state = 'error' AND direction = 'undo' THEN "
+    "(SELECT step.error FROM step WHERE step.task = task.id AND step.direction = 'undo' AND "
+    "step.process_state = 'error' ORDER BY number DESC LIMIT 1) END, input, context, "
+    "output FROM task",
+    "DROP TABLE task",
+    "ALTER TABLE task_22 RENAME TO task",
+    "CREATE INDEX task_open ON task(id) WHERE {process_state open}",
+    "CREATE INDEX task_rare ON task(process_state, id) WHERE {process_state rare}",
+    "CREATE INDEX task_workflow ON task(workflow, id)",
+    "INSERT OR IGNORE INTO error_type "
+    "SELECT substr(type, length(rtrim(type, replace(type, '/', ''))) + 1), id "
+    "FROM (SELECT id, json_extract(undo_error, '$.type') AS type FROM task "
+    "WHERE {process_state rare} AND process_state = 'error' AND undo_error IS NOT NULL AND "
+    "json_valid(undo_error)) WHERE typeof(type) = 'text'",
+    NULL,
+};
+
 static const char *const *const versions[] = {
     version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,
     version_8,  version_9,  version_10, version_11, version_12, version_13, version_14,
-    version_15, version_16, version_17, version_18, version_19, version_20, version_21};
+    version_15, version_16, version_17, version_18, version_19, version_20, version_21,
+    version_22};
 
 int rv_sqlite_version_newest(void)
 {

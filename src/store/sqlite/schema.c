@@ -193,6 +193,7 @@ const char *const rv_sqlite_schema[] = {
     " trace TEXT,"
     " tracestate TEXT,"
     " error TEXT,"
+    " undo_error TEXT,"
     " input TEXT,"
     " context TEXT,"
     " output TEXT)",

@@ -48,8 +48,8 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_UPDATE] = {SPARED, TASK, " AND revision=?"},
     [RV_SQL_TASK_MOVE] = {UPDATE, TASK, " AND revision=?"},
     [RV_SQL_TASK_KEEP] = {PLAIN, NULL,
-                          "UPDATE task SET revision=?2, ended_at=?3, error=?4, process_state=?5 "
-                          "WHERE id=?1"},
+                          "UPDATE task SET revision=?2, ended_at=?3, error=?4, undo_error=?5, "
+                          "process_state=?6 WHERE id=?1"},
     [RV_SQL_TASK_LOAD] = {SELECT, TASK, "WHERE id = ?1"},
     [RV_SQL_TASK_GATHER] = {GATHER, TASK, NULL},
     [RV_SQL_TASK_OPEN] = {SELECT, TASK,
@@ -211,7 +211,8 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_AGENT] = {PLAIN, NULL,
                            "SELECT 1 FROM step WHERE task = ?1 AND number = ?2 AND agent = ?3"},
     [RV_SQL_TASK_LOOK] = {PLAIN, NULL,
-                          "SELECT error, tags, open_steps, suspended_at FROM task WHERE id = ?1"},
+                          "SELECT ifnull(undo_error, error), tags, open_steps, suspended_at "
+                          "FROM task WHERE id = ?1"},
     [RV_SQL_INSTANCE_NEWEST] = {PLAIN, NULL,
                                 "SELECT number, enlistment, (SELECT max(alive_at) FROM instance) "
                                 "FROM instance ORDER BY enlistment DESC LIMIT 1"},
