@@ -474,8 +474,6 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         reads_end(s, err, why);
     for (const struct work *w = s->batch.works; w != NULL; w = w->next)
         work_withdraw(s, w);
-    log_event(s, RV_LOG_ERROR, "batch",
-              rv_arena_printf(s->batch.arena, "{\"error\":\"%s\"}", rv_err_text(err)));
     again_soon(s);
 }
 

@@ -113,20 +113,32 @@ static void store_stop(const struct server *server, enum rv_err err)
     _exit(err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err));
 }
 
-/* Whether to go on with a store that gave this error. What was written is then not known, or not
- * readable: nobody is answered, and the next start decides from the file. */
+/* What to do about a store that gives this error. */
+static const char *store_cure(enum rv_err err)
+{
+    if (err == RV_ERR_FULL)
+        return "free some space on the disk of this file; the server continues by itself";
+    if (err == RV_ERR_BUSY)
+        return "end the program that locks this file; the server continues by itself";
+    if (err == RV_ERR_MEMORY)
+        return "free some memory on this machine; the server continues by itself";
+    if (err == RV_ERR_DISPLACED)
+        return "`GET /health/ready` and the newest alert name the file and what to do; save the "
+               "store with `reeve backup` before anything else";
+    return "check the disk of this file; then start the server again";
+}
+
+/* Whether to go on with a store that gave this error, of which only a change is logged. What was
+ * written is then not known, or not readable: the next start decides from the file. */
 static void store_err_heed(struct server *server, enum rv_err err)
 {
     bool news = err != (enum rv_err)atomic_exchange(&server->store_err, (int)err);
-    if (news && err == RV_ERR_FULL)
-        rv_log(RV_LOG_ERROR, "store", RV_LOG_STR("result", rv_str_of(rv_err_text(err))),
-               RV_LOG_STR("path", rv_str_of(server->store_path)),
-               RV_LOG_STR("cure", RV_STR("free some space on the disk of this file; the server "
-                                         "continues by itself")));
+    struct rv_str result = rv_str_of(rv_err_text(err)), path = rv_str_of(server->store_path);
+    if (news && err != RV_OK)
+        rv_log(RV_LOG_ERROR, "store", RV_LOG_STR("result", result), RV_LOG_STR("path", path),
+               RV_LOG_STR("cure", rv_str_of(store_cure(err))));
     else if (news)
-        rv_log(err == RV_OK ? RV_LOG_INFO : RV_LOG_ERROR, "store",
-               RV_LOG_STR("result", rv_str_of(rv_err_text(err))),
-               RV_LOG_STR("path", rv_str_of(server->store_path)));
+        rv_log(RV_LOG_INFO, "store", RV_LOG_STR("result", result), RV_LOG_STR("path", path));
     if (err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY ||
         err == RV_ERR_DISPLACED)
         return;
