@@ -126,6 +126,7 @@ static void instances_put(struct rv_buf *buf, const struct rv_call_agents *agent
         rv_put_instant_if(buf, "seenAt", row->seen_at);
         rv_put_int(buf, "openAttempts", row->open_attempts);
         rv_put_bool(buf, "polling", row->parked);
+        rv_put_bool(buf, "connected", row->connected);
         rv_buf_add_char(buf, '}');
     }
     rv_buf_add_char(buf, ']');

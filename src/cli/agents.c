@@ -11,21 +11,30 @@ enum { BODY_BYTES_MAX = 64 * 1024, LIMIT_MAX = 1000000, CIRCUITS_MAX = 3 };
 
 /* ---- the list ---- */
 
-/* How many instances ask for work now, what all have in hand, when one was last seen. */
-static void instances_sum(const struct rv_json *agent, int64_t *ret_polling, int64_t *ret_open,
-                          int64_t *ret_seen_at, size_t *ret_count)
+struct instances {
+    int64_t connected;
+    int64_t silent; /* they have work, and nothing was heard of them for a minute */
+    int64_t polling;
+    int64_t open; /* attempts, of all */
+    int64_t seen_at;
+};
+
+static struct instances instances_sum(const struct rv_json *agent)
 {
-    const struct rv_json *items = cli_items(agent, "instances", ret_count);
-    *ret_polling = 0;
-    *ret_open = 0;
-    *ret_seen_at = 0;
-    for (size_t i = 0; i < *ret_count; i++) {
+    size_t count;
+    const struct rv_json *items = cli_items(agent, "instances", &count);
+    struct instances sum = {.connected = 0};
+    for (size_t i = 0; i < count; i++) {
         int64_t seen = cli_instant(&items[i], "seenAt");
-        *ret_polling += cli_bool(&items[i], "polling");
-        *ret_open += cli_int(&items[i], "openAttempts");
-        if (seen > *ret_seen_at)
-            *ret_seen_at = seen;
+        const struct rv_json *connected_put = rv_json_get(&items[i], RV_STR("connected"));
+        bool connected = connected_put == NULL || connected_put->truth; /* an older server */
+        sum.connected += connected;
+        sum.silent += !connected;
+        sum.polling += cli_bool(&items[i], "polling");
+        sum.open += cli_int(&items[i], "openAttempts");
+        sum.seen_at = seen > sum.seen_at ? seen : sum.seen_at;
     }
+    return sum;
 }
 
 /* "paused by me; 8 at a time, 20/s" */
@@ -79,24 +88,25 @@ static struct rv_str circuits_text(struct cli *cli, const struct rv_json *agent)
 static void agent_add(struct cli *cli, struct cli_table *table, const struct rv_json *agent)
 {
     struct rv_arena *arena = &cli->arena;
-    int64_t polling;
-    int64_t open;
-    int64_t seen;
-    size_t count;
+    struct instances all = instances_sum(agent);
     int64_t waiting = cli_int(agent, "waiting");
     int64_t since = cli_instant(agent, "waitingSince");
-    instances_sum(agent, &polling, &open, &seen, &count);
     cli_table_add(table, cli_str(agent, "agent"), CLI_BOLD);
-    cli_table_add(table, rv_arena_printf(arena, "%zu", count),
-                  count == 0 && waiting > 0 ? CLI_RED : CLI_PLAIN);
-    cli_table_add_number(table, polling);
-    cli_table_add_number(table, open);
+    struct rv_str instances = rv_arena_printf(arena, "%lld", (long long)all.connected);
+    if (all.silent > 0)
+        instances = rv_arena_printf(arena, "%.*s, %lld silent", RV_STR_FMT(instances),
+                                    (long long)all.silent);
+    cli_table_add(table, instances,
+                  all.silent > 0 || (all.connected == 0 && waiting > 0) ? CLI_RED : CLI_PLAIN);
+    cli_table_add_number(table, all.polling);
+    cli_table_add_number(table, all.open);
     cli_table_add(table, rv_arena_printf(arena, "%lld", (long long)waiting),
-                  waiting > 0 && polling + open == 0 ? CLI_RED : CLI_PLAIN);
+                  waiting > 0 && all.polling + all.open == 0 ? CLI_RED : CLI_PLAIN);
     cli_table_add(table, waiting > 0 && since ? cli_text_ago(arena, since, cli->now) : RV_STR_NONE,
                   CLI_PLAIN);
-    cli_table_add(table, seen ? cli_text_ago(arena, seen, cli->now) : RV_STR("not known"),
-                  seen ? CLI_PLAIN : CLI_RED);
+    cli_table_add(table,
+                  all.seen_at ? cli_text_ago(arena, all.seen_at, cli->now) : RV_STR("not known"),
+                  all.seen_at ? CLI_PLAIN : CLI_RED);
     cli_table_add(table, circuits_text(cli, agent), CLI_YELLOW);
     cli_table_add(table, limits_text(cli, agent), CLI_YELLOW);
 }

@@ -227,6 +227,7 @@ struct rv_agent_row {
     int64_t seen_at;
     uint32_t open_attempts;
     bool parked; /* a poll is waiting here */
+    bool connected; /* false: it has work, and has not been seen for a minute */
 };
 
 /* An open circuit. */

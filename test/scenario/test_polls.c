@@ -587,6 +587,28 @@ static size_t instances(struct world *w)
     return call->u.agents.instances_count;
 }
 
+/* A process that was killed is there for as long as its attempt is open, but for a minute only it
+ * counts as connected. */
+static void an_instance_that_was_killed_is_shown_as_silent(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("hour") "do:\n"
+                                      "  - long:\n"
+                                      "      call: slow\n"
+                                      "      metadata: {reeve: {completeBy: PT1H, lease: PT1H}}\n");
+    (void)world_submit(w, "hour", "{}");
+    (void)world_take(w, "slow", "killed");
+    for (int i = 0; i < 2; i++) {
+        struct rv_call *call = world_call(w, RV_CALL_AGENTS);
+        assert_true(world_run(w, call));
+        assert_int_equal(call->u.agents.instances_count, 1);
+        assert_int_equal(call->u.agents.instances[0].open_attempts, 1);
+        assert_int_equal(call->u.agents.instances[0].connected, i == 0);
+        assert_int_equal(call->u.agents.kinds[0].instances, i == 0);
+        world_pass(w, 61 * 1000);
+    }
+}
+
 /* Each with a name of its own, and none comes back. */
 static void instances_that_never_come_back_are_forgotten(void **state)
 {
@@ -715,6 +737,7 @@ int main(void)
         SCENARIO(a_lease_is_renewed_but_never_beyond_complete_by),
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
         SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
+        SCENARIO(an_instance_that_was_killed_is_shown_as_silent),
         SCENARIO(instances_that_never_come_back_are_forgotten),
         SCENARIO(waiting_takes_no_memory_per_change),
         SCENARIO(an_answer_outlives_the_call_that_brought_it),

@@ -162,7 +162,8 @@ static const struct page pages[] = {
      "\"raisedAt\":\"2026-11-21T01:30:00.000Z\",\"message\":\"nobody knows how\"}]}"},
     {"/v1/agents",
      "{\"agents\":[{\"agent\":\"inventory\",\"waiting\":3,\"instances\":[{\"instance\":\"i1\","
-     "\"seenAt\":\"2026-11-21T01:30:00.000Z\",\"openAttempts\":2,\"polling\":true}]}]}"},
+     "\"seenAt\":\"2026-11-21T01:30:00.000Z\",\"openAttempts\":2,\"polling\":true,"
+     "\"connected\":true}]}]}"},
     {"/v1/workflows",
      "{\"workflows\":[{\"workflow\":\"shop/order:1.0.0\",\"hash\":\"abcdef0123456789\","
      "\"publishedAt\":\"2026-11-21T01:30:00.000Z\"}]}"},

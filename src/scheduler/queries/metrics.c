@@ -22,7 +22,7 @@ static void agent_count(const struct agent_kind *kind, int64_t now, struct rv_ag
     row->polls_parked += kind->parked_count;
     row->circuits_open += kind->circuits.count;
     for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
-        row->instances += instance_shown(i, now);
+        row->instances += instance_connected(i, now);
         row->attempts_open += i->held_count;
     }
 }

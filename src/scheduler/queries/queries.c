@@ -192,13 +192,15 @@ enum rv_err agents_show(const struct query *q, struct rv_arena *arena, struct rv
         for (struct agent_instance *i = k->instances; i != NULL; i = i->next) {
             if (!instance_shown(i, q->now))
                 continue;
-            row->instances++;
+            bool connected = instance_connected(i, q->now);
+            row->instances += connected;
             out->instances[out->instances_count++] = (struct rv_agent_row){
                 .agent = row->agent,
                 .instance = rv_arena_str(arena, rv_str_of(i->name)),
                 .seen_at = i->seen_at,
                 .open_attempts = i->held_count,
                 .parked = i->parked_count > 0,
+                .connected = connected,
             };
         }
     }
