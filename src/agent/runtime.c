@@ -412,12 +412,14 @@ static void failure_keep(struct duty *duty, const struct rv_runtime_failure *fai
 static void given_up_tell(struct duty *duty, int64_t now, int64_t pause_ms)
 {
     size_t len = duty->error.detail.len;
+    char took[RV_INSTANT_TEXT_BYTES], pause[RV_INSTANT_TEXT_BYTES];
+    (void)rv_span_text(now - duty->taken_at, took);
+    (void)rv_span_text(pause_ms, pause);
     int wrote = snprintf(duty->detail + len, DETAIL_BYTES - len,
-                         "%snot tried again after %u %s in %lld ms: one more, after a pause of "
-                         "%lld ms, would not end before complete-by",
-                         len > 0 ? "; " : "", duty->tries, duty->tries == 1 ? "try" : "tries",
-                         (long long)(now - duty->taken_at),
-                         (long long)pause_ms);
+                         "%snot tried again after %u %s in %s: one more, after a pause of %s, "
+                         "would not end before complete-by",
+                         len > 0 ? "; " : "", duty->tries, duty->tries == 1 ? "try" : "tries", took,
+                         pause);
     if (wrote > 0 && (size_t)wrote < DETAIL_BYTES - len) /* else it stays as it was */
         duty->error.detail = (struct rv_str){duty->detail, len + (size_t)wrote};
 }

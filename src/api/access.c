@@ -139,6 +139,7 @@ bool rv_access_call(struct rv_parser *parser, const struct rv_caller *caller, st
     if (!caller->known)
         return true;
     call->by = caller->name.at != NULL ? caller->name : caller->id;
+    call->only_reads = caller->role != RV_ROLE_OPERATOR && caller->role != RV_ROLE_ADMIN;
     if (caller->role != RV_ROLE_AGENT)
         return true;
     call->agent_only = caller->agent;

@@ -272,6 +272,8 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     for (size_t i = 0; i < told->cures_count; i++)
         cure_put(buf, told, &told->cures[i]);
     rv_buf_add_char(buf, ']');
+    if (call->only_reads)
+        rv_put_text(buf, "curesNeedRole", rv_str_of(rv_role_text(RV_ROLE_OPERATOR)));
     rv_put_open_in(buf, "storeProblems", '[');
     rv_put_problems(buf, told->problems);
     rv_buf_add_char(buf, ']');

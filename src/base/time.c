@@ -364,3 +364,20 @@ int64_t rv_time_add(int64_t at, int64_t ms)
         return ms < 0 ? INT64_MIN : INT64_MAX;
     return sum;
 }
+
+struct rv_str rv_span_text(int64_t ms, char text[static RV_INSTANT_TEXT_BYTES])
+{
+    long long left = ms > 0 ? ms : 0, s = left / RV_SECOND_MS;
+    int len;
+    if (left < RV_SECOND_MS)
+        len = snprintf(text, RV_INSTANT_TEXT_BYTES, "%lld ms", left);
+    else if (left < RV_MINUTE_MS)
+        len = snprintf(text, RV_INSTANT_TEXT_BYTES, "%lld.%lld s", s, left % RV_SECOND_MS / 100);
+    else if (left < RV_HOUR_MS)
+        len = snprintf(text, RV_INSTANT_TEXT_BYTES, "%lld m %lld s", s / 60, s % 60);
+    else if (left < RV_DAY_MS)
+        len = snprintf(text, RV_INSTANT_TEXT_BYTES, "%lld h %lld m", s / 3600, s / 60 % 60);
+    else
+        len = snprintf(text, RV_INSTANT_TEXT_BYTES, "%lld d %lld h", s / 86400, s / 3600 % 24);
+    return (struct rv_str){text, (size_t)len};
+}

@@ -32,6 +32,9 @@ RV_CHECK enum rv_err rv_duration_parse_typed(struct rv_str text, int64_t *ret_ms
 /* Days, hours, minutes and seconds, without those that are 0: "PT1.5S", "PT0S", "P2DT3H". Held to 0
  * and RV_DURATION_MS_MAX, so that rv_duration_parse reads it back. */
 struct rv_str rv_duration_text(int64_t ms, char text[static RV_INSTANT_TEXT_BYTES]);
+/* For people, rounded down: "0 ms", "850 ms", "12.3 s", "3 m 12 s", "2 h 5 m", "4 d 1 h"; negative
+ * as 0. */
+struct rv_str rv_span_text(int64_t ms, char text[static RV_INSTANT_TEXT_BYTES]);
 
 /* a + b, held at the ends of the range: deadlines of absurd length do not wrap. */
 int64_t rv_time_add(int64_t at, int64_t ms);

@@ -67,7 +67,7 @@ static struct rv_str group_subject(struct rv_arena *arena, const struct rv_json 
                            RV_STR_FMT(step), type.len ? ": " : "", RV_STR_FMT(type));
 }
 
-void cli_alert_groups_print(struct cli *cli, const struct rv_json *groups, size_t count)
+void cli_alert_groups_print(struct cli *cli, const struct rv_json *groups, size_t count, bool more)
 {
     static const char *const heads[] = {"GROUP", "KIND", "ABOUT",  ">COUNT",
                                         "FIRST", "LAST", "SAMPLE", NULL};
@@ -79,7 +79,10 @@ void cli_alert_groups_print(struct cli *cli, const struct rv_json *groups, size_
         cli_table_add(&table, cli_str(group, "group"), CLI_PLAIN);
         cli_table_add(&table, cli_str(group, "kind"), CLI_RED);
         cli_table_add(&table, group_subject(arena, group), CLI_PLAIN);
-        cli_table_add_number(&table, cli_int(group, "count"));
+        cli_table_add(&table,
+                      rv_arena_printf(arena, "%lld%s", (long long)cli_int(group, "count"),
+                                      more ? "+" : ""),
+                      CLI_PLAIN);
         cli_table_add(&table, cli_text_ago(arena, cli_instant(group, "firstAt"), cli->now),
                       CLI_PLAIN);
         cli_table_add(&table, cli_text_ago(arena, cli_instant(group, "lastAt"), cli->now),

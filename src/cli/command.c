@@ -177,12 +177,28 @@ static size_t needed_bytes(const char *args)
     return optional != NULL ? (size_t)(optional - args) : strlen(args);
 }
 
+/* An empty argument names nothing; but the command that an agent executes may take one. */
+static bool has_empty(const struct cli_words *words)
+{
+    const struct cli_command *command = words->command;
+    bool own = command->options & CLI_RAW || strcmp(command->name, "agent") == 0;
+    for (size_t i = 0; i < words->args_count && !own; i++)
+        if (words->args[i][0] == '\0')
+            return true;
+    return false;
+}
+
 static bool args_check(struct reader *reader)
 {
     const struct cli_words *words = reader->words;
     const struct cli_command *command = words->command;
     if (command == NULL || words->values[CLI_OPTION_HELP] != NULL)
         return true;
+    if (has_empty(words)) {
+        rv_buf_printf(reader->fault, "an argument is empty; usage: reeve %s %s", command->name,
+                      command->args);
+        return false;
+    }
     if (words->args_count < command->args_min && words->args_count > 0 &&
         strcmp(command->name, "agent") == 0 && strcmp(words->args[0], "exec") != 0)
         rv_buf_printf(reader->fault, "the word exec is missing: reeve agent exec %s -- COMMAND",

@@ -281,7 +281,11 @@ void cli_cures_print(struct cli *cli, const struct rv_json *told)
     size_t count;
     problems_print(cli, told);
     const struct rv_json *items = cli_items(told, "cures", &count);
-    if (count > 0)
+    struct rv_str role = cli_str(told, "curesNeedRole");
+    if (count > 0 && role.len > 0)
+        printf("\nCommands that the task accepts, for a key of the role %.*s:\n",
+               RV_STR_FMT(cli_text_clean(&cli->arena, role)));
+    else if (count > 0)
         printf("\nCommands that the task accepts:\n");
     for (size_t i = 0; i < count; i++)
         printf("  %.*s\n      %.*s\n",
@@ -307,6 +311,10 @@ static struct rv_str headline(struct cli *cli, const struct rv_json *told)
                 RV_STR_FMT(cli_text_step(arena, cli_str(&steps[i], "reference"))),
                 RV_STR_FMT(error));
     }
+    struct rv_str undo = cli_task_error_text(arena, rv_json_get(told, RV_STR("undoError")));
+    if (undo.len > 0)
+        return rv_arena_printf(arena, "its undo has stopped: %.*s; %.*s", RV_STR_FMT(undo),
+                               RV_STR_FMT(why));
     struct rv_str error = cli_task_error_text(arena, rv_json_get(told, RV_STR("error")));
     return error.len > 0 ? rv_arena_printf(arena, "%.*s; %.*s", RV_STR_FMT(error), RV_STR_FMT(why))
                          : why;

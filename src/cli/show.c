@@ -130,17 +130,6 @@ struct history {
     struct history_line *oldest; /* of those that were read */
 };
 
-/* Of the steps at which the task stands; NULL: it is none of them. */
-static const struct rv_json *step_told(const struct rv_json *told, int64_t number)
-{
-    size_t count;
-    const struct rv_json *steps = cli_items(told, "steps", &count);
-    for (size_t i = 0; i < count; i++)
-        if (cli_int(&steps[i], "number") == number)
-            return &steps[i];
-    return NULL;
-}
-
 /* The task stands at it, or a command that leads on names it. */
 static bool step_matters(const struct rv_json *told, int64_t number)
 {
@@ -149,7 +138,7 @@ static bool step_matters(const struct rv_json *told, int64_t number)
     for (size_t i = 0; i < count; i++)
         if (cli_int(&cures[i], "step") == number)
             return true;
-    return step_told(told, number) != NULL;
+    return cli_step_told(told, number) != NULL;
 }
 
 static void effect_add(struct cli_table *table, struct rv_str effect)
@@ -209,7 +198,8 @@ static void step_add(const struct rv_json *step, void *user)
                   CLI_PLAIN);
     effect_add(table, cli_str(step, "effect"));
     cli_table_add(table, ended ? cli_text_duration(arena, ended - begun) : RV_STR(""), CLI_PLAIN);
-    struct rv_str why = cli_step_why(arena, step, step_told(shown->told, number), shown->cli->now);
+    const struct rv_json *told = cli_step_told(shown->told, number);
+    struct rv_str why = cli_step_why(arena, step, told, shown->cli->now);
     if (shown->told->type == RV_JSON_OBJECT && cli_bool(step, "undoByHand"))
         why = rv_arena_printf(arena, "%.*s%sundo: by hand", RV_STR_FMT(why),
                               why.len > 0 ? "; " : "");

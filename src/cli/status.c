@@ -118,9 +118,9 @@ static void alerts_print(struct cli *cli, const struct rv_json *status)
     section(cli, "Open alerts");
     if (count == 0)
         printf("none\n");
-    cli_alert_groups_print(cli, items, count);
+    cli_alert_groups_print(cli, items, count, cli_bool(alerts, "more"));
     if (cli_bool(alerts, "more"))
-        printf("Only the newest %lld alerts are counted; reeve alerts counts all.\n",
+        printf("Only the newest %lld alerts are counted (+: or more); reeve alerts counts all.\n",
                (long long)cli_int(alerts, "open"));
     else if (count > 0)
         printf("Details: reeve alerts\n");

@@ -35,7 +35,8 @@ static void instant_print(struct cli *cli, const struct rv_json *step, const cha
         line_print(cli, name, cli_text_past(&cli->arena, at, cli->now));
 }
 
-static void step_print(struct cli *cli, const struct rv_json *step)
+/* `told` is the explanation of its task, as far as that stands at it. */
+static void step_print(struct cli *cli, const struct rv_json *step, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_text_clean(arena, cli_str(step, "state"));
@@ -55,7 +56,8 @@ static void step_print(struct cli *cli, const struct rv_json *step)
     instant_print(cli, step, "createdAt", "begun");
     instant_print(cli, step, "attemptAt", "attempted");
     instant_print(cli, step, "endedAt", "ended");
-    line_print(cli, "why", cli_text_clean(arena, cli_step_why(arena, step, NULL, cli->now)));
+    told = cli_step_told(told, cli_int(step, "number"));
+    line_print(cli, "why", cli_text_clean(arena, cli_step_why(arena, step, told, cli->now)));
     payload_print(cli, step, "input");
     payload_print(cli, step, "output");
     payload_print(cli, step, "error");
@@ -92,9 +94,13 @@ int cli_step_show(struct cli *cli, struct rv_str task, const char *text)
         return cli_tell(cli, CLI_NOT_FOUND,
                         "the task has no step %ld; `reeve show %.*s --all` lists its steps", number,
                         RV_STR_FMT(task));
-    if (cli_has(cli, CLI_OPTION_JSON))
+    if (cli_has(cli, CLI_OPTION_JSON)) {
         step_print_json(&steps[0]);
-    else
-        step_print(cli, &steps[0]);
-    return CLI_DONE;
+        return CLI_DONE;
+    }
+    struct cli_answer told;
+    code = cli_get(cli, cli_task_path(cli, task, "/explain"), &told);
+    if (code == CLI_DONE)
+        step_print(cli, &steps[0], &told.json);
+    return code;
 }

@@ -118,6 +118,10 @@ static struct rv_str pending_why(struct rv_arena *arena, const struct rv_json *s
             cli_int(step, "failureCount") == 0 && cli_int(step, "round") > 0 ? "cool-down, again"
                                                                              : "again",
             RV_STR_FMT(cli_text_distance(arena, ready, now)), RV_STR_FMT(failure));
+    int64_t attempts = cli_int(step, "attempt");
+    if (told == NULL && attempts > 0)
+        return rv_arena_printf(arena, "attempt %lld is not dispatched yet%.*s",
+                               (long long)attempts + 1, RV_STR_FMT(failure));
     if (told == NULL)
         return rv_arena_printf(arena, "not dispatched yet%.*s", RV_STR_FMT(failure));
     int64_t until = cli_instant(told, "until");
@@ -145,6 +149,16 @@ static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json
     if (complete_by == 0)
         return RV_STR("");
     return rv_arena_printf(arena, "%.*scomplete-by %.*s", RV_STR_FMT(at), RV_STR_FMT(distance));
+}
+
+const struct rv_json *cli_step_told(const struct rv_json *told, int64_t number)
+{
+    size_t count;
+    const struct rv_json *steps = cli_items(told, "steps", &count);
+    for (size_t i = 0; i < count; i++)
+        if (cli_int(&steps[i], "number") == number)
+            return &steps[i];
+    return NULL;
 }
 
 struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step,

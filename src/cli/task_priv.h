@@ -13,8 +13,10 @@ struct rv_str cli_step_name(struct rv_arena *arena, const struct rv_json *step);
  * `told` alone, its part of the explanation of its task; NULL: it is not said. */
 struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step,
                            const struct rv_json *told, int64_t now);
-/* A line for each group of alerts. */
-void cli_alert_groups_print(struct cli *cli, const struct rv_json *groups, size_t count);
+/* A step at which the explained task stands; NULL: it is none of them. */
+const struct rv_json *cli_step_told(const struct rv_json *told, int64_t number);
+/* A line for each group of alerts; `more`: there are older ones that were not counted. */
+void cli_alert_groups_print(struct cli *cli, const struct rv_json *groups, size_t count, bool more);
 /* Some lines: what, where and since when, why, what to do; each after `indent`. */
 void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *indent);
 /* The commands that lead a task on, of what `explain` told. */

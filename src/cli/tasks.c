@@ -41,6 +41,17 @@ static bool key_made_up(struct rv_str key)
     return key.len == 32;
 }
 
+/* The error by whose type --error-type finds the task. One that an operator undoes has none. */
+static struct rv_str why_text(struct rv_arena *arena, const struct rv_json *item)
+{
+    struct rv_str undo = cli_error_text(arena, rv_json_get(item, RV_STR("undoError")));
+    struct rv_str error = cli_error_text(arena, rv_json_get(item, RV_STR("error")));
+    bool undone = rv_str_is(cli_str(item, "direction"), "undo");
+    if (undo.len > 0)
+        return rv_arena_printf(arena, "undo failed: %.*s", RV_STR_FMT(undo));
+    return error.len == 0 && undone ? RV_STR("undone by an operator") : error;
+}
+
 static void task_add(const struct rv_json *item, void *user)
 {
     struct tasks *tasks = user;
@@ -61,12 +72,7 @@ static void task_add(const struct rv_json *item, void *user)
                   CLI_PLAIN);
     struct rv_str key = cli_str(item, "key");
     cli_table_add(table, key_made_up(key) ? RV_STR("") : key, CLI_PLAIN);
-    /* The one by whose type --error-type finds the task. */
-    struct rv_str undo = cli_error_text(arena, rv_json_get(item, RV_STR("undoError")));
-    cli_table_add(table,
-                  undo.len > 0 ? rv_arena_printf(arena, "undo failed: %.*s", RV_STR_FMT(undo))
-                               : cli_error_text(arena, rv_json_get(item, RV_STR("error"))),
-                  CLI_PLAIN);
+    cli_table_add(table, why_text(arena, item), CLI_PLAIN);
 }
 
 /* The command that shows the next page, with the same filters. */

@@ -59,18 +59,8 @@ struct rv_str cli_text_cut(struct rv_arena *arena, struct rv_str text, size_t co
 
 struct rv_str cli_text_duration(struct rv_arena *arena, int64_t ms)
 {
-    if (ms < 0)
-        ms = 0;
-    long long s = ms / RV_SECOND_MS;
-    if (ms < RV_SECOND_MS)
-        return rv_arena_printf(arena, "%lld ms", (long long)ms);
-    if (ms < RV_MINUTE_MS)
-        return rv_arena_printf(arena, "%lld.%lld s", s, (long long)(ms % RV_SECOND_MS / 100));
-    if (ms < RV_HOUR_MS)
-        return rv_arena_printf(arena, "%lld m %lld s", s / 60, s % 60);
-    if (ms < RV_DAY_MS)
-        return rv_arena_printf(arena, "%lld h %lld m", s / 3600, s / 60 % 60);
-    return rv_arena_printf(arena, "%lld d %lld h", s / 86400, s / 3600 % 24);
+    char text[RV_INSTANT_TEXT_BYTES];
+    return rv_arena_str(arena, rv_span_text(ms, text));
 }
 
 struct rv_str cli_text_distance(struct rv_arena *arena, int64_t at, int64_t now)

@@ -542,6 +542,7 @@ struct rv_call {
     /* The only agent whose steps the caller may answer; absent: any. */
     struct rv_str agent_only;
     struct rv_str by; /* the name of the caller's API key; absent: there is none */
+    bool only_reads;  /* the caller may give no commands for tasks */
     /* How many changes of the API keys the maker knew of when it allowed the call, as counted by
      * rv_call_key.changes; 0: it does not check access. A call that changes something is refused
      * once its key is revoked, or once the first key exists and it has none. */

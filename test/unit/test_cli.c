@@ -352,6 +352,8 @@ static void test_why(void **state)
     const int64_t now = INT64_C(1795254584000); /* 2026-11-21T09:49:44Z */
     struct rv_json step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"attempt\":0}");
     is(cli_step_why(&arena, &step, NULL, now), "not dispatched yet");
+    step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"attempt\":2}"); /* resubmitted */
+    is(cli_step_why(&arena, &step, NULL, now), "attempt 3 is not dispatched yet");
     step = json("{\"state\":\"pending\",\"agent\":\"stock\",\"failureCount\":1,"
                 "\"readyAt\":\"2026-11-21T09:49:46Z\",\"error\":{\"type\":"
                 "\"https://a.org/spec/1.0.0/errors/timeout\",\"title\":\"too slow\"}}");
