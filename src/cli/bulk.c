@@ -345,7 +345,7 @@ static bool rate_read(const char *text, long *ret_rate)
     return (*end == '\0' || strcmp(end, "/s") == 0) && *ret_rate <= RV_BULK_RATE_MAX;
 }
 
-static bool is_bulk_word(const char *word)
+bool cli_bulk_takes(const char *word)
 {
     static const char *const words[] = {"undo", "cancel", "resubmit", "suspend", "unsuspend"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -357,7 +357,7 @@ static bool is_bulk_word(const char *word)
 static int bulk_begin(struct cli *cli)
 {
     const char *rate = cli_value(cli, CLI_OPTION_RATE);
-    if (!is_bulk_word(cli->words.args[0]))
+    if (!cli_bulk_takes(cli->words.args[0]))
         return cli_tell(cli, CLI_USAGE,
                         "\"%s\": unknown bulk command; commands for tasks: undo, cancel, resubmit, "
                         "suspend, unsuspend; for a running bulk command: pause, resume, status",

@@ -48,7 +48,8 @@ static int relay_run(struct cli *cli, const char *database)
     struct rv_relay_counts counts;
     struct rv_relay_fault fault;
     enum rv_err err = rv_relay_run(&options, &counts, &fault);
-    if (options.once || err == RV_OK)
+    bool began = counts.accepted + counts.known + counts.refused + counts.old > 0;
+    if (err == RV_OK || (options.once && began))
         counts_print(cli, &counts);
     if (err != RV_OK)
         return cli_tell(cli, rv_err_exit(err), "%s", fault.message);

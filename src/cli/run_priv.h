@@ -54,6 +54,9 @@ const char *cli_store(const struct cli *cli);
 /* Help about one command, or about all if NULL; DONE on stdout, else USAGE. */
 int cli_help_print(const struct cli_command *command, FILE *to);
 
+/* Whether `reeve bulk` gives this command to each task. */
+bool cli_bulk_takes(const char *word);
+
 #define RV_CLI_COMMAND(name, args, min, max, options, help, more) int cli_##name(struct cli *cli);
 #include "cli/tbl/command.def"
 #undef RV_CLI_COMMAND

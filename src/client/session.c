@@ -619,15 +619,16 @@ void rv_session_lost(struct rv_session *session, enum rv_lane lane, int64_t now,
                        why, l->failures);
 }
 
-static const char *cure_of(int status)
+/* What its problem does not say. */
+static const char *cure_of(int status, struct rv_str why)
 {
     if (status == 401 || status == 403)
-        return "set REEVE_API_KEY to a valid key";
+        return why.len > 0 ? "" : "; set REEVE_API_KEY to a valid key";
     if (status == 404)
-        return "set REEVE_URL to the address of a Reeve server";
+        return "; set REEVE_URL to the address of a Reeve server";
     if (status == 413)
-        return "the body exceeds the server's limit";
-    return "agent and server may have different versions";
+        return "; the body exceeds the server's limit";
+    return "; agent and server may have different versions";
 }
 
 /* A 4xx: the same call would be refused again. Replies are taken apart until the offender stands
@@ -658,8 +659,8 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     l->not_before = now + REFUSED_BASE_MS / 2 +
                     rv_jitter_ms(&session->prng, REFUSED_BASE_MS, REFUSED_CAP_MS, l->failures);
     if (lane_failed(session, l))
-        rv_session_log(session, RV_LOG_ERROR, "the server refused the request: %d %.*s; %s", status,
-                       RV_STR_FMT(why), cure_of(status));
+        rv_session_log(session, RV_LOG_ERROR, "the server refused the request: %d %.*s%s", status,
+                       RV_STR_FMT(why), cure_of(status, why));
 }
 
 static bool lane_read(struct rv_session *session, enum rv_lane lane, int64_t now,
