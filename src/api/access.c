@@ -109,11 +109,11 @@ bool rv_access_check(struct rv_parser *parser, const struct rv_access *access,
     if (route == NULL || key->role == RV_ROLE_ADMIN || (route->roles & mine) != 0)
         return true;
     roles_write(&parser->scratch, route->roles & ~RV_MAY(RV_ROLE_ADMIN));
-    return rv_refuse_http(
-        parser, 403,
-        "the role %s may not do this: %s %s requires a key of the role %.*s; ask an admin for one",
-        rv_role_text(key->role), route->method, route->pattern,
-        RV_STR_FMT(rv_buf_str(&parser->scratch)));
+    return rv_refuse_http(parser, 403,
+                          "the role %s is not permitted to do this: %s %s requires a key of the "
+                          "role %.*s; ask an admin for one",
+                          rv_role_text(key->role), route->method, route->pattern,
+                          RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
 
 bool rv_access_stands(const struct rv_access *access, const struct rv_route *route,
@@ -128,10 +128,10 @@ bool rv_access_stands(const struct rv_access *access, const struct rv_route *rou
 
 bool rv_access_ended(struct rv_parser *parser)
 {
-    return rv_refuse_http(parser, 401,
-                          "the access was revoked before the request was answered; this server "
-                          "requires an API key: %s",
-                          unauthorized_cure);
+    return rv_refuse_http(
+        parser, 401,
+        "access was revoked while the request was waiting; this server requires an API key: %s",
+        unauthorized_cure);
 }
 
 bool rv_access_call(struct rv_parser *parser, const struct rv_caller *caller, struct rv_call *call)

@@ -87,7 +87,7 @@ void rv_backup_give_way(struct rv_api *api)
     if (exchange == NULL || exchange == api->resting ||
         rv_door_now(api->door) - exchange->copy_moved_at < stalled_ms)
         return;
-    break_off(exchange, RV_STR("its client reads nothing, and another backup was requested"));
+    break_off(exchange, RV_STR("its client has stopped reading, and another backup was requested"));
     exchange->copy->close(exchange->copy);
     exchange->copy = NULL;
     api->copying = NULL;

@@ -39,13 +39,13 @@ bool rv_body_read(struct rv_parser *parser, struct rv_str text, bool may_be_empt
                            : RV_ERR_MEMORY;
     if (parser->tree.refused != RV_OK)
         return rv_refuse(parser, parser->tree.refused,
-                         "the body has too many values: they take more memory than is reserved for "
-                         "one request; send less at once");
+                         "the body has too many values for the memory limit of one request; send "
+                         "less data per request");
     if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && fault.line != 0))
         return rv_refuse_http(parser, 400, "the body is not JSON: line %u, column %u: %s",
                               fault.line, fault.column, fault.message);
     if (err != RV_OK)
-        return rv_refuse(parser, err, "the body is too large to parse; send less at once");
+        return rv_refuse(parser, err, "the body is too large to parse; send less data per request");
     return rv_body_open(parser, tree, RV_STR(""), names, ret);
 }
 
@@ -169,8 +169,9 @@ bool rv_body_list(struct rv_parser *parser, const struct rv_body *body, const ch
         return type_refuse(parser, body, name, "an array");
     if (value->len > max) {
         struct rv_str place = rv_body_member_name(parser, body, name);
-        return rv_refuse(parser, RV_ERR_LIMIT, "%.*s has more than %zu items; send several calls",
-                         RV_STR_FMT(place), max);
+        return rv_refuse(parser, RV_ERR_LIMIT,
+                         "%.*s has more than %zu items; send several requests", RV_STR_FMT(place),
+                         max);
     }
     static const struct rv_json none;
     *ret_items = value->len ? value->u.items : &none;

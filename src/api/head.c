@@ -152,8 +152,8 @@ bool rv_head_read(struct rv_parser *parser, const struct rv_http_request *reques
     if (rv_http_field(request, "origin", NULL).at != NULL)
         return rv_refuse_http(
             parser, 403,
-            "requests from web pages (with the header Origin) are refused, with an API "
-            "key too: send the request from your own server, or without Origin");
+            "requests with the header Origin (from web pages) are refused, even with an API key; "
+            "send the request from your own server, or without Origin");
     struct rv_arena *arena = parser->arena;
     struct rv_str parent = rv_http_field(request, "traceparent", &traceparents);
     *ret_head = (struct rv_head){

@@ -25,7 +25,7 @@ enum {
     EXCHANGES_KEPT = 256
 };
 
-#define BODY_LARGE "the body is larger than %d bytes; send less at once"
+#define BODY_LARGE "the body is larger than %d bytes; send less data per request"
 
 /* ---- exchanges ---- */
 
@@ -317,13 +317,14 @@ static void answer_send(struct exchange *exchange, bool close)
     struct answer_fields fields;
     bool done = is_carried_out(exchange);
     if (answer->body.failed != RV_OK)
-        answer_starve(exchange, RV_ERR_MEMORY,
-                      done ? RV_STR("the request was carried out, but there is no memory for its "
-                                    "answer: read the result, do not send the request again")
-                           : RV_STR("out of memory for the answer; try again"));
+        answer_starve(
+            exchange, RV_ERR_MEMORY,
+            done ? RV_STR("the request was carried out, but the server has no memory for the "
+                          "response: read the result instead of sending the request again")
+                 : RV_STR("out of memory for the response; try again"));
     else if (!done && !rv_door_room(exchange->api->door, answer->body.len))
         answer_starve(exchange, RV_ERR_BUSY,
-                      RV_STR("too many large answers wait for their readers; try again"));
+                      RV_STR("too many large responses are waiting for slow clients; try again"));
     answer_count(exchange);
     rv_http_note(exchange);
     rv_door_answer(exchange->conn,
@@ -519,7 +520,9 @@ static bool call_hurry(struct rv_parser *parser, struct exchange *exchange)
     if (exchange->route->way == RV_WAY_LOCAL || !rv_door_hurries(exchange->conn))
         return true;
     if (exchange->route->way == RV_WAY_STREAM || call->kind == RV_CALL_BACKUP)
-        return rv_refuse(parser, RV_ERR_BUSY, "no connection is free for a long answer; try again");
+        return rv_refuse(
+            parser, RV_ERR_BUSY,
+            "too many connections are open for a backup or an event stream; try again");
     if (call->kind == RV_CALL_POLL)
         wait = &call->u.poll.wait_ms;
     else if (call->kind == RV_CALL_SHOW)
@@ -739,8 +742,8 @@ static void paused_tell(void *self, const char *why)
     note->u.raise.source = RV_STR("reeve connections");
     note->u.raise.message = rv_arena_printf(
         &note->arena,
-        "%s: other clients wait outside; allow the server more file descriptors (ulimit -n, or "
-        "LimitNOFILE= of systemd), or find the client that holds them",
+        "%s: new connections have to wait. Raise the server's limit of file descriptors (ulimit "
+        "-n, or LimitNOFILE= of systemd), or find the client with too many connections",
         why);
     note_send(self, note);
 }

@@ -68,7 +68,7 @@ static const struct {
     {"tasks", "Submit tasks, read them and give commands for them."},
     {"agents", "The protocol of agents; their limits and circuits."},
     {"workflows", "Publish workflows and read them."},
-    {"selections", "One command for many tasks."},
+    {"selections", "Commands for many tasks."},
     {"alerts", "Conditions that need an operator."},
     {"keys", "API keys."},
     {"server", "Health, metrics, backup and description of the server."},
@@ -78,11 +78,11 @@ static const struct {
 #define INSTANT "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"
 
 static const char about[] =
-    "Reeve runs workflows of steps at remote services, repeats failed steps and undoes tasks that "
-    "cannot complete. Guide: docs/guide/api.md. Problem types: docs/guide/problems.md. "
-    "Requests with unknown properties or parameters are refused; answers may get new properties in "
-    "later versions, which clients must ignore. Until the first API key exists, requests from the "
-    "same machine need none.";
+    "Reeve runs workflows whose steps call remote services, retries failed steps, and undoes tasks "
+    "that cannot complete. Guide: docs/guide/api.md. Problem types: docs/guide/problems.md. "
+    "Requests with unknown properties or parameters are refused. Later versions may add properties "
+    "to responses; clients must ignore unknown properties. Until the first API key exists, "
+    "requests from the same machine need none.";
 static const char definition_example[] =
     "document: {dsl: '1.0.3', namespace: shop, name: order, version: '1.0.0'}\n"
     "do:\n"
@@ -307,7 +307,7 @@ static void answers_put(struct rv_buf *buf, const struct rv_route *route)
     }
     rv_put_open_in(buf, "default", '{');
     plain_put(buf, "description", "The request was refused; `detail` gives the reason.");
-    header_put(buf, "Retry-After", "integer", "Of 503: seconds after which to try again.");
+    header_put(buf, "Retry-After", "integer", "With 503: seconds to wait before a retry.");
     content_put(buf, "application/problem+json", "Problem");
     rv_buf_add_char(buf, '}');
     rv_buf_add_char(buf, '}');
@@ -371,8 +371,8 @@ static void info_put(struct rv_buf *buf)
     plain_put(buf, "description", about);
     rv_buf_add_char(buf, '}');
     rv_put_raw_if(buf, "servers",
-                  RV_STR("[{\"url\":\"/\",\"description\":\"The server that this description "
-                         "comes from; its default address is http://127.0.0.1:7733.\"}]"));
+                  RV_STR("[{\"url\":\"/\",\"description\":\"The server that returned this "
+                         "description; its default address is http://127.0.0.1:7733.\"}]"));
     rv_put_open_in(buf, "tags", '[');
     for (size_t i = 0; i < COUNT(groups); i++) {
         rv_put_open(buf, '{');

@@ -84,12 +84,12 @@ bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *r
         (operate->assume_not_done || operate->undo_first || operate->step != 0))
         return rv_refuse(parser, RV_ERR_INVALID,
                          "\"step\", \"assumeNotDone\" and \"undoFirst\" need \"input\" (--step, "
-                         "--assume-not-done and --undo-first need --input JSON): without another "
-                         "input a resubmission repeats the same request");
+                         "--assume-not-done and --undo-first need --input JSON): a resubmission "
+                         "without input repeats the same request");
     if (operate->assume_not_done && operate->undo_first)
         return rv_refuse(parser, RV_ERR_INVALID,
                          "\"assumeNotDone\" (--assume-not-done) and \"undoFirst\" (--undo-first) "
-                         "exclude each other; give one");
+                         "cannot be combined; give one");
     return true;
 }
 
@@ -428,7 +428,7 @@ static bool filters_fit(struct rv_parser *parser, const struct rv_request_line *
     if (filter->agent.at != NULL && filter->by_state && !rv_task_state_open(filter->state))
         return rv_refuse_http(
             parser, 400,
-            "agent= selects open tasks: state= must be a state of open tasks, or left out");
+            "agent= selects open tasks: state= must be a state of open tasks, or omitted");
     return true;
 }
 

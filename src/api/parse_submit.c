@@ -91,7 +91,8 @@ static bool tags_read(struct rv_parser *parser, const struct rv_body *body,
     rv_json_write_canonical(&parser->scratch, tags);
     if (parser->scratch.failed == RV_OK)
         item->tags = rv_arena_str(parser->arena, rv_buf_str(&parser->scratch));
-    return item->tags.at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request");
+    return item->tags.at != NULL ||
+           rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
 }
 
 /* Whoever submits a task once more does so in a trace of its own, and means the same task. */
@@ -129,7 +130,8 @@ static bool body_hash(struct rv_parser *parser, const struct rv_body *body, stru
     rv_json_write_canonical(&parser->scratch, &rest);
     if (parser->scratch.failed == RV_OK)
         *ret = rv_digest_hex(parser->arena, rv_buf_str(&parser->scratch));
-    return ret->at != NULL || rv_refuse(parser, RV_ERR_MEMORY, "no memory for this request");
+    return ret->at != NULL ||
+           rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
 }
 
 /* Whatever stands there is no error: what is no text, or too long a one, is no trace context. */

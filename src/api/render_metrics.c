@@ -55,7 +55,8 @@ static void histogram(struct rv_buf *buf, const char *name, const char *help,
 static void tasks_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     const char *name = "reeve_submissions_total";
-    head(buf, name, "counter", "Submissions by result; known: the idempotency key existed.");
+    head(buf, name, "counter",
+         "Submissions by result; known: the idempotency key already existed.");
     labelled(buf, name, "result", "accepted", counts->submissions_accepted);
     labelled(buf, name, "result", "known", counts->submissions_known);
     labelled(buf, name, "result", "refused", counts->submissions_refused);
@@ -93,9 +94,9 @@ static void attempts_put(struct rv_buf *buf, const struct rv_counts *counts)
          "Replies by result; taken: recorded by this call or an earlier one.");
     labelled(buf, name, "result", "taken", counts->replies_taken);
     labelled(buf, name, "result", "refused", counts->replies_refused);
-    histogram(buf, "reeve_hand_out_wait_seconds", "Time from a step being ready to its attempt.",
-              &counts->hand_out_wait);
-    histogram(buf, "reeve_attempt_seconds", "Time from an attempt's record to its end.",
+    histogram(buf, "reeve_hand_out_wait_seconds",
+              "Time from when a step is ready until it is dispatched.", &counts->hand_out_wait);
+    histogram(buf, "reeve_attempt_seconds", "Duration of attempts, from dispatch to end.",
               &counts->attempt);
 }
 
@@ -103,12 +104,12 @@ static void batches_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     plain(buf, "reeve_supervisor_findings_total", "counter",
           "Tasks that the supervisor changed: expiries, retries, timers.", counts->findings);
-    plain(buf, "reeve_batches_total", "counter", "Batches that were not empty.", counts->batches);
-    plain(buf, "reeve_batches_refused_total", "counter", "Batches that the store refused.",
+    plain(buf, "reeve_batches_total", "counter", "Non-empty batches.", counts->batches);
+    plain(buf, "reeve_batches_refused_total", "counter", "Batches that the store failed to commit.",
           counts->batches_refused);
     plain(buf, "reeve_batch_calls_total", "counter",
           "Requests in all batches; divided by batches: the mean batch size.", counts->calls);
-    histogram(buf, "reeve_batch_seconds", "Duration of a batch, from load to the last answer.",
+    histogram(buf, "reeve_batch_seconds", "Duration of a batch, from load to the last response.",
               &counts->batch);
     histogram(buf, "reeve_commit_seconds", "Duration of a batch's commit.", &counts->commit);
 }
@@ -120,8 +121,9 @@ static void decisions_put(struct rv_buf *buf, const struct rv_counts *counts)
           "Decisions whose expressions exceeded their time slice in a batch.",
           counts->long_decisions);
     plain(buf, "reeve_long_decisions_open", "gauge",
-          "Such decisions that are still being evaluated.", counts->long_decisions_open);
-    head(buf, name, "counter", "Time spent on such decisions outside batches.");
+          "Decisions beyond their time slice that are still being evaluated.",
+          counts->long_decisions_open);
+    head(buf, name, "counter", "Time spent outside batches on decisions beyond their time slice.");
     rv_buf_printf(buf, "%s ", name);
     seconds_add(buf, counts->long_decisions_us);
     rv_buf_add_char(buf, '\n');
@@ -166,8 +168,8 @@ static void agents_put(struct rv_buf *buf, const struct rv_call_metrics *metrics
     by_agent(buf, metrics, name, help, offsetof(struct rv_agent_count, member))
     const char *name = "reeve_queue_oldest_seconds";
     BY_AGENT("reeve_queue_depth", waiting,
-             "Steps that wait for an agent, also while a circuit is open.");
-    head(buf, name, "gauge", "Waiting time of the oldest of these steps.");
+             "Steps that wait for an agent, including steps behind an open circuit.");
+    head(buf, name, "gauge", "Waiting time of the oldest step that waits for an agent.");
     for (size_t i = 0; i < metrics->agents_count; i++) {
         const struct rv_agent_count *row = &metrics->agents[i];
         rv_buf_printf(buf, "%s{agent=\"", name);
@@ -176,8 +178,8 @@ static void agents_put(struct rv_buf *buf, const struct rv_call_metrics *metrics
         seconds_add(buf, row->oldest_ms > 0 ? (uint64_t)row->oldest_ms * 1000 : 0);
         rv_buf_add_char(buf, '\n');
     }
-    BY_AGENT("reeve_agent_instances", instances, "Instances that are connected.");
-    BY_AGENT("reeve_attempts_open", attempts_open, "Attempts that are open.");
+    BY_AGENT("reeve_agent_instances", instances, "Connected instances of agents.");
+    BY_AGENT("reeve_attempts_open", attempts_open, "Open attempts.");
     BY_AGENT("reeve_polls_parked", polls_parked, "Polls that wait for work.");
     BY_AGENT("reeve_circuits_open", circuits_open, "Targets whose circuit is open.");
     plain(buf, "reeve_calls_parked", "gauge", "Requests that wait for a result, including polls.",
@@ -190,7 +192,7 @@ static void answers_put(struct rv_buf *buf, const struct rv_api_counts *counts)
     static const char *const classes[] = {"2xx", "4xx", "5xx"};
     const char *name = "reeve_http_answers_total";
     const struct rv_route *routes = rv_routes();
-    head(buf, name, "counter", "Answers by route and status class.");
+    head(buf, name, "counter", "HTTP responses by route and status class.");
     for (size_t i = 0; i <= RV_ROUTES_MAX; i++) {
         bool none = i == RV_ROUTES_MAX;
         if (!none && routes[i].method == NULL)
@@ -211,17 +213,19 @@ static void api_put(struct rv_buf *buf, const struct rv_api_counts *counts)
     plain(buf, "reeve_http_connections_total", "counter", "Connections taken.",
           counts->connections_taken);
     plain(buf, "reeve_http_connections", "gauge", "Connections open.", counts->connections);
-    plain(buf, "reeve_http_calls", "gauge", "Requests at the scheduler, including waiting ones.",
-          counts->calls);
-    histogram(buf, "reeve_submission_seconds",
-              "Time from a submission's last byte to its answer, for submissions without wait.",
-              &counts->submission);
-    histogram(buf, "reeve_reply_seconds", "Time from a reply's last byte to its answer.",
+    plain(buf, "reeve_http_calls", "gauge",
+          "Requests in the scheduler, including waiting requests.", counts->calls);
+    histogram(
+        buf, "reeve_submission_seconds",
+        "Time from the last byte of a submission to its response, for submissions without wait.",
+        &counts->submission);
+    histogram(buf, "reeve_reply_seconds", "Time from the last byte of a reply to its response.",
               &counts->reply);
     plain(buf, "reeve_store_bytes", "gauge", "Size of the state store's files.",
           counts->store_bytes > 0 ? (uint64_t)counts->store_bytes : 0);
     head(buf, "reeve_log_lines_dropped_total", "counter",
-         "Lines that were dropped because a log had a slow reader or could not be written.");
+         "Log lines that were dropped because the log's reader was slow or the log could not be "
+         "written.");
     labelled(buf, "reeve_log_lines_dropped_total", "log", "server", counts->log_dropped);
     if (counts->has_access_log)
         labelled(buf, "reeve_log_lines_dropped_total", "log", "access", counts->access_log_dropped);

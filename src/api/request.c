@@ -149,8 +149,8 @@ bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *
     return request->key.at == NULL ||
            rv_refuse_http(
                parser, 400,
-               "Idempotency-Key is not supported for this request: a repetition creates another "
-               "%s; leave the header out, and check the result before you repeat",
+               "Idempotency-Key is not supported for this request: repeating it creates another "
+               "%s; omit the header, and check the result before you repeat the request",
                what);
 }
 
@@ -217,7 +217,7 @@ bool rv_request_read(struct rv_parser *parser, struct rv_str target, struct rv_r
     for (size_t i = 0; i < target.len; i++)
         if ((unsigned char)target.at[i] <= 0x20 || target.at[i] == 0x7f)
             return rv_refuse_http(
-                parser, 400, "the URL contains a blank or a control character; percent-encode it");
+                parser, 400, "the URL contains a space or a control character; percent-encode it");
     if (rv_str_is(target, "*")) { /* of OPTIONS: the server itself */
         ret->path = target;
         return true;
@@ -238,7 +238,7 @@ void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *co
     } else if (names[0] == NULL) {
         rv_buf_lit(&parser->scratch, "this operation has none");
     } else {
-        rv_buf_lit(&parser->scratch, "known are");
+        rv_buf_lit(&parser->scratch, "known names:");
         for (size_t i = 0; names[i] != NULL; i++)
             rv_buf_printf(&parser->scratch, "%s %s", i ? "," : "", names[i]);
     }

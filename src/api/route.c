@@ -137,7 +137,8 @@ static bool method_refuse(struct rv_parser *parser, struct rv_str method,
     for (const struct rv_route *route = routes; route->method != NULL; route++)
         known = known || rv_str_is(method, route->method);
     if (!known)
-        return rv_refuse_http(parser, 501, "this server has no method %.*s; its methods are %s",
+        return rv_refuse_http(parser, 501,
+                              "the method %.*s is not implemented; supported methods: %s",
                               RV_STR_FMT(method), all.text);
     if (here.len == 0)
         return not_found(parser, request->path);
