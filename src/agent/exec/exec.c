@@ -268,7 +268,8 @@ static enum rv_err exec_prepare(struct exec *exec, struct rv_exec_fault *fault)
     if (exec->path == NULL)
         return fail(fault, RV_ERR_INVALID, "the command cannot be run: %s", why);
     if (!standard_streams_open() || !slots_open(exec, options->max))
-        return fail(fault, RV_ERR_IO, "no file descriptors: %s", strerrordesc_np(errno));
+        return fail(fault, RV_ERR_IO, "file descriptors cannot be opened: %s",
+                    strerrordesc_np(errno));
     if (rv_keeper_start(&exec->keeper) != RV_OK)
         return fail(fault, RV_ERR_IO, "processes cannot be started: %s", strerrordesc_np(errno));
     return RV_OK;
@@ -312,7 +313,7 @@ static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
     if (atomic_load(&exec->keeper_gone))
         return fail(fault, RV_ERR_IO,
                     "the process reeve-keeper has ended, and commands cannot start without it; "
-                    "start the agent again");
+                    "restart the agent");
     if (result == RV_RESULT_MEMORY)
         return fail(fault, RV_ERR_IO, "not enough memory or threads for %d commands", options->max);
     return RV_OK;

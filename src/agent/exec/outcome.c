@@ -251,7 +251,7 @@ void rv_exec_outcome(struct rv_arena *arena, const struct rv_exec_result *result
         break;
     case RV_EXEC_CANCELLED:
         failure->type = "cancelled";
-        failure->title = "the command was killed on request of the server";
+        failure->title = "the command was killed because the server revoked the attempt";
         failure->transient = 1;
         break;
     case RV_EXEC_HURRIED:

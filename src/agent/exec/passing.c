@@ -120,7 +120,7 @@ static void owed_add(char *text, size_t size, int len)
     if (shared.owed_attempts == 0 || len < 0 || (size_t)len >= size)
         return;
     snprintf(text + len, size - (size_t)len,
-             ", and %" PRIu64 " bytes of %" PRIu64 " attempts before", shared.owed_bytes,
+             ", and %" PRIu64 " bytes of %" PRIu64 " earlier attempts", shared.owed_bytes,
              shared.owed_attempts);
 }
 
@@ -143,7 +143,8 @@ void rv_passing_report(struct rv_passing *passing)
     pthread_mutex_lock(&one_writes);
     level_rise();
     int len = snprintf(text, sizeof text,
-                       "step %.32s, attempt %" PRId64 ": left out %" PRIu64 " bytes of its stderr",
+                       "step %.32s, attempt %" PRId64 ": %" PRIu64
+                       " bytes of its stderr were dropped",
                        passing->step, passing->attempt, passing->left_out);
     owed_add(text, sizeof text, len);
     size_t count = report_line(passing->agent, text, line + 1) + passing->mid_line;
@@ -161,7 +162,8 @@ void rv_passing_close(const char *agent)
 {
     char text[TEXT_BYTES_MAX];
     pthread_mutex_lock(&one_writes);
-    snprintf(text, sizeof text, "left out %" PRIu64 " bytes of the stderr of %" PRIu64 " attempts",
+    snprintf(text, sizeof text,
+             "%" PRIu64 " bytes of the stderr of %" PRIu64 " attempts were dropped",
              shared.owed_bytes, shared.owed_attempts);
     if (shared.owed_attempts > 0)
         rv_log(RV_LOG_WARNING, "agent", RV_LOG_STR("agent", rv_str_of(agent)),

@@ -22,16 +22,17 @@ static const char *access_wrong(struct rv_arena *arena, const char *path, const 
     if ((about->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)
         return rv_arena_printf(arena, "%s: is not executable; run chmod +x %s", path, path).at;
     return rv_arena_printf(arena,
-                           "%s: this user must not execute it; see its owner and mode (ls -l), and "
-                           "whether its file system is mounted with noexec",
+                           "%s: this user has no permission to execute it; check its owner and "
+                           "mode (ls -l), and whether its file system is mounted with noexec",
                            path)
         .at;
 }
 
 static const char *path_wrong(struct rv_arena *arena, const char *path, int number)
 {
-    const char *cure = number == EACCES ? "one of its folders cannot be entered; run chmod +x on it"
-                                        : "check the path";
+    const char *cure = number == EACCES
+                           ? "a folder of the path is not searchable; run chmod +x on that folder"
+                           : "check the path";
     return rv_arena_printf(arena, "%s: %s; %s", path, strerrordesc_np(number), cure).at;
 }
 
@@ -86,11 +87,10 @@ static const char *line_wrong(struct rv_arena *arena, const char *path, struct r
     struct rv_str interpreter = word_take(&line);
     struct rv_str name = word_take(&line);
     if (interpreter.len == 0)
-        return rv_arena_printf(
-                   arena,
-                   "%s: its first line names no interpreter; write #!/bin/sh or that of "
-                   "its language",
-                   path)
+        return rv_arena_printf(arena,
+                               "%s: its first line names no interpreter; write #! with the "
+                               "interpreter's path, such as #!/bin/sh",
+                               path)
             .at;
     if (!file_runs(rv_arena_str(arena, interpreter).at))
         return rv_arena_printf(arena,
@@ -118,8 +118,8 @@ static const char *text_wrong(struct rv_arena *arena, const char *path, struct r
     if (memchr(head.at, '\0', head.len) != NULL || head.at[0] == 0x7f)
         return NULL;
     return rv_arena_printf(arena,
-                           "%s: is a text whose first line does not begin with #! and an "
-                           "interpreter; write #!/bin/sh or that of its language above it",
+                           "%s: is a script without an interpreter; add a first line with #! and "
+                           "the interpreter's path, such as #!/bin/sh",
                            path)
         .at;
 }
@@ -132,11 +132,10 @@ static const char *head_wrong(struct rv_arena *arena, const char *path, struct r
     const char *end = memchr(head.at, '\n', head.len);
     struct rv_str line = {head.at + 2, (size_t)((end ? end : head.at + head.len) - head.at) - 2};
     if (line.len > 0 && line.at[line.len - 1] == '\r')
-        return rv_arena_printf(
-                   arena,
-                   "%s: its lines end with CR LF, and the CR is taken for a part of the "
-                   "interpreter's name; run sed -i 's/\\r$//' %s",
-                   path, path)
+        return rv_arena_printf(arena,
+                               "%s: its lines end with CR LF, and the CR becomes part of the "
+                               "interpreter's name; run sed -i 's/\\r$//' %s",
+                               path, path)
             .at;
     return line_wrong(arena, path, line, search);
 }

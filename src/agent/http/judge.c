@@ -146,7 +146,7 @@ static void bytes_put(const struct rv_http_order *order, struct rv_buf *to, stru
 static const char *content_put(struct rv_http_order *order, struct rv_buf *to,
                                const struct rv_outbound_answer *answer)
 {
-    struct rv_json_fault fault = {.message = "it does not fit into memory"};
+    struct rv_json_fault fault = {.message = "out of memory"};
     struct rv_json tree;
     struct rv_arena arena;
     if (answer->body.len == 0) {
@@ -284,7 +284,7 @@ static void fail_output(struct rv_http_order *order, const struct rv_outbound_an
 {
     struct rv_str title;
     if (wrong != NULL)
-        title = rv_arena_printf(&order->arena, "%.*s %s: the answer is not JSON: %s",
+        title = rv_arena_printf(&order->arena, "%.*s %s: the response is not JSON: %s",
                                 RV_STR_FMT(order->method), order->target, wrong);
     else
         title = rv_arena_printf(&order->arena,

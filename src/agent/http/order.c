@@ -148,7 +148,8 @@ static bool url_read(struct rv_http_order *order, const struct rv_json *input)
     if (memchr(uri.at, '\0', uri.len) != NULL)
         return WRONG(order, "the URI contains a NUL byte");
     if (memchr(uri.at, '{', uri.len) != NULL || memchr(uri.at, '}', uri.len) != NULL)
-        return WRONG(order, "the URI contains { or }: {name} is not replaced in a computed URI");
+        return WRONG(order, "the URI contains { or }: variables such as {name} are not expanded in "
+                            "a URI from an expression");
     const char *fragment = memchr(uri.at, '#', uri.len);
     if (fragment != NULL)
         uri.len = (size_t)(fragment - uri.at);
