@@ -83,11 +83,10 @@ enum rv_err rv_flow_stop_at(struct rv_flow *flow, enum rv_flow_stop_kind kind, e
             err = rv_flow_open(flow, flow->node);
         else
             err = RV_OK;
-        return err != RV_OK
-                   ? err
-                   : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
-                                            "The open scopes keep more than 4 MiB of inputs",
-                                            RV_STR_NONE);
+        return err != RV_OK ? err
+                            : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
+                                                     "The inputs of the open scopes exceed 4 MiB",
+                                                     RV_STR_NONE);
     }
     stop->kind = kind;
     stop->node = flow->node;
@@ -266,7 +265,8 @@ static enum rv_err run_away(struct rv_flow *flow)
 {
     flow->fatal = true;
     struct rv_str detail = rv_arena_printf(
-        flow->arena, "more than %d steps in a row without an agent or a wait", RV_INLINE_STEPS_MAX);
+        flow->arena, "more than %d consecutive steps without an agent or a wait",
+        RV_INLINE_STEPS_MAX);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
                                                       "The workflow runs too many steps", detail);

@@ -114,8 +114,8 @@ static enum rv_err check_policy(struct rv_load *load, const struct rv_json *poli
         {"oidc", true},   {"certificate", true}, {NULL, false}};
     if (policy->type != RV_JSON_OBJECT || policy->len != 1)
         return rv_load_invalid(load, NULL,
-                               "an authentication is an object with one of basic, bearer, or `use` "
-                               "with a name of use.authentications");
+                               "an authentication is an object with `basic`, `bearer` or `use` (a "
+                               "name defined under use.authentications)");
     enum rv_err err = rv_load_members(load, policy, known, "authentication");
     if (err != RV_OK)
         return err;

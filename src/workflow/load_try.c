@@ -25,9 +25,9 @@ static enum rv_err load_variable(struct rv_load *load, const struct rv_json *cau
     if (err != RV_OK)
         return err;
     if (!is_variable_name(*ret_name))
-        return rv_load_invalid(load, "as",
-                               "as names a variable: letters, digits and _, without "
-                               "the $");
+        return rv_load_invalid(
+            load, "as",
+            "`as` must be the name of a variable: letters, digits and _, without the $");
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         if (rv_str_is(*ret_name, taken[i]))
             return rv_load_invalid(load, "as", "$%s is reserved; choose another name", taken[i]);

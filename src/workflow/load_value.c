@@ -140,7 +140,8 @@ static enum rv_err unknown_property(struct rv_load *load, struct rv_str key,
                                     "unknown property \"%.*s\" under %s; "
                                     "did you mean \"%s\"?",
                                     RV_STR_FMT(key), under, near);
-    return rv_load_invalid_name(load, key, "unknown property \"%.*s\" under %s; known are %.*s",
+    return rv_load_invalid_name(load, key,
+                                "unknown property \"%.*s\" under %s; known properties: %.*s",
                                 RV_STR_FMT(key), under, (int)(len ? len - 2 : 0), list + 2);
 }
 

@@ -185,8 +185,8 @@ enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task
     enum rv_err err = enter_reeve(load, task, &reeve);
     if (err == RV_OK && reeve != NULL && !call)
         err = rv_load_invalid(load, NULL,
-                              "only a call has metadata.reeve; write it under the "
-                              "calls inside, or under document.metadata.reeve for all");
+                              "metadata.reeve is allowed only on a call; write it on the calls "
+                              "inside this step, or under document.metadata.reeve for all calls");
     if (err == RV_OK && reeve != NULL) {
         size_t at = load->path.len;
         err = rv_load_members(load, reeve, known, "metadata.reeve");

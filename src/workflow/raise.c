@@ -48,8 +48,7 @@ static enum rv_err raise_too_large(struct rv_flow *flow, uint32_t node, size_t b
 {
     rv_buf_reset(&flow->text);
     rv_buf_printf(&flow->text,
-                  "its type, title, detail and instance are more than %zu bytes as JSON: raise it "
-                  "with shorter texts",
+                  "its type, title, detail and instance exceed %zu bytes as JSON: shorten them",
                   bytes_max != 0 ? bytes_max : flow->text.bytes_max);
     struct rv_str detail;
     enum rv_err err = rv_flow_take_text(flow, &detail);

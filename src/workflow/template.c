@@ -303,8 +303,8 @@ static enum rv_err check_name(struct rv_load *load, struct rv_str key)
     if (find_opening(key) == key.len || load->published)
         return RV_OK;
     return rv_load_invalid_name(load, key,
-                                "a member's name is not evaluated; write the whole object as one "
-                                "expression, such as ${ {(.name): 1} }");
+                                "expressions in member names are not evaluated; write the whole "
+                                "object as one expression, such as ${ {(.name): 1} }");
 }
 
 /* No `${` stands in a constant: nobody would compute it. */

@@ -51,7 +51,7 @@ const char *rv_uri_wrong(struct rv_str text, size_t *ret_offset, bool *ret_unsup
                 return "a closing brace without an opening brace";
             inside = false;
         } else if (!inside && !literal_belongs(c)) {
-            return "a URI must not contain blanks, quotes, backslashes, <, >, ^, | or bytes above "
+            return "a URI must not contain spaces, quotes, backslashes, <, >, ^, | or bytes above "
                    "126; percent-encode them";
         }
     }
@@ -75,9 +75,9 @@ static const char *expand(struct rv_buf *to, const struct rv_json *value, bool m
     case RV_JSON_STRING:
         text = rv_json_str(value);
         if (rv_str_is(text, ".") || rv_str_is(text, ".."))
-            return "is . or .., which would lead to another path";
+            return "is . or .., which would change the path";
         if (text.len == 0 && !may_be_empty)
-            return "is empty, which would lead to another path";
+            return "is empty, which would change the path";
         rv_buf_add_percent(to, text);
         return NULL;
     case RV_JSON_ARRAY:

@@ -211,7 +211,7 @@ static void an_error_that_is_too_large_is_another_error_of_its_step(void **state
 {
     struct world *w = *state;
     expect_error(w, "raises", "\"title\":\"The error exceeds a limit\"");
-    expect_error(w, "raises-title", "more than 1048576 bytes as JSON: raise it with shorter texts");
+    expect_error(w, "raises-title", "exceed 1048576 bytes as JSON: shorten them");
     struct rv_task_id task = answer(w, "raises-caught");
     assert_state(w, task, "processed");
     struct rv_str output = world_task(w, task)->output;

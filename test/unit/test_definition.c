@@ -172,9 +172,9 @@ static const struct bad bad_documents[] = {
      HEAD "do:\n- a: {raise: {error: 5}}\n"},
     {"3:15", "switch has no value; it must be a list", HEAD "do:\n- a: {switch: null}\n"},
     {"3:11", "do must be a list, not true or false", HEAD "do:\n- a: {do: true}\n"},
-    {"5:17", "as names a variable: letters, digits and _, without the $",
+    {"5:17", "`as` must be the name of a variable: letters, digits and _, without the $",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {as: $e}\n"},
-    {"5:17", "as names a variable: letters, digits and _, without the $",
+    {"5:17", "`as` must be the name of a variable: letters, digits and _, without the $",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {as: 1e}\n"},
     {"5:43", "parameters of linear are not supported yet",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
