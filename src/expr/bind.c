@@ -133,7 +133,7 @@ struct node *parse_as(struct parser *p, struct node *source)
         return parse_fail(p, RV_ERR_UNSUPPORTED, p->token.offset,
                           "alternative patterns (?//) are not supported yet; test the type with "
                           "\"if\"");
-    if (!expect_sign(p, "|", "\"|\" and what uses the variable"))
+    if (!expect_sign(p, "|", "\"|\" and the expression that uses the variable"))
         return NULL;
     struct node *body = parse_pipe(p);
     p->scope = scope;

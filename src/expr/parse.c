@@ -218,7 +218,7 @@ static struct node *parse_named(struct parser *p)
         return node_const(p, offset, rv_json_null());
     if (rv_str_is(name, "import") || rv_str_is(name, "include"))
         return parse_fail(p, RV_ERR_UNSUPPORTED, offset,
-                          "`%.*s` is refused: an expression reads no files; define the function "
+                          "`%.*s` is refused: an expression cannot read files; define the function "
                           "here with \"def\"",
                           RV_STR_FMT(name));
     static const char *const reserved[] = {"then", "elif", "else",  "end", "as",

@@ -88,7 +88,7 @@ static bool put_item(struct ev *ev, const struct rv_json *array, double at,
     }
     double len = index < array->len ? array->len : index + 1;
     if (len > UINT32_MAX / sizeof *new)
-        return ev_limit(ev, "the expression made an array that is too long");
+        return ev_limit(ev, "the expression created an array that is too long");
     struct rv_json *items = ev_take(ev, (size_t)len * sizeof *items);
     if (items == NULL)
         return false;

@@ -27,7 +27,7 @@ bool ev_next_slice(struct ev *ev)
     ev->fuel = left < budget->slice ? left : budget->slice;
     ev->reserve = left - ev->fuel;
     if (!go) {
-        ev_limit(ev, "the evaluation was given up");
+        ev_limit(ev, "the evaluation was cancelled");
         ev->stop = EV_GIVEN_UP;
     }
     return go;

@@ -261,7 +261,7 @@ static size_t digits_units(const struct rv_json *number)
 
 static bool too_deep(struct ev *ev)
 {
-    return ev_limit(ev, "the expression made a value that is nested too deep");
+    return ev_limit(ev, "the expression created a value that is nested too deep");
 }
 
 static bool measure_container(struct ev *ev, const struct rv_json *value, unsigned depth_max,

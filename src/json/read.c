@@ -49,7 +49,7 @@ static const char *fail_full(struct json_reader *reader, const char *at)
 {
     bool capped = reader->arena->refused == RV_ERR_LIMIT;
     return fail_as(reader, capped ? RV_ERR_LIMIT : RV_ERR_MEMORY, at,
-                   capped ? "larger than the memory reserved for it" : "out of memory");
+                   capped ? "the memory limit for parsing is exceeded" : "out of memory");
 }
 
 /* All on the stack goes to the arena in the end, so what the arena cannot take need not be read:
@@ -336,7 +336,8 @@ static inline __attribute__((always_inline)) void read_text(struct json_reader *
 {
     const char *at = space_end(reader->start, reader->end);
     if (reader->end - at >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) {
-        json_fail(&reader->failure, at, "a byte order mark: save the text as UTF-8 without one");
+        json_fail(&reader->failure, at,
+                  "unexpected byte order mark; save the text as UTF-8 without it");
         return;
     }
     do {
@@ -381,7 +382,7 @@ static bool reader_init(struct json_reader *reader, struct rv_str text, unsigned
     reader->room = STACK_FEW;
     if (text.len < UINT32_MAX)
         return true;
-    fail_as(reader, RV_ERR_LIMIT, reader->start, "a string of 4 GiB or more");
+    fail_as(reader, RV_ERR_LIMIT, reader->start, "the string is 4 GiB or longer");
     return false;
 }
 

@@ -144,7 +144,7 @@ static enum rv_err parser_fault(struct yaml_reader *reader)
     if (parser->error == YAML_READER_ERROR) {
         rv_yaml_place(reader->text, parser->problem_offset, &reader->fault->line,
                       &reader->fault->column);
-        reader->fault->message = RV_STR("not valid UTF-8, or a control character");
+        reader->fault->message = RV_STR("invalid UTF-8 or a control character");
         return RV_ERR_INVALID;
     }
     const char *problem = parser->problem ? parser->problem : "unknown problem";

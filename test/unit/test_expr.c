@@ -583,7 +583,7 @@ static const struct {
     {". as [] | 1", RV_ERR_INVALID, 6,
      "unexpected \"]\"; expected $name, [pattern] or {pattern} after \"as\""},
     {". as $x", RV_ERR_INVALID, 7,
-     "the expression ends where \"|\" and what uses the variable was expected"},
+     "the expression ends where \"|\" and the expression that uses the variable was expected"},
     {". as [$a] ?// $a | 1", RV_ERR_UNSUPPORTED, 10,
      "alternative patterns (?//) are not supported yet; test the type with \"if\""},
     {"def f: 1", RV_ERR_INVALID, 8,
@@ -615,11 +615,13 @@ static const struct {
      "`now` is refused: an expression may not read the clock, since it must give the same res"
      "ult when it is repeated; pass the instant in the task's input"},
     {"debug", RV_ERR_UNSUPPORTED, 0,
-     "`debug` is refused: an expression has no output but its result; leave it out"},
+     "`debug` is refused: an expression cannot print: its only output is its result; remove the "
+     "call"},
     {"import \"a\" as a; 1", RV_ERR_UNSUPPORTED, 0,
-     "`import` is refused: an expression reads no files; define the function here with \"def\""},
+     "`import` is refused: an expression cannot read files; define the function here with \"def\""},
     {"include \"a\"; 1", RV_ERR_UNSUPPORTED, 0,
-     "`include` is refused: an expression reads no files; define the function here with \"def\""},
+     "`include` is refused: an expression cannot read files; define the function here with "
+     "\"def\""},
     {"match(\"x\")", RV_ERR_UNSUPPORTED, 0,
      "`match`: regular expressions are not supported yet; test(s) and indices(s) find plain text"},
     {"test(\"a\";\"x\")", RV_ERR_UNSUPPORTED, 0,

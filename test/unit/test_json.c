@@ -185,7 +185,8 @@ static void faults_name_line_and_column(void **state)
     assert_int_equal(fault.column, 1);
     assert_int_equal(rv_json_scan(RV_STR_NONE, 64, NULL), RV_ERR_INVALID);
     assert_int_equal(rv_json_scan(RV_STR("\xef\xbb\xbf{}"), 64, &fault), RV_ERR_INVALID);
-    assert_string_equal(fault.message, "a byte order mark: save the text as UTF-8 without one");
+    assert_string_equal(fault.message,
+                        "unexpected byte order mark; save the text as UTF-8 without it");
 }
 
 static void nul_bytes_are_kept_only_as_escapes(void **state)
