@@ -271,7 +271,7 @@ static void head_come(struct rv_door_conn *conn)
         return;
     conn->request = made;
     if (made == NULL) {
-        conn_refuse(conn, 503, "there is no memory for this request; try again");
+        conn_refuse(conn, 503, "out of memory for this request; try again");
         return;
     }
     struct door_piece *piece = expects ? piece_add(conn) : NULL;

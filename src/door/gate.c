@@ -329,8 +329,8 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
         fd = accept4(listener->fd, (struct sockaddr *)&from, &len, flags);
     }
     if (none || (fd >= 0 && full))
-        pause_tell(door, none ? "no file descriptor is left for a connection"
-                              : "as many connections are open as there may be");
+        pause_tell(door, none ? "no file descriptor is available for a connection"
+                              : "the maximum number of connections is open");
     if (none)
         listeners_unwatch(door); /* before it: whoever leaves at once has them watched again */
     if (fd >= 0)

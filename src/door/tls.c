@@ -85,9 +85,9 @@ static const char *certificate_set(SSL_CTX *context, struct rv_str cert, struct 
     EVP_PKEY *secret = key_text ? PEM_read_bio_PrivateKey(key_text, NULL, NULL, no_password) : NULL;
     const char *why = NULL;
     if (own == NULL)
-        why = "--tls-cert is not a certificate in PEM form (-----BEGIN CERTIFICATE-----)";
+        why = "--tls-cert is not a certificate in PEM format (-----BEGIN CERTIFICATE-----)";
     else if (secret == NULL)
-        why = "--tls-key is not a private key in PEM form without a password";
+        why = "--tls-key is not a private key in PEM format without a password";
     else if (X509_check_private_key(own, secret) != 1)
         why = "the key does not match the certificate: give the key that belongs to the first "
               "certificate of --tls-cert, which must be the server's own";
@@ -95,7 +95,7 @@ static const char *certificate_set(SSL_CTX *context, struct rv_str cert, struct 
         why = "the certificate has expired: get a new one";
     else if (SSL_CTX_use_certificate(context, own) != 1 ||
              SSL_CTX_use_PrivateKey(context, secret) != 1)
-        why = "the certificate or its key is too weak, or of a kind that TLS does not use";
+        why = "the certificate or its key is too weak, or of a type that TLS does not support";
     else
         why = chain_add(context, cert_text);
     EVP_PKEY_free(secret);

@@ -23,7 +23,7 @@ static bool absolute_read(struct rv_http_reader *r, struct rv_str *target)
     while (len < rest.len && rest.at[len] != '/' && rest.at[len] != '?')
         len++;
     if (!grammar_authority((struct rv_str){rest.at, len}))
-        return reader_refuse(r, 400, "the target names no valid host");
+        return reader_refuse(r, 400, "the target has no valid host");
     if (len == rest.len || rest.at[len] != '/')
         return reader_refuse(r, 400, "the target has no path; write a slash after the host");
     r->has_authority = true;
@@ -39,12 +39,12 @@ static bool target_read(struct rv_http_reader *r, struct rv_str method, struct r
     if (rv_str_is(method, "CONNECT"))
         return reader_refuse(r, 501, "this server is not a proxy and does not support CONNECT");
     if (asterisk && !rv_str_is(method, "OPTIONS"))
-        return reader_refuse(r, 400, "the target * is only for OPTIONS");
+        return reader_refuse(r, 400, "the target * is allowed only with OPTIONS");
     if (target.len > 0 && target.at[0] != '/' && !asterisk && !absolute_read(r, &target))
         return false;
     if (!asterisk && !grammar_target(target))
         return reader_refuse(r, 400,
-                             "the URL has a character that must be percent-encoded, or a "
+                             "the URL contains a character that must be percent-encoded, or a "
                              "percent sign without two hex digits");
     r->target_at = (uint32_t)(target.at - r->head.at);
     r->target_len = (uint16_t)target.len;
@@ -56,9 +56,9 @@ static bool version_read(struct rv_http_reader *r, struct rv_str version)
     bool named = version.len == 8 && memcmp(version.at, "HTTP/", 5) == 0 && version.at[6] == '.';
     char major = named ? version.at[5] : 0, minor = named ? version.at[7] : 0;
     if (major < '0' || major > '9' || minor < '0' || minor > '9')
-        return reader_refuse(r, 400, "the request line does not end with a version of HTTP");
+        return reader_refuse(r, 400, "the request line does not end with an HTTP version");
     if (major != '1')
-        return reader_refuse(r, 505, "this server speaks HTTP/1.1");
+        return reader_refuse(r, 505, "this server supports only HTTP/1.1");
     r->request.minor = minor != '0'; /* a later 1.x can be answered as 1.1 */
     r->request.close = minor == '0';
     return true;
@@ -70,13 +70,14 @@ bool head_request_line(struct rv_http_reader *r, struct rv_str line)
     size_t method_len = first ? (size_t)(first - line.at) : line.len;
     struct rv_str method = {line.at, method_len};
     if (!grammar_all(method, GRAMMAR_TOKEN) || first == NULL)
-        return reader_refuse(r, 400, "the request line is not a method, a URL and a version");
+        return reader_refuse(r, 400,
+                             "the request line does not consist of a method, a URL and a version");
     if (method_len > RV_HTTP_METHOD_BYTES_MAX)
         return reader_refuse(r, 501, "the method is unknown");
     struct rv_str rest = {first + 1, line.len - method_len - 1};
     const char *second = rest.len ? memchr(rest.at, ' ', rest.len) : NULL;
     if (second == NULL)
-        return reader_refuse(r, 400, "the request line has no version of HTTP");
+        return reader_refuse(r, 400, "the request line has no HTTP version");
     struct rv_str target = {rest.at, (size_t)(second - rest.at)};
     struct rv_str version = {second + 1, rest.len - target.len - 1};
     if (target.len > RV_HTTP_TARGET_BYTES_MAX)
@@ -95,12 +96,12 @@ bool head_field_split(struct rv_http_reader *r, struct rv_str line, struct rv_ht
         return reader_refuse(r, 400, "a header line has no colon");
     if (!colon || name.len == 0)
         return reader_refuse(r, 400,
-                             "a header's name is empty, or has a blank or another "
-                             "character that is not allowed there");
+                             "a header's name is empty, or contains a space or another character "
+                             "that is not allowed");
     struct rv_str value = grammar_trim(
         (struct rv_str){line.at + name.len + 1, line.len - name.len - 1});
     if (!grammar_value(value))
-        return reader_refuse(r, 400, "a header's value has a control character");
+        return reader_refuse(r, 400, "a header's value contains a control character");
     ret->name_at = (uint16_t)(name.at - r->head.at);
     ret->name_len = (uint16_t)name.len;
     ret->value_at = (uint16_t)(value.at - r->head.at);
@@ -135,12 +136,13 @@ static bool encoding_read(struct rv_http_reader *r, struct rv_str value)
         return reader_refuse(r, 400, "Transfer-Encoding is given twice");
     while (grammar_element(&rest, &one)) {
         if (one.len == 0 || chunked)
-            return reader_refuse(r, 400, "Transfer-Encoding is empty, or chunked is not the last");
+            return reader_refuse(r, 400,
+                                 "Transfer-Encoding is empty, or its last coding is not chunked");
         chunked = grammar_same(one, "chunked");
         others = others || !chunked;
     }
     if (others)
-        return reader_refuse(r, 501, "the only Transfer-Encoding that is supported is chunked");
+        return reader_refuse(r, 501, "the only supported Transfer-Encoding is chunked");
     r->has_encoding = true;
     r->request.chunked = true;
     return true;
@@ -170,7 +172,7 @@ static bool host_read(struct rv_http_reader *r, const struct rv_http_field *fiel
 static bool expect_read(struct rv_http_reader *r, struct rv_str value)
 {
     if (!grammar_same(value, "100-continue"))
-        return reader_refuse(r, 417, "the only value of Expect that is supported is 100-continue");
+        return reader_refuse(r, 417, "the only supported value of Expect is 100-continue");
     r->request.expects = true;
     return true;
 }
@@ -204,11 +206,11 @@ static bool head_end(struct rv_http_reader *r)
     if (r->has_authority && hosted &&
         !grammar_alike(text_at(r, r->host.value_at, r->host.value_len),
                        text_at(r, r->authority.value_at, r->authority.value_len)))
-        return reader_refuse(r, 400, "the URL and Host name different hosts");
+        return reader_refuse(r, 400, "the URL and the header Host specify different hosts");
     if (r->has_encoding && (r->has_length || request->minor == 0))
-        return reader_refuse(r, 400,
-                             "Transfer-Encoding is given with Content-Length, or in a "
-                             "request of HTTP/1.0");
+        return reader_refuse(
+            r, 400,
+            "Transfer-Encoding is given together with Content-Length, or in an HTTP/1.0 request");
     if (request->length > r->body_max)
         return reader_refuse(r, 413, READER_BODY_LARGE);
     request->expects = request->expects && request->minor > 0 &&

@@ -6,7 +6,7 @@
 
 enum { HEAD_BYTES_FIRST = 1024, HEAD_BYTES_MAX = 32 * 1024 };
 
-static const char no_memory[] = "there is no memory for this request; try again";
+static const char no_memory[] = "out of memory for this request; try again";
 
 bool reader_refuse(struct rv_http_reader *r, int status, const char *detail)
 {
@@ -90,8 +90,8 @@ static bool start_feed(struct rv_http_reader *r, struct rv_str *in)
     if (!begun && first != '\r') {
         if (!grammar_is(first, GRAMMAR_TOKEN))
             return reader_refuse(r, 400,
-                                 "the request does not begin with a method; if the client uses "
-                                 "TLS, this port is not for it");
+                                 "the request does not begin with a method; this port does not "
+                                 "accept TLS connections");
         (void)rv_buf_reserve(&r->head, HEAD_BYTES_FIRST);
         r->state = READER_LINE;
         return true;
@@ -113,8 +113,7 @@ static bool head_feed(struct rv_http_reader *r, struct rv_str *in)
 {
     static const struct rv_http_refusal long_target = {
         414, "the request line is too long; the maximum URL has 8000 bytes"};
-    static const struct rv_http_refusal long_fields = {
-        431, "the headers are too large; the maximum is 16 KiB together"};
+    static const struct rv_http_refusal long_fields = {431, "the headers exceed 16 KiB in total"};
     struct line line;
     bool first = r->state == READER_LINE;
     size_t used = first ? 0 : r->fields_bytes + 2;
@@ -163,7 +162,7 @@ static bool chunk_begin(struct rv_http_reader *r, struct rv_str line)
         return reader_refuse(r, 400, "the text after a chunk's size is not a chunk extension");
     r->extra_bytes += rest.len;
     if (r->extra_bytes > RV_HTTP_CHUNK_EXTRA_BYTES_MAX)
-        return reader_refuse(r, 400, "the chunk extensions are larger than 16 KiB together");
+        return reader_refuse(r, 400, "the chunk extensions exceed 16 KiB in total");
     if (size > (uint64_t)(r->body_max - r->body_bytes))
         return reader_refuse(r, 413, READER_BODY_LARGE);
     r->body_bytes += (int64_t)size;
@@ -187,9 +186,9 @@ static bool trailer_line(struct rv_http_reader *r, struct rv_str line)
     struct rv_str name = {r->head.at + field.name_at, field.name_len};
     for (size_t i = 0; i < sizeof barred / sizeof barred[0]; i++)
         if (grammar_same(name, barred[i]))
-            return reader_refuse(r, 400,
-                                 "a trailer has the name of a header that frames or "
-                                 "authorizes the request; send it as a header");
+            return reader_refuse(
+                r, 400,
+                "a header for framing or authorization was sent as a trailer; send it as a header");
     r->extra_bytes += line.len + 2;
     return true;
 }
@@ -199,9 +198,9 @@ static bool chunk_feed(struct rv_http_reader *r, struct rv_str *in)
 {
     static const struct rv_http_refusal longer = {400, "a chunk's line is longer than 256 bytes"};
     static const struct rv_http_refusal not_over = {
-        400, "a chunk has more bytes than its size says, or does not end with CR LF"};
+        400, "a chunk is longer than its declared size, or does not end with CR LF"};
     static const struct rv_http_refusal much = {
-        400, "the trailers and chunk extensions are larger than 16 KiB together"};
+        400, "the trailers and chunk extensions exceed 16 KiB in total"};
     bool end = r->state == READER_CHUNK_END, size = r->state == READER_CHUNK_LINE;
     size_t left = RV_HTTP_CHUNK_EXTRA_BYTES_MAX - r->extra_bytes;
     struct line line;

@@ -5,7 +5,7 @@
 #include "http/grammar.h"
 #include "http/http.h"
 
-#define READER_BODY_LARGE "the body is larger than the server accepts; send less at once"
+#define READER_BODY_LARGE "the body is larger than the server accepts; send less data per request"
 
 enum {
     READER_START, /* no byte of a request line */

@@ -176,9 +176,9 @@ static void requests_are_read(void **state)
     "400 the request does not begin with a method; if the client uses TLS, this port is not for "  \
     "it!"
 #define NO_START "400 the request line is missing or ends with CR alone!"
-#define NO_LINE "400 the request line is not a method, a URL and a version!"
-#define NO_VERSION "400 the request line has no version of HTTP!"
-#define BAD_VERSION "400 the request line does not end with a version of HTTP!"
+#define NO_LINE "400 the request line does not consist of a method, a URL and a version!"
+#define NO_VERSION "400 the request line has no HTTP version!"
+#define BAD_VERSION "400 the request line does not end with an HTTP version!"
 #define BAD_URL                                                                                    \
     "400 the URL has a character that must be percent-encoded, or a percent sign without two hex " \
     "digits!"
@@ -203,16 +203,16 @@ static void request_lines_that_are_refused(void **state)
         {"GET / http/1.1\r\n", BAD_VERSION},
         {"GET / HTTP/11.1\r\n", BAD_VERSION},
         {"GET / HTTP/1.x\r\n", BAD_VERSION},
-        {"GET / HTTP/2.0\r\n", "505 this server speaks HTTP/1.1!"},
-        {"PRI * HTTP/2.0\r\n", "505 this server speaks HTTP/1.1!"},
+        {"GET / HTTP/2.0\r\n", "505 this server supports only HTTP/1.1!"},
+        {"PRI * HTTP/2.0\r\n", "505 this server supports only HTTP/1.1!"},
         {"ABCDEFGHIJKLMNOPQ / HTTP/1.1\r\n", "501 the method is unknown!"},
         {"CONNECT a:1 HTTP/1.1\r\n",
          "501 this server is not a proxy and does not support CONNECT!"},
-        {"GET * HTTP/1.1\r\n", "400 the target * is only for OPTIONS!"},
+        {"GET * HTTP/1.1\r\n", "400 the target * is allowed only with OPTIONS!"},
         {"GET a HTTP/1.1\r\n", "400 the target is neither a path nor an http URL!"},
         {"GET ftp://a/ HTTP/1.1\r\n", "400 the target is neither a path nor an http URL!"},
-        {"GET http:///x HTTP/1.1\r\n", "400 the target names no valid host!"},
-        {"GET http://u@a/ HTTP/1.1\r\n", "400 the target names no valid host!"},
+        {"GET http:///x HTTP/1.1\r\n", "400 the target has no valid host!"},
+        {"GET http://u@a/ HTTP/1.1\r\n", "400 the target has no valid host!"},
         {"GET http://a HTTP/1.1\r\n", "400 the target has no path; write a slash after the host!"},
         {"GET /a#b HTTP/1.1\r\n", BAD_URL},
         {"GET /%4 HTTP/1.1\r\n", BAD_URL},
@@ -227,13 +227,14 @@ static void request_lines_that_are_refused(void **state)
 }
 
 #define BAD_NAME                                                                                   \
-    "400 a header's name is empty, or has a blank or another character that is not allowed there!"
+    "400 a header's name is empty, or contains a space or another character that is not allowed!"
 #define BAD_HOST "400 Host is not a host name or address, with or without a port!"
 #define BAD_LENGTH "400 Content-Length is not a decimal number!"
-#define BOTH "400 Transfer-Encoding is given with Content-Length, or in a request of HTTP/1.0!"
-#define ONLY_CHUNKED "501 the only Transfer-Encoding that is supported is chunked!"
-#define NOT_LAST "400 Transfer-Encoding is empty, or chunked is not the last!"
-#define LARGE "413 the body is larger than the server accepts; send less at once!"
+#define BOTH                                                                                       \
+    "400 Transfer-Encoding is given together with Content-Length, or in an HTTP/1.0 request!"
+#define ONLY_CHUNKED "501 the only supported Transfer-Encoding is chunked!"
+#define NOT_LAST "400 Transfer-Encoding is empty, or its last coding is not chunked!"
+#define LARGE "413 the body is larger than the server accepts; send less data per request!"
 
 static void headers_that_are_refused(void **state)
 {
@@ -262,9 +263,9 @@ static void headers_that_are_refused(void **state)
         {HOST "X\t: y\r\n\r\n", BAD_NAME},
         {HOST "X(: y\r\n\r\n", BAD_NAME},
         {HOST "\x80: y\r\n\r\n", BAD_NAME},
-        {HOST "X: \x01\r\n\r\n", "400 a header's value has a control character!"},
-        {HOST "X: a\rb\r\n\r\n", "400 a header's value has a control character!"},
-        {HOST "X: \x7f\r\n\r\n", "400 a header's value has a control character!"},
+        {HOST "X: \x01\r\n\r\n", "400 a header's value contains a control character!"},
+        {HOST "X: a\rb\r\n\r\n", "400 a header's value contains a control character!"},
+        {HOST "X: \x7f\r\n\r\n", "400 a header's value contains a control character!"},
         {HOST "Content-Length: \r\n\r\n", "400 Content-Length is empty!"},
         {HOST "Content-Length: -1\r\n\r\n", BAD_LENGTH},
         {HOST "Content-Length: +1\r\n\r\n", BAD_LENGTH},
@@ -286,8 +287,7 @@ static void headers_that_are_refused(void **state)
         {HOST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
          "400 Transfer-Encoding is given twice!"},
         {HOST "Connection: a b\r\n\r\n", "400 Connection is not a list of names!"},
-        {HOST "Expect: 200-ok\r\n\r\n",
-         "417 the only value of Expect that is supported is 100-continue!"},
+        {HOST "Expect: 200-ok\r\n\r\n", "417 the only supported value of Expect is 100-continue!"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -296,14 +296,14 @@ static void headers_that_are_refused(void **state)
         expect_cut(rv_str_of(input), rows[i].told);
     }
     expect_cut(RV_STR("GET http://b/ HTTP/1.1\r\n" HOST "\r\n"),
-               "400 the URL and Host name different hosts!");
+               "400 the URL and the header Host specify different hosts!");
     expect_cut(RV_STR("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), BOTH);
     expect_cut(RV_STR("GET /\0 HTTP/1.1\r\n" HOST "\r\n"), BAD_URL);
     expect_cut(RV_STR("GET / HTTP/1.1\r\n" HOST "X: \0\r\n\r\n"),
-               "400 a header's value has a control character!");
+               "400 a header's value contains a control character!");
 }
 
-#define NOT_OVER "400 a chunk has more bytes than its size says, or does not end with CR LF!"
+#define NOT_OVER "400 a chunk is longer than its declared size, or does not end with CR LF!"
 #define NO_SIZE "400 a chunk does not begin with its size in hex digits!"
 #define NO_EXTENSION "400 the text after a chunk's size is not a chunk extension!"
 
@@ -331,8 +331,7 @@ static void chunks_that_are_refused(void **state)
         {"0\r\nX : 1\r\n\r\n", BAD_NAME},
         {"0\r\n y\r\n\r\n", "400 a header line is folded; send each header in one line!"},
         {"0\r\nContent-Length: 1\r\n\r\n",
-         "400 a trailer has the name of a header that frames or authorizes the request; send it as "
-         "a header!"},
+         "400 a header for framing or authorization was sent as a trailer; send it as a header!"},
         {"0\r\nX: 1\n", LINE_LF},
     };
     static const char head[] = "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n";
@@ -391,17 +390,17 @@ static void sizes_are_bounded(void **state)
     repeated(&in, "GET / HTTP/1.1\r\n" HOST "X: ", "y", 16384 - 9 - 5 - 2, "\r\n\r\n");
     expect_sized(&in, "GET / 1.1 host=a fields=2\n|\n");
     repeated(&in, "GET / HTTP/1.1\r\n" HOST "X: ", "y", 16384 - 9 - 5 - 1, "\r\n\r\n");
-    expect_sized(&in, "431 the headers are too large; the maximum is 16 KiB together!");
+    expect_sized(&in, "431 the headers exceed 16 KiB in total!");
     repeated(&in, "GET / HTTP/1.1\r\n" HOST "X: ", "y", 100000, "");
-    expect_sized(&in, "431 the headers are too large; the maximum is 16 KiB together!");
+    expect_sized(&in, "431 the headers exceed 16 KiB in total!");
     repeated(&in, CHUNKED, "0", 20000, "");
     expect_sized(&in, "400 a chunk's line is longer than 256 bytes!");
     repeated(&in, CHUNKED "1;x=", "y", 20000, "");
     expect_sized(&in, "400 a chunk's line is longer than 256 bytes!");
     repeated(&in, CHUNKED, "1;abcdefghijklmnopqrstuvwxyz0123456789\r\nx\r\n", 900, "0\r\n\r\n");
-    expect_sized(&in, "400 the chunk extensions are larger than 16 KiB together!");
+    expect_sized(&in, "400 the chunk extensions exceed 16 KiB in total!");
     repeated(&in, CHUNKED "0\r\n", "Abcdefghijklmnop: qrstuvwxyz\r\n", 900, "\r\n");
-    expect_sized(&in, "400 the trailers and chunk extensions are larger than 16 KiB together!");
+    expect_sized(&in, "400 the trailers and chunk extensions exceed 16 KiB in total!");
     repeated(&in, CHUNKED, "1\r\nx\r\n", 1000, "0\r\n\r\n");
     expect_sized(&in, "x|\n");
     repeated(&in, CHUNKED, "1\r\nx\r\n", 1001, "0\r\n\r\n");
