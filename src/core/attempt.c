@@ -166,10 +166,10 @@ static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_lat
     bool keeps = !kept && late_has_room(d);
     d->plan->status = 410;
     d->plan->message = rv_arena_printf(
-        d->arena, "not counted: %s; it is %s, stop working on this attempt",
+        d->arena, "the reply does not count: %s; it is %s; stop working on this attempt",
         rv_late_reason_text(reason),
         kept || keeps ? "kept for the operator"
-                      : "not kept, since the attempt has too many late replies");
+                      : "not kept, because the attempt has too many late replies");
     if (!keeps)
         return RV_DECIDED;
     struct rv_step *step;
@@ -300,8 +300,7 @@ void revoked_call(struct draft *d, struct rv_step *step)
 
 bool rv_attempt_is_gone(const struct rv_step *step, int64_t now)
 {
-    return step->attempt_state == RV_ATTEMPT_REVOKED &&
-           (now >= step->lease_until || step->called);
+    return step->attempt_state == RV_ATTEMPT_REVOKED && (now >= step->lease_until || step->called);
 }
 
 enum rv_verdict attempt_renew(struct draft *d)

@@ -181,7 +181,7 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
     else
         fail_park(d, RV_FORWARD, number, RV_ALERT_NO_UNDO,
                   rv_arena_printf(d->arena,
-                                  "%.*s; the task cannot be undone without you: %.*s may have had "
+                                  "%.*s; the undo of the task needs an operator: %.*s may have had "
                                   "an effect and declares no compensation",
                                   RV_STR_FMT(failure), RV_STR_FMT(blocker.reference)));
     return RV_DECIDED;

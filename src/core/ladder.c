@@ -34,9 +34,10 @@ static void postponed_tell(struct draft *d, struct rv_step *step, int64_t wait_m
         return;
     rv_instant_text(step->ready_at, at);
     draft_alert(d, step->number, RV_ALERT_POSTPONED,
-                rv_arena_printf(d->arena, "agent %.*s was asked to postpone %.*s until %s%s%.*s",
+                rv_arena_printf(d->arena, "agent %.*s postponed %.*s until %s%s%.*s",
                                 RV_STR_FMT(step->agent), RV_STR_FMT(step->reference), at,
-                                step->target.len > 0 ? " by " : "", RV_STR_FMT(step->target)));
+                                step->target.len > 0 ? " at the request of " : "",
+                                RV_STR_FMT(step->target)));
     step->called = true;
 }
 
@@ -107,8 +108,9 @@ void ladder_count_death(struct draft *d, struct rv_step *step)
 {
     step->deaths++;
     if (step->deaths == RV_POISON_DEATHS)
-        draft_alert(
-            d, step->number, RV_ALERT_POISON,
-            rv_arena_printf(d->arena, "%u instances of agent %.*s died or hung at step %.*s",
-                            step->deaths, RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
+        draft_alert(d, step->number, RV_ALERT_POISON,
+                    rv_arena_printf(
+                        d->arena,
+                        "%u instances of agent %.*s crashed or hung while they executed step %.*s",
+                        step->deaths, RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
 }

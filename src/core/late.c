@@ -89,7 +89,7 @@ static void late_call(struct draft *d, const struct rv_step *step, struct rv_str
     draft_alert(
         d, step->number, RV_ALERT_LATE_DONE,
         rv_arena_printf(
-            d->arena, "%.*s: %.*s of step %u was done according to its late reply%s%.*s%.*s",
+            d->arena, "%.*s, but a late reply reports that %.*s of step %u was done%s%.*s%.*s",
             RV_STR_FMT(head), RV_STR_FMT(attempt), step->number, shown ? ", with the output " : "",
             shown ? (int)output.len : 0, output.at, RV_STR_FMT(way)));
 }

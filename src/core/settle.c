@@ -290,9 +290,9 @@ static enum rv_verdict settle_task(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (task->state != RV_TASK_ERROR || task->direction == RV_UNDO || task->open_count != 0)
-        return refuse(d,
-                      RV_STR("give the number of the step: a task is settled as a whole only if it "
-                             "is in error and the step at which it stopped is not on record"));
+        return refuse(
+            d, RV_STR("give the number of the step: a whole task can be settled only if it is in "
+                      "error and the store has no record of the step at which it stopped"));
     if (d->command->u.operate.finding != RV_FINDING_DONE)
         return refuse(d, RV_STR("a task as a whole can only be settled as done; to undo its "
                                 "effects use `reeve undo`"));

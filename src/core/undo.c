@@ -201,7 +201,7 @@ static void undo_taken_back(struct draft *d, struct rv_step *step)
     task->error = step->error;
     fail_park(d, RV_FORWARD, step->number, RV_ALERT_FAILED,
               rv_arena_printf(d->arena,
-                              "%.*s, the pivot, may have been carried out before the undo was "
+                              "the pivot %.*s may have been carried out before the undo was "
                               "requested: the undo is withdrawn",
                               RV_STR_FMT(step->reference)));
 }

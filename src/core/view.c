@@ -59,7 +59,7 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
         return "a pending task has no step in processing";
     if (step->direction == RV_FORWARD && task->direction == RV_UNDO &&
         step->attempt_state != RV_ATTEMPT_REVOKED)
-        return "while a task is undone no forward step is open but for revoked attempts";
+        return "while a task is undone, a forward step is open only if its attempt is revoked";
     if (step->direction == RV_FORWARD && step->chained)
         return "a step with control is not on the undo chain yet";
     if (step->direction == RV_UNDO && task->direction == RV_FORWARD)
@@ -124,7 +124,7 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
             forward = true;
     }
     if (forward && undo)
-        return "no compensation is open beside a live forward attempt";
+        return "no compensation is open while a forward attempt is live";
     for (size_t i = 0; i < steps_count; i++) {
         const char *broken = step_broken(task, steps[i]);
         if (broken != NULL)

@@ -141,8 +141,8 @@ static void a_late_done_after_an_undo_calls_an_operator(void **state)
     assert_int_equal(alert.kind, RV_ALERT_LATE_DONE);
     assert_int_equal(alert.step, 1);
     assert_string_equal(alert.message.at,
-                        "the task is cancelled and counts /do/0/a as not done: attempt 1 of step 1 "
-                        "was done according to its late reply, with the output {\"was\":1}");
+                        "the task is cancelled and counts /do/0/a as not done, but a late reply "
+                        "reports that attempt 1 of step 1 was done, with the output {\"was\":1}");
     world_restart(w, 1000);
     struct rv_call *ack = world_call(w, RV_CALL_ACK);
     ack->u.ack = (struct rv_call_ack){.alert = open_alert(w).id, .by = RV_STR("me")};
@@ -495,8 +495,8 @@ static void what_a_retry_keeps_calls_when_it_is_given_up(void **state)
     struct rv_request e = world_take(w, "one", "i1");
     struct rv_alert alert = open_alert(w);
     assert_int_equal(alert.step, b.step.number);
-    assert_non_null(strstr(alert.message.at, "an attempt of step 3 was done according to its "
-                                             "late reply, with the output {\"was\":1}"));
+    assert_non_null(strstr(alert.message.at, "a late reply reports that an attempt of step 3 "
+                                             "was done, with the output {\"was\":1}"));
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
     struct rv_request undo = world_take(w, "one", "i1");
     assert_string_equal(undo.input.at, "{\"undo\":\"b\"}");

@@ -137,7 +137,7 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
     BREAKS("a step with control has frames", out->frames = RV_STR_NONE);
     BREAKS("a pending task has no step in processing", task->state = RV_TASK_PENDING,
            task->undo_head = 0);
-    BREAKS("while a task is undone no forward step is open but for revoked attempts",
+    BREAKS("while a task is undone, a forward step is open only if its attempt is revoked",
            task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO);
     BREAKS("a step with control is not on the undo chain yet", out->chained = true);
     BREAKS("compensations are open only while a task is undone", out->direction = RV_UNDO,
@@ -152,7 +152,7 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
     BREAKS("an open timer has an instant", out->kind = RV_KIND_WAIT, out->wake_at = 0,
            out->attempt_state = RV_ATTEMPT_NONE);
     /* The forward attempt may still have its effect while another is undone. */
-    BREAKS("no compensation is open beside a live forward attempt",
+    BREAKS("no compensation is open while a forward attempt is live",
            task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO, task->open_count = 2,
            task->open[1] = 1, out->attempt_state = RV_ATTEMPT_REVOKED,
            done->state = RV_STEP_PENDING, done->ended_at = 0, done->direction = RV_UNDO,

@@ -470,10 +470,10 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
         .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_UNREADABLE;
     park.u.park.message =
-        work->too_large ? RV_STR("its steps need more memory than the server has: give it "
-                                 "more, then resubmit the task")
+        work->too_large ? RV_STR("its steps need more memory than the server has: give the server "
+                                 "more memory, then resubmit the task")
         : work->broken
-            ? rv_arena_printf(s->batch.arena, "its rows break the rule that %s", work->broken)
+            ? rv_arena_printf(s->batch.arena, "its rows violate the rule that %s", work->broken)
         : verdict == RV_OVER_LIMIT ? RV_STR(OVER_LIMIT "; none of its rows is damaged")
                                    : RV_STR("its rows do not match its definition");
     if (!work->too_large && (work->broken || verdict != RV_OVER_LIMIT))

@@ -12,7 +12,7 @@ static struct rv_str refusal_text(enum rv_err err)
 {
     if (err == RV_ERR_REFUSED)
         return RV_STR("another backup is running: wait until it has ended, or at most 20 s if its "
-                      "client reads nothing");
+                      "client has stopped reading");
     if (err == RV_ERR_UNSUPPORTED)
         return RV_STR("this server's store is not a file: use the backup tools of its database");
     if (err == RV_ERR_FULL)

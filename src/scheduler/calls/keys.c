@@ -17,7 +17,7 @@
 #include "scheduler/calls/reads.h"
 #include "scheduler/queries/query.h"
 
-#define REVOKED "the access of this request was revoked"
+#define REVOKED "the authorization of this request was revoked"
 
 struct key_set {
     struct rv_record *rows; /* on the batch's arena */
@@ -68,8 +68,9 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
 {
     struct rv_api_key *key = &p->call->u.key.row;
     if (record_find(set, key->id) != NULL)
-        return call_refuse(p->call, RV_ERR_BUSY,
-                           RV_STR("this id was just taken: send the request again"));
+        return call_refuse(
+            p->call, RV_ERR_BUSY,
+            RV_STR("the generated key id is already in use: send the request again"));
     if (set->count >= RV_API_KEYS_MAX)
         return call_refuse(p->call, RV_ERR_LIMIT,
                            RV_STR("the maximum number of keys is reached: revoke unused keys"));

@@ -172,7 +172,8 @@ static enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     bool moved = call->err == RV_ERR_REFUSED || call->err == RV_ERR_CORRUPT;
     if (moved && operate->agent.at != NULL) {
         call->err = RV_ERR_BUSY; /* another call has changed what was chosen, or it is unreadable */
-        call->message = RV_STR("the waiting step has changed meanwhile: send the request again");
+        call->message = RV_STR(
+            "the waiting step has changed in the meantime: send the request again");
     }
     if (call->err == RV_ERR_REFUSED && rv_task_state_open(work->task->state))
         err = cures_add(s, &call->arena, work, &call->message);
@@ -216,12 +217,12 @@ static void publish_known(struct pending *p, const struct rv_workflow_row *there
     publish->known = rv_str_eq(there->hash, publish->row.hash);
     if (!publish->known) {
         p->call->err = RV_ERR_DUPLICATE;
-        p->call->message = call_printf(p->call,
-                                       "version %.*s of %.*s/%.*s is already published with other "
-                                       "content and cannot be changed: increase document.version",
-                                       RV_STR_FMT(publish->row.version),
-                                       RV_STR_FMT(publish->row.space),
-                                       RV_STR_FMT(publish->row.name));
+        p->call->message = call_printf(
+            p->call,
+            "version %.*s of %.*s/%.*s is already published with different content and cannot be "
+            "changed: increase document.version",
+            RV_STR_FMT(publish->row.version), RV_STR_FMT(publish->row.space),
+            RV_STR_FMT(publish->row.name));
     }
 }
 

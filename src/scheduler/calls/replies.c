@@ -103,7 +103,7 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
         return err;
     if (work == NULL && is_too_large(s, item->step)) {
         item->status = NOT_NOW;
-        item->message = RV_STR("there is no memory for the task's rows: see its alert");
+        item->message = RV_STR("out of memory for the task's rows: see the task's alert");
         return RV_OK;
     }
     if (work == NULL) {

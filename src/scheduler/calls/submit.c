@@ -73,9 +73,9 @@ static enum rv_err item_known(struct rv_scheduler *s, struct rv_call *call,
         rv_task_text(row->task, id);
         refuse(item, RV_ERR_DUPLICATE,
                call_printf(call,
-                           "this key belongs to the task %s, which was submitted with other "
-                           "content (workflow, input or options): use a new key for a new task, "
-                           "or repeat the submission with the same content to get that task",
+                           "this key belongs to the task %s, which was submitted with different "
+                           "content (workflow, input or options): use a new key for a new task, or "
+                           "repeat the submission with the same content to get that task",
                            id));
         return RV_OK;
     }
@@ -100,7 +100,7 @@ static enum rv_err item_destination(struct rv_scheduler *s, struct rv_call *call
                                     struct rv_submission *item, struct rv_str *ret_destination)
 {
     enum { TEXT_BYTES = 2048 };
-    char text[TEXT_BYTES] = "this server sends no webhooks";
+    char text[TEXT_BYTES] = "webhooks are disabled on this server";
     const struct rv_scheduler_outlet *outlet = &s->options.outlet;
     *ret_destination = RV_STR_NONE;
     if (item->reply_url.at == NULL)

@@ -13,7 +13,7 @@ static struct rv_str clock_message(struct rv_scheduler *s, int64_t ahead)
 {
     return rv_arena_printf(s->batch.arena,
                            "the wall clock has jumped: it is %lld s %s the store's clock, which "
-                           "continues evenly and approaches the wall clock by 0.5 ms per second. "
+                           "does not jump but approaches the wall clock by 0.5 ms per second. "
                            "Correct the machine's clock. If it is correct, %s",
                            (long long)(ahead > 0 ? ahead : -ahead) / RV_SECOND_MS,
                            ahead > 0 ? "ahead of" : "behind",

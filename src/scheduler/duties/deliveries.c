@@ -338,7 +338,8 @@ static enum rv_err pick_take(struct rv_scheduler *s, const struct rv_book_pick *
         return notice_prepare(s, pick, ret_notice);
     if (!rv_book_expire(&s->deliveries->book, pick->task, s->batch.now, &verdict))
         return RV_OK;
-    return verdict_write(s, &verdict, RV_STR("its destination has failed for a day"));
+    return verdict_write(s, &verdict,
+                         RV_STR("all deliveries to its destination have failed for a day"));
 }
 
 static enum rv_err deliveries_plan(struct rv_scheduler *s)
@@ -363,7 +364,7 @@ static enum rv_err deliveries_plan(struct rv_scheduler *s)
 
 /* ---- the operator's retry ---- */
 
-#define ON_ITS_WAY RV_STR("the delivery of its messages has restarted already")
+#define ON_ITS_WAY RV_STR("the delivery of its messages was already restarted")
 
 /* All that the alerts' webhook was not told; the walk finds them. */
 static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
