@@ -242,11 +242,11 @@ static void a_log_that_lacks_what_was_acknowledged_is_refused(void **state)
                 {-1, end / 2}, {-1, end - FRAME}, {end - FRAME + 100, 0}};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         spoil(log, ways[i].at, ways[i].end);
-        assert_start(image, RV_ERR_REFUSED, "lacks what a server that was killed has acknowledged");
+        assert_start(image, RV_ERR_REFUSED, "without the last acknowledged changes of a killed");
         image_take(s, image);
     }
     part_copy(older, image, "-wal");
-    assert_start(image, RV_ERR_REFUSED, "lacks what a server that was killed has acknowledged");
+    assert_start(image, RV_ERR_REFUSED, "without the last acknowledged changes of a killed");
     image_take(s, image);
     assert_start(image, RV_OK, "");
     image_remove(image);
@@ -375,7 +375,7 @@ static void a_log_of_another_store_is_refused_without_a_lock_file(void **state)
     subject_close(s);
     part_copy(other, s->path, "-wal");
     part_remove(s->path, ".lock");
-    assert_start(s->path, RV_ERR_IN_USE, "is another store than the one that the log");
+    assert_start(s->path, RV_ERR_IN_USE, "does not match the log beside it");
     part_copy(older, s->path, "-wal");
     part_remove(s->path, ".lock");
     assert_start(s->path, RV_ERR_REFUSED, "that is not its own");

@@ -226,16 +226,16 @@ static bool loss_accepted(const struct opening *opening)
 static enum rv_err fail_other(const struct opening *opening)
 {
     return fail(opening, RV_ERR_IN_USE,
-                "is another store than the one that the log beside it (the same name with "
-                "-wal) belongs to: put that store back, or move the log away with it");
+                "does not match the log beside it (the same name with -wal), which belongs to "
+                "another store: put that store back, or move the log away");
 }
 
 static enum rv_err fail_log(const struct opening *opening)
 {
     return fail(opening, RV_ERR_REFUSED,
-                "has a log beside it (the same name with -wal) that is not its own, but an older "
-                "copy or another store's: put its own log back; a store that was stopped has none, "
-                "so move this one away");
+                "does not match the log beside it (the same name with -wal), which is an older "
+                "copy or belongs to another store: put the store's own log back. If the store's "
+                "server was stopped normally, the store has no log: move this log away");
 }
 
 static enum rv_err fail_without_log(const struct opening *opening)
@@ -243,10 +243,10 @@ static enum rv_err fail_without_log(const struct opening *opening)
     if (loss_accepted(opening))
         return RV_OK;
     return fail(opening, RV_ERR_REFUSED,
-                "needs its log (the same name with -wal), which is not there: the log has what a "
-                "server that was killed, or was running when the file was copied, has acknowledged "
-                "last. Put the log back, or restore a backup; to start without those changes, run "
-                "`reeve check --keep-intact`");
+                "needs its log (the same name with -wal), which is missing: the log holds the last "
+                "acknowledged changes if the server was killed, or was running when the file was "
+                "copied. Put the log back, or restore a backup; to start without those changes, "
+                "run `reeve check --keep-intact`");
 }
 
 /* SQLite believes any log beside a file: with none it loses what was acknowledged, and another
@@ -261,12 +261,12 @@ static enum rv_err log_match(const struct opening *opening)
     if (there && empty)
         return fail(
             opening, RV_ERR_REFUSED,
-            "has no data, but the log beside it (the same name with -wal) has: the store's "
-            "file was deleted or replaced. Put the file back, or restore a backup; to begin "
-            "with an empty store, move the log and the lock file (the same name with .lock) away");
+            "is empty, but the log beside it (the same name with -wal) is not: the store's file "
+            "was deleted or replaced. Put the file back, or restore a backup; to begin with an "
+            "empty store, move the log and the lock file (the same name with .lock) away");
     if (empty && recorded->id != 0)
         return fail(opening, RV_ERR_REFUSED,
-                    "has no data, but its lock file (the same name with .lock) is that of a store: "
+                    "is empty, but its lock file (the same name with .lock) belongs to a store: "
                     "the store's file was deleted or replaced. Put the file back, or restore a "
                     "backup; to begin with an empty store, remove the lock file");
     if (there && number == RV_COPY_MARK)
@@ -317,10 +317,10 @@ static enum rv_err loss_settle(const struct opening *opening)
         return fail_sqlite(opening, rv_sqlite_err(store, code));
     if (!store->log_found)
         return fail(opening, RV_OK,
-                    "had no log where it needs one, and the changes in it are lost");
+                    "had no log although it needed one; the changes in the log are lost");
     return fail(opening, RV_OK,
-                "had a log of which the first %u pages were intact, of at least %u; they are in "
-                "the file now, and the changes in the others are lost",
+                "had a damaged log: the first %u of at least %u pages were intact and are now in "
+                "the file; the changes in the other pages are lost",
                 (unsigned)found.frames, (unsigned)store->recorded.state.frames);
 }
 
@@ -474,11 +474,11 @@ static enum rv_err log_compare(const struct opening *opening, enum rv_err err)
         return log_left_is(opening, &found) ? err : fail_log(opening);
     if (rv_log_has(&found, &recorded->state) || loss_accepted(opening))
         return err;
-    return fail(opening, RV_ERR_REFUSED,
-                "has a log (the same name with -wal) that lacks what a server that was killed has "
-                "acknowledged last: the log was cut or overwritten, or is an older copy. Put the "
-                "log back, or restore a backup; to start without those changes, run `reeve check "
-                "--keep-intact`");
+    return fail(
+        opening, RV_ERR_REFUSED,
+        "has a log (the same name with -wal) without the last acknowledged changes of a killed "
+        "server: the log was truncated or overwritten, or is an older copy. Put the log back, or "
+        "restore a backup; to start without those changes, run `reeve check --keep-intact`");
 }
 
 static enum rv_err log_secure(const struct opening *opening)

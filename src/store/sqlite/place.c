@@ -24,24 +24,24 @@ enum { ROOM_BYTES = 1 << 20 /* that a disk has which is not full */ };
 static const struct {
     const char *before, *after;
 } texts[] = {
-    [RV_PLACE_DELETED - 1] =
-        {"the store's file ",
-         " was deleted, and only this server still has it: save it with `reeve backup FILE`, stop "
-         "the server, move the log away if it is there (the same name with -wal), put FILE in the "
-         "store's place, and start the server again"},
-    [RV_PLACE_MOVED - 1] =
-        {"the store's file is no longer at ",
-         ": it, or its folder, was moved or replaced: put it back; if you cannot, save the store "
-         "with `reeve backup FILE` before you stop the server"},
+    [RV_PLACE_DELETED -
+     1] = {"the store's file ",
+           " was deleted, and only this server still has it open: save it with `reeve backup "
+           "FILE`, stop the server, move the log (the same name with -wal) away if it exists, put "
+           "FILE in the store's place, and start the server again"},
+    [RV_PLACE_MOVED -
+        1] = {"the store's file is no longer at ",
+              ": the file or its folder was moved or replaced. Put it back; if this is not "
+              "possible, save the store with `reeve backup FILE` before you stop the server"},
     [RV_PLACE_LOG - 1] =
         {"the log of the store ",
          " (the same name with -wal) was deleted, moved or replaced: save the store with `reeve "
          "backup FILE`, then stop the server, which merges the log into the store's file, and "
          "start it again"},
-    [RV_PLACE_LOCK - 1] =
-        {"the lock file of the store ",
-         " (the same name with .lock) was deleted, moved or replaced: after a crash, a log that is "
-         "missing or cut would not be noticed. Put it back, or stop the server and start it again"},
+    [RV_PLACE_LOCK - 1] = {"the lock file of the store ",
+                           " (the same name with .lock) was deleted, moved or replaced: without "
+                           "it, a missing or truncated log would not be detected after a crash. "
+                           "Put it back, or stop the server and start it again"},
     [RV_PLACE_FILE_CHANGED - 1] =
         {"the store's file ",
          " was truncated or overwritten by another program. Nothing is written any more. Stop the "

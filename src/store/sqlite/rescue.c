@@ -72,9 +72,9 @@ static enum rv_err file_open(struct rescue *rescue)
         return fail(rescue, RV_ERR_FULL, "the disk is full");
     if (number == ENOENT)
         return fail(rescue, RV_ERR_IO,
-                    "the store's folder was deleted: make it again, under the same name");
+                    "the store's folder was deleted: create it again with the same name");
     if (number == EEXIST)
-        return fail(rescue, RV_ERR_IO, "too many saved files are there already: move them away");
+        return fail(rescue, RV_ERR_IO, "too many saved files already exist: move them away");
     snprintf(why, sizeof why, "the file cannot be created beside the store: %s", strerror(number));
     return fail(rescue, RV_ERR_IO, why);
 }
