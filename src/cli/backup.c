@@ -60,8 +60,8 @@ static bool names_make(struct backup *backup)
 
 static int exists_tell(const struct backup *backup)
 {
-    return cli_tell(backup->cli, CLI_REFUSED, "%s exists and is not overwritten: give another name",
-                    backup->file);
+    return cli_tell(backup->cli, CLI_REFUSED,
+                    "%s already exists and is not overwritten: choose another name", backup->file);
 }
 
 /* What was left by a command that was killed is taken over, and never by two. */
@@ -78,8 +78,8 @@ static int partial_open(struct backup *backup)
         return errno_tell(backup, backup->partial, errno);
     int code = CLI_DONE;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-        code = cli_tell(backup->cli, CLI_REFUSED, "%s is being written by another backup: wait",
-                        backup->partial);
+        code = cli_tell(backup->cli, CLI_REFUSED,
+                        "another backup is writing %s: wait until it has ended", backup->partial);
     else if (fstat(fd, &about) != 0 || lstat(backup->partial, &named) != 0 ||
              about.st_ino != named.st_ino || about.st_dev != named.st_dev)
         code = cli_tell(backup->cli, CLI_REFUSED, "%s was replaced by another backup: try again",
@@ -166,8 +166,8 @@ static int copy_fetch(struct backup *backup)
         return CLI_FAILED;
     if (result == RV_RESULT_UNREACHABLE && backup->bytes > 0)
         return cli_tell(cli, CLI_UNREACHABLE,
-                        "the copy stopped after %lld bytes: check that the server runs, see its "
-                        "log, then try again",
+                        "the copy stopped after %lld bytes: check that the server is running, read "
+                        "its log, then try again",
                         (long long)backup->bytes);
     if (result == RV_RESULT_UNREACHABLE)
         return cli_unreachable(cli, client);

@@ -65,7 +65,8 @@ static void selection_print(struct cli *cli, const struct rv_json *of)
     word_print(cli, rv_json_get(of, RV_STR("picked")), "selected");
     word_print(cli, rv_json_get(of, RV_STR("begun")), "begun");
     if (cli_int(of, "holdsDropped") > 0)
-        printf("  paused or resumed %lld times before\n", (long long)cli_int(of, "holdsDropped"));
+        printf("  %lld earlier pauses and resumes are not listed\n",
+               (long long)cli_int(of, "holdsDropped"));
     size_t count;
     const struct rv_json *holds = cli_items(of, "holds", &count);
     for (size_t i = 0; i < count; i++) {

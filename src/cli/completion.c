@@ -16,7 +16,7 @@ static void options_walk(struct rv_buf *buf, const struct cli_command *command, 
     if (command->options & CLI_RAW) {
         for (const struct cli_serve_row *row = cli_serve_rows; row->flag != NULL; row++)
             each(buf, command, row->flag, row->value, row->help);
-        each(buf, command, "--help", NULL, "help about this command");
+        each(buf, command, "--help", NULL, "show help for this command");
         return;
     }
     uint64_t options = cli_command_shown(command);

@@ -113,11 +113,10 @@ static void key_print(struct cli *cli, const struct cli_answer *answer)
     fflush(stdout);
     fprintf(stderr,
             "Key %.*s, role %.*s. The key is shown only once. Its holder has the permissions of "
-            "the role.\n"
-            "Clients take it from the variable REEVE_API_KEY.%s\n",
+            "the role.\nClients read it from the variable REEVE_API_KEY.%s\n",
             RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "id"))),
             RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "role"))),
-            cli_bool(&answer->json, "first") ? " From now on every request needs a key." : "");
+            cli_bool(&answer->json, "first") ? " From now on every request requires a key." : "");
 }
 
 static int keys_add(struct cli *cli)

@@ -157,7 +157,7 @@ static int stream_end(struct follow *follow, int result, int status)
     if (result == RV_RESULT_UNREACHABLE && !follow->begun)
         return cli_unreachable(cli, client);
     if (result == RV_RESULT_OK && follow->refusal.len > 0)
-        return cli_tell(cli, CLI_UNREACHABLE, "the answer is not an event stream");
+        return cli_tell(cli, CLI_UNREACHABLE, "the response is not an event stream");
     if (result != RV_RESULT_OK && result != RV_RESULT_REFUSED && result != RV_RESULT_UNREACHABLE)
         return cli_tell(cli, CLI_UNREACHABLE, "%s", rv_client_error(client));
     return -1;

@@ -132,8 +132,8 @@ static int ledger_shown(struct cli *cli)
     if (code != CLI_DONE || count == 0)
         return code;
     return cli_tell(cli, CLI_REFUSED,
-                    "these replies came too late to count, but may report effects: check them, "
-                    "then give --late-seen %zu",
+                    "these late replies do not count, but may report effects: check them, then "
+                    "repeat the command with --late-seen %zu",
                     count);
 }
 
@@ -190,7 +190,7 @@ int cli_settle(struct cli *cli)
     bool nothing = cli_has(cli, CLI_OPTION_NOTHING_HAPPENED);
     if (done + undone + nothing != 1)
         return cli_tell(cli, CLI_USAGE, "%s: give one of --done, --undone, --nothing-happened",
-                        done || undone || nothing ? "the outcomes exclude each other"
+                        done || undone || nothing ? "these options cannot be combined"
                                                   : "the outcome of the step is missing");
     if (!named && nothing)
         return cli_tell(cli, CLI_USAGE, "STEP is missing; usage: reeve settle TASK STEP");

@@ -72,7 +72,7 @@ int cli_relay(struct cli *cli)
     bool print = cli_has(cli, CLI_OPTION_PRINT);
     bool once = cli_has(cli, CLI_OPTION_ONCE);
     if (init + print + once > 1)
-        return cli_tell(cli, CLI_USAGE, "--init, --print and --once exclude each other; give one");
+        return cli_tell(cli, CLI_USAGE, "--init, --print and --once cannot be combined; give one");
     if (print) {
         printf("%s", rv_relay_sql());
         return CLI_DONE;

@@ -167,8 +167,8 @@ int cli_unreachable(struct cli *cli, struct rv_client *client)
         rv_answer_free(&answer);
     if (!there && frozen)
         cli_tell(cli, CLI_UNREACHABLE,
-                 "%s takes connections and does not answer: its process is stopped or stuck, or "
-                 "its machine or disk is overloaded; check the process and its log",
+                 "%s accepts connections but does not answer: its process is suspended or hangs, "
+                 "or its machine or disk is overloaded; check the process and its log",
                  rv_client_url(client));
     else if (there || !silent || strncasecmp(rv_client_url(client), "https:", 6) == 0)
         cli_tell(cli, CLI_UNREACHABLE, "%.*s", RV_STR_FMT(why));
@@ -255,8 +255,8 @@ static int refusal_tell(struct cli *cli, const struct cli_answer *answer)
         return cli_tell(cli, code, "%.*s", RV_STR_FMT(title));
     return cli_tell(
         cli, code,
-        "%s answers %d without a reason, so it may not be a Reeve server; set REEVE_URL "
-        "or --url to the address that \"reeve serve\" prints",
+        "%s answered with status %d and without a Reeve error message, so it may not be a Reeve "
+        "server; set REEVE_URL or --url to the address that \"reeve serve\" prints",
         cli->quick ? rv_client_url(cli->quick) : "the server", answer->status);
 }
 

@@ -346,7 +346,7 @@ void rv_session_answer(struct rv_session *session, rv_place place)
 {
     struct seat *seat = &session->seats[place];
     if (seat->reply.failed != RV_OK) {
-        rv_session_log(session, RV_LOG_ERROR, "step %.*s: its reply is lost: %s",
+        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the reply is lost: %s",
                        RV_STR_FMT(seat->attempt.step), rv_err_text(seat->reply.failed));
         rv_session_release(session, place);
         return;
@@ -614,9 +614,10 @@ void rv_session_lost(struct rv_session *session, enum rv_lane lane, int64_t now,
     lane_undo(session, lane);
     l->not_before = now + rv_jitter_ms(&session->prng, RETRY_BASE_MS, RETRY_CAP_MS, l->failures);
     if (lane_failed(session, l))
-        rv_session_log(session, RV_LOG_WARNING,
-                       "no answer from the server (%s), failure %u in a row; the client retries",
-                       why, l->failures);
+        rv_session_log(
+            session, RV_LOG_WARNING,
+            "no response from the server (%s), consecutive failure %u; the client retries", why,
+            l->failures);
 }
 
 /* What its problem does not say. */
@@ -722,7 +723,7 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
     l->not_before = 0;
     if (!lane_read(session, lane, now, body)) {
         rv_session_lost(session, lane, now,
-                        "the answer is not from a Reeve server; set REEVE_URL to the address "
+                        "the response is not from a Reeve server; set REEVE_URL to the address "
                         "that \"reeve serve\" prints");
         return;
     }

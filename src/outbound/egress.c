@@ -99,9 +99,9 @@ static enum rv_err entry_parse(struct entry *entry, struct rv_str text, char *wh
     if (has_query == CURLUE_OK)
         wrong = "an entry must not have a query";
     else if (entry->all && strcmp(target->host, "any") != 0)
-        wrong = "a star must be alone or followed by a dot";
+        wrong = "a wildcard (*) must be the whole host or be followed by a dot";
     else if (entry->below && target->literal)
-        wrong = "a star cannot precede an IP address";
+        wrong = "a wildcard (*) cannot be combined with an IP address";
     if (wrong == NULL)
         return RV_OK;
     rv_target_done(&entry->target);

@@ -80,7 +80,7 @@ static const char *header_wrong(const struct rv_outbound_header *header)
     if (!value_is_clean(header->value))
         return "its value contains a line break or another control character";
     if (name_in(header->name, own_headers))
-        return "it is derived from the URL and the body, and cannot be set";
+        return "it is derived from the URL and the body, and cannot be overridden";
     if (header->name.len + header->value.len > HEADER_BYTES_MAX)
         return "it is longer than 32 KiB";
     return NULL;
@@ -128,7 +128,7 @@ static size_t body_take(char *bytes, size_t size, size_t count, void *to)
         return n;
     outgoing->broken = outgoing->body.failed == RV_ERR_LIMIT ? RV_OUTCOME_TOO_LARGE
                                                              : RV_OUTCOME_MEMORY;
-    snprintf(outgoing->why, sizeof outgoing->why, "the answer is larger than %zu bytes",
+    snprintf(outgoing->why, sizeof outgoing->why, "the response is larger than %zu bytes",
              outgoing->request.answer_bytes_max);
     return 0;
 }
@@ -141,7 +141,8 @@ static size_t head_take(char *line, size_t size, size_t count, void *to)
     outgoing->head_bytes += n;
     if (outgoing->head_bytes > RV_OUTBOUND_HEAD_BYTES_MAX) {
         outgoing->broken = RV_OUTCOME_TOO_LARGE;
-        snprintf(outgoing->why, sizeof outgoing->why, "the answer's headers are larger than %d KiB",
+        snprintf(outgoing->why, sizeof outgoing->why,
+                 "the response's headers are larger than %d KiB",
                  RV_OUTBOUND_HEAD_BYTES_MAX / 1024);
         return 0;
     }
@@ -380,10 +381,11 @@ static void why_note(struct outgoing *outgoing, CURLcode code)
                     verified <= NO_FIRST_ISSUER;
     snprintf(outgoing->why, sizeof outgoing->why, "%s%s",
              outgoing->error[0] != '\0' ? outgoing->error
-             : code == CURLE_OK         ? "the connection ended inside the answer's head"
-                                        : curl_easy_strerror(code),
-             stranger ? "; add a private authority to those of the server's machine "
-                        "(update-ca-certificates) and restart the server"
+             : code == CURLE_OK
+                 ? "the connection was closed before the end of the response's headers"
+                 : curl_easy_strerror(code),
+             stranger ? "; if a private CA issued the certificate, add that CA to the trusted CAs "
+                        "of the server's machine (update-ca-certificates) and restart the server"
                       : "");
 }
 

@@ -106,7 +106,7 @@ static enum rv_err target_make(struct rv_target *target, CURLU *base, struct rv_
     if (text.len == 0 || text.len > RV_TARGET_URL_BYTES_MAX)
         return invalid(why, text.len == 0 ? "the URL is empty" : "the URL is longer than 64 KiB");
     if (!bytes_belong(text))
-        return invalid(why, "a URL must not contain blanks, control characters, backslashes or "
+        return invalid(why, "a URL must not contain spaces, control characters, backslashes or "
                             "bytes above 126; percent-encode them");
     char *copy = rv_str_dup(text); /* the text may have no end of its own */
     *target = (struct rv_target){.url = base != NULL ? curl_url_dup(base) : curl_url()};

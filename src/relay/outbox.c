@@ -203,7 +203,7 @@ static enum rv_err count_of(struct rv_outbox *outbox, const char *query, int64_t
     return RV_OK;
 }
 
-#define CURE_PRINT "compare it with what \"reeve relay --print\" shows"
+#define CURE_PRINT "compare it with the output of \"reeve relay --print\""
 
 static enum rv_err column_count(struct rv_outbox *outbox, const char *name, int64_t *ret_count,
                                 struct rv_relay_fault *fault)

@@ -161,7 +161,7 @@ static int answer_take(struct rv_client *client, struct rv_answer *ret_answer)
 
 static int call_failed(struct rv_client *client, CURLcode code)
 {
-    snprintf(client->error, sizeof client->error, "no answer from %s: %s; %s", client->url,
+    snprintf(client->error, sizeof client->error, "no response from %s: %s; %s", client->url,
              rv_exchange_why(&client->exchange, code), rv_exchange_cure(client->url, code));
     return RV_RESULT_UNREACHABLE;
 }

@@ -258,10 +258,10 @@ const char *rv_exchange_cure(const char *url, CURLcode code)
         return "the address is not valid: write http://HOST:PORT, or unix:PATH";
     if (code == CURLE_SSL_CACERT_BADFILE)
         return "nothing was sent: the file in REEVE_CA_FILE cannot be read, or contains no "
-               "certificate in PEM form";
+               "certificate in PEM format";
     if (rv_exchange_distrusted(code))
         return "nothing was sent: the server's certificate must be valid for this name and issued "
-               "by an authority of the system, or of the file in REEVE_CA_FILE";
+               "by a certificate authority of the system or of the file in REEVE_CA_FILE";
     if (code == CURLE_SSL_CONNECT_ERROR)
         return "nothing was sent: for a server without TLS write http:// in its address";
     if (closed_at_once(code) && strncasecmp(url, "http:", 5) == 0)

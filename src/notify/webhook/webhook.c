@@ -160,8 +160,8 @@ static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *se
 static struct rv_str why_of(enum rv_err err)
 {
     if (err == RV_ERR_REFUSED)
-        return RV_STR("there is no secret for its destination: add one to the file that "
-                      "--webhook-secret-file names");
+        return RV_STR("there is no signing secret for its destination: add a secret to the file of "
+                      "--webhook-secret-file");
     return rv_str_of(rv_err_text(err));
 }
 
