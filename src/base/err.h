@@ -24,11 +24,11 @@
     X(UNSUPPORTED,      TELL,   "not supported yet",                                 422,  2)      \
     X(NOT_FOUND,        TELL,   "not found",                                         404,  3)      \
     X(REFUSED,          TELL,   "refused in this state",                             409,  4)      \
-    X(DUPLICATE,        TELL,   "exists already with other content",                 409,  4)      \
+    X(DUPLICATE,        TELL,   "already exists with different content",             409,  4)      \
     X(LIMIT,            TELL,   "over a limit",                                      413,  2)      \
     X(LATE,             TELL,   "too late",                                          410,  4)      \
     X(CORRUPT,          STOP,   "stored data cannot be read",                        500,  5)      \
-    X(VERSION,          STOP,   "the store has another schema version",              500,  5)      \
+    X(VERSION,          STOP,   "the store has a different schema version",          500,  5)      \
     X(IN_USE,           STOP,   "the store is used by a server",               500,  4)
 
 enum rv_err {

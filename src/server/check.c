@@ -15,7 +15,8 @@
     "a server parks the task with an alert when it reads it; repair the rows by hand, or "         \
     "restore a backup"
 #define CURE_LOST                                                                                  \
-    "the store starts like a restored backup now: find what was submitted and done since"
+    "the server now treats the store as a restored backup: find the submissions and effects that " \
+    "the lost changes recorded"
 #define CURE_STRAY "delete these rows by hand, or restore the task from a backup"
 #define CURE_WORKFLOW "restore this row of the table workflow from a backup"
 
@@ -230,7 +231,7 @@ static enum rv_err messages_check(struct check *check, struct subject *subject)
                                                RV_PAGE_ROWS_MAX, page, &count);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].kind >= RV_MESSAGE_KIND_COUNT)
-                rule_find(check, subject, "a message's row holds what a message can");
+                rule_find(check, subject, "a message's row has valid values");
             if (page[i].number != last + 1)
                 rule_find(check, subject, "a task's messages have no gaps");
             last = page[i].number;

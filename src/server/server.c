@@ -100,7 +100,7 @@ static void store_stop(const struct server *server, enum rv_err err)
     char reason[PATH_MAX + 256];
     if (err == RV_ERR_CORRUPT)
         snprintf(reason, sizeof reason,
-                 "the file %s is damaged: find the place with \"reeve check --store %s\", and "
+                 "the file %s is damaged: locate the damage with \"reeve check --store %s\", and "
                  "restore a backup",
                  server->store_path, server->store_path);
     else
@@ -346,11 +346,10 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
     if (err == RV_OK)
         return 0;
     if (err == RV_ERR_CORRUPT) {
-        rv_log_refusal(
-            "reeve serve",
-            "the file %s is damaged: \"reeve check --store %s\" finds the place; restore a "
-            "backup",
-            server->store_path, server->store_path);
+        rv_log_refusal("reeve serve",
+                       "the file %s is damaged: locate the damage with \"reeve check --store %s\", "
+                       "and restore a backup",
+                       server->store_path, server->store_path);
         return EXIT_DAMAGED;
     }
     rv_log_refusal("reeve serve", "the scheduler cannot start: %s", rv_err_text(err));
@@ -452,7 +451,7 @@ static int access_open(struct server *server, const struct rv_server_options *op
                    public ? options->listens_from : "--behind-proxy", public ? " " : "",
                    server->sockets.public_name,
                    public ? "other machines can reach this address"
-                          : "requests of other machines arrive through the proxy",
+                          : "the proxy forwards requests from other machines",
                    options->store);
     return rv_err_exit(RV_ERR_REFUSED);
 }
@@ -580,11 +579,11 @@ static bool address_check(struct server *server, const struct rv_server_options 
     server->access.always_keys = sockets->public || options->behind_proxy;
     if (!sockets->public || options->tls_cert != NULL || options->behind_proxy)
         return true;
-    rv_log_refusal("reeve serve",
-                   "%s %s: other machines can reach this address, and API keys must not be "
-                   "sent unencrypted: give --tls-cert and --tls-key, or --behind-proxy if a proxy "
-                   "in front provides TLS",
-                   options->listens_from, sockets->public_name);
+    rv_log_refusal(
+        "reeve serve",
+        "%s %s: other machines can reach this address, and API keys must not be sent unencrypted: "
+        "give --tls-cert and --tls-key, or --behind-proxy if a reverse proxy terminates TLS",
+        options->listens_from, sockets->public_name);
     return false;
 }
 

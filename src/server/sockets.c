@@ -31,7 +31,7 @@ static int handed_take(struct rv_sockets *sockets)
     enum { FIRST = 3 };
     int count = rv_systemd_sockets();
     if (count > RV_DOOR_SOCKETS_MAX) {
-        rv_log_refusal("reeve serve", "LISTEN_FDS=%d: the server takes up to %d sockets", count,
+        rv_log_refusal("reeve serve", "LISTEN_FDS=%d: the maximum is %d sockets", count,
                        RV_DOOR_SOCKETS_MAX);
         return EXIT_USAGE;
     }
@@ -43,10 +43,10 @@ static int handed_take(struct rv_sockets *sockets)
         if (rv_door_look(socket->fd, &public, socket->name) != RV_OK || flags < 0 ||
             fcntl(socket->fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
             fcntl(socket->fd, F_SETFD, FD_CLOEXEC) != 0) {
-            rv_log_refusal("reeve serve",
-                           "LISTEN_FDS=%d: descriptor %d is not a TCP or unix stream socket that "
-                           "listens",
-                           count, socket->fd);
+            rv_log_refusal(
+                "reeve serve",
+                "LISTEN_FDS=%d: descriptor %d is not a listening TCP or unix stream socket", count,
+                socket->fd);
             return EXIT_USAGE;
         }
         sockets->count++;
@@ -78,17 +78,18 @@ static int listen_refuse(const char *from, struct rv_str listen, enum rv_err err
     else if (err == RV_ERR_INVALID)
         cure = "must be an address and a port up to 65535, such as 127.0.0.1:7733 or [::1]:7733";
     else if (err == RV_ERR_IN_USE && path)
-        cure = "the path exists: another server listens there, or it is a file of another kind";
+        cure = "the path already exists: another server listens on it, or it is not a socket";
     else if (err == RV_ERR_IN_USE)
         cure = "another program uses the port; choose another port, or 0 for a free one";
     else if (errno == ENOENT)
         cure = "its folder does not exist: create it, or choose another path";
     else if (errno == EACCES)
-        cure = path
-                   ? "the user of this process may not create it: choose a folder that it may write"
-                   : "the user of this process may not use this port: choose one above 1023";
+        cure = path ? "the user of this process has no permission to create it: choose a folder "
+                      "with write permission"
+                    : "the user of this process has no permission to use this port: choose a port "
+                      "above 1023";
     else if (errno == EADDRNOTAVAIL)
-        cure = "this machine does not have the address: choose one that it has";
+        cure = "it is not an address of this machine: choose an address of this machine";
     rv_log_refusal("reeve serve", "%s \"%.*s\": %s", from, RV_STR_FMT(listen), cure);
     return rv_err_exit(err);
 }
@@ -100,7 +101,7 @@ int rv_sockets_open(struct rv_sockets *sockets, const struct rv_server_options *
         bool public;
         struct stat about;
         if (sockets->count == RV_DOOR_SOCKETS_MAX) {
-            rv_log_refusal("reeve serve", "%s \"%.*s\": the server takes up to %d sockets",
+            rv_log_refusal("reeve serve", "%s \"%.*s\": the maximum is %d sockets",
                            options->listens_from, RV_STR_FMT(options->listens[i]),
                            RV_DOOR_SOCKETS_MAX);
             return EXIT_USAGE;
