@@ -307,7 +307,7 @@ static void a_log_beside_a_store_that_was_stopped_is_refused(void **state)
     const char *const logs[] = {older, other};
     for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
         part_copy(logs[i], s->path, "-wal");
-        assert_start(s->path, RV_ERR_REFUSED, "that is not its own");
+        assert_start(s->path, RV_ERR_REFUSED, "which is an older copy");
         part_remove(s->path, "-wal");
     }
     assert_start(s->path, RV_OK, "");
@@ -370,15 +370,15 @@ static void a_log_of_another_store_is_refused_without_a_lock_file(void **state)
     bear_many(s, TASK_BASE + 1);
     part_copy(s->path, older, "");
     part_remove(older, ".lock");
-    assert_start(older, RV_ERR_REFUSED, "that is not its own"); /* older than what is running */
+    assert_start(older, RV_ERR_REFUSED, "which is an older copy"); /* older than what is running */
     image_take(s, older);
     subject_close(s);
     part_copy(other, s->path, "-wal");
     part_remove(s->path, ".lock");
-    assert_start(s->path, RV_ERR_IN_USE, "does not match the log beside it");
+    assert_start(s->path, RV_ERR_IN_USE, "which belongs to another store");
     part_copy(older, s->path, "-wal");
     part_remove(s->path, ".lock");
-    assert_start(s->path, RV_ERR_REFUSED, "that is not its own");
+    assert_start(s->path, RV_ERR_REFUSED, "which is an older copy");
     part_remove(s->path, "-wal");
     subject_open(s);
     assert_non_null(load(s, TASK_BASE + BIRTHS));
@@ -484,7 +484,7 @@ static void without_its_log_a_file_is_taken_if_that_is_wanted(void **state)
     struct rv_store_sqlite_options options = {
         .path = image, .clock = {no_clock, NULL}, .there = true, .keep_intact = true};
     assert_int_equal(rv_store_sqlite_open(&options, &store, &fault), RV_OK);
-    assert_non_null(strstr(fault.message, "no log where it needs one"));
+    assert_non_null(strstr(fault.message, "no log although it needed one"));
     store->ops->close(store);
     assert_start(image, RV_OK, "");
     image_remove(image);

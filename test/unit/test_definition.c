@@ -152,7 +152,7 @@ static const struct bad bad_documents[] = {
      HEAD CALL("{compensate: [{b: {call: y, metadata: {reeve: {pivot: true}}}}]}")},
     {"6:78", "`then` is not allowed in a compensation",
      HEAD CALL("{compensate: [{b: {call: y, metadata: {reeve: {failures: {then: error}}}}}]}")},
-    {"3:37", "only a call has metadata.reeve",
+    {"3:37", "metadata.reeve is allowed only on a call",
      HEAD "do:\n- a: {wait: PT1S, metadata: {reeve: {}}}\n"},
     {"2:18", "mode must be strict or loose", HEAD "evaluate: {mode: lax}\ndo: []\n"},
     {"3:3", "a step's name has 1 to 128 bytes", HEAD "do:\n- '': {call: x}\n"},

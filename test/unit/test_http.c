@@ -173,8 +173,8 @@ static void requests_are_read(void **state)
 
 #define LINE_LF "400 a line ends with LF alone; end each line with CR LF!"
 #define NO_METHOD                                                                                  \
-    "400 the request does not begin with a method; if the client uses TLS, this port is not for "  \
-    "it!"
+    "400 the request does not begin with a method; possible cause: a TLS connection to a port "    \
+    "without TLS!"
 #define NO_START "400 the request line is missing or ends with CR alone!"
 #define NO_LINE "400 the request line does not consist of a method, a URL and a version!"
 #define NO_VERSION "400 the request line has no HTTP version!"

@@ -33,7 +33,7 @@ static const struct {
     {"5:35", "a URI is a string", HTTP("{method: get, endpoint: 5}")},
     {"5:35", "a URI begins with https:// or http://", URL("ftp://a")},
     {"5:35", "a URI begins with https:// or http://", URL("a.example/x")},
-    {"5:35", "a URI must not contain blanks", URL("http://a/b c")},
+    {"5:35", "a URI must not contain spaces", URL("http://a/b c")},
     {"5:35", "a closing brace", URL("http://a/}")},
     {"5:35", "an opening brace", URL("http://a/{b")},
     {"5:35", "empty braces", URL("http://a/{}")},

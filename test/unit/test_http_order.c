@@ -201,12 +201,13 @@ static void what_cannot_be_sent_is_told_without_an_effect(void **state)
         {"{\"method\":\"delete\",\"endpoint\":{\"uri\":\"http://a/${ .id }\"}}",
          "the URI contains { or }"},
         {INPUT(",\"query\":{\"a\":{\"b\":1}}"), "query: \"a\" must be"},
-        {INPUT(",\"headers\":{\"Idempotency-Key\":\"a\"}"), "header Idempotency-Key: it is set by"},
-        {INPUT(",\"headers\":{\"x\":\"1\",\"idempotency-key\":\"a\"}"), "idempotency-key: it is"},
-        {INPUT(",\"headers\":{\"REEVE-FENCE\":\"1\"}"), "header REEVE-FENCE: it is set by Reeve"},
-        {INPUT(",\"headers\":{\"reeve-remaining-ms\":\"1\"}"), "reeve-remaining-ms: it is set"},
-        {INPUT(",\"headers\":{\"Traceparent\":\"mine\"}"), "header Traceparent: it is set by"},
-        {INPUT(",\"headers\":{\"tracestate\":\"a=1\"}"), "header tracestate: it is set by"},
+        {INPUT(",\"headers\":{\"Idempotency-Key\":\"a\"}"),
+         "header Idempotency-Key: Reeve sets it"},
+        {INPUT(",\"headers\":{\"x\":\"1\",\"idempotency-key\":\"a\"}"), "idempotency-key: Reeve"},
+        {INPUT(",\"headers\":{\"REEVE-FENCE\":\"1\"}"), "header REEVE-FENCE: Reeve sets it"},
+        {INPUT(",\"headers\":{\"reeve-remaining-ms\":\"1\"}"), "reeve-remaining-ms: Reeve sets"},
+        {INPUT(",\"headers\":{\"Traceparent\":\"mine\"}"), "header Traceparent: Reeve sets it"},
+        {INPUT(",\"headers\":{\"tracestate\":\"a=1\"}"), "header tracestate: Reeve sets it"},
         {AUTH("{\"digest\":{}}"), "must be basic or bearer"},
         {AUTH("{\"basic\":{\"use\":\"nowhere\"}}"), "the secret \"nowhere\" cannot be read"},
         {AUTH("{\"basic\":{\"use\":\"token\"}}"), "the credentials need `username`"},
@@ -446,7 +447,7 @@ static void answers_that_cannot_be_an_output_are_failures(void **state)
     (void)state;
     memset(large, 'a', sizeof large - 1);
     judge(&judged, INPUT(), answered(200, "application/json", "{\"a\":1,\"a\":2}"));
-    assert_non_null(strstr(judged.told, "the answer is not JSON"));
+    assert_non_null(strstr(judged.told, "the response is not JSON"));
     assert_false(judged.result.failure.transient);
     assert_int_equal(judged.result.failure.effect, RV_RUNTIME_UNKNOWN_EFFECT);
     judged_done(&judged);

@@ -118,8 +118,8 @@ static const char *text_wrong(struct rv_arena *arena, const char *path, struct r
     if (memchr(head.at, '\0', head.len) != NULL || head.at[0] == 0x7f)
         return NULL;
     return rv_arena_printf(arena,
-                           "%s: is a script without an interpreter; add a first line with #! and "
-                           "the interpreter's path, such as #!/bin/sh",
+                           "%s: is a script whose first line does not begin with #!; add a first "
+                           "line with #! and the interpreter's path, such as #!/bin/sh",
                            path)
         .at;
 }
