@@ -329,7 +329,7 @@ bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request
                               RV_STR_FMT(text));
     if (*ret_ms > RV_WAIT_MS_MAX)
         return rv_refuse_http(parser, 400,
-                              "wait=%.*s: the maximum is PT%dS; repeat the request after that",
+                              "wait=%.*s: the maximum is PT%dS; to wait longer, repeat the request",
                               RV_STR_FMT(text), RV_WAIT_MS_MAX / 1000);
     return true;
 }

@@ -382,9 +382,8 @@ static void what_was_caught_and_done_late_is_undone_with_its_task(void **state)
     assert_int_equal(alert.kind, RV_ALERT_LATE_DONE);
     assert_string_equal(alert.message.at,
                         "the task continued without /do/0/t/try/0/b, but a late reply reports that "
-                        "attempt 1 of step 2 "
-                        "was done, with the output {\"was\":1}; an undo of the task "
-                        "will undo this step, too");
+                        "attempt 1 of step 2 was done, with the output {\"was\":1}; an undo of the "
+                        "task will undo this step, too");
     assert_int_equal(world_done(w, b, "{\"was\":2}"), 410);
     assert_int_equal(open_alert(w).id, alert.id);
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
