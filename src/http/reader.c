@@ -90,8 +90,8 @@ static bool start_feed(struct rv_http_reader *r, struct rv_str *in)
     if (!begun && first != '\r') {
         if (!grammar_is(first, GRAMMAR_TOKEN))
             return reader_refuse(r, 400,
-                                 "the request does not begin with a method; this port does not "
-                                 "accept TLS connections");
+                                 "the request does not begin with a method; possible cause: a TLS "
+                                 "connection to a port without TLS");
         (void)rv_buf_reserve(&r->head, HEAD_BYTES_FIRST);
         r->state = READER_LINE;
         return true;

@@ -180,8 +180,8 @@ static void requests_are_read(void **state)
 #define NO_VERSION "400 the request line has no HTTP version!"
 #define BAD_VERSION "400 the request line does not end with an HTTP version!"
 #define BAD_URL                                                                                    \
-    "400 the URL has a character that must be percent-encoded, or a percent sign without two hex " \
-    "digits!"
+    "400 the URL contains a character that must be percent-encoded, or a percent sign "            \
+    "without two hex digits!"
 
 static void request_lines_that_are_refused(void **state)
 {
