@@ -34,6 +34,7 @@ struct held {
     int64_t complete_by;
     bool revoked;
     bool cancel_told;
+    uint64_t over_in; /* the batch that has decided its end last, whatever came of it; 0: none */
     struct delivery *delivery;       /* borrowed from the instance */
     struct agent_instance *instance; /* borrowed */
     struct held *next;               /* in the instance's list */

@@ -528,7 +528,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.large_begun = false;
     s->batch.large_us = 0;
     s->batch.read_tries = 0;
-    s->batch.large_bytes = s->batch.handed_bytes = 0;
+    s->batch.large_bytes = s->batch.handed_bytes = s->batch.ends = 0;
     s->batch.share = SHARE_NONE;
     s->batch.share_from = 0;
     memset(s->batch.shares, 0, sizeof s->batch.shares);

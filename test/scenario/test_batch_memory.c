@@ -169,6 +169,28 @@ static void one_call_with_replies_about_large_tasks_takes_turns(void **state)
     expect_replies(*state, TASKS);
 }
 
+/* Their agent is started again: all that it held ends. */
+static void ends_of_attempts_of_large_tasks_take_turns(void **state)
+{
+    struct stage *stage = *state;
+    struct world *w = &stage->w;
+    submit_all(stage);
+    world_pass(w, 31000);
+    free(take_all(stage));
+    stage->faults.loaded_bytes_max = 0;
+    struct rv_call *poll = world_call(w, RV_CALL_POLL);
+    poll->u.poll = (struct rv_poll){.agent = RV_STR("agent"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("the next one"),
+                                    .poll = RV_STR("first"),
+                                    .max = 1};
+    assert_true(world_run(w, poll));
+    assert_int_equal(poll->err, RV_OK);
+    assert_bounded(stage);
+    for (size_t i = 0; i < TASKS; i++)
+        assert_int_not_equal(world_step(w, stage->tasks[i], 2)->attempt_state, RV_ATTEMPT_OPEN);
+}
+
 static void renewals_about_large_tasks_take_turns(void **state)
 {
     struct stage *stage = *state;
@@ -266,6 +288,7 @@ int main(void)
         SCENARIO(polls_hand_out_steps_of_large_tasks_in_batches),
         SCENARIO(replies_about_large_tasks_take_turns),
         SCENARIO(one_call_with_replies_about_large_tasks_takes_turns),
+        SCENARIO(ends_of_attempts_of_large_tasks_take_turns),
         SCENARIO(renewals_about_large_tasks_take_turns),
         SCENARIO(commands_about_large_tasks_take_turns),
         SCENARIO(little_memory_makes_smaller_batches),

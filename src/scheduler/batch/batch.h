@@ -73,6 +73,7 @@ struct batch {
     int64_t large_us;       /* for the first time then */
     size_t large_bytes;     /* of such items */
     size_t handed_bytes;    /* inputs of the requests handed out */
+    size_t ends;            /* of attempts, begun by what agents tell */
     enum share share;       /* of the part that is under way */
     size_t share_from;      /* bytes of the arena as it began, or went on */
     size_t shares[SHARE_COUNT]; /* bytes of the arena so far, without those of that part since */

@@ -23,6 +23,7 @@ enum share {
     SHARE_DUE,
     SHARE_BULKS,
     SHARE_EVALUATIONS,
+    SHARE_ENDS, /* of attempts, by what agents tell */
     SHARE_ADMIT,
     SHARE_MATCH,
     SHARE_COUNT

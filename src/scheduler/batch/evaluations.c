@@ -17,6 +17,7 @@
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/commit.h"
 #include "scheduler/batch/evaluation_priv.h"
+#include "scheduler/batch/left.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
@@ -298,10 +299,16 @@ static void evaluation_free(struct evaluation *e)
     free(e);
 }
 
+/* Nobody has to take what comes of it. */
+static bool decides_itself(const struct evaluation *e)
+{
+    return e->asker.a == ASKER_WAKE || e->asker.a == ASKER_END;
+}
+
 /* Bulk commands are the only ones without a caller that bring texts. */
 static bool texts_copy(struct evaluation *e)
 {
-    if (e->asker.caller != NULL || e->command.kind == RV_COMMAND_WAKE)
+    if (e->asker.caller != NULL || decides_itself(e))
         return true;
     e->command.u.operate.by = rv_arena_str(&e->texts, e->command.u.operate.by);
     e->command.u.operate.reason = rv_arena_str(&e->texts, e->command.u.operate.reason);
@@ -470,9 +477,13 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
     enum rv_err err = work_get(s, e->task, &work);
     if (err != RV_OK)
         return err;
-    bool stands = work->task != NULL && s->supervisor.epoch != 0 && task_as_it_was(e, work);
+    bool wakes = command.kind == RV_COMMAND_WAKE;
+    bool stands = work->task != NULL && (!wakes || s->supervisor.epoch != 0) &&
+                  task_as_it_was(e, work);
     /* A reply that came meanwhile, and is not decided yet, goes before the end of its attempt. */
-    if (!stands || !wake_know(s, work, &command)) {
+    bool known = stands &&
+                 (wakes ? wake_know(s, work, &command) : !is_left(s, command.token, command.step));
+    if (!known) {
         evaluation_drop(s, e); /* if anything is due now, it is decided anew */
         s->more_due = true;
         return RV_OK;
@@ -481,7 +492,7 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
     if (plan == NULL)
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, &asker, plan);
-    if (err == RV_OK && !work->waits && plan->changed)
+    if (err == RV_OK && !work->waits && plan->changed && wakes)
         work->epoch = s->supervisor.epoch;
     return err;
 }
@@ -529,9 +540,9 @@ enum rv_err evaluations_decide(struct rv_scheduler *s)
             continue;
         bool elsewhere = its != NULL ? !its->aside && !its->bounded
                                      : e->asker.wanted == NULL || !e->asker.wanted(s, &e->asker);
-        if (e->command.kind == RV_COMMAND_WAKE && share_used(s))
+        if (decides_itself(e) && share_used(s))
             s->more_due = true; /* its task's rows come with the next batch */
-        else if (e->command.kind == RV_COMMAND_WAKE)
+        else if (decides_itself(e))
             err = ownerless_decide(s, e);
         else if (elsewhere)
             evaluation_drop(s, e); /* whoever asked for it has its answer from elsewhere */

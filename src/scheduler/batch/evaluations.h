@@ -18,8 +18,10 @@ struct rv_fiber;
 struct rv_scheduler;
 struct work;
 
-/* `a` of due tasks, for which no call asks; `b` is the task. */
+/* `a` of what no call asks for, and no call has to take: due tasks, by the task as `b`; ends of
+ * attempts that an agent has told of, by the token. */
 #define ASKER_WAKE UINT64_MAX
+#define ASKER_END (UINT64_MAX - 1)
 
 /* Who asks for a decision. Until it is made it is asked for again, by the same. */
 struct asker {

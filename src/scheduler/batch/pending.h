@@ -33,6 +33,14 @@ enum read_turn {
     READ_LARGE  /* it waits for room */
 };
 
+/* What has become, in this batch, of the ends of attempts that a poll tells of. */
+struct ends {
+    bool decided;           /* some are */
+    bool left;              /* some are for a later batch */
+    size_t evaluated;       /* so many are evaluated beside the batches, */
+    struct rv_task_id task; /* ... one of them of this task */
+};
+
 /* A call while the scheduler has it. */
 struct pending {
     struct rv_call *call;
@@ -40,13 +48,14 @@ struct pending {
     bool changes;               /* as scheduler/tbl/call.def has it */
     struct rv_poll *poll;       /* POLL, or REPLIES with next: what it asks */
     struct seeker seeker;       /* the poll, once admitted */
+    struct ends ends;           /* ... before it is */
     struct matched *matched;    /* on the batch's arena */
     struct work **works;        /* per item, on the batch's arena */
     int64_t until;              /* parked: monotonic instant of its end */
     struct rv_arena_mark mark;  /* parked for a task: before the newest answer that may leave */
     bool parked;
     bool admitted;            /* its boot, confirmations and repeats were looked at */
-    bool ended;               /* attempts ended by what it tells */
+    uint64_t ends_from;       /* the batch in which the first end was asked for; 0: none was */
     bool large;               /* may wait for the next batch */
     bool bounded;             /* some of it does */
     bool left;                /* its caller has left: it takes nothing and does not wait */
@@ -57,7 +66,7 @@ struct pending {
     size_t evaluating;        /* of these, under way */
     bool counted;             /* SUBMIT: it waits for its task, and all of it is counted */
     bool waits;               /* OPERATE: its decision is among these */
-    struct rv_task_id awaits; /* REPLIES: an evaluation of another's; none: none */
+    struct rv_task_id awaits; /* an evaluation that is not its own, of this task; none: none */
     bool aside;               /* among those that wait for evaluations */
     enum read_turn read;      /* a read that is larger than others wait for */
     bool plain;               /* SHOW, SUBMIT: it waits without payloads, and is read then */

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "dispatch/agents.h"
+#include "dispatch/held.h"
 #include "dispatch/ready.h"
 #include "scheduler/batch/accounts.h"
 #include "scheduler/batch/bound.h"
@@ -660,6 +661,17 @@ void work_offer(struct rv_scheduler *s, struct work *work)
     }
 }
 
+/* Ends of attempts that the batch has decided are asked for again. */
+static void ends_void(struct rv_scheduler *s, const struct work *work)
+{
+    for (size_t i = 0; i < work->steps_count; i++) {
+        struct rv_step_id id = {work->id, work->steps[i].row->number};
+        struct held *held = held_find(&s->agents, id);
+        if (held != NULL)
+            held->over_in = 0;
+    }
+}
+
 /* Before the commit, steps were queued so that the polls of the same batch find them, and others
  * were taken from the queue for these polls. What the rows say as they were loaded is learned all
  * the same: a batch that tells of an attempt for the first time may be refused again and again. */
@@ -667,6 +679,8 @@ void work_withdraw(struct rv_scheduler *s, const struct work *work)
 {
     const struct rv_task *task = work->stored;
     bool offends = work->dropped && !work_again(work); /* it is left alone */
+    if (!offends)
+        ends_void(s, work);
     for (size_t i = 0; i < work->steps_count; i++) {
         const struct work_step *step = &work->steps[i];
         enum rv_err err = RV_OK;

@@ -23,13 +23,22 @@
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/work.h"
 
-static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
-                                enum rv_attempt_state how, enum rv_effect effect, bool excused)
+/* Of attempts, that a batch decides or begins to evaluate; that are evaluated at a time by what one
+ * poll tells. */
+enum { ENDS_MAX = 64 };
+
+/* How an attempt has ended, as an agent tells. */
+struct ending {
+    enum rv_attempt_state how;
+    enum rv_effect effect;
+    bool excused;
+};
+
+static enum rv_err end_decide(struct rv_scheduler *s, const struct held *held,
+                              const struct ending *ending, bool *ret_waits)
 {
     struct work *work;
     struct rv_step_id id = held->step;
-    if (evaluations_reply(s, id, held->token))
-        return RV_OK; /* its reply came before */
     enum rv_err err = work_get(s, id.task, &work);
     if (err != RV_OK || work->task == NULL)
         return err;
@@ -40,12 +49,66 @@ static enum rv_err attempt_over(struct rv_scheduler *s, const struct held *held,
                                  .seed = rv_prng_next(&s->prng),
                                  .step = id.number,
                                  .token = held->token};
-    command.u.end.how = how;
-    command.u.end.effect = effect;
-    command.u.end.excused = excused;
+    command.u.end.how = ending->how;
+    command.u.end.effect = ending->effect;
+    command.u.end.excused = ending->excused;
+    struct asker asker = {.a = ASKER_END, .b = held->token};
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
-    /* To its end: the instance gets nothing else before this is known. */
-    return plan ? work_decide(s, work, &command, NULL, plan) : RV_ERR_MEMORY;
+    err = plan ? work_decide(s, work, &command, &asker, plan) : RV_ERR_MEMORY;
+    *ret_waits = work->waits;
+    return err;
+}
+
+/* What is beyond the bounds of a batch is a later one's. */
+static enum rv_err end_begin(struct rv_scheduler *s, struct held *held, const struct ending *ending,
+                             struct ends *ends)
+{
+    struct asker asker = {.a = ASKER_END, .b = held->token};
+    size_t most = s->options.findings_max < ENDS_MAX ? s->options.findings_max : ENDS_MAX;
+    enum share share = s->batch.share;
+    bool waits = evaluation_find(s, &asker) != NULL;
+    enum rv_err err = RV_OK;
+    if (evaluations_reply(s, held->step, held->token))
+        return RV_OK; /* its reply came before */
+    share_enter(s, SHARE_ENDS);
+    ends->left = !waits && (s->batch.ends >= most || share_used(s));
+    if (!waits && !ends->left) {
+        s->batch.ends++;
+        err = end_decide(s, held, ending, &waits);
+        ends->decided = ends->decided || !waits;
+        held->over_in = err == RV_OK && !waits ? s->batch.turn : 0;
+    }
+    share_enter(s, share);
+    ends->evaluated += waits;
+    if (waits)
+        ends->task = held->step.task;
+    return err;
+}
+
+/* The call tells that an attempt has ended. Until all ends that it tells of are decided it comes
+ * back, and asks for each of them once: an end may come to nothing. */
+static enum rv_err attempt_over(struct rv_scheduler *s, struct pending *p, struct held *held,
+                                struct ending ending)
+{
+    bool decided = p->ends_from != 0 && held->over_in >= p->ends_from;
+    if (decided || p->ends.left || p->ends.evaluated >= ENDS_MAX) {
+        p->ends.decided = p->ends.decided || held->over_in == s->batch.turn;
+        return RV_OK;
+    }
+    p->ends_from = p->ends_from != 0 ? p->ends_from : s->batch.turn;
+    return end_begin(s, held, &ending, &p->ends);
+}
+
+static bool ends_wait(const struct pending *p)
+{
+    return p->ends.left || p->ends.evaluated > 0;
+}
+
+/* With the next batch, or once an evaluation that it waits for is over. */
+static void ends_carry(struct rv_scheduler *s, struct pending *p)
+{
+    p->awaits = (struct rv_task_id){p->ends.left ? 0 : p->ends.task.value};
+    evaluations_hold(s, p);
 }
 
 /* Is this a late poll of a process that is gone? */
@@ -107,23 +170,24 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *re
         return RV_OK;
     if (p->seeker.boot == instance->boot && instance->held_before == 0)
         return RV_OK;
-    *ret_waits = boot_is_undecided(s, p);
-    if (*ret_waits)
-        return RV_OK;
-    for (struct held *h = instance->held; h != NULL; h = h->next) {
-        if (h->boot == p->seeker.boot)
-            continue;
-        enum rv_err err = attempt_over(s, h, RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN, p->poll->inside);
-        if (err != RV_OK)
-            return err;
-        p->ended = true;
-    }
     if (instance->boot != p->seeker.boot) {
         instance->overlaps = false;
         boot_leave(instance);
         parked_leave(s, p);
     }
     instance_boots(instance, p->seeker.boot);
+    *ret_waits = boot_is_undecided(s, p);
+    if (*ret_waits)
+        return RV_OK;
+    for (struct held *h = instance->held; h != NULL; h = h->next) {
+        if (h->boot == p->seeker.boot)
+            continue;
+        struct ending lost = {RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN, p->poll->inside};
+        enum rv_err err = attempt_over(s, p, h, lost);
+        if (err != RV_OK)
+            return err;
+    }
+    *ret_waits = ends_wait(p);
     return RV_OK;
 }
 
@@ -236,10 +300,10 @@ static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
         if (rv_str_is(p->poll->poll, d->poll) || d->answered_at + grace > s->batch.now)
             continue;
         for (struct held *h = d->held; h != NULL; h = h->mate_next) {
-            enum rv_err err = attempt_over(s, h, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN, false);
+            struct ending unheard = {RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN, false};
+            enum rv_err err = attempt_over(s, p, h, unheard);
             if (err != RV_OK)
                 return err;
-            p->ended = true;
         }
     }
     return RV_OK;
@@ -326,6 +390,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
         return RV_ERR_MEMORY;
     p->seeker.name = rv_hash(s->agents.hash_key, p->poll->poll);
     p->seeker.max = p->left ? 0 : p->poll->max; /* nothing for one whose caller has left */
+    p->ends = (struct ends){.left = false};
     poll_twins(s, p);
     if (p->admitted)
         return RV_OK;
@@ -345,7 +410,6 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
      * batch has no room for is a later one's, too. */
     if (s->agents.recovering || share_used(s))
         return RV_OK;
-    p->ended = false;
     poll_confirm(p);
     bool waits;
     enum rv_err err = poll_boot(s, p, &waits);
@@ -355,10 +419,11 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
                   p->seeker.instance->boot; /* else it comes late, from a process that is gone */
     if (err == RV_OK && newest && !poll_is_overtaken(p->seeker.instance, p->seeker.name))
         err = poll_lost(s, p);
+    if (err != RV_OK || ends_wait(p))
+        return err;
     p->seeker.heard = poll_is_heard(p->seeker.instance, p->seeker.name);
     /* What it took it gets again even if it seems to be left behind: its attempts are open. */
-    if (err == RV_OK)
-        err = poll_repeat(s, p);
+    err = poll_repeat(s, p);
     p->admitted = err == RV_OK;
     return err;
 }
@@ -366,9 +431,9 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
 static enum rv_err undelivered_decide(struct rv_scheduler *s, struct pending *p)
 {
     const struct rv_call_undelivered *u = &p->call->u.undelivered;
-    p->bounded = false;
+    p->ends = (struct ends){.left = false};
     for (size_t i = 0; i < u->count; i++) {
-        const struct held *held = held_find(&s->agents, u->attempts[i].step);
+        struct held *held = held_find(&s->agents, u->attempts[i].step);
         if (held == NULL || held->token != u->attempts[i].token)
             continue;
         /* Where the poll was repeated, another answer may have carried the same requests, here or
@@ -377,10 +442,8 @@ static enum rv_err undelivered_decide(struct rv_scheduler *s, struct pending *p)
                        s->enlistment.shared;
         if (perhaps)
             continue;
-        p->bounded = !share_lets(s, p, held->step.task);
-        if (p->bounded)
-            return RV_OK;
-        enum rv_err err = attempt_over(s, held, RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE, false);
+        struct ending unmade = {RV_ATTEMPT_UNDELIVERED, RV_EFFECT_NONE, false};
+        enum rv_err err = attempt_over(s, p, held, unmade);
         if (err != RV_OK)
             return err;
     }
@@ -390,8 +453,8 @@ static enum rv_err undelivered_decide(struct rv_scheduler *s, struct pending *p)
 static void undelivered_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
-    if (p->bounded)
-        pending_append(&s->carried, p); /* what has ended is not held any more */
+    if (p->ends.left || (p->ends.evaluated > 0 && !s->draining))
+        ends_carry(s, p);
     else
         finish(s, p, RV_OK, RV_STR_NONE);
 }
@@ -458,7 +521,7 @@ static bool was_given(const struct pending *p)
 static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pending *p)
 {
     bool vain = false;
-    for (const struct work *w = s->batch.works; p->ended && w != NULL; w = w->next)
+    for (const struct work *w = s->batch.works; p->ends.decided && w != NULL; w = w->next)
         vain = vain || (w->dropped && work_again(w));
     for (size_t i = 0; i < p->seeker.given; i++) {
         const struct matched *m = &p->matched[i];
@@ -551,14 +614,17 @@ static void poll_unpark(struct rv_scheduler *s, struct pending *p)
     seeker_unpark(&p->seeker);
 }
 
+void poll_carry(struct rv_scheduler *s, struct pending *p)
+{
+    pending_unlink(&s->batch.calls, p);
+    ends_carry(s, p);
+}
+
 static void poll_act(struct rv_scheduler *s, struct pending *p)
 {
     bool filled = poll_fill(s, p);
     if (!p->admitted && !s->draining) {
-        /* The walk after the start is under way, or what the poll has told is not written: it is
-         * admitted with a later batch. */
-        pending_unlink(&s->batch.calls, p);
-        pending_append(&s->carried, p);
+        poll_carry(s, p);
         return;
     }
     /* One that an earlier process seems to have left behind does not wait either: if that process

@@ -23,6 +23,10 @@ RV_CHECK enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct
  * when it is unanswerable: then it must be refused, since an answer without them would be
  * confirmed; asked again, it gets what it was given. */
 bool poll_fill(struct rv_scheduler *s, struct pending *p);
+/* It is not admitted yet: the walk after the start is under way, or what it tells is not decided,
+ * or not written. It comes back with the next batch, or once an evaluation that it waits for is
+ * over. */
+void poll_carry(struct rv_scheduler *s, struct pending *p);
 /* The poll is admitted anew with a later batch, and gets what it has taken as it is then. */
 void poll_unadmit(struct pending *p);
 /* Nothing that the batch was to hand out goes to the poll. */

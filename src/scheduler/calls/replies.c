@@ -249,6 +249,10 @@ static void replies_act(struct rv_scheduler *s, struct pending *p)
         poll_waits = !poll_fill(s, p) && !p->admitted && !s->draining;
     if (p->unanswerable)
         p->call->err = RV_ERR_MEMORY;
+    if (poll_waits) {
+        poll_carry(s, p);
+        return;
+    }
     pending_unlink(&s->batch.calls, p);
     if (p->call->err == RV_OK && again) {
         if (!carry_again(s, p))
@@ -257,8 +261,6 @@ static void replies_act(struct rv_scheduler *s, struct pending *p)
         finish(s, p, RV_ERR_BUSY, STOPPING);
     } else if (p->call->err == RV_OK && left) {
         evaluations_hold(s, p);
-    } else if (poll_waits) {
-        pending_append(&s->carried, p);
     } else {
         counts_replies(s, replies);
         finish(s, p, p->call->err, p->call->message);

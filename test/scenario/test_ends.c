@@ -1,0 +1,258 @@
+/* Ends of many attempts at once, as agents tell of them: others are served meanwhile (RULES 11). */
+#include "../lib/store_faults.h"
+#include "../lib/world.h"
+#include "base/limits.h"
+#include "order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* An instance holds so many attempts. A batch decides so many ends of them. */
+enum { HELD = 2000, PIECE = 1000, ENDS_MAX = 64, BATCHES_MAX = HELD / ENDS_MAX + 4 };
+
+static const char *const light = DOCUMENT("light") "do:\n  - a: {set: {n: 1}}\n";
+/* What follows from the end of an attempt takes long. */
+static const char *const slow_end = DOCUMENT(
+    "slow-end") "do:\n"
+                "  - t:\n"
+                "      try:\n"
+                "        - a: {call: agent, metadata: {reeve: {completeBy: PT60S, lease: PT60S,"
+                " failures: {threshold: 1, rounds: 0}}}}\n"
+                "      catch: {when: '${ [range(20000)] | length > 0 }', do: [{b: {set: {n: "
+                "0}}}]}\n";
+
+static int open_world(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    world_open(w);
+    world_publish(w, ORDER);
+    world_publish(w, light);
+    world_publish(w, slow_end);
+    *state = w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world_close(*state);
+    free(*state);
+    return 0;
+}
+
+static struct rv_call *submission(struct world *w, const char *workflow, size_t count)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    struct rv_submission *items = RV_NEW_ARRAY(&call->arena, struct rv_submission, count);
+    assert_non_null(items);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct rv_submission){.space = RV_STR("shop"), .name = rv_str_of(workflow)};
+    call->u.submit.items = items;
+    call->u.submit.count = count;
+    return call;
+}
+
+static void submit(struct world *w, const char *workflow, size_t count,
+                   struct rv_task_id *ret_tasks)
+{
+    for (size_t done = 0; done < count;) {
+        size_t piece = count - done < PIECE ? count - done : PIECE;
+        struct rv_call *call = submission(w, workflow, piece);
+        assert_true(world_run(w, call));
+        for (size_t i = 0; i < piece; i++)
+            ret_tasks[done++] = call->u.submit.items[i].task;
+    }
+}
+
+static struct rv_call *poll_of(struct world *w, const char *agent, const char *boot)
+{
+    struct rv_call *call = world_call(w, RV_CALL_POLL);
+    call->u.poll = (struct rv_poll){
+        .agent = rv_str_of(agent),
+        .instance = RV_STR("i1"),
+        .boot = rv_str_of(boot),
+        .poll = rv_arena_printf(&call->arena, "poll-%llu", (unsigned long long)call->serial),
+        .max = RV_POLL_REQUESTS_MAX};
+    return call;
+}
+
+/* Gives the polls. */
+static size_t take(struct world *w, const char *agent, size_t count, struct rv_call **ret_polls)
+{
+    size_t polls = 0;
+    for (size_t taken = 0; taken < count; polls++) {
+        struct rv_call *poll = poll_of(w, agent, "b1");
+        assert_true(world_run(w, poll));
+        assert_true(poll->u.poll.requests_count > 0);
+        taken += poll->u.poll.requests_count;
+        if (ret_polls != NULL)
+            ret_polls[polls] = poll;
+    }
+    return polls;
+}
+
+static size_t count_open(struct world *w, const struct rv_task_id *tasks, size_t count)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < count; i++)
+        open += world_step(w, tasks[i], 1)->attempt_state == RV_ATTEMPT_OPEN;
+    return open;
+}
+
+/* The calls come in one batch, and with each batch a stranger's submission, which is decided in it.
+ * Each ends a bounded number of attempts; the calls are answered when all of them have ended. */
+static void expect_turns(struct world *w, struct rv_call **calls, size_t count,
+                         enum rv_attempt_state how)
+{
+    const struct rv_counts *counts = rv_scheduler_counts(w->scheduler);
+    uint64_t ended = 0;
+    size_t finished = 0;
+    for (int batch = 0; finished < count; batch++) {
+        struct rv_call *all[64];
+        size_t all_count = 0;
+        uint64_t before = counts->attempts_ended[how];
+        assert_in_range(batch, 0, BATCHES_MAX);
+        for (size_t i = 0; batch == 0 && i < count; i++)
+            all[all_count++] = calls[i];
+        struct rv_call *stranger = all[all_count++] = submission(w, "light", 1);
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, all, all_count, w->mono), RV_OK);
+        assert_true(world_finished(stranger));
+        assert_int_equal(stranger->u.submit.items[0].state, RV_TASK_PROCESSED);
+        assert_in_range(counts->attempts_ended[how] - before, 0, ENDS_MAX);
+        ended += counts->attempts_ended[how] - before;
+        finished = 0;
+        for (size_t i = 0; i < count; i++)
+            finished += world_finished(calls[i]);
+    }
+    assert_int_equal(ended, HELD);
+}
+
+static void an_agent_that_starts_again_holds_up_nobody(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id tasks[HELD];
+    submit(w, "order", HELD, tasks);
+    (void)take(w, "inventory", HELD, NULL);
+    struct rv_call *poll = poll_of(w, "inventory", "b2");
+    expect_turns(w, &poll, 1, RV_ATTEMPT_LOST);
+    assert_int_equal(poll->err, RV_OK);
+    assert_int_equal(count_open(w, tasks, HELD), 0);
+}
+
+/* It confirms none of what it was answered before. */
+static void an_agent_that_has_lost_its_answers_holds_up_nobody(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id tasks[HELD];
+    submit(w, "order", HELD, tasks);
+    (void)take(w, "inventory", HELD, NULL);
+    struct rv_call *poll = poll_of(w, "inventory", "b1");
+    poll->u.poll.confirms = true;
+    expect_turns(w, &poll, 1, RV_ATTEMPT_UNDELIVERED);
+    assert_int_equal(poll->err, RV_OK);
+}
+
+static void answers_that_did_not_leave_hold_up_nobody(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id tasks[HELD];
+    struct rv_call *polls[HELD / RV_POLL_REQUESTS_MAX + 1];
+    submit(w, "order", HELD, tasks);
+    size_t count = take(w, "inventory", HELD, polls);
+    for (size_t i = 0; i < count; i++)
+        polls[i] = world_undelivered_call(w, polls[i]);
+    expect_turns(w, polls, count, RV_ATTEMPT_UNDELIVERED);
+}
+
+/* What was not ended before the crash ends with the next poll, which gets nothing before. */
+static void after_a_crash_in_between_the_rest_ends(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id tasks[HELD];
+    submit(w, "order", HELD, tasks);
+    (void)take(w, "inventory", HELD, NULL);
+    struct rv_call *poll = poll_of(w, "inventory", "b2");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, &poll, i == 0, w->mono), RV_OK);
+    assert_false(world_finished(poll));
+    world_restart(w, 10);
+    size_t open = count_open(w, tasks, HELD);
+    assert_in_range(open, HELD - 3 * ENDS_MAX, HELD - 1);
+    poll = poll_of(w, "inventory", "b2");
+    for (int i = 0; i < BATCHES_MAX && !world_finished(poll); i++)
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, &poll, i == 0, w->mono), RV_OK);
+    assert_true(world_finished(poll));
+    for (size_t i = 0; i < HELD; i++)
+        assert_int_not_equal(world_step(w, tasks[i], 1)->attempt, 0);
+    assert_int_equal(count_open(w, tasks, HELD), poll->u.poll.requests_count);
+}
+
+/* Perhaps these were delivered: their lost answers end none of them, whatever is asked. */
+static void ends_that_come_to_nothing_hold_up_no_poll(void **state)
+{
+    enum { REVOKED = 3 * ENDS_MAX };
+    struct world *w = *state;
+    struct rv_task_id tasks[REVOKED];
+    submit(w, "order", REVOKED, tasks);
+    (void)take(w, "inventory", REVOKED, NULL);
+    for (size_t i = 0; i < REVOKED; i++)
+        assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, tasks[i]), RV_OK);
+    struct rv_call *poll = poll_of(w, "inventory", "b1");
+    poll->u.poll.confirms = true;
+    assert_true(world_run(w, poll));
+    assert_int_equal(poll->err, RV_OK);
+    assert_int_equal(poll->u.poll.cancels_count, REVOKED);
+    assert_int_equal(world_step(w, tasks[0], 1)->attempt_state, RV_ATTEMPT_REVOKED);
+}
+
+/* The expressions that follow from the ends are evaluated beside the batches. The new process gets
+ * nothing before that. */
+static void long_decisions_about_ends_run_beside_the_batches(void **state)
+{
+    enum { SLOW = 300, BATCH_FUEL_MAX = ENDS_MAX * 25000, MS_MAX = 10000 };
+    struct world *w = *state;
+    struct rv_task_id tasks[SLOW];
+    submit(w, "slow-end", SLOW, tasks);
+    (void)take(w, "agent", SLOW, NULL);
+    const struct rv_counts *counts = rv_scheduler_counts(w->scheduler);
+    struct rv_call *poll = poll_of(w, "agent", "b2");
+    uint64_t in_batches = 0;
+    for (int ms = 0; !world_finished(poll); ms++) {
+        struct rv_call *all[2] = {submission(w, "light", 1), poll};
+        uint64_t before = counts->fuel_in_batches;
+        assert_in_range(ms, 0, MS_MAX);
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, all, ms == 0 ? 2 : 1, w->mono),
+                         RV_OK);
+        assert_true(world_finished(all[0]));
+        assert_in_range(counts->fuel_in_batches - before, 0, BATCH_FUEL_MAX);
+        in_batches += counts->fuel_in_batches - before;
+        w->now++;
+        w->mono++;
+    }
+    assert_int_equal(poll->err, RV_OK);
+    assert_in_range(counts->long_decisions, SLOW / 2, SLOW);
+    assert_true(in_batches < counts->fuel_beside);
+    for (size_t i = 0; i < SLOW; i++)
+        assert_state(w, tasks[i], "processed");
+}
+
+int main(void)
+{
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+    const struct CMUnitTest tests[] = {
+        SCENARIO(an_agent_that_starts_again_holds_up_nobody),
+        SCENARIO(an_agent_that_has_lost_its_answers_holds_up_nobody),
+        SCENARIO(answers_that_did_not_leave_hold_up_nobody),
+        SCENARIO(after_a_crash_in_between_the_rest_ends),
+        SCENARIO(ends_that_come_to_nothing_hold_up_no_poll),
+        SCENARIO(long_decisions_about_ends_run_beside_the_batches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
