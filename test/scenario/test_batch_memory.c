@@ -107,6 +107,10 @@ static void a_start_walks_over_large_tasks_in_batches(void **state)
     for (size_t i = 0; i < TASKS; i++)
         assert_step(&stage->w, stage->tasks[i], 2, "pending");
     assert_bounded(stage);
+    /* Nothing but the walk finds the steps that are ready. */
+    world_restart(&stage->w, 100);
+    free(take_all(stage));
+    assert_bounded(stage);
 }
 
 /* One poll has room for all of them. */
