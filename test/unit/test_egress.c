@@ -139,7 +139,7 @@ static void an_entry_allows_its_origin_alone(void **state)
         {"https://evil.com?@api.example.com/", "--egress"},
         {"https://evil.com\\@api.example.com/", "backslash"},
         {"https://api.example.com\\@evil.com/", "backslash"},
-        {"https://api.example.com /", "blanks"},
+        {"https://api.example.com /", "spaces"},
         {"https://api.example.com\r\nHost: evil.com", "control characters"},
         {"https://api%2eexample.com/", NULL}, /* the parser that connects reads it so too */
         {"https://api.example.com%00.evil.com/", ""},
