@@ -35,6 +35,8 @@ void check_command_repeated(struct world *w, struct rv_str body);
 void check_history_there(struct world *w, struct rv_store *store, const struct task_past *past);
 /* One step was undone, to be tried with another input, and the task goes forward again. */
 bool check_redone(const struct transition *t);
+/* A step of the change is a pivot that was carried out, or may have been. */
+bool check_pivot_met(const struct transition *t);
 /* Its undo met the point of no return at work, and is taken back; what leads on from there may be
  * in the same commit. */
 bool check_taken_back(const struct transition *t);

@@ -77,6 +77,14 @@ static bool undo_met(const struct transition *t, const struct rv_step *step)
            is_pivot(t, step);
 }
 
+bool check_pivot_met(const struct transition *t)
+{
+    for (size_t i = 0; i < t->steps_count; i++)
+        if (t->steps[i].effect != RV_EFFECT_NONE && is_pivot(t, &t->steps[i]))
+            return true;
+    return false;
+}
+
 bool check_taken_back(const struct transition *t)
 {
     for (size_t i = 0; i < t->steps_count; i++)

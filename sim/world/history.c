@@ -323,14 +323,16 @@ bool history_abandons(const struct rv_task *task)
            memmem(task->error.at, task->error.len, "abandoned", strlen("abandoned")) != NULL;
 }
 
-/* An undo, and in the same commit an operator's word that the point of no return was passed: its
- * rows show neither. */
+/* An undo, and in the same commit what takes it back: an operator's word that the point of no return
+ * was passed, or the end of a pivot's attempt, which leaves the task in error, and a resubmission.
+ * The rows show none of that. */
 static bool taken_back_at_once(const struct transition *t)
 {
-    bool undone = false, back = false;
+    bool undone = false, back = false, met = check_pivot_met(t);
     for (size_t i = 0; i < t->change->history_count; i++) {
         enum rv_operator_verb verb = t->change->history[i].verb;
-        back = back || (undone && verb == RV_OPERATOR_SETTLE);
+        back = back || (undone && verb == RV_OPERATOR_SETTLE) ||
+               (undone && verb == RV_OPERATOR_RESUBMIT && met);
         undone = undone || verb == RV_OPERATOR_UNDO || verb == RV_OPERATOR_CANCEL;
     }
     return back && t->task->direction == RV_FORWARD;
