@@ -94,11 +94,14 @@ static bool lasts(struct world *w, bool is_so, struct reading *since)
 /* I-21: an open attempt whose agent is silent ends when its lease does, or its complete-by, within
  * a lease of the supervisor's role and two scans; one that was revoked when its complete-by
  * passes. The bound begins when all that arrived before that end has been taken by a batch: a
- * server that is behind its callers does not know before who is silent. */
+ * server that is behind its callers does not know before who is silent. Where a timeout of the
+ * workflow has passed too, one decision follows both, and waits for the later one (RULES 3). */
 static void check_overdue(struct world *w, struct step_past *step)
 {
     const struct rv_step *row = &step->row;
     int64_t at = row->attempt_state == RV_ATTEMPT_REVOKED ? row->complete_by : row->lease_until;
+    if (row->deadline > at && row->deadline <= w->bounds.seen_at)
+        at = row->deadline;
     bool overdue = rv_attempt_state_live(row->attempt_state) && at < w->bounds.heard_at;
     if (lasts(w, overdue, &step->overdue))
         world_violate(w, "I-21", "step %u: attempt %u should have ended %lld ms ago", row->number,
