@@ -323,8 +323,9 @@ bool history_abandons(const struct rv_task *task)
            memmem(task->error.at, task->error.len, "abandoned", strlen("abandoned")) != NULL;
 }
 
-/* An undo, and in the same commit what takes it back: an operator's word that the point of no return
- * was passed, or the end of a pivot's attempt, which leaves the task in error, and a resubmission.
+/* An undo, and in the same commit what takes it back: an operator's word that the point of no
+ * return was passed, or the end of a pivot's attempt, which leaves the task in error, and a
+ * resubmission.
  * The rows show none of that. */
 static bool taken_back_at_once(const struct transition *t)
 {
