@@ -588,6 +588,18 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     return err;
 }
 
+/* Queries read before the commit. They are answered even if nothing can be written: an operator
+ * needs them then. */
+static void queries_answer(struct rv_scheduler *s)
+{
+    struct pending *next;
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
+        next = p->next;
+        if (p->ops->read != NULL && p->ops->act == finish_act)
+            finish_act(s, p);
+    }
+}
+
 static enum rv_err batch_run(struct rv_scheduler *s)
 {
     enum rv_err err = batch_plan(s);
@@ -598,9 +610,12 @@ static enum rv_err batch_run(struct rv_scheduler *s)
     }
     err = batch_commit(s);
     refusal_note(s, err == RV_OK ? s->batch.refused : err);
+    if (err != RV_ERR_FULL && err != RV_ERR_DISPLACED)
+        return err;
+    queries_answer(s);
     /* Where only the role was to be renewed, or an alert of the server's own to be written, what
      * was asked is answered. */
-    if ((err != RV_ERR_FULL && err != RV_ERR_DISPLACED) || !batch_only_asks(s))
+    if (!batch_only_asks(s))
         return err;
     s->batch.taskless = err;
     rv_supervisor_unclaim(&s->supervisor);

@@ -140,6 +140,22 @@ static void a_full_disk_leaves_large_reads_in_line(void **state)
     assert_whole(waits->u.show.found, RV_TASK_PENDING);
 }
 
+static void queries_are_answered_in_a_batch_that_cannot_be_written(void **state)
+{
+    struct world *w = *state;
+    (void)world_submit(w, "one", "{}");
+    struct rv_call *fails = submission(w, RV_STR("{}"));
+    struct rv_call *asks = world_call(w, RV_CALL_TASKS);
+    asks->u.list.limit = 10;
+    struct rv_call *calls[] = {fails, asks};
+    faults.fail_commits = 1;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_ERR_FULL);
+    assert_int_equal(fails->err, RV_ERR_FULL);
+    assert_true(world_finished(asks));
+    assert_int_equal(asks->err, RV_OK);
+    assert_int_equal(asks->u.list.count, 1);
+}
+
 /* Before anything is decided: a stop waits for what is parked for its own agent. */
 static void a_caller_that_left_is_heard_though_the_store_refuses(void **state)
 {
@@ -250,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_large_read_waits_for_room_and_small_ones_do_not),
         SCENARIO(a_full_disk_leaves_large_reads_in_line),
+        SCENARIO(queries_are_answered_in_a_batch_that_cannot_be_written),
         SCENARIO(a_caller_that_left_is_heard_though_the_store_refuses),
         SCENARIO(a_look_that_waits_holds_no_payloads),
         SCENARIO(a_submission_that_waits_holds_no_payloads),
