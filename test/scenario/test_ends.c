@@ -15,7 +15,8 @@
 #include <cmocka.h>
 
 /* An instance holds so many attempts. A batch decides so many ends of them. */
-enum { HELD = 2000, PIECE = 1000, ENDS_MAX = 64, BATCHES_MAX = HELD / ENDS_MAX + 4 };
+enum { HELD = 2000, PIECE = 1000, ENDS_MAX = 64, BATCHES_MAX = HELD / ENDS_MAX + 4,
+       BATCHES_ENOUGH = 1000 };
 
 static const char *const light = DOCUMENT("light") "do:\n  - a: {set: {n: 1}}\n";
 /* What follows from the end of an attempt takes long. */
@@ -27,6 +28,27 @@ static const char *const slow_end = DOCUMENT(
                 " failures: {threshold: 1, rounds: 0}}}}\n"
                 "      catch: {when: '${ [range(20000)] | length > 0 }', do: [{b: {set: {n: "
                 "0}}}]}\n";
+/* ... and fails then. */
+static const char *const slow_failure = DOCUMENT(
+    "slow-failure") "do:\n"
+                    "  - t:\n"
+                    "      try:\n"
+                    "        - a: {call: one, metadata: {reeve: {completeBy: PT60S, lease: PT60S,"
+                    " failures: {threshold: 1, rounds: 0}}}}\n"
+                    "      catch: {when: '${ [range(20000)] | length < 0 }', do: [{b: {set: {n: "
+                    "0}}}]}\n";
+static const char *const plain = DOCUMENT("plain") "do:\n  - a: {call: one}\n";
+/* A late answer of the step makes its compensation stale, and what that asks for anew takes long.
+ */
+static const char *const refunds = DOCUMENT(
+    "refunds") "do:\n"
+               "  - charge:\n"
+               "      call: one\n"
+               "      metadata: {reeve: {completeBy: PT10S, failures: {threshold: 1, rounds: 0}, "
+               "compensate: [{refund: {call: one,"
+               " with: {outcome: '${ $undo.outcome }', n: '${ [range(20000)] | length }'},"
+               " metadata: {reeve: {completeBy: PT60S, lease: PT60S,"
+               " failures: {threshold: 3, delay: PT1S}}}}}]}}\n";
 
 static int open_world(void **state)
 {
@@ -36,6 +58,9 @@ static int open_world(void **state)
     world_publish(w, ORDER);
     world_publish(w, light);
     world_publish(w, slow_end);
+    world_publish(w, slow_failure);
+    world_publish(w, plain);
+    world_publish(w, refunds);
     *state = w;
     return 0;
 }
@@ -243,6 +268,126 @@ static void long_decisions_about_ends_run_beside_the_batches(void **state)
         assert_state(w, tasks[i], "processed");
 }
 
+/* The column undo_blocker names a step that has no row. */
+static void damage(struct world *w, struct rv_task_id task)
+{
+    struct rv_arena arena;
+    int64_t now;
+    const struct rv_task *row;
+    rv_arena_init(&arena, 0);
+    assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
+    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, RV_COLUMNS_ALL, &task, 1, &row),
+                     RV_OK);
+    struct rv_task after = *row;
+    after.undo_blocker = ++after.last_number;
+    after.revision++;
+    struct rv_change change = {
+        .task = &after, .revision_before = row->revision, .state_before = row->state};
+    struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
+    assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
+    assert_int_equal(change.outcome, RV_OK);
+    rv_arena_done(&arena);
+}
+
+/* The call is answered within so many batches. */
+static void expect_answer(struct world *w, struct rv_call *call, int batches_max)
+{
+    for (int i = 0; !world_finished(call); i++) {
+        assert_in_range(i, 0, batches_max);
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, &call, i == 0, w->mono), RV_OK);
+        w->now++;
+        w->mono++;
+    }
+}
+
+/* What follows from the end cannot be evaluated: the task is parked, its attempt stays held, and
+ * the end counts as decided. */
+static void a_damaged_task_holds_up_no_agent_that_starts_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id bad = world_submit(w, "slow-failure", "{}");
+    struct rv_call *first = poll_of(w, "one", "b1");
+    assert_true(world_run(w, first));
+    assert_int_equal(first->u.poll.requests_count, 1);
+    damage(w, bad);
+    (void)world_submit(w, "plain", "{}");
+    struct rv_call *poll = poll_of(w, "one", "b2");
+    expect_answer(w, poll, BATCHES_ENOUGH);
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    assert_state(w, bad, "error");
+    assert_int_equal(world_count_alerts(w, bad, RV_ALERT_UNREADABLE), 1);
+}
+
+/* Gives the poll that took a compensation of which the end takes long. */
+static struct rv_call *take_stale(struct world *w, struct rv_task_id *ret_task)
+{
+    *ret_task = world_submit(w, "refunds", "{}");
+    struct rv_request charge = world_take(w, "one", "i1");
+    world_pass(w, 12000);
+    struct rv_call *first = poll_of(w, "one", "b1");
+    assert_true(world_run(w, first));
+    assert_int_equal(first->u.poll.requests_count, 1);
+    assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
+    return first;
+}
+
+/* The poll that took the compensation comes once more, before or while the end of its attempt is
+ * evaluated, of which `tells` tells. */
+static void expect_not_given_again(struct world *w, struct rv_call *first, struct rv_call *tells,
+                                   bool at_once)
+{
+    struct rv_call *again = poll_of(w, "one", "b1");
+    again->u.poll.poll = first->u.poll.poll;
+    struct rv_call *both[2] = {tells, again};
+    size_t now = at_once ? 2 : 1;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, both, now, w->mono), RV_OK);
+    if (!at_once)
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, both + 1, 1, w->mono), RV_OK);
+    assert_false(world_finished(tells));
+    assert_false(world_finished(again));
+    world_pass(w, 500);
+    assert_true(world_finished(tells));
+    assert_true(world_finished(again));
+    assert_int_equal(again->err, RV_OK);
+    for (size_t i = 0; i < again->u.poll.requests_count; i++)
+        assert_int_not_equal(again->u.poll.requests[i].token, first->u.poll.requests[0].token);
+}
+
+static void expect_undelivered_once(struct world *w, bool at_once)
+{
+    struct rv_task_id task;
+    struct rv_call *first = take_stale(w, &task);
+    expect_not_given_again(w, first, world_undelivered_call(w, first), at_once);
+}
+
+static void an_attempt_that_ends_undelivered_is_not_given_again(void **state)
+{
+    expect_undelivered_once(*state, false);
+}
+
+static void an_attempt_is_not_given_again_in_the_batch_that_ends_it(void **state)
+{
+    expect_undelivered_once(*state, true);
+}
+
+static void an_attempt_of_a_lost_answer_is_not_given_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    struct rv_call *first = take_stale(w, &task);
+    struct rv_call *tells = poll_of(w, "one", "b1");
+    tells->u.poll.confirms = true;
+    expect_not_given_again(w, first, tells, false);
+}
+
+static void an_attempt_of_a_process_that_is_gone_is_not_given_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    struct rv_call *first = take_stale(w, &task);
+    expect_not_given_again(w, first, poll_of(w, "one", "b2"), false);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -253,6 +398,11 @@ int main(void)
         SCENARIO(after_a_crash_in_between_the_rest_ends),
         SCENARIO(ends_that_come_to_nothing_hold_up_no_poll),
         SCENARIO(long_decisions_about_ends_run_beside_the_batches),
+        SCENARIO(a_damaged_task_holds_up_no_agent_that_starts_again),
+        SCENARIO(an_attempt_that_ends_undelivered_is_not_given_again),
+        SCENARIO(an_attempt_is_not_given_again_in_the_batch_that_ends_it),
+        SCENARIO(an_attempt_of_a_lost_answer_is_not_given_again),
+        SCENARIO(an_attempt_of_a_process_that_is_gone_is_not_given_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,8 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/time.h"
+#include "dispatch/agents.h"
+#include "dispatch/held.h"
 #include "scheduler/batch/accounts.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/bound.h"
@@ -469,6 +471,14 @@ enum rv_err evaluation_take(struct rv_scheduler *s, struct evaluation *e, struct
     return RV_OK;
 }
 
+/* Who has told of this end does not ask for it again, though it may have come to nothing. */
+static void end_note(struct rv_scheduler *s, struct rv_task_id task, const struct rv_command *end)
+{
+    struct held *held = held_find(&s->agents, (struct rv_step_id){task, end->step});
+    if (held != NULL && held->token == end->token)
+        held->over_in = s->batch.turn;
+}
+
 static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e)
 {
     struct rv_command command = e->command;
@@ -494,6 +504,8 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
     err = work_decide(s, work, &command, &asker, plan);
     if (err == RV_OK && !work->waits && plan->changed && wakes)
         work->epoch = s->supervisor.epoch;
+    if (err == RV_OK && !work->waits && !wakes)
+        end_note(s, work->id, &command);
     return err;
 }
 

@@ -514,13 +514,28 @@ static bool was_given(const struct pending *p)
     return false;
 }
 
+/* Whether the end of an attempt that it took before is evaluated: that attempt is not given again,
+ * since the end says what the instance has of it. */
+static bool repeat_ends(const struct rv_scheduler *s, struct pending *p)
+{
+    for (size_t i = 0; i < p->seeker.given; i++) {
+        const struct matched *m = &p->matched[i];
+        struct asker asker = {.a = ASKER_END, .b = m->token};
+        if (!m->repeat || evaluation_find(s, &asker) == NULL)
+            continue;
+        p->ends.evaluated++;
+        p->ends.task = m->work->id;
+    }
+    return p->ends.evaluated > 0;
+}
+
 /* What came of its admission (attempts that ended, what it took before) is not written: it is
  * admitted once more, in a later batch, lest it gets new work beside an open attempt of the life
  * before, or not what it took. Where the store has lost the batch, it may have lost what the poll
  * took before, too: the next transaction tells. */
-static bool poll_admitted_in_vain(const struct rv_scheduler *s, const struct pending *p)
+static bool poll_admitted_in_vain(const struct rv_scheduler *s, struct pending *p)
 {
-    bool vain = false;
+    bool vain = repeat_ends(s, p);
     for (const struct work *w = s->batch.works; p->ends.decided && w != NULL; w = w->next)
         vain = vain || (w->dropped && work_again(w));
     for (size_t i = 0; i < p->seeker.given; i++) {
