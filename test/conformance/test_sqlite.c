@@ -293,7 +293,7 @@ static void an_older_schema_is_brought_up(void **state)
 static void a_stopped_undo_of_an_older_schema_has_its_error(void **state)
 {
     static const char *const older[] = {
-        "UPDATE task SET process_state = 'error', direction = 'undo', undo_error = NULL, "
+        "UPDATE task SET process_state = 'error', direction = 'undo', open_steps = '1', "
         "error = '{\"type\":\"declined\"}'",
         "UPDATE step SET process_state = 'error', direction = 'undo', undoes = 1, "
         "error = '{\"type\":\"https://x/errors/gone\"}'",
@@ -308,6 +308,77 @@ static void a_stopped_undo_of_an_older_schema_has_its_error(void **state)
     assert_found(s, (struct rv_task_filter){.error_type = RV_STR("declined")}, 0);
     subject_close(s);
     assert_payloads_last(s);
+}
+
+/* The undo goes on, or was parked for another reason, with the error of a compensation that is
+ * over. */
+static void a_caught_error_of_an_older_schema_is_not_its_undos(void **state)
+{
+    static const char *const older[] = {
+        "UPDATE task SET process_state = 'error', direction = 'undo', open_steps = '11 3'",
+        "UPDATE step SET process_state = 'error', direction = 'undo', undoes = 1, "
+        "error = '{\"type\":\"gone\"}'",
+        "ALTER TABLE task DROP COLUMN undo_error", "UPDATE schema_version SET version = 21"};
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    subject_close(s);
+    sql_each(s, older, sizeof older / sizeof older[0]);
+    subject_open(s);
+    assert_null(load(s, TASK_BASE)->undo_error.at);
+    assert_found(s, (struct rv_task_filter){.error_type = RV_STR("gone")}, 0);
+}
+
+/* Constraints do not hold damage back. */
+static void damage(struct subject *s, const char *text)
+{
+    char both[256];
+    sqlite3 *db = NULL;
+    struct rv_seal *seal = rv_seal_new(s->vfs);
+    assert_non_null(seal);
+    snprintf(both, sizeof both,
+             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA ignore_check_constraints = ON; %s", text);
+    assert_int_equal(sqlite3_open_v2(s->path, &db, SQLITE_OPEN_READWRITE, rv_seal_name(seal)),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, both, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    rv_seal_free(seal);
+}
+
+/* Such a row is told from the others, and the store opens. */
+static void a_damaged_row_of_an_older_schema_is_brought_up(void **state)
+{
+    static const char *const older[] = {
+        "UPDATE task SET process_state = 'error', direction = 'undo', open_steps = '1' "
+        "WHERE id = 1000001",
+        "UPDATE step SET process_state = 'error', direction = 'undo', undoes = 1, error = '{' "
+        "WHERE task = 1000001",
+        "ALTER TABLE task DROP COLUMN undo_error", "UPDATE schema_version SET version = 21"};
+    struct subject *s = *state;
+    for (int i = 0; i < 3; i++)
+        bear(s, TASK_BASE + i);
+    subject_close(s);
+    sql_each(s, older, sizeof older / sizeof older[0]);
+    damage(s, "UPDATE task SET direction = 'sideways' WHERE id = 1000000");
+    subject_open(s);
+    assert_true(load(s, TASK_BASE)->unreadable);
+    assert_string_equal(load(s, TASK_BASE + 1)->undo_error.at, "{");
+    assert_false(load(s, TASK_BASE + 2)->unreadable);
+}
+
+/* What has failed, and not what came after it. */
+static void a_migration_that_fails_tells_why(void **state)
+{
+    static const char *const older[] = {"ALTER TABLE task DROP COLUMN undo_error",
+                                        "CREATE TABLE task_22(id INTEGER)",
+                                        "UPDATE schema_version SET version = 21"};
+    struct subject *s = *state;
+    bear(s, TASK_BASE);
+    subject_close(s);
+    sql_each(s, older, sizeof older / sizeof older[0]);
+    assert_refused(s->path, RV_ERR_CORRUPT, "is damaged (table task_22 already exists)", 0);
+    sql_each(s, (const char *const[]){"DROP TABLE task_22"}, 1);
+    subject_open(s);
+    assert_non_null(load(s, TASK_BASE));
 }
 
 static void file_write(const char *path, const char *text, size_t bytes, int64_t offset)
@@ -743,6 +814,9 @@ int main(void)
         ON_A_STORE(a_clock_that_was_ahead_is_set_back),
         ON_A_STORE(an_older_schema_is_brought_up),
         ON_A_STORE(a_stopped_undo_of_an_older_schema_has_its_error),
+        ON_A_STORE(a_caught_error_of_an_older_schema_is_not_its_undos),
+        ON_A_STORE(a_damaged_row_of_an_older_schema_is_brought_up),
+        ON_A_STORE(a_migration_that_fails_tells_why),
         ON_A_STORE(an_alert_keeps_its_source_in_a_newer_schema),
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),

@@ -613,7 +613,9 @@ static const char *const version_22[] = {
     "submission_key, correlation_id, tags, reply_url, trace, tracestate, error, "
     "CASE WHEN process_state = 'error' AND direction = 'undo' THEN "
     "(SELECT step.error FROM step WHERE step.task = task.id AND step.direction = 'undo' AND "
-    "step.process_state = 'error' ORDER BY number DESC LIMIT 1) END, input, context, "
+    "step.process_state = 'error' AND "
+    "instr(' ' || task.open_steps || ' ', ' ' || step.number || ' ') > 0 "
+    "ORDER BY number DESC LIMIT 1) END, input, context, "
     "output FROM task",
     "DROP TABLE task",
     "ALTER TABLE task_22 RENAME TO task",
@@ -695,6 +697,8 @@ static enum rv_err sql_execute(struct rv_sqlite *store, const char *template)
     return err;
 }
 
+/* After an error the transaction stays open: SQLite's message stands until the connection's next
+ * statement, and closing rolls back. */
 static enum rv_err version_apply(struct rv_sqlite *store, const char *const steps[], int version)
 {
     enum rv_err err = sql_execute(store, "BEGIN IMMEDIATE");
@@ -706,13 +710,7 @@ static enum rv_err version_apply(struct rv_sqlite *store, const char *const step
         sqlite3_snprintf(SQL_BYTES, sql, "INSERT INTO schema_version(version) VALUES(%d)", version);
         err = sql_execute(store, sql);
     }
-    if (err == RV_OK)
-        err = sql_execute(store, "COMMIT");
-    if (err != RV_OK && !sqlite3_get_autocommit(store->db)) {
-        enum rv_err undone = sql_execute(store, "ROLLBACK");
-        rv_assert(undone == RV_OK || err != RV_OK);
-    }
-    return err;
+    return err == RV_OK ? sql_execute(store, "COMMIT") : err;
 }
 
 enum rv_err rv_sqlite_create(struct rv_sqlite *store)

@@ -539,12 +539,13 @@ static enum rv_err schema_prepare(const struct opening *opening)
         err = copy_settle(opening);
     if (err != RV_OK)
         return err;
+    err = checks_leave(opening); /* first: a damaged row is brought up as it is */
+    if (err != RV_OK)
+        return err;
     err = version == 0 ? rv_sqlite_create(store) : rv_sqlite_migrate(store, version);
     if (err != RV_OK)
         return fail_sqlite(opening, err);
-    if (!opening->there)
-        err = id_give(opening);
-    return err == RV_OK ? checks_leave(opening) : err;
+    return opening->there ? RV_OK : id_give(opening);
 }
 
 /* A transaction that was begun must be ended, also without memory: a connection that cannot
