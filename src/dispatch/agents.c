@@ -206,10 +206,15 @@ struct agent_instance *agents_instance(struct agents *agents, struct agent_kind 
     return instance;
 }
 
+int64_t instance_heard(const struct agent_instance *instance)
+{
+    return instance->seen_at > instance->heard_at ? instance->seen_at : instance->heard_at;
+}
+
 bool instance_connected(const struct agent_instance *instance, int64_t now)
 {
     return instance->parked_count > 0 ||
-           (!instance->left && now - instance->seen_at < CONNECTED_MS);
+           (!instance->left && now - instance_heard(instance) < CONNECTED_MS);
 }
 
 bool instance_shown(const struct agent_instance *instance, int64_t now)
@@ -223,7 +228,7 @@ static void instances_forget(struct agents *agents, struct agent_kind *kind, int
     while (*at != NULL) {
         struct agent_instance *instance = *at;
         if (instance->held_count + instance->parked_count > 0 || instance->news ||
-            instance->seen_at > before) {
+            instance_heard(instance) > before) {
             at = &instance->next;
             continue;
         }
@@ -371,6 +376,7 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     RV_STACK_PUSH(delivery->held, held, mate_next, mate_prev);
     instance->held_before += boot != instance->boot;
     instance->held_count++;
+    instance->heard_at = now;
     kind->held_count++;
     agents_news(agents, instance);
     if (!ours)

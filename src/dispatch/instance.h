@@ -32,7 +32,8 @@ struct agent_instance {
     bool polls_heard[POLLS_SEEN];            /* it has confirmed the answer to that poll */
     size_t polls_next;
     struct agent_kind *kind; /* borrowed */
-    int64_t seen_at;
+    int64_t seen_at; /* its newest poll */
+    int64_t heard_at; /* its newest renewal or reply; with attempts after a start: the start */
     bool left;           /* its last poll said that it stops */
     bool overlaps;       /* has had two polls out at once */
     struct seeker *asks; /* borrowed: its newest poll of the batch `asks_in` */
@@ -52,9 +53,12 @@ struct agent_instance {
     struct agent_instance *next;
 };
 
-/* An instance that has not polled for so long is not connected: a poll waits at most 50 s. */
+/* An instance that was not heard of for so long is not connected: a poll waits at most 50 s. */
 enum { CONNECTED_MS = 60 * 1000 };
-/* Whether it polls, or would poll soon. */
+/* The newest contact. One whose places are all full does not poll: it renews its leases, and
+ * replies. */
+int64_t instance_heard(const struct agent_instance *instance);
+/* Whether it polls, or would poll once it has a place. */
 bool instance_connected(const struct agent_instance *instance, int64_t now);
 /* Whether operators see it: it is connected, or has work. What is known of others is kept for a
  * while, in case they come back. */

@@ -609,6 +609,46 @@ static void an_instance_that_was_killed_is_shown_as_silent(void **state)
     }
 }
 
+static void assert_connected(struct world *w, uint32_t connected)
+{
+    struct rv_call *call = world_call(w, RV_CALL_AGENTS);
+    assert_true(world_run(w, call));
+    assert_int_equal(call->u.agents.instances_count, 1);
+    assert_int_equal(call->u.agents.instances[0].connected, connected);
+    assert_int_equal(call->u.agents.kinds[0].instances, connected);
+}
+
+/* One whose places are all full does not poll. What else it sends shows that it lives; after a
+ * start of the server nobody can know for a minute. */
+static void an_instance_that_is_busy_is_shown_as_connected(void **state)
+{
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("hour") "do:\n"
+                                      "  - long:\n"
+                                      "      call: slow\n"
+                                      "      metadata: {reeve: {completeBy: PT1H, lease: PT1H}}\n");
+    (void)world_submit(w, "hour", "{}");
+    struct rv_request first = world_take(w, "slow", "busy");
+    (void)world_submit(w, "hour", "{}");
+    struct rv_request second = world_take(w, "slow", "busy");
+    struct rv_task_id waits = world_submit(w, "hour", "{}");
+    world_pass(w, 50 * 1000);
+    assert_int_equal(renew(w, first)->status, 200);
+    world_pass(w, 50 * 1000);
+    assert_connected(w, 1);
+    assert_int_equal(world_explained(w, waits)->reason, RV_WAIT_BUSY);
+    assert_int_equal(world_done(w, first, "1"), 200);
+    world_pass(w, 50 * 1000);
+    assert_connected(w, 1);
+    world_restart(w, 50 * 1000);
+    assert_connected(w, 1);
+    assert_int_equal(world_explained(w, waits)->reason, RV_WAIT_BUSY);
+    world_pass(w, 61 * 1000);
+    assert_connected(w, 0);
+    assert_int_equal(renew(w, second)->status, 200);
+    assert_connected(w, 1);
+}
+
 /* Each with a name of its own, and none comes back. */
 static void instances_that_never_come_back_are_forgotten(void **state)
 {
@@ -738,6 +778,7 @@ int main(void)
         SCENARIO(a_renewal_hears_that_the_attempt_is_cancelled),
         SCENARIO(a_wait_that_meets_the_end_is_answered_at_once),
         SCENARIO(an_instance_that_was_killed_is_shown_as_silent),
+        SCENARIO(an_instance_that_is_busy_is_shown_as_connected),
         SCENARIO(instances_that_never_come_back_are_forgotten),
         SCENARIO(waiting_takes_no_memory_per_change),
         SCENARIO(an_answer_outlives_the_call_that_brought_it),

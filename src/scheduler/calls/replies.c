@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "dispatch/circuit.h"
 #include "dispatch/held.h"
+#include "dispatch/instance.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/call_ops.h"
@@ -58,12 +59,14 @@ static bool others_step(const struct rv_call *call, const struct work *work, uin
     return call->agent_only.at != NULL && !rv_str_eq(step->agent, call->agent_only);
 }
 
-/* Whatever the attempt showed, its delivery came: the instance works on it. */
+/* Whatever the attempt showed, its instance lives, and the delivery came. */
 static void delivery_shown(struct rv_scheduler *s, struct rv_step_id id, uint64_t token)
 {
     struct held *held = held_find(&s->agents, id);
-    if (held != NULL && held->token == token)
-        delivery_confirm(held->delivery);
+    if (held == NULL || held->token != token)
+        return;
+    held->instance->heard_at = s->batch.now;
+    delivery_confirm(held->delivery);
 }
 
 /* A failure that was tried tells by its `target` that the circuit stays open. */

@@ -34,8 +34,8 @@ static size_t queue_count(const struct agent_kind *kind, const struct rv_call_ex
 static void see_instances(const struct agent_kind *kind, int64_t now, struct rv_explained *told)
 {
     for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
-        if (i->seen_at > told->seen_at)
-            told->seen_at = i->seen_at;
+        if (instance_heard(i) > told->seen_at)
+            told->seen_at = instance_heard(i);
         told->connected += instance_connected(i, now);
         told->polling += i->parked_count > 0;
     }
@@ -90,7 +90,7 @@ static void explain_held(const struct query *q, const struct agent_kind *kind,
     if (rv_attempt_is_gone(step, q->now))
         told->reason = told->pivot ? RV_WAIT_GONE_PIVOT : RV_WAIT_GONE;
     told->until = revoked ? step->complete_by : step->lease_until;
-    told->seen_at = holder != NULL ? holder->seen_at : 0;
+    told->seen_at = holder != NULL ? instance_heard(holder) : 0;
 }
 
 /* Not ready before an instant. */

@@ -197,7 +197,7 @@ enum rv_err agents_show(const struct query *q, struct rv_arena *arena, struct rv
             out->instances[out->instances_count++] = (struct rv_agent_row){
                 .agent = row->agent,
                 .instance = rv_arena_str(arena, rv_str_of(i->name)),
-                .seen_at = i->seen_at,
+                .seen_at = instance_heard(i),
                 .open_attempts = i->held_count,
                 .parked = i->parked_count > 0,
                 .connected = connected,
