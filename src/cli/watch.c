@@ -204,8 +204,9 @@ int cli_task_end_print(struct cli *cli, struct rv_str task, const struct rv_json
     struct rv_arena *arena = &cli->arena;
     struct rv_str state = cli_str(told, "state");
     int64_t ended = cli_instant(told, "endedAt");
-    struct rv_str error = cli_text_clean(
-        arena, cli_task_error_text(arena, rv_json_get(told, RV_STR("error"))));
+    const struct rv_json *undo = rv_json_get(told, RV_STR("undoError"));
+    const struct rv_json *stands = undo != NULL ? undo : rv_json_get(told, RV_STR("error"));
+    struct rv_str error = cli_text_clean(arena, cli_task_error_text(arena, stands));
     struct rv_str took = RV_STR("");
     if (ended != 0)
         took = rv_arena_printf(

@@ -283,6 +283,36 @@ static void what_does_not_fit_alone_is_parked_alone(void **state)
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
+/* The limit of memory counts them, whichever error it is. */
+static void a_large_error_that_ends_a_wait_is_counted(void **state)
+{
+    enum { BIG = 900 * 1000 };
+    struct stage *stage = *state;
+    struct world *w = &stage->w;
+    char *error = malloc(BIG + 64);
+    assert_non_null(error);
+    snprintf(error, BIG + 64, "{\"type\":\"x\",\"title\":\"%*s\"}", (int)BIG, "");
+    struct rv_reply big = {.effect = RV_EFFECT_NONE, .error = rv_str_of(error)};
+    struct rv_reply little = {.effect = RV_EFFECT_NONE, .error = RV_STR("{\"type\":\"y\"}")};
+    world_publish(w, ORDER);
+    for (int undo = 0; undo <= 1; undo++) {
+        struct rv_task_id task = world_submit(w, "order", "{}");
+        assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+        assert_int_equal(world_reply(w, world_take(w, "payment", "i1"), undo ? little : big), 200);
+        struct rv_request release = world_take(w, "inventory", "i1");
+        struct rv_call *show = world_call(w, RV_CALL_SHOW);
+        show->u.show.task = task;
+        show->u.show.wait_ms = 20000;
+        show->u.show.after_revision = 1000;
+        assert_false(world_run(w, show));
+        assert_int_equal(undo ? world_reply(w, release, big) : world_done(w, release, "{}"), 200);
+        world_settle(w);
+        assert_true(world_finished(show));
+        assert_true(show->loaded_bytes > BIG);
+    }
+    free(error);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
@@ -297,6 +327,7 @@ int main(void)
         SCENARIO(commands_about_large_tasks_take_turns),
         SCENARIO(little_memory_makes_smaller_batches),
         SCENARIO(what_does_not_fit_alone_is_parked_alone),
+        SCENARIO(a_large_error_that_ends_a_wait_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

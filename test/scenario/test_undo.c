@@ -1,5 +1,6 @@
 /* Revocation, undo order, unknown outcomes, pivots, failed undos, cancel and the operator
  * (RULES 6, 7). */
+#include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "core/tags.h"
 #include "order.h"
@@ -695,6 +696,55 @@ static void an_input_is_stored_once(void **state)
     assert_true(rv_str_is(world_task(w, task)->input, "{\"sku\":\"A\"}"));
 }
 
+static void assert_failures(struct world *w, const char *type)
+{
+    struct rv_call *call = world_call(w, RV_CALL_STATUS);
+    size_t found = 0;
+    assert_true(world_run(w, call));
+    for (size_t i = 0; i < call->u.status->failures_count; i++) {
+        assert_int_equal(call->u.status->failures[i].count, 1);
+        found += rv_str_is(call->u.status->failures[i].type, type);
+    }
+    assert_int_equal(found, 1);
+}
+
+/* It has no error of its own. */
+static void a_failed_undo_of_a_processed_task_is_counted(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    assert_int_equal(world_done(w, world_take(w, "payment", "i1"), "1"), 200);
+    assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+    struct rv_reply gone = {.effect = RV_EFFECT_NONE, .error = RV_STR("{\"type\":\"gone\"}")};
+    assert_int_equal(world_reply(w, world_take(w, "payment", "i1"), gone), 200);
+    assert_state(w, task, "error");
+    assert_failures(w, "gone");
+}
+
+/* Its older error was counted when the undo began. */
+static void a_task_that_is_parked_while_it_is_undone_is_counted(void **state)
+{
+    static struct world w;
+    struct store_faults faults = {.fail_with = RV_ERR_BUSY};
+    struct rv_reply declined = {.effect = RV_EFFECT_NONE,
+                                .error = RV_STR("{\"type\":\"declined\"}")};
+    (void)state;
+    world_open_faulty(&w, &faults);
+    world_publish(&w, ORDER);
+    struct rv_task_id task = world_submit(&w, "order", "{}");
+    assert_int_equal(world_done(&w, world_take(&w, "inventory", "i1"), "1"), 200);
+    assert_int_equal(world_reply(&w, world_take(&w, "payment", "i1"), declined), 200);
+    faults.offender = task;
+    (void)world_poll(&w, "inventory", "i1", 1);
+    world_settle(&w);
+    faults.offender = (struct rv_task_id){0};
+    assert_state(&w, task, "error");
+    assert_failures(&w, "declined");
+    assert_failures(&w, "refused-by-store");
+    world_close(&w);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -710,6 +760,8 @@ int main(void)
         SCENARIO(a_failed_undo_is_an_error_with_direction_undo),
         SCENARIO(a_stopped_undo_is_found_by_its_own_error),
         SCENARIO(an_undo_that_stops_outside_of_a_call_is_found),
+        SCENARIO(a_failed_undo_of_a_processed_task_is_counted),
+        cmocka_unit_test(a_task_that_is_parked_while_it_is_undone_is_counted),
         SCENARIO(after_the_pivot_it_only_goes_forward),
         SCENARIO(a_pivot_that_may_have_been_passed_is_a_failure),
         SCENARIO(a_processed_task_can_be_undone),

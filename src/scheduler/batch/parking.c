@@ -278,7 +278,9 @@ void parked_finish_all(struct rv_scheduler *s)
 
 bool read_is_large(const struct rv_task *task)
 {
-    return task->input.len + task->context.len + task->output.len + task->error.len > READ_SMALL;
+    return task->input.len + task->context.len + task->output.len + task->error.len +
+               task->undo_error.len >
+           READ_SMALL;
 }
 
 void read_again(struct rv_scheduler *s, struct pending *p)

@@ -40,11 +40,27 @@ static bool has_failed(const struct work *work)
 {
     enum rv_task_state before = work->state_before, now = work->task->state;
     bool forward = before == RV_TASK_PENDING || before == RV_TASK_PROCESSING;
-    if (work->task->error.at == NULL || before == now)
+    if (before == now)
         return false;
-    return now == RV_TASK_ERROR || (forward && !work->task->cancelling &&
-                                    (now == RV_TASK_COMPENSATING || now == RV_TASK_COMPENSATED ||
-                                     now == RV_TASK_CANCELLED));
+    return now == RV_TASK_ERROR ||
+           (forward && !work->task->cancelling && work->task->error.at != NULL &&
+            (now == RV_TASK_COMPENSATING || now == RV_TASK_COMPENSATED ||
+             now == RV_TASK_CANCELLED));
+}
+
+/* The type of the error at which it stands. A task that is parked because its rows are of no use
+ * may have an older one: the alert tells why. */
+static enum rv_err cause_read(struct rv_scheduler *s, const struct work *work,
+                              struct rv_str *ret_type)
+{
+    for (size_t i = 0; work->task->state == RV_TASK_ERROR && i < work->alerts_count; i++) {
+        enum rv_alert_kind kind = work->alerts[i].kind;
+        if (kind == RV_ALERT_UNREADABLE || kind == RV_ALERT_OFFENDER) {
+            *ret_type = rv_str_of(rv_alert_kind_text(kind));
+            return RV_OK;
+        }
+    }
+    return rv_error_type(s->batch.arena, rv_task_error(work->task), ret_type);
 }
 
 /* A task that fails, or that is undone, is counted and leaves a line in the log. */
@@ -57,8 +73,7 @@ static void ends_learn(struct rv_scheduler *s, const struct work *work)
                   state == RV_TASK_CANCELLED;
     bool failed = has_failed(work);
     bool moved = state != work->state_before;
-    if ((failed || (moved && logged)) &&
-        rv_error_type(s->batch.arena, rv_task_error(work->task), &type) != RV_OK)
+    if ((failed || (moved && logged)) && cause_read(s, work, &type) != RV_OK)
         type = RV_STR_NONE;
     if (failed)
         failure_note(s->failures, type, s->batch.now);
