@@ -668,6 +668,7 @@ static enum rv_err batch_open(struct rv_scheduler *s)
 static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
 {
     int64_t begun_us = s->batch.begun_us;
+    s->query_damaged = false;
     enum rv_err err = place_look(s);
     if (err == RV_OK)
         err = batch_open(s);
@@ -681,6 +682,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     if (err == RV_ERR_CORRUPT && s->batch.damaged != NULL) {
         log_event(s, RV_LOG_ERROR, "damage", RV_STR("{\"cure\":\"reeve check\"}"));
         s->damaged_at = s->batch.now;
+        s->query_damaged = true;
         err = RV_ERR_BUSY; /* a query alone: nothing that the cycle itself needs */
     }
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED)
@@ -715,6 +717,11 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
     /* What is tried again and what waits its turn go into the next batch as they came. */
     pending_merge(&s->carried, &s->batch.behind);
     return err;
+}
+
+bool rv_scheduler_query_damaged(const struct rv_scheduler *s)
+{
+    return s->query_damaged;
 }
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)

@@ -113,7 +113,6 @@ static void store_stop(const struct server *server, enum rv_err err)
     _exit(err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err));
 }
 
-/* What to do about a store that gives this error. */
 static const char *store_cure(enum rv_err err)
 {
     if (err == RV_ERR_FULL)
@@ -125,14 +124,16 @@ static const char *store_cure(enum rv_err err)
     if (err == RV_ERR_DISPLACED)
         return "`GET /health/ready` and the newest alert name the file and what to do; save the "
                "store with `reeve backup` before anything else";
+    if (err == RV_ERR_CORRUPT)
+        return "locate the damage with `reeve check`, and restore a backup";
     return "check the disk of this file; then start the server again";
 }
 
-/* Whether to go on with a store that gave this error, of which only a change is logged. What was
- * written is then not known, or not readable: the next start decides from the file. */
+/* Only a change is logged. What is not known, or not readable, the next start finds in the file. */
 static void store_err_heed(struct server *server, enum rv_err err)
 {
-    bool news = err != (enum rv_err)atomic_exchange(&server->store_err, (int)err);
+    bool news = !rv_scheduler_query_damaged(server->scheduler) &&
+                err != (enum rv_err)atomic_exchange(&server->store_err, (int)err);
     struct rv_str result = rv_str_of(rv_err_text(err)), path = rv_str_of(server->store_path);
     if (news && err != RV_OK)
         rv_log(RV_LOG_ERROR, "store", RV_LOG_STR("result", result), RV_LOG_STR("path", path),

@@ -94,6 +94,7 @@ struct rv_scheduler {
     uint64_t key_changes_checked; /* those after which calls aside were checked */
     bool more_due;                /* the next batch has work already */
     bool refused;                 /* the store refused the last batch */
+    bool query_damaged;           /* because a query alone has met damaged data */
     bool lost;                    /* the store has nothing of the last batch, as it turned out */
     bool draining;
     struct rv_map refused_at_stop; /* (token, step): a reply whose decision takes long */
