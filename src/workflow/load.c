@@ -214,6 +214,24 @@ static struct rv_node *node_new(struct rv_load *load, const struct rv_scope *sco
     return node->reference.at != NULL ? node : NULL;
 }
 
+/* Most who write an item with two members have indented a property of its step too little. */
+static enum rv_err two_members(struct rv_load *load, const struct rv_json *item)
+{
+    struct rv_str name = rv_json_str(&item->u.members[0].key);
+    struct rv_str second = rv_json_str(&item->u.members[1].key);
+    if (!rv_load_is_property(second))
+        return rv_load_invalid_name(load, second,
+                                    "two steps in one list item; begin \"%.*s\" with its own dash",
+                                    RV_STR_FMT(second));
+    if (rv_load_is_property(name))
+        return rv_load_no_name(load);
+    bool bare = item->u.members[0].value.type == RV_JSON_NULL;
+    return rv_load_invalid_name(
+        load, second, "indent \"%.*s\" %s: it is a property of the step \"%.*s\"",
+        RV_STR_FMT(second), bare ? "by two more columns" : "as the other properties of its step",
+        RV_STR_FMT(name));
+}
+
 static enum rv_err check_item(struct rv_load *load, const struct rv_json *item)
 {
     if (item->type != RV_JSON_OBJECT || item->len == 0)
@@ -221,12 +239,8 @@ static enum rv_err check_item(struct rv_load *load, const struct rv_json *item)
                                "an item of a step list is a name with a step, such as "
                                "- reserveStock: {call: inventory}");
     struct rv_str name = rv_json_str(&item->u.members[0].key);
-    if (item->len > 1) {
-        struct rv_str second = rv_json_str(&item->u.members[1].key);
-        return rv_load_invalid_name(load, second,
-                                    "two steps in one list item; begin \"%.*s\" with its own dash",
-                                    RV_STR_FMT(second));
-    }
+    if (item->len > 1)
+        return two_members(load, item);
     if (name.len == 0 || name.len > RV_NAME_BYTES_MAX)
         return rv_load_invalid_name(load, name, "a step's name has 1 to %d bytes",
                                     RV_NAME_BYTES_MAX);
@@ -286,8 +300,15 @@ static enum rv_err load_item(struct rv_load *load, const struct rv_json *item,
         return err;
     const struct rv_json_member *member = &item->u.members[0];
     (void)rv_load_push(load, rv_json_str(&member->key));
-    if (member->value.type != RV_JSON_OBJECT)
-        return rv_load_invalid(load, NULL, "a step is an object, such as {call: inventory}");
+    if (member->value.type != RV_JSON_OBJECT) {
+        struct rv_str name = rv_json_str(&member->key);
+        if (rv_load_is_property(name))
+            return rv_load_no_name(load);
+        return rv_load_invalid(load, NULL,
+                               "a step is an object, such as {call: inventory}; write the "
+                               "properties of \"%.*s\" below it, two columns further to the right",
+                               RV_STR_FMT(name));
+    }
     struct rv_node *node = node_new(load, scope, member);
     if (node == NULL)
         return rv_load_full(load);

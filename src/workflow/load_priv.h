@@ -142,6 +142,10 @@ RV_CHECK enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json 
 /* load_task.c: what a task says. */
 RV_CHECK enum rv_err rv_load_task(struct rv_load *load, const struct rv_json *task,
                                   struct rv_node *node);
+/* Whether a step can have a property of this name. */
+bool rv_load_is_property(struct rv_str key);
+/* Tells that a step's properties stand where its name should. */
+RV_CHECK enum rv_err rv_load_no_name(struct rv_load *load);
 /* The `then`s of a scope's tasks, once all of its names are known. */
 RV_CHECK enum rv_err rv_load_directives(struct rv_load *load, const struct rv_json *list,
                                         struct rv_scope *scope, const struct rv_load_names *names);

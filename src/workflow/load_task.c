@@ -32,6 +32,33 @@ static const struct rv_load_property common[COMMON] = {
     {"if", false},      {"input", false}, {"output", false},  {"export", false},
     {"timeout", false}, {"then", false},  {"metadata", false}};
 
+static bool is_common(struct rv_str key)
+{
+    for (size_t i = 0; i < COMMON; i++)
+        if (rv_str_is(key, common[i].name))
+            return true;
+    return false;
+}
+
+bool rv_load_is_property(struct rv_str key)
+{
+    for (size_t i = 0; i < KINDS; i++) {
+        const struct kind *kind = &kinds[i];
+        if (rv_str_is(key, kind->key))
+            return true;
+        for (size_t e = 0; e < 2 && kind->extra[e] != NULL; e++)
+            if (rv_str_is(key, kind->extra[e]))
+                return true;
+    }
+    return is_common(key);
+}
+
+enum rv_err rv_load_no_name(struct rv_load *load)
+{
+    return rv_load_invalid(
+        load, NULL, "this step has no name; write \"- NAME:\" and indent its properties below");
+}
+
 static enum rv_err no_kind(struct rv_load *load, const struct rv_json *task)
 {
     const char *names[KINDS + 1] = {NULL};
@@ -40,15 +67,14 @@ static enum rv_err no_kind(struct rv_load *load, const struct rv_json *task)
     for (uint32_t i = 0; i < task->len; i++) {
         struct rv_str key = rv_json_str(&task->u.members[i].key);
         const char *near = rv_suggest(key, names);
-        bool shared = false;
-        for (size_t c = 0; c < COMMON; c++)
-            shared = shared || rv_str_is(key, common[c].name);
-        if (near != NULL && !shared)
+        if (near != NULL && !is_common(key))
             return rv_load_invalid_name(load, key,
                                         "unknown property \"%.*s\" under a step; "
                                         "did you mean \"%s\"?",
                                         RV_STR_FMT(key), near);
     }
+    if (rv_load_is_property(load->node->name)) /* as in "- set: {a: 1}" */
+        return rv_load_no_name(load);
     return rv_load_invalid(
         load, NULL, "this step has no action; add one of call, do, set, switch, try, raise, wait");
 }
