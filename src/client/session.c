@@ -196,9 +196,12 @@ void rv_session_news(struct rv_session *session, rv_place place, unsigned news)
 static void seat_expire(struct rv_session *session, rv_place place)
 {
     const struct rv_held_attempt *attempt = &session->seats[place].attempt;
-    rv_session_log(
-        session, RV_LOG_WARNING, "task %.*s, step %.*s, attempt %lld failed: its deadline passed",
-        RV_STR_FMT(attempt->task), RV_STR_FMT(attempt->step), (long long)attempt->number);
+    rv_session_log(session, RV_LOG_WARNING, "task %.*s, step %.*s, attempt %lld failed: %s",
+                   RV_STR_FMT(attempt->task), RV_STR_FMT(attempt->step), (long long)attempt->number,
+                   session->seats[place].ended
+                       ? "the server ended it before its deadline; if another process polls under "
+                         "the same instance name, give each process its own (--instance)"
+                       : "its deadline passed");
     session->seats[place].state = SEAT_LATE;
     session->counts.expired++;
     rv_session_news(session, place, RV_NEWS_EXPIRED);

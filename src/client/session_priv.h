@@ -29,6 +29,7 @@ struct seat {
     enum seat_state state;
     unsigned news;
     bool listed;   /* in session->news */
+    bool ended;    /* by the server, before its deadline */
     bool renewing; /* in the lease call under way */
     int64_t lease_ms;
     int64_t renew_at;    /* INT64_MAX: never */

@@ -280,6 +280,7 @@ static enum rv_err request_take(struct rv_session *session, int64_t base, int64_
     session->free.count--;
     session->hashes[place] = token_hash(token);
     seat->state = SEAT_OPEN;
+    seat->ended = false;
     seat->renewing = false;
     seat->attempt.number = member_int(request, RV_STR("attempt"), 0);
     seat->attempt.fence = member_int(request, RV_STR("fence"), 0);
@@ -402,7 +403,7 @@ bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t n
     return all;
 }
 
-static void lease_read(struct rv_session *session, rv_place place, int64_t sent_at,
+static void lease_read(struct rv_session *session, rv_place place, int64_t sent_at, int64_t now,
                        const struct rv_json *result)
 {
     struct seat *seat = &session->seats[place];
@@ -418,6 +419,7 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
     }
     if (open && status >= 400 && status < 500) {
         /* The server knows this attempt no more: for us its time is over now. */
+        seat->ended = now < rv_held_stop_at(&seat->attempt);
         seat->attempt.lease_at = sent_at;
         session->timers_at = 0;
         return;
@@ -457,7 +459,7 @@ bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t no
         if (seat->renew_at < session->timers_at)
             session->timers_at = seat->renew_at;
         if (seat->state != SEAT_FREE && seat->state != SEAT_LATE)
-            lease_read(session, place, sent_at, result_find(results, i, seat->attempt.step));
+            lease_read(session, place, sent_at, now, result_find(results, i, seat->attempt.step));
     }
     return true;
 }

@@ -377,8 +377,10 @@ static struct rv_str error_lost(struct draft *d, const struct rv_step *step)
 {
     return rv_arena_printf(d->arena,
                            "{\"type\":\"" ERROR_TYPE "communication\",\"status\":503,"
-                           "\"title\":\"The agent instance was restarted\","
-                           "\"detail\":\"attempt %u was lost\"}",
+                           "\"title\":\"The agent instance was restarted, or another process polls "
+                           "under the same instance name\","
+                           "\"detail\":\"attempt %u was lost; give each process its own "
+                           "--instance\"}",
                            step->attempt);
 }
 

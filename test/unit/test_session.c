@@ -366,6 +366,8 @@ static void a_lease_is_renewed_at_a_third(void **state)
     call_expect(f, 9000, RV_LANE_LEASE);
     answer(f, RV_LANE_LEASE, 9001, "{\"results\":[{\"step\":\"S-1\",\"status\":410}]}");
     news_expect(f, 9001, RV_NEWS_EXPIRED);
+    assert_non_null(strstr(f->log, "failed: the server ended it before its deadline"));
+    assert_non_null(strstr(f->log, "--instance"));
 }
 
 /* The answer to a renewal comes when the attempt is answered already: its reply, should it be lost,
