@@ -188,6 +188,31 @@ static bool has_empty(const struct cli_words *words)
     return false;
 }
 
+/* Names the argument that is missing. */
+static void missing_tell(struct reader *reader)
+{
+    const struct cli_words *words = reader->words;
+    const struct cli_command *command = words->command;
+    bool agent = strcmp(command->name, "agent") == 0;
+    if (agent && words->args_count > 0 && strcmp(words->args[0], "exec") != 0) {
+        rv_buf_printf(reader->fault, "the word exec is missing: reeve agent exec %s -- COMMAND",
+                      words->args[0]);
+        return;
+    }
+    const char *missing = command->args;
+    size_t len = needed_bytes(command->args);
+    if (agent && words->args_count > 0) {
+        bool named = words->args_count == 2 && strchr(words->args[1], '/') == NULL;
+        missing = named ? "COMMAND" : "NAME";
+        len = strlen(missing);
+    } else if (words->args_count > 0) { /* SELECTION, behind a choice of words */
+        missing = strrchr(command->args, ' ') + 1;
+        len = strlen(missing);
+    }
+    rv_buf_printf(reader->fault, "%.*s is missing; usage: reeve %s %s", (int)len, missing,
+                  command->name, command->args);
+}
+
 static bool args_check(struct reader *reader)
 {
     const struct cli_words *words = reader->words;
@@ -199,18 +224,8 @@ static bool args_check(struct reader *reader)
                       command->args);
         return false;
     }
-    if (words->args_count < command->args_min && words->args_count > 0 &&
-        strcmp(command->name, "agent") == 0 && strcmp(words->args[0], "exec") != 0)
-        rv_buf_printf(reader->fault, "the word exec is missing: reeve agent exec %s -- COMMAND",
-                      words->args[0]);
-    else if (words->args_count < command->args_min && words->args_count > 0 &&
-             strcmp(command->name, "agent") == 0)
-        rv_buf_printf(reader->fault, "%s is missing; usage: reeve agent %s",
-                      words->args_count == 1 ? "NAME" : "COMMAND", command->args);
-    else if (words->args_count < command->args_min)
-        rv_buf_printf(reader->fault, "%.*s is missing; usage: reeve %s %s",
-                      (int)needed_bytes(command->args), command->args, command->name,
-                      command->args);
+    if (words->args_count < command->args_min)
+        missing_tell(reader);
     else if (words->args_count > command->args_max && command->options & CLI_O(INPUT) &&
              strcspn(words->args[command->args_max], "{[") == 0 &&
              words->args[command->args_max][0])

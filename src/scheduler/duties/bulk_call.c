@@ -52,11 +52,15 @@ static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
 {
     const struct rv_call_bulk *bulk = &p->call->u.bulk;
     bool pause = bulk->ask == RV_BULK_PAUSE;
+    char text[RV_ID_TEXT_BYTES];
     if (selection->begun.at == 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
                            RV_STR("this selection has no command yet: see `reeve help bulk`"));
     if (selection->ended_at != 0)
-        return call_refuse(p->call, RV_ERR_REFUSED, RV_STR("its bulk command has ended"));
+        return call_refuse(p->call, RV_ERR_REFUSED,
+                           rv_arena_printf(&p->call->arena,
+                                           "the command of selection %.*s has ended",
+                                           RV_STR_FMT(rv_task_text(selection->id, text))));
     s->batch.held = selection->id;
     if (selection->paused == pause)
         return RV_OK;
