@@ -106,7 +106,9 @@ void check_load(struct world *w, const struct server *s)
         check_targets(w, s);
     if (w->scenario != NULL || k->parked_max > PARKED_FEW)
         return;
-    uint64_t batches = CARRIED_MAX + (uint64_t)w->history->open / k->scan_rows;
+    /* A poll that tells of attempts' ends comes back until all are decided, some in each batch. */
+    uint64_t open = (uint64_t)w->history->open;
+    uint64_t batches = CARRIED_MAX + open / k->scan_rows + open / k->findings_max;
     bool turns = check_few_bytes(w);
     uint32_t parked = 0, waiting = 0;
     for (const struct served *served = s->out; served != NULL; served = served->next)
