@@ -39,7 +39,8 @@ static void check_suspended(const struct transition *t, const struct step_past *
                       step->number);
 }
 
-/* O-01: what an operator decides about a suspended task leaves its alerts to the resume. */
+/* O-01: what an operator decides about a suspended task leaves its alerts to the resume.
+ * P-02: what leaves a task in error leaves the alert that says why, or raises one. */
 static void check_calls(const struct transition *t)
 {
     const struct rv_task *before = &t->past->row;
@@ -47,6 +48,9 @@ static void check_calls(const struct transition *t)
     bool left = before->state == RV_TASK_ERROR && t->task->state != RV_TASK_ERROR;
     if (still && left && rv_task_state_open(t->task->state) && t->change->close_alerts)
         world_violate(t->w, "O-01", "a suspended task goes on, and nothing calls an operator");
+    bool parked = before->state == RV_TASK_ERROR && t->task->state == RV_TASK_ERROR;
+    if (parked && t->change->close_alerts && t->change->alerts_count == 0)
+        world_violate(t->w, "P-02", "a task stays in error, and its alerts are closed");
 }
 
 /* With what the replies of this batch add, which are decided before commands. */

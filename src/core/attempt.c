@@ -28,9 +28,11 @@ void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state 
     rv_assert(!rv_attempt_state_live(how));
     rv_attempt_move(&step->attempt_state, how);
     step->attempt_ended_at = d->command->now;
-    /* What was tried ends the alert that nobody tries it; one of `poison` stands. */
+    /* What was tried ends the alert that nobody tries it; one of `poison` stands, and so does the
+     * one that says why the task is in error: `close_alerts` would close that as well. */
     bool tried = how != RV_ATTEMPT_PARKED && how != RV_ATTEMPT_UNDELIVERED;
-    if (tried && step->called && step->deaths < RV_POISON_DEATHS)
+    bool parked = d->plan->task.state == RV_TASK_ERROR;
+    if (tried && step->called && step->deaths < RV_POISON_DEATHS && !parked)
         d->plan->close_alerts = true;
     step->called = step->called && !tried;
     step->insist = step->insist && how == RV_ATTEMPT_UNDELIVERED;

@@ -487,6 +487,32 @@ static void a_mended_task_that_is_suspended_keeps_its_alert(void **state)
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
+/* The end of an attempt ends the alert that the attempt was postponed, not the one that says why the
+ * task is in error. */
+static void the_end_of_an_attempt_leaves_the_alert_of_the_error(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    struct rv_reply refusal = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
+                               .target = RV_STR("shop"),
+                               .circuit_open = true,
+                               .retry_after_ms = 4 * 60 * 1000};
+    assert_int_equal(world_reply(w, world_take(w, "inventory", "i1"), refusal), 200);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_POSTPONED), 1);
+    world_pass(w, 5 * 60 * 1000);
+    struct rv_request request = world_take(w, "inventory", "i2");
+    int64_t workflow = make_unreadable(w, task);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
+    assert_state(w, task, "error");
+    world_pin(w, task, workflow); /* it is mended */
+    size_t open = world_count_open_alerts(w);
+    assert_int_equal(world_fail(w, request, true, RV_EFFECT_NONE), 200);
+    assert_state(w, task, "error");
+    assert_int_equal(world_count_open_alerts(w), open);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
 /* It is at work on it all the time: where its task goes on again, that counts for the limit of its
  * kind from the batch on in which it does. */
 static void an_attempt_of_a_mended_task_counts_at_once(void **state)
@@ -781,6 +807,7 @@ int main(void)
         SCENARIO(a_late_done_of_such_a_task_is_undone_with_the_rest),
         SCENARIO(a_mended_task_has_its_time_again),
         SCENARIO(a_mended_task_that_is_suspended_keeps_its_alert),
+        SCENARIO(the_end_of_an_attempt_leaves_the_alert_of_the_error),
         SCENARIO(an_attempt_of_a_mended_task_counts_at_once),
         SCENARIO(the_ledger_keeps_what_is_said_once),
         SCENARIO(the_late_reply_too_many_is_answered_as_not_kept),
