@@ -441,6 +441,14 @@ int world_fail(struct world *w, struct rv_request request, bool transient, enum 
                                          .effect = effect});
 }
 
+int world_say(struct world *w, struct rv_request request, const char *output, const char *error)
+{
+    return world_reply(w, request,
+                       (struct rv_reply){.output = rv_str_of(output),
+                                         .error = rv_str_of(error),
+                                         .effect = RV_EFFECT_UNKNOWN});
+}
+
 const struct rv_task *world_task(struct world *w, struct rv_task_id task)
 {
     struct rv_call *call = world_call(w, RV_CALL_SHOW);

@@ -100,6 +100,8 @@ struct rv_request world_take(struct world *w, const char *agent, const char *ins
 int world_done(struct world *w, struct rv_request request, const char *output);
 int world_fail(struct world *w, struct rv_request request, bool transient, enum rv_effect effect);
 int world_reply(struct world *w, struct rv_request request, struct rv_reply reply);
+/* A result, or NULL and an error after which nobody knows the effect. */
+int world_say(struct world *w, struct rv_request request, const char *output, const char *error);
 
 const struct rv_task *world_task(struct world *w, struct rv_task_id task);
 /* The step with this number, or NULL. */
