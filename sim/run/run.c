@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,10 +65,17 @@ static void assert_failed(const char *condition, const char *file, int line)
     flush();
 }
 
+void run_bound(int seconds)
+{
+    struct itimerval bound = {.it_value = {.tv_sec = seconds}};
+    int set = setitimer(ITIMER_PROF, &bound, NULL);
+    rv_assert(set == 0);
+}
+
 static void child(const struct world_setup *setup)
 {
     rv_assert_set_handler(assert_failed);
-    alarm(WITHIN_S);
+    run_bound(WITHIN_S);
     transcript = setup->transcript;
     record = setup->record;
     /* All of them is there when the end is sudden. */

@@ -27,4 +27,8 @@ void run_here(const struct world_setup *setup, struct outcome *ret);
 void run_apart(const struct world_setup *setup, struct outcome *ret);
 bool outcome_same(const struct outcome *a, const struct outcome *b);
 
+/* Ends this process by a signal when it has computed for so long from now on: it hangs. A slow or
+ * suspended machine does not count. */
+void run_bound(int seconds);
+
 #endif

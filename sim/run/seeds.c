@@ -41,7 +41,7 @@ struct crew {
     pid_t pids[JOBS_MAX];
     uint64_t told[JOBS_MAX];   /* failures of each */
     uint64_t seen[JOBS_MAX];   /* its seed when it was looked at last */
-    double moved_at[JOBS_MAX]; /* when it was another one for the last time */
+    double moved_at[JOBS_MAX]; /* what it had computed when it was another one for the last time */
     const char *before;        /* each line of ours */
     double begun_at;
     uint64_t told_in_full;
@@ -51,6 +51,16 @@ static double seconds_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What the process has computed: one that a slow machine keeps waiting does not hang. */
+static double seconds_of(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+        return 0; /* it has just ended */
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -102,7 +112,7 @@ static _Noreturn void hand_work(const struct options *o, struct hand *hand)
 static void hand_start(struct crew *crew, uint64_t number)
 {
     fflush(NULL);
-    crew->moved_at[number] = seconds_now();
+    crew->moved_at[number] = 0;
     crew->pids[number] = fork();
     if (crew->pids[number] < 0) {
         perror("reeve-sim: fork");
@@ -231,9 +241,9 @@ static void hand_ended(struct crew *crew, uint64_t number, int status)
 
 static void hands_watch(struct crew *crew)
 {
-    double now = seconds_now();
     for (uint64_t i = 0; i < crew->options->jobs; i++) {
         struct hand *hand = &crew->hands[i];
+        double now = crew->pids[i] != 0 ? seconds_of(crew->pids[i]) : 0;
         for (; crew->told[i] < hand->failed && crew->told[i] < FAILURES_TOLD; crew->told[i]++)
             tell(crew, hand->failures[crew->told[i]]);
         if (hand->next != crew->seen[i])

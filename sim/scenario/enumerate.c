@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "sim/run/options.h"
+#include "sim/run/run.h"
 #include "sim/scenario/scenario.h"
 #include "sim/world/world.h"
 
@@ -285,7 +286,7 @@ static bool crash_once(struct worker *me, struct crossings *c, const struct cras
     me->board->workers[me->number].crashes_count = count;
     for (uint32_t i = 0; i < count; i++)
         me->board->workers[me->number].crashes[i] = crashes[i];
-    alarm(WITHIN_S); /* a run without end ends its worker, and is told */
+    run_bound(WITHIN_S); /* a run without end ends its worker, and is told */
     bool passed = run_passes(&w, me->scenario, c, &run, &ran);
     me->board->workers[me->number].points++;
     me->board->workers[me->number].passed += passed;
