@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +12,9 @@
 
 #include <arpa/inet.h>
 #include <cmocka.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -112,11 +115,79 @@ static void what_may_not_be_repeated_has_no_answer(void **state)
     }
 }
 
+/* ---- on a connection that was used before ---- */
+
+enum { CONNECTIONS_MAX = 8, TURN_MS = 10 };
+
+/* Answers each GET, and ends the connection of each POST without a byte, until it is stopped. */
+struct killed {
+    int listener;
+    atomic_bool stop;
+    int posts; /* read after the thread was joined */
+    pthread_t thread;
+};
+
+static void killed_hear(struct killed *killed, struct pollfd *connection)
+{
+    char request[4096];
+    ssize_t n = read(connection->fd, request, sizeof request);
+    bool post = n > 4 && memcmp(request, "POST", 4) == 0;
+    killed->posts += post;
+    if (n > 0 && !post &&
+        send(connection->fd, answer, sizeof answer - 1, MSG_NOSIGNAL) == sizeof answer - 1)
+        return;
+    close(connection->fd);
+    connection->fd = -1;
+}
+
+static void *killed_serve(void *user)
+{
+    struct killed *killed = user;
+    struct pollfd fds[1 + CONNECTIONS_MAX] = {{.fd = killed->listener, .events = POLLIN}};
+    nfds_t count = 1;
+    while (!atomic_load(&killed->stop)) {
+        if (poll(fds, count, TURN_MS) <= 0)
+            continue;
+        for (nfds_t i = 1; i < count; i++)
+            if (fds[i].revents != 0)
+                killed_hear(killed, &fds[i]);
+        if (fds[0].revents != 0 && count < 1 + CONNECTIONS_MAX)
+            fds[count++] = (struct pollfd){.fd = accept(killed->listener, NULL, NULL),
+                                           .events = POLLIN};
+    }
+    for (nfds_t i = 1; i < count; i++)
+        if (fds[i].fd >= 0)
+            close(fds[i].fd);
+    return NULL;
+}
+
+/* By itself libcurl repeats what had no answer on a connection that was used before. */
+static void what_may_not_be_repeated_is_sent_once_after_others(void **state)
+{
+    struct server *server = *state;
+    struct killed killed = {.listener = server->listener};
+    assert_int_equal(pthread_create(&killed.thread, NULL, killed_serve, &killed), 0);
+    struct rv_client *client = rv_client_open(server->url, NULL);
+    const struct rv_call look = {.path = "/v1/tasks/06DWX3T9H2K4Q"};
+    const struct rv_call change = {.path = "/v1/tasks/06DWX3T9H2K4Q/undo", .body = "{}"};
+    struct rv_answer got;
+    assert_int_equal(rv_client_request(client, &look, &got), RV_RESULT_OK);
+    rv_answer_free(&got);
+    assert_int_equal(rv_client_request(client, &change, &got), RV_RESULT_UNREACHABLE);
+    assert_non_null(strstr(rv_client_error(client), "may or may not have received"));
+    rv_answer_free(&got);
+    rv_client_close(client);
+    atomic_store(&killed.stop, true);
+    pthread_join(killed.thread, NULL);
+    assert_int_equal(killed.posts, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_may_be_repeated_is_repeated),
         cmocka_unit_test(what_may_not_be_repeated_has_no_answer),
+        cmocka_unit_test(what_may_not_be_repeated_is_sent_once_after_others),
     };
     return cmocka_run_group_tests(tests, server_open, server_close);
 }

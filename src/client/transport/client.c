@@ -193,6 +193,7 @@ int rv_client_request(struct rv_client *client, const struct rv_call *call,
         .timeout_ms = call->timeout_ms == 0 ? client->timeout_ms : call->timeout_ms};
     if (ask.method == NULL)
         ask.method = call->body ? "POST" : "GET";
+    ask.once = method_is(&ask, "POST") && !call->repeatable;
     int64_t give_up_at = rv_clock_boot_ms() + client->patience_ms;
     struct pipe_guard guard;
     rv_pipe_guard_enter(&guard);

@@ -184,6 +184,7 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "libreeve");
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, (long)ask->once);
     if (ask->timeout_ms > 0)
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms);
     if (socket != NULL)

@@ -34,6 +34,7 @@ struct exchange_ask {
     const char *accept;  /* NULL: any */
     const char *api_key; /* NULL: none */
     int64_t timeout_ms;  /* <= 0: none */
+    bool once; /* only on a new connection: when a used one ends, libcurl repeats the request */
 };
 
 RV_CHECK enum rv_err rv_exchange_init(struct exchange *exchange);
