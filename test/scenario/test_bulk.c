@@ -305,6 +305,25 @@ static void paused_through_a_restart(void **state)
     assert_true(row.ended_at != 0);
 }
 
+/* The commands of the batch before are among its numbers, whose record is written with the next. */
+static void a_pause_tells_of_all_commands_before_it(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    asked(w, selection, RV_BULK_BEGIN);
+    int given = resubmitted(w);
+    w->now += 500;
+    w->mono += 500;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_OK);
+    struct rv_call *pause = bulk_ask(w, selection, RV_BULK_PAUSE, RATE);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &pause, 1, w->mono), RV_OK);
+    assert_true(world_finished(pause) && pause->err == RV_OK);
+    assert_true(resubmitted(w) > given && resubmitted(w) < TASKS);
+    assert_outcomes(&pause->u.bulk.row, (uint32_t)resubmitted(w), 0);
+    struct rv_selection row = status(w, selection);
+    assert_outcomes(&row, (uint32_t)resubmitted(w), 0);
+}
+
 static void assert_holds(const struct rv_selection *row, uint32_t count, uint32_t dropped)
 {
     assert_int_equal(row->holds_count, count);
@@ -613,6 +632,7 @@ int main(void)
         cmocka_unit_test(a_call_that_fails_with_the_role_is_nothing),
         cmocka_unit_test(what_did_not_pass_is_decided_again),
         SCENARIO(paused_through_a_restart),
+        SCENARIO(a_pause_tells_of_all_commands_before_it),
         SCENARIO(each_pause_is_recorded),
         SCENARIO(a_pause_in_the_batch_of_its_end_is_kept),
         SCENARIO(the_newest_pauses_are_kept),

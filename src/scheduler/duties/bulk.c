@@ -472,15 +472,10 @@ static enum rv_err holds_read(struct rv_scheduler *s, struct bulk *bulk)
     return err == RV_OK && found && !row.unreadable ? holds_learn(bulk, &row) : err;
 }
 
-/* The numbers of the commands so far; when all are given, its end. */
-static enum rv_err bulk_tell(struct rv_scheduler *s, struct bulk *bulk)
+/* When all commands are given. */
+static enum rv_err bulk_end(struct rv_scheduler *s, struct bulk *bulk)
 {
-    enum rv_err err = RV_OK;
-    if (memcmp(bulk->told, bulk->row.outcomes, sizeof bulk->told) != 0)
-        err = numbers_put(s, bulk);
-    if (err != RV_OK || bulk->left > 0)
-        return err;
-    err = holds_read(s, bulk);
+    enum rv_err err = holds_read(s, bulk);
     if (err != RV_OK)
         return err;
     struct rv_selection ended = bulk->row;
@@ -539,11 +534,15 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
 {
     if (bulk->read != READ_ALL)
         return RV_OK;
+    enum rv_err err = RV_OK;
+    if (memcmp(bulk->told, bulk->row.outcomes, sizeof bulk->told) != 0)
+        err = numbers_put(s, bulk);
     if (bulk->row.id.value == s->batch.held.value) {
         s->more_due = true; /* it goes on, or ends, once that is written */
-        return RV_OK;
+        return err;
     }
-    enum rv_err err = bulk_tell(s, bulk);
+    if (err == RV_OK && bulk->left == 0)
+        err = bulk_end(s, bulk);
     if (err == RV_OK && !bulk->row.paused)
         err = bulk_take(s, bulk);
     if (err == RV_OK && !bulk->row.paused)
@@ -586,8 +585,19 @@ static void bulk_log(struct rv_scheduler *s, const char *event, const struct rv_
     rv_buf_done(&fields);
 }
 
-void bulk_told(struct rv_scheduler *s, const struct rv_call_bulk *bulk)
+/* The numbers that its call has read are those before the newest batch. */
+static void numbers_give(const struct rv_scheduler *s, struct rv_selection *row)
 {
+    const struct bulk *bulk = s->bulks->first;
+    while (bulk != NULL && bulk->row.id.value != row->id.value)
+        bulk = bulk->next;
+    if (bulk != NULL && bulk->read == READ_ALL)
+        memcpy(row->outcomes, bulk->row.outcomes, sizeof row->outcomes);
+}
+
+void bulk_told(struct rv_scheduler *s, struct rv_call_bulk *bulk)
+{
+    numbers_give(s, &bulk->row);
     static const char *const events[] = {"bulk-begin", "bulk-pause", "bulk-resume"};
     const struct rv_hold *held = rv_selection_held(&bulk->row);
     const struct rv_word *word = bulk->ask == RV_BULK_BEGIN ? &bulk->row.begun

@@ -17,7 +17,7 @@ struct work;
 
 /* Over for so long that it is to be deleted. */
 bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row);
-/* The operator's word on one is written. */
-void bulk_told(struct rv_scheduler *s, const struct rv_call_bulk *bulk);
+/* The operator's word on one is written: its answer has the numbers of the commands as of now. */
+void bulk_told(struct rv_scheduler *s, struct rv_call_bulk *bulk);
 
 #endif
