@@ -35,7 +35,8 @@ static int errno_tell(const struct backup *backup, const char *path, int number)
     const struct cli *cli = backup->cli;
     if (number == ENOSPC || number == EDQUOT || number == EFBIG)
         return cli_tell(cli, CLI_UNREACHABLE,
-                        "%s: the disk is full: free space, or write the copy to another disk",
+                        "%s cannot be written because the disk is full; free up disk space, or "
+                        "choose another disk, and repeat the backup",
                         path);
     if (number == ENOENT || number == ENOTDIR)
         return cli_tell(cli, CLI_NOT_FOUND, "%s: there is no folder \"%s\": create it first", path,

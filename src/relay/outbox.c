@@ -104,7 +104,8 @@ static enum rv_err fail_sqlite(struct rv_relay_fault *fault, const char *path, s
     case SQLITE_CORRUPT:
         return fail(fault, RV_ERR_CORRUPT, path, "is damaged (%s): restore it from a backup", said);
     case SQLITE_FULL:
-        return fail(fault, RV_ERR_FULL, path, "cannot be written: the disk is full; free space");
+        return fail(fault, RV_ERR_FULL, path,
+                    "cannot be written because the disk is full; free up disk space");
     case SQLITE_NOMEM:
         return fail(fault, RV_ERR_MEMORY, path, "cannot be read: out of memory");
     case SQLITE_READONLY:

@@ -29,6 +29,7 @@ enum { CHECKPOINT_PAGES = 2000 };
 #define LINK_FORMAT                                                                                \
     "has a symbolic link in place of its %s, which is not followed: remove it, or give "           \
     "another --store"
+#define FULL_TEXT "cannot be opened because the disk is full; free up disk space and start again"
 
 struct opening {
     const char *path;
@@ -57,7 +58,7 @@ static enum rv_err fail_errno(const struct opening *opening, const char *what, i
 {
     enum rv_err err = number == ENOSPC || number == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
     if (err == RV_ERR_FULL)
-        return fail(opening, err, "%s: the disk is full: free space", what);
+        return fail(opening, err, FULL_TEXT);
     return fail(opening, err, "%s: %s: correct this or give another --store", what,
                 strerror(number));
 }
@@ -78,7 +79,7 @@ static enum rv_err fail_sqlite(const struct opening *opening, enum rv_err err)
                     changed ? "a page has a wrong checksum" : sqlite3_errmsg(db));
     }
     if (err == RV_ERR_FULL)
-        return fail(opening, err, "cannot be opened: the disk is full: free space");
+        return fail(opening, err, FULL_TEXT);
     return fail(opening, err, "cannot be opened: %s", sqlite3_errmsg(db));
 }
 
