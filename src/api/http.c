@@ -470,7 +470,7 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
         return;
     }
     if (call->kind == RV_CALL_STATUS && call->u.status != NULL && api->damaged)
-        call->u.status->problems[RV_STORE_IS_DAMAGED] = true;
+        call->u.status->problems.has[RV_STORE_IS_DAMAGED] = true;
     if (revoked)
         call->err = RV_ERR_REFUSED;
     else if (!rv_answer_failed(answer, call))

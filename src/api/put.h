@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct rv_alert_groups;
+struct rv_store_problems;
 
 /* Each puts a comma first unless an object or array was just opened. Names are ours: they are not
  * escaped. */
@@ -40,7 +41,7 @@ void rv_put_late_replies(struct rv_buf *buf, const struct rv_late_reply *rows, s
 void rv_put_alert_groups(struct rv_buf *buf, const struct rv_alert_groups *groups);
 void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert);
 /* Those of the RV_STORE_PROBLEMS that are there, as elements of the array that is open. */
-void rv_put_problems(struct rv_buf *buf, const bool *has);
+void rv_put_problems(struct rv_buf *buf, const struct rv_store_problems *found);
 /* 16 hex digits. */
 void rv_put_token(struct rv_buf *buf, const char *name, uint64_t token);
 

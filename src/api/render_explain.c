@@ -275,7 +275,7 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
     if (call->only_reads)
         rv_put_text(buf, "curesNeedRole", rv_str_of(rv_role_text(RV_ROLE_OPERATOR)));
     rv_put_open_in(buf, "storeProblems", '[');
-    rv_put_problems(buf, told->problems);
+    rv_put_problems(buf, &told->problems);
     rv_buf_add_char(buf, ']');
     events_put(buf, told);
     effects_put(buf, told);

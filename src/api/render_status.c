@@ -111,7 +111,7 @@ static void circuits_put(struct rv_buf *buf, const struct rv_call_agents *agents
     rv_put_int(buf, "circuitsOpen", (int64_t)open);
 }
 
-void rv_put_problems(struct rv_buf *buf, const bool *has)
+void rv_put_problems(struct rv_buf *buf, const struct rv_store_problems *found)
 {
     static const struct {
         const char *text, *sentence, *cure;
@@ -121,12 +121,13 @@ void rv_put_problems(struct rv_buf *buf, const bool *has)
 #undef RV_STORE_PROBLEM
     };
     for (size_t i = 0; i < RV_STORE_PROBLEMS; i++) {
-        if (!has[i])
+        if (!found->has[i])
             continue;
         rv_put_open(buf, '{');
         rv_put_text(buf, "problem", rv_str_of(problems[i].text));
         rv_put_text(buf, "message", rv_str_of(problems[i].sentence));
-        rv_put_text(buf, "cure", rv_str_of(problems[i].cure));
+        rv_put_text(buf, "cure",
+                    problems[i].cure != NULL ? rv_str_of(problems[i].cure) : found->displaced);
         rv_buf_add_char(buf, '}');
     }
 }
@@ -136,7 +137,7 @@ static void store_put(struct rv_buf *buf, const struct rv_call_status *status)
     rv_put_open_in(buf, "store", '{');
     rv_put_int(buf, "bytes", status->store_bytes);
     rv_put_open_in(buf, "problems", '[');
-    rv_put_problems(buf, status->problems);
+    rv_put_problems(buf, &status->problems);
     rv_buf_add_char(buf, ']');
     rv_buf_add_char(buf, '}');
 }

@@ -272,6 +272,11 @@ enum rv_store_problem {
     RV_STORE_PROBLEMS
 };
 
+struct rv_store_problems {
+    bool has[RV_STORE_PROBLEMS];
+    struct rv_str displaced; /* which file, and what to do; absent: it is not */
+};
+
 struct rv_call_status {
     int64_t started_at; /* of this server: it knows of no failure before */
     const struct rv_counts *counts;
@@ -282,7 +287,7 @@ struct rv_call_status {
     uint64_t alerts_count; /* the newest, of which the groups are */
     bool alerts_more;      /* there are older ones */
     int64_t store_bytes;   /* 0: unknown */
-    bool problems[RV_STORE_PROBLEMS];
+    struct rv_store_problems problems;
 };
 
 /* What a task or step waits for. */
@@ -377,7 +382,7 @@ struct rv_call_explain {
     uint32_t effects_total[RV_EXPLAINED_EFFECTS];
     bool cut[RV_EXPLAINED_CUTS];           /* the list has more rows, which are not here */
     uint32_t left[RV_EXPLAINED_CUTS];      /* so many; 0: not known */
-    bool problems[RV_STORE_PROBLEMS];      /* of the store: the commands may be refused for them */
+    struct rv_store_problems problems;     /* the commands may be refused for them */
     const struct rv_history_row *ended_by; /* the newest command that undid or cancelled it */
 };
 

@@ -455,9 +455,8 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
     struct rv_str why = err == RV_ERR_FULL
                             ? RV_STR("the disk of the state store is full: free some space, then "
                                      "send the request again; the server continues by itself")
-                        : err == RV_ERR_DISPLACED && s->place.why != NULL
-                            ? rv_str_of(s->place.why)
-                            : rv_str_of(rv_err_text(err));
+                        : err == RV_ERR_DISPLACED ? place_why(s)
+                                                  : rv_str_of(rv_err_text(err));
     while (s->batch.calls.first != NULL) {
         struct pending *p = s->batch.calls.first;
         pending_unlink(&s->batch.calls, p);
@@ -561,6 +560,16 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.raises = RV_ROOM(s->batch.arena, struct rv_raise, all + 2); /* clock.c, place.c */
 }
 
+/* Files that are displaced may take no role: the commit says so when the queries have been read. */
+static enum rv_err role_campaign(struct rv_scheduler *s)
+{
+    enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
+    if (err != RV_ERR_DISPLACED)
+        return err;
+    s->batch.must_commit = true;
+    return RV_OK;
+}
+
 /* From what is asked to what shall be; nothing of it is written yet. */
 static enum rv_err batch_plan(struct rv_scheduler *s)
 {
@@ -572,7 +581,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     enum rv_err err = keys_refuse(s);
     place_refuse(s);
     if (err == RV_OK)
-        err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
+        err = role_campaign(s);
     if (s->supervisor.taking)
         s->more_due = true; /* for what only its holder does */
     for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
@@ -588,15 +597,21 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     return err;
 }
 
-/* Queries read before the commit. They are answered even if nothing can be written: an operator
- * needs them then. */
-static void queries_answer(struct rv_scheduler *s)
+/* Queries are answered even if nothing can be written: an operator needs them then. What the batch
+ * would have changed is not in their answers. */
+static void queries_answer(struct rv_scheduler *s, enum rv_err err)
 {
     struct pending *next;
+    for (struct work *w = s->batch.works; w != NULL; w = w->next) {
+        if (!w->changed || w->dropped)
+            continue;
+        w->dropped = true;
+        w->outcome = err;
+    }
     for (struct pending *p = s->batch.calls.first; p != NULL; p = next) {
         next = p->next;
-        if (p->ops->read != NULL && p->ops->act == finish_act)
-            finish_act(s, p);
+        if (!p->changes && (p->ops->read != NULL || p->ops->asks))
+            p->ops->act(s, p);
     }
 }
 
@@ -606,16 +621,18 @@ static enum rv_err batch_run(struct rv_scheduler *s)
     if (err != RV_OK) {
         s->store->ops->rollback(s->store);
         refusal_note(s, err);
-        return err;
+        return place_learn(s, err);
     }
     err = batch_commit(s);
     refusal_note(s, err == RV_OK ? s->batch.refused : err);
+    err = place_learn(s, err);
     if (err != RV_ERR_FULL && err != RV_ERR_DISPLACED)
         return err;
-    queries_answer(s);
+    bool only_asks = batch_only_asks(s);
+    queries_answer(s, err);
     /* Where only the role was to be renewed, or an alert of the server's own to be written, what
      * was asked is answered. */
-    if (!batch_only_asks(s))
+    if (!only_asks)
         return err;
     s->batch.taskless = err;
     rv_supervisor_unclaim(&s->supervisor);
@@ -671,14 +688,12 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     s->query_damaged = false;
     enum rv_err err = place_look(s);
     if (err == RV_OK)
-        err = batch_open(s);
+        err = place_learn(s, batch_open(s));
     if (err == RV_OK) {
         clock_note(s);
         retention_hold(s, absence_note(s));
         err = batch_run(s);
     }
-    if (err == RV_ERR_DISPLACED && s->place.err != err)
-        err = place_learn(s);
     if (err == RV_ERR_CORRUPT && s->batch.damaged != NULL) {
         log_event(s, RV_LOG_ERROR, "damage", RV_STR("{\"cure\":\"reeve check\"}"));
         s->damaged_at = s->batch.now;
@@ -698,13 +713,13 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     agents_forget(&s->agents, s->batch.now);
     finished_flush(s);
     s->refused = err != RV_OK || s->full || rv_err_family(s->batch.refused) == RV_FAMILY_RETRY ||
-                 (s->batch.lost && s->lost);
+                 s->batch.taskless == RV_ERR_DISPLACED || (s->batch.lost && s->lost);
     s->lost = s->batch.lost;
     evaluations_run(s, counts_clock(s) - begun_us);
 #ifdef RV_DEBUG
     rv_assert(dispatch_valid(&s->agents));
 #endif
-    return err == RV_OK || err == RV_ERR_FULL ? place_heed(s, err) : err;
+    return place_heed(s, err);
 }
 
 enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **calls, size_t count,

@@ -67,12 +67,11 @@ bool rv_leave_ask(struct rv_leaving *leaving, struct rv_mailbox *mailbox)
         nanosleep(&pause, NULL);
     if (again || atomic_load(&leaving->state) != NEVER)
         return true;
-    rv_log(
-        RV_LOG_ERROR, "not-stopping",
-        RV_LOG_STR("reason",
-                   RV_STR("data that only this server has would be lost: correct this and stop the "
-                          "server again, or save the store on another disk with \"reeve backup "
-                          "FILE\"; the next signal ends the server in any case")));
+    rv_log(RV_LOG_ERROR, "not-stopping",
+           RV_LOG_STR("reason",
+                      RV_STR("data that only this server has would be lost: correct the reason of "
+                             "\"store-not-saved\" and stop the server again; the next signal ends "
+                             "the server in any case")));
     return false;
 }
 

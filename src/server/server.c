@@ -113,8 +113,9 @@ static void store_stop(const struct server *server, enum rv_err err)
     _exit(err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err));
 }
 
-static const char *store_cure(enum rv_err err)
+static const char *store_cure(const struct server *server, enum rv_err err)
 {
+    const char *why = (const char *)atomic_load(&server->store_why);
     if (err == RV_ERR_FULL)
         return "free some space on the disk of this file; the server continues by itself";
     if (err == RV_ERR_BUSY)
@@ -122,8 +123,7 @@ static const char *store_cure(enum rv_err err)
     if (err == RV_ERR_MEMORY)
         return "free some memory on this machine; the server continues by itself";
     if (err == RV_ERR_DISPLACED)
-        return "`GET /health/ready` and the newest alert name the file and what to do; save the "
-               "store with `reeve backup` before anything else";
+        return why != NULL ? why : rv_err_text(err);
     if (err == RV_ERR_CORRUPT)
         return "locate the damage with `reeve check`, and restore a backup";
     return "check the disk of this file; then start the server again";
@@ -137,7 +137,7 @@ static void store_err_heed(struct server *server, enum rv_err err)
     struct rv_str result = rv_str_of(rv_err_text(err)), path = rv_str_of(server->store_path);
     if (news && err != RV_OK)
         rv_log(RV_LOG_ERROR, "store", RV_LOG_STR("result", result), RV_LOG_STR("path", path),
-               RV_LOG_STR("cure", rv_str_of(store_cure(err))));
+               RV_LOG_STR("cure", rv_str_of(store_cure(server, err))));
     else if (news)
         rv_log(RV_LOG_INFO, "store", RV_LOG_STR("result", result), RV_LOG_STR("path", path));
     if (err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY ||

@@ -232,6 +232,8 @@ static enum rv_err faults_scan_open(struct rv_store *store, struct rv_arena *are
 static enum rv_err faults_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
                                      int64_t *ret_epoch, int64_t *ret_until)
 {
+    if (of(store)->fail_roles)
+        return of(store)->fail_with;
     PASS(store, claim_role, role, lease_ms, ret_epoch, ret_until);
 }
 

@@ -22,6 +22,7 @@ struct store_faults {
     uint64_t failed;       /* so many of these have */
     uint32_t fail_commits; /* so many commits in a row fail, whatever their numbers, */
     uint32_t pass_commits; /* after so many */
+    bool fail_roles;       /* each claim of a role fails */
 
     /* Changes that do not pass although they should: each one with this probability. The outcomes
      * CONFLICT, DUPLICATE and DEPOSED are drawn in turn. */

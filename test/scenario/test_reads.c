@@ -140,20 +140,139 @@ static void a_full_disk_leaves_large_reads_in_line(void **state)
     assert_whole(waits->u.show.found, RV_TASK_PENDING);
 }
 
+/* What each kind of query asks for; false: it is none. */
+static bool query_ask(struct rv_call *call, struct rv_task_id task)
+{
+    switch (call->kind) {
+    case RV_CALL_STEPS:
+    case RV_CALL_ATTEMPTS:
+    case RV_CALL_LATE:
+    case RV_CALL_HISTORY:
+        call->u.list.task = task;
+        call->u.list.limit = 10;
+        return true;
+    case RV_CALL_TASKS:
+    case RV_CALL_ALERTS:
+    case RV_CALL_WORKFLOWS:
+        call->u.list.limit = 10;
+        return true;
+    case RV_CALL_SHOW:
+        call->u.show.task = task;
+        return true;
+    case RV_CALL_EXPLAIN:
+        call->u.explain.task = task;
+        return true;
+    case RV_CALL_MESSAGES:
+        call->u.messages.task = task;
+        return true;
+    case RV_CALL_OUTCOMES:
+        call->u.outcomes.selection = task;
+        return true;
+    case RV_CALL_AGENTS:
+    case RV_CALL_METRICS:
+    case RV_CALL_STATUS:
+    case RV_CALL_KEYS:
+    case RV_CALL_SELECTIONS:
+    case RV_CALL_BACKUP:
+        return true;
+    case RV_CALL_PUBLISH:
+    case RV_CALL_SUBMIT:
+    case RV_CALL_POLL:
+    case RV_CALL_REPLIES:
+    case RV_CALL_LEASES:
+    case RV_CALL_OPERATE:
+    case RV_CALL_ACK:
+    case RV_CALL_RAISE:
+    case RV_CALL_LIMIT:
+    case RV_CALL_KEY_ADD:
+    case RV_CALL_KEY_REVOKE:
+    case RV_CALL_RETRY:
+    case RV_CALL_DELIVERED:
+    case RV_CALL_SELECT:
+    case RV_CALL_BULK:
+    case RV_CALL_GONE:
+    case RV_CALL_UNDELIVERED:
+        return false;
+    }
+    return false;
+}
+
+static enum rv_err query_wanted(enum rv_call_kind kind)
+{
+    switch ((int)kind) {
+    case RV_CALL_MESSAGES: /* the task was submitted without replyTo */
+        return RV_ERR_REFUSED;
+    case RV_CALL_OUTCOMES:
+        return RV_ERR_NOT_FOUND;
+    case RV_CALL_BACKUP:
+        return RV_ERR_UNSUPPORTED;
+    default:
+        return RV_OK;
+    }
+}
+
+static void assert_answered_unwritten(struct world *w, struct rv_task_id task, enum rv_err refusal)
+{
+#define RV_CALL(name, member, changes, ops) RV_CALL_##name,
+    static const enum rv_call_kind kinds[] = {
+#include "scheduler/tbl/call.def"
+    };
+#undef RV_CALL
+    enum { KINDS = sizeof kinds / sizeof kinds[0], QUERIES = 17 };
+    struct rv_call *calls[1 + KINDS];
+    size_t count = 0;
+    struct rv_call *fails = calls[count++] = world_call(w, RV_CALL_OPERATE);
+    fails->u.operate.verb = RV_COMMAND_SUSPEND;
+    fails->u.operate.task = task;
+    for (size_t i = 0; i < KINDS; i++) {
+        struct rv_call probe = {.kind = kinds[i]};
+        if (!query_ask(&probe, task))
+            continue;
+        calls[count] = world_call(w, kinds[i]);
+        (void)query_ask(calls[count++], task);
+    }
+    assert_int_equal(count, 1 + QUERIES);
+    faults.fail_commits = 1;
+    faults.fail_with = refusal;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, count, w->mono), refusal);
+    assert_int_equal(fails->err, refusal);
+    for (size_t i = 1; i < count; i++) {
+        if (!world_finished(calls[i]) || calls[i]->err != query_wanted(calls[i]->kind))
+            fail_msg("kind %d: %s", (int)calls[i]->kind, rv_err_text(calls[i]->err));
+        if (calls[i]->kind == RV_CALL_SHOW) /* as it is, and not as it would have become */
+            assert_int_equal(calls[i]->u.show.found->suspended_at, 0);
+    }
+}
+
 static void queries_are_answered_in_a_batch_that_cannot_be_written(void **state)
 {
     struct world *w = *state;
-    (void)world_submit(w, "one", "{}");
-    struct rv_call *fails = submission(w, RV_STR("{}"));
-    struct rv_call *asks = world_call(w, RV_CALL_TASKS);
-    asks->u.list.limit = 10;
-    struct rv_call *calls[] = {fails, asks};
-    faults.fail_commits = 1;
-    assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_ERR_FULL);
-    assert_int_equal(fails->err, RV_ERR_FULL);
-    assert_true(world_finished(asks));
-    assert_int_equal(asks->err, RV_OK);
-    assert_int_equal(asks->u.list.count, 1);
+    struct rv_task_id task = world_submit(w, "one", "{}");
+    assert_answered_unwritten(w, task, RV_ERR_FULL);
+    assert_answered_unwritten(w, task, RV_ERR_DISPLACED);
+}
+
+/* A store whose files are displaced may take no role either: no query fails for that. */
+static void queries_are_answered_while_the_role_cannot_be_taken(void **state)
+{
+    enum { LEASES_MS = 20000, TURN_MS = 100 };
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "one", "{}");
+    faults.fail_with = RV_ERR_DISPLACED;
+    faults.fail_roles = true;
+    faults.fail_commits = UINT32_MAX;
+    for (int ms = 0; ms < LEASES_MS; ms += TURN_MS) {
+        struct rv_call *call = show(w, task, 0);
+        w->now += TURN_MS;
+        w->mono += TURN_MS;
+        enum rv_err err = rv_scheduler_run_batch(w->scheduler, &call, 1, w->mono);
+        assert_true(err == RV_OK || err == RV_ERR_DISPLACED);
+        assert_true(world_finished(call));
+        assert_int_equal(call->err, RV_OK);
+        assert_true(rv_scheduler_next_wake(w->scheduler, w->mono) > 0);
+    }
+    faults.fail_roles = false;
+    faults.fail_commits = 0;
 }
 
 /* Before anything is decided: a stop waits for what is parked for its own agent. */
@@ -267,6 +386,7 @@ int main(void)
         SCENARIO(a_large_read_waits_for_room_and_small_ones_do_not),
         SCENARIO(a_full_disk_leaves_large_reads_in_line),
         SCENARIO(queries_are_answered_in_a_batch_that_cannot_be_written),
+        SCENARIO(queries_are_answered_while_the_role_cannot_be_taken),
         SCENARIO(a_caller_that_left_is_heard_though_the_store_refuses),
         SCENARIO(a_look_that_waits_holds_no_payloads),
         SCENARIO(a_submission_that_waits_holds_no_payloads),

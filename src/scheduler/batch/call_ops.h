@@ -52,6 +52,7 @@ struct call_ops {
     /* It is written: the line of the log that says who gave the command. */
     void (*log)(struct rv_scheduler *s, const struct rv_call *call);
     bool first;  /* it is decided before all others */
+    bool asks;   /* it changes nothing, and reads after the commit */
     bool waits;  /* it may be parked without having changed anything */
     bool begins; /* it is refused while the store's files are not where they were */
 };

@@ -27,3 +27,9 @@ const struct rv_delivery *alerts_to(const struct rv_scheduler *s)
 {
     return s->alerts_to.url.at != NULL ? &s->alerts_to : NULL;
 }
+
+struct rv_str place_why(const struct rv_scheduler *s)
+{
+    return rv_str_of(s->place.err == RV_ERR_DISPLACED ? s->place.why
+                                                      : rv_err_text(RV_ERR_DISPLACED));
+}

@@ -114,4 +114,7 @@ int64_t counts_clock(const struct rv_scheduler *s);
 /* For the changes that raise alerts; NULL: there is no webhook for them. */
 const struct rv_delivery *alerts_to(const struct rv_scheduler *s);
 
+/* For whoever is refused as DISPLACED: which file, and what to do. */
+struct rv_str place_why(const struct rv_scheduler *s);
+
 #endif

@@ -8,7 +8,7 @@
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
 
-static struct rv_str refusal_text(enum rv_err err)
+static struct rv_str refusal_text(const struct rv_scheduler *s, enum rv_err err)
 {
     if (err == RV_ERR_REFUSED)
         return RV_STR("another backup is running: wait until it has ended, or at most 20 s if its "
@@ -17,7 +17,7 @@ static struct rv_str refusal_text(enum rv_err err)
         return RV_STR("this server's store is not a file: use the backup tools of its database");
     if (err == RV_ERR_FULL)
         return RV_STR("the disk of the state store is full: free some space, then try again");
-    return rv_str_of(rv_err_text(err));
+    return err == RV_ERR_DISPLACED ? place_why(s) : rv_str_of(rv_err_text(err));
 }
 
 static void backup_act(struct rv_scheduler *s, struct pending *p)
@@ -31,7 +31,7 @@ static void backup_act(struct rv_scheduler *s, struct pending *p)
         log_event(
             s, RV_LOG_INFO, "backup",
             rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}", (long long)backup->copy->bytes));
-    finish(s, p, err, err == RV_OK ? RV_STR_NONE : refusal_text(err));
+    finish(s, p, err, err == RV_OK ? RV_STR_NONE : refusal_text(s, err));
 }
 
-const struct call_ops backup_ops = {.decide = later_decide, .act = backup_act};
+const struct call_ops backup_ops = {.decide = later_decide, .act = backup_act, .asks = true};

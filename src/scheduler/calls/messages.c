@@ -106,4 +106,5 @@ const struct call_ops messages_ops = {.decide = messages_decide,
                                       .waits_for = messages_wait_for,
                                       .tell = messages_tell,
                                       .no_place = RV_ERR_BUSY,
+                                      .asks = true,
                                       .waits = true};

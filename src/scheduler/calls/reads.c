@@ -28,12 +28,16 @@ bool reads_have_room(const struct rv_scheduler *s)
     return s->reads.first != NULL && (loads == NULL || loads->room(loads->self));
 }
 
-static void problems_note(const struct rv_scheduler *s, bool has[static RV_STORE_PROBLEMS])
+/* Files that are displaced may be why nothing is written. */
+static struct rv_store_problems problems_of(const struct rv_scheduler *s)
 {
-    has[RV_STORE_IS_DISPLACED] = s->place.err == RV_ERR_DISPLACED;
-    has[RV_STORE_IS_FULL] = s->full || s->place.err == RV_ERR_FULL;
-    has[RV_STORE_IS_READ_ONLY] = !s->full && absence_lasts(s);
-    has[RV_STORE_IS_DAMAGED] = s->damaged_at != 0;
+    bool displaced = s->place.err == RV_ERR_DISPLACED;
+    return (struct rv_store_problems){
+        .has = {[RV_STORE_IS_DISPLACED] = displaced,
+                [RV_STORE_IS_FULL] = s->full || s->place.err == RV_ERR_FULL,
+                [RV_STORE_IS_READ_ONLY] = !s->full && !displaced && absence_lasts(s),
+                [RV_STORE_IS_DAMAGED] = s->damaged_at != 0},
+        .displaced = displaced ? rv_str_of(s->place.why) : RV_STR_NONE};
 }
 
 struct query query_of(struct rv_scheduler *s)
@@ -46,8 +50,8 @@ struct query query_of(struct rv_scheduler *s)
                           .counts = &s->counts,
                           .failures = s->failures,
                           .size = &s->options.size,
-                          .calls_parked = s->parked_by_serial.count};
-    problems_note(s, query.problems);
+                          .calls_parked = s->parked_by_serial.count,
+                          .problems = problems_of(s)};
     return query;
 }
 

@@ -28,11 +28,13 @@ enum rv_err place_look(struct rv_scheduler *s)
 }
 
 /* The store was the first to see it: what it says of it is asked for at once. */
-enum rv_err place_learn(struct rv_scheduler *s)
+enum rv_err place_learn(struct rv_scheduler *s, enum rv_err err)
 {
+    if (err != RV_ERR_DISPLACED || s->place.err == err)
+        return err;
     s->place.look_at = 0;
-    enum rv_err err = place_look(s);
-    return err == RV_OK ? RV_ERR_DISPLACED : err;
+    enum rv_err looked = place_look(s);
+    return looked == RV_OK ? err : looked;
 }
 
 void place_refuse(struct rv_scheduler *s)
@@ -77,11 +79,13 @@ static void place_act(struct rv_scheduler *s)
         s->place.untold = false;
 }
 
-/* A full disk does not hide that the files are gone. */
+/* Neither a full disk nor what else passes hides that the files are gone; IO ends the process. */
 enum rv_err place_heed(const struct rv_scheduler *s, enum rv_err err)
 {
-    if (s->place.err == RV_ERR_DISPLACED)
+    if (s->place.err == RV_ERR_DISPLACED && err != RV_ERR_IO)
         return s->place.err;
+    if (err != RV_OK && err != RV_ERR_FULL)
+        return err;
     return err == RV_ERR_FULL || s->full ? RV_ERR_FULL : s->place.err;
 }
 

@@ -331,6 +331,6 @@ enum rv_err explain_read(const struct query *q, struct rv_call *call)
     if (err == RV_OK)
         err = explain_last(q, out, arena);
     explain_task(q, out);
-    memcpy(out->problems, q->problems, sizeof out->problems);
+    out->problems = q->problems;
     return err;
 }

@@ -27,7 +27,7 @@ struct query {
     struct failures *failures; /* minutes that are over may be dropped */
     const struct rv_scheduler_size *size;
     size_t calls_parked;
-    bool problems[RV_STORE_PROBLEMS];
+    struct rv_store_problems problems;
 };
 
 #endif

@@ -183,6 +183,6 @@ enum rv_err status_read(const struct query *q, struct rv_call *call)
     enum rv_err err = agents_show(q, arena, &status->agents);
     if (err == RV_OK)
         err = status_alerts(q, arena, status);
-    memcpy(status->problems, q->problems, sizeof status->problems);
+    status->problems = q->problems;
     return err;
 }
