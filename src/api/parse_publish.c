@@ -4,6 +4,8 @@
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
 
+#include <string.h>
+
 enum { WARNINGS_MAX = 2 * RV_DEFINITION_WARNINGS_MAX };
 
 /* 422 with file, line and column, both in fields and in front of the sentence. */
@@ -138,6 +140,19 @@ static bool warnings_add(struct rv_parser *parser, const struct rv_json *documen
     return add_egress(parser, definition, publish);
 }
 
+static bool has_text(struct rv_str body, struct rv_str text)
+{
+    return memmem(body.at, body.len, text.at, text.len) != NULL;
+}
+
+/* A block document on one line. `curl -d @FILE` makes that of every file: it leaves out its line
+ * breaks. */
+static bool is_flattened(struct rv_str body)
+{
+    return body.at[0] != '{' && memchr(body.at, '\n', body.len) == NULL &&
+           has_text(body, RV_STR("document:")) && has_text(body, RV_STR("do:"));
+}
+
 static bool publish_read(struct rv_parser *parser, const struct rv_request_line *request,
                          struct rv_arena *compiled, struct rv_call_publish *publish)
 {
@@ -146,6 +161,9 @@ static bool publish_read(struct rv_parser *parser, const struct rv_request_line 
     const struct rv_definition *definition = NULL;
     enum rv_err err = rv_yaml_parse(&parser->tree, request->body, RV_DEFINITION_BYTES_MAX,
                                     &document, &fault);
+    if (err == RV_ERR_INVALID && is_flattened(request->body))
+        fault.message = RV_STR("the body has no line breaks: `curl -d` removes them; send the file "
+                               "with --data-binary @FILE");
     if (err == RV_ERR_INVALID || err == RV_ERR_LIMIT)
         return definition_refuse(parser, request, err, fault.line, fault.column, fault.message);
     if (err != RV_OK)
