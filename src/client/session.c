@@ -25,19 +25,6 @@ enum {
     TEXT_KEEP_BYTES = 32 * 1024
 };
 
-void rv_session_log(const struct rv_session *session, enum rv_log_level level, const char *format,
-                    ...)
-{
-    if (session->options.log == NULL)
-        return;
-    char message[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    session->options.log(session->options.log_user, level, message);
-}
-
 void rv_session_id(struct rv_prng *prng, char ret_id[static ID_BYTES])
 {
     uint64_t bits = rv_prng_next(prng);
@@ -106,8 +93,10 @@ struct rv_session *rv_session_new(const struct rv_session_options *options)
         rv_buf_init(&session->lanes[i].body, RV_BODY_BYTES_MAX);
     session->agent = rv_arena_str(&session->names, options->agent);
     session->instance = rv_arena_str(&session->names, options->instance);
+    session->server = options->server.len > 0 ? rv_arena_str(&session->names, options->server)
+                                              : RV_STR("the server");
     session->path_requests = path_make(&session->names, options->agent);
-    if (session->agent.at == NULL || session->instance.at == NULL ||
+    if (session->agent.at == NULL || session->instance.at == NULL || session->server.at == NULL ||
         session->path_requests.at == NULL || !seats_new(session)) {
         rv_session_free(session);
         return NULL;
@@ -609,30 +598,21 @@ static bool lane_failed(struct rv_session *session, struct lane *lane)
     return (lane->failures & (lane->failures - 1)) == 0;
 }
 
-void rv_session_lost(struct rv_session *session, enum rv_lane lane, int64_t now, const char *why)
+/* The call is made again after a pause. True if the failure is worth a line. */
+static bool lane_lose(struct rv_session *session, enum rv_lane lane, int64_t now)
 {
     struct lane *l = &session->lanes[lane];
     rv_assert(l->busy);
     l->busy = false;
     lane_undo(session, lane);
     l->not_before = now + rv_jitter_ms(&session->prng, RETRY_BASE_MS, RETRY_CAP_MS, l->failures);
-    if (lane_failed(session, l))
-        rv_session_log(
-            session, RV_LOG_WARNING,
-            "no response from the server (%s), consecutive failure %u; the client retries", why,
-            l->failures);
+    return lane_failed(session, l);
 }
 
-/* What its problem does not say. */
-static const char *cure_of(int status, struct rv_str why)
+void rv_session_lost(struct rv_session *session, enum rv_lane lane, int64_t now, const char *why)
 {
-    if (status == 401 || status == 403)
-        return why.len > 0 ? "" : "; set REEVE_API_KEY to a valid key";
-    if (status == 404)
-        return "; set REEVE_URL to the address of a Reeve server";
-    if (status == 413)
-        return "; the body exceeds the server's limit";
-    return "; agent and server may have different versions";
+    if (lane_lose(session, lane, now))
+        rv_session_log_lost(session, why, session->lanes[lane].failures);
 }
 
 /* A 4xx: the same call would be refused again. Replies are taken apart until the offender stands
@@ -643,7 +623,8 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     struct lane *l = &session->lanes[lane];
     uint32_t items = session->sent.count;
     bool fetched = session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane;
-    struct rv_str why = rv_wire_problem(session, body);
+    struct rv_str why;
+    bool problem = rv_wire_problem(session, body, &why);
     bool credentials = status == 401 || status == 403;
     if (lane == RV_LANE_REPLY && !credentials && items == 1 && !fetched) {
         rv_place place = session->sent.at[0];
@@ -662,9 +643,27 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     }
     l->not_before = now + REFUSED_BASE_MS / 2 +
                     rv_jitter_ms(&session->prng, REFUSED_BASE_MS, REFUSED_CAP_MS, l->failures);
-    if (lane_failed(session, l))
-        rv_session_log(session, RV_LOG_ERROR, "the server refused the request: %d %.*s%s", status,
-                       RV_STR_FMT(why), cure_of(status, why));
+    if (!lane_failed(session, l))
+        return;
+    if (problem || status == 413) /* 413: of a proxy, too */
+        rv_session_log_refused(session, status, why);
+    else
+        rv_session_log_stranger(session, status, l->failures);
+}
+
+/* A 5xx, 408 or 429: the same call may succeed later. */
+static void lane_postponed(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
+                           struct rv_str body)
+{
+    struct rv_str why;
+    unsigned failures = session->lanes[lane].failures + 1;
+    bool problem = rv_wire_problem(session, body, &why);
+    if (!lane_lose(session, lane, now))
+        return;
+    if (problem)
+        rv_session_log_postponed(session, status, why, failures);
+    else
+        rv_session_log_stranger(session, status, failures);
 }
 
 static bool lane_read(struct rv_session *session, enum rv_lane lane, int64_t now,
@@ -714,9 +713,7 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
         return;
     }
     if (status != 200) {
-        char why[32];
-        snprintf(why, sizeof why, "status %d", status);
-        rv_session_lost(session, lane, now, why);
+        lane_postponed(session, lane, now, status, body);
         int64_t pause_ms = rv_retry_after_ms(retry_after_ms, 1);
         if (pause_ms > 0 && now + pause_ms > l->not_before)
             l->not_before = now + pause_ms +
@@ -725,9 +722,8 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
     }
     l->not_before = 0;
     if (!lane_read(session, lane, now, body)) {
-        rv_session_lost(session, lane, now,
-                        "the response is not from a Reeve server; set REEVE_URL to the address "
-                        "that \"reeve serve\" prints");
+        if (lane_lose(session, lane, now))
+            rv_session_log_stranger(session, status, l->failures);
         return;
     }
     l->busy = false;

@@ -34,9 +34,10 @@
 struct rv_session_options {
     struct rv_str agent; /* copied, as all texts */
     struct rv_str instance;
-    uint64_t seed;   /* of boot id, poll ids and jitter: from the system's random source */
-    uint32_t max;    /* attempts in hand, 1 to RV_CALL_ITEMS_MAX */
-    int64_t wait_ms; /* how long a poll parks */
+    struct rv_str server; /* its address, for messages; may be absent */
+    uint64_t seed;        /* of boot id, poll ids and jitter: from the system's random source */
+    uint32_t max;         /* attempts in hand, 1 to RV_CALL_ITEMS_MAX */
+    int64_t wait_ms;      /* how long a poll parks */
     /* An attempt in hand is renewed at least so often, even if its lease needs none: so the session
      * hears of a cancel too while it has no poll under way. 0: only as leases need it. */
     int64_t renew_ms;

@@ -65,6 +65,7 @@ struct rv_session {
     struct rv_str path_requests; /* owned by `names` */
     struct rv_str agent;
     struct rv_str instance;
+    struct rv_str server;
     struct rv_arena names;
     struct rv_arena scratch; /* one answer */
     struct rv_prng prng;
@@ -98,6 +99,15 @@ struct rv_session {
 
 void rv_session_log(const struct rv_session *session, enum rv_log_level level, const char *format,
                     ...) __attribute__((format(printf, 3, 4)));
+/* `failures` in a row. */
+void rv_session_log_lost(const struct rv_session *session, const char *why, unsigned failures);
+/* A 5xx, 408 or 429 of the server. */
+void rv_session_log_postponed(const struct rv_session *session, int status, struct rv_str why,
+                              unsigned failures);
+/* An answer that no Reeve server gives: a proxy or another program listens at the address. */
+void rv_session_log_stranger(const struct rv_session *session, int status, unsigned failures);
+/* A 4xx. */
+void rv_session_log_refused(const struct rv_session *session, int status, struct rv_str why);
 void rv_session_id(struct rv_prng *prng, char ret_id[static ID_BYTES]);
 /* Frees the seat's place; its token is remembered. */
 void rv_session_release(struct rv_session *session, rv_place place);
@@ -118,7 +128,8 @@ bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t n
                           struct rv_str text, bool fetched);
 bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t now,
                          struct rv_str text);
-/* title and detail of a problem+json, or the start of the text. */
-struct rv_str rv_wire_problem(struct rv_session *session, struct rv_str text);
+/* *ret_why: title and detail of a problem+json, or the start of the text. False: it is none, so the
+ * answer is not a Reeve server's. */
+bool rv_wire_problem(struct rv_session *session, struct rv_str text, struct rv_str *ret_why);
 
 #endif

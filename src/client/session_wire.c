@@ -464,11 +464,12 @@ bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t no
     return true;
 }
 
-struct rv_str rv_wire_problem(struct rv_session *session, struct rv_str text)
+bool rv_wire_problem(struct rv_session *session, struct rv_str text, struct rv_str *ret_why)
 {
     struct rv_json problem;
+    struct rv_str title = RV_STR_NONE;
     if (answer_parse(session, text, &problem)) {
-        struct rv_str title = rv_json_str(MEMBER(&problem, "title"));
+        title = rv_json_str(MEMBER(&problem, "title"));
         struct rv_str detail = rv_json_str(MEMBER(&problem, "detail"));
         struct rv_str said = rv_arena_printf(&session->scratch, "%.*s%s%.*s", RV_STR_FMT(title),
                                              title.len && detail.len ? ": " : "",
@@ -478,5 +479,6 @@ struct rv_str rv_wire_problem(struct rv_session *session, struct rv_str text)
     }
     if (text.len > PROBLEM_BYTES_MAX)
         text.len = PROBLEM_BYTES_MAX;
-    return text.at == NULL ? RV_STR("") : text;
+    *ret_why = text.at == NULL ? RV_STR("") : text;
+    return title.len > 0;
 }

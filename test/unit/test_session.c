@@ -38,6 +38,7 @@ static int fixture_open_renewing(void **state, int64_t renew_ms)
     rv_arena_init(&f.arena, 0);
     struct rv_session_options options = {.agent = RV_STR("inven tory"),
                                          .instance = RV_STR("a7"),
+                                         .server = RV_STR("http://a:1"),
                                          .seed = 7,
                                          .max = MAX,
                                          .wait_ms = WAIT_MS,
@@ -510,6 +511,35 @@ static void refusal_of_a_poll_names_the_cure(void **state)
     assert_in_range(rv_session_wake_at(f->session), 1000, 30000);
 }
 
+static void another_program_at_the_address_is_named(void **state)
+{
+    static const struct {
+        int status;
+        const char *body;
+        const char *wanted;
+    } rows[] = {
+        {200, "<html></html>", "http://a:1 answers, but it is not a Reeve server; set REEVE_URL"},
+        {404, "<html></html>", "http://a:1 answered with status 404 and without a Reeve error"},
+        {401, "", "http://a:1 answered with status 401 and without a Reeve error"},
+        {301, "", "http://a:1 answered with status 301 and without a Reeve error"},
+        {502, "<html></html>", "http://a:1 answered with status 502 and without a Reeve error"},
+        {413, "<html></html>", "the body exceeds the server's limit"},
+        {503, "{\"title\":\"busy\",\"detail\":\"wait\"}", "now: 503 busy: wait (consecutive"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void *opened;
+        assert_int_equal(fixture_open(&opened), 0);
+        struct fixture *f = opened;
+        call_expect(f, 0, RV_LANE_POLL);
+        rv_session_answered(f->session, RV_LANE_POLL, 0, rows[i].status, -1,
+                            rv_str_of(rows[i].body));
+        if (strstr(f->log, rows[i].wanted) == NULL)
+            fail_msg("%d %s: %s", rows[i].status, rows[i].body, f->log);
+        fixture_close(&opened);
+    }
+}
+
 static void the_one_bad_reply_of_a_batch_is_found(void **state)
 {
     struct fixture *f = *state;
@@ -648,6 +678,7 @@ int main(void)
         WITH_SESSION(an_absurd_pause_is_a_long_one),
         WITH_SESSION(an_absurd_retry_after_overflows_nothing),
         WITH_SESSION(refusal_of_a_poll_names_the_cure),
+        cmocka_unit_test(another_program_at_the_address_is_named),
         WITH_SESSION(the_one_bad_reply_of_a_batch_is_found),
         WITH_SESSION(output_that_is_no_json_becomes_an_error),
         WITH_SESSION(an_undecided_reply_is_sent_again),

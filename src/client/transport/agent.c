@@ -129,6 +129,7 @@ static bool runtime_make(struct rv_agent *agent)
     struct rv_runtime_options options = {
         .session = {.agent = rv_str_of(o->name),
                     .instance = rv_str_of(o->instance),
+                    .server = rv_str_of(agent->url),
                     .max = (uint32_t)o->max,
                     .wait_ms = o->wait_ms,
                     .renew_ms = o->renew_ms,

@@ -247,8 +247,13 @@ bool rv_exchange_distrusted(CURLcode code)
 /* What a server with TLS does with a request that is not encrypted. */
 static bool closed_at_once(CURLcode code)
 {
-    return code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
-           code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY;
+    return code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR;
+}
+
+/* Bytes came back, of another protocol: also an alert of TLS. */
+static bool not_http(CURLcode code)
+{
+    return code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY;
 }
 
 const char *rv_exchange_cure(const char *url, CURLcode code)
@@ -265,6 +270,10 @@ const char *rv_exchange_cure(const char *url, CURLcode code)
                "by a certificate authority of the system or of the file in REEVE_CA_FILE";
     if (code == CURLE_SSL_CONNECT_ERROR)
         return "nothing was sent: for a server without TLS write http:// in its address";
+    if (not_http(code))
+        return "the answer is not HTTP: if the server uses TLS write https:// in its address; "
+               "otherwise it is not a Reeve server: set REEVE_URL to the address that \"reeve "
+               "serve\" prints";
     if (closed_at_once(code) && strncasecmp(url, "http:", 5) == 0)
         return "the server closed the connection, and may or may not have received the call: if "
                "it uses TLS write https:// in its address";
