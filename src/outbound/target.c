@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char no_scheme[] = "the URL must begin with http:// or https://";
+
 static enum rv_err invalid(char *why, const char *text)
 {
     snprintf(why, RV_TARGET_WHY_BYTES, "%s", text);
@@ -71,7 +73,7 @@ static enum rv_err target_read(struct rv_target *target, char *why)
         return RV_ERR_MEMORY;
     lower(target->scheme);
     if (strcmp(target->scheme, "http") != 0 && strcmp(target->scheme, "https") != 0)
-        return invalid(why, "the URL must begin with http:// or https://");
+        return invalid(why, no_scheme);
     /* Every URL of these schemes that could be parsed has all of them. */
     if (!part_take(url, CURLUPART_HOST, 0, &target->host) ||
         !part_take(url, CURLUPART_PATH, 0, &target->path) ||
@@ -100,6 +102,13 @@ static bool bytes_belong(struct rv_str url)
     return true;
 }
 
+/* libcurl's own words for a text without a scheme, such as "host:4318", name no cure. */
+static const char *fault_text(CURLU *base, const char *text, CURLUcode code)
+{
+    bool bare = base == NULL && strstr(text, "://") == NULL;
+    return bare ? no_scheme : curl_url_strerror(code);
+}
+
 /* `base` may be NULL: then `text` is to be a whole URL. */
 static enum rv_err target_make(struct rv_target *target, CURLU *base, struct rv_str text, char *why)
 {
@@ -117,12 +126,12 @@ static enum rv_err target_make(struct rv_target *target, CURLU *base, struct rv_
     }
     /* Unknown schemes are parsed, to be refused by name. */
     CURLUcode code = curl_url_set(target->url, CURLUPART_URL, copy, CURLU_NON_SUPPORT_SCHEME);
-    free(copy);
     enum rv_err err = RV_OK;
     if (code == CURLUE_OUT_OF_MEMORY)
         err = RV_ERR_MEMORY;
     else if (code != CURLUE_OK)
-        err = invalid(why, curl_url_strerror(code));
+        err = invalid(why, fault_text(base, copy, code));
+    free(copy);
     if (err == RV_OK)
         err = target_read(target, why);
     if (err == RV_OK && curl_url_set(target->url, CURLUPART_FRAGMENT, NULL, 0) != CURLUE_OK)
