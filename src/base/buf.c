@@ -90,3 +90,27 @@ void rv_buf_add_percent(struct rv_buf *buf, struct rv_str text)
         rv_buf_add_str(buf, rv_str_of(encoded));
     }
 }
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_-./:,+@%", c) != NULL);
+}
+
+void rv_buf_add_word(struct rv_buf *buf, struct rv_str text)
+{
+    size_t plain = 0;
+    while (plain < text.len && is_plain(text.at[plain]))
+        plain++;
+    if (plain == text.len && text.len > 0) {
+        rv_buf_add_str(buf, text);
+        return;
+    }
+    rv_buf_add_char(buf, '\'');
+    for (size_t i = 0; i < text.len; i++)
+        if (text.at[i] == '\'')
+            rv_buf_lit(buf, "'\\''");
+        else
+            rv_buf_add_char(buf, text.at[i]);
+    rv_buf_add_char(buf, '\'');
+}

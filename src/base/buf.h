@@ -61,6 +61,8 @@ static inline void rv_buf_add_char(struct rv_buf *buf, char c)
 
 /* The text with all but the unreserved characters of RFC 3986 as %XX, fit for any part of a URI. */
 void rv_buf_add_percent(struct rv_buf *buf, struct rv_str text);
+/* The text as one word of a shell: in quotes unless each of its characters stands for itself. */
+void rv_buf_add_word(struct rv_buf *buf, struct rv_str text);
 void rv_buf_add_int(struct rv_buf *buf, int64_t number);
 void rv_buf_printf(struct rv_buf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -49,6 +49,22 @@ static void all_but_the_unreserved_is_escaped(void **state)
     rv_buf_done(&buf);
 }
 
+static void a_word_is_quoted_for_the_shell_where_it_must_be(void **state)
+{
+    static const char *const rows[][2] = {{"/var/lib/reeve_1.db", "/var/lib/reeve_1.db"},
+                                          {"", "''"},
+                                          {"my store.db", "'my store.db'"},
+                                          {"it's $HOME", "'it'\\''s $HOME'"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rv_buf buf;
+        rv_buf_init(&buf, 100);
+        rv_buf_add_word(&buf, rv_str_of(rows[i][0]));
+        assert_true(rv_str_is(rv_buf_str(&buf), rows[i][1]));
+        rv_buf_done(&buf);
+    }
+}
+
 static void any_size_can_be_printed(void **state)
 {
     (void)state;
@@ -108,6 +124,7 @@ int main(void)
         cmocka_unit_test(appends_follow_each_other),
         cmocka_unit_test(integers_have_all_their_digits),
         cmocka_unit_test(all_but_the_unreserved_is_escaped),
+        cmocka_unit_test(a_word_is_quoted_for_the_shell_where_it_must_be),
         cmocka_unit_test(any_size_can_be_printed),
         cmocka_unit_test(the_cap_can_be_filled_and_not_passed),
         cmocka_unit_test(a_failure_sticks_until_reset),

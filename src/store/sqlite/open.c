@@ -5,6 +5,7 @@
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
+#include "base/buf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -239,15 +240,30 @@ static enum rv_err fail_log(const struct opening *opening)
                 "server was stopped normally, the store has no log: move this log away");
 }
 
+/* `problem`, and the command that starts without what is lost. The shell reads the path as one
+ * word. */
+static enum rv_err fail_lossy(const struct opening *opening, enum rv_err err, const char *problem)
+{
+    struct rv_buf word;
+    rv_buf_init(&word, 2 * sizeof opening->fault->message);
+    rv_buf_add_word(&word, rv_str_of(opening->path));
+    struct rv_str path = word.failed == RV_OK ? rv_buf_str(&word) : RV_STR("PATH");
+    fail(opening, err,
+         "%s; to start without those changes, run `reeve check --keep-intact --store %.*s`",
+         problem, RV_STR_FMT(path));
+    rv_buf_done(&word);
+    return err;
+}
+
 static enum rv_err fail_without_log(const struct opening *opening)
 {
     if (loss_accepted(opening))
         return RV_OK;
-    return fail(opening, RV_ERR_REFUSED,
-                "needs its log (the same name with -wal), which is missing: the log holds the last "
-                "acknowledged changes if the server was killed, or was running when the file was "
-                "copied. Put the log back, or restore a backup; to start without those changes, "
-                "run `reeve check --keep-intact`");
+    return fail_lossy(
+        opening, RV_ERR_REFUSED,
+        "needs its log (the same name with -wal), which is missing: the log holds the last "
+        "acknowledged changes if the server was killed, or was running when the file was "
+        "copied. Put the log back, or restore a backup");
 }
 
 /* SQLite believes any log beside a file: with none it loses what was acknowledged, and another
@@ -475,11 +491,11 @@ static enum rv_err log_compare(const struct opening *opening, enum rv_err err)
         return log_left_is(opening, &found) ? err : fail_log(opening);
     if (rv_log_has(&found, &recorded->state) || loss_accepted(opening))
         return err;
-    return fail(
+    return fail_lossy(
         opening, RV_ERR_REFUSED,
         "has a log (the same name with -wal) without the last acknowledged changes of a killed "
         "server: the log was truncated or overwritten, or is an older copy. Put the log back, or "
-        "restore a backup; to start without those changes, run `reeve check --keep-intact`");
+        "restore a backup");
 }
 
 static enum rv_err log_secure(const struct opening *opening)
@@ -491,9 +507,9 @@ static enum rv_err log_secure(const struct opening *opening)
     if (err == RV_ERR_CORRUPT && loss_accepted(opening))
         return RV_OK;
     if (err == RV_ERR_CORRUPT)
-        return fail(opening, err,
-                    "has a damaged log with acknowledged changes after the damage: restore it from "
-                    "a backup; to start without these changes, run `reeve check --keep-intact`");
+        return fail_lossy(opening, err,
+                          "has a damaged log with acknowledged changes after the damage: restore "
+                          "it from a backup");
     return fail(opening, err, "has a log that cannot be rewritten: %s", sqlite3_errstr(code));
 }
 

@@ -13,7 +13,7 @@
 struct rv_store_sqlite_fault {
     int64_t pid;  /* IN_USE: the server that holds the file; 0: not known */
     bool foreign; /* CORRUPT: it never was a store */
-    char message[1024];
+    char message[2048];
 };
 
 struct rv_store_sqlite_options {
