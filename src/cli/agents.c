@@ -9,6 +9,8 @@
 
 enum { BODY_BYTES_MAX = 64 * 1024, LIMIT_MAX = 1000000, CIRCUITS_MAX = 3 };
 
+#define LIMIT_OPTIONS " [--concurrent N] [--rate N/s]"
+
 /* ---- the list ---- */
 
 struct instances {
@@ -158,9 +160,9 @@ static int limits_write(struct cli *cli, struct rv_buf *body)
     const char *rate = cli_value(cli, CLI_OPTION_RATE);
     int64_t limit;
     if (concurrent == NULL && rate == NULL)
-        return cli_tell(
-            cli, CLI_USAGE,
-            "no limit is given; give --concurrent N, --rate N/s or both (none removes the limit)");
+        return cli_tell(cli, CLI_USAGE,
+                        "no limit is given; usage: reeve agents limit AGENT" LIMIT_OPTIONS
+                        "; give at least one; \"none\" removes a limit");
     if (concurrent != NULL) {
         if (!limit_read(concurrent, false, &limit))
             return cli_tell(cli, CLI_USAGE,
@@ -314,6 +316,7 @@ int cli_agents(struct cli *cli)
             "AGENT",
             args[0]);
     if (cli->words.args_count == 1)
-        return cli_tell(cli, CLI_USAGE, "AGENT is missing; usage: reeve agents %s AGENT", args[0]);
+        return cli_tell(cli, CLI_USAGE, "AGENT is missing; usage: reeve agents %s AGENT%s", args[0],
+                        limit ? LIMIT_OPTIONS : "");
     return agent_command(cli);
 }

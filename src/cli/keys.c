@@ -9,6 +9,8 @@
 
 enum { KEYS_SHOWN = 1000, BODY_BYTES_MAX = 64 * 1024 };
 
+#define KEY_PREFIX "reeve_"
+
 /* ---- the list ---- */
 
 struct keys {
@@ -156,9 +158,16 @@ static int keys_revoke(struct cli *cli)
     if (cli->words.args_count < 2)
         return cli_tell(cli, CLI_USAGE,
                         "ID is missing; usage: reeve keys revoke ID; `reeve keys` lists the ids");
+    const char *id = cli->words.args[1];
+    if (strncmp(id, KEY_PREFIX, sizeof KEY_PREFIX - 1) == 0) { /* a key must not get into logs */
+        id += sizeof KEY_PREFIX - 1;
+        return cli_tell(cli, CLI_USAGE,
+                        "the argument is a key; give only its id: reeve keys revoke %.*s",
+                        (int)strcspn(id, "_"), id);
+    }
     rv_buf_init(&body, BODY_BYTES_MAX);
     cli_path_begin(&path, "/v1/keys");
-    cli_path_segment(&path, rv_str_of(cli->words.args[1]));
+    cli_path_segment(&path, rv_str_of(id));
     int code = change_ask(cli, "DELETE", &path, &body, &answer);
     if (code != CLI_DONE)
         return code;

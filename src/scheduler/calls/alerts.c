@@ -9,6 +9,7 @@
 #include "scheduler/batch/log.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
+#include "scheduler/batch/refuse.h"
 #include "scheduler/batch/state.h"
 
 enum rv_err alert_source_find(struct rv_scheduler *s, struct rv_str source, int64_t *ret_alert)
@@ -35,7 +36,7 @@ static void ack_act(struct rv_scheduler *s, struct pending *p)
     bool written = s->batch.taskless == RV_OK;
     if (written && s->batch.acks[p->number - 1].outcome == RV_ERR_NOT_FOUND) {
         p->call->err = RV_ERR_NOT_FOUND;
-        p->call->message = RV_STR("there is no such alert; `reeve alerts` lists them");
+        p->call->message = no_alert_text(p->call, p->call->u.ack.alert);
     }
     taskless_act(s, p);
 }

@@ -98,7 +98,9 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
     const struct rv_record *record = record_find(set, key->id);
     if (record == NULL)
         return call_refuse(p->call, RV_ERR_NOT_FOUND,
-                           RV_STR("there is no such key; `reeve keys` lists them"));
+                           call_printf(p->call,
+                                       "there is no such key: %.*s; `reeve keys` lists them",
+                                       RV_STR_FMT(key->id)));
     if (set->count > 0 && admins_count(s, set, key->id) == 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
                            RV_STR("it is the last admin key: create another admin key first"));

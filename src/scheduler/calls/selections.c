@@ -66,13 +66,16 @@ enum rv_err selection_find(struct rv_store *store, struct rv_call *call, struct 
                            struct rv_selection *ret_selection)
 {
     struct rv_arena *arena = &call->arena;
+    char text[RV_ID_TEXT_BYTES];
     bool found;
     enum rv_err err = selection_load(store, arena, id, &found, ret_selection);
     if (err != RV_OK)
         return err;
     if (!found)
-        return call_refuse(call, RV_ERR_NOT_FOUND,
-                           RV_STR("there is no such selection; `reeve selections` lists them"));
+        return call_refuse(
+            call, RV_ERR_NOT_FOUND,
+            call_printf(call, "there is no such selection: %.*s; `reeve selections` lists them",
+                        RV_STR_FMT(rv_task_text(id, text))));
     if (ret_selection->unreadable)
         return call_refuse(
             call, RV_ERR_CORRUPT,

@@ -397,8 +397,7 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (count == 0 || alert.id != id)
-        return call_refuse(p->call, RV_ERR_NOT_FOUND,
-                           RV_STR("there is no such alert; `reeve alerts` lists them"));
+        return call_refuse(p->call, RV_ERR_NOT_FOUND, no_alert_text(p->call, id));
     if (alert.kind != RV_ALERT_UNDELIVERABLE)
         return call_refuse(
             p->call, RV_ERR_REFUSED,
