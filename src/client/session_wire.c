@@ -98,9 +98,14 @@ void rv_wire_leases(struct rv_session *session, struct rv_buf *body)
 static bool answer_parse(struct rv_session *session, struct rv_str text, struct rv_json *ret_value)
 {
     rv_arena_reset(&session->scratch);
-    bool good = rv_json_parse(&session->scratch, text, ANSWER_DEPTH_MAX, ret_value, NULL) ==
-                    RV_OK &&
-                ret_value->type == RV_JSON_OBJECT;
+    return rv_json_parse(&session->scratch, text, ANSWER_DEPTH_MAX, ret_value, NULL) == RV_OK &&
+           ret_value->type == RV_JSON_OBJECT;
+}
+
+/* An answer to a call that the server has carried out. */
+static bool result_parse(struct rv_session *session, struct rv_str text, struct rv_json *ret_value)
+{
+    bool good = answer_parse(session, text, ret_value);
     session->greeted = session->greeted || good;
     return good;
 }
@@ -333,7 +338,7 @@ static void cancel_read(struct rv_session *session, const struct rv_json *answer
 bool rv_wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text)
 {
     struct rv_json answer;
-    if (!answer_parse(session, text, &answer))
+    if (!result_parse(session, text, &answer))
         return false;
     int64_t base = written_at(session, sent_at, now, &answer);
     bool all = requests_read(session, base, now, &answer);
@@ -385,7 +390,7 @@ bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t n
                           struct rv_str text, bool fetched)
 {
     struct rv_json answer;
-    if (!answer_parse(session, text, &answer))
+    if (!result_parse(session, text, &answer))
         return false;
     const struct rv_json *results = MEMBER(&answer, "results");
     if (results == NULL || results->type != RV_JSON_ARRAY)
@@ -442,7 +447,7 @@ bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t no
                          struct rv_str text)
 {
     struct rv_json answer;
-    if (!answer_parse(session, text, &answer))
+    if (!result_parse(session, text, &answer))
         return false;
     const struct rv_json *results = MEMBER(&answer, "results");
     if (results == NULL || results->type != RV_JSON_ARRAY)

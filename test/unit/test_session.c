@@ -534,6 +534,8 @@ static void another_program_at_the_address_is_named(void **state)
         call_expect(f, 0, RV_LANE_POLL);
         rv_session_answered(f->session, RV_LANE_POLL, 0, rows[i].status, -1,
                             rv_str_of(rows[i].body));
+        call_expect(f, rv_session_wake_at(f->session), RV_LANE_POLL);
+        assert_int_equal(number_at(f, "/waitMs"), 0); /* the server's clock is still unknown */
         if (strstr(f->log, rows[i].wanted) == NULL)
             fail_msg("%d %s: %s", rows[i].status, rows[i].body, f->log);
         fixture_close(&opened);
