@@ -331,6 +331,13 @@ struct held *held_find(const struct agents *agents, struct rv_step_id step)
     return found ? (struct held *)(uintptr_t)*found : NULL;
 }
 
+enum ending_kind ending_kind(enum rv_attempt_state how, enum rv_effect effect)
+{
+    if (how == RV_ATTEMPT_LOST)
+        return ENDING_LOST;
+    return effect == RV_EFFECT_NONE ? ENDING_UNMADE : ENDING_UNHEARD;
+}
+
 void held_remove(struct agents *agents, struct held *held)
 {
     struct agent_instance *instance = held->instance;

@@ -4,6 +4,7 @@
 
 #include "base/id.h"
 #include "base/str.h"
+#include "core/state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,10 @@ struct delivery {
     struct delivery *prev;
 };
 
+/* What calls tell of the end of an attempt: its process is gone; its answer was lost, perhaps; its
+ * answer never left. An end of one kind may come to nothing where one of another kind does not. */
+enum ending_kind { ENDING_LOST, ENDING_UNHEARD, ENDING_UNMADE, ENDING_KINDS };
+
 /* An attempt that an instance holds. */
 struct held {
     struct rv_step_id step;
@@ -34,7 +39,8 @@ struct held {
     int64_t complete_by;
     bool revoked;
     bool cancel_told;
-    uint64_t over_in; /* the batch that has decided its end last, whatever came of it; 0: none */
+    /* For each kind: the batch that has decided such an end last, whatever came of it; 0: none. */
+    uint64_t over_in[ENDING_KINDS];
     struct delivery *delivery;       /* borrowed from the instance */
     struct agent_instance *instance; /* borrowed */
     struct held *next;               /* in the instance's list */
@@ -51,5 +57,6 @@ struct delivery *delivery_find(const struct agent_instance *instance, struct rv_
 void delivery_confirm(struct delivery *delivery);
 void held_remove(struct agents *agents, struct held *held);
 struct held *held_find(const struct agents *agents, struct rv_step_id step);
+enum ending_kind ending_kind(enum rv_attempt_state how, enum rv_effect effect);
 
 #endif

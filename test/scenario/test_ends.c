@@ -238,6 +238,27 @@ static void ends_that_come_to_nothing_hold_up_no_poll(void **state)
     assert_int_equal(world_step(w, tasks[0], 1)->attempt_state, RV_ATTEMPT_REVOKED);
 }
 
+/* The last poll of a process, which has lost its answers, and the first poll of the next one come
+ * in one batch. The lost answers end nothing; that the process is gone ends all of it. */
+static void a_lost_answer_stands_for_no_process_that_is_gone(void **state)
+{
+    enum { REVOKED = 3 };
+    struct world *w = *state;
+    struct rv_task_id tasks[REVOKED];
+    submit(w, "order", REVOKED, tasks);
+    (void)take(w, "inventory", REVOKED, NULL);
+    for (size_t i = 0; i < REVOKED; i++)
+        assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, tasks[i]), RV_OK);
+    struct rv_call *both[2] = {poll_of(w, "inventory", "b1"), poll_of(w, "inventory", "b2")};
+    both[0]->u.poll.confirms = true;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, both, 2, w->mono), RV_OK);
+    world_settle(w);
+    assert_true(world_finished(both[0]));
+    assert_true(world_finished(both[1]));
+    for (size_t i = 0; i < REVOKED; i++)
+        assert_int_equal(world_step(w, tasks[i], 1)->attempt_state, RV_ATTEMPT_LOST);
+}
+
 /* The expressions that follow from the ends are evaluated beside the batches. The new process gets
  * nothing before that. */
 static void long_decisions_about_ends_run_beside_the_batches(void **state)
@@ -398,6 +419,7 @@ int main(void)
         SCENARIO(answers_that_did_not_leave_hold_up_nobody),
         SCENARIO(after_a_crash_in_between_the_rest_ends),
         SCENARIO(ends_that_come_to_nothing_hold_up_no_poll),
+        SCENARIO(a_lost_answer_stands_for_no_process_that_is_gone),
         SCENARIO(long_decisions_about_ends_run_beside_the_batches),
         SCENARIO(a_damaged_task_holds_up_no_agent_that_starts_again),
         SCENARIO(an_attempt_that_ends_undelivered_is_not_given_again),

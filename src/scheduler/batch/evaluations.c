@@ -476,7 +476,7 @@ static void end_note(struct rv_scheduler *s, struct rv_task_id task, const struc
 {
     struct held *held = held_find(&s->agents, (struct rv_step_id){task, end->step});
     if (held != NULL && held->token == end->token)
-        held->over_in = s->batch.turn;
+        held->over_in[ending_kind(end->u.end.how, end->u.end.effect)] = s->batch.turn;
 }
 
 static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e)

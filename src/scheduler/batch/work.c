@@ -668,7 +668,7 @@ static void ends_void(struct rv_scheduler *s, const struct work *work)
         struct rv_step_id id = {work->id, work->steps[i].row->number};
         struct held *held = held_find(&s->agents, id);
         if (held != NULL)
-            held->over_in = 0;
+            memset(held->over_in, 0, sizeof held->over_in);
     }
 }
 

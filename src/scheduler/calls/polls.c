@@ -76,7 +76,8 @@ static enum rv_err end_begin(struct rv_scheduler *s, struct held *held, const st
         s->batch.ends++;
         err = end_decide(s, held, ending, &waits);
         ends->decided = ends->decided || !waits;
-        held->over_in = err == RV_OK && !waits ? s->batch.turn : 0;
+        uint64_t over_in = err == RV_OK && !waits ? s->batch.turn : 0;
+        held->over_in[ending_kind(ending->how, ending->effect)] = over_in;
     }
     share_enter(s, share);
     ends->evaluated += waits;
@@ -86,13 +87,15 @@ static enum rv_err end_begin(struct rv_scheduler *s, struct held *held, const st
 }
 
 /* The call tells that an attempt has ended. Until all ends that it tells of are decided it comes
- * back, and asks for each of them once: an end may come to nothing. */
+ * back, and asks for each of them once: an end may come to nothing. What another call has told
+ * counts only if it was the same. */
 static enum rv_err attempt_over(struct rv_scheduler *s, struct pending *p, struct held *held,
                                 struct ending ending)
 {
-    bool decided = p->ends_from != 0 && held->over_in >= p->ends_from;
+    uint64_t over_in = held->over_in[ending_kind(ending.how, ending.effect)];
+    bool decided = p->ends_from != 0 && over_in >= p->ends_from;
     if (decided || p->ends.left || p->ends.evaluated >= ENDS_MAX) {
-        p->ends.decided = p->ends.decided || held->over_in == s->batch.turn;
+        p->ends.decided = p->ends.decided || over_in == s->batch.turn;
         return RV_OK;
     }
     p->ends_from = p->ends_from != 0 ? p->ends_from : s->batch.turn;
