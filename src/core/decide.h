@@ -205,6 +205,10 @@ struct rv_str rv_attempt_error(const struct rv_step *step);
 /* The step's newest attempt as a row. `retry_at` is that of the step as it stands. */
 struct rv_attempt rv_attempt_newest(struct rv_task_id task, const struct rv_step *step);
 
+/* Whether the command changed its task. One that did not, of a version before this was noted,
+ * counts as one that did. */
+bool rv_history_changed(const struct rv_history_row *row);
+
 /* Whether the step's revoked attempt is silent beyond its lease, which is not renewed any more, or
  * for so long that an operator was called: he may say what it did. */
 bool rv_attempt_is_gone(const struct rv_step *step, int64_t now);

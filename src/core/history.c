@@ -2,6 +2,8 @@
  * is written with what the command changes or not at all. */
 #include "core/plan_priv.h"
 
+#define NO_CHANGE "no-change"
+
 enum { OPTIONS_BYTES_MAX = 128 };
 
 static bool verb_of(enum rv_command_kind kind, enum rv_operator_verb *ret_verb)
@@ -39,7 +41,8 @@ static void word_add(struct words *words, bool given, const char *word)
     words->len += len;
 }
 
-/* As the API and the command line call them. Payloads are not repeated: the step has them. */
+/* As the API and the command line call them, and at last whether it was in vain. Payloads are not
+ * repeated: the step has them. */
 static struct rv_str options_of(struct draft *d)
 {
     static const char *const findings[] = {[RV_FINDING_DONE] = "done",
@@ -56,6 +59,7 @@ static struct rv_str options_of(struct draft *d)
     word_add(&words, command->u.operate.assume_not_done, "assume-not-done");
     word_add(&words, command->u.operate.undo_first, "undo-first");
     word_add(&words, command->u.operate.output.at != NULL, "output");
+    word_add(&words, !d->plan->changed, NO_CHANGE);
     return words.len > 0 ? rv_arena_str(d->arena, (struct rv_str){words.text, words.len})
                          : RV_STR_NONE;
 }
@@ -78,4 +82,11 @@ void history_note(struct draft *d)
                                    .reason = command->u.operate.reason,
                                    .selection = command->u.operate.selection};
     d->plan->history = row;
+}
+
+bool rv_history_changed(const struct rv_history_row *row)
+{
+    size_t len = strlen(NO_CHANGE);
+    return row->options.len < len ||
+           memcmp(row->options.at + row->options.len - len, NO_CHANGE, len) != 0;
 }

@@ -315,6 +315,37 @@ static void a_cancel_is_named_after_many_commands(void **state)
     assert_int_equal(told->ended_by->number, 1);
 }
 
+/* An undo is asked for again while it is under way, and a cancel after the task was cancelled. */
+static void what_changed_nothing_has_ended_nothing(void **state)
+{
+    static const enum rv_command_kind verbs[] = {RV_COMMAND_UNDO, RV_COMMAND_CANCEL};
+    struct world *w = *state;
+    for (size_t i = 0; i < 2; i++) {
+        struct rv_task_id task = world_submit(w, "order", "{}");
+        assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+        operate(w, task, verbs[i]);
+        const struct rv_call_explain *told = world_explained(w, task);
+        int64_t began_at = told->events[0].at;
+        assert_event(told, 0, RV_EXPLAINED_UNDO_BEGAN, 0);
+        world_pass(w, 3000);
+        operate(w, task, verbs[i]);
+        operate(w, task, verbs[1 - i]);
+        told = world_explained(w, task);
+        assert_int_equal(told->events[0].at, began_at);
+        assert_int_equal(told->ended_by->number, 1);
+        assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+        assert_state(w, task, "compensated");
+        told = world_explained(w, task);
+        assert_int_equal(told->events[0].at, began_at);
+        assert_int_equal(told->ended_by->number, 1);
+    }
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    operate(w, task, RV_COMMAND_CANCEL);
+    world_pass(w, 3000);
+    operate(w, task, RV_COMMAND_CANCEL);
+    assert_int_equal(world_explained(w, task)->ended_by->number, 1);
+}
+
 /* As many attempts as are listed, and the one that is open; with the next one the list is cut. */
 static void a_list_of_attempts_that_is_cut_is_named(void **state)
 {
@@ -461,6 +492,7 @@ int main(void)
         SCENARIO(what_ends_without_effects_ends_by_its_reason),
         SCENARIO(a_list_of_attempts_that_is_cut_is_named),
         SCENARIO(a_cancel_is_named_after_many_commands),
+        SCENARIO(what_changed_nothing_has_ended_nothing),
         SCENARIO(a_cancel_of_a_failed_task_is_not_its_reason),
         SCENARIO(events_are_cut_where_more_alerts_are_there),
         SCENARIO(a_closed_circuit_is_not_explained_as_open),

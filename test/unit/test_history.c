@@ -123,15 +123,16 @@ static void what_is_so_already_has_its_line(void **state)
 {
     struct fixture *f = *state;
     struct rv_command resume = command_of(RV_COMMAND_RESUME);
-    expect_line(f, &resume, RV_OPERATOR_RESUME, NULL);
+    expect_line(f, &resume, RV_OPERATOR_RESUME, "no-change");
     assert_false(f->plan.changed);
     f->task.state = RV_TASK_COMPENSATING;
     f->task.direction = RV_UNDO;
     f->task.open_count = 0;
     struct rv_command undo = command_of(RV_COMMAND_UNDO);
     undo.u.operate.by_hand = true;
-    expect_line(f, &undo, RV_OPERATOR_UNDO, "by-hand");
+    expect_line(f, &undo, RV_OPERATOR_UNDO, "by-hand no-change");
     assert_false(f->plan.changed);
+    assert_false(rv_history_changed(f->plan.history));
 }
 
 static void what_is_refused_has_none(void **state)

@@ -231,6 +231,8 @@ static enum rv_err postponed_note(const struct query *q, struct rv_call_explain 
 static bool has_turned(const struct rv_task *task, const struct walk *walk,
                        struct rv_str error_type, const struct rv_history_row *row)
 {
+    if (!rv_history_changed(row))
+        return false;
     bool undone = walk->undo_at != 0 && walk->undo_at < row->at;
     bool failed = walk->failed_at != 0 && walk->failed_at < row->at;
     if (row->verb == RV_OPERATOR_CANCEL)
@@ -260,8 +262,8 @@ static enum rv_err command_note(const struct query *q, struct rv_call_explain *o
         err = q->store->ops->list_history(q->store, arena, out->task, before, PAGE_COMMANDS, rows,
                                           &count);
         for (size_t i = 0; err == RV_OK && i < count && out->ended_by == NULL; i++) {
-            bool ends = cancelled ? rows[i].verb == RV_OPERATOR_CANCEL
-                                  : has_turned(task, walk, type, &rows[i]);
+            bool cancels = rows[i].verb == RV_OPERATOR_CANCEL && rv_history_changed(&rows[i]);
+            bool ends = cancelled ? cancels : has_turned(task, walk, type, &rows[i]);
             if (ends)
                 out->ended_by = &rows[i];
         }
