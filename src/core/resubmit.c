@@ -107,6 +107,24 @@ static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_s
                : refuse(d, RV_STR("this step is not in error: `reeve show` lists the steps"));
 }
 
+static enum rv_verdict refuse_undo_first(struct draft *d, const struct rv_step *old)
+{
+    if (old->effect == RV_EFFECT_NONE || old->undone)
+        return refuse(d, RV_STR("the step declares no compensation, and there is nothing of it to "
+                                "undo: resubmit without --undo-first"));
+    if (old->direction == RV_UNDO)
+        return refuse(d, rv_arena_printf(d->arena,
+                                         "the step is part of the undo of step %u, and nothing "
+                                         "undoes it: check its effect, then %s",
+                                         old->undoes,
+                                         old->effect == RV_EFFECT_DONE
+                                             ? "settle it with --done"
+                                             : "resubmit with --assume-not-done, or settle it with "
+                                               "--done"));
+    return refuse(d, RV_STR("the step declares no compensation: check its effect, undo it by "
+                            "hand, settle it with --undone, then resubmit"));
+}
+
 /* What the old request may have done stands in the way, or the operator has said what about it. */
 static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
 {
@@ -114,19 +132,18 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
     enum rv_undo_way way = rv_definition_undo_way(d->view->definition, old->node);
     bool undoable = old->direction == RV_FORWARD &&
                     (way == RV_UNDO_STEPS || way == RV_UNDO_NOTHING);
-    if (old->effect == RV_EFFECT_NONE || old->undone)
-        return RV_DECIDED;
     if (command->u.operate.undo_first && !undoable)
-        return refuse(d, RV_STR("the step declares no compensation: check its effect, undo it by "
-                                "hand, settle it with --undone, then resubmit"));
-    if (command->u.operate.undo_first)
+        return refuse_undo_first(d, old);
+    if (old->effect == RV_EFFECT_NONE || old->undone || command->u.operate.undo_first)
         return RV_DECIDED;
     if (old->effect == RV_EFFECT_DONE)
         return refuse(d, rv_arena_printf(d->arena,
                                          "its agent reported that the old request was done: settle "
-                                         "the step with --done and that output, or %s",
-                                         undoable ? "resubmit with --undo-first"
-                                                  : "undo it by hand and settle it with --undone"));
+                                         "the step with --done and that output%s",
+                                         old->direction == RV_UNDO ? ""
+                                         : undoable
+                                             ? ", or resubmit with --undo-first"
+                                             : ", or undo it by hand and settle it with --undone"));
     if (command->u.operate.assume_not_done)
         return refuse_unquiet(d);
     return refuse(

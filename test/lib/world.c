@@ -525,6 +525,9 @@ struct rv_call *world_give(struct world *w, struct rv_task_id task, struct rv_co
     call->u.operate.step = command.step;
     call->u.operate.finding = command.u.operate.finding;
     call->u.operate.output = command.u.operate.output;
+    call->u.operate.input = command.u.operate.input;
+    call->u.operate.assume_not_done = command.u.operate.assume_not_done;
+    call->u.operate.undo_first = command.u.operate.undo_first;
     call->u.operate.by_hand = command.u.operate.by_hand;
     call->u.operate.abandon = command.u.operate.abandon;
     assert_true(world_run(w, call));

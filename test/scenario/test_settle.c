@@ -363,6 +363,38 @@ static void a_compensation_whose_call_fails_is_done_by_hand(void **state)
     assert_state(w, task, "compensated");
 }
 
+static struct rv_call *resubmit_edited(struct world *w, struct rv_task_id task, bool undo_first)
+{
+    return world_give(w, task,
+                      (struct rv_command){.kind = RV_COMMAND_RESUBMIT,
+                                          .u.operate = {.input = RV_STR("{\"n\":2}"),
+                                                        .undo_first = undo_first,
+                                                        .assume_not_done = !undo_first}});
+}
+
+/* Nothing undoes a compensation, whether it had an effect or not; what the refusal names is taken.
+ */
+static void a_failed_compensation_is_not_undone_first(void **state)
+{
+    static const enum rv_effect effects[] = {RV_EFFECT_NONE, RV_EFFECT_UNKNOWN};
+    static const char *const cures[] = {"without --undo-first", "--assume-not-done"};
+    struct world *w = *state;
+    for (size_t i = 0; i < 2; i++) {
+        struct rv_task_id task = world_submit(w, "failing", "{}");
+        done(w, "one");
+        done(w, "two");
+        world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
+        assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
+        world_fail(w, world_take(w, "two", "i1"), false, effects[i]);
+        assert_state(w, task, "error");
+        assert_refused(resubmit_edited(w, task, true), cures[i]);
+        assert_state(w, task, "error");
+        assert_int_equal(resubmit_edited(w, task, false)->err, RV_OK);
+        assert_state(w, task, "compensating");
+        assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    }
+}
+
 static void an_inline_step_that_fails_after_the_pivot_is_settled(void **state)
 {
     struct world *w = *state;
@@ -726,6 +758,7 @@ int main(void)
         SCENARIO(a_revoked_pivot_that_did_nothing_is_undone),
         SCENARIO(a_compensation_whose_expression_fails_is_done_by_hand),
         SCENARIO(a_compensation_whose_call_fails_is_done_by_hand),
+        SCENARIO(a_failed_compensation_is_not_undone_first),
         SCENARIO(an_inline_step_that_fails_after_the_pivot_is_settled),
         SCENARIO(a_workflow_whose_output_fails_is_settled),
         SCENARIO(a_step_that_is_not_on_record_is_settled_with_its_task),
