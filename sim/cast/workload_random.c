@@ -2,11 +2,15 @@
  * with policies so small that every rung of the ladder is stepped on. */
 #include "sim/cast/workload.h"
 
+#include "base/limits.h"
+#include "base/time.h"
 #include "sim/world/world.h"
 
 #include <stdio.h>
 
 enum { DEPTH_MAX = 3, CALLS_MAX = 8, KEPT_ONE_OF = 60, LARGE_ONE_OF = 2, ANEW_ONE_OF = 3 };
+/* Longer than an operator is kept waiting. */
+enum { LONG_ONE_OF = 3, LONG_LEASE_MS = RV_NO_AGENT_ALERT_MS + RV_MINUTE_MS };
 enum { KEPT_TASKS_MAX = 60, KEPT_TASKS_SLOW = 10, TURN_FUEL_MIN = 10000, DECISION_KIB_MIN = 1024 };
 
 /* A text that is four times as long in an error, which has no room for it twice where decisions
@@ -50,11 +54,12 @@ static void write_ms(struct draft *d, const char *name, uint32_t ms)
 
 static void write_policy(struct draft *d, bool undo)
 {
-    uint32_t complete_by = 100 + roll(d, 3000);
+    bool is_long = d->w->knobs.long_lease != 0 && !undo && roll(d, LONG_ONE_OF) == 0;
+    uint32_t complete_by = 100 + roll(d, 3000) + (is_long ? LONG_LEASE_MS : 0);
     write_ms(d, "completeBy", complete_by);
-    if (roll(d, 3) == 0) {
+    if (is_long || roll(d, 3) == 0) {
         rv_buf_lit(d->out, ",");
-        write_ms(d, "lease", 50 + roll(d, complete_by - 50));
+        write_ms(d, "lease", is_long ? complete_by : 50 + roll(d, complete_by - 50));
     }
     uint32_t threshold = 1 + roll(d, 3), rounds = roll(d, 3);
     rv_buf_printf(d->out, ",\"failures\":{\"threshold\":%u,\"rounds\":%u,", threshold, rounds);

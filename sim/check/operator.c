@@ -173,6 +173,9 @@ static void settled(const struct transition *t, const struct step_past *past,
     /* The undo waited for its agent, which is gone. */
     passed = passed || (rv_attempt_state_live(past->row.attempt_state) &&
                         step->attempt_state == RV_ATTEMPT_LOST);
+    /* ... or for the end of the lease that it had. */
+    passed = passed || (past->row.effect != RV_EFFECT_DONE && step->effect == RV_EFFECT_DONE &&
+                        check_found(step, RV_FINDING_DONE));
     if ((step->undone && !past->row.undone) || (passed && step->direction == RV_UNDO))
         operator_settled(t->w, id, false);
     else if (passed && step->effect != RV_EFFECT_NONE && !step->undone)

@@ -1,5 +1,6 @@
 #include "sim/check/check.h"
 
+#include "base/limits.h"
 #include "sim/cast/workload.h"
 #include "sim/world/world.h"
 
@@ -261,8 +262,31 @@ static void check_quiet(const struct transition *t, const struct rv_step *undo)
                       undo->number, (long long)(t->past->quiet_at - t->now));
 }
 
+/* P-02: what is left of a lease keeps an undo waiting for long: the commit in which the wait
+ * begins, or which closes the task's alerts, calls an operator. Who has settled the step knows of
+ * it. */
+static void check_wait_called(const struct transition *t)
+{
+    const struct rv_task *task = t->task;
+    bool waits = task->state == RV_TASK_COMPENSATING && task->open_count == 0 &&
+                 task->undo_head != 0 && task->suspended_at == 0 &&
+                 task->quiet_at - t->now > RV_NO_AGENT_ALERT_MS;
+    if (!waits)
+        return;
+    const struct rv_step *head = &t->steps[task->undo_head - 1];
+    const struct step_past *past = history_step(t->past, head->number);
+    bool told = past != NULL && past->row.called && past->row.chained && !t->change->close_alerts;
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        told |= t->change->alerts[i].kind == RV_ALERT_NO_AGENT &&
+                t->change->alerts[i].step == head->number;
+    if (!told && way_of(t, head) != RV_UNDO_NOTHING && !check_settled(head))
+        world_violate(t->w, "P-02", "the undo of step %u waits for %lld ms and calls nobody",
+                      head->number, (long long)(task->quiet_at - t->now));
+}
+
 void check_undo(const struct transition *t)
 {
+    check_wait_called(t);
     check_pivot(t);
     check_no_undo(t);
     check_no_way_forward(t);

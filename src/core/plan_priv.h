@@ -188,6 +188,8 @@ bool error_is_of_operator(struct rv_str error, const char *type, const char *tit
 bool task_is_abandoned(const struct rv_task *task);
 /* The newest word about the step is an operator's, that it did nothing. */
 bool finding_is_nothing(const struct rv_step *step);
+/* ... that it was done. */
+bool finding_is_done(const struct rv_step *step);
 enum rv_verdict operate_resubmit(struct draft *d);
 enum rv_verdict operate_settle(struct draft *d);
 /* That nothing is left of a step can be known when every attempt that ended unheard is over. */

@@ -19,7 +19,7 @@ bool finding_is_nothing(const struct rv_step *step)
     return error_is_of_operator(step->error, "settled", titles[RV_FINDING_NOTHING]);
 }
 
-static bool finding_is_done(const struct rv_step *step)
+bool finding_is_done(const struct rv_step *step)
 {
     return error_is_of_operator(step->error, "settled", titles[RV_FINDING_DONE]);
 }
@@ -151,6 +151,19 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
     return undo_next(d);
 }
 
+/* Of a step whose attempt nobody hears of. */
+static enum rv_verdict unheard_take(struct draft *d, struct rv_step *step)
+{
+    finding_take(d, step);
+    step->attempt_effect = step->effect;
+    if (d->command->u.operate.finding == RV_FINDING_DONE) {
+        step->output = d->command->u.operate.output;
+        if (step->output.at == NULL)
+            step->output = RV_STR("null");
+    }
+    return finding_note(d, step);
+}
+
 /* The undo waits for a revoked attempt that nobody hears of: it counts as lost, its step as found,
  * and the undo goes on. What its agent says later is in the ledger. A pivot that was carried out
  * leaves only the way forward: nothing was undone yet, and the undo is withdrawn. */
@@ -168,15 +181,21 @@ static enum rv_verdict settle_gone(struct draft *d, uint32_t number)
         task_go_on(d);
         return settle_past(d, number);
     }
-    finding_take(d, step);
-    step->attempt_effect = step->effect;
-    if (d->command->u.operate.finding == RV_FINDING_DONE) {
-        step->output = d->command->u.operate.output;
-        if (step->output.at == NULL)
-            step->output = RV_STR("null");
-    }
-    RV_TRY(finding_note(d, step));
+    RV_TRY(unheard_take(d, step));
     return undo_settle(d, step, RV_EFFECT_NONE);
+}
+
+/* The same, where its agent was restarted meanwhile: its attempt is lost already, and its undo
+ * waits for the end of the lease. */
+static enum rv_verdict settle_lost(struct draft *d, uint32_t number)
+{
+    struct rv_step *step;
+    RV_TRY(operate_accept(d));
+    RV_TRY(draft_step(d, number, &step));
+    d->plan->close_alerts = d->plan->close_alerts || step->called;
+    step->called = false;
+    RV_TRY(unheard_take(d, step));
+    return undo_next(d);
 }
 
 /* ---- what may be said of which step ---- */
@@ -281,6 +300,15 @@ static enum rv_verdict undone_now(struct draft *d, uint32_t number, bool *ret_is
     return RV_DECIDED;
 }
 
+/* Nobody knows what it did, and its undo has not begun: an attempt may be at work. */
+static bool undo_waits_for(const struct draft *d, const struct rv_step *step)
+{
+    const struct rv_task *task = &d->plan->task;
+    return task->state == RV_TASK_COMPENSATING && task->open_count == 0 &&
+           task->undo_head == step->number && d->command->now < task->quiet_at &&
+           step->effect == RV_EFFECT_UNKNOWN;
+}
+
 /* ---- the task as a whole ---- */
 
 /* It may not be on record at which node the workflow stopped: the frames were over their limit, or
@@ -356,11 +384,12 @@ enum rv_verdict operate_settle(struct draft *d)
     if (!is)
         return refuse(
             d, RV_STR("the step is neither open nor in error: `reeve show` lists the steps"));
-    if (d->command->u.operate.finding == RV_FINDING_DONE)
-        return refuse(
-            d,
-            RV_STR("the step is being undone: settle it with --undone after you have undone it"));
     RV_TRY(draft_look(d, number, &step));
+    if (d->command->u.operate.finding == RV_FINDING_DONE)
+        return undo_waits_for(d, step)
+                   ? settle_lost(d, number)
+                   : refuse(d, RV_STR("the step is being undone: settle it with --undone after you "
+                                      "have undone it"));
     /* An operator may take back his own word, not that of the agent. */
     bool own = step->state == RV_STEP_SKIPPED && finding_is_done(step) &&
                step->attempt_effect != RV_EFFECT_DONE;

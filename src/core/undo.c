@@ -36,6 +36,7 @@ void undo_chain(struct draft *d, struct rv_step *step)
     struct rv_task *task = &d->plan->task;
     rv_assert(!step->chained && step->direction == RV_FORWARD);
     step->chained = true;
+    step->called = false; /* from now on: that its undo waits */
     step->undo_prev = task->undo_head;
     task->undo_head = step->number;
     switch (way_known(d, step)) {
@@ -409,6 +410,35 @@ static void undone_at_once(struct draft *d, struct rv_step *step)
     late_over(d, step);
 }
 
+/* Nothing but the end of a lease ends the wait. That is known: an operator is called at once, where
+ * he would be called for a revoked attempt (revoked_watch), and anew when his alert was closed with
+ * others. Who has settled the step knows of it. */
+static enum rv_verdict undo_waits(struct draft *d, const struct rv_step *head)
+{
+    const struct rv_task *task = &d->plan->task;
+    bool called = head->called && !d->plan->close_alerts;
+    char at[RV_INSTANT_TEXT_BYTES];
+    struct rv_step *step;
+    if (called || task->quiet_at - d->command->now <= RV_NO_AGENT_ALERT_MS || finding_is_done(head))
+        return RV_DECIDED;
+    RV_TRY(draft_step(d, head->number, &step));
+    step->called = true;
+    rv_instant_text(task->quiet_at, at);
+    draft_alert(d, step->number, RV_ALERT_NO_AGENT,
+                rv_arena_printf(d->arena,
+                                "an attempt that ended without a reply may still run until %s: the "
+                                "undo of step %u, %.*s, waits until then",
+                                at, step->number, RV_STR_FMT(step->reference)));
+    return RV_DECIDED;
+}
+
+static void wait_over(struct draft *d, struct rv_step *step)
+{
+    if (step->called)
+        d->plan->close_alerts = true;
+    step->called = false;
+}
+
 /* The step at the head of the chain. *ret_more: the next one may be looked at. */
 static enum rv_verdict undo_one(struct draft *d, bool *ret_more)
 {
@@ -419,8 +449,9 @@ static enum rv_verdict undo_one(struct draft *d, bool *ret_more)
     RV_TRY(undo_head_look(d, &head));
     enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
     if (way != RV_UNDO_NOTHING && d->command->now < task->quiet_at)
-        return RV_DECIDED;
+        return undo_waits(d, head);
     RV_TRY(draft_step(d, head->number, &step));
+    wait_over(d, step);
     d->undo.pops++;
     *ret_more = true;
     switch (way) {

@@ -220,6 +220,115 @@ static void a_silent_agent_with_a_long_lease_calls_after_five_minutes(void **sta
     assert_state(w, task, "compensated");
 }
 
+/* The agent that has the step, in another process. */
+static void starts_again(struct world *w)
+{
+    struct rv_call *poll = world_call(w, RV_CALL_POLL);
+    poll->u.poll = (struct rv_poll){.agent = RV_STR("one"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("the next one"),
+                                    .poll = RV_STR("its first")};
+    assert_true(world_run(w, poll));
+    assert_int_equal(poll->err, RV_OK);
+}
+
+static void undo_done(struct world *w, struct rv_task_id task)
+{
+    assert_int_equal(world_done(w, world_take(w, "one", "i2"), "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
+/* Its agent was started again: the attempt counts as lost, and may be at work until its lease ends.
+ */
+static void lost_with_a_long_lease(struct world *w, struct rv_task_id *ret_task)
+{
+    *ret_task = world_submit(w, "hour", "{}");
+    (void)world_take(w, "one", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, *ret_task), RV_OK);
+    world_pass(w, 60000);
+    starts_again(w);
+    assert_int_equal(world_step(w, *ret_task, 1)->attempt_state, RV_ATTEMPT_LOST);
+    assert_int_equal(world_explained(w, *ret_task)->reason, RV_WAIT_QUIET);
+    world_pass(w, RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_count_alerts(w, *ret_task, RV_ALERT_NO_AGENT), 1);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    world_assert_cures(w, *ret_task, "settle-done:1 abandon");
+    assert_refused(world_settle_step(w, *ret_task, 1, RV_FINDING_NOTHING, NULL), "may still run");
+    assert_refused(world_settle_step(w, *ret_task, 1, RV_FINDING_UNDONE, NULL), "may still run");
+}
+
+static void a_restarted_agent_with_a_long_lease_calls_too(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    lost_with_a_long_lease(w, &task);
+    world_pass(w, 3600000 - RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    undo_done(w, task);
+}
+
+/* The finding goes to the compensation, which begins no sooner for it. */
+static void a_lost_attempt_with_a_long_lease_is_found_done(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    lost_with_a_long_lease(w, &task);
+    assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_DONE, "{\"n\":1}")->err, RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
+    assert_string_equal(world_step(w, task, 1)->output.at, "{\"n\":1}");
+    assert_refused(world_settle_step(w, task, 1, RV_FINDING_DONE, "{}"), "is being undone");
+    world_pass(w, 2 * RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_poll(w, "one", "i2", 8)->u.poll.requests_count, 0);
+    assert_int_equal(world_count_open_alerts(w), 0);
+    world_pass(w, 3600000);
+    undo_done(w, task);
+}
+
+/* Its resume closes the alerts of before. */
+static void an_undo_that_waits_calls_again_after_its_resume(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    lost_with_a_long_lease(w, &task);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    world_assert_cures(w, task, "settle-done:1 abandon");
+}
+
+/* The attempt was lost before the undo began. */
+static void an_undo_that_begins_after_a_lost_attempt_calls_too(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "hour", "{}");
+    (void)world_take(w, "one", "i1");
+    starts_again(w);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_pass(w, RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    world_assert_cures(w, task, "settle-done:1 abandon");
+    world_pass(w, 3600000 - RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+/* What is over before an operator would be called calls nobody. */
+static void an_undo_that_waits_for_the_rest_of_a_lease_calls_nobody(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "hour", "{}");
+    (void)world_take(w, "one", "i1");
+    world_pass(w, 3600000 - RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    starts_again(w);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
+    world_pass(w, RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
+    undo_done(w, task);
+}
+
 static void after_a_long_lease_any_finding_is_taken(void **state)
 {
     struct world *w = *state;
@@ -259,6 +368,11 @@ int main(void)
         SCENARIO(a_late_done_that_contradicts_an_operator_is_explained),
         SCENARIO(a_revoked_step_whose_agent_answers_calls_no_more),
         SCENARIO(a_silent_agent_with_a_long_lease_calls_after_five_minutes),
+        SCENARIO(a_restarted_agent_with_a_long_lease_calls_too),
+        SCENARIO(a_lost_attempt_with_a_long_lease_is_found_done),
+        SCENARIO(an_undo_that_waits_calls_again_after_its_resume),
+        SCENARIO(an_undo_that_begins_after_a_lost_attempt_calls_too),
+        SCENARIO(an_undo_that_waits_for_the_rest_of_a_lease_calls_nobody),
         SCENARIO(after_a_long_lease_any_finding_is_taken),
         SCENARIO(an_absence_calls_nobody_for_a_revoked_attempt),
     };
