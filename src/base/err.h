@@ -51,6 +51,16 @@ enum rv_err_family {
 /* A function that can fail says so in its type. */
 #define RV_CHECK __attribute__((warn_unused_result))
 
+/* Returns what the call returned, unless that is the 0 of its type (RV_OK, RV_DECIDED). Only where
+ * nothing but an arena unwinds: a function that has to close, restore or unlock something on its way
+ * out tests its error itself. */
+#define RV_TRY(call)                                                                               \
+    do {                                                                                           \
+        __typeof__(call) result_ = (call);                                                         \
+        if (result_ != 0)                                                                          \
+            return result_;                                                                        \
+    } while (0)
+
 /* All four are total: an unknown code gives "unknown error", 500, 1. */
 const char *rv_err_text(enum rv_err err);
 enum rv_err_family rv_err_family(enum rv_err err);

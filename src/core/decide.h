@@ -174,7 +174,7 @@ struct rv_plan {
 };
 
 enum rv_verdict {
-    RV_DECIDED,      /* the plan holds */
+    RV_DECIDED = 0,  /* the plan holds */
     RV_ACCEPTED,     /* command->asks: the command passed its checks and would change the task.
                       * Nothing of the workflow was evaluated, and the plan is void */
     RV_NEED_STEP,    /* load the step `plan->wanted`, and more, into the view and ask again */

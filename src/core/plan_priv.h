@@ -208,11 +208,4 @@ enum rv_verdict redo_drop(struct draft *d);
 enum rv_verdict operate_undo(struct draft *d);
 enum rv_verdict operate_cancel(struct draft *d);
 
-#define RV_TRY(call)                                                                               \
-    do {                                                                                           \
-        enum rv_verdict verdict_ = (call);                                                         \
-        if (verdict_ != RV_DECIDED)                                                                \
-            return verdict_;                                                                       \
-    } while (0)
-
 #endif

@@ -55,14 +55,11 @@ enum rv_err rv_flow_duration(struct rv_flow *flow, const struct rv_duration *dur
     *ret_ms = duration->ms;
     if (duration->computed == NULL)
         return RV_OK;
-    enum rv_err err = rv_flow_evaluate(flow, duration->computed, dot, &value);
-    if (err == RV_OK)
-        err = rv_flow_tree(flow, &value, &tree);
-    if (err != RV_OK || duration_of(&tree, ret_ms))
-        return err;
-    err = rv_flow_payload_text(flow, &value, &text);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_flow_evaluate(flow, duration->computed, dot, &value));
+    RV_TRY(rv_flow_tree(flow, &value, &tree));
+    if (duration_of(&tree, ret_ms))
+        return RV_OK;
+    RV_TRY(rv_flow_payload_text(flow, &value, &text));
     struct rv_str detail = rv_arena_printf(
         flow->arena, "%.*s%s is not a duration, such as \"PT30S\" or {\"seconds\": 30}",
         (int)(text.len < VALUE_SHOWN ? text.len : VALUE_SHOWN), text.at,

@@ -80,13 +80,9 @@ static enum rv_err build_task(struct rv_flow *flow, struct rv_json *ret_value)
     struct rv_json input;
     struct rv_json output;
     struct rv_json started;
-    enum rv_err err = rv_flow_tree(flow, &record->raw, &input);
-    if (err == RV_OK)
-        err = rv_flow_tree(flow, &flow->raw_output, &output);
-    if (err == RV_OK)
-        err = build_instant(flow, record->started_at, &started);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_flow_tree(flow, &record->raw, &input));
+    RV_TRY(rv_flow_tree(flow, &flow->raw_output, &output));
+    RV_TRY(build_instant(flow, record->started_at, &started));
     struct object task = {.count = 0};
     object_add(&task, "name", rv_json_of_str(node->name));
     object_add(&task, "reference", rv_json_of_str(node->reference));
@@ -103,19 +99,14 @@ static enum rv_err build_workflow(struct rv_flow *flow, struct rv_json *ret_valu
     if (!flow->has_workflow) {
         struct rv_json input;
         struct rv_json started;
-        enum rv_err err = rv_flow_tree(flow, &flow->workflow_input, &input);
-        if (err == RV_OK)
-            err = build_instant(flow, flow->env->started_at, &started);
-        if (err != RV_OK)
-            return err;
+        RV_TRY(rv_flow_tree(flow, &flow->workflow_input, &input));
+        RV_TRY(build_instant(flow, flow->env->started_at, &started));
         struct object workflow = {.count = 0};
         object_add(&workflow, "id", rv_json_of_str(flow->env->task));
         object_add(&workflow, "definition", flow->definition->document);
         object_add(&workflow, "input", input);
         object_add(&workflow, "startedAt", started);
-        err = object_end(flow, &workflow, &flow->workflow);
-        if (err != RV_OK)
-            return err;
+        RV_TRY(object_end(flow, &workflow, &flow->workflow));
         flow->has_workflow = true;
     }
     *ret_value = flow->workflow;

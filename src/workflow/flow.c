@@ -154,14 +154,10 @@ static enum rv_err fill_request(struct rv_flow *flow, const struct rv_node *node
 {
     struct rv_flow_stop *stop = flow->stop;
     struct rv_payload input = rv_payload_of(RV_STR("{}"));
-    enum rv_err err = RV_OK;
     if (node->value != NULL)
-        err = rv_flow_evaluate(flow, node->value, &flow->value, &input);
-    if (err == RV_OK)
-        err = rv_flow_payload_text(flow, &input, &stop->input);
-    if (err == RV_OK)
-        err = rv_flow_payload_text(flow, &flow->value, &stop->data);
-    return err;
+        RV_TRY(rv_flow_evaluate(flow, node->value, &flow->value, &input));
+    RV_TRY(rv_flow_payload_text(flow, &input, &stop->input));
+    return rv_flow_payload_text(flow, &flow->value, &stop->data);
 }
 
 static enum rv_err run_call(struct rv_flow *flow, const struct rv_node *node)
@@ -277,7 +273,7 @@ static enum rv_err follow(struct rv_flow *flow, const struct rv_directive *then)
 {
     const struct rv_node *node = rv_flow_node(flow, flow->node);
     const struct rv_scope *scope = node->scope;
-    enum rv_err err = rv_flow_close(flow);
+    RV_TRY(rv_flow_close(flow));
     flow->scope = scope;
     flow->next = RV_NEXT_LEAVE;
     switch (then->kind) {
@@ -294,14 +290,14 @@ static enum rv_err follow(struct rv_flow *flow, const struct rv_directive *then)
     case RV_THEN_EXIT:
         break;
     case RV_THEN_END:
-        while (err == RV_OK && scope->role != RV_ROLE_UNDO && scope->owner != 0) {
+        while (scope->role != RV_ROLE_UNDO && scope->owner != 0) {
             scope = rv_flow_node(flow, scope->owner)->scope;
-            err = rv_flow_close(flow);
+            RV_TRY(rv_flow_close(flow));
         }
         flow->scope = scope;
         break;
     }
-    return err;
+    return RV_OK;
 }
 
 /* Of the node on top, once it begins. */
@@ -309,14 +305,14 @@ static enum rv_err begin_timeout(struct rv_flow *flow, const struct rv_node *nod
                                  struct rv_payload *dot)
 {
     struct rv_record *record = flow->top;
-    enum rv_err err = rv_flow_duration(flow, &node->timeout, dot, &record->timeout_ms);
-    if (err == RV_OK && record->timeout_ms == 0 && node->timeout.computed != NULL)
+    RV_TRY(rv_flow_duration(flow, &node->timeout, dot, &record->timeout_ms));
+    if (record->timeout_ms == 0 && node->timeout.computed != NULL)
         return rv_flow_raise_standard(flow, RV_ERROR_VALIDATION, record->node,
                                       "The timeout is not valid",
                                       RV_STR("a timeout must be longer than 0"));
-    if (err == RV_OK && record->timeout_ms != 0)
+    if (record->timeout_ms != 0)
         record->deadline = rv_time_add(flow->env->now, record->timeout_ms);
-    return err;
+    return RV_OK;
 }
 
 /* Raw input, `if`, `input.from`, then the node itself (dsl.md, Data Flow). */
@@ -515,20 +511,14 @@ static enum rv_err take_payload(struct rv_flow *flow, struct rv_str text, const 
 static enum rv_err begin_workflow(struct rv_flow *flow, struct rv_str input)
 {
     const struct rv_node *root = rv_flow_node(flow, 0);
-    enum rv_err err = rv_flow_open(flow, 0);
-    if (err != RV_OK)
-        return err;
-    err = take_payload(flow, input, "The input exceeds a limit");
-    if (err == RV_OK)
-        err = begin_timeout(flow, root, &flow->value);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_flow_open(flow, 0));
+    RV_TRY(take_payload(flow, input, "The input exceeds a limit"));
+    RV_TRY(begin_timeout(flow, root, &flow->value));
     struct rv_payload transformed = flow->value;
     if (root->input_from != NULL)
-        err = rv_flow_evaluate(flow, root->input_from, &flow->value, &transformed);
-    if (err == RV_OK)
-        rv_flow_enter_scope(flow, root->body, &transformed);
-    return err;
+        RV_TRY(rv_flow_evaluate(flow, root->input_from, &flow->value, &transformed));
+    rv_flow_enter_scope(flow, root->body, &transformed);
+    return RV_OK;
 }
 
 enum rv_err rv_flow_start(struct rv_flow_env *env, struct rv_str input,

@@ -334,23 +334,21 @@ static enum rv_err read_visits(struct rv_flow *flow, const struct rv_json *frame
 static enum rv_err read_frames(struct rv_flow *flow, const struct rv_json *frames,
                                enum rv_stand *ret_stand)
 {
-    enum rv_err err = read_stand(flow, frames, ret_stand);
-    if (err == RV_OK)
-        err = open_chain(flow, *ret_stand);
-    if (err == RV_OK)
-        err = read_visits(flow, frames);
+    RV_TRY(read_stand(flow, frames, ret_stand));
+    RV_TRY(open_chain(flow, *ret_stand));
+    RV_TRY(read_visits(flow, frames));
     const struct rv_json *records = rv_json_get(frames, RV_STR("s"));
-    if (err == RV_OK && records != NULL && records->type != RV_JSON_ARRAY)
+    if (records != NULL && records->type != RV_JSON_ARRAY)
         return RV_ERR_CORRUPT;
-    for (uint32_t i = 0; err == RV_OK && records != NULL && i < records->len; i++)
-        err = read_record(flow, &records->u.items[i]);
+    for (uint32_t i = 0; records != NULL && i < records->len; i++)
+        RV_TRY(read_record(flow, &records->u.items[i]));
     uint32_t inner = *ret_stand == RV_STAND_ENTER ? flow->node : 0;
-    for (struct rv_record *record = flow->top; err == RV_OK && record != NULL;
+    for (struct rv_record *record = flow->top; record != NULL;
          inner = record->node, record = record->outer) {
         if (!record_complete(flow, record, inner))
             return RV_ERR_CORRUPT;
     }
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err frames_parse(struct rv_arena *arena, struct rv_str frames,

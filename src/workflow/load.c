@@ -115,27 +115,18 @@ static enum rv_err load_document(struct rv_load *load, const struct rv_json *doc
     const struct rv_json *object;
     size_t outer = rv_load_push(load, RV_STR("document"));
     size_t path = load->path.len;
-    enum rv_err err = rv_load_members(load, document, known, "document");
-    if (err == RV_OK)
-        err = rv_load_past(load, load_dsl(load, document), path);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_label(load, document, "namespace", &definition->space), path);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_label(load, document, "name", &definition->name), path);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_version(load, document, "version", &definition->version),
-                           path);
-    if (err == RV_OK)
-        err = rv_load_past(load, rv_load_string(load, document, "title", &text), path);
-    if (err == RV_OK)
-        err = rv_load_past(load, rv_load_string(load, document, "summary", &text), path);
-    if (err == RV_OK)
-        err = rv_load_past(load, rv_load_member(load, document, "tags", RV_JSON_OBJECT, &object),
-                           path);
-    if (err == RV_OK)
-        err = rv_load_past(load, rv_load_document_policy(load, document), path);
+    RV_TRY(rv_load_members(load, document, known, "document"));
+    RV_TRY(rv_load_past(load, load_dsl(load, document), path));
+    RV_TRY(rv_load_past(load, load_label(load, document, "namespace", &definition->space), path));
+    RV_TRY(rv_load_past(load, load_label(load, document, "name", &definition->name), path));
+    RV_TRY(rv_load_past(load, load_version(load, document, "version", &definition->version), path));
+    RV_TRY(rv_load_past(load, rv_load_string(load, document, "title", &text), path));
+    RV_TRY(rv_load_past(load, rv_load_string(load, document, "summary", &text), path));
+    RV_TRY(
+        rv_load_past(load, rv_load_member(load, document, "tags", RV_JSON_OBJECT, &object), path));
+    RV_TRY(rv_load_past(load, rv_load_document_policy(load, document), path));
     rv_load_pop(load, outer);
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err load_evaluate(struct rv_load *load, const struct rv_json *root)
@@ -145,28 +136,26 @@ static enum rv_err load_evaluate(struct rv_load *load, const struct rv_json *roo
     const struct rv_json *evaluate;
     struct rv_str language = RV_STR_NONE;
     struct rv_str mode = RV_STR_NONE;
-    enum rv_err err = rv_load_member(load, root, "evaluate", RV_JSON_OBJECT, &evaluate);
-    if (err != RV_OK || evaluate == NULL)
-        return err;
+    RV_TRY(rv_load_member(load, root, "evaluate", RV_JSON_OBJECT, &evaluate));
+    if (evaluate == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, RV_STR("evaluate"));
-    err = rv_load_members(load, evaluate, known, "evaluate");
-    if (err == RV_OK)
-        err = rv_load_string(load, evaluate, "language", &language);
-    if (err == RV_OK)
-        err = rv_load_string(load, evaluate, "mode", &mode);
-    if (err == RV_OK && language.at != NULL && !rv_str_is(language, "jq"))
-        err = rv_load_unsupported(load, "language",
-                                  "the language %.*s is not supported; "
-                                  "write expressions in jq",
-                                  RV_STR_FMT(language));
-    if (err == RV_OK && mode.at != NULL && rv_str_is(mode, "loose"))
-        err = rv_load_unsupported(load, "mode",
-                                  "loose mode is not supported yet; "
-                                  "put expressions in ${ }");
-    else if (err == RV_OK && mode.at != NULL && !rv_str_is(mode, "strict"))
-        err = rv_load_invalid(load, "mode", "mode must be strict or loose");
+    RV_TRY(rv_load_members(load, evaluate, known, "evaluate"));
+    RV_TRY(rv_load_string(load, evaluate, "language", &language));
+    RV_TRY(rv_load_string(load, evaluate, "mode", &mode));
+    if (language.at != NULL && !rv_str_is(language, "jq"))
+        RV_TRY(rv_load_unsupported(load, "language",
+                                   "the language %.*s is not supported; "
+                                   "write expressions in jq",
+                                   RV_STR_FMT(language)));
+    if (mode.at != NULL && rv_str_is(mode, "loose"))
+        RV_TRY(rv_load_unsupported(load, "mode",
+                                   "loose mode is not supported yet; "
+                                   "put expressions in ${ }"));
+    else if (mode.at != NULL && !rv_str_is(mode, "strict"))
+        RV_TRY(rv_load_invalid(load, "mode", "mode must be strict or loose"));
     rv_load_pop(load, path);
-    return err;
+    return RV_OK;
 }
 
 enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, uint32_t available,
@@ -421,28 +410,20 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
     const struct rv_json *list = NULL;
     struct rv_node *node = load->definition->nodes[0];
     size_t top = load->path.len;
-    enum rv_err err = rv_load_members(load, root, known, "the workflow");
-    if (err == RV_OK)
-        err = rv_load_past(load, load_root_document(load, root), top);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_evaluate(load, root), top);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_root_use(load, root), top);
-    if (err == RV_OK)
-        err = rv_load_past(
-            load, rv_load_timeout(load, root, RV_PLACE_WORKFLOW_INPUT, &node->timeout), top);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_workflow_data(load, root, node), top);
-    if (err == RV_OK)
-        err = rv_load_member(load, root, "do", RV_JSON_ARRAY, &list);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_load_members(load, root, known, "the workflow"));
+    RV_TRY(rv_load_past(load, load_root_document(load, root), top));
+    RV_TRY(rv_load_past(load, load_evaluate(load, root), top));
+    RV_TRY(rv_load_past(load, load_root_use(load, root), top));
+    RV_TRY(rv_load_past(load, rv_load_timeout(load, root, RV_PLACE_WORKFLOW_INPUT, &node->timeout),
+                        top));
+    RV_TRY(rv_load_past(load, load_workflow_data(load, root, node), top));
+    RV_TRY(rv_load_member(load, root, "do", RV_JSON_ARRAY, &list));
     if (list == NULL)
         return rv_load_invalid(load, NULL, "the workflow needs `do`, a list of steps");
     size_t path = rv_load_push(load, RV_STR("do"));
-    err = rv_load_scope(load, list, 0, RV_ROLE_BODY, &node->body);
+    RV_TRY(rv_load_scope(load, list, 0, RV_ROLE_BODY, &node->body));
     rv_load_pop(load, path);
-    return err;
+    return RV_OK;
 }
 
 /* More than there can be tasks: every task is an object. */

@@ -334,13 +334,11 @@ static enum rv_err check_output(struct rv_load *load, const struct rv_json *with
 {
     struct rv_str output;
     const struct rv_json *redirect;
-    enum rv_err err = rv_load_string(load, with, "output", &output);
-    if (err == RV_OK && output.at != NULL && !rv_str_is(output, "raw") &&
-        !rv_str_is(output, "content") && !rv_str_is(output, "response"))
-        err = rv_load_invalid(load, "output", "output must be raw, content or response");
-    if (err == RV_OK)
-        err = rv_load_member(load, with, "redirect", RV_JSON_BOOL, &redirect);
-    return err;
+    RV_TRY(rv_load_string(load, with, "output", &output));
+    if (output.at != NULL && !rv_str_is(output, "raw") && !rv_str_is(output, "content") &&
+        !rv_str_is(output, "response"))
+        RV_TRY(rv_load_invalid(load, "output", "output must be raw, content or response"));
+    return rv_load_member(load, with, "redirect", RV_JSON_BOOL, &redirect);
 }
 
 /* metadata.reeve.noEffect: the statuses after which nothing was done at the other side. */

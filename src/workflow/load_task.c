@@ -127,10 +127,10 @@ static enum rv_err check_kind(struct rv_load *load, const struct rv_json *task,
     size_t len = strlen(kind->key);
     memcpy(under + 8, kind->key, len);
     memcpy(under + 8 + len, ")", 2);
-    enum rv_err err = rv_load_members(load, task, known, under);
-    if (err == RV_OK && kind->unsupported)
-        err = kind_unsupported(load, task, kind);
-    return err;
+    RV_TRY(rv_load_members(load, task, known, under));
+    if (kind->unsupported)
+        RV_TRY(kind_unsupported(load, task, kind));
+    return RV_OK;
 }
 
 /* `input`, `output` and `export`: an object with one transform and a schema. */
@@ -140,15 +140,14 @@ static enum rv_err load_data(struct rv_load *load, const struct rv_json *task, c
 {
     const struct rv_load_property known[] = {{transform, false}, {"schema", true}, {NULL, false}};
     const struct rv_json *data;
-    enum rv_err err = rv_load_member(load, task, key, RV_JSON_OBJECT, &data);
-    if (err != RV_OK || data == NULL)
-        return err;
+    RV_TRY(rv_load_member(load, task, key, RV_JSON_OBJECT, &data));
+    if (data == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, rv_str_of(key));
-    err = rv_load_members(load, data, known, key);
-    if (err == RV_OK)
-        err = rv_load_transform(load, data, transform, available, ret_template);
+    RV_TRY(rv_load_members(load, data, known, key));
+    RV_TRY(rv_load_transform(load, data, transform, available, ret_template));
     rv_load_pop(load, path);
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err load_common(struct rv_load *load, const struct rv_json *task,
@@ -274,18 +273,16 @@ static enum rv_err load_case(struct rv_load *load, const struct rv_json *item, s
         {"when", false}, {"then", false}, {NULL, false}};
     const struct rv_json *body = NULL;
     struct rv_case *branch = &node->cases[node->cases_count++];
-    enum rv_err err = enter_case(load, item, &body);
-    if (err == RV_OK)
-        err = rv_load_members(load, body, known, "a case");
-    if (err == RV_OK && rv_json_get(body, RV_STR("then")) == NULL)
-        err = rv_load_invalid(load, NULL, "a case needs `then`");
-    if (err == RV_OK)
-        err = rv_load_expression(load, body, "when", RV_PLACE_TASK, &branch->when);
-    if (err == RV_OK && branch->when == NULL && *has_default)
-        err = rv_load_invalid(load, NULL,
-                              "a second case without `when`; only one default case is allowed");
+    RV_TRY(enter_case(load, item, &body));
+    RV_TRY(rv_load_members(load, body, known, "a case"));
+    if (rv_json_get(body, RV_STR("then")) == NULL)
+        RV_TRY(rv_load_invalid(load, NULL, "a case needs `then`"));
+    RV_TRY(rv_load_expression(load, body, "when", RV_PLACE_TASK, &branch->when));
+    if (branch->when == NULL && *has_default)
+        RV_TRY(rv_load_invalid(load, NULL,
+                               "a second case without `when`; only one default case is allowed"));
     *has_default = *has_default || branch->when == NULL;
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err load_switch(struct rv_load *load, const struct rv_json *task,
@@ -385,17 +382,12 @@ enum rv_err rv_load_task(struct rv_load *load, const struct rv_json *task, struc
     const struct kind *kind = kind_of(task);
     if (kind == NULL)
         return no_kind(load, task);
-    enum rv_err err = check_kind(load, task, kind);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(check_kind(load, task, kind));
     node->kind = kind->kind;
     size_t path = load->path.len;
-    err = load_common(load, task, node);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_kind(load, task, node), path);
-    if (err == RV_OK)
-        err = rv_load_task_policy(load, task);
-    return err;
+    RV_TRY(load_common(load, task, node));
+    RV_TRY(rv_load_past(load, load_kind(load, task, node), path));
+    return rv_load_task_policy(load, task);
 }
 
 static enum rv_err unknown_target(struct rv_load *load, struct rv_str name,

@@ -39,17 +39,16 @@ static enum rv_err load_variable(struct rv_load *load, const struct rv_json *cau
 static enum rv_err load_filter_text(struct rv_load *load, const struct rv_json *with,
                                     const char *key, struct rv_str *ret_text)
 {
-    enum rv_err err = rv_load_string(load, with, key, ret_text);
-    if (err != RV_OK || ret_text->at == NULL)
-        return err;
+    RV_TRY(rv_load_string(load, with, key, ret_text));
+    if (ret_text->at == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, rv_str_of(key));
-    err = rv_load_plain(load, *ret_text,
-                        "is not evaluated in a filter; write a condition as `when`");
-    if (err == RV_OK && rv_str_is(rv_str_of(key), "type"))
-        err = rv_load_error_type(load, *ret_text);
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    RV_TRY(rv_load_plain(load, *ret_text,
+                         "is not evaluated in a filter; write a condition as `when`"));
+    if (rv_str_is(rv_str_of(key), "type"))
+        RV_TRY(rv_load_error_type(load, *ret_text));
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 /* The DSL's schema names the member `details`, its reference and RFC 7807 `detail`. */
@@ -73,41 +72,32 @@ static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caugh
         {"detail", false}, {"details", false}, {NULL, false}};
     const struct rv_json *errors;
     const struct rv_json *with = NULL;
-    enum rv_err err = rv_load_member(load, caught, "errors", RV_JSON_OBJECT, &errors);
-    if (err != RV_OK || errors == NULL)
-        return err;
+    RV_TRY(rv_load_member(load, caught, "errors", RV_JSON_OBJECT, &errors));
+    if (errors == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, RV_STR("errors"));
-    err = rv_load_members(load, errors, errors_known, "errors");
-    if (err == RV_OK)
-        err = rv_load_member(load, errors, "with", RV_JSON_OBJECT, &with);
-    if (err == RV_OK && with != NULL) {
+    RV_TRY(rv_load_members(load, errors, errors_known, "errors"));
+    RV_TRY(rv_load_member(load, errors, "with", RV_JSON_OBJECT, &with));
+    if (with != NULL) {
         (void)rv_load_push(load, RV_STR("with"));
         size_t inner = load->path.len;
         if (with->len == 0)
-            err = rv_load_invalid(load, NULL,
-                                  "`with` needs one of type, status, instance, title, detail; omit "
-                                  "`with` to catch every error");
-        if (err == RV_OK)
-            err = rv_load_members(load, with, known, "errors.with");
-        if (err == RV_OK)
-            err = rv_load_past(load, load_filter_text(load, with, "type", &into->type), inner);
-        if (err == RV_OK)
-            err = rv_load_past(load, load_filter_text(load, with, "instance", &into->instance),
-                               inner);
-        if (err == RV_OK)
-            err = rv_load_past(load, load_filter_text(load, with, "title", &into->title), inner);
-        if (err == RV_OK)
-            err = rv_load_past(load, load_filter_text(load, with, "detail", &into->detail), inner);
-        if (err == RV_OK)
-            err = rv_load_past(load, load_filter_details(load, with, into), inner);
-        if (err == RV_OK)
-            err = rv_load_past(load, rv_load_int(load, with, "status", 0, 999, &into->status),
-                               inner);
+            RV_TRY(
+                rv_load_invalid(load, NULL,
+                                "`with` needs one of type, status, instance, title, detail; omit "
+                                "`with` to catch every error"));
+        RV_TRY(rv_load_members(load, with, known, "errors.with"));
+        RV_TRY(rv_load_past(load, load_filter_text(load, with, "type", &into->type), inner));
+        RV_TRY(
+            rv_load_past(load, load_filter_text(load, with, "instance", &into->instance), inner));
+        RV_TRY(rv_load_past(load, load_filter_text(load, with, "title", &into->title), inner));
+        RV_TRY(rv_load_past(load, load_filter_text(load, with, "detail", &into->detail), inner));
+        RV_TRY(rv_load_past(load, load_filter_details(load, with, into), inner));
+        RV_TRY(rv_load_past(load, rv_load_int(load, with, "status", 0, 999, &into->status), inner));
         into->has_status = rv_json_get(with, RV_STR("status")) != NULL;
     }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_backoff(struct rv_load *load, const struct rv_json *policy,
@@ -116,29 +106,28 @@ static enum rv_err load_backoff(struct rv_load *load, const struct rv_json *poli
     static const struct rv_load_property known[] = {
         {"constant", false}, {"linear", false}, {"exponential", false}, {NULL, false}};
     const struct rv_json *object;
-    enum rv_err err = rv_load_member(load, policy, "backoff", RV_JSON_OBJECT, &object);
-    if (err != RV_OK || object == NULL)
-        return err;
+    RV_TRY(rv_load_member(load, policy, "backoff", RV_JSON_OBJECT, &object));
+    if (object == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, RV_STR("backoff"));
-    err = rv_load_members(load, object, known, "backoff");
-    if (err == RV_OK && object->len != 1)
-        err = rv_load_invalid(load, NULL,
-                              "backoff needs one of constant, linear, exponential, "
-                              "such as exponential: {}");
-    for (unsigned i = 0; err == RV_OK && known[i].name != NULL; i++) {
+    RV_TRY(rv_load_members(load, object, known, "backoff"));
+    if (object->len != 1)
+        RV_TRY(rv_load_invalid(load, NULL,
+                               "backoff needs one of constant, linear, exponential, "
+                               "such as exponential: {}"));
+    for (unsigned i = 0; known[i].name != NULL; i++) {
         const struct rv_json *way;
-        err = rv_load_member(load, object, known[i].name, RV_JSON_OBJECT, &way);
-        if (err == RV_OK && way != NULL && way->len > 0)
-            err = rv_load_unsupported(load, known[i].name,
-                                      "parameters of %s are not supported "
-                                      "yet; write {}",
-                                      known[i].name);
-        if (err == RV_OK && way != NULL)
+        RV_TRY(rv_load_member(load, object, known[i].name, RV_JSON_OBJECT, &way));
+        if (way != NULL && way->len > 0)
+            RV_TRY(rv_load_unsupported(load, known[i].name,
+                                       "parameters of %s are not supported "
+                                       "yet; write {}",
+                                       known[i].name));
+        if (way != NULL)
             *backoff = (enum rv_backoff)i;
     }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_limit(struct rv_load *load, const struct rv_json *policy,
@@ -150,26 +139,21 @@ static enum rv_err load_limit(struct rv_load *load, const struct rv_json *policy
         {"count", false}, {"duration", false}, {NULL, false}};
     const struct rv_json *limit;
     const struct rv_json *attempt = NULL;
-    enum rv_err err = rv_load_member(load, policy, "limit", RV_JSON_OBJECT, &limit);
-    if (err != RV_OK || limit == NULL)
-        return err;
+    RV_TRY(rv_load_member(load, policy, "limit", RV_JSON_OBJECT, &limit));
+    if (limit == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, RV_STR("limit"));
-    err = rv_load_members(load, limit, known, "limit");
-    if (err == RV_OK)
-        err = rv_load_duration(load, limit, "duration", &retry->duration_ms);
-    if (err == RV_OK)
-        err = rv_load_member(load, limit, "attempt", RV_JSON_OBJECT, &attempt);
-    if (err == RV_OK && attempt != NULL) {
+    RV_TRY(rv_load_members(load, limit, known, "limit"));
+    RV_TRY(rv_load_duration(load, limit, "duration", &retry->duration_ms));
+    RV_TRY(rv_load_member(load, limit, "attempt", RV_JSON_OBJECT, &attempt));
+    if (attempt != NULL) {
         (void)rv_load_push(load, RV_STR("attempt"));
-        err = rv_load_members(load, attempt, attempt_known, "limit.attempt");
-        if (err == RV_OK)
-            err = rv_load_int(load, attempt, "count", 0, 1000000, &retry->count_max);
-        if (err == RV_OK)
-            err = rv_load_duration(load, attempt, "duration", &retry->attempt_ms);
+        RV_TRY(rv_load_members(load, attempt, attempt_known, "limit.attempt"));
+        RV_TRY(rv_load_int(load, attempt, "count", 0, 1000000, &retry->count_max));
+        RV_TRY(rv_load_duration(load, attempt, "duration", &retry->attempt_ms));
     }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_jitter(struct rv_load *load, const struct rv_json *policy,
@@ -177,22 +161,19 @@ static enum rv_err load_jitter(struct rv_load *load, const struct rv_json *polic
 {
     static const struct rv_load_property known[] = {{"from", false}, {"to", false}, {NULL, false}};
     const struct rv_json *jitter;
-    enum rv_err err = rv_load_member(load, policy, "jitter", RV_JSON_OBJECT, &jitter);
-    if (err != RV_OK || jitter == NULL)
-        return err;
+    RV_TRY(rv_load_member(load, policy, "jitter", RV_JSON_OBJECT, &jitter));
+    if (jitter == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, RV_STR("jitter"));
-    err = rv_load_members(load, jitter, known, "jitter");
-    if (err == RV_OK && jitter->len != 2)
-        err = rv_load_invalid(load, NULL, "jitter needs both `from` and `to`");
-    if (err == RV_OK)
-        err = rv_load_duration(load, jitter, "from", &retry->jitter_from_ms);
-    if (err == RV_OK)
-        err = rv_load_duration(load, jitter, "to", &retry->jitter_to_ms);
-    if (err == RV_OK && retry->jitter_from_ms > retry->jitter_to_ms)
-        err = rv_load_invalid(load, NULL, "jitter.from is longer than jitter.to");
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    RV_TRY(rv_load_members(load, jitter, known, "jitter"));
+    if (jitter->len != 2)
+        RV_TRY(rv_load_invalid(load, NULL, "jitter needs both `from` and `to`"));
+    RV_TRY(rv_load_duration(load, jitter, "from", &retry->jitter_from_ms));
+    RV_TRY(rv_load_duration(load, jitter, "to", &retry->jitter_to_ms));
+    if (retry->jitter_from_ms > retry->jitter_to_ms)
+        RV_TRY(rv_load_invalid(load, NULL, "jitter.from is longer than jitter.to"));
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 enum rv_err rv_load_retry(struct rv_load *load, const struct rv_json *policy,
@@ -211,26 +192,18 @@ enum rv_err rv_load_retry(struct rv_load *load, const struct rv_json *policy,
     retry->count_max = -1;
     *ret_retry = retry;
     size_t path = load->path.len;
-    enum rv_err err = rv_load_members(load, policy, known, "a retry policy");
-    if (err == RV_OK)
-        err = rv_load_past(
-            load, rv_load_expression(load, policy, "when", RV_PLACE_TASK, &retry->when), path);
-    if (err == RV_OK)
-        err = rv_load_past(
-            load,
-            rv_load_expression(load, policy, "exceptWhen", RV_PLACE_TASK, &retry->except_when),
-            path);
-    if (err == RV_OK)
-        err = rv_load_past(
-            load, rv_load_computed_duration(load, policy, "delay", RV_PLACE_TASK, &retry->delay),
-            path);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_backoff(load, policy, &retry->backoff), path);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_limit(load, policy, retry), path);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_jitter(load, policy, retry), path);
-    return err;
+    RV_TRY(rv_load_members(load, policy, known, "a retry policy"));
+    RV_TRY(rv_load_past(load, rv_load_expression(load, policy, "when", RV_PLACE_TASK, &retry->when),
+                        path));
+    RV_TRY(rv_load_past(
+        load, rv_load_expression(load, policy, "exceptWhen", RV_PLACE_TASK, &retry->except_when),
+        path));
+    RV_TRY(rv_load_past(
+        load, rv_load_computed_duration(load, policy, "delay", RV_PLACE_TASK, &retry->delay),
+        path));
+    RV_TRY(rv_load_past(load, load_backoff(load, policy, &retry->backoff), path));
+    RV_TRY(rv_load_past(load, load_limit(load, policy, retry), path));
+    return rv_load_past(load, load_jitter(load, policy, retry), path);
 }
 
 static enum rv_err load_catch_retry(struct rv_load *load, const struct rv_json *caught,
@@ -312,14 +285,13 @@ static enum rv_err load_error_text(struct rv_load *load, const struct rv_json *e
                                    const char *key, struct rv_template **ret_template)
 {
     struct rv_str text;
-    enum rv_err err = rv_load_string(load, error, key, &text);
-    if (err != RV_OK || text.at == NULL)
-        return err;
+    RV_TRY(rv_load_string(load, error, key, &text));
+    if (text.at == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, rv_str_of(key));
-    err = rv_load_template(load, rv_json_get(error, rv_str_of(key)), RV_PLACE_TASK, ret_template);
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    RV_TRY(rv_load_template(load, rv_json_get(error, rv_str_of(key)), RV_PLACE_TASK, ret_template));
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
@@ -339,21 +311,15 @@ enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
     /* The written `instance` is checked and no more: the runtime sets it when the error is raised
      * (DSL reference, Error). */
     struct rv_str instance;
-    enum rv_err err = rv_load_members(load, error, known, "an error");
-    if (err == RV_OK && (rv_json_get(error, RV_STR("type")) == NULL ||
-                         rv_json_get(error, RV_STR("status")) == NULL))
-        err = rv_load_invalid(load, NULL, "an error needs `type` and `status`");
-    if (err == RV_OK)
-        err = load_error_text(load, error, "type", &raise->type);
-    if (err == RV_OK)
-        err = rv_load_int(load, error, "status", 0, 999, &raise->status);
-    if (err == RV_OK)
-        err = rv_load_string(load, error, "instance", &instance);
-    if (err == RV_OK)
-        err = load_error_text(load, error, "title", &raise->title);
-    if (err == RV_OK)
-        err = load_error_text(load, error, "detail", &raise->detail);
-    return err;
+    RV_TRY(rv_load_members(load, error, known, "an error"));
+    if ((rv_json_get(error, RV_STR("type")) == NULL ||
+         rv_json_get(error, RV_STR("status")) == NULL))
+        RV_TRY(rv_load_invalid(load, NULL, "an error needs `type` and `status`"));
+    RV_TRY(load_error_text(load, error, "type", &raise->type));
+    RV_TRY(rv_load_int(load, error, "status", 0, 999, &raise->status));
+    RV_TRY(rv_load_string(load, error, "instance", &instance));
+    RV_TRY(load_error_text(load, error, "title", &raise->title));
+    return load_error_text(load, error, "detail", &raise->detail);
 }
 
 enum use_kind { USE_ERRORS, USE_RETRIES, USE_TIMEOUTS, USE_AUTHENTICATIONS };

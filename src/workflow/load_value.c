@@ -214,10 +214,9 @@ enum rv_err rv_load_string(struct rv_load *load, const struct rv_json *object, c
                            struct rv_str *ret_text)
 {
     const struct rv_json *value;
-    enum rv_err err = rv_load_member(load, object, key, RV_JSON_STRING, &value);
-    if (err == RV_OK)
-        *ret_text = value != NULL ? rv_json_str(value) : RV_STR_NONE;
-    return err;
+    RV_TRY(rv_load_member(load, object, key, RV_JSON_STRING, &value));
+    *ret_text = value != NULL ? rv_json_str(value) : RV_STR_NONE;
+    return RV_OK;
 }
 
 enum rv_err rv_load_int(struct rv_load *load, const struct rv_json *object, const char *key,

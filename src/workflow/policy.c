@@ -93,16 +93,14 @@ static enum rv_err enter_reeve(struct rv_load *load, const struct rv_json *objec
 {
     const struct rv_json *metadata;
     *ret_reeve = NULL;
-    enum rv_err err = rv_load_member(load, object, "metadata", RV_JSON_OBJECT, &metadata);
-    if (err != RV_OK || metadata == NULL)
-        return err;
+    RV_TRY(rv_load_member(load, object, "metadata", RV_JSON_OBJECT, &metadata));
+    if (metadata == NULL)
+        return RV_OK;
     (void)rv_load_push(load, RV_STR("metadata"));
-    err = rv_load_metadata(load, metadata);
-    if (err == RV_OK)
-        err = rv_load_member(load, metadata, "reeve", RV_JSON_OBJECT, ret_reeve);
-    if (err == RV_OK)
-        (void)rv_load_push(load, RV_STR("reeve"));
-    return err;
+    RV_TRY(rv_load_metadata(load, metadata));
+    RV_TRY(rv_load_member(load, metadata, "reeve", RV_JSON_OBJECT, ret_reeve));
+    (void)rv_load_push(load, RV_STR("reeve"));
+    return RV_OK;
 }
 
 enum rv_err rv_load_document_policy(struct rv_load *load, const struct rv_json *document)
@@ -113,15 +111,13 @@ enum rv_err rv_load_document_policy(struct rv_load *load, const struct rv_json *
     const struct rv_json *reeve;
     size_t path = load->path.len;
     *policy = policy_default;
-    enum rv_err err = enter_reeve(load, document, &reeve);
-    if (err == RV_OK && reeve != NULL) {
-        err = rv_load_members(load, reeve, known, "metadata.reeve");
-        if (err == RV_OK)
-            err = load_policy(load, reeve, policy);
+    RV_TRY(enter_reeve(load, document, &reeve));
+    if (reeve != NULL) {
+        RV_TRY(rv_load_members(load, reeve, known, "metadata.reeve"));
+        RV_TRY(load_policy(load, reeve, policy));
     }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_compensate(struct rv_load *load, const struct rv_json *reeve,

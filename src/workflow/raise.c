@@ -141,11 +141,9 @@ enum rv_err rv_flow_raise_reply(struct rv_flow *flow, struct rv_str error)
 {
     struct rv_payload payload = rv_payload_of(error);
     struct rv_json tree;
-    enum rv_err err = rv_flow_tree(flow, &payload, &tree);
-    if (err == RV_OK && tree.type != RV_JSON_OBJECT)
-        err = RV_ERR_CORRUPT;
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_flow_tree(flow, &payload, &tree));
+    if (tree.type != RV_JSON_OBJECT)
+        return RV_ERR_CORRUPT;
     const struct rv_json *status = rv_json_get(&tree, RV_STR("status"));
     struct problem problem = {
         .type = member_or(&tree, "type", rv_str_of(standard_errors[RV_ERROR_COMMUNICATION].type)),
@@ -218,15 +216,14 @@ static enum rv_err test_conditions(struct rv_flow *flow, const struct rv_express
                                    const struct rv_expression *except_when, bool *ret_holds)
 {
     struct rv_payload *error = &flow->top->error;
-    enum rv_err err = RV_OK;
     bool excepted = false;
     *ret_holds = true;
     if (when != NULL)
-        err = rv_flow_test(flow, when, error, ret_holds);
-    if (err == RV_OK && *ret_holds && except_when != NULL)
-        err = rv_flow_test(flow, except_when, error, &excepted);
+        RV_TRY(rv_flow_test(flow, when, error, ret_holds));
+    if (*ret_holds && except_when != NULL)
+        RV_TRY(rv_flow_test(flow, except_when, error, &excepted));
     *ret_holds = *ret_holds && !excepted;
-    return err;
+    return RV_OK;
 }
 
 /* The delay before the next attempt. Its jitter comes from the task's id and the attempt, so that a
@@ -294,11 +291,8 @@ static enum rv_err check_kept(struct rv_flow *flow)
 static enum rv_err begin_retry(struct rv_flow *flow, int64_t delay_ms)
 {
     struct rv_record *record = flow->top;
-    enum rv_err err = rv_flow_keep(flow, &record->unfinished, &flow->pending);
-    if (err == RV_OK)
-        err = check_kept(flow);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_flow_keep(flow, &record->unfinished, &flow->pending));
+    RV_TRY(check_kept(flow));
     record->retries++;
     record->attempt_deadline = 0;
     record->error = (struct rv_payload){0};
@@ -317,11 +311,8 @@ static enum rv_err begin_catch(struct rv_flow *flow)
     struct rv_record *record = flow->top;
     const struct rv_node *node = rv_flow_node(flow, record->node);
     const struct rv_catch *caught = node->caught;
-    enum rv_err err = rv_flow_keep(flow, &flow->abandoned, &flow->pending);
-    if (err == RV_OK)
-        err = rv_flow_keep(flow, &flow->abandoned, &record->unfinished);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_flow_keep(flow, &flow->abandoned, &flow->pending));
+    RV_TRY(rv_flow_keep(flow, &flow->abandoned, &record->unfinished));
     record->retries = 0;
     record->first_at = 0;
     record->attempt_deadline = 0;
@@ -349,17 +340,17 @@ static enum rv_err offer(struct rv_flow *flow, bool *ret_taken)
     const struct rv_catch *caught = rv_flow_node(flow, record->node)->caught;
     struct rv_json error;
     *ret_taken = false;
-    enum rv_err err = rv_flow_tree(flow, &flow->error, &error);
-    if (err != RV_OK || !filter_matches(caught, &error))
-        return err;
+    RV_TRY(rv_flow_tree(flow, &flow->error, &error));
+    if (!filter_matches(caught, &error))
+        return RV_OK;
     record->error = flow->error;
     bool retry = false;
     int64_t delay_ms = 0;
-    err = test_conditions(flow, caught->when, caught->except_when, ret_taken);
-    if (err == RV_OK && *ret_taken)
-        err = test_retry(flow, caught->retry, &retry, &delay_ms);
-    if (err != RV_OK || !*ret_taken)
-        return err;
+    RV_TRY(test_conditions(flow, caught->when, caught->except_when, ret_taken));
+    if (*ret_taken)
+        RV_TRY(test_retry(flow, caught->retry, &retry, &delay_ms));
+    if (!*ret_taken)
+        return RV_OK;
     if (retry)
         return begin_retry(flow, delay_ms);
     *ret_taken = handles(caught);
