@@ -52,8 +52,8 @@ enum rv_err_family {
 #define RV_CHECK __attribute__((warn_unused_result))
 
 /* Returns what the call returned, unless that is the 0 of its type (RV_OK, RV_DECIDED). Only where
- * nothing but an arena unwinds: a function that has to close, restore or unlock something on its way
- * out tests its error itself. */
+ * nothing but an arena unwinds: a function that has to close, restore or unlock something before it
+ * returns tests its error itself. */
 #define RV_TRY(call)                                                                               \
     do {                                                                                           \
         __typeof__(call) result_ = (call);                                                         \

@@ -102,10 +102,14 @@ static bool answer_parse(struct rv_session *session, struct rv_str text, struct 
            ret_value->type == RV_JSON_OBJECT;
 }
 
-/* An answer to a call that the server has carried out. */
-static bool result_parse(struct rv_session *session, struct rv_str text, struct rv_json *ret_value)
+/* An answer to a call that the server has carried out: it has that list. */
+static bool result_parse(struct rv_session *session, struct rv_str text, struct rv_str list,
+                         struct rv_json *ret_value)
 {
-    bool good = answer_parse(session, text, ret_value);
+    if (!answer_parse(session, text, ret_value))
+        return false;
+    const struct rv_json *items = rv_json_get(ret_value, list);
+    bool good = items != NULL && items->type == RV_JSON_ARRAY;
     session->greeted = session->greeted || good;
     return good;
 }
@@ -338,7 +342,7 @@ static void cancel_read(struct rv_session *session, const struct rv_json *answer
 bool rv_wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now, struct rv_str text)
 {
     struct rv_json answer;
-    if (!result_parse(session, text, &answer))
+    if (!result_parse(session, text, RV_STR("requests"), &answer))
         return false;
     int64_t base = written_at(session, sent_at, now, &answer);
     bool all = requests_read(session, base, now, &answer);
@@ -390,11 +394,9 @@ bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t n
                           struct rv_str text, bool fetched)
 {
     struct rv_json answer;
-    if (!result_parse(session, text, &answer))
+    if (!result_parse(session, text, RV_STR("results"), &answer))
         return false;
     const struct rv_json *results = MEMBER(&answer, "results");
-    if (results == NULL || results->type != RV_JSON_ARRAY)
-        return false;
     uint32_t count = session->sent.count;
     session->sent.count = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -447,11 +449,9 @@ bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t no
                          struct rv_str text)
 {
     struct rv_json answer;
-    if (!result_parse(session, text, &answer))
+    if (!result_parse(session, text, RV_STR("results"), &answer))
         return false;
     const struct rv_json *results = MEMBER(&answer, "results");
-    if (results == NULL || results->type != RV_JSON_ARRAY)
-        return false;
     uint32_t count = session->leased.count;
     session->leased.count = 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -519,6 +519,7 @@ static void another_program_at_the_address_is_named(void **state)
         const char *wanted;
     } rows[] = {
         {200, "<html></html>", "http://a:1 answers, but it is not a Reeve server; set REEVE_URL"},
+        {200, "{\"status\":\"ok\"}", "http://a:1 answers, but it is not a Reeve server"},
         {404, "<html></html>", "http://a:1 answered with status 404 and without a Reeve error"},
         {401, "", "http://a:1 answered with status 401 and without a Reeve error"},
         {301, "", "http://a:1 answered with status 301 and without a Reeve error"},
