@@ -292,8 +292,9 @@ static void cancel_ends_a_pause_and_is_told_to_a_running_handler(void **state)
     give(f, 0, 60000);
     rv_place place = expect(f, 0, RV_RUNTIME_START);
     assert_true(call_take(f, 10)); /* the poll that parks */
-    rv_session_answered(f->session, RV_LANE_POLL, 20, 200, -1,
-                        RV_STR("{\"cancel\":[{\"step\":\"S-0\",\"token\":\"t0\"}]}"));
+    rv_session_answered(
+        f->session, RV_LANE_POLL, 20, 200, -1,
+        RV_STR("{\"requests\":[],\"cancel\":[{\"step\":\"S-0\",\"token\":\"t0\"}]}"));
     assert_int_equal(expect(f, 20, RV_RUNTIME_CANCEL), place);
     rv_runtime_failed(f->runtime, place, 30, &busy); /* no further try */
     expect(f, 30, RV_RUNTIME_OVER);
@@ -303,8 +304,9 @@ static void cancel_ends_a_pause_and_is_told_to_a_running_handler(void **state)
     place = expect(f, 100, RV_RUNTIME_START);
     rv_runtime_failed(f->runtime, place, 100, &busy);
     assert_true(call_take(f, 102));
-    rv_session_answered(f->session, RV_LANE_POLL, 102, 200, -1,
-                        RV_STR("{\"cancel\":[{\"step\":\"S-1\",\"token\":\"t1\"}]}"));
+    rv_session_answered(
+        f->session, RV_LANE_POLL, 102, 200, -1,
+        RV_STR("{\"requests\":[],\"cancel\":[{\"step\":\"S-1\",\"token\":\"t1\"}]}"));
     expect(f, 102, RV_RUNTIME_OVER);
     const struct rv_json *item = reply(f, 102);
     assert_true(error_is(item, "type", "cancelled"));
@@ -321,8 +323,8 @@ static void cancelled_tries_open_no_circuit(void **state)
         give(f, now, 60000);
         rv_place place = expect(f, now, RV_RUNTIME_START);
         assert_true(call_take(f, now + 10));
-        snprintf(answer, sizeof answer, "{\"cancel\":[{\"step\":\"S-%d\",\"token\":\"t%d\"}]}", n,
-                 n);
+        snprintf(answer, sizeof answer,
+                 "{\"requests\":[],\"cancel\":[{\"step\":\"S-%d\",\"token\":\"t%d\"}]}", n, n);
         rv_session_answered(f->session, RV_LANE_POLL, now + 20, 200, -1, rv_str_of(answer));
         assert_int_equal(expect(f, now + 20, RV_RUNTIME_CANCEL), place);
         rv_runtime_failed(f->runtime, place, now + 30, &busy);
