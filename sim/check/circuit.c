@@ -71,8 +71,8 @@ static uint64_t target_before(const struct transition *t, const struct step_past
 }
 
 /* Which circuit lets it through as a probe, if it is there: that of the whole agent, else that of
- * its target. One that did not wait was resubmitted in the same commit, and has no target yet; one
- * whose attempt ended in that commit remains a probe if it was one. */
+ * its target. One that did not wait was resubmitted in the same commit, with the target of its last
+ * attempt; one whose attempt ended in that commit remains a probe if it was one. */
 void check_circuit_begins(const struct transition *t, struct step_past *past,
                           const struct rv_step *step)
 {
@@ -84,8 +84,7 @@ void check_circuit_begins(const struct transition *t, struct step_past *past,
         return;
     }
     bool waited = past->row.state == RV_STEP_PENDING;
-    bool named = waited && past->target != 0;
-    int64_t its = named ? said_shut_until(t->w, past->agent, past->target) : -1;
+    int64_t its = past->target != 0 ? said_shut_until(t->w, past->agent, past->target) : -1;
     past->gate_whole = whole >= 0;
     past->gate = its >= 0 ? past->target : 0;
     past->gate_sure = waited && !step->insist && (whole >= 0 || its >= 0) &&
