@@ -615,6 +615,22 @@ void rv_session_lost(struct rv_session *session, enum rv_lane lane, int64_t now,
         rv_session_log_lost(session, why, session->lanes[lane].failures);
 }
 
+/* A 5xx, 408 or 429, and a refusal of replies that is not of Reeve: the same call may succeed
+ * later. */
+static void lane_postponed(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
+                           struct rv_str body)
+{
+    struct rv_str why;
+    unsigned failures = session->lanes[lane].failures + 1;
+    bool problem = rv_wire_problem(session, body, &why);
+    if (!lane_lose(session, lane, now))
+        return;
+    if (problem)
+        rv_session_log_postponed(session, status, why, failures);
+    else
+        rv_session_log_stranger(session, status, failures);
+}
+
 /* A 4xx: the same call would be refused again. Replies are taken apart until the offender stands
  * alone, and that one is given up; a fetch is tried again, slowly. */
 static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
@@ -625,7 +641,13 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     bool fetched = session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane;
     struct rv_str why;
     bool problem = rv_wire_problem(session, body, &why);
+    bool ours = problem || status == 413; /* 413: of a proxy, too */
     bool credentials = status == 401 || status == 403;
+    if (lane == RV_LANE_REPLY && !ours) {
+        lane_postponed(session, lane, now, status, body);
+        return;
+    }
+    l->busy = false;
     if (lane == RV_LANE_REPLY && !credentials && items == 1 && !fetched) {
         rv_place place = session->sent.at[0];
         rv_session_log(session, RV_LOG_ERROR, "the server refused the reply of step %.*s: %d %.*s",
@@ -645,25 +667,10 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
                     rv_jitter_ms(&session->prng, REFUSED_BASE_MS, REFUSED_CAP_MS, l->failures);
     if (!lane_failed(session, l))
         return;
-    if (problem || status == 413) /* 413: of a proxy, too */
+    if (ours)
         rv_session_log_refused(session, status, why);
     else
         rv_session_log_stranger(session, status, l->failures);
-}
-
-/* A 5xx, 408 or 429: the same call may succeed later. */
-static void lane_postponed(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
-                           struct rv_str body)
-{
-    struct rv_str why;
-    unsigned failures = session->lanes[lane].failures + 1;
-    bool problem = rv_wire_problem(session, body, &why);
-    if (!lane_lose(session, lane, now))
-        return;
-    if (problem)
-        rv_session_log_postponed(session, status, why, failures);
-    else
-        rv_session_log_stranger(session, status, failures);
 }
 
 static bool lane_read(struct rv_session *session, enum rv_lane lane, int64_t now,
@@ -708,7 +715,6 @@ void rv_session_answered(struct rv_session *session, enum rv_lane lane, int64_t 
     struct lane *l = &session->lanes[lane];
     rv_assert(l->busy);
     if (status >= 400 && status < 500 && status != 408 && status != 429) {
-        l->busy = false;
         lane_refused(session, lane, now, status, body);
         return;
     }

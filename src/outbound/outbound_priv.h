@@ -33,6 +33,7 @@ struct outgoing {
     bool other_request;         /* struct rv_outbound_answer */
     unsigned hops;
     bool sent;
+    unsigned begun;         /* requests on the wire for it */
     bool headed;            /* the head of the answer came to its end */
     enum rv_outcome broken; /* what a callback found, for which it ended the transfer; else 0 */
     struct rv_buf head;     /* header lines of the answer, without those of 1xx */

@@ -275,6 +275,16 @@ static void method_set(CURL *easy, const struct outgoing *outgoing)
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 }
 
+/* libcurl repeats a request by itself if a connection that was used before ends without an answer.
+ * The request may have been carried out: what may have an effect goes out once. */
+static int request_begins(void *from, char *ip, char *local, int port, int local_port)
+{
+    struct outgoing *outgoing = from;
+    bool safe = strcmp(outgoing->method, "GET") == 0 || strcmp(outgoing->method, "HEAD") == 0;
+    (void)ip, (void)local, (void)port, (void)local_port;
+    return outgoing->begun++ == 0 || safe ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
 static void options_set(struct outgoing *outgoing, CURL *easy, int64_t left_ms)
 {
     int64_t connect_ms = left_ms < CONNECT_MS_MAX ? left_ms : CONNECT_MS_MAX;
@@ -287,6 +297,8 @@ static void options_set(struct outgoing *outgoing, CURL *easy, int64_t left_ms)
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, outgoing);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, socket_open);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, outgoing);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, request_begins);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, outgoing);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
@@ -322,6 +334,7 @@ enum rv_err rv_outgoing_prepare(struct outgoing *outgoing, const struct rv_addre
     rv_buf_reset(&outgoing->body);
     rv_buf_reset(&outgoing->head);
     outgoing->head_bytes = 0;
+    outgoing->begun = 0;
     outgoing->headed = false;
     outgoing->error[0] = '\0';
     method_set(outgoing->easy, outgoing);

@@ -562,7 +562,8 @@ static void the_one_bad_reply_of_a_batch_is_found(void **state)
         }
         assert_int_equal(f->call.lane, RV_LANE_REPLY);
         if (memmem(f->call.body.at, f->call.body.len, "\"b\"", 3) != NULL) {
-            rv_session_answered(f->session, RV_LANE_REPLY, 5, 422, -1, RV_STR("{}"));
+            rv_session_answered(f->session, RV_LANE_REPLY, 5, 422, -1,
+                                RV_STR("{\"title\":\"bad\"}"));
             continue;
         }
         struct rv_buf text;
@@ -580,6 +581,21 @@ static void the_one_bad_reply_of_a_batch_is_found(void **state)
     }
     assert_int_equal(rv_session_counts(f->session)->replied, 2);
     assert_int_equal(rv_session_counts(f->session)->refused, 1);
+}
+
+/* A proxy shows its page while the server behind it starts again. */
+static void a_page_of_another_program_takes_no_reply(void **state)
+{
+    struct fixture *f = *state;
+    rv_place place = take_one(f, 100);
+    rv_session_done(f->session, place, 101, RV_STR("{\"done\":true}"));
+    for (int i = 0; i < 8 && call_take(f, 102 + i); i++)
+        if (f->call.lane == RV_LANE_REPLY)
+            rv_session_answered(f->session, RV_LANE_REPLY, 102 + i, 404, -1,
+                                RV_STR("404 page not found\n"));
+    if (rv_session_counts(f->session)->refused != 0)
+        fail_msg("the result is given up: %s", f->log);
+    assert_true(rv_session_sending(f->session));
 }
 
 static void output_that_is_no_json_becomes_an_error(void **state)
@@ -683,6 +699,7 @@ int main(void)
         WITH_SESSION(refusal_of_a_poll_names_the_cure),
         cmocka_unit_test(another_program_at_the_address_is_named),
         WITH_SESSION(the_one_bad_reply_of_a_batch_is_found),
+        WITH_SESSION(a_page_of_another_program_takes_no_reply),
         WITH_SESSION(output_that_is_no_json_becomes_an_error),
         WITH_SESSION(an_undecided_reply_is_sent_again),
         WITH_SESSION(half_an_answer_is_a_lost_one),

@@ -111,13 +111,19 @@ static bool method_is(const struct exchange_ask *ask, const char *method)
     return strcmp(ask->method, method) == 0;
 }
 
+/* Twice is the same as once, for its method or because the caller says so. */
+static bool is_repeatable(const struct rv_call *call, const struct exchange_ask *ask)
+{
+    return call->repeatable || method_is(ask, "GET") || method_is(ask, "HEAD") ||
+           method_is(ask, "PUT") || method_is(ask, "DELETE");
+}
+
 static bool may_repeat(const struct rv_client *client, const struct rv_call *call,
                        const struct exchange_ask *ask, CURLcode code)
 {
     if (client->exchange.heard || rv_exchange_distrusted(code))
         return false;
-    return call->repeatable || rv_exchange_never_sent(code) || method_is(ask, "GET") ||
-           method_is(ask, "HEAD") || method_is(ask, "PUT") || method_is(ask, "DELETE");
+    return is_repeatable(call, ask) || rv_exchange_never_sent(code);
 }
 
 /* Milliseconds to pause before the call is made again; negative: it is over. */
@@ -193,7 +199,7 @@ int rv_client_request(struct rv_client *client, const struct rv_call *call,
         .timeout_ms = call->timeout_ms == 0 ? client->timeout_ms : call->timeout_ms};
     if (ask.method == NULL)
         ask.method = call->body ? "POST" : "GET";
-    ask.once = method_is(&ask, "POST") && !call->repeatable;
+    ask.once = !is_repeatable(call, &ask);
     int64_t give_up_at = rv_clock_boot_ms() + client->patience_ms;
     struct pipe_guard guard;
     rv_pipe_guard_enter(&guard);
