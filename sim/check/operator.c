@@ -9,6 +9,14 @@
 
 #include <string.h>
 
+static bool is_open(const struct rv_task *task, uint32_t number)
+{
+    for (uint32_t i = 0; i < task->open_count; i++)
+        if (task->open[i] == number)
+            return true;
+    return false;
+}
+
 static bool handed_out(const struct step_past *past, const struct rv_step *step)
 {
     return step->attempt != (past != NULL ? past->row.attempt : 0);
@@ -51,6 +59,20 @@ static void check_calls(const struct transition *t)
     bool parked = before->state == RV_TASK_ERROR && t->task->state == RV_TASK_ERROR;
     if (parked && t->change->close_alerts && t->change->alerts_count == 0)
         world_violate(t->w, "P-02", "a task stays in error, and its alerts are closed");
+}
+
+/* P-02: a step that counts as one for which an operator was called has an open alert. */
+static void check_still_called(const struct transition *t, const struct rv_step *step)
+{
+    bool goes_on = rv_task_state_open(t->task->state) && t->task->state != RV_TASK_ERROR;
+    bool called = step->called && is_open(t->task, step->number);
+    if (!goes_on || !called || !t->change->close_alerts)
+        return;
+    for (size_t i = 0; i < t->change->alerts_count; i++)
+        if (t->change->alerts[i].step == step->number)
+            return;
+    world_violate(t->w, "P-02", "the alert of step %u is closed, and it calls nobody again",
+                  step->number);
 }
 
 /* With what the replies of this batch add, which are decided before commands. */
@@ -235,14 +257,6 @@ bool check_wanted_now(const struct transition *t, const struct rv_step *step)
     return false;
 }
 
-static bool is_open(const struct rv_task *task, uint32_t number)
-{
-    for (uint32_t i = 0; i < task->open_count; i++)
-        if (task->open[i] == number)
-            return true;
-    return false;
-}
-
 /* O-06: what an operator wants tried now is ready in the commit of his word, and is handed out
  * whatever circuit is open (I-23). */
 static void check_insisted(const struct transition *t, const struct step_past *past,
@@ -399,5 +413,6 @@ void check_operator(const struct transition *t)
         check_edited(t, past, &t->steps[i]);
         check_time(t, past, &t->steps[i]);
         check_insisted(t, past, &t->steps[i]);
+        check_still_called(t, &t->steps[i]);
     }
 }

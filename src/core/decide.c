@@ -277,6 +277,40 @@ static void alerts_drop(struct rv_plan *plan)
     plan->alerts_count = kept;
 }
 
+static bool calls_since(const struct rv_plan *plan, uint32_t number)
+{
+    for (size_t i = 0; i < plan->alerts_count; i++) {
+        enum rv_alert_kind kind = plan->alerts[i].kind;
+        if (plan->alerts[i].step == number &&
+            (kind == RV_ALERT_NO_AGENT || kind == RV_ALERT_TARGET || kind == RV_ALERT_POSTPONED))
+            return true;
+    }
+    return false;
+}
+
+/* The alerts of the task are closed, and it goes on. What is still so calls anew: that a revoked
+ * attempt is silent at once, that nobody takes a step when nobody has taken it for as long again.
+ * The step whose undo waits is not open (undo_waits). */
+static enum rv_verdict calls_anew(struct draft *d)
+{
+    const struct rv_task *task = &d->plan->task;
+    bool goes_on = rv_task_state_open(task->state) && task->state != RV_TASK_ERROR;
+    for (uint32_t i = 0; goes_on && d->plan->close_alerts && i < task->open_count; i++) {
+        const struct rv_step *seen;
+        struct rv_step *step;
+        RV_TRY(draft_look(d, task->open[i], &seen));
+        if (!seen->called || calls_since(d->plan, seen->number))
+            continue;
+        RV_TRY(draft_step(d, seen->number, &step));
+        step->called = false;
+        if (step->attempt_state == RV_ATTEMPT_REVOKED)
+            revoked_call(d, step);
+        else if (step->state == RV_STEP_PENDING)
+            ladder_watch(step, d->command->now);
+    }
+    return RV_DECIDED;
+}
+
 enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *command,
                           struct rv_arena *arena, struct rv_plan *plan)
 {
@@ -313,6 +347,10 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
         return verdict;
     if (verdict == RV_DECIDED)
         verdict = undo_ask_anew(&d);
+    if (still_suspended(&d))
+        plan->close_alerts = false;
+    if (verdict == RV_DECIDED && plan->err == RV_OK)
+        verdict = calls_anew(&d);
     if (verdict == RV_DECIDED && plan->err == RV_OK)
         history_note(&d);
     if (verdict == RV_DECIDED && (arena->refused != RV_OK || d.starved))
@@ -321,8 +359,6 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
         verdict = RV_OVER_LIMIT;
     if (verdict == RV_NO_ROOM && arena->refused == RV_ERR_LIMIT)
         verdict = RV_OVER_LIMIT;
-    if (still_suspended(&d))
-        plan->close_alerts = false;
     if (!rv_task_state_open(plan->task.state)) {
         alerts_drop(plan);
         plan->task.suspended_at = 0;

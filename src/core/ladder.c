@@ -25,6 +25,11 @@ void ladder_back(struct rv_step *step, int64_t ready_at)
     step->wake_at = step->called ? 0 : rv_time_add(step->waits_since, RV_NO_AGENT_ALERT_MS);
 }
 
+void ladder_watch(struct rv_step *step, int64_t now)
+{
+    step->wake_at = rv_time_add(step->ready_at > now ? step->ready_at : now, RV_NO_AGENT_ALERT_MS);
+}
+
 /* The word of a remote service that is far beyond what the workflow's author has planned for. */
 static void postponed_tell(struct draft *d, struct rv_step *step, int64_t wait_ms)
 {

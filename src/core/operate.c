@@ -237,7 +237,7 @@ static void step_insist(struct draft *d, struct rv_step *step)
     step->insist = true;
     if (step->ready_at > d->command->now)
         step->ready_at = d->command->now;
-    step->wake_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
+    ladder_watch(step, d->command->now);
 }
 
 enum rv_verdict operate_retry(struct draft *d)
@@ -298,12 +298,10 @@ enum rv_verdict operate_resume(struct draft *d)
         poisoned = poisoned || step->deaths >= RV_POISON_DEATHS;
         /* It has not waited for an agent meanwhile. */
         bool waits = step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING;
-        if (waits && (step->called || step->ready_at < now))
-            step->wake_at = rv_time_add(step->ready_at > now ? step->ready_at : now,
-                                        RV_NO_AGENT_ALERT_MS);
-        step->called = step->called && !waits;
+        if (waits && !step->called && step->ready_at < now)
+            ladder_watch(step, now);
     }
-    /* What called before is over, or calls anew. */
+    /* What called before is over, or calls anew (decide.c, calls_anew). */
     if (task->state != RV_TASK_ERROR && !poisoned)
         d->plan->close_alerts = true;
     return wake_all(d);

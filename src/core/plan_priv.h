@@ -103,6 +103,8 @@ enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str
 void ladder_repeat(struct rv_step *step, int64_t ready_at);
 /* The same for a step that was not tried: it keeps its place in line, and its alert. */
 void ladder_back(struct rv_step *step, int64_t ready_at);
+/* From now on, unless somebody takes the pending step in time, an operator is called. */
+void ladder_watch(struct rv_step *step, int64_t now);
 /* An open circuit parks the step, which was not tried. */
 void ladder_park(struct draft *d, struct rv_step *step, int64_t wait_ms);
 /* The step raises `error` into the workflow. */

@@ -72,6 +72,18 @@ static enum rv_verdict step_again(struct draft *d, struct rv_step *step)
     return RV_DECIDED;
 }
 
+/* The task was parked for another cause: the step has not waited for an agent meanwhile. */
+static enum rv_verdict step_on(struct draft *d, struct rv_step *step)
+{
+    int64_t now = d->command->now;
+    if (step->deadline != 0 && step->deadline <= now)
+        RV_TRY(time_again(d, step));
+    bool waits = step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING;
+    if (waits && !step->called && step->ready_at < now)
+        ladder_watch(step, now);
+    return RV_DECIDED;
+}
+
 /* A parked task goes on, in the direction in which it was parked. */
 void task_go_on(struct draft *d)
 {
@@ -265,8 +277,8 @@ enum rv_verdict operate_resubmit(struct draft *d)
         RV_TRY(draft_step(d, open[i], &step));
         if (step->state == RV_STEP_ERROR)
             RV_TRY(step_again(d, step));
-        else if (step->deadline != 0 && step->deadline <= d->command->now)
-            RV_TRY(time_again(d, step)); /* the task was parked for another cause */
+        else
+            RV_TRY(step_on(d, step));
     }
     return undo_next(d);
 }

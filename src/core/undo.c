@@ -410,16 +410,23 @@ static void undone_at_once(struct draft *d, struct rv_step *step)
     late_over(d, step);
 }
 
+/* Its attempt was settled as done while the undo waited for it. One that was settled on the way
+ * forward, when nobody knew of a wait, was skipped. */
+static bool settled_in_wait(const struct rv_step *step)
+{
+    return step->state != RV_STEP_SKIPPED && finding_is_done(step);
+}
+
 /* Nothing but the end of a lease ends the wait. That is known: an operator is called at once, where
  * he would be called for a revoked attempt (revoked_watch), and anew when his alert was closed with
- * others. Who has settled the step knows of it. */
+ * others. Who has settled the step in this wait knows of it. */
 static enum rv_verdict undo_waits(struct draft *d, const struct rv_step *head)
 {
     const struct rv_task *task = &d->plan->task;
     bool called = head->called && !d->plan->close_alerts;
     char at[RV_INSTANT_TEXT_BYTES];
     struct rv_step *step;
-    if (called || task->quiet_at - d->command->now <= RV_NO_AGENT_ALERT_MS || finding_is_done(head))
+    if (called || task->quiet_at - d->command->now <= RV_NO_AGENT_ALERT_MS || settled_in_wait(head))
         return RV_DECIDED;
     RV_TRY(draft_step(d, head->number, &step));
     step->called = true;

@@ -34,6 +34,15 @@ static const char *const pivot = DOCUMENT(
              "  - p: {call: one, metadata: {reeve: {completeBy: P7D, lease: PT10S, pivot: true}}}\n"
              "  - z: {call: three, metadata: {reeve: {compensate: none}}}\n";
 
+/* The first step's lost attempt may run for an hour; an operator settles the second one. */
+static const char *const settled =
+    DOCUMENT("settled") "do:\n"
+                        "  - a: {call: one, metadata: {reeve: {completeBy: P1D, lease: PT1H, " UNDO(
+                            "one") "}}}\n"
+                                   "  - b: {call: two, metadata: {reeve: {failures: {threshold: 1, "
+                                   "rounds: 0, then: error}, " UNDO("two") "}}}\n"
+                                   "  - c: {call: three, metadata: {reeve: {compensate: none}}}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
@@ -41,6 +50,7 @@ static int open_world(void **state)
     world_publish(&w, week);
     world_publish(&w, hour);
     world_publish(&w, pivot);
+    world_publish(&w, settled);
     *state = &w;
     return 0;
 }
@@ -314,6 +324,56 @@ static void an_undo_that_begins_after_a_lost_attempt_calls_too(void **state)
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
+/* The operator has settled the step at the head of the chain when he knew of no wait. */
+static void an_undo_that_waits_at_a_step_settled_before_calls_too(void **state)
+{
+    struct world *w = *state;
+    for (int by_operator = 0; by_operator < 2; by_operator++) {
+        struct rv_task_id task = world_submit(w, "settled", "{}");
+        const char *instance = by_operator ? "j1" : "i1";
+        (void)world_take(w, "one", instance);
+        struct rv_call *poll = world_call(w, RV_CALL_POLL);
+        poll->u.poll = (struct rv_poll){.agent = RV_STR("one"),
+                                        .instance = rv_str_of(instance),
+                                        .boot = by_operator ? RV_STR("third") : RV_STR("second"),
+                                        .poll = by_operator ? RV_STR("p3") : RV_STR("p2")};
+        assert_true(world_run(w, poll));
+        assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
+        world_pass(w, 5000);
+        assert_int_equal(world_done(w, world_take(w, "one", "i2"), "{}"), 200);
+        struct rv_request b = world_take(w, "two", "i1");
+        if (by_operator) {
+            assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
+            assert_state(w, task, "error");
+            assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_DONE, "{}")->err, RV_OK);
+        } else {
+            assert_int_equal(world_done(w, b, "{}"), 200);
+        }
+        assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+        assert_state(w, task, "compensating");
+        assert_int_equal(world_explained(w, task)->reason, RV_WAIT_QUIET);
+        world_pass(w, RV_NO_AGENT_ALERT_MS);
+        if (world_count_alerts(w, task, RV_ALERT_NO_AGENT) != 1)
+            fail_msg("settled by an operator: %d, alerts: %zu", by_operator,
+                     (size_t)world_count_alerts(w, task, RV_ALERT_NO_AGENT));
+    }
+}
+
+/* The alerts of before are closed by a resume, and by a resubmission: it still waits. */
+static void a_silent_revoked_attempt_calls_again_after_a_resume(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task;
+    (void)cancelled_while_gone(w, &task);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_state(w, task, "compensating");
+    world_pass(w, 2 * RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_REVOKED);
+    assert_int_equal(world_count_open_alerts(w), 1);
+}
+
 /* What is over before an operator would be called calls nobody. */
 static void an_undo_that_waits_for_the_rest_of_a_lease_calls_nobody(void **state)
 {
@@ -373,6 +433,8 @@ int main(void)
         SCENARIO(an_undo_that_waits_calls_again_after_its_resume),
         SCENARIO(an_undo_that_begins_after_a_lost_attempt_calls_too),
         SCENARIO(an_undo_that_waits_for_the_rest_of_a_lease_calls_nobody),
+        SCENARIO(an_undo_that_waits_at_a_step_settled_before_calls_too),
+        SCENARIO(a_silent_revoked_attempt_calls_again_after_a_resume),
         SCENARIO(after_a_long_lease_any_finding_is_taken),
         SCENARIO(an_absence_calls_nobody_for_a_revoked_attempt),
     };

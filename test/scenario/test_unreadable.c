@@ -1,6 +1,7 @@
 /* A task whose rows or definition cannot be read (RULES 11): it is parked with an alert, what its
  * agents say is kept, and it goes on when it is mended. */
 #include "../lib/world.h"
+#include "base/limits.h"
 #include "order.h"
 
 #include <setjmp.h>
@@ -27,6 +28,11 @@ static const char *const hurried =
                         "  - pause: {wait: PT15S}\n"
                         "  - b: {call: two, metadata: {reeve: {compensate: none}}}\n";
 
+static const char *const longer =
+    DOCUMENT("long") "do:\n"
+                     "  - a: {call: one, metadata: {reeve: {completeBy: P7D, lease: PT10S, "
+                     "compensate: [{undoA: {call: one}}]}}}\n";
+
 static int open_world(void **state)
 {
     static struct world w;
@@ -34,6 +40,7 @@ static int open_world(void **state)
     world_publish(&w, ORDER);
     world_publish(&w, alone);
     world_publish(&w, hurried);
+    world_publish(&w, longer);
     *state = &w;
     return 0;
 }
@@ -277,6 +284,43 @@ static void an_attempt_of_a_mended_task_counts_at_once(void **state)
     assert_int_equal(world_poll(w, "inventory", "i2", 8)->u.poll.requests_count, 1);
 }
 
+static void parked_and_mended(struct world *w, struct rv_task_id task)
+{
+    int64_t workflow = make_unreadable(w, task);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
+    assert_state(w, task, "error");
+    world_pin(w, task, workflow);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+}
+
+/* The resubmission closes the alerts of before; what they told is still so. */
+static void a_mended_task_that_no_agent_takes_calls_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    world_pass(w, RV_NO_AGENT_ALERT_MS + 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    parked_and_mended(w, task);
+    assert_state(w, task, "processing");
+    world_pass(w, 3 * RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_count_open_alerts(w), 1);
+}
+
+static void a_mended_task_whose_revoked_attempt_is_silent_calls_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "long", "{}");
+    (void)world_take(w, "one", "i1");
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    world_pass(w, RV_NO_AGENT_ALERT_MS + 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    parked_and_mended(w, task);
+    assert_state(w, task, "compensating");
+    world_pass(w, 3 * RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_REVOKED);
+    assert_int_equal(world_count_open_alerts(w), 1);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -290,6 +334,8 @@ int main(void)
         SCENARIO(a_mended_task_that_is_suspended_keeps_its_alert),
         SCENARIO(the_end_of_an_attempt_leaves_the_alert_of_the_error),
         SCENARIO(an_attempt_of_a_mended_task_counts_at_once),
+        SCENARIO(a_mended_task_that_no_agent_takes_calls_again),
+        SCENARIO(a_mended_task_whose_revoked_attempt_is_silent_calls_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
