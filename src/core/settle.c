@@ -138,6 +138,7 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
     RV_TRY(draft_step(d, number, &step));
     if (task->undo_head == number)
         undo_unlink(d, step);
+    step->wake_at = 0;
     step->undone = true;
     late_over(d, step);
     /* It was `done` by an operator's word alone, which is taken back. */

@@ -417,18 +417,24 @@ static bool settled_in_wait(const struct rv_step *step)
     return step->state != RV_STEP_SKIPPED && finding_is_done(step);
 }
 
-/* Nothing but the end of a lease ends the wait. That is known: an operator is called at once, where
+/* Nothing but the end of a lease ends the wait: the row says until when, for the head of the chain may
+ * also be one that this decision has not come to (rv_view_wake_at). That it waits is known: an operator is called at once, where
  * he would be called for a revoked attempt (revoked_watch), and anew when his alert was closed with
  * others. Who has settled the step in this wait knows of it. */
 static enum rv_verdict undo_waits(struct draft *d, const struct rv_step *head)
 {
     const struct rv_task *task = &d->plan->task;
     bool called = head->called && !d->plan->close_alerts;
+    bool soon = task->quiet_at - d->command->now <= RV_NO_AGENT_ALERT_MS;
+    bool calls = !called && !soon && !settled_in_wait(head);
     char at[RV_INSTANT_TEXT_BYTES];
     struct rv_step *step;
-    if (called || task->quiet_at - d->command->now <= RV_NO_AGENT_ALERT_MS || settled_in_wait(head))
+    if (!calls && head->wake_at == task->quiet_at)
         return RV_DECIDED;
     RV_TRY(draft_step(d, head->number, &step));
+    step->wake_at = task->quiet_at;
+    if (!calls)
+        return RV_DECIDED;
     step->called = true;
     rv_instant_text(task->quiet_at, at);
     draft_alert(d, step->number, RV_ALERT_NO_AGENT,
@@ -444,6 +450,7 @@ static void wait_over(struct draft *d, struct rv_step *step)
     if (step->called)
         d->plan->close_alerts = true;
     step->called = false;
+    step->wake_at = 0;
 }
 
 /* The step at the head of the chain. *ret_more: the next one may be looked at. */

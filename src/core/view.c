@@ -203,13 +203,24 @@ bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64
            task->redo != step->number && !held_back;
 }
 
+/* No step is open: the undo goes on with what is next on its chain, at once, or when nothing can be at
+ * work any more. Whether that one waits, its row says (undo.c, undo_waits); without it, the task is
+ * looked at. */
+static int64_t undo_wake_at(const struct rv_task *task, const struct rv_step *head, int64_t now)
+{
+    if (task->suspended_at != 0)
+        return 0;
+    bool waits = head != NULL && head->wake_at == task->quiet_at;
+    return waits && task->quiet_at > now ? task->quiet_at : now;
+}
+
 int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const *steps,
                         size_t steps_count, int64_t now)
 {
     if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
         return 0;
     if (task->state == RV_TASK_COMPENSATING && task->open_count == 0)
-        return task->suspended_at != 0 ? 0 : task->quiet_at > now ? task->quiet_at : now;
+        return undo_wake_at(task, steps_find(steps, steps_count, task->undo_head), now);
     int64_t at = 0;
     for (uint32_t i = 0; i < task->open_count; i++) {
         const struct rv_step *step = steps_find(steps, steps_count, task->open[i]);

@@ -43,6 +43,22 @@ static const char *const settled =
                                    "rounds: 0, then: error}, " UNDO("two") "}}}\n"
                                    "  - c: {call: three, metadata: {reeve: {compensate: none}}}\n";
 
+/* More steps without anything to undo than one decision takes off the chain. */
+#define N1 "  - s%u: {call: two, metadata: {reeve: {compensate: none}}}\n"
+enum { NONE_STEPS = 40 };
+
+static void publish_many(struct world *w, const char *head, const char *first)
+{
+    static char text[8192];
+    int len = snprintf(text, sizeof text,
+                       "%sdo:\n  - a: {call: one, metadata: {reeve: {completeBy: P1D, lease: PT1H, "
+                       "%s}}}\n",
+                       head, first);
+    for (unsigned i = 0; i <= NONE_STEPS; i++)
+        len += snprintf(text + len, sizeof text - (size_t)len, N1, i);
+    world_publish(w, text);
+}
+
 static int open_world(void **state)
 {
     static struct world w;
@@ -51,6 +67,8 @@ static int open_world(void **state)
     world_publish(&w, hour);
     world_publish(&w, pivot);
     world_publish(&w, settled);
+    publish_many(&w, DOCUMENT("many"), UNDO("one"));
+    publish_many(&w, DOCUMENT("none"), "compensate: none");
     *state = &w;
     return 0;
 }
@@ -374,6 +392,50 @@ static void a_silent_revoked_attempt_calls_again_after_a_resume(void **state)
     assert_int_equal(world_count_open_alerts(w), 1);
 }
 
+/* The lease of the first step's lost attempt has most of its hour left, and many steps are done. */
+static struct rv_task_id cancelled_after_many(struct world *w, const char *workflow)
+{
+    struct rv_task_id task = world_submit(w, workflow, "{}");
+    (void)world_take(w, "one", "i1");
+    starts_again(w);
+    assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
+    world_pass(w, 5000);
+    assert_int_equal(world_done(w, world_take(w, "one", "i2"), "{}"), 200);
+    for (unsigned i = 0; i < NONE_STEPS; i++)
+        assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
+    return task;
+}
+
+/* What needs no undo is passed at once, however many there are, and then the wait calls. */
+static void an_undo_in_pieces_that_waits_calls_too(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = cancelled_after_many(w, "many");
+    world_pass(w, 1);
+    assert_state(w, task, "compensating");
+    assert_int_equal(world_task(w, task)->undo_head, 1);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    int64_t quiet_at = world_task(w, task)->quiet_at;
+    assert_int_equal(world_explained(w, task)->next_at, quiet_at);
+    world_restart(w, 1000);
+    world_pass(w, RV_NO_AGENT_ALERT_MS);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+    assert_int_equal(world_explained(w, task)->next_at, quiet_at);
+    world_pass(w, 3600000);
+    undo_done(w, task);
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
+static void an_undo_in_pieces_that_has_nothing_to_wait_for_ends_at_once(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = cancelled_after_many(w, "none");
+    world_pass(w, 1);
+    assert_false(rv_task_state_open(world_task(w, task)->state));
+    assert_int_equal(world_count_open_alerts(w), 0);
+}
+
 /* What is over before an operator would be called calls nobody. */
 static void an_undo_that_waits_for_the_rest_of_a_lease_calls_nobody(void **state)
 {
@@ -434,6 +496,8 @@ int main(void)
         SCENARIO(an_undo_that_begins_after_a_lost_attempt_calls_too),
         SCENARIO(an_undo_that_waits_for_the_rest_of_a_lease_calls_nobody),
         SCENARIO(an_undo_that_waits_at_a_step_settled_before_calls_too),
+        SCENARIO(an_undo_in_pieces_that_waits_calls_too),
+        SCENARIO(an_undo_in_pieces_that_has_nothing_to_wait_for_ends_at_once),
         SCENARIO(a_silent_revoked_attempt_calls_again_after_a_resume),
         SCENARIO(after_a_long_lease_any_finding_is_taken),
         SCENARIO(an_absence_calls_nobody_for_a_revoked_attempt),

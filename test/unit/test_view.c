@@ -237,7 +237,28 @@ static void an_undo_waits_until_nothing_can_be_at_work(void **state)
     rows.task.direction = RV_UNDO;
     rows.task.open_count = 0;
     rows.task.quiet_at = NOW + 700;
+    rows.task.undo_head = rows.done.number;
+    rows.done.wake_at = NOW + 700;
     assert_int_equal(wake_at(&rows), NOW + 700);
+    rows.task.suspended_at = NOW;
+    assert_int_equal(wake_at(&rows), 0);
+}
+
+/* The row of the step that is undone next says that it waits: without it, the task is looked at. */
+static void an_undo_that_may_pass_its_next_step_is_due_at_once(void **state)
+{
+    (void)state;
+    struct rows rows = rows_good();
+    rows.task.state = RV_TASK_COMPENSATING;
+    rows.task.direction = RV_UNDO;
+    rows.task.open_count = 0;
+    rows.task.quiet_at = NOW + 700;
+    rows.task.undo_head = rows.done.number;
+    assert_int_equal(wake_at(&rows), NOW);
+    rows.done.wake_at = NOW + 600; /* of a wait before */
+    assert_int_equal(wake_at(&rows), NOW);
+    rows.task.undo_head = 0;
+    assert_int_equal(wake_at(&rows), NOW);
 }
 
 /* A late reply told more than its request says: it asks anew before it is handed out. */
@@ -270,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_parked_or_ended_task_waits_for_its_operator),
         cmocka_unit_test(an_undo_between_two_steps_is_due_at_once),
         cmocka_unit_test(an_undo_waits_until_nothing_can_be_at_work),
+        cmocka_unit_test(an_undo_that_may_pass_its_next_step_is_due_at_once),
         cmocka_unit_test(what_was_told_too_little_is_not_handed_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,26 +156,32 @@ static enum rv_err explain_steps(const struct query *q, struct rv_call_explain *
     const struct rv_task *task = out->found;
     struct rv_step_id ids[RV_OPEN_STEPS_MAX];
     const struct rv_step *rows[RV_OPEN_STEPS_MAX];
-    for (uint32_t i = 0; i < task->open_count; i++)
+    uint32_t count = task->open_count;
+    for (uint32_t i = 0; i < count; i++)
         ids[i] = (struct rv_step_id){task->id, task->open[i]};
+    if (count == 0 && task->undo_head != 0)
+        ids[count++] = (struct rv_step_id){task->id, task->undo_head};
     enum rv_err err = q->store->ops->load_steps(q->store, arena, RV_COLUMNS_ERRORS, ids,
-                                                task->open_count, rows);
+                                                count, rows);
     if (err != RV_OK)
         return err;
     out->steps = RV_NEW_ARRAY(arena, struct rv_explained, RV_OPEN_STEPS_MAX);
     if (out->steps == NULL)
         return RV_ERR_MEMORY;
     const struct rv_step *there[RV_OPEN_STEPS_MAX];
-    for (uint32_t i = 0; err == RV_OK && i < task->open_count; i++) {
+    size_t there_count = 0;
+    for (uint32_t i = 0; err == RV_OK && i < count; i++) {
         if (rows[i] == NULL || rows[i]->unreadable)
             continue;
-        there[out->steps_count] = rows[i];
+        there[there_count++] = rows[i];
+        if (task->open_count == 0)
+            continue;
         struct rv_explained *told = &out->steps[out->steps_count++];
         told->step = rows[i];
         explain_definition(entry, told);
         err = explain_step(q, arena, out, told);
     }
-    out->next_at = rv_view_wake_at(task, there, out->steps_count, q->now);
+    out->next_at = rv_view_wake_at(task, there, there_count, q->now);
     return err;
 }
 
