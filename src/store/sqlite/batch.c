@@ -61,12 +61,17 @@ void rv_sqlite_rollback(struct rv_store *base)
 
 /* Moves the log into the database, so that both stay small. SQLite's own automatic checkpoint would
  * swallow a failed sync, and a second one of the same pages would then succeed without having
- * written them. A full disk does no harm here: the log keeps everything. */
+ * written them. A full disk does no harm here: the log keeps everything. Nor does a log that is damaged:
+ * the file stays as it was, and `reeve check --keep-intact` adds what is intact. */
 enum rv_err rv_sqlite_checkpoint(struct rv_sqlite *store)
 {
     store->log_moved = false;
     if (rv_place_changed(store))
         return RV_ERR_DISPLACED;
+    if (!rv_seal_log_whole(store->seal, (uint32_t)store->frames)) {
+        store->broken = true;
+        return RV_ERR_CORRUPT;
+    }
     store->in_checkpoint = true;
     int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     enum rv_err err = rv_sqlite_err(store, code);

@@ -337,6 +337,31 @@ static int log_check(struct seal_file *mine, const unsigned char *at, int bytes,
     return page_sum(at, 1) == mine->sums[frame] ? SQLITE_OK : SQLITE_IOERR_DATA;
 }
 
+/* Pages of the log go into the file as they are: one that has changed must stop that before the
+ * first of them does. What cannot be read is left to SQLite, which will not read it either. */
+bool rv_seal_log_whole(const struct rv_seal *seal, uint32_t frames)
+{
+    struct seal_file *mine = seal->log;
+    if (mine == NULL || gathered_write(mine) != SQLITE_OK)
+        return true;
+    const unsigned char *bytes = mine->gathered; /* nothing is in it now */
+    for (size_t first = 0; first < frames; first += GATHERED_BYTES / FRAME_BYTES) {
+        size_t count = frames - first;
+        if (count > GATHERED_BYTES / FRAME_BYTES)
+            count = GATHERED_BYTES / FRAME_BYTES;
+        int code = mine->below->pMethods->xRead(
+            mine->below, mine->gathered, (int)count * FRAME_BYTES,
+            LOG_HEADER_BYTES + (sqlite3_int64)first * FRAME_BYTES);
+        for (size_t i = 0; code == SQLITE_OK && i < count; i++) {
+            bool known = first + i < mine->sums_room && mine->sums[first + i] != 0;
+            const unsigned char *page = bytes + i * FRAME_BYTES + FRAME_HEADER_BYTES;
+            if (known && page_sum(page, 1) != mine->sums[first + i])
+                return false;
+        }
+    }
+    return true;
+}
+
 static int seal_read(sqlite3_file *file, void *at, int bytes, sqlite3_int64 offset)
 {
     struct seal_file *mine = seal_of(file);

@@ -40,6 +40,8 @@ void rv_seal_watch(struct rv_seal *seal, void (*overwrites)(void *self, int64_t 
 /* The transaction under way has ended without a commit: what could not be written of it is missed
  * by nobody. */
 void rv_seal_undone(struct rv_seal *seal);
+/* Whether the first `frames` of the log still have the pages that were written or recovered. */
+bool rv_seal_log_whole(const struct rv_seal *seal, uint32_t frames);
 /* Whether a page that was read past SQLite is what was written; and what makes it so. */
 bool rv_seal_whole(const unsigned char *page, int64_t number);
 void rv_seal_set(unsigned char *page, int64_t number);
