@@ -78,7 +78,7 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
 }
 
 /* Whether the cure is for a forward step of a task that is being undone, or for the step whose undo
- * is under way. A pivot that is done withdraws the undo. */
+ * is under way or next, which is not open. A pivot that is done withdraws the undo. */
 static bool cure_undoes(const struct rv_call_explain *told, const struct rv_cure *cure)
 {
     if (cure->kind != RV_CURE_PAST)
@@ -87,7 +87,7 @@ static bool cure_undoes(const struct rv_call_explain *told, const struct rv_cure
         if (told->steps[i].step->number == cure->step)
             return told->found->direction == RV_UNDO && !told->steps[i].pivot &&
                    told->steps[i].step->direction == RV_FORWARD;
-    return false;
+    return told->found->direction == RV_UNDO;
 }
 
 static void cure_put(struct rv_buf *buf, const struct rv_call_explain *told,

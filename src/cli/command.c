@@ -58,7 +58,11 @@ uint64_t cli_command_options(const struct cli_command *command)
 uint64_t cli_command_shown(const struct cli_command *command)
 {
     uint64_t options = cli_command_options(command);
-    return options & CLI_LOCAL ? options & ~(CLI_LOCAL | CLI_O(URL)) : options;
+    if (options & CLI_LOCAL)
+        options &= ~(CLI_LOCAL | CLI_O(URL));
+    if (options & CLI_TEXT)
+        options &= ~(CLI_TEXT | CLI_O(JSON));
+    return options;
 }
 
 const struct cli_command *cli_command_find(struct rv_str name, const char **ret_near)
@@ -286,7 +290,7 @@ static void list_write(struct rv_buf *buf)
     rv_buf_lit(buf, "usage: reeve COMMAND\n\n");
     for (const struct cli_command *command = commands; command->name != NULL; command++)
         rv_buf_printf(buf, "  %-10s %s\n", command->name, command->help);
-    rv_buf_lit(buf, "\nOptions of every command:\n");
+    rv_buf_lit(buf, "\nOptions of commands that call a server:\n");
     options_write(buf, NULL, CLI_COMMON);
     rv_buf_lit(buf, "\n\"reeve help COMMAND\" describes a command. Exit codes: 0 success, 1 the "
                     "task failed or was undone,\n2 usage, 3 not found, 4 refused, 5 unreachable, 6 "

@@ -20,6 +20,7 @@ enum cli_option {
 #define CLI_COMMON (CLI_O(URL) | CLI_O(JSON) | CLI_O(HELP))
 #define CLI_RAW (UINT64_C(1) << 63)
 #define CLI_LOCAL (UINT64_C(1) << 62)
+#define CLI_TEXT (UINT64_C(1) << 61)
 enum { CLI_ARGS_MAX = 1000, CLI_TAGS_MAX = 16 };
 
 struct cli_option_row {
@@ -42,7 +43,8 @@ struct cli_command {
 
 /* The options of `command`; the common ones if it is NULL. */
 uint64_t cli_command_options(const struct cli_command *command);
-/* Those that its help lists: a command that is CLI_LOCAL takes --url and has no use for it. */
+/* Those that its help lists: a command that is CLI_LOCAL takes --url, one that is CLI_TEXT takes
+ * --json, and has no use for it. */
 uint64_t cli_command_shown(const struct cli_command *command);
 /* By enum cli_option. */
 const struct cli_option_row *cli_option_row(enum cli_option option);
