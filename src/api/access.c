@@ -4,8 +4,9 @@
 #include <strings.h>
 
 static const char unauthorized_cure[] =
-    "send it as \"Authorization: Bearer KEY\"; clients read it from REEVE_API_KEY, and an admin "
-    "creates one with `reeve keys add ROLE`; if no admin key is left, stop the server and use "
+    "set REEVE_API_KEY, or send the header \"Authorization: Bearer KEY\"; an admin creates a key "
+    "with "
+    "`reeve keys add ROLE`; if no admin key is left, stop the server and use "
     "`reeve keys add admin --store PATH`";
 
 /* "Bearer KEY"; absent for anything else. */
@@ -130,7 +131,8 @@ bool rv_access_ended(struct rv_parser *parser)
 {
     return rv_refuse_http(
         parser, 401,
-        "access was revoked while the request was waiting; this server requires an API key: %s",
+        "access ended while the request was waiting: its API key was revoked, or the first API key "
+        "was created; this server requires an API key: %s",
         unauthorized_cure);
 }
 

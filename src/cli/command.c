@@ -1,7 +1,9 @@
 #include "cli/command_priv.h"
 
+#include "base/limits.h"
 #include "base/suggest.h"
 #include "cli/run_priv.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -167,7 +169,9 @@ static bool command_read(struct reader *reader)
         return true;
     }
     rv_buf_printf(reader->fault, "unknown command \"%s\"; ", word);
-    if (near != NULL)
+    if (strcmp(word, "stop") == 0)
+        rv_buf_lit(reader->fault, "stop the server with Ctrl-C or SIGTERM");
+    else if (near != NULL)
         rv_buf_printf(reader->fault, "did you mean \"reeve %s\"?", near);
     else
         rv_buf_lit(reader->fault, "\"reeve help\" lists the commands");
@@ -217,6 +221,14 @@ static void missing_tell(struct reader *reader)
                   command->name, command->args);
 }
 
+/* A shell has split the JSON at its blanks. */
+static bool input_is_cut(const struct cli_words *words)
+{
+    const char *input = words->values[CLI_OPTION_INPUT];
+    return input != NULL && input[0] == '{' &&
+           rv_json_scan(rv_str_of(input), RV_JSON_DEPTH_MAX, NULL) != RV_OK;
+}
+
 static bool args_check(struct reader *reader)
 {
     const struct cli_words *words = reader->words;
@@ -236,9 +248,10 @@ static bool args_check(struct reader *reader)
         rv_buf_printf(reader->fault, "unexpected argument \"%s\"; for the input write --input JSON",
                       words->args[command->args_max]);
     else if (words->args_count > command->args_max)
-        rv_buf_printf(reader->fault, "unexpected argument \"%s\"; usage: reeve %s%s%s",
-                      words->args[command->args_max], command->name, command->args[0] ? " " : "",
-                      command->args);
+        rv_buf_printf(reader->fault, "unexpected argument \"%s\"; %susage: reeve %s%s%s",
+                      words->args[command->args_max],
+                      input_is_cut(words) ? "put the JSON of --input in single quotes; " : "",
+                      command->name, command->args[0] ? " " : "", command->args);
     else
         return true;
     return false;

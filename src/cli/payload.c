@@ -34,14 +34,30 @@ int cli_payload_read(struct cli *cli, enum cli_option option, const char *otherw
                             name, why);
     }
     struct rv_json_fault fault;
-    if (rv_json_scan(*ret_text, RV_JSON_DEPTH_MAX, &fault) == RV_OK)
+    struct rv_json tree; /* built, because a scan passes over duplicate keys */
+    struct rv_arena_mark mark = rv_arena_mark(&cli->arena);
+    bool is_json = rv_json_scan(*ret_text, RV_JSON_DEPTH_MAX, &fault) == RV_OK &&
+                   rv_json_parse(&cli->arena, *ret_text, RV_JSON_DEPTH_MAX, &tree, &fault) !=
+                       RV_ERR_INVALID;
+    rv_arena_release(&cli->arena, mark);
+    if (is_json)
         return CLI_DONE;
     if (given != NULL && given[0] == '@')
-        fprintf(stderr, "%s:%u:%u: %s\n", name, fault.line, fault.column, fault.message);
+        fprintf(stderr, "%s:%u:%u: the text is not JSON: %s\n", name, fault.line, fault.column,
+                fault.message);
     else
         cli_tell(cli, CLI_USAGE, "%s is not JSON, at byte %zu: %s; for a file write %s @FILE", flag,
                  fault.offset + 1, fault.message, flag);
     return CLI_USAGE;
+}
+
+/* Whether one of the tags before begins with the same name and its "=". */
+static bool tag_given(const struct cli_words *words, size_t before, size_t len)
+{
+    for (size_t i = 0; i < before; i++)
+        if (strncmp(words->tags[i], words->tags[before], len) == 0)
+            return true;
+    return false;
 }
 
 int cli_tags_read(struct cli *cli, struct rv_str *ret_tags)
@@ -62,6 +78,11 @@ int cli_tags_read(struct cli *cli, struct rv_str *ret_tags)
     rv_buf_init(&json, RV_PAYLOAD_BYTES_MAX);
     for (size_t i = 0; i < words->tags_count; i++) {
         const char *tag = words->tags[i], *equals = strchr(tag, '=');
+        if (equals != NULL && tag_given(words, i, (size_t)(equals - tag) + 1)) {
+            rv_buf_done(&json);
+            return cli_tell(cli, CLI_USAGE, "--tag %.*s is given twice; leave one out",
+                            (int)(equals - tag), tag);
+        }
         if (equals == NULL || equals == tag) {
             rv_buf_done(&json);
             return cli_tell(cli, CLI_USAGE, "--tag %s: must be NAME=VALUE", tag);

@@ -10,7 +10,7 @@ enum {
     ANSWER_DEPTH_MAX = RV_JSON_DEPTH_MAX + 8, /* payloads lie a few levels deep in an answer */
     DRIFT_DIVISOR = 2000,     /* two clocks drift apart by 0.5 ms a second at most */
     UNDECIDED_PAUSE_MS = 100, /* before a reply without a result goes out again */
-    PROBLEM_BYTES_MAX = 300
+    PROBLEM_BYTES_MAX = 500
 };
 
 /* ---- writing ---- */

@@ -209,7 +209,9 @@ enum rv_verdict operate_cancel(struct draft *d)
         return RV_DECIDED;
     if (!rv_task_state_open(task->state))
         return refuse_state(d, "cancelled",
-                            "it has ended; to undo a processed task use `reeve undo`");
+                            task->state == RV_TASK_PROCESSED
+                                ? "it has ended; to undo a processed task use `reeve undo`"
+                                : "it has ended");
     if (d->command->u.operate.abandon)
         return operate_abandon(d);
     if (task->state == RV_TASK_COMPENSATING)

@@ -150,7 +150,7 @@ static inline const char *read_number(struct json_reader *reader, const char *at
 static inline const char *read_key(struct json_reader *reader, const char *at, bool build)
 {
     if (at == reader->end || *at != '"')
-        return json_fail(&reader->failure, at, "expected a key in quotes");
+        return json_fail(&reader->failure, at, "expected a key in double quotes");
     at = read_string(reader, at + 1, build);
     if (at == NULL)
         return NULL;

@@ -67,10 +67,13 @@ static enum rv_err load_version(struct rv_load *load, const struct rv_json *docu
     enum rv_err err = rv_load_string(load, document, key, ret_version);
     if (err != RV_OK)
         return err;
+    const char *example = strcmp(key, "dsl") == 0 ? "1.0.3" : "1.0.0";
     if (ret_version->at == NULL)
-        return rv_load_invalid(load, NULL, "document needs %s, such as %s: '1.0.3'", key, key);
+        return rv_load_invalid(load, NULL, "document needs %s, such as %s: '%s'", key, key,
+                               example);
     if (!is_version(*ret_version))
-        return rv_load_invalid(load, key, "%s must be a semantic version, such as '1.0.3'", key);
+        return rv_load_invalid(load, key, "%s must be a semantic version, such as '%s'", key,
+                               example);
     return RV_OK;
 }
 

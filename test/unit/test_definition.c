@@ -26,6 +26,8 @@ struct bad {
 static const struct bad bad_documents[] = {
     {"1:1", "needs `document`", "do: []\n"},
     {"1:1", "a workflow is an object", "[]\n"},
+    {"1:11", "document needs version, such as version: '1.0.0'",
+     "document: {dsl: '1.0.3', namespace: a, name: b}\ndo: []\n"},
     {"1:11", "document needs dsl", "document: {namespace: a, name: b, version: '1.0.0'}\ndo: []\n"},
     {"1:17", "DSL 2.0.0 is not supported; use 1.0.3",
      "document: {dsl: '2.0.0', namespace: a, name: b, version: '1.0.0'}\n"},
@@ -178,6 +180,8 @@ static const struct bad bad_documents[] = {
     {"5:12", "a case is an object with `when` and `then`",
      HEAD "do:\n- a:\n    switch:\n    - one: end\n"},
     {"3:14", "raise needs `error`", HEAD "do:\n- a: {raise: {}}\n"},
+    {"3:15", "output must be an object, not a string; write output: { as: '${ . }' }",
+     HEAD "do:\n- a: {output: x, call: y}\n"},
     {"3:14", "raise must be an object, not a string", HEAD "do:\n- a: {raise: x}\n"},
     {"3:22", "an error is an object with type and status, or a name of use.errors",
      HEAD "do:\n- a: {raise: {error: 5}}\n"},

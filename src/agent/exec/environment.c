@@ -36,7 +36,13 @@ const char *rv_exec_find(struct rv_arena *arena, const char *name, const char *p
         at = at[len] == ':' ? at + len + 1 : NULL;
     }
     *ret_why = refused;
-    if (refused == NULL)
+    if (refused == NULL && strchr(name, ' ') != NULL)
+        *ret_why = rv_arena_printf(arena,
+                                   "\"%s\" was not found in PATH; give the command and its "
+                                   "arguments as separate words",
+                                   name)
+                       .at;
+    else if (refused == NULL)
         *ret_why =
             rv_arena_printf(
                 arena,

@@ -32,6 +32,8 @@ static const char *path_wrong(struct rv_arena *arena, const char *path, int numb
 {
     const char *cure = number == EACCES
                            ? "a folder of the path is not searchable; run chmod +x on that folder"
+                       : strchr(path, ' ') != NULL
+                           ? "give the command and its arguments as separate words"
                            : "check the path";
     return rv_arena_printf(arena, "%s: %s; %s", path, strerrordesc_np(number), cure).at;
 }
