@@ -24,5 +24,8 @@ int cli_list_read(struct cli *cli, struct cli_list *list, const char *after, uin
 
 /* The filters of tasks that were given, as parameters of the path; gives how many. */
 size_t cli_path_filters(const struct cli *cli, struct cli_path *path);
+/* The option whose parameter a refusal begins with, as in "state=failed: unknown state"; *ret_rest
+ * is what follows the "=". NULL: it begins with no filter of this command line. */
+const char *cli_filter_named(const struct cli *cli, struct rv_str detail, struct rv_str *ret_rest);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/os/clock.h"
 #include "base/os/mailbox.h"
 #include "base/time.h"
+#include "cli/page_priv.h"
 #include "cli/text_priv.h"
 #include "cli/waiting_priv.h"
 
@@ -249,6 +250,10 @@ static int refusal_tell(struct cli *cli, const struct cli_answer *answer)
         fprintf(stderr, "%.*s\n", RV_STR_FMT(clean));
         return code;
     }
+    struct rv_str rest;
+    const char *flag = cli_filter_named(cli, detail, &rest);
+    if (flag != NULL)
+        return cli_tell(cli, code, "%s %.*s", flag, RV_STR_FMT(rest));
     if (detail.len > 0)
         return cli_tell(cli, code, "%.*s", RV_STR_FMT(detail));
     if (title.len > 0)

@@ -27,6 +27,19 @@ size_t cli_path_filters(const struct cli *cli, struct cli_path *path)
     return count;
 }
 
+const char *cli_filter_named(const struct cli *cli, struct rv_str detail, struct rv_str *ret_rest)
+{
+    for (size_t i = 0; i < FILTERS; i++) {
+        struct rv_str name = rv_str_of(filters[i].name);
+        if (!cli_has(cli, filters[i].option) || !rv_str_begins(detail, name) ||
+            detail.len == name.len || detail.at[name.len] != '=')
+            continue;
+        *ret_rest = (struct rv_str){detail.at + name.len + 1, detail.len - name.len - 1};
+        return cli_option_row(filters[i].option)->flag;
+    }
+    return NULL;
+}
+
 struct tasks {
     struct cli *cli;
     struct cli_table table;
