@@ -206,12 +206,11 @@ enum rv_err rv_load_member(struct rv_load *load, const struct rv_json *object, c
                  (*ret_value)->type != RV_JSON_ARRAY;
     if ((*ret_value)->type == RV_JSON_NULL)
         return rv_load_invalid(load, key, "%s has no value; it must be %s", key, type_name(type));
-    bool filter = type == RV_JSON_OBJECT &&
-                  (strcmp(key, "output") == 0 || strcmp(key, "input") == 0);
-    const char *cure = quote    ? "; put it in quotes"
-                       : filter ? strcmp(key, "output") == 0 ? "; write output: { as: '${ . }' }"
-                                                             : "; write input: { from: '${ . }' }"
-                                : "";
+    const char *cure = quote ? "; put it in quotes" : "";
+    if (type == RV_JSON_OBJECT && strcmp(key, "output") == 0)
+        cure = "; write output: { as: '${ . }' }";
+    if (type == RV_JSON_OBJECT && strcmp(key, "input") == 0)
+        cure = "; write input: { from: '${ . }' }";
     return rv_load_invalid(load, key, "%s must be %s, not %s%s", key, type_name(type),
                            type_name((*ret_value)->type), cure);
 }
