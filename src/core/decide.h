@@ -220,8 +220,8 @@ bool rv_step_undo_by_hand(const struct rv_step *step);
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now);
 
 /* When the task must be looked at next (0: only on a named event). An instant that is not later
- * than `now` means at once. `steps` are the open ones, and the head of the undo chain where no step is
- * open. */
+ * than `now` means at once. `steps` are the open ones, and the head of the undo chain where no step
+ * is open. */
 int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const *steps,
                         size_t steps_count, int64_t now);
 

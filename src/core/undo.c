@@ -417,10 +417,10 @@ static bool settled_in_wait(const struct rv_step *step)
     return step->state != RV_STEP_SKIPPED && finding_is_done(step);
 }
 
-/* Nothing but the end of a lease ends the wait: the row says until when, for the head of the chain may
- * also be one that this decision has not come to (rv_view_wake_at). That it waits is known: an operator is called at once, where
- * he would be called for a revoked attempt (revoked_watch), and anew when his alert was closed with
- * others. Who has settled the step in this wait knows of it. */
+/* Nothing but the end of a lease ends the wait: the row says until when, for the head of the chain
+ * may also be one that this decision has not come to (rv_view_wake_at). That is known: an operator
+ * is called at once, where he would be called for a revoked attempt (revoked_watch), and anew when
+ * his alert was closed with others. Who has settled the step in this wait knows of it. */
 static enum rv_verdict undo_waits(struct draft *d, const struct rv_step *head)
 {
     const struct rv_task *task = &d->plan->task;

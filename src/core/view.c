@@ -203,9 +203,9 @@ bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64
            task->redo != step->number && !held_back;
 }
 
-/* No step is open: the undo goes on with what is next on its chain, at once, or when nothing can be at
- * work any more. Whether that one waits, its row says (undo.c, undo_waits); without it, the task is
- * looked at. */
+/* No step is open: the undo goes on with what is next on its chain, at once, or when nothing can be
+ * at work any more. Whether that one waits, its row says (undo.c, undo_waits); without it, the task
+ * is looked at. */
 static int64_t undo_wake_at(const struct rv_task *task, const struct rv_step *head, int64_t now)
 {
     if (task->suspended_at != 0)
