@@ -98,8 +98,7 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
         return "a task that is being undone does not have the direction forward";
     if (task->state == RV_TASK_COMPENSATED && task->undo_head != 0)
         return "a compensated task has nothing left to undo";
-    if (task->undo_error.at != NULL &&
-        (task->state != RV_TASK_ERROR || task->direction != RV_UNDO))
+    if (task->undo_error.at != NULL && (task->state != RV_TASK_ERROR || task->direction != RV_UNDO))
         return "only an undo that has stopped has an error";
     if (!open && (task->suspended_at != 0 || task->redo != 0))
         return "a task that has ended is not suspended and waits for nothing";

@@ -226,7 +226,7 @@ struct rv_agent_row {
     struct rv_str instance;
     int64_t seen_at;
     uint32_t open_attempts;
-    bool parked; /* a poll is waiting here */
+    bool parked;    /* a poll is waiting here */
     bool connected; /* false: it has work, and has not been seen for a minute */
 };
 

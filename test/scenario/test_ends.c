@@ -15,8 +15,13 @@
 #include <cmocka.h>
 
 /* An instance holds so many attempts. A batch decides so many ends of them. */
-enum { HELD = 2000, PIECE = 1000, ENDS_MAX = 64, BATCHES_MAX = HELD / ENDS_MAX + 4,
-       BATCHES_ENOUGH = 1000 };
+enum {
+    HELD = 2000,
+    PIECE = 1000,
+    ENDS_MAX = 64,
+    BATCHES_MAX = HELD / ENDS_MAX + 4,
+    BATCHES_ENOUGH = 1000
+};
 
 static const char *const light = DOCUMENT("light") "do:\n  - a: {set: {n: 1}}\n";
 /* What follows from the end of an attempt takes long. */

@@ -161,8 +161,8 @@ static enum rv_err explain_steps(const struct query *q, struct rv_call_explain *
         ids[i] = (struct rv_step_id){task->id, task->open[i]};
     if (count == 0 && task->undo_head != 0)
         ids[count++] = (struct rv_step_id){task->id, task->undo_head};
-    enum rv_err err = q->store->ops->load_steps(q->store, arena, RV_COLUMNS_ERRORS, ids,
-                                                count, rows);
+    enum rv_err err = q->store->ops->load_steps(q->store, arena, RV_COLUMNS_ERRORS, ids, count,
+                                                rows);
     if (err != RV_OK)
         return err;
     out->steps = RV_NEW_ARRAY(arena, struct rv_explained, RV_OPEN_STEPS_MAX);

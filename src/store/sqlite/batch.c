@@ -61,8 +61,8 @@ void rv_sqlite_rollback(struct rv_store *base)
 
 /* Moves the log into the database, so that both stay small. SQLite's own automatic checkpoint would
  * swallow a failed sync, and a second one of the same pages would then succeed without having
- * written them. A full disk does no harm here: the log keeps everything. Nor does a damaged log: the
- * file stays as it was, and `reeve check --keep-intact` adds what is intact. */
+ * written them. A full disk does no harm here: the log keeps everything. Nor does a damaged log:
+ * the file stays as it was, and `reeve check --keep-intact` adds what is intact. */
 enum rv_err rv_sqlite_checkpoint(struct rv_sqlite *store)
 {
     store->log_moved = false;
