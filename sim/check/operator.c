@@ -22,6 +22,16 @@ static bool handed_out(const struct step_past *past, const struct rv_step *step)
     return step->attempt != (past != NULL ? past->row.attempt : 0);
 }
 
+/* One commit may hold a resume and a suspension after it, both in the millisecond of the first
+ * suspension: the times do not tell, the words in the history do. */
+static bool still_suspended(const struct transition *t)
+{
+    for (size_t i = 0; i < t->change->history_count; i++)
+        if (t->change->history[i].verb == RV_OPERATOR_RESUME)
+            return false;
+    return t->past->row.suspended_at != 0 && t->past->row.suspended_at == t->task->suspended_at;
+}
+
 /* O-01: nothing of a suspended task is handed out, and its timers stand still; what fell due
  * meanwhile runs at its resume, be it that one batch resumes and suspends it. */
 static void check_suspended(const struct transition *t, const struct step_past *past,
@@ -30,7 +40,7 @@ static void check_suspended(const struct transition *t, const struct step_past *
     if (t->past->row.suspended_at == 0)
         return;
     bool suspended = t->task->suspended_at != 0;
-    bool still = suspended && t->task->suspended_at == t->past->row.suspended_at;
+    bool still = still_suspended(t);
     bool waited = past != NULL && past->row.kind == RV_KIND_WAIT &&
                   past->row.state == RV_STEP_PROCESSING;
     if (suspended && handed_out(past, step))
@@ -52,7 +62,7 @@ static void check_suspended(const struct transition *t, const struct step_past *
 static void check_calls(const struct transition *t)
 {
     const struct rv_task *before = &t->past->row;
-    bool still = before->suspended_at != 0 && before->suspended_at == t->task->suspended_at;
+    bool still = still_suspended(t);
     bool left = before->state == RV_TASK_ERROR && t->task->state != RV_TASK_ERROR;
     if (still && left && rv_task_state_open(t->task->state) && t->change->close_alerts)
         world_violate(t->w, "O-01", "a suspended task goes on, and nothing calls an operator");
